@@ -1,0 +1,15 @@
+# Warnings and sanitizers for everything of ours. Optimisation levels come from the presets.
+add_compile_options(-Wall -Wextra -Wshadow)
+if(STEMTAP_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(STEMTAP_SANITIZE)
+  add_compile_options(-fsanitize=${STEMTAP_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${STEMTAP_SANITIZE})
+endif()
+
+find_program(STEMTAP_CCACHE ccache)
+if(STEMTAP_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${STEMTAP_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${STEMTAP_CCACHE})
+endif()

@@ -1,0 +1,30 @@
+# Finds the folder that holds cupti.h and cuda.h: -DCUPTI_ROOT, the CUDA toolkit, or the folder of a
+# nvidia-cuda-cupti wheel (whose cuda.h comes from the nvidia-cuda-runtime wheel beside it).
+# Sets STEMTAP_HAVE_CUPTI and the interface target stemtap_cupti_headers.
+set(CUPTI_ROOT "" CACHE PATH "Folder whose include/ holds cupti.h")
+file(GLOB _cuda_roots /usr/local/cuda /usr/local/cuda-* $ENV{CUDA_HOME})
+file(GLOB _wheel_roots
+     $ENV{VIRTUAL_ENV}/lib/python3*/site-packages/nvidia/cu1*
+     $ENV{VIRTUAL_ENV}/lib/python3*/site-packages/nvidia/cuda_cupti
+     $ENV{VIRTUAL_ENV}/lib/python3*/site-packages/nvidia/cuda_runtime)
+set(_suffixes include extras/CUPTI/include targets/x86_64-linux/include)
+find_path(CUPTI_INCLUDE_DIR cupti.h HINTS ${CUPTI_ROOT} ${_cuda_roots} ${_wheel_roots}
+          PATH_SUFFIXES ${_suffixes})
+find_path(CUDA_INCLUDE_DIR cuda.h HINTS ${CUPTI_ROOT} ${_cuda_roots} ${_wheel_roots}
+          PATH_SUFFIXES ${_suffixes})
+
+set(STEMTAP_HAVE_CUPTI OFF)
+if(NOT STEMTAP_BUILD_INJECTOR)
+  message(STATUS "stemtap: the injector is switched off (STEMTAP_BUILD_INJECTOR)")
+elseif(STEMTAP_SANITIZE)
+  # A preloaded library and a sanitizer fight over load order (google/sanitizers#796).
+  message(STATUS "stemtap: sanitized build, without injector and fake GPU")
+elseif(CUPTI_INCLUDE_DIR AND CUDA_INCLUDE_DIR)
+  set(STEMTAP_HAVE_CUPTI ON)
+  add_library(stemtap_cupti_headers INTERFACE)
+  target_include_directories(stemtap_cupti_headers SYSTEM INTERFACE ${CUPTI_INCLUDE_DIR}
+                                                                    ${CUDA_INCLUDE_DIR})
+  message(STATUS "stemtap: CUPTI headers in ${CUPTI_INCLUDE_DIR}")
+else()
+  message(WARNING "stemtap: no CUPTI headers (cupti.h) found, building without the injector; give -DCUPTI_ROOT=<folder>")
+endif()

@@ -1,0 +1,41 @@
+# stemtap_room(<name> SOURCES a.cpp b.cpp USES base wire LINK PkgConfig::zstd)
+#
+# One static library per room of src/. USES names other rooms, LINK outside libraries. Which room may
+# use which is decided in one place, tools/check_layers; a room without SOURCES is header-only.
+function(stemtap_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;USES;LINK" ${ARGN})
+  list(TRANSFORM ROOM_USES PREPEND stemtap_)
+  if(ROOM_SOURCES)
+    add_library(stemtap_${name} STATIC ${ROOM_SOURCES})
+    set(scope PUBLIC)
+    # The mathematics is compiled with the strictest conversions.
+    if(name MATCHES "^(stats|stem)$")
+      target_compile_options(stemtap_${name} PRIVATE -Wconversion)
+    endif()
+  else()
+    add_library(stemtap_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(stemtap_${name} ${scope} ${PROJECT_SOURCE_DIR}/src
+                                                      ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(stemtap_${name} ${scope} ${ROOM_USES} ${ROOM_LINK})
+endfunction()
+
+# stemtap_test(<name> SOURCES ... USES rooms LINK libs LABELS unit)
+#
+# One doctest executable, one CTest entry. It runs in its own scratch folder.
+function(stemtap_test name)
+  cmake_parse_arguments(TEST "" "" "SOURCES;USES;LINK;LABELS;DEPENDS" ${ARGN})
+  list(TRANSFORM TEST_USES PREPEND stemtap_)
+  add_executable(${name} ${TEST_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${TEST_USES} ${TEST_LINK} stemtap_test_support)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(TEST_DEPENDS)
+    add_dependencies(${name} ${TEST_DEPENDS})
+  endif()
+  set(scratch ${CMAKE_BINARY_DIR}/scratch/${name})
+  file(MAKE_DIRECTORY ${scratch})
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${scratch})
+  set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT 300 SKIP_RETURN_CODE 77)
+endfunction()

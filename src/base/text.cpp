@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace stemtap {
+namespace {
+
+// Damerau-Levenshtein distance, restricted to swaps of neighbours.
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> two_rows_up(b.size() + 1), row_up(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row_up[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({row_up[j] + 1, row[j - 1] + 1, row_up[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], two_rows_up[j - 2] + 1);
+      }
+    }
+    std::swap(two_rows_up, row_up);
+    std::swap(row_up, row);
+  }
+  return row_up[b.size()];
+}
+
+// Length of the valid UTF-8 sequence at the start of `text`, 0 if there is none.
+std::size_t Utf8Length(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const std::size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3
+                           : lead < 0xF5 ? 4 : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
+  }
+  // C1 control characters (U+0080 to U+009F) are obeyed by some terminals.
+  if (lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0) return 0;
+  return length;
+}
+
+}  // namespace
+
+std::string_view NearestName(std::string_view word, std::span<const std::string> candidates) {
+  std::string_view nearest;
+  std::size_t nearest_distance = 2 + word.size() / 3;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = EditDistance(word, candidate);
+    if (distance < nearest_distance) {
+      nearest = candidate;
+      nearest_distance = distance;
+    }
+  }
+  return nearest;
+}
+
+std::string EscapeForTerminal(std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string escaped;
+  escaped.reserve(text.size());
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text[0]);
+    std::size_t length = Utf8Length(text);
+    if (length == 0 || byte < 0x20 || byte == 0x7F) {
+      escaped += "\\x";
+      escaped += kHex[byte >> 4];
+      escaped += kHex[byte & 15];
+      length = 1;
+    } else {
+      escaped.append(text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+  return escaped;
+}
+
+}  // namespace stemtap

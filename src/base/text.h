@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small text helpers that several rooms need.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stemtap {
+
+// The candidate closest to `word` in edit distance (insert, delete, replace, swap of neighbours), or ""
+// if none is close enough to be a likely slip of the finger: distance at most 1 + length / 3.
+std::string_view NearestName(std::string_view word, std::span<const std::string> candidates);
+
+// `text` with everything a terminal could obey (control characters, invalid UTF-8) written as \xHH.
+// Kernel names come from the traced program: they are data.
+std::string EscapeForTerminal(std::string_view text);
+
+}  // namespace stemtap

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One function per command: it adds the subcommand and its options to `app`; when the command is the
+// one given, its deed runs inside CLI11's parse and leaves the exit code in `exit_code`.
+// Exit codes: 0 success, 1 failure of input or machine, 2 wrong use (docs/formats/README.md).
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace stemtap::cli {
+
+void AddRun(CLI::App& app, int& exit_code);
+void AddReplay(CLI::App& app, int& exit_code);
+void AddPlan(CLI::App& app, int& exit_code);
+void AddConvert(CLI::App& app, int& exit_code);
+void AddFormats(CLI::App& app, int& exit_code);
+void AddGenerate(CLI::App& app, int& exit_code);
+void AddDemo(CLI::App& app, int& exit_code);
+
+}  // namespace stemtap::cli

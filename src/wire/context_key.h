@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Context keys: what is known of a launch before it runs, from specific to general. The gate looks a
+// launch up under each in turn (back-off), the sampler files what it learns under the same keys, so
+// both sides compute them here. Source: docs/maths/online.md, finding 1.
+//
+//   history key   name, grid, block, shared bytes, and the two kernels before it on its stream
+//   config key    name, grid, block, shared bytes
+//   name key      name
+//
+// Used by the injected library: needs libc alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace stemtap::wire {
+
+// Content hash of a kernel name, the same in every process. Never 0.
+inline std::uint64_t NameHash(const char* name, std::size_t length) {
+  const std::uint64_t hash = XXH3_64bits(name, length);
+  return hash == 0 ? 1 : hash;
+}
+
+// Mixes two words (the finaliser of SplitMix64 over their combination). Never 0: 0 marks an empty
+// entry of the gate table.
+inline std::uint64_t MixKeys(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = a ^ (b + 0x9E3779B97F4A7C15u + (a << 6) + (a >> 2));
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  x ^= x >> 31;
+  return x == 0 ? 1 : x;
+}
+
+// LaunchConfig is the part of the launch call that the caller chooses.
+struct LaunchConfig {
+  std::uint32_t grid[3];
+  std::uint16_t block[3];
+  std::uint32_t shared_bytes;
+};
+
+inline std::uint64_t NameKey(std::uint64_t name_hash) { return MixKeys(name_hash, 1); }
+
+inline std::uint64_t ConfigKey(std::uint64_t name_hash, const LaunchConfig& config) {
+  const std::uint64_t grid_xy =
+      (std::uint64_t{config.grid[0]} << 32) | std::uint64_t{config.grid[1]};
+  const std::uint64_t grid_z_shared =
+      (std::uint64_t{config.grid[2]} << 32) | std::uint64_t{config.shared_bytes};
+  const std::uint64_t block = (std::uint64_t{config.block[0]} << 32) |
+                              (std::uint64_t{config.block[1]} << 16) |
+                              std::uint64_t{config.block[2]};
+  // One chain of multiplications would cost its latency three times; two independent mixes overlap.
+  return MixKeys(MixKeys(name_hash, grid_xy), MixKeys(grid_z_shared, block));
+}
+
+// LaunchHistory holds the two kernels last launched on one stream, 32 bits of hash each.
+// 0 before the first launch.
+using LaunchHistory = std::uint64_t;
+
+inline std::uint64_t HistoryKey(std::uint64_t config_key, LaunchHistory before) {
+  return MixKeys(config_key, before + 2);
+}
+
+inline LaunchHistory Advance(LaunchHistory before, std::uint64_t name_hash) {
+  return (before << 32) | (name_hash >> 32);
+}
+
+}  // namespace stemtap::wire

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GateTable is the layout of `gate.table` in a session folder: what the collector has decided, for the
+// launch callback of every traced process to read in a few nanoseconds. A launch context (see
+// context_key.h) points to the credit slot of the cluster that launches of that context fall into;
+// a slot with a credit left says "capture", and the launch spends it.
+//
+//   contexts   open addressing, linear probing    slots     granted and spent, both only grow
+//   ┌──────────────┬──────┐                       ┌───────────────┐
+//   │ key 9f31..   │ slot ├──────────────────────►│ granted    12 │   12 - 11 = one credit left
+//   │ key 0 (free) │      │                       │ spent      11 │
+//   └──────────────┴──────┘                       └───────────────┘
+//
+// One table serves all processes of a session: keys are hashes of content, not ids, so that what one
+// process taught the collector is known to the next. Why credits: docs/design/gate.md.
+//
+// THREADS: one writer, the collector (Publish, Grant). Any number of readers and spenders in any
+// process (Find, TrySpend), without locks.
+// INVARIANTS
+//   1. An entry's key is written once, 0 -> key, and never changes: a probe needs no second look.
+//   2. spent <= granted at every successful TrySpend, so captures in flight never exceed the credits.
+//
+// Used by the injected library: needs libc alone.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace stemtap::wire {
+
+inline constexpr std::uint64_t kGateMagic = 0x3154474150415453;  // "STAPAGT1"
+inline constexpr std::uint32_t kGateVersion = 1;
+
+// 2^17 contexts at 16 bytes are 2 MiB, half of it filled at most: twice the 30,000 contexts that the
+// busiest profiles show (names x shapes x predecessors). A full table refuses new contexts, which are
+// counted and fall back to the more general key.
+inline constexpr std::uint32_t kGateContexts = 1u << 17;
+// Bounds the look-up. At half load the longest run of a good hash stays below this.
+inline constexpr std::uint32_t kGateMaxProbe = 32;
+// KernelRecord::credit_slot has 16 bits. Slot 0 is never granted: "known, and nothing to capture".
+inline constexpr std::uint32_t kGateSlots = 1u << 16;
+
+inline constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};  // Find: the context is not known
+inline constexpr std::uint32_t kClosedSlot = 0;              // known, never captured
+
+struct GateEntry {
+  std::atomic<std::uint64_t> key{0};
+  std::atomic<std::uint32_t> slot{kNoSlot};
+  std::uint32_t reserved = 0;
+};
+
+struct CreditSlot {
+  std::atomic<std::uint32_t> granted{0};  // written by the collector
+  std::atomic<std::uint32_t> spent{0};    // added to by traced processes
+};
+
+class GateTable {
+ public:
+  // Where the context with `key` points to; kNoSlot if it is not known. REQUIRES: key != 0.
+  std::uint32_t Find(std::uint64_t key) const noexcept {
+    std::uint32_t at = Home(key);
+    for (std::uint32_t probe = 0; probe < kGateMaxProbe; ++probe) {
+      // Acquire: matched by the release in Publish, so that the slot of a key seen is its slot.
+      const std::uint64_t found = contexts_[at].key.load(std::memory_order_acquire);
+      if (found == key) {
+        // Relaxed: any slot that was ever published for this key is a valid answer.
+        return contexts_[at].slot.load(std::memory_order_relaxed);
+      }
+      if (found == 0) return kNoSlot;
+      at = (at + 1) & (kGateContexts - 1);
+    }
+    return kNoSlot;
+  }
+
+  // Takes one credit of `slot`; false if none is left. REQUIRES: slot < kGateSlots.
+  bool TrySpend(std::uint32_t slot) noexcept {
+    // Relaxed throughout: a credit stands for itself, no other data is published through it.
+    CreditSlot& credit = slots_[slot];
+    const std::uint32_t granted = credit.granted.load(std::memory_order_relaxed);
+    std::uint32_t spent = credit.spent.load(std::memory_order_relaxed);
+    // The difference is taken in 32 bits so that both counters may wrap.
+    while (static_cast<std::int32_t>(granted - spent) > 0) {
+      if (credit.spent.compare_exchange_weak(spent, spent + 1, std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Points the context `key` to `slot` (or to kNoSlot: ask the more general key). False if the table
+  // has no room for a new key. Writer only.
+  bool Publish(std::uint64_t key, std::uint32_t slot) noexcept {
+    std::uint32_t at = Home(key);
+    for (std::uint32_t probe = 0; probe < kGateMaxProbe; ++probe) {
+      const std::uint64_t found = contexts_[at].key.load(std::memory_order_relaxed);
+      if (found == key) {
+        contexts_[at].slot.store(slot, std::memory_order_relaxed);
+        return true;
+      }
+      if (found == 0) {
+        contexts_[at].slot.store(slot, std::memory_order_relaxed);
+        // Release: the slot above is visible to whoever sees the key. Matched by Find.
+        contexts_[at].key.store(key, std::memory_order_release);
+        return true;
+      }
+      at = (at + 1) & (kGateContexts - 1);
+    }
+    return false;
+  }
+
+  // Sets how many credits `slot` was given over its life. Lowering it withdraws credits that nobody
+  // has spent yet. Writer only.
+  void Grant(std::uint32_t slot, std::uint32_t granted_in_total) noexcept {
+    slots_[slot].granted.store(granted_in_total, std::memory_order_relaxed);
+  }
+
+  std::uint32_t granted(std::uint32_t slot) const noexcept {
+    return slots_[slot].granted.load(std::memory_order_relaxed);
+  }
+  std::uint32_t spent(std::uint32_t slot) const noexcept {
+    return slots_[slot].spent.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static std::uint32_t Home(std::uint64_t key) noexcept {
+    return static_cast<std::uint32_t>(key) & (kGateContexts - 1);
+  }
+
+  GateEntry contexts_[kGateContexts];
+  CreditSlot slots_[kGateSlots];
+};
+
+struct GateFile {
+  std::uint64_t magic = kGateMagic;
+  std::uint32_t version = kGateVersion;
+  std::uint32_t reserved = 0;
+  std::uint64_t file_bytes = 0;
+  alignas(64) GateTable table;
+};
+
+}  // namespace stemtap::wire

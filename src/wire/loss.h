@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loss counts everything that a traced process did not deliver, by reason. The identity that every
+// summary shows: records seen = records kept + the sum of the record losses.
+//
+// Used by the injected library: needs libc alone.
+#pragma once
+
+#include <cstdint>
+
+namespace stemtap::wire {
+
+enum class Loss : std::uint32_t {
+  // Kernel records that were seen in a CUPTI buffer but not kept.
+  kRingFull,       // the collector did not keep up
+  kNoTimestamps,   // start == end == 0: CUPTI's device buffers were exhausted
+  kBadTimestamps,  // end < start: the clock was stepped
+  kIncomplete,     // still running at the forced flush of the exit (end == 0)
+  kTooManyNames,   // the name table is full
+  // Not seen at all, as far as CUPTI or the pool know.
+  kCuptiDropped,    // cuptiActivityGetNumDroppedRecords
+  kPoolExhausted,   // buffers of unknown content: the pool had none left, a discard buffer was lent
+  kForeignBuffers,  // buffers lent by us that another CUPTI client received
+  // Not records.
+  kNamesCut,        // names longer than kMaxNameBytes, kept cut
+  kCapturesDenied,  // the gate said capture, the table of pending captures was full
+  kGraphLaunches,   // graph launches passed by the gate: their kernels are timed, not gated
+  kCount
+};
+
+inline constexpr std::uint32_t kLossCount = static_cast<std::uint32_t>(Loss::kCount);
+// Losses below this are kernel records, one each.
+inline constexpr std::uint32_t kRecordLossCount = static_cast<std::uint32_t>(Loss::kPoolExhausted);
+
+// As they appear in session.json and in the summary.
+inline constexpr const char* kLossNames[kLossCount] = {
+    "ring_full",       "no_timestamps",   "bad_timestamps", "incomplete",
+    "too_many_names",  "cupti_dropped",   "pool_exhausted", "foreign_buffers",
+    "names_cut",       "captures_denied", "graph_launches"};
+
+}  // namespace stemtap::wire

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The environment through which the collector tells the injected library what to do: every variable
+// that libstemtap_inject.so reads, with its default. README's table is made from this one.
+//
+// Used by the injected library: needs libc alone.
+#pragma once
+
+namespace stemtap::wire {
+
+struct EnvSpec {
+  const char* name;
+  const char* fallback;  // "" = unset
+  const char* help;
+};
+
+inline constexpr EnvSpec kEnvSession = {
+    "STEMTAP_SESSION", "", "session folder to record into; unset: start a collector of one's own"};
+inline constexpr EnvSpec kEnvLevel = {
+    "STEMTAP_LEVEL", "kernels", "kernels: durations only, no callbacks; gate: also decide at each launch"};
+inline constexpr EnvSpec kEnvActuator = {
+    "STEMTAP_ACTUATOR", "log", "log: only note captures; profiler: cuProfilerStart/Stop around captured launches"};
+inline constexpr EnvSpec kEnvFlushMs = {
+    "STEMTAP_FLUSH_MS", "200", "how often finished records are fetched from CUPTI, 10 to 10000 ms"};
+inline constexpr EnvSpec kEnvBufferKb = {
+    "STEMTAP_BUFFER_KB", "512", "size of one activity buffer, 16 to 16384 KiB"};
+inline constexpr EnvSpec kEnvCupti = {
+    "STEMTAP_CUPTI", "", "path of the libcupti to load when the program has none loaded"};
+inline constexpr EnvSpec kEnvCollector = {
+    "STEMTAP_COLLECTOR", "", "path of the stemtap program; unset: ../bin/stemtap beside the library"};
+inline constexpr EnvSpec kEnvOptions = {
+    "STEMTAP_OPTIONS", "", "options for a collector that the library starts, as for stemtap run"};
+inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: do nothing at all"};
+
+inline constexpr EnvSpec kEnvTable[] = {kEnvSession, kEnvLevel,     kEnvActuator,
+                                        kEnvFlushMs, kEnvBufferKb,  kEnvCupti,
+                                        kEnvCollector, kEnvOptions, kEnvDisable};
+
+// Names inside a session folder.
+inline constexpr const char* kRingPrefix = "ring.";      // + pid
+inline constexpr const char* kGateFileName = "gate.table";
+
+}  // namespace stemtap::wire
