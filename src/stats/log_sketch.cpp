@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stats/log_sketch.h"
+
+#include <algorithm>
+
+namespace stemtap {
+namespace {
+
+// Sum of squared deviations from the mean of `count` offsets: q - s^2/n. Computed in integers, where
+// the subtraction is exact (equal values give 0), unless the products pass 128 bits.
+double SquaredDeviations(std::uint64_t count, std::uint64_t offset_sum, uint128 square_sum) {
+  uint128 scaled = 0;
+  const uint128 sum_squared = static_cast<uint128>(offset_sum) * offset_sum;
+  if (!__builtin_mul_overflow(square_sum, static_cast<uint128>(count), &scaled)) {
+    return static_cast<double>(scaled - sum_squared) / static_cast<double>(count);
+  }
+  const long double n = static_cast<long double>(count);
+  const long double s = static_cast<long double>(offset_sum);
+  const long double m2 = static_cast<long double>(square_sum) - s * s / n;
+  return std::max(0.0, static_cast<double>(m2));
+}
+
+}  // namespace
+
+LogSketch::Bin& LogSketch::GrowTo(std::uint32_t bin) {
+  // A quarter octave beyond what is needed, so that a kernel whose durations spread settles soon.
+  constexpr std::uint32_t kSlack = kParts / 4;
+  if (bins_.empty()) {
+    first_ = bin < kSlack / 2 ? 0 : bin - kSlack / 2;
+    bins_.resize(bin - first_ + kSlack / 2);
+  } else if (bin < first_) {
+    const std::uint32_t first = bin < kSlack ? 0 : bin - kSlack;
+    bins_.insert(bins_.begin(), first_ - first, Bin{});
+    first_ = first;
+  }
+  const std::size_t needed = std::size_t{bin} - first_ + 1;
+  if (needed > bins_.size()) bins_.resize(needed + kSlack);
+  return bins_[bin - first_];
+}
+
+void LogSketch::Merge(const LogSketch& other) {
+  for (std::size_t i = 0; i < other.bins_.size(); ++i) {
+    const Bin& from = other.bins_[i];
+    if (from.count == 0 && from.captured_count == 0) continue;
+    Bin& to = Touch(other.first_ + static_cast<std::uint32_t>(i));
+    to.count += from.count;
+    to.offset_sum += from.offset_sum;
+    to.offset_square_sum += from.offset_square_sum;
+    to.captured_count += from.captured_count;
+    to.captured_offset_sum += from.captured_offset_sum;
+  }
+  count_ += other.count_;
+  captured_count_ += other.captured_count_;
+  total_ += other.total_;
+}
+
+Moments LogSketch::BinMoments(std::uint32_t bin) const {
+  const Bin& b = bins_[bin - first_];
+  if (b.count == 0) return {};
+  return {b.count, static_cast<double>(LowerEdge(bin)),
+          static_cast<double>(b.offset_sum) / static_cast<double>(b.count),
+          SquaredDeviations(b.count, b.offset_sum, b.offset_square_sum)};
+}
+
+Moments LogSketch::CapturedBinMoments(std::uint32_t bin) const {
+  const Bin& b = bins_[bin - first_];
+  if (b.captured_count == 0) return {};
+  return {b.captured_count, static_cast<double>(LowerEdge(bin)),
+          static_cast<double>(b.captured_offset_sum) / static_cast<double>(b.captured_count), 0.0};
+}
+
+Moments LogSketch::All() const {
+  Moments all;
+  for (std::size_t i = 0; i < bins_.size(); ++i) {
+    if (bins_[i].count != 0) all.Merge(BinMoments(first_ + static_cast<std::uint32_t>(i)));
+  }
+  return all;
+}
+
+}  // namespace stemtap

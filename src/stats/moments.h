@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Moments is the count, mean and spread of a set of values, updated one value at a time (Welford) and
+// merged pairwise (Chan et al.). Keeps full precision where sums of squares would not: values around
+// 1e12 with a spread of a few units. For that the mean is held as an offset from the first value seen
+// (the origin): rounding a mean of 1e12 to a double (1e-4) would already spoil the merge.
+//
+// THREADS: none.  UNITS: those of the values (durations: ns).
+// SOURCE: docs/maths/moments.md (Welford 1962; Chan, Golub, LeVeque 1979).
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace stemtap {
+
+class Moments {
+ public:
+  Moments() = default;
+  // `m2` is the sum of squared deviations from `mean`.
+  Moments(std::uint64_t count, double mean, double m2) : Moments(count, mean, 0.0, m2) {}
+  // The mean in two parts, origin + offset, where their sum would not fit a double.
+  Moments(std::uint64_t count, double origin, double offset, double m2)
+      : count_(count), origin_(origin), offset_(offset), m2_(m2) {}
+
+  // Adds one value. Infinite and NaN values poison mean and variance; callers pass finite ones.
+  void Add(double value) {
+    if (count_ == 0) origin_ = value;
+    ++count_;
+    const double shifted = value - origin_;  // exact for values within a factor of two
+    const double before = shifted - offset_;
+    offset_ += before / static_cast<double>(count_);
+    m2_ += before * (shifted - offset_);
+  }
+
+  // Adds all values of `other`.
+  void Merge(const Moments& other) {
+    if (other.count_ == 0) return;
+    if (count_ == 0) {
+      *this = other;
+      return;
+    }
+    const auto n = static_cast<double>(count_);
+    const auto n_other = static_cast<double>(other.count_);
+    const double delta = (other.origin_ - origin_) + (other.offset_ - offset_);
+    const double total = n + n_other;
+    offset_ += delta * (n_other / total);
+    m2_ += other.m2_ + delta * delta * (n * n_other / total);
+    count_ += other.count_;
+  }
+
+  std::uint64_t count() const { return count_; }
+  double mean() const { return origin_ + offset_; }  // 0 when empty
+  double sum() const { return mean() * static_cast<double>(count_); }
+  double m2() const { return m2_; }
+
+  // sigma^2, the population variance; 0 for fewer than two values.
+  double variance() const { return count_ < 2 ? 0.0 : m2_ / static_cast<double>(count_); }
+  double stddev() const { return std::sqrt(variance()); }
+
+ private:
+  std::uint64_t count_ = 0;
+  double origin_ = 0.0;  // the first value, or near it
+  double offset_ = 0.0;  // mean - origin
+  double m2_ = 0.0;
+};
+
+}  // namespace stemtap
