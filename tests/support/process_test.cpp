@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/process.h"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include "support/shared_data.h"
+#include "support/temp_dir.h"
+
+namespace stemtap::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("exit code, stdout and stderr of a child are reported apart") {
+  const ProcessResult result = RunProcess({"sh", "-c", "echo out; echo err >&2; exit 3"});
+  CHECK(result.exit_code == 3);
+  CHECK(result.signal == 0);
+  CHECK_FALSE(result.timed_out);
+  CHECK(result.out == "out\n");
+  CHECK(result.err == "err\n");
+}
+
+TEST_CASE("a child killed by a signal reports the signal and no exit code") {
+  const ProcessResult result = RunProcess({"sh", "-c", "kill -SEGV $$"});
+  CHECK(result.signal == SIGSEGV);
+  CHECK(result.exit_code == -1);
+}
+
+TEST_CASE("a program that cannot be started ends with 127") {
+  const ProcessResult result = RunProcess({"/no/such/program"});
+  CHECK(result.exit_code == 127);
+  CHECK(result.err.find("could not be started") != std::string::npos);
+}
+
+TEST_CASE("output larger than a pipe arrives whole on both channels") {
+  const ProcessResult result = RunProcess(
+      {"sh", "-c", "head -c 1000000 /dev/zero; head -c 2000000 /dev/zero >&2; printf end"});
+  CHECK(result.out.size() == 1'000'003);
+  CHECK(result.err.size() == 2'000'000);
+  CHECK(result.out.substr(1'000'000) == "end");
+}
+
+TEST_CASE("environment and working folder are the child's own") {
+  const TempDir dir;
+  ProcessOptions options;
+  options.env = {{"STEMTAP_TEST_VALUE", "a b=c"}};
+  options.unset_env = {"HOME"};
+  options.cwd = dir.path();
+  const ProcessResult result =
+      RunProcess({"sh", "-c", "echo \"$STEMTAP_TEST_VALUE|${HOME-none}\"; pwd -P"}, options);
+  CHECK(result.out == "a b=c|none\n" + std::filesystem::canonical(dir.path()).string() + "\n");
+}
+
+TEST_CASE("a child that overruns its time is killed with its descendants") {
+  ProcessOptions options;
+  options.timeout = 200ms;
+  const auto begin = std::chrono::steady_clock::now();
+  const ProcessResult result =
+      RunProcess({"sh", "-c", "echo begun; sleep 100 & sleep 100"}, options);
+  CHECK(result.timed_out);
+  CHECK(result.signal == SIGKILL);
+  CHECK(result.out == "begun\n");
+  CHECK(std::chrono::steady_clock::now() - begin < 50s);
+}
+
+TEST_CASE("a test can wait for a word of a running child and signal it") {
+  Process child({"sh", "-c",
+                 "trap 'echo caught; exit 5' TERM; echo ready; while :; do read x < "
+                 "/dev/null; done"});
+  REQUIRE(child.WaitForOutput("ready\n"));
+  child.Signal(SIGTERM);
+  CHECK(child.WaitForOutput("caught\n"));
+  CHECK(child.Wait().exit_code == 5);
+  CHECK(child.Wait().exit_code == 5);
+}
+
+TEST_CASE("waiting for a word that never comes ends with the child") {
+  Process child({"sh", "-c", "echo something else"});
+  CHECK_FALSE(child.WaitForOutput("ready"));
+  CHECK(child.Wait().exit_code == 0);
+}
+
+TEST_CASE("a background process is waited for only when asked") {
+  const TempDir dir;
+  const std::string fifo = (dir / "fifo").string();
+  REQUIRE(RunProcess({"mkfifo", fifo}).exit_code == 0);
+
+  // The background reader holds stdout until someone writes into the fifo.
+  const std::string script = "(read x < '" + fifo + "'; echo late $x) & echo early";
+  Process quick({"sh", "-c", script});
+  CHECK(quick.Wait().out == "early\n");
+  REQUIRE(RunProcess({"sh", "-c", "echo go > '" + fifo + "'"}).exit_code == 0);
+
+  ProcessOptions options;
+  options.until_closed = true;
+  Process patient({"sh", "-c", script}, options);
+  REQUIRE(RunProcess({"sh", "-c", "echo go > '" + fifo + "'"}).exit_code == 0);
+  CHECK(patient.Wait().out.find("late go\n") != std::string::npos);
+}
+
+TEST_CASE("a scratch folder is gone with its owner") {
+  std::filesystem::path path;
+  {
+    const TempDir dir;
+    path = dir.path();
+    CHECK(ReadFile(dir.Write("a/b.txt", "content")) == "content");
+  }
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE("shared data that is absent has an empty path") {
+  CHECK(SharedPath("no/such/file").empty());
+  const auto file = SharedPath("no/such/file");
+  STEMTAP_SKIP_WITHOUT(file);
+  FAIL("the macro returns");
+}
+
+}  // namespace
+}  // namespace stemtap::test

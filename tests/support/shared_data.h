@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recorded profiles and golden vectors that are too large for the repository lie in a folder
+// `shared` beside the checkout. Tests that need one skip, visibly, where the folder is absent:
+//
+//   const auto file = SharedPath("vectors/root.json");
+//   STEMTAP_SKIP_WITHOUT(file);
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "support/paths.h"
+
+namespace stemtap::test {
+
+// The path of a file or folder under ../shared; empty when there is none.
+inline std::filesystem::path SharedPath(std::string_view name) {
+  const std::filesystem::path path = SourceDir() / ".." / "shared" / name;
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) ? path.lexically_normal() : std::filesystem::path();
+}
+
+}  // namespace stemtap::test
+
+// Ends the test case with a message when `path` is empty. Needs doctest.
+#define STEMTAP_SKIP_WITHOUT(path)                                                              \
+  do {                                                                                          \
+    if ((path).empty()) {                                                                       \
+      MESSAGE("SKIPPED: the folder `shared` beside the checkout lacks what `" #path "` names"); \
+      return;                                                                                   \
+    }                                                                                           \
+  } while (false)
