@@ -12,16 +12,16 @@
 
 #include "support/paths.h"
 
-namespace stemtap::test {
+namespace stemtap {
 
 // The path of a file or folder under ../shared; empty when there is none.
 inline std::filesystem::path SharedPath(std::string_view name) {
-  const std::filesystem::path path = SourceDir() / ".." / "shared" / name;
+  const std::filesystem::path path = test::SourceDir() / ".." / "shared" / name;
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) ? path.lexically_normal() : std::filesystem::path();
 }
 
-}  // namespace stemtap::test
+}  // namespace stemtap
 
 // Ends the test case with a message when `path` is empty. Needs doctest.
 #define STEMTAP_SKIP_WITHOUT(path)                                                              \
