@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/engine.h"
+
+#include <algorithm>
+#include <span>
+
+namespace stemtap {
+
+Engine::Engine(const SamplingOptions& options, wire::GateTable& gate, GateAsked asked,
+               std::uint64_t lag, WorkerPool& pool, MaskWriter& mask)
+    : asked_(asked),
+      lag_(lag),
+      gate_(gate),
+      pool_(pool),
+      mask_(mask),
+      sampler_(options, gate),
+      epoch_(NextEpoch()) {}
+
+std::uint64_t Engine::NextEpoch() const {
+  return std::clamp(observed_ / kEpochShare, kFirstEpoch, kLastEpoch);
+}
+
+void Engine::Push(const wire::KernelRecord& record) {
+  const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
+  const std::uint64_t stream_key = (std::uint64_t{record.device} << 32) | record.stream;
+  if (stream_key != last_stream_key_) {
+    last_stream_key_ = stream_key;
+    last_history_ = &histories_[stream_key];
+  }
+  pending_.emplace_back();
+  Observation& launch = pending_.back();
+  launch.record = record;
+  launch.index = launches_++;
+  const wire::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
+                                     {record.block[0], record.block[1], record.block[2]},
+                                     record.shared_bytes};
+  launch.config_key = wire::ConfigKey(name_hash, config);
+  launch.history_key = wire::HistoryKey(launch.config_key, *last_history_);
+  *last_history_ = wire::Advance(*last_history_, name_hash);
+  if (asked_ == GateAsked::kByEngine) AskGate(launch);
+  if (pending_.size() - head_ >= lag_ + epoch_) RunEpoch(epoch_);
+}
+
+void Engine::AskGate(Observation& launch) {
+  wire::KernelRecord& record = launch.record;
+  record.flags = 0;
+  record.credit_slot = 0;
+  if (record.name_id >= explored_.size()) explored_.resize(record.name_id + 1, false);
+  std::uint32_t slot = gate_.Find(launch.history_key);
+  if (slot == wire::kNoSlot) slot = gate_.Find(launch.config_key);
+  if (slot == wire::kNoSlot) slot = gate_.Find(wire::NameKey(sampler_.names().hash(record.name_id)));
+  if (slot == wire::kNoSlot) {
+    // A name that the table does not know yet: its first launch is captured, so that a run shorter than
+    // the feedback does not end with nothing.
+    if (explored_[record.name_id]) return;
+    record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
+  } else if (slot != wire::kClosedSlot && gate_.TrySpend(slot)) {
+    record.flags = wire::kFlagCaptured;
+    record.credit_slot = static_cast<std::uint16_t>(slot);
+  }
+  if (record.flags != 0) explored_[record.name_id] = true;
+}
+
+void Engine::RunEpoch(std::size_t count) {
+  sampler_.Begin(std::span<const Observation>(pending_).subspan(head_, count));
+  pool_.ForEach(sampler_.touched(), [this](std::size_t i) { sampler_.UpdateKernel(i); });
+  sampler_.Commit();
+  mask_.Write(sampler_.events(), sampler_.names());
+  observed_ += count;
+  epoch_ = NextEpoch();
+  head_ += count;
+  // The head is cut off when it is half of what is held: each launch moves once at most on average.
+  if (head_ * 2 >= pending_.size()) {
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(head_));
+    head_ = 0;
+  }
+}
+
+Plan Engine::Finish() {
+  while (head_ < pending_.size()) {
+    RunEpoch(std::min<std::size_t>(pending_.size() - head_, epoch_));
+  }
+  Plan plan = sampler_.Finish();
+  mask_.Write(sampler_.events(), sampler_.names());
+  return plan;
+}
+
+}  // namespace stemtap

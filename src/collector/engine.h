@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Engine is the one path from launches to a plan, live or replayed: launches go in, in launch order,
+// and it forms epochs, runs the sampler on them, and writes the mask as decisions fall.
+//
+//   Push ─► gate (only where none was asked at the launch) ─► lag ─► epoch ─► OnlineSampler ─► mask
+//
+// Who asks the gate: with a live gate (--level gate) the traced process asked it at each launch and the
+// records say what it answered. Else the engine asks the same table here, when the launch goes in, and
+// holds its duration back for `lag` launches, as live feedback would. Durations-only live use is a lag
+// of 0.
+//
+// THREADS: one caller. Epochs fan out to the pool inside.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/mask_writer.h"
+#include "collector/worker_pool.h"
+#include "online/online_sampler.h"
+#include "wire/context_key.h"
+#include "wire/gate_table.h"
+
+namespace stemtap {
+
+enum class GateAsked { kAtLaunch, kByEngine };
+
+class Engine {
+ public:
+  // All referenced objects must outlive the engine.
+  Engine(const SamplingOptions& options, wire::GateTable& gate, GateAsked asked, std::uint64_t lag,
+         WorkerPool& pool, MaskWriter& mask);
+
+  // The id under which Push expects launches of the kernel `name`.
+  std::uint32_t AddKernel(std::string_view name) { return sampler_.AddKernel(name); }
+
+  // One launch; record.name_id is an AddKernel id. Calls must come in launch order.
+  void Push(const wire::KernelRecord& record);
+
+  // Works off what is held back, ends the sampler and returns the plan. Call once.
+  Plan Finish();
+
+  std::uint64_t launches() const { return launches_; }
+  const SamplerStatus& status() const { return sampler_.status(); }
+
+ private:
+  // Epochs grow with the stream, from 64 launches (a short program must learn something before it ends)
+  // to 8192 (beyond, the cost of an epoch's fixed part no longer shows, and feedback gets later): by
+  // count alone, so that decisions do not depend on speed.
+  static constexpr std::uint64_t kFirstEpoch = 64;
+  static constexpr std::uint64_t kLastEpoch = 8192;
+  static constexpr std::uint64_t kEpochShare = 16;
+
+  void AskGate(Observation& launch);
+  void RunEpoch(std::size_t count);
+  std::uint64_t NextEpoch() const;
+
+  GateAsked asked_;
+  std::uint64_t lag_;
+  wire::GateTable& gate_;
+  WorkerPool& pool_;
+  MaskWriter& mask_;
+  OnlineSampler sampler_;
+
+  std::uint64_t launches_ = 0;
+  std::uint64_t observed_ = 0;
+  std::uint64_t epoch_;
+  // Launches not yet observed: pending_[head_..], oldest first.
+  std::vector<Observation> pending_;
+  std::size_t head_ = 0;
+  // The two kernels last launched on each (device, stream).
+  std::unordered_map<std::uint64_t, wire::LaunchHistory> histories_;
+  std::uint64_t last_stream_key_ = ~std::uint64_t{0};
+  wire::LaunchHistory* last_history_ = nullptr;
+  std::vector<bool> explored_;  // by kernel: had its exploratory capture (kByEngine only)
+};
+
+}  // namespace stemtap

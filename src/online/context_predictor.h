@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ContextPredictor learns, for one kernel, which cluster the launches of a context fall into. Contexts
+// are those of wire/context_key.h: specific (with the two preceding kernels), by launch configuration,
+// by name alone.
+//
+// Each context keeps a majority vote (Boyer and Moore 1981) over the clusters of its launches: a
+// candidate, held as a duration bin so that it survives re-clustering, and a capped count of votes. The
+// cap makes it forget: a context whose durations move is predicted anew after at most 2 x kMostVotes
+// launches.
+//
+// Memory is bounded: at most kMostContexts contexts a kernel. A kernel whose grid grows with every token
+// would fill it without end; beyond the limit new contexts are not learned and the gate falls back to
+// the name, whose vote follows the latest launches.
+//
+// THREADS: none.  SOURCE: docs/maths/online.md, finding 1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace stemtap {
+
+class ContextPredictor {
+ public:
+  // 512 contexts of 24 bytes are 12 KiB a kernel at most. The busiest kernels of the recorded profiles
+  // show under 300 (shapes x predecessors).
+  static constexpr std::size_t kMostContexts = 512;
+  // A prediction is given out from 2 votes on: one sight is chance. Capped at 15: a shift of the
+  // durations is followed within 30 launches, a burst of 14 outliers is not.
+  static constexpr std::int32_t kTrustedVotes = 2;
+  static constexpr std::int32_t kMostVotes = 15;
+
+  struct Context {
+    std::uint64_t key = 0;            // 0: free
+    std::uint32_t candidate_bin = 0;  // LogSketch bin of the latest launch that agreed
+    std::int16_t votes = 0;
+    bool dirty = false;               // its prediction may have changed since the last Publish
+    std::uint32_t published_slot = 0xFFFFFFFF;
+  };
+
+  // Notes that a launch of context `key` fell into `bin`, whose cluster is cluster_of(bin).
+  template <typename ClusterOf>
+  void Observe(std::uint64_t key, std::uint32_t bin, const ClusterOf& cluster_of) {
+    Context* context = FindOrAdd(key);
+    if (context == nullptr) return;
+    if (context->votes == 0) {
+      context->candidate_bin = bin;
+      context->votes = 1;
+      return;
+    }
+    if (context->candidate_bin == bin || cluster_of(context->candidate_bin) == cluster_of(bin)) {
+      context->candidate_bin = bin;
+      if (context->votes < kMostVotes && ++context->votes == kTrustedVotes) MarkDirty(*context);
+    } else if (--context->votes == kTrustedVotes - 1) {
+      MarkDirty(*context);
+    }
+  }
+
+  // Calls visit(context) for each context whose prediction may have changed, all of them when
+  // `everything` (the clusters were cut anew), and clears the marks.
+  template <typename Visit>
+  void ForEachChanged(bool everything, const Visit& visit) {
+    if (!any_dirty_ && !everything) return;
+    for (Context& context : slots_) {
+      if (context.key == 0 || !(context.dirty || everything)) continue;
+      context.dirty = false;
+      visit(context);
+    }
+    any_dirty_ = false;
+  }
+
+  std::size_t size() const { return size_; }
+  std::uint64_t refused() const { return refused_; }  // launches of contexts beyond the limit
+
+ private:
+  void MarkDirty(Context& context) {
+    context.dirty = true;
+    any_dirty_ = true;
+  }
+
+  Context* FindOrAdd(std::uint64_t key) {
+    if (slots_.empty()) slots_.resize(8);
+    for (;;) {
+      const std::size_t mask = slots_.size() - 1;
+      // The gate table uses the low bits of a key as its home; the high ones are as good and independent.
+      std::size_t at = (key >> 40) & mask;
+      while (slots_[at].key != 0) {
+        if (slots_[at].key == key) return &slots_[at];
+        at = (at + 1) & mask;
+      }
+      if (size_ >= kMostContexts) {
+        ++refused_;
+        return nullptr;
+      }
+      if (2 * (size_ + 1) <= slots_.size()) {
+        ++size_;
+        slots_[at].key = key;
+        return &slots_[at];
+      }
+      Grow();
+    }
+  }
+
+  void Grow() {
+    std::vector<Context> old(slots_.size() * 2);
+    old.swap(slots_);
+    const std::size_t mask = slots_.size() - 1;
+    for (const Context& context : old) {
+      if (context.key == 0) continue;
+      std::size_t at = (context.key >> 40) & mask;
+      while (slots_[at].key != 0) at = (at + 1) & mask;
+      slots_[at] = context;
+    }
+  }
+
+  std::vector<Context> slots_;  // open addressing, a power of two, at most half full
+  std::size_t size_ = 0;
+  std::uint64_t refused_ = 0;
+  bool any_dirty_ = false;
+};
+
+}  // namespace stemtap

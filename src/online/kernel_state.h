@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelState is all that the online sampler knows of one kernel: O(bins + contexts + captures), never
+// O(invocations).
+//
+// THREADS: none; different kernels may be updated by different threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "online/context_predictor.h"
+#include "stats/log_sketch.h"
+#include "stem/stratify.h"
+#include "trace/plan.h"
+#include "wire/record.h"
+
+namespace stemtap {
+
+// Observation is one launch whose duration has come back.
+struct Observation {
+  wire::KernelRecord record;  // name_id is the sampler's kernel id
+  std::uint64_t index = 0;    // launch index
+  std::uint64_t config_key = 0;
+  std::uint64_t history_key = 0;
+};
+
+// OnlineCluster is an interval of a kernel's sketch bins, and how far its sampling has come.
+struct OnlineCluster {
+  std::uint32_t first_bin = 0;  // bins [first_bin, end_bin)
+  std::uint32_t end_bin = 0;
+  Moments moments;              // as of the last Refresh
+  std::uint64_t captured = 0;
+  std::uint64_t own_size = 1;   // the method's own sample size
+  std::uint64_t target = 0;     // as of the last allocation
+  bool closed = false;
+};
+
+// CreditLine is the account of one gate slot: the credits of one cluster ordinal of one kernel.
+struct CreditLine {
+  std::uint32_t slot = 0;
+  std::uint32_t returned = 0;  // captures that came back
+  std::uint32_t misses = 0;    // of these, into another cluster than predicted
+};
+
+class KernelState {
+ public:
+  explicit KernelState(std::uint64_t name_key) : name_key_(name_key) {}
+
+  // Counts one launch.
+  void Observe(const Observation& seen);
+
+  // Notes a capture already counted by Observe.
+  void AddCaptured(const PlanSample& sample);
+
+  // Cuts the clusters anew when the launches have grown by kRecutGrowth since the last cut.
+  void RecutIfDue(Method method, const ErrorTarget& target);
+  void Recut(Method method, const ErrorTarget& target);
+  // Brings moments and captures of the clusters up to date with the sketch.
+  void Refresh();
+
+  // Index of the cluster that holds `bin`; the nearest one for bins not seen at the last cut.
+  std::size_t ClusterOf(std::uint32_t bin) const;
+
+  // The stored captures, handed over in launch order.
+  std::vector<PlanSample>& samples() { return samples_; }
+
+  std::uint64_t name_key() const { return name_key_; }
+  const LogSketch& sketch() const { return sketch_; }
+  const Moments& moments() const { return moments_; }
+  std::uint64_t zero_duration() const { return zero_duration_; }
+  std::vector<OnlineCluster>& clusters() { return clusters_; }
+  const std::vector<OnlineCluster>& clusters() const { return clusters_; }
+  ContextPredictor& contexts() { return contexts_; }
+  std::vector<CreditLine>& credit_lines() { return credit_lines_; }  // by cluster ordinal
+
+  // Captures seen by Observe and not yet settled with the gate.
+  std::vector<PlanSample>& unsettled() { return unsettled_; }
+  // Whether every context must be published anew: clusters were cut, or got a slot.
+  bool recut() const { return recut_; }
+  void MarkRecut() { recut_ = true; }
+  void ClearRecut() { recut_ = false; }
+  // Whether the sketch holds launches that the clusters' moments do not.
+  bool stale() const { return refreshed_at_ != sketch_.count(); }
+
+ private:
+  // Clusters are cut at 32 launches (fewer say little), and whenever launches have grown by half: 26
+  // cuts up to a million launches, so a cut's cost spreads to a constant per launch.
+  static constexpr std::uint64_t kFirstCut = 32;
+
+  std::uint64_t name_key_;
+  LogSketch sketch_;
+  Moments moments_;
+  std::uint64_t zero_duration_ = 0;
+  std::uint64_t next_cut_ = kFirstCut;
+  std::uint64_t refreshed_at_ = 0;  // sketch count at the last Refresh
+  bool recut_ = false;
+  std::vector<OnlineCluster> clusters_;
+  ContextPredictor contexts_;
+  std::vector<CreditLine> credit_lines_;
+  std::vector<PlanSample> samples_;
+  std::vector<PlanSample> unsettled_;
+};
+
+}  // namespace stemtap

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OnlineSampler decides, while launches stream past, which are still worth capturing. It keeps a
+// KernelState per kernel, allocates samples over all clusters from time to time, and hands the gate
+// credits for the clusters that are short.
+//
+// It works in epochs, runs of consecutive observations chosen by the caller by count, never by time:
+//
+//   Begin(batch)                 sorts the observations by kernel
+//   UpdateKernel(i), i < touched()    in any order, on any threads: each is one kernel's own business
+//   Commit()                     settles captures, allocates when due, publishes credits, collects events
+//
+// GUARANTEE  The same observations in the same epochs give the same gate, events and plan, bit for bit,
+// whatever ran UpdateKernel.
+// INVARIANT  A capture in flight is a spent credit: for every cluster, captures that came back + credits
+// open or in flight never exceed what it needed when they were granted, plus the misses allowed.
+//
+// THREADS: only UpdateKernel may run concurrently with itself, for different i.  UNITS: ns.
+// SOURCE: docs/maths/online.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "online/kernel_state.h"
+#include "stem/plan_builder.h"
+#include "stem/sampling_options.h"
+#include "trace/name_table.h"
+#include "trace/plan.h"
+#include "wire/gate_table.h"
+
+namespace stemtap {
+
+enum class MaskEventKind { kCapture, kClose, kReopen, kTopUp };
+
+// One line of mask.ndjson; see docs/formats/mask.md.
+struct MaskEvent {
+  MaskEventKind kind;
+  std::uint64_t index;       // launch index: of the capture, or of the latest launch known
+  std::uint32_t kernel;
+  std::uint64_t occurrence;  // of the capture; of the latest launch of the kernel otherwise
+  std::uint64_t cluster;     // ordinal, ascending by duration
+  std::uint64_t time_ns;     // start of that launch, by the recorder's clock
+};
+
+// What the progress line and session.json show.
+struct SamplerStatus {
+  std::uint64_t observed = 0;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t captured = 0;
+  std::uint64_t captured_duration_ns = 0;
+  std::uint64_t zero_duration = 0;
+  std::uint64_t kernels = 0;
+  std::uint64_t clusters_open = 0;
+  std::uint64_t clusters_closed = 0;
+  double bound = 0.0;     // of what has been captured so far; uncovered time counts in full
+  std::uint64_t contexts_refused = 0;  // contexts that the gate table had no room for
+  std::uint64_t slots_refused = 0;     // clusters that the gate table had no slot for
+};
+
+class OnlineSampler {
+ public:
+  // Publishes into `gate`, which must outlive the sampler and belongs to it alone as writer.
+  OnlineSampler(const SamplingOptions& options, wire::GateTable& gate);
+
+  // Ids are given in order: the id of `name` is its NameTable id.
+  std::uint32_t AddKernel(std::string_view name);
+  const NameTable& names() const { return names_; }
+
+  void Begin(std::span<const Observation> batch);
+  std::size_t touched() const { return touched_.size(); }
+  void UpdateKernel(std::size_t i);
+  void Commit();
+
+  // Events of the last Commit (or Finish), in order.
+  const std::vector<MaskEvent>& events() const { return events_; }
+  const SamplerStatus& status() const { return status_; }
+
+  // The plan of everything observed: clusters cut a last time, those without a capture merged into
+  // their neighbour (collapsed strata), the rest listed as top_up events. Call once, at the end.
+  Plan Finish();
+
+ private:
+  struct Touched {
+    std::uint32_t kernel;
+    std::uint32_t first;  // into order_
+    std::uint32_t count;
+  };
+
+  void SettleCaptures();
+  void Allocate();
+  void UpdateStanding(std::uint32_t id);
+  void PublishKernel(std::uint32_t id);
+  std::uint32_t SlotOf(KernelState& kernel, std::size_t cluster);
+  void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
+  std::vector<SampledCluster> FinalClusters(std::uint32_t id);
+
+  SamplingOptions options_;
+  ErrorTarget target_;
+  wire::GateTable& gate_;
+  NameTable names_;
+  std::deque<KernelState> kernels_;
+
+  // The epoch in hand.
+  std::span<const Observation> batch_;
+  std::vector<std::uint32_t> order_;  // batch positions, grouped by kernel
+  std::vector<Touched> touched_;
+  std::vector<std::uint32_t> batch_counts_;  // by kernel, zero between epochs
+  bool allocate_now_ = false;
+
+  std::uint64_t next_allocation_ = 0;
+  std::uint32_t next_slot_ = 1;
+  std::uint64_t last_index_ = 0;
+  std::uint64_t last_time_ns_ = 0;
+  std::vector<MaskEvent> events_;
+  SamplerStatus status_;
+};
+
+}  // namespace stemtap

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SamplingOptions is what a user chooses about the sample: the options that run, replay and plan share.
+// Names, defaults and ranges for the command line stand in cli/sampling_flags.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "stats/normal.h"
+#include "stem/allocation.h"
+#include "stem/stratify.h"
+#include "stem/weights.h"
+
+namespace stemtap {
+
+// What the error bound holds for (docs/maths/allocation.md, "Scope of the bound").
+enum class BoundScope {
+  kWorkload,  // the total over all kernels: one allocation
+  kKernel,    // each kernel's total: one allocation each, implies the former
+};
+
+struct SamplingOptions {
+  double error_bound = 0.05;
+  double confidence = 0.95;
+  Method method = Method::kRoot;
+  BoundScope bound = BoundScope::kWorkload;
+  std::uint64_t min_samples = 1;  // m_floor per cluster
+  Weights weights = Weights::kCalibrated;
+  std::uint64_t seed = 1;
+
+  ErrorTarget target() const { return {error_bound, TwoSidedZ(confidence)}; }
+};
+
+}  // namespace stemtap

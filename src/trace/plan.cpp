@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/text.h"
+#include "stemtap/version.h"
+
+namespace stemtap {
+namespace {
+
+// Kernel names are bytes from the traced program; invalid UTF-8 is replaced rather than refused.
+std::string Quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Shortest digits that read back as the same double.
+std::string Number(double value) { return nlohmann::json(value).dump(); }
+
+std::string OptionsToJson(const OptionList& options) {
+  std::string json = "{";
+  for (const auto& [name, value] : options) {
+    if (json.size() > 1) json += ", ";
+    json += Quoted(name) + ": ";
+    json += std::visit(
+        [](const auto& v) -> std::string {
+          using Value = std::decay_t<decltype(v)>;
+          if constexpr (std::is_same_v<Value, std::string>) {
+            return Quoted(v);
+          } else if constexpr (std::is_same_v<Value, double>) {
+            return Number(v);
+          } else {
+            return fmt::format("{}", v);
+          }
+        },
+        value);
+  }
+  return json + "}";
+}
+
+// A cell that the source did not know is null.
+std::string Known(std::uint64_t value, bool known) {
+  return known ? fmt::format("{}", value) : std::string("null");
+}
+
+void AppendSample(std::string& json, const PlanSample& s) {
+  const wire::KernelRecord& r = s.record;
+  const auto extents = [](auto x, auto y, auto z) {
+    return x == wire::kUnknownExtent ? std::string("null") : fmt::format("[{},{},{}]", x, y, z);
+  };
+  fmt::format_to(std::back_inserter(json),
+                 "          {{\"index\": {}, \"occurrence\": {}, \"device\": {}, \"stream\": {}, "
+                 "\"grid\": {}, \"block\": {}, \"duration_ns\": {}, \"weight\": {}}}",
+                 s.index, s.occurrence, Known(r.device, r.device != wire::kUnknown16),
+                 Known(r.stream, r.stream != wire::kUnknown32),
+                 extents(r.grid[0], r.grid[1], r.grid[2]),
+                 extents(r.block[0], r.block[1], r.block[2]), r.duration_ns, Number(s.weight));
+}
+
+void AppendCluster(std::string& json, const PlanCluster& c) {
+  fmt::format_to(std::back_inserter(json),
+                 "        {{\"lower_ns\": {}, \"upper_ns\": {}, \"count\": {}, \"mean_ns\": {}, "
+                 "\"stddev_ns\": {}, \"target\": {}, \"captured\": {}, \"samples\": [",
+                 c.lower_ns, c.upper_ns, c.count, Number(c.mean_ns), Number(c.stddev_ns), c.target,
+                 c.captured);
+  for (std::size_t i = 0; i < c.samples.size(); ++i) {
+    json += i == 0 ? "\n" : ",\n";
+    AppendSample(json, c.samples[i]);
+  }
+  json += c.samples.empty() ? "]}" : "\n        ]}";
+}
+
+}  // namespace
+
+std::string PlanToJson(const Plan& plan) {
+  const PlanTotals& t = plan.totals;
+  std::string json = fmt::format(
+      "{{\n  \"schema\": \"stemtap.plan/1\",\n  \"tool\": \"stemtap {}\",\n  \"source\": {},\n"
+      "  \"options\": {},\n",
+      kVersion, Quoted(plan.source), OptionsToJson(plan.options));
+  json += fmt::format(
+      "  \"totals\": {{\"invocations\": {}, \"duration_ns\": {}, \"kernels\": {}, \"clusters\": {}, "
+      "\"samples\": {}, \"sampled_duration_ns\": {}, \"speedup\": {}, \"bound\": {}, "
+      "\"observed_error\": {}, \"uncovered_fraction\": {}, \"dropped\": {}, \"zero_duration\": {}}},\n",
+      t.invocations, t.duration_ns, t.kernels, t.clusters, t.samples, t.sampled_duration_ns,
+      Number(t.speedup), Number(t.bound), Number(t.observed_error), Number(t.uncovered_fraction),
+      t.dropped, t.zero_duration);
+  json += "  \"kernels\": [";
+  for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
+    const PlanKernel& k = plan.kernels[i];
+    json += i == 0 ? "\n" : ",\n";
+    json += fmt::format(
+        "    {{\"name\": {}, \"invocations\": {}, \"duration_ns\": {},\n      \"clusters\": [",
+        Quoted(k.name), k.invocations, k.duration_ns);
+    for (std::size_t c = 0; c < k.clusters.size(); ++c) {
+      json += c == 0 ? "\n" : ",\n";
+      AppendCluster(json, k.clusters[c]);
+    }
+    json += "\n      ]}";
+  }
+  return json + (plan.kernels.empty() ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
+  const PlanTotals& t = plan.totals;
+  std::string text = fmt::format(
+      "{} invocations of {} kernels, {:.3f} ms of GPU time\n"
+      "{} samples in {} clusters hold {:.3f} ms: {:.1f}x less to trace\n"
+      "error bound {:.2f} %, observed error of the plain estimate {:.2f} %, uncovered time {:.2f} %\n",
+      t.invocations, t.kernels, static_cast<double>(t.duration_ns) * 1e-6, t.samples, t.clusters,
+      static_cast<double>(t.sampled_duration_ns) * 1e-6, t.speedup, 100 * t.bound,
+      100 * t.observed_error, 100 * t.uncovered_fraction);
+  if (t.dropped != 0) {
+    text += fmt::format("{} records were dropped: every number above stands on incomplete data\n",
+                        t.dropped);
+  }
+  if (t.zero_duration != 0) {
+    text += fmt::format("{} invocations were recorded with 0 ns (a profiler's rounding)\n",
+                        t.zero_duration);
+  }
+  std::vector<std::size_t> order(plan.kernels.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return plan.kernels[a].duration_ns > plan.kernels[b].duration_ns;
+  });
+  text += "\n   time  invocations   mean us  clusters  samples  kernel\n";
+  for (std::size_t i = 0; i < std::min(order.size(), most_kernels); ++i) {
+    const PlanKernel& k = plan.kernels[order[i]];
+    std::size_t samples = 0;
+    for (const PlanCluster& c : k.clusters) samples += c.samples.size();
+    std::string name = EscapeForTerminal(k.name);
+    constexpr std::size_t kNameWidth = 60;  // with the columns before it, a line of 108
+    if (name.size() > kNameWidth) name = name.substr(0, kNameWidth - 3) + "...";
+    const double share = t.duration_ns == 0 ? 0.0
+                                            : 100.0 * static_cast<double>(k.duration_ns) /
+                                                  static_cast<double>(t.duration_ns);
+    text += fmt::format("{:5.1f} %  {:>11}  {:>8.2f}  {:>8}  {:>7}  {}\n", share, k.invocations,
+                        static_cast<double>(k.duration_ns) * 1e-3 /
+                            static_cast<double>(std::max<std::uint64_t>(k.invocations, 1)),
+                        k.clusters.size(), samples, name);
+  }
+  if (order.size() > most_kernels) {
+    text += fmt::format("         ... and {} kernels more\n", order.size() - most_kernels);
+  }
+  return text;
+}
+
+}  // namespace stemtap

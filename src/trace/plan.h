@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plan is the answer: which invocations stand for the rest, with what weight, and how wrong that may
+// be. It is what plan.json holds; see docs/formats/plan.md for every field.
+//
+// UNITS: durations in ns, fractions and bounds as ratios.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/record.h"
+
+namespace stemtap {
+
+struct PlanSample {
+  std::uint64_t index = 0;       // 0-based launch index in the profile or live run
+  std::uint64_t occurrence = 0;  // 0-based, among the invocations of this kernel
+  wire::KernelRecord record;     // name_id is not used
+  double weight = 0.0;           // the one in force
+};
+
+struct PlanCluster {
+  std::uint64_t lower_ns = 0;  // durations in [lower_ns, upper_ns]
+  std::uint64_t upper_ns = 0;
+  std::uint64_t count = 0;
+  double mean_ns = 0.0;
+  double stddev_ns = 0.0;  // population
+  std::uint64_t target = 0;
+  std::uint64_t captured = 0;
+  std::vector<PlanSample> samples;  // in launch order
+};
+
+struct PlanKernel {
+  std::string name;
+  std::uint64_t invocations = 0;
+  std::uint64_t duration_ns = 0;
+  std::vector<PlanCluster> clusters;  // ascending
+};
+
+struct PlanTotals {
+  std::uint64_t invocations = 0;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t kernels = 0;
+  std::uint64_t clusters = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t sampled_duration_ns = 0;
+  double speedup = 0.0;             // duration / sampled duration; 0 when nothing was sampled
+  double bound = 0.0;               // at the stated confidence, uncovered time included
+  double observed_error = 0.0;      // of the plain estimate, known exactly
+  double uncovered_fraction = 0.0;  // time of kernels without a sample
+  std::uint64_t dropped = 0;        // records lost on the way, see session.json
+  std::uint64_t zero_duration = 0;  // invocations recorded with 0 ns
+};
+
+using OptionValue = std::variant<std::string, double, std::uint64_t>;
+using OptionList = std::vector<std::pair<std::string, OptionValue>>;
+
+struct Plan {
+  std::string source;
+  OptionList options;  // every option in force
+  PlanTotals totals;
+  std::vector<PlanKernel> kernels;  // in order of first launch
+};
+
+// plan.json, one line per sample, ending in a newline. The same plan gives the same bytes.
+std::string PlanToJson(const Plan& plan);
+
+// A screenful: the answer, then the kernels that hold the most time. Kernel names are escaped.
+std::string PlanSummary(const Plan& plan, std::size_t most_kernels = 12);
+
+}  // namespace stemtap
