@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/live_flags.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/output.h"
+
+namespace stemtap::cli {
+
+void LiveFlags::AddTo(CLI::App& command) {
+  command.add_option("-o,--output", output_,
+                     "session folder to write (default: stemtap-<program>-<pid>)");
+  command
+      .add_option("--level", level_,
+                  "kernels: time every kernel, decide afterwards; gate: also decide at each launch")
+      ->check(CLI::IsMember({"kernels", "gate"}))
+      ->capture_default_str();
+  command
+      .add_option("--actuator", actuator_,
+                  "what a capture does: log only, or bracket the launch with cuProfilerStart/Stop")
+      ->check(CLI::IsMember({"log", "profiler"}))
+      ->capture_default_str();
+  command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");
+  command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");
+  sampling_.AddTo(command);
+}
+
+LiveOptions LiveFlags::Options() const {
+  LiveOptions options;
+  options.sampling = sampling_.Options();
+  options.listed = sampling_.Listed();
+  options.listed.emplace_back("level", level_);
+  options.listed.emplace_back("actuator", actuator_);
+  options.folder = output_;
+  options.level = level_;
+  options.actuator = actuator_;
+  options.preload = preload_;
+  options.threads = sampling_.threads();
+  options.quiet = quiet_;
+  options.injector = InstalledPath("lib/libstemtap_inject.so");
+  return options;
+}
+
+int RunAndReport(const LiveOptions& options) {
+  if (!std::filesystem::exists(options.injector)) {
+    return Fail({fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
+                             "README)",
+                             options.injector)});
+  }
+  Result<LiveOutcome> outcome = RunLive(options);
+  if (!outcome.ok()) return Fail(outcome.error());
+  const LiveOutcome& done = outcome.value();
+  const int program = done.report.exit_code;
+  if (!options.quiet) {
+    fmt::print(stderr, "\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
+               options.folder);
+  }
+  if (!done.failure.empty()) {
+    const int failure = Fail({done.failure});
+    return program != 0 ? program : failure;
+  }
+  return program;
+}
+
+}  // namespace stemtap::cli

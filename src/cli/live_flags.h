@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What run and demo share: the options of a live session, and running it with its report on stderr
+// (stdout is the program's).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "cli/sampling_flags.h"
+#include "collector/live_session.h"
+
+namespace stemtap::cli {
+
+class LiveFlags {
+ public:
+  void AddTo(CLI::App& command);
+  // Everything but the command.
+  LiveOptions Options() const;
+
+  const SamplingFlags& sampling() const { return sampling_; }
+
+ private:
+  SamplingFlags sampling_;
+  std::string output_;
+  std::string level_ = "kernels";
+  std::string actuator_ = "log";
+  bool preload_ = false;
+  bool quiet_ = false;
+};
+
+// Runs the session and prints its summary; returns the exit code of `stemtap run`: the program's, or
+// that of the failure.
+int RunAndReport(const LiveOptions& options);
+
+}  // namespace stemtap::cli

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// stemtap: live statistical sampling of GPU kernels. Each command has a file of its own.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "stemtap/version.h"
+
+namespace {
+
+// The word of the command line that CLI11 did not know, and the names it might have been meant as.
+std::string Hint(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  const CLI::App* command = &app;
+  for (const CLI::App* used : app.get_subcommands()) command = used;
+  if (word.rfind("-", 0) == 0) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  } else if (command == &app) {
+    for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
+  }
+  const std::string_view nearest = stemtap::NearestName(word.substr(0, word.find('=')), names);
+  return nearest.empty() ? "" : fmt::format(", did you mean {}?", nearest);
+}
+
+int WrongUse(const std::string& message) {
+  fmt::print(stderr, "stemtap: {}\n", message);
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Live statistical sampling of GPU kernels: which few invocations stand for the rest,\n"
+               "and how wrong that is.",
+               "stemtap");
+  app.set_version_flag("--version", std::string("stemtap ") + stemtap::kVersion);
+  app.require_subcommand(1);
+  int exit_code = 0;
+  stemtap::cli::AddRun(app, exit_code);
+  stemtap::cli::AddReplay(app, exit_code);
+  stemtap::cli::AddPlan(app, exit_code);
+  stemtap::cli::AddConvert(app, exit_code);
+  stemtap::cli::AddFormats(app, exit_code);
+  stemtap::cli::AddGenerate(app, exit_code);
+  stemtap::cli::AddDemo(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {  // --help, --version
+    return app.exit(help);
+  } catch (const CLI::ExtrasError&) {
+    std::vector<std::string> rest = app.remaining(true);
+    const std::string word = rest.empty() ? "" : rest.front();
+    const char* what = word.rfind("-", 0) == 0        ? "unknown option"
+                       : app.get_subcommands().empty() ? "unknown command"
+                                                       : "unexpected argument";
+    return WrongUse(fmt::format("{} '{}'{}", what, word, Hint(app, word)));
+  } catch (const CLI::ParseError& error) {
+    // The first word may be a command that CLI11 did not recognise before it missed one.
+    if (app.get_subcommands().empty() && argc > 1) {
+      const std::string word = argv[1];
+      return WrongUse(fmt::format("unknown {} '{}'{}", word[0] == '-' ? "option" : "command", word,
+                                  Hint(app, word)));
+    }
+    return WrongUse(fmt::format("{}, see --help", error.what()));
+  }
+  return exit_code;
+}

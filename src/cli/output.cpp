@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace stemtap::cli {
+
+int Fail(const Error& error) {
+  fmt::print(stderr, "stemtap: {}\n", error.message);
+  return error.exit_code;
+}
+
+void Warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "stemtap: warning: {}\n", warning);
+}
+
+int Print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return 0;
+  }
+  return Fail({fmt::format("standard output cannot be written: {}", std::strerror(errno))});
+}
+
+std::string TotalsJson(const Plan& plan) {
+  const PlanTotals& t = plan.totals;
+  const nlohmann::ordered_json json = {{"invocations", t.invocations},
+                                       {"duration_ns", t.duration_ns},
+                                       {"kernels", t.kernels},
+                                       {"clusters", t.clusters},
+                                       {"samples", t.samples},
+                                       {"sampled_duration_ns", t.sampled_duration_ns},
+                                       {"speedup", t.speedup},
+                                       {"bound", t.bound},
+                                       {"observed_error", t.observed_error},
+                                       {"uncovered_fraction", t.uncovered_fraction},
+                                       {"dropped", t.dropped},
+                                       {"zero_duration", t.zero_duration}};
+  return json.dump() + "\n";
+}
+
+std::string DefaultFolder(const std::string& name) {
+  return fmt::format("stemtap-{}-{}", name.empty() ? "session" : name, ::getpid());
+}
+
+std::string InstalledPath(const std::string& relative) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (self.parent_path().parent_path() / relative).string();
+}
+
+}  // namespace stemtap::cli

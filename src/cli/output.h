@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the commands share in talking to their user.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "trace/plan.h"
+
+namespace stemtap::cli {
+
+// Prints "stemtap: <message>" on stderr and returns the error's exit code.
+int Fail(const Error& error);
+
+// Prints each as "stemtap: warning: <message>" on stderr.
+void Warn(const std::vector<std::string>& warnings);
+
+// Prints `text` on stdout; 1 if that fails (a full disk behind a redirection), else 0.
+int Print(const std::string& text);
+
+// The plan's totals as one JSON object and a newline, for --json.
+std::string TotalsJson(const Plan& plan);
+
+// "stemtap-<name>-<pid>": the folder of a session for which none was named.
+std::string DefaultFolder(const std::string& name);
+
+// Path of a file beside this program: BuildPath("lib/x.so") is ../lib/x.so of its folder.
+std::string InstalledPath(const std::string& relative);
+
+}  // namespace stemtap::cli

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap replay: a recorded profile through the online sampler.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/sampling_flags.h"
+#include "collector/replay.h"
+#include "importers/registry.h"
+
+namespace stemtap::cli {
+namespace {
+
+struct ReplayArguments {
+  SamplingFlags sampling;
+  std::string profile;
+  std::string output;
+  std::uint64_t lag = kDefaultLag;
+  bool json = false;
+  bool quiet = false;
+};
+
+// "llm.csv.gz" -> "llm"
+std::string Stem(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  return path == "-" ? "stdin" : name.substr(0, name.find('.'));
+}
+
+int Replay(const ReplayArguments& arguments) {
+  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(arguments.profile);
+  if (!reader.ok()) return Fail(reader.error());
+  ReplayOptions options;
+  options.sampling = arguments.sampling.Options();
+  options.listed = arguments.sampling.Listed();
+  options.listed.emplace_back("lag", arguments.lag);
+  options.lag = arguments.lag;
+  options.source = arguments.profile;
+  options.folder =
+      arguments.output.empty() ? DefaultFolder(Stem(arguments.profile)) : arguments.output;
+  options.threads = arguments.sampling.threads();
+  options.quiet = arguments.quiet;
+  Result<ReplayOutcome> outcome = RunReplay(*reader.value(), options);
+  if (!outcome.ok()) return Fail(outcome.error());
+  Warn(outcome.value().report.warnings);
+  const Plan& plan = outcome.value().plan;
+  if (!arguments.quiet) {
+    fmt::print(stderr, "stemtap: {:.2f} million kernels/s, session in {}\n",
+               static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
+               options.folder);
+  }
+  return Print(arguments.json ? TotalsJson(plan) : PlanSummary(plan));
+}
+
+}  // namespace
+
+void AddReplay(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("replay", "sample a recorded profile online, as if it ran now");
+  auto arguments = std::make_shared<ReplayArguments>();
+  command->add_option("profile", arguments->profile, "recorded run, see 'stemtap formats'")
+      ->required();
+  command->add_option("-o,--output", arguments->output,
+                      "session folder to write (default: stemtap-<profile>-<pid>)");
+  command->add_option("--lag", arguments->lag, "launches before a duration is known to the sampler")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{100'000'000}))
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "print the plan's totals as JSON");
+  command->add_flag("-q,--quiet", arguments->quiet, "no progress line");
+  arguments->sampling.AddTo(*command);
+  command->callback([arguments, &exit_code] { exit_code = Replay(*arguments); });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap run: the main job, live.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/live_flags.h"
+#include "cli/output.h"
+
+namespace stemtap::cli {
+namespace {
+
+struct RunArguments {
+  LiveFlags live;
+  std::vector<std::string> command;
+  std::int32_t attach = 0;
+};
+
+int Run(const RunArguments& arguments) {
+  if (arguments.command.empty() == (arguments.attach == 0)) {
+    return Fail({"expected a program to run: stemtap run [options] -- PROGRAM [ARGUMENTS]", 2});
+  }
+  LiveOptions options = arguments.live.Options();
+  options.command = arguments.command;
+  options.attach_pid = arguments.attach;
+  if (options.folder.empty()) {
+    options.folder = DefaultFolder(
+        arguments.command.empty()
+            ? "session"
+            : std::filesystem::path(arguments.command.front()).filename().string());
+  }
+  return RunAndReport(options);
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("run", "run a program and sample its kernels live");
+  auto arguments = std::make_shared<RunArguments>();
+  arguments->live.AddTo(*command);
+  // For the injected library, which starts a collector when no 'stemtap run' did.
+  command->add_option("--attach", arguments->attach, "")->group("");
+  command->add_option("program", arguments->command, "the program and its arguments, after --");
+  command->prefix_command();
+  command->callback([command, arguments, &exit_code] {
+    for (const std::string& word : command->remaining()) {
+      if (arguments->command.empty() && word == "--") continue;
+      arguments->command.push_back(word);
+    }
+    exit_code = Run(*arguments);
+  });
+}
+
+}  // namespace stemtap::cli

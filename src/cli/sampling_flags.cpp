@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sampling_flags.h"
+
+#include <vector>
+
+namespace stemtap::cli {
+
+void SamplingFlags::AddTo(CLI::App& command) {
+  constexpr const char* kGroup = "Sampling";
+  std::vector<std::string> methods;
+  std::string method_help = "how durations are cut into clusters:";
+  for (const MethodSpec& spec : kMethods) {
+    methods.emplace_back(spec.name);
+    method_help += std::string("\n") + spec.name + ": " + spec.help;
+  }
+  command.add_option("--error-bound", error_bound_, "largest tolerated relative error of the total")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--confidence", confidence_, "confidence of the bound")
+      ->check(CLI::Range(0.01, 0.999999))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--method", method_, method_help)
+      ->check(CLI::IsMember(methods))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--bound", bound_,
+                  "what the bound holds for: the workload's total, or each kernel's total")
+      ->check(CLI::IsMember({"workload", "kernel"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--min-samples", min_samples_, "fewest samples of a cluster")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--weights", weights_,
+                  "calibrated: reproduce the known total time exactly; plain: count / captured")
+      ->check(CLI::IsMember({"calibrated", "plain"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--seed", seed_, "seed of every random choice")
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--threads", threads_, "threads that work, 0: one per core; results do not depend on it")
+      ->check(CLI::Range(0u, 1024u))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+SamplingOptions SamplingFlags::Options() const {
+  SamplingOptions options;
+  options.error_bound = error_bound_;
+  options.confidence = confidence_;
+  for (const MethodSpec& spec : kMethods) {
+    if (method_ == spec.name) options.method = spec.method;
+  }
+  options.bound = bound_ == "kernel" ? BoundScope::kKernel : BoundScope::kWorkload;
+  options.min_samples = min_samples_;
+  options.weights = weights_ == "plain" ? Weights::kPlain : Weights::kCalibrated;
+  options.seed = seed_;
+  return options;
+}
+
+OptionList SamplingFlags::Listed() const {
+  return {{"error_bound", error_bound_}, {"confidence", confidence_}, {"method", method_},
+          {"bound", bound_},             {"min_samples", min_samples_}, {"weights", weights_},
+          {"seed", seed_}};
+}
+
+}  // namespace stemtap::cli

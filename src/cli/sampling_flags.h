@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options that run, replay, plan and demo share: one table gives their names, defaults, ranges,
+// help, and the list of options in force that every file of results carries.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "stem/sampling_options.h"
+#include "trace/plan.h"
+
+namespace stemtap::cli {
+
+class SamplingFlags {
+ public:
+  // Adds the options to `command`, which must not outlive this object.
+  void AddTo(CLI::App& command);
+
+  SamplingOptions Options() const;
+  // Every option in force, as it was given or defaulted. Thread counts are left out: they must not
+  // change a result.
+  OptionList Listed() const;
+  unsigned threads() const { return threads_; }
+
+ private:
+  double error_bound_ = 0.05;
+  double confidence_ = 0.95;
+  std::string method_ = "root";
+  std::string bound_ = "workload";
+  std::uint64_t min_samples_ = 1;
+  std::string weights_ = "calibrated";
+  std::uint64_t seed_ = 1;
+  unsigned threads_ = 0;
+};
+
+}  // namespace stemtap::cli

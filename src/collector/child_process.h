@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ChildProcess starts the traced program and waits for it.
+//
+// THREADS: one caller.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace stemtap {
+
+class ChildProcess {
+ public:
+  // Starts `argv` (looked up in PATH) with our environment, changed by `set` (NAME=value), under the
+  // signal mask `mask` and default signal actions. Fails with exit code 127 if the program is not found,
+  // 126 if it cannot be executed.
+  static Result<ChildProcess> Start(const std::vector<std::string>& argv,
+                                    const std::vector<std::string>& set, const sigset_t& mask);
+
+  // Whether it has ended; does not wait.
+  bool Poll();
+  pid_t pid() const { return pid_; }
+  // As a shell has it: the exit code, or 128 + the signal.
+  int exit_code() const { return signal_ != 0 ? 128 + signal_ : exit_code_; }
+  int signal() const { return signal_; }  // 0: it exited
+
+ private:
+  explicit ChildProcess(pid_t pid) : pid_(pid) {}
+  pid_t pid_;
+  bool ended_ = false;
+  int exit_code_ = 0;
+  int signal_ = 0;
+};
+
+}  // namespace stemtap

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/launch_order.h"
+
+#include <algorithm>
+
+namespace stemtap {
+
+std::uint64_t LaunchOrder::Unwrap(std::uint32_t correlation_id) {
+  // Ids are taken to lie within 2^31 calls of the newest seen, which at a million calls a second is
+  // half an hour of delay. The first is placed a full turn up, so that earlier ones do not go below 0.
+  constexpr std::uint64_t kTurn = std::uint64_t{1} << 32;
+  if (newest_ == 0) newest_ = kTurn + correlation_id;
+  const auto step = static_cast<std::int32_t>(correlation_id - static_cast<std::uint32_t>(newest_));
+  const std::uint64_t launch = newest_ + static_cast<std::uint64_t>(std::int64_t{step});
+  newest_ = std::max(newest_, launch);
+  return launch;
+}
+
+void LaunchOrder::Add(const std::vector<wire::KernelRecord>& arrived, std::int64_t now_ms) {
+  const std::size_t before = held_.size();
+  bool sorted = true;
+  for (const wire::KernelRecord& record : arrived) {
+    const Held held{Unwrap(record.correlation_id), now_ms, record};
+    if (held.launch < released_) {
+      ++late_;
+      late_records_.push_back(record);
+      continue;
+    }
+    if (sorted && !held_.empty() && Before(held, held_.back())) sorted = false;
+    held_.push_back(held);
+  }
+  if (sorted) return;  // the common case: one thread, one stream
+  const auto middle = held_.begin() + static_cast<std::ptrdiff_t>(before);
+  std::stable_sort(middle, held_.end(), Before);
+  std::inplace_merge(held_.begin(), middle, held_.end(), Before);
+}
+
+void LaunchOrder::Release(std::int64_t now_ms, bool all, std::vector<wire::KernelRecord>& out) {
+  out.insert(out.end(), late_records_.begin(), late_records_.end());
+  late_records_.clear();
+  while (!held_.empty() &&
+         (all || held_.size() > kWindow || now_ms - held_.front().arrived_ms >= kHoldMs)) {
+    out.push_back(held_.front().record);
+    released_ = held_.front().launch;
+    held_.pop_front();
+  }
+}
+
+}  // namespace stemtap

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/live_session.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <set>
+
+#include "collector/child_process.h"
+#include "collector/launch_order.h"
+#include "collector/progress.h"
+#include "collector/ring_reader.h"
+#include "wire/session_env.h"
+
+namespace stemtap {
+namespace {
+
+// How long the loop sleeps when all rings are empty. New rings and fresh records wait this long at most;
+// at 50 wake-ups a second the sleeping collector costs nothing that can be measured.
+constexpr int kIdleMs = 20;
+// Records taken from one ring before the next is looked at: 1 MiB of them.
+constexpr std::size_t kDrainBatch = 16384;
+
+std::int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// The gate table, in the session folder where traced processes read it, or in memory of our own.
+class GateMemory {
+ public:
+  static Result<GateMemory> InFolder(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int failure = fd < 0 ? errno : ::posix_fallocate(fd, 0, sizeof(wire::GateFile));
+    if (failure != 0) {
+      if (fd >= 0) ::close(fd);
+      return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(failure))};
+    }
+    auto memory = Map(fd, MAP_SHARED);
+    ::close(fd);
+    if (!memory.ok()) return Error{path + ": " + memory.error().message};
+    return memory;
+  }
+  static Result<GateMemory> Own() { return Map(-1, MAP_PRIVATE | MAP_ANONYMOUS); }
+
+  GateMemory(GateMemory&& other) noexcept : file_(std::exchange(other.file_, nullptr)) {}
+  GateMemory& operator=(GateMemory&&) = delete;
+  ~GateMemory() {
+    if (file_ != nullptr) ::munmap(file_, sizeof(wire::GateFile));
+  }
+  wire::GateTable& table() { return file_->table; }
+
+ private:
+  explicit GateMemory(wire::GateFile* file) : file_(file) {}
+  static Result<GateMemory> Map(int fd, int flags) {
+    void* memory =
+        ::mmap(nullptr, sizeof(wire::GateFile), PROT_READ | PROT_WRITE, flags, fd, 0);
+    if (memory == MAP_FAILED) {
+      return Error{fmt::format("gate table cannot be mapped: {}", std::strerror(errno))};
+    }
+    auto* file = new (memory) wire::GateFile;
+    file->file_bytes = sizeof(wire::GateFile);
+    return GateMemory(file);
+  }
+  wire::GateFile* file_;
+};
+
+// One traced process: its ring and the order of its launches.
+struct Source {
+  std::string file;
+  RingReader ring;
+  LaunchOrder order;
+  bool ended = false;  // nothing more will come, and what came was passed on
+};
+
+class LiveSession {
+ public:
+  LiveSession(const LiveOptions& options, SessionWriter& writer, wire::GateTable& gate,
+              MaskWriter& mask)
+      : options_(options),
+        writer_(writer),
+        pool_(options.threads),
+        engine_(options.sampling, gate,
+                options.level == "gate" ? GateAsked::kAtLaunch : GateAsked::kByEngine, 0, pool_,
+                mask),
+        progress_(options.quiet) {}
+
+  // Collects until the program (or every process that joined) has ended.
+  void Watch(std::optional<ChildProcess>& child, int signal_fd);
+  LiveOutcome Finish(const std::optional<ChildProcess>& child, double elapsed_s);
+
+ private:
+  void FindRings();
+  bool DrainAll(bool final);
+  bool AllEnded() const;
+  void HandleSignals(int signal_fd, const std::optional<ChildProcess>& child);
+  std::uint64_t Dropped() const;
+
+  const LiveOptions& options_;
+  SessionWriter& writer_;
+  WorkerPool pool_;
+  Engine engine_;
+  ProgressLine progress_;
+  std::vector<std::unique_ptr<Source>> sources_;
+  std::set<std::string> known_files_;
+  std::vector<wire::KernelRecord> arrived_;
+  std::vector<wire::KernelRecord> released_;
+  std::vector<std::string> warnings_;
+  bool stop_ = false;
+};
+
+void LiveSession::FindRings() {
+  DIR* folder = ::opendir(writer_.folder().c_str());
+  if (folder == nullptr) return;
+  std::vector<std::string> found;
+  for (const dirent* entry = ::readdir(folder); entry != nullptr; entry = ::readdir(folder)) {
+    const std::string name = entry->d_name;
+    const std::string prefix = wire::kRingPrefix;
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    if (name.find_first_not_of("0123456789", prefix.size()) != std::string::npos) continue;
+    if (known_files_.insert(name).second) found.push_back(name);
+  }
+  ::closedir(folder);
+  for (const std::string& name : found) {
+    Result<RingReader> ring = RingReader::Open(writer_.PathOf(name));
+    if (!ring.ok()) {
+      warnings_.push_back(ring.error().message);
+      continue;
+    }
+    sources_.push_back(std::make_unique<Source>(
+        Source{name, std::move(ring).value(), LaunchOrder(), false}));
+  }
+}
+
+// Whether any ring held something. `final`: nothing is held back for order any more.
+bool LiveSession::DrainAll(bool final) {
+  bool any = false;
+  const std::int64_t now = NowMs();
+  for (const auto& source : sources_) {
+    if (source->ended) continue;
+    // Asked before the ring is emptied: what a process pushed before its end is then still found.
+    const bool ended = source->ring.Ended();
+    arrived_.clear();
+    released_.clear();
+    const std::size_t taken =
+        source->ring.Drain(kDrainBatch, [this](std::string_view name) { return engine_.AddKernel(name); },
+                           arrived_);
+    any |= taken != 0;
+    const bool empty = taken < kDrainBatch;
+    source->order.Add(arrived_, now);
+    source->order.Release(now, empty && (ended || final), released_);
+    for (const wire::KernelRecord& record : released_) engine_.Push(record);
+    source->ended = ended && empty;
+  }
+  return any;
+}
+
+bool LiveSession::AllEnded() const {
+  for (const auto& source : sources_) {
+    if (!source->ended) return false;
+  }
+  return true;
+}
+
+std::uint64_t LiveSession::Dropped() const {
+  std::uint64_t sum = 0;
+  for (const auto& source : sources_) sum += source->ring.Report().dropped();
+  return sum;
+}
+
+void LiveSession::HandleSignals(int signal_fd, const std::optional<ChildProcess>& child) {
+  signalfd_siginfo info{};
+  while (::read(signal_fd, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD) continue;
+    // The terminal sends SIGINT and SIGQUIT to the program itself; the others are passed on.
+    if (child && (signal == SIGTERM || signal == SIGHUP)) ::kill(child->pid(), signal);
+    if (!child) stop_ = true;
+  }
+}
+
+void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
+  for (;;) {
+    FindRings();
+    const bool program_ended = child && child->Poll();
+    const bool busy = DrainAll(false);
+    progress_.Update(engine_.status(), Dropped(), NowMs());
+    if (program_ended) break;
+    HandleSignals(signal_fd, child);
+    if (stop_) break;
+    if (!child) {
+      const bool gone = ::kill(options_.attach_pid, 0) != 0 && errno == ESRCH;
+      if (AllEnded() && (!sources_.empty() || gone)) break;
+    }
+    if (!busy) {
+      pollfd wake{signal_fd, POLLIN, 0};
+      ::poll(&wake, 1, kIdleMs);
+    }
+  }
+  // What the program's processes left in their rings. Those still alive (daemons) are read as they are.
+  FindRings();
+  while (DrainAll(true)) {
+  }
+  progress_.Clear();
+}
+
+LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double elapsed_s) {
+  LiveOutcome outcome;
+  SessionReport& report = outcome.report;
+  report.command = options_.command;
+  report.options = options_.listed;
+  report.elapsed_s = elapsed_s;
+  if (child) {
+    report.exit_code = child->exit_code();
+    report.signal = child->signal();
+  }
+  outcome.plan = engine_.Finish();
+  outcome.plan.source = options_.command.empty() ? fmt::format("pid {}", options_.attach_pid)
+                                                 : fmt::format("{}", fmt::join(options_.command, " "));
+  report.sampler = engine_.status();
+  for (const auto& source : sources_) {
+    report.processes.push_back(source->ring.Report());
+    report.processes.back().late = source->order.late();
+    if (report.processes.back().state == "recording" && !source->ring.Ended()) {
+      warnings_.push_back(fmt::format("process {} ({}) was still running when the session ended",
+                                      source->ring.pid(), report.processes.back().program));
+    }
+    ::unlink(writer_.PathOf(source->file).c_str());
+  }
+  ::unlink(writer_.PathOf(wire::kGateFileName).c_str());
+  if (sources_.empty()) {
+    warnings_.push_back("no process initialised CUDA (cuInit), so there was nothing to record");
+  }
+  report.warnings = warnings_;
+  return outcome;
+}
+
+// What the injected library must find in the program's environment.
+std::vector<std::string> Environment(const LiveOptions& options, const std::string& folder) {
+  std::vector<std::string> set = options.environment;
+  const auto add = [&set](const char* name, const std::string& value) {
+    set.push_back(std::string(name) + "=" + value);
+  };
+  add(wire::kEnvSession.name, folder);
+  add(wire::kEnvLevel.name, options.level);
+  add(wire::kEnvActuator.name, options.actuator);
+  add("CUDA_INJECTION64_PATH", options.injector);
+  if (options.preload) {
+    const char* before = ::getenv("LD_PRELOAD");
+    add("LD_PRELOAD", before != nullptr && *before != 0 ? options.injector + ":" + before
+                                                        : options.injector);
+  }
+  return set;
+}
+
+}  // namespace
+
+Result<LiveOutcome> RunLive(const LiveOptions& options) {
+  const bool attach = options.command.empty();
+  Result<SessionWriter> writer = SessionWriter::Create(options.folder, attach);
+  if (!writer.ok()) return writer.error();
+  char* absolute = ::realpath(options.folder.c_str(), nullptr);
+  const std::string folder = absolute != nullptr ? absolute : options.folder;
+  ::free(absolute);
+
+  Result<GateMemory> gate = options.level == "gate"
+                                ? GateMemory::InFolder(folder + "/" + wire::kGateFileName)
+                                : GateMemory::Own();
+  if (!gate.ok()) return gate.error();
+  Result<MaskWriter> mask = MaskWriter::Open(writer.value().PathOf("mask.ndjson"));
+  if (!mask.ok()) return mask.error();
+
+  // Blocked before the pool's threads start, so that they inherit it and signals reach the loop alone.
+  sigset_t watched;
+  sigset_t before;
+  sigemptyset(&watched);
+  for (const int signal : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&watched, signal);
+  ::sigprocmask(SIG_BLOCK, &watched, &before);
+  const int signal_fd = ::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
+
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<LiveSession> session;
+  session.emplace(options, writer.value(), gate.value().table(), mask.value());
+  std::optional<ChildProcess> child;
+  if (!attach) {
+    Result<ChildProcess> started =
+        ChildProcess::Start(options.command, Environment(options, folder), before);
+    if (!started.ok()) {
+      ::unlink(writer.value().PathOf("mask.ndjson").c_str());
+      ::unlink((folder + "/" + wire::kGateFileName).c_str());
+      ::rmdir(folder.c_str());
+      return started.error();
+    }
+    child = std::move(started).value();
+  }
+  session->Watch(child, signal_fd);
+  const double elapsed_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  LiveOutcome outcome = session->Finish(child, elapsed_s);
+  ::close(signal_fd);
+
+  const Status mask_closed = mask.value().Close();
+  if (!mask_closed.ok()) outcome.report.warnings.push_back(mask_closed.error().message);
+  const Status written = writer.value().Finish(outcome.report, outcome.plan);
+  if (!written.ok()) outcome.failure = written.error().message;
+  return outcome;
+}
+
+}  // namespace stemtap

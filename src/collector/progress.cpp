@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace stemtap {
+
+std::string ProgressText(const SamplerStatus& s, double rate, std::uint64_t dropped) {
+  const std::string speed = rate >= 1e6   ? fmt::format("{:.2f}M", rate * 1e-6)
+                            : rate >= 1e3 ? fmt::format("{:.1f}k", rate * 1e-3)
+                                          : fmt::format("{:.0f}", rate);
+  const double share = s.duration_ns == 0 ? 0.0
+                                          : 100.0 * static_cast<double>(s.captured_duration_ns) /
+                                                static_cast<double>(s.duration_ns);
+  return fmt::format(
+      "{} kernels/s  {} kernels  {} names  clusters {} open {} closed  bound {:.2f} %  captured "
+      "{:.3f} % of time  dropped {}",
+      speed, s.observed, s.kernels, s.clusters_open, s.clusters_closed, 100 * s.bound, share, dropped);
+}
+
+ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void ProgressLine::Update(const SamplerStatus& status, std::uint64_t dropped, std::int64_t now_ms) {
+  if (quiet_) return;
+  if (last_ms_ == 0) last_ms_ = now_ms;
+  const std::int64_t elapsed = now_ms - last_ms_;
+  if (elapsed < (terminal_ ? kTerminalPeriodMs : kLogPeriodMs)) return;
+  const double rate = static_cast<double>(status.observed - last_observed_) * 1e3 /
+                      static_cast<double>(elapsed);
+  last_ms_ = now_ms;
+  last_observed_ = status.observed;
+  const std::string text = ProgressText(status, rate, dropped);
+  // \r and "erase to the end of line": the line never scrolls, whatever it held before.
+  std::fprintf(stderr, terminal_ ? "\r%s\x1b[K" : "stemtap: %s\n", text.c_str());
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void ProgressLine::Clear() {
+  if (!shown_ || !terminal_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The progress line on stderr: rewritten in place on a terminal, a line now and then elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "online/online_sampler.h"
+
+namespace stemtap {
+
+// "1.23M kernels/s  816000 kernels  10 names  clusters 3 open 15 closed  bound 4.98 %  captured 0.026 %
+// of time  dropped 0". `rate` is launches per second; widths are left to the numbers.
+std::string ProgressText(const SamplerStatus& status, double rate, std::uint64_t dropped);
+
+class ProgressLine {
+ public:
+  // On a terminal five times a second is smooth and costs nothing; in a log every ten seconds shows life.
+  static constexpr std::int64_t kTerminalPeriodMs = 200;
+  static constexpr std::int64_t kLogPeriodMs = 10000;
+
+  explicit ProgressLine(bool quiet);
+  ~ProgressLine() { Clear(); }
+
+  void Update(const SamplerStatus& status, std::uint64_t dropped, std::int64_t now_ms);
+  // Takes the line off the terminal, before other output.
+  void Clear();
+
+ private:
+  bool quiet_;
+  bool terminal_;
+  bool shown_ = false;
+  std::int64_t last_ms_ = 0;
+  std::uint64_t last_observed_ = 0;
+};
+
+}  // namespace stemtap

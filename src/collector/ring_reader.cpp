@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ring_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace stemtap {
+namespace {
+
+// A process defines at most 65,536 names; an id beyond is damage.
+constexpr std::uint32_t kMostNames = 1u << 16;
+
+std::string FixedText(const char* bytes, std::size_t size) {
+  return std::string(bytes, strnlen(bytes, size));
+}
+
+}  // namespace
+
+Result<RingReader> RingReader::Open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  struct stat about {};
+  ::fstat(fd, &about);
+  if (static_cast<std::size_t>(about.st_size) != sizeof(wire::RingFile)) {
+    ::close(fd);
+    return Error{fmt::format("{}: {} bytes, expected a ring of {} bytes", path, about.st_size,
+                             sizeof(wire::RingFile))};
+  }
+  void* memory =
+      ::mmap(nullptr, sizeof(wire::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ::close(fd);
+  if (memory == MAP_FAILED) {
+    return Error{fmt::format("{}: cannot be mapped: {}", path, std::strerror(errno))};
+  }
+  auto* ring = static_cast<wire::RingFile*>(memory);
+  const wire::RingHeader& header = ring->header;
+  if (header.magic != wire::kRingMagic || header.version != wire::kRingVersion ||
+      header.record_bytes != wire::kRecordBytes || header.file_bytes != sizeof(wire::RingFile)) {
+    const Error error{fmt::format("{}: ring of version {}, expected version {} of this build", path,
+                                  header.version, wire::kRingVersion)};
+    ::munmap(memory, sizeof(wire::RingFile));
+    return error;
+  }
+  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, header.pid, 0));
+  return RingReader(ring, pidfd);
+}
+
+RingReader::RingReader(RingReader&& other) noexcept
+    : ring_(std::exchange(other.ring_, nullptr)),
+      pidfd_(std::exchange(other.pidfd_, -1)),
+      batch_(std::move(other.batch_)),
+      session_ids_(std::move(other.session_ids_)),
+      name_id_(other.name_id_),
+      name_length_(other.name_length_),
+      name_(std::move(other.name_)),
+      read_(other.read_),
+      malformed_(other.malformed_) {}
+
+RingReader::~RingReader() {
+  if (ring_ != nullptr) ::munmap(ring_, sizeof(wire::RingFile));
+  if (pidfd_ >= 0) ::close(pidfd_);
+}
+
+bool RingReader::Ended() const {
+  // Acquire: matched by the release store of the goodbye, so that the counters and records before it
+  // are visible.
+  const auto state =
+      static_cast<wire::RingState>(ring_->header.state.load(std::memory_order_acquire));
+  if (state == wire::RingState::kClosed || state == wire::RingState::kStoodDown) return true;
+  if (pidfd_ < 0) return true;
+  pollfd gone{pidfd_, POLLIN, 0};
+  return ::poll(&gone, 1, 0) > 0;
+}
+
+std::size_t RingReader::Drain(std::size_t limit, const NameToId& id_of,
+                              std::vector<wire::KernelRecord>& out) {
+  batch_.resize(limit);
+  const std::size_t taken = ring_->queue.pop(batch_.data(), limit);
+  for (std::size_t i = 0; i < taken; ++i) {
+    const wire::Record& record = batch_[i];
+    switch (record.kind) {
+      case wire::RecordKind::kKernel: {
+        const std::uint32_t id = record.kernel.name_id;
+        if (id >= session_ids_.size() || session_ids_[id] == kUndefined) {
+          ++malformed_;
+          break;
+        }
+        ++read_;
+        out.push_back(record.kernel);
+        out.back().name_id = session_ids_[id];
+        break;
+      }
+      case wire::RecordKind::kName:
+        TakeName(record.name);
+        FinishName(id_of);
+        break;
+      case wire::RecordKind::kNameBytes:
+        TakeNameBytes(record.name_bytes);
+        FinishName(id_of);
+        break;
+      default:
+        ++malformed_;
+    }
+  }
+  return taken;
+}
+
+void RingReader::TakeName(const wire::NameRecord& head) {
+  name_id_ = kUndefined;
+  if (head.name_id >= kMostNames || head.length > wire::kMaxNameBytes) {
+    ++malformed_;
+    return;
+  }
+  name_id_ = head.name_id;
+  name_length_ = head.length;
+  name_.assign(head.bytes, std::min<std::size_t>(head.length, sizeof(head.bytes)));
+}
+
+void RingReader::TakeNameBytes(const wire::NameBytes& more) {
+  if (name_id_ == kUndefined || more.count == 0 || more.count > sizeof(more.bytes) ||
+      name_.size() + more.count > name_length_) {
+    ++malformed_;
+    name_id_ = kUndefined;
+    return;
+  }
+  name_.append(more.bytes, more.count);
+}
+
+void RingReader::FinishName(const NameToId& id_of) {
+  if (name_id_ == kUndefined || name_.size() < name_length_) return;
+  if (name_id_ >= session_ids_.size()) session_ids_.resize(name_id_ + 1, kUndefined);
+  session_ids_[name_id_] = id_of(name_);
+  name_id_ = kUndefined;
+}
+
+ProcessReport RingReader::Report() const {
+  const wire::RingHeader& h = ring_->header;
+  ProcessReport report;
+  report.pid = h.pid;
+  report.program = FixedText(h.program, sizeof(h.program));
+  switch (static_cast<wire::RingState>(h.state.load(std::memory_order_acquire))) {
+    case wire::RingState::kStoodDown:
+      report.state = "stood_down";
+      break;
+    case wire::RingState::kClosed:
+      report.state = "closed";
+      break;
+    default:
+      report.state = "recording";
+  }
+  report.reason = FixedText(h.reason, sizeof(h.reason));
+  report.cupti_version = h.cupti_version;
+  report.driver_version = h.driver_version;
+  const auto load = [](const std::atomic<std::uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  report.seen = load(h.seen);
+  report.kept = load(h.kept);
+  report.skipped = load(h.skipped);
+  report.read = read_;
+  report.malformed = malformed_;
+  report.launches_gated = load(h.launches_gated);
+  report.launches_captured = load(h.launches_captured);
+  report.buffers = load(h.buffers);
+  for (std::uint32_t i = 0; i < wire::kLossCount; ++i) report.losses[i] = load(h.losses[i]);
+  return report;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RingReader is the collector's end of one traced process: maps its ring file, takes records out,
+// resolves name definitions, and knows whether the process still lives.
+//
+// The ring is written by another program: everything read from it is checked before it is used as an
+// index or a length. What makes no sense is counted as malformed.
+//
+// THREADS: none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "collector/session_writer.h"
+#include "wire/ring.h"
+
+namespace stemtap {
+
+class RingReader {
+ public:
+  // Gives the session-wide id of a kernel name.
+  using NameToId = std::function<std::uint32_t(std::string_view)>;
+
+  static Result<RingReader> Open(const std::string& path);
+  RingReader(RingReader&& other) noexcept;
+  RingReader& operator=(RingReader&&) = delete;
+  ~RingReader();
+
+  // Takes out at most `limit` records and appends the kernels among them, name_id turned into the
+  // session's. Returns how many were taken; less than `limit` means that the ring was empty.
+  std::size_t Drain(std::size_t limit, const NameToId& id_of, std::vector<wire::KernelRecord>& out);
+
+  // Whether the process has said goodbye or is gone: what is in the ring now is all there will be.
+  bool Ended() const;
+
+  std::int32_t pid() const { return ring_->header.pid; }
+  // The counters as they stand; exact once Ended.
+  ProcessReport Report() const;
+
+ private:
+  RingReader(wire::RingFile* ring, int pidfd) : ring_(ring), pidfd_(pidfd) {}
+  void TakeName(const wire::NameRecord& head);
+  void TakeNameBytes(const wire::NameBytes& more);
+  void FinishName(const NameToId& id_of);
+
+  static constexpr std::uint32_t kUndefined = ~std::uint32_t{0};
+
+  wire::RingFile* ring_;
+  int pidfd_;  // -1: the process was gone when the ring was opened
+  std::vector<wire::Record> batch_;
+  std::vector<std::uint32_t> session_ids_;  // by the process's name id
+  // The definition in progress.
+  std::uint32_t name_id_ = kUndefined;
+  std::uint32_t name_length_ = 0;
+  std::string name_;
+  std::uint64_t read_ = 0;
+  std::uint64_t malformed_ = 0;
+};
+
+}  // namespace stemtap

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/session_writer.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "stemtap/version.h"
+
+namespace stemtap {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json LossesToJson(const std::uint64_t (&losses)[wire::kLossCount]) {
+  Json json = Json::object();
+  for (std::uint32_t i = 0; i < wire::kLossCount; ++i) json[wire::kLossNames[i]] = losses[i];
+  return json;
+}
+
+Json ProcessToJson(const ProcessReport& p) {
+  Json json;
+  json["pid"] = p.pid;
+  json["program"] = p.program;
+  json["state"] = p.state;
+  json["reason"] = p.reason;
+  json["cupti_version"] = p.cupti_version;
+  json["driver_version"] = p.driver_version;
+  json["seen"] = p.seen;
+  json["kept"] = p.kept;
+  json["read"] = p.read;
+  json["late"] = p.late;
+  json["malformed"] = p.malformed;
+  json["skipped"] = p.skipped;
+  json["launches_gated"] = p.launches_gated;
+  json["launches_captured"] = p.launches_captured;
+  json["buffers"] = p.buffers;
+  json["losses"] = LossesToJson(p.losses);
+  return json;
+}
+
+Json OptionsToJson(const OptionList& options) {
+  Json json = Json::object();
+  for (const auto& [name, value] : options) {
+    std::visit([&, key = name](const auto& v) { json[key] = v; }, value);
+  }
+  return json;
+}
+
+std::string SessionToJson(const SessionReport& report, const Plan& plan) {
+  Json json;
+  json["schema"] = "stemtap.session/1";
+  json["tool"] = fmt::format("stemtap {}", kVersion);
+  json["mode"] = report.mode;
+  json["command"] = report.command;
+  json["options"] = OptionsToJson(report.options);
+  utsname host{};
+  uname(&host);
+  json["host"] = {{"name", host.nodename},
+                  {"system", fmt::format("{} {}", host.sysname, host.release)},
+                  {"machine", host.machine},
+                  {"cores", std::thread::hardware_concurrency()}};
+  json["elapsed_s"] = report.elapsed_s;
+  json["exit_code"] = report.exit_code;
+  json["signal"] = report.signal;
+  const SamplerStatus& s = report.sampler;
+  Json counters;
+  std::uint64_t seen = s.observed;
+  std::uint64_t losses[wire::kLossCount] = {};
+  if (!report.processes.empty()) {
+    seen = 0;
+    for (const ProcessReport& p : report.processes) {
+      seen += p.seen;
+      for (std::uint32_t i = 0; i < wire::kLossCount; ++i) losses[i] += p.losses[i];
+    }
+  }
+  counters["seen"] = seen;
+  counters["kept"] = s.observed;
+  counters["dropped"] = plan.totals.dropped;
+  counters["captured"] = s.captured;
+  counters["captured_duration_ns"] = s.captured_duration_ns;
+  counters["zero_duration"] = s.zero_duration;
+  counters["contexts_refused"] = s.contexts_refused;
+  counters["slots_refused"] = s.slots_refused;
+  counters["losses"] = LossesToJson(losses);
+  json["counters"] = counters;
+  json["processes"] = Json::array();
+  for (const ProcessReport& p : report.processes) json["processes"].push_back(ProcessToJson(p));
+  json["warnings"] = report.warnings;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::uint64_t ProcessReport::dropped() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < wire::kRecordLossCount; ++i) sum += losses[i];
+  return sum + malformed;
+}
+
+Result<SessionWriter> SessionWriter::Create(const std::string& folder, bool adopt) {
+  SessionWriter writer;
+  writer.folder_ = folder;
+  if (adopt) {
+    if (::access(folder.c_str(), W_OK) != 0) {
+      return Error{fmt::format("{}: expected a session folder that can be written", folder)};
+    }
+    return writer;
+  }
+  const Status made = MakeFreshFolder(folder);
+  if (!made.ok()) return made.error();
+  return writer;
+}
+
+Status SessionWriter::Finish(const SessionReport& report, Plan& plan) {
+  for (const ProcessReport& p : report.processes) plan.totals.dropped += p.dropped();
+  plan.options = report.options;
+  Status status = WriteFileAtomically(PathOf("plan.json"), PlanToJson(plan));
+  if (!status.ok()) return status;
+  status = WriteFileAtomically(PathOf("session.json"), SessionToJson(report, plan));
+  if (!status.ok()) return status;
+  return WriteFileAtomically(PathOf("summary.txt"), SessionSummary(report, plan));
+}
+
+std::string SessionSummary(const SessionReport& report, const Plan& plan) {
+  std::string text;
+  if (plan.totals.invocations == 0) {
+    text = "no kernel was recorded\n";
+  } else {
+    text = PlanSummary(plan);
+  }
+  for (const ProcessReport& p : report.processes) {
+    const std::string who = fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
+    if (p.state == "stood_down") {
+      text += fmt::format("{}: nothing was recorded: {}\n", who, EscapeForTerminal(p.reason));
+    }
+    for (std::uint32_t i = 0; i < wire::kLossCount; ++i) {
+      if (p.losses[i] != 0) text += fmt::format("{}: {} {}\n", who, p.losses[i], wire::kLossNames[i]);
+    }
+    if (p.late != 0) {
+      text += fmt::format("{}: {} records came too late to be put in launch order\n", who, p.late);
+    }
+    if (p.malformed != 0) {
+      text += fmt::format("{}: {} records could not be understood\n", who, p.malformed);
+    }
+  }
+  for (const std::string& warning : report.warnings) text += "warning: " + warning + "\n";
+  return text;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionWriter owns a session folder: makes it, and at the end leaves session.json, plan.json and
+// summary.txt in it beside the mask. See docs/formats/session.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collector/engine.h"
+#include "trace/plan.h"
+#include "wire/loss.h"
+
+namespace stemtap {
+
+// One traced process, as its ring told it.
+struct ProcessReport {
+  std::int32_t pid = 0;
+  std::string program;
+  std::string state;   // recording (did not say goodbye), stood_down, closed
+  std::string reason;  // why it stood down, or what it had to say
+  std::uint32_t cupti_version = 0;
+  std::uint32_t driver_version = 0;
+  std::uint64_t seen = 0;
+  std::uint64_t kept = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t read = 0;  // records that the collector took from the ring
+  std::uint64_t late = 0;  // of these, outside the window in which launch order is restored
+  std::uint64_t malformed = 0;
+  std::uint64_t launches_gated = 0;
+  std::uint64_t launches_captured = 0;
+  std::uint64_t buffers = 0;
+  std::uint64_t losses[wire::kLossCount] = {};
+
+  std::uint64_t dropped() const;  // kernel records that are known to be lost
+};
+
+// What session.json holds besides the plan's totals.
+struct SessionReport {
+  const char* mode = "live";  // or replay
+  std::vector<std::string> command;
+  OptionList options;
+  double elapsed_s = 0.0;
+  int exit_code = 0;
+  int signal = 0;  // that ended the program; 0: none
+  std::vector<ProcessReport> processes;
+  SamplerStatus sampler;
+  std::vector<std::string> warnings;
+};
+
+class SessionWriter {
+ public:
+  // Makes the folder. With `adopt` it exists already, made by an injected library that waits for us.
+  static Result<SessionWriter> Create(const std::string& folder, bool adopt);
+
+  const std::string& folder() const { return folder_; }
+  std::string PathOf(const std::string& name) const { return folder_ + "/" + name; }
+
+  // Writes the three files. What was dropped is added to the plan's totals first.
+  Status Finish(const SessionReport& report, Plan& plan);
+
+ private:
+  std::string folder_;
+};
+
+// The summary's text: the plan's, then what was lost and which processes recorded nothing.
+std::string SessionSummary(const SessionReport& report, const Plan& plan);
+
+}  // namespace stemtap
