@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the gate costs at a launch: one look-up, and the whole decision with its back-off.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/rng.h"
+#include "wire/context_key.h"
+#include "wire/gate_table.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kLaunches = 4096;
+
+// 2,000 contexts, as a busy profile has, looked up in an order that repeats as a layer loop does.
+struct Published {
+  std::unique_ptr<wire::GateTable> gate = std::make_unique<wire::GateTable>();
+  std::vector<std::uint64_t> keys;
+
+  Published() {
+    Rng rng(1);
+    for (int i = 0; i < 2000; ++i) {
+      const std::uint64_t key = rng.Next() | 1;
+      gate->Publish(key, static_cast<std::uint32_t>(1 + i % 500));
+      keys.push_back(key);
+    }
+    for (std::size_t i = keys.size(); i < kLaunches; ++i) keys.push_back(keys[rng.Below(2000)]);
+  }
+};
+
+void GateLookup(benchmark::State& state) {
+  const Published published;
+  std::size_t i = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(published.gate->Find(published.keys[i]));
+    i = (i + 1) % kLaunches;
+  }
+}
+BENCHMARK(GateLookup);
+
+void GateLookupAndSpendNothing(benchmark::State& state) {
+  const Published published;
+  std::size_t i = 0;
+  for (auto _ : state) {
+    const std::uint32_t slot = published.gate->Find(published.keys[i]);
+    benchmark::DoNotOptimize(published.gate->TrySpend(slot));
+    i = (i + 1) % kLaunches;
+  }
+}
+BENCHMARK(GateLookupAndSpendNothing);
+
+void ContextKeys(benchmark::State& state) {
+  wire::LaunchConfig config{{128, 1, 1}, {256, 1, 1}, 49152};
+  wire::LaunchHistory history = 0;
+  std::uint64_t name = 0x123456789abcdef;
+  for (auto _ : state) {
+    ++config.grid[0];
+    const std::uint64_t key = wire::ConfigKey(name, config);
+    benchmark::DoNotOptimize(wire::HistoryKey(key, history));
+    history = wire::Advance(history, name);
+  }
+}
+BENCHMARK(ContextKeys);
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one record costs the online sampler, single-threaded, epochs and allocations included.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <vector>
+
+#include "collector/engine.h"
+#include "stats/log_sketch.h"
+#include "stats/moments.h"
+#include "workloads/llm_decode.h"
+
+namespace stemtap {
+namespace {
+
+// A decode loop's observations, keys and all, as the engine hands them over.
+std::vector<Observation> DecodeObservations(OnlineSampler& sampler, std::size_t count) {
+  LlmDecodeOptions options;
+  options.launches = count;
+  auto reader = MakeLlmDecode(options);
+  ProfileBatch batch;
+  std::vector<Observation> seen;
+  wire::LaunchHistory history = 0;
+  while (reader->Read(batch, 65536).value() != 0) {
+    for (const wire::KernelRecord& r : batch.records) {
+      Observation o;
+      o.record = r;
+      o.record.name_id = sampler.AddKernel(reader->names().name(r.name_id));
+      o.index = seen.size();
+      const std::uint64_t hash = sampler.names().hash(o.record.name_id);
+      o.config_key = wire::ConfigKey(hash, {{r.grid[0], r.grid[1], r.grid[2]},
+                                            {r.block[0], r.block[1], r.block[2]},
+                                            r.shared_bytes});
+      o.history_key = wire::HistoryKey(o.config_key, history);
+      history = wire::Advance(history, hash);
+      seen.push_back(o);
+    }
+  }
+  return seen;
+}
+
+void SamplerUpdate(benchmark::State& state) {
+  constexpr std::size_t kEpoch = 8192;
+  auto gate = std::make_unique<wire::GateTable>();
+  OnlineSampler sampler(SamplingOptions{}, *gate);
+  const std::vector<Observation> seen = DecodeObservations(sampler, 1 << 20);
+  std::size_t at = 0;
+  for (auto _ : state) {
+    sampler.Begin(std::span(seen).subspan(at, kEpoch));
+    for (std::size_t i = 0; i < sampler.touched(); ++i) sampler.UpdateKernel(i);
+    sampler.Commit();
+    at = (at + kEpoch) % seen.size();
+  }
+  state.counters["ns_per_record"] = benchmark::Counter(
+      static_cast<double>(state.iterations()) * kEpoch * 1e-9,
+      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+BENCHMARK(SamplerUpdate);
+
+void SketchAdd(benchmark::State& state) {
+  LogSketch sketch;
+  std::uint64_t x = 88172645463325252u;
+  for (auto _ : state) {
+    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+    sketch.Add(5000 + (x & 1023));
+  }
+  benchmark::DoNotOptimize(sketch.count());
+}
+BENCHMARK(SketchAdd);
+
+void MomentsAdd(benchmark::State& state) {
+  Moments moments;
+  double value = 5000.0;
+  for (auto _ : state) {
+    moments.Add(value);
+    value += 1.0;
+  }
+  benchmark::DoNotOptimize(moments);
+}
+BENCHMARK(MomentsAdd);
+
+}  // namespace
+}  // namespace stemtap

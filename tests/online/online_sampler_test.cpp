@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "online/online_sampler.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace stemtap {
+namespace {
+
+// A gate, a sampler and a stream of launches that are observed `lag` launches after they ask the gate.
+struct Bench {
+  explicit Bench(SamplingOptions options = {}, std::size_t feedback_lag = 500)
+      : sampler(options, *gate), lag(feedback_lag) {}
+
+  void Launch(const std::string& name, std::uint64_t duration, std::uint32_t grid = 1) {
+    Observation o;
+    o.record.name_id = sampler.AddKernel(name);
+    o.record.duration_ns = duration;
+    o.record.grid[0] = grid;
+    o.index = launched++;
+    const std::uint64_t hash = sampler.names().hash(o.record.name_id);
+    o.config_key = wire::ConfigKey(hash, {{grid, 1, 1}, {1, 1, 1}, 0});
+    o.history_key = wire::HistoryKey(o.config_key, history);
+    history = wire::Advance(history, hash);
+    std::uint32_t slot = gate->Find(o.history_key);
+    if (slot == wire::kNoSlot) slot = gate->Find(o.config_key);
+    if (slot == wire::kNoSlot) slot = gate->Find(wire::NameKey(hash));
+    if (slot != wire::kNoSlot && slot != wire::kClosedSlot && gate->TrySpend(slot)) {
+      o.record.flags = wire::kFlagCaptured;
+      o.record.credit_slot = static_cast<std::uint16_t>(slot);
+    }
+    if (std::find(seen.begin(), seen.end(), name) == seen.end()) {
+      seen.push_back(name);
+      o.record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
+      o.record.credit_slot = 0;
+    }
+    captured += o.record.flags != 0;
+    pending.push_back(o);
+    if (pending.size() >= lag + kEpoch) Epoch(kEpoch);
+  }
+  void Epoch(std::size_t count) {
+    sampler.Begin(std::span<const Observation>(pending).first(count));
+    for (std::size_t i = sampler.touched(); i-- > 0;) sampler.UpdateKernel(i);
+    sampler.Commit();
+    events.insert(events.end(), sampler.events().begin(), sampler.events().end());
+    pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  Plan Finish() {
+    while (!pending.empty()) Epoch(std::min(kEpoch, pending.size()));
+    Plan plan = sampler.Finish();
+    events.insert(events.end(), sampler.events().begin(), sampler.events().end());
+    return plan;
+  }
+  std::size_t CountEvents(MaskEventKind kind) const {
+    return static_cast<std::size_t>(std::count_if(
+        events.begin(), events.end(), [kind](const MaskEvent& e) { return e.kind == kind; }));
+  }
+
+  static constexpr std::size_t kEpoch = 128;
+  std::unique_ptr<wire::GateTable> gate = std::make_unique<wire::GateTable>();
+  OnlineSampler sampler;
+  std::size_t lag;
+  std::uint64_t launched = 0;
+  std::uint64_t captured = 0;
+  wire::LaunchHistory history = 0;
+  std::vector<std::string> seen;
+  std::vector<Observation> pending;
+  std::vector<MaskEvent> events;
+};
+
+double CalibratedTotal(const Plan& plan) {
+  double total = 0.0;
+  for (const PlanKernel& k : plan.kernels) {
+    for (const PlanCluster& c : k.clusters) {
+      for (const PlanSample& s : c.samples) {
+        total += s.weight * static_cast<double>(s.record.duration_ns);
+      }
+    }
+  }
+  return total;
+}
+
+TEST_CASE("every launch is accounted for, exactly") {
+  Bench bench;
+  std::mt19937_64 random(1);
+  std::uint64_t total = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const std::uint64_t d = 1000 + random() % 50;
+    total += d;
+    bench.Launch(i % 3 == 0 ? "gemm" : "norm", d);
+  }
+  const Plan plan = bench.Finish();
+  CHECK(plan.totals.invocations == 20000);
+  CHECK(plan.totals.duration_ns == total);
+  CHECK(plan.totals.samples == bench.captured);
+  REQUIRE(plan.kernels.size() == 2);
+  std::uint64_t clustered = 0;
+  for (const PlanKernel& k : plan.kernels) {
+    for (const PlanCluster& c : k.clusters) clustered += c.count;
+  }
+  CHECK(clustered == 20000);
+}
+
+TEST_CASE("capturing stops: a steady kernel costs a handful of captures, however long it runs") {
+  for (const int launches : {5000, 50000}) {
+    Bench bench;
+    std::mt19937_64 random(2);
+    for (int i = 0; i < launches; ++i) bench.Launch("gemm", 10000 + random() % 400);
+    CHECK(bench.captured <= 4);
+    const Plan plan = bench.Finish();
+    CHECK(plan.totals.bound <= 0.05);
+    CHECK(bench.CountEvents(MaskEventKind::kClose) >= 1);
+  }
+}
+
+TEST_CASE("the calibrated estimate is the known total") {
+  Bench bench;
+  std::mt19937_64 random(3);
+  std::lognormal_distribution<double> durations(9.0, 0.6);
+  for (int i = 0; i < 30000; ++i) {
+    bench.Launch("k" + std::to_string(i % 7), static_cast<std::uint64_t>(durations(random)));
+  }
+  const Plan plan = bench.Finish();
+  CHECK(plan.totals.uncovered_fraction == 0.0);
+  CHECK(CalibratedTotal(plan) ==
+        doctest::Approx(static_cast<double>(plan.totals.duration_ns)).epsilon(1e-12));
+}
+
+TEST_CASE("a run shorter than the feedback ends with one capture of every name") {
+  Bench bench({}, 20000);
+  for (int i = 0; i < 300; ++i) bench.Launch("k" + std::to_string(i % 10), 5000);
+  const Plan plan = bench.Finish();
+  CHECK(plan.totals.samples == 10);
+  CHECK(plan.totals.uncovered_fraction == 0.0);
+}
+
+TEST_CASE("two clusters that the launch configuration tells apart are both captured, neither over") {
+  Bench bench;
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 40000; ++i) {
+    const bool big = i % 10 == 0;
+    bench.Launch("attention", (big ? 200000 : 5000) + random() % 100, big ? 64 : 1);
+  }
+  const Plan plan = bench.Finish();
+  REQUIRE(plan.kernels.size() == 1);
+  REQUIRE(plan.kernels[0].clusters.size() == 2);
+  for (const PlanCluster& c : plan.kernels[0].clusters) CHECK(c.captured >= 1);
+  CHECK(bench.captured <= 8);
+  CHECK(plan.totals.bound <= 0.05);
+}
+
+TEST_CASE("with any lag, captures never run away from their credits") {
+  for (const std::size_t lag : {0u, 100u, 1000u, 10000u}) {
+    CAPTURE(lag);
+    SamplingOptions options;
+    options.error_bound = 0.01;
+    Bench bench(options, lag);
+    std::mt19937_64 random(5);
+    std::lognormal_distribution<double> durations(9.0, 0.3);
+    for (int i = 0; i < 40000; ++i) {
+      bench.Launch("gemm", static_cast<std::uint64_t>(durations(random)));
+    }
+    const Plan plan = bench.Finish();
+    std::uint64_t targets = 0;
+    for (const PlanCluster& c : plan.kernels[0].clusters) targets += c.target;
+    // A kernel whose clusters no context tells apart: what falls elsewhere is bounded by the misses
+    // allowed, twice the target and a handful a cluster.
+    CHECK(bench.captured <= 4 * targets + 12 * plan.kernels[0].clusters.size());
+  }
+}
+
+TEST_CASE("a name that is never captured is uncovered time, listed for a second pass") {
+  auto gate = std::make_unique<wire::GateTable>();
+  OnlineSampler sampler(SamplingOptions{}, *gate);
+  const std::uint32_t ghost = sampler.AddKernel("ghost");
+  const std::uint32_t gemm = sampler.AddKernel("gemm");
+  std::vector<Observation> batch(1020);
+  for (std::uint64_t i = 0; i < batch.size(); ++i) {
+    batch[i].index = i;
+    batch[i].config_key = batch[i].history_key = 1 + (i < 20);
+    batch[i].record.name_id = i < 20 ? ghost : gemm;
+    batch[i].record.duration_ns = 1000;
+  }
+  batch[20].record.flags = wire::kFlagCaptured;
+  sampler.Begin(batch);
+  for (std::size_t i = 0; i < sampler.touched(); ++i) sampler.UpdateKernel(i);
+  sampler.Commit();
+  const Plan plan = sampler.Finish();
+  CHECK(plan.totals.uncovered_fraction == doctest::Approx(20.0 / 1020.0));
+  CHECK(plan.totals.observed_error == doctest::Approx(20.0 / 1020.0));
+  CHECK(plan.totals.bound == doctest::Approx(20.0 / 1020.0));
+  REQUIRE(sampler.events().size() == 1);
+  CHECK(sampler.events()[0].kind == MaskEventKind::kTopUp);
+  CHECK(sampler.events()[0].kernel == ghost);
+}
+
+TEST_CASE("the order in which kernels are updated does not matter") {
+  const auto run = [](bool backwards) {
+    auto gate = std::make_unique<wire::GateTable>();
+    OnlineSampler sampler(SamplingOptions{}, *gate);
+    std::mt19937_64 random(6);
+    std::vector<Observation> batch;
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+      Observation o;
+      o.record.name_id = sampler.AddKernel("k" + std::to_string(random() % 20));
+      o.record.duration_ns = 100 + random() % 10000;
+      o.record.flags = random() % 100 == 0 ? wire::kFlagCaptured : 0;
+      o.index = i;
+      o.config_key = 2 + random() % 50;
+      o.history_key = 100 + random() % 500;
+      batch.push_back(o);
+    }
+    for (std::size_t at = 0; at < batch.size(); at += 500) {
+      sampler.Begin(std::span(batch).subspan(at, 500));
+      const std::size_t n = sampler.touched();
+      for (std::size_t i = 0; i < n; ++i) sampler.UpdateKernel(backwards ? n - 1 - i : i);
+      sampler.Commit();
+    }
+    return PlanToJson(sampler.Finish());
+  };
+  CHECK(run(false) == run(true));
+}
+
+TEST_CASE("degenerate streams: one launch, zero durations, one giant, a kernel seen once at the end") {
+  {
+    Bench bench;
+    bench.Launch("once", 42);
+    const Plan plan = bench.Finish();
+    CHECK(plan.totals.samples == 1);
+    CHECK(plan.totals.bound == 0.0);
+  }
+  {
+    Bench bench;
+    for (int i = 0; i < 100; ++i) bench.Launch("zero", 0);
+    const Plan plan = bench.Finish();
+    CHECK(plan.totals.zero_duration == 100);
+    CHECK(plan.totals.speedup == 0.0);
+    CHECK(plan.totals.bound == 0.0);
+  }
+  {
+    Bench bench;
+    for (int i = 0; i < 5000; ++i) bench.Launch("gemm", i == 4000 ? 1'000'000'000 : 1000);
+    bench.Launch("last", 7);
+    const Plan plan = bench.Finish();
+    CHECK(plan.totals.invocations == 5001);
+    CHECK(std::isfinite(plan.totals.bound));
+  }
+}
+
+}  // namespace
+}  // namespace stemtap
