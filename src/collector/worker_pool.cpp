@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/worker_pool.h"
 
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -10,13 +11,17 @@
 namespace stemtap {
 
 struct WorkerPool::Arena {
-  explicit Arena(int threads) : arena(threads) {}
+  explicit Arena(unsigned threads)
+      : limit(tbb::global_control::max_allowed_parallelism, threads),
+        arena(static_cast<int>(threads)) {}
+  // Without it TBB caps threads at the cores there are, and says so on stderr.
+  tbb::global_control limit;
   tbb::task_arena arena;
 };
 
 WorkerPool::WorkerPool(unsigned threads)
     : threads_(threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency())) {
-  if (threads_ > 1) arena_ = std::make_unique<Arena>(static_cast<int>(threads_));
+  if (threads_ > 1) arena_ = std::make_unique<Arena>(threads_);
 }
 
 WorkerPool::~WorkerPool() = default;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/session_writer.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+using test::ReadFile;
+using test::TempDir;
+
+TEST_CASE("a session folder must be new or empty") {
+  TempDir scratch;
+  CHECK(SessionWriter::Create((scratch / "new").string(), false).ok());
+  CHECK(SessionWriter::Create((scratch / "new").string(), false).ok());  // still empty
+  scratch.Write("full/file", "x");
+  const auto full = SessionWriter::Create((scratch / "full").string(), false);
+  REQUIRE_FALSE(full.ok());
+  CHECK(full.error().message.find("is not empty, expected a new or empty folder") !=
+        std::string::npos);
+  scratch.Write("plain", "x");
+  CHECK_FALSE(SessionWriter::Create((scratch / "plain").string(), false).ok());
+  CHECK_FALSE(SessionWriter::Create((scratch / "no/such/parent").string(), false).ok());
+}
+
+TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
+  TempDir scratch;
+  auto writer = SessionWriter::Create((scratch / "s").string(), false);
+  REQUIRE(writer.ok());
+  SessionReport report;
+  report.command = {"python", "a \"b\".py"};
+  report.options = {{"error_bound", 0.05}, {"seed", std::uint64_t{1}}};
+  ProcessReport process;
+  process.pid = 42;
+  process.program = "evil\x1b[2J";
+  process.state = "recording";
+  process.seen = 110;
+  process.kept = 100;
+  process.losses[static_cast<std::uint32_t>(wire::Loss::kRingFull)] = 10;
+  process.losses[static_cast<std::uint32_t>(wire::Loss::kNamesCut)] = 3;
+  report.processes.push_back(process);
+  report.sampler.observed = 100;
+  Plan plan;
+  plan.totals.invocations = 100;
+  REQUIRE(writer.value().Finish(report, plan).ok());
+  CHECK(plan.totals.dropped == 10);  // cut names are no lost records
+
+  const auto session = nlohmann::json::parse(ReadFile(scratch / "s/session.json"));
+  CHECK(session["schema"] == "stemtap.session/1");
+  CHECK(session["counters"]["seen"] == 110);
+  CHECK(session["counters"]["kept"] == 100);
+  CHECK(session["counters"]["dropped"] == 10);
+  CHECK(session["processes"][0]["losses"]["ring_full"] == 10);
+  CHECK(session["options"]["error_bound"] == 0.05);
+  const auto written = nlohmann::json::parse(ReadFile(scratch / "s/plan.json"));
+  CHECK(written["totals"]["dropped"] == 10);
+  const std::string summary = ReadFile(scratch / "s/summary.txt");
+  CHECK(summary.find("10 ring_full") != std::string::npos);
+  CHECK(summary.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a process that recorded nothing says why") {
+  SessionReport report;
+  ProcessReport process;
+  process.pid = 7;
+  process.program = "python3";
+  process.state = "stood_down";
+  process.reason = "CUPTI not found";
+  report.processes.push_back(process);
+  CHECK(SessionSummary(report, Plan()).find(
+            "process 7 (python3): nothing was recorded: CUPTI not found\n") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stemtap
