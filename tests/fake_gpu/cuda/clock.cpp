@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/clock.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include <atomic>
+
+#include "cuda/settings.h"
+
+namespace fake_gpu {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+std::uint64_t Read(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * kSecond +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+void SleepUntil(clockid_t clock, std::uint64_t time_ns) {
+  timespec until;
+  until.tv_sec = static_cast<time_t>(time_ns / kSecond);
+  until.tv_nsec = static_cast<long>(time_ns % kSecond);
+  while (clock_nanosleep(clock, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+}
+
+std::atomic<std::uint64_t>& VirtualNow() {
+  static std::atomic<std::uint64_t> now{RealTime()};
+  return now;
+}
+
+}  // namespace
+
+std::uint64_t RealTime() {
+  return Read(CLOCK_REALTIME);
+}
+
+bool ClockIsReal() {
+  return settings().real_clock;
+}
+
+std::uint64_t Now() {
+  // Relaxed throughout: the time publishes nothing but itself.
+  return ClockIsReal() ? RealTime() : VirtualNow().load(std::memory_order_relaxed);
+}
+
+std::uint64_t NowAtLaunch() {
+  if (ClockIsReal()) return RealTime();
+  const std::uint64_t cost = settings().launch_ns;
+  return VirtualNow().fetch_add(cost, std::memory_order_relaxed) + cost;
+}
+
+void WaitUntil(std::uint64_t time_ns) {
+  if (ClockIsReal()) {
+    if (RealTime() < time_ns) SleepUntil(CLOCK_REALTIME, time_ns);
+    return;
+  }
+  std::atomic<std::uint64_t>& clock = VirtualNow();
+  std::uint64_t now = clock.load(std::memory_order_relaxed);
+  while (now < time_ns && !clock.compare_exchange_weak(now, time_ns, std::memory_order_relaxed)) {
+  }
+}
+
+std::uint64_t SleepReally(std::uint64_t duration_ns) {
+  const std::uint64_t begin = Read(CLOCK_MONOTONIC);
+  SleepUntil(CLOCK_MONOTONIC, begin + duration_ns);
+  return Read(CLOCK_MONOTONIC) - begin;
+}
+
+}  // namespace fake_gpu

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the launch call shares with graphs.
+#pragma once
+
+#include "cuda/engine.h"
+#include "cuda/objects.h"
+#include "fake_gpu.h"
+
+namespace fake_gpu {
+
+// The duration that a launch asks for: see fake_gpu.h.
+inline std::uint64_t DurationOf(void** kernel_params) {
+  return kernel_params == nullptr || kernel_params[0] == nullptr
+             ? FAKE_GPU_DEFAULT_DURATION_NS
+             : *static_cast<const std::uint64_t*>(kernel_params[0]);
+}
+
+// Appends a kernel to a graph that is being built or captured.
+CUgraphNode_st* AddNode(CUgraph_st& graph, const Launch& launch);
+
+}  // namespace fake_gpu

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuInit, with the injection that the real driver offers, and versions.
+//
+// cuInit loads the library named by CUDA_INJECTION64_PATH and calls its InitializeInjection, once
+// per process, in the first thread that initialises. "none" and a library that cannot be loaded are
+// ignored. After a fork the child of an initialised process cannot use CUDA at all.
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "cuda/settings.h"
+#include "cuda/state.h"
+#include "cuda/truth.h"
+
+namespace fake_gpu {
+namespace {
+
+thread_local bool t_initialising = false;
+
+void Inject() {
+  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  if (path == nullptr || *path == '\0' || std::strcmp(path, "none") == 0) return;
+  void* library = dlopen(path, RTLD_NOW);
+  if (library == nullptr) return;
+  void* symbol = dlsym(library, "InitializeInjection");
+  if (symbol != nullptr) reinterpret_cast<int (*)()>(symbol)();
+}
+
+void AfterForkInChild() {
+  if (g_phase.load(std::memory_order_relaxed) == Phase::kReady) {
+    g_phase.store(Phase::kForked, std::memory_order_relaxed);
+  }
+}
+
+void InitializeOnce() {
+  t_initialising = true;
+  g_next_correlation.store(settings().first_correlation, std::memory_order_relaxed);
+  pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  SetTruthProcess();
+  // Ready before the injection: what it loads may call the driver.
+  g_phase.store(Phase::kReady, std::memory_order_release);
+  Inject();
+  t_initialising = false;
+  TellResource(CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, nullptr, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace fake_gpu
+
+using namespace fake_gpu;
+
+FAKE_GPU_EXPORT CUresult cuInit(unsigned flags) {
+  FAKE_GPU_REQUIRE(flags == 0, CUDA_ERROR_INVALID_VALUE);
+  // An injected library that calls cuInit itself is inside the once already.
+  if (t_initialising) return CUDA_SUCCESS;
+  static std::once_flag once;
+  if (g_phase.load(std::memory_order_relaxed) != Phase::kForked) {
+    std::call_once(once, InitializeOnce);
+  }
+  return CheckReady();
+}
+
+FAKE_GPU_EXPORT CUresult cuDriverGetVersion(int* version) {
+  FAKE_GPU_REQUIRE(version != nullptr, CUDA_ERROR_INVALID_VALUE);
+  *version = settings().driver_version;
+  return CUDA_SUCCESS;
+}
+
+// The real driver's private tables, which the CUDA runtime asks for: there are none, so programs of
+// the runtime API cannot run on the fake.
+FAKE_GPU_EXPORT CUresult cuGetExportTable(const void** table, const CUuuid*) {
+  if (table != nullptr) *table = nullptr;
+  return CUDA_ERROR_NOT_FOUND;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/settings.h"
+
+#include "env.h"
+
+namespace fake_gpu {
+namespace {
+
+Settings Read() {
+  Settings s;
+  const std::string clock = fake_env::Text("FAKE_GPU_CLOCK", "virtual");
+  if (clock != "virtual" && clock != "real") {
+    std::fprintf(stderr, "fake GPU: FAKE_GPU_CLOCK=%s is neither virtual nor real\n",
+                 clock.c_str());
+    std::abort();
+  }
+  s.real_clock = clock == "real";
+  s.launch_ns = fake_env::Number("FAKE_GPU_LAUNCH_NS", s.launch_ns);
+  s.capture_factor = fake_env::Real("FAKE_GPU_CAPTURE_FACTOR", s.capture_factor);
+  s.capture_slows_records = fake_env::Number("FAKE_GPU_CAPTURE_SLOWS_RECORDS", 0) != 0;
+  s.devices = static_cast<int>(fake_env::Number("FAKE_GPU_DEVICES", 16));
+  s.driver_version = static_cast<int>(fake_env::Number("FAKE_GPU_DRIVER_VERSION", 13000));
+  s.first_correlation =
+      static_cast<std::uint32_t>(fake_env::Number("FAKE_CUPTI_FIRST_CORRELATION", 1));
+  s.truth_file = fake_env::Text("FAKE_GPU_TRUTH");
+  s.stale_names = fake_env::Number("FAKE_GPU_STALE_NAMES", 0) != 0;
+  return s;
+}
+
+}  // namespace
+
+const Settings& settings() {
+  // Leaked: calls may come after the destructors of the process.
+  static const Settings& read = *new Settings(Read());
+  return read;
+}
+
+}  // namespace fake_gpu

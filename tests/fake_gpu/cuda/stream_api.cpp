@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams and events: cuStream*, cuEvent*. Stream capture into a graph is in graph_api.cpp.
+#include <cupti.h>
+
+#include <algorithm>
+
+#include "cuda/clock.h"
+#include "cuda/contexts.h"
+#include "cuda/engine.h"
+#include "cuda/state.h"
+
+using namespace fake_gpu;
+
+FAKE_GPU_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
+  FAKE_GPU_REQUIRE_READY();
+  FAKE_GPU_REQUIRE(out != nullptr, CUDA_ERROR_INVALID_VALUE);
+  CUctx_st* context = CurrentContext();
+  FAKE_GPU_REQUIRE(context != nullptr, CUDA_ERROR_INVALID_CONTEXT);
+  NextCorrelation();
+  *out = NewStream(*context, 0);
+  (*out)->flags = flags;
+  (*out)->priority = priority;
+  return CUDA_SUCCESS;
+}
+
+FAKE_GPU_EXPORT CUresult cuStreamCreate(CUstream* out, unsigned flags) {
+  return cuStreamCreateWithPriority(out, flags, 0);
+}
+
+FAKE_GPU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
+  FAKE_GPU_REQUIRE_READY();
+  FAKE_GPU_REQUIRE(
+      stream != nullptr && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD,
+      CUDA_ERROR_INVALID_HANDLE);
+  NextCorrelation();
+  CUctx_st& context = *stream->context;
+  TellResource(CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, &context, stream, 0);
+  const std::lock_guard lock(context.mutex);
+  auto& all = context.streams;
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [stream](const auto& one) { return one.get() == stream; });
+  FAKE_GPU_REQUIRE(found != all.end(), CUDA_ERROR_INVALID_HANDLE);
+  // Its kernels still run to their end; what synchronises the context waits for them.
+  CUstream_st& rest = context.default_stream;
+  const std::uint64_t ready = (*found)->ready_ns;
+  all.erase(found);
+  const std::lock_guard rest_lock(rest.mutex);
+  rest.ready_ns = std::max(rest.ready_ns, ready);
+  return CUDA_SUCCESS;
+}
+FAKE_GPU_ALIAS("cuStreamDestroy", "cuStreamDestroy_v2");
+
+FAKE_GPU_EXPORT CUresult cuStreamSynchronize(CUstream handle) {
+  FAKE_GPU_REQUIRE_READY();
+  CUstream_st* stream = ResolveStream(handle);
+  FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
+  NextCorrelation();
+  Synchronize(*stream);
+  return CUDA_SUCCESS;
+}
+FAKE_GPU_ALIAS("cuStreamSynchronize_ptsz", "cuStreamSynchronize");
+
+FAKE_GPU_EXPORT CUresult cuStreamQuery(CUstream handle) {
+  FAKE_GPU_REQUIRE_READY();
+  CUstream_st* stream = ResolveStream(handle);
+  FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
+  // Under the virtual clock work is done when anybody looks, so that polling ends.
+  if (!ClockIsReal()) WaitUntil(ReadyTime(*stream));
+  return ReadyTime(*stream) <= Now() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+FAKE_GPU_ALIAS("cuStreamQuery_ptsz", "cuStreamQuery");
+
+FAKE_GPU_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned) {
+  FAKE_GPU_REQUIRE_READY();
+  CUstream_st* stream = ResolveStream(handle);
+  FAKE_GPU_REQUIRE(stream != nullptr && event != nullptr, CUDA_ERROR_INVALID_HANDLE);
+  NextCorrelation();
+  const std::lock_guard lock(stream->mutex);
+  stream->ready_ns = std::max(stream->ready_ns, event->time_ns.load(std::memory_order_relaxed));
+  return CUDA_SUCCESS;
+}
+FAKE_GPU_ALIAS("cuStreamWaitEvent_ptsz", "cuStreamWaitEvent");
+
+FAKE_GPU_EXPORT CUresult cuStreamGetCtx(CUstream handle, CUcontext* out) {
+  FAKE_GPU_REQUIRE_READY();
+  CUstream_st* stream = ResolveStream(handle);
+  FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
+  *out = stream->context;
+  return CUDA_SUCCESS;
+}
+FAKE_GPU_ALIAS("cuStreamGetCtx_ptsz", "cuStreamGetCtx");
+
+FAKE_GPU_EXPORT CUresult cuStreamGetPriority(CUstream handle, int* out) {
+  FAKE_GPU_REQUIRE_READY();
+  CUstream_st* stream = ResolveStream(handle);
+  FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
+  *out = stream->priority;
+  return CUDA_SUCCESS;
+}
+FAKE_GPU_ALIAS("cuStreamGetPriority_ptsz", "cuStreamGetPriority");
+
+FAKE_GPU_EXPORT CUresult cuStreamGetFlags(CUstream handle, unsigned* out) {
+  FAKE_GPU_REQUIRE_READY();
+  CUstream_st* stream = ResolveStream(handle);
+  FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
+  *out = stream->flags;
+  return CUDA_SUCCESS;
+}
+FAKE_GPU_ALIAS("cuStreamGetFlags_ptsz", "cuStreamGetFlags");
+
+FAKE_GPU_EXPORT CUresult cuEventCreate(CUevent* out, unsigned) {
+  FAKE_GPU_REQUIRE_READY();
+  FAKE_GPU_REQUIRE(out != nullptr, CUDA_ERROR_INVALID_VALUE);
+  *out = new CUevent_st;
+  return CUDA_SUCCESS;
+}
+
+FAKE_GPU_EXPORT CUresult cuEventDestroy_v2(CUevent event) {
+  FAKE_GPU_REQUIRE_READY();
+  delete event;
+  return CUDA_SUCCESS;
+}
+FAKE_GPU_ALIAS("cuEventDestroy", "cuEventDestroy_v2");
+
+FAKE_GPU_EXPORT CUresult cuEventRecord(CUevent event, CUstream handle) {
+  FAKE_GPU_REQUIRE_READY();
+  CUstream_st* stream = ResolveStream(handle);
+  FAKE_GPU_REQUIRE(stream != nullptr && event != nullptr, CUDA_ERROR_INVALID_HANDLE);
+  NextCorrelation();
+  event->time_ns.store(ReadyTime(*stream), std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+FAKE_GPU_ALIAS("cuEventRecord_ptsz", "cuEventRecord");
+
+FAKE_GPU_EXPORT CUresult cuEventQuery(CUevent event) {
+  FAKE_GPU_REQUIRE_READY();
+  FAKE_GPU_REQUIRE(event != nullptr, CUDA_ERROR_INVALID_HANDLE);
+  const std::uint64_t time = event->time_ns.load(std::memory_order_relaxed);
+  if (!ClockIsReal()) WaitUntil(time);
+  return time <= Now() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+FAKE_GPU_EXPORT CUresult cuEventSynchronize(CUevent event) {
+  FAKE_GPU_REQUIRE_READY();
+  FAKE_GPU_REQUIRE(event != nullptr, CUDA_ERROR_INVALID_HANDLE);
+  NextCorrelation();
+  WaitUntil(event->time_ns.load(std::memory_order_relaxed));
+  return CUDA_SUCCESS;
+}
+
+FAKE_GPU_EXPORT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent begin, CUevent end) {
+  FAKE_GPU_REQUIRE_READY();
+  FAKE_GPU_REQUIRE(milliseconds != nullptr && begin != nullptr && end != nullptr,
+                   CUDA_ERROR_INVALID_VALUE);
+  const auto from = static_cast<std::int64_t>(begin->time_ns.load(std::memory_order_relaxed));
+  const auto to = static_cast<std::int64_t>(end->time_ns.load(std::memory_order_relaxed));
+  FAKE_GPU_REQUIRE(from != 0 && to != 0, CUDA_ERROR_INVALID_HANDLE);
+  *milliseconds = static_cast<float>(static_cast<double>(to - from) / 1e6);
+  return CUDA_SUCCESS;
+}
+FAKE_GPU_ALIAS("cuEventElapsedTime", "cuEventElapsedTime_v2");
+
+FAKE_GPU_EXPORT CUresult fakeGpuStreamCreate(CUstream* out, int device, uint32_t stream_id) {
+  FAKE_GPU_REQUIRE_READY();
+  FAKE_GPU_REQUIRE(out != nullptr, CUDA_ERROR_INVALID_VALUE);
+  CUctx_st* context = PrimaryContext(device);
+  FAKE_GPU_REQUIRE(context != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  *out = NewStream(*context, stream_id);
+  return CUDA_SUCCESS;
+}
+
+FAKE_GPU_EXPORT CUresult fakeGpuStreamId(CUcontext context, CUstream handle, uint32_t* id) {
+  FAKE_GPU_REQUIRE(id != nullptr, CUDA_ERROR_INVALID_VALUE);
+  CUstream_st* stream =
+      handle == nullptr && context != nullptr ? &context->default_stream : ResolveStream(handle);
+  FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
+  *id = stream->id;
+  return CUDA_SUCCESS;
+}

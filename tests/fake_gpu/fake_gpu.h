@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the fake libcuda.so.1 exports beyond the CUDA driver API. Two users: programs that play a
+ * recorded profile (first part) and the fake libcupti.so.13 (second part). See
+ * docs/design/fake-gpu.md.
+ *
+ * THREADS: every function may be called from any thread.
+ */
+#ifndef STEMTAP_TESTS_FAKE_GPU_H_
+#define STEMTAP_TESTS_FAKE_GPU_H_
+
+#include <cuda.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The convention of the fake: a kernel does nothing but take time, and its first parameter,
+ * `*(uint64_t*)kernelParams[0]`, says how many nanoseconds. Without parameters it takes this long.
+ */
+#define FAKE_GPU_DEFAULT_DURATION_NS 5000
+
+/* ---------------------------------------------------------------- for programs */
+
+/* FakeGpuStatistics sums up the launches of this process so far. */
+typedef struct FakeGpuStatistics {
+  uint64_t launches;    /* kernels, those inside graph launches included */
+  uint64_t duration_ns; /* their native durations */
+  uint64_t captured;    /* kernels launched between cuProfilerStart and cuProfilerStop */
+  uint64_t capture_ns;  /* wall time that the launching threads lost to those */
+} FakeGpuStatistics;
+
+CUresult fakeGpuGetStatistics(FakeGpuStatistics* statistics);
+
+/*
+ * Creates a stream in the primary context of `device`, under the id that CUPTI records shall show.
+ * Unlike a real stream it can be launched into whichever context is current.
+ */
+CUresult fakeGpuStreamCreate(CUstream* stream, int device, uint32_t stream_id);
+
+/* ---------------------------------------------------------------- for the fake CUPTI */
+
+/* FakeGpuKernel is one kernel whose times are decided. Pointers live until the call returns, the
+ * name until the retire_names of its module. */
+typedef struct FakeGpuKernel {
+  uint64_t start_ns;
+  uint64_t end_ns;
+  const char* name;
+  uint32_t device;
+  uint32_t context_uid;
+  uint32_t stream_id;
+  uint32_t correlation_id;
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t dynamic_shared_bytes;
+  uint32_t registers_per_thread;
+  uint32_t launch_type; /* CUpti_ActivityLaunchType: 0 regular, 1 cooperative */
+  uint32_t graph_id;    /* 0: not launched by a graph */
+  uint64_t graph_node_id;
+} FakeGpuKernel;
+
+/* FakeGpuApiCall is a driver call in progress; the same object is shown at entry and at exit. */
+typedef struct FakeGpuApiCall {
+  uint32_t cbid; /* CUpti_driver_api_trace_cbid */
+  const char* function_name;
+  const void* params; /* the struct of generated_cuda_meta.h */
+  const char* symbol_name;
+  CUcontext context;
+  uint32_t context_uid;
+  uint32_t correlation_id;
+  uint64_t correlation_data; /* the cell that entry and exit share */
+  CUresult result;           /* valid at exit */
+} FakeGpuApiCall;
+
+/* FakeGpuResource is something created or about to be destroyed. */
+typedef struct FakeGpuResource {
+  uint32_t cbid; /* CUpti_CallbackIdResource */
+  CUcontext context;
+  CUstream stream;
+  uint32_t module_id;
+} FakeGpuResource;
+
+/* FakeGpuHooks is how the fake driver tells the fake CUPTI what happens. All are called on the
+ * thread that called the driver, without any lock of the driver's held. */
+typedef struct FakeGpuHooks {
+  void (*api)(FakeGpuApiCall* call, int is_exit);
+  void (*kernel)(const FakeGpuKernel* kernel);
+  void (*resource)(const FakeGpuResource* resource);
+  /* The names in this mapping belong to an unloaded module: the hook unmaps it once no record that
+   * is still to be delivered can point into it. */
+  void (*retire_names)(void* mapping, size_t bytes);
+} FakeGpuHooks;
+
+/* What the fake CUPTI wants to be told. retire_names is called whenever hooks are connected. */
+enum { FAKE_GPU_INTEREST_KERNELS = 1, FAKE_GPU_INTEREST_API = 2, FAKE_GPU_INTEREST_RESOURCES = 4 };
+
+void fakeGpuConnect(const FakeGpuHooks* hooks);
+void fakeGpuSetInterest(uint32_t interest);
+
+/* Nanoseconds of the host clock: virtual, or CLOCK_REALTIME. */
+uint64_t fakeGpuNow(void);
+/* 1: kernels are complete as soon as anybody asks. 0: when the wall clock has passed their end. */
+int fakeGpuClockIsVirtual(void);
+
+CUresult fakeGpuContextUid(CUcontext context, uint32_t* uid);
+CUresult fakeGpuStreamId(CUcontext context, CUstream stream, uint32_t* id);
+CUresult fakeGpuContextDevice(CUcontext context, uint32_t* device);
+CUresult fakeGpuGraphExecId(CUgraphExec exec, uint32_t* id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* STEMTAP_TESTS_FAKE_GPU_H_ */
