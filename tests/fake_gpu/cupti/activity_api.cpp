@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The activity API: kinds, buffer callbacks, flushing, reading records.
+#include <atomic>
+
+#include "cupti/buffers.h"
+#include "cupti/callbacks.h"
+#include "cupti/driver.h"
+#include "cupti/entry.h"
+#include "cupti/kernel_record.h"
+
+using namespace fake_cupti;
+
+namespace {
+
+std::atomic<bool> g_enabled[CUPTI_ACTIVITY_KIND_COUNT];
+
+bool IsKernelKind(CUpti_ActivityKind kind) {
+  return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_KERNEL;
+}
+
+CUpti_ActivityKind OtherKernelKind(CUpti_ActivityKind kind) {
+  return kind == CUPTI_ACTIVITY_KIND_KERNEL ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
+                                            : CUPTI_ACTIVITY_KIND_KERNEL;
+}
+
+bool KindExists(CUpti_ActivityKind kind) {
+  return kind > CUPTI_ACTIVITY_KIND_INVALID && kind < CUPTI_ACTIVITY_KIND_COUNT;
+}
+
+// Kinds that the fake would have to yield records for, and does not.
+bool IsMissing(CUpti_ActivityKind kind) {
+  return kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE ||
+         kind == CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE || kind == CUPTI_ACTIVITY_KIND_DRIVER ||
+         kind == CUPTI_ACTIVITY_KIND_RUNTIME;
+}
+
+void SetKernels(CUpti_ActivityKind kind, bool on) {
+  if (on) {
+    SetKernelKind(kind);
+    StartWorker();
+  }
+  SetInterest(FAKE_GPU_INTEREST_KERNELS, on);
+}
+
+CUptiResult Enable(CUpti_ActivityKind kind) {
+  FAKE_CUPTI_REQUIRE(KindExists(kind), CUPTI_ERROR_INVALID_KIND);
+  FAKE_CUPTI_REQUIRE(ConnectedDriver() != nullptr, CUPTI_ERROR_UNKNOWN);
+  FAKE_CUPTI_REQUIRE(!IsMissing(kind), CUPTI_ERROR_NOT_SUPPORTED);
+  if (IsKernelKind(kind)) {
+    FAKE_CUPTI_REQUIRE(!g_enabled[OtherKernelKind(kind)].load(), CUPTI_ERROR_NOT_COMPATIBLE);
+  }
+  g_enabled[kind].store(true);
+  if (IsKernelKind(kind)) SetKernels(kind, true);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult Disable(CUpti_ActivityKind kind) {
+  FAKE_CUPTI_REQUIRE(KindExists(kind), CUPTI_ERROR_INVALID_KIND);
+  FAKE_CUPTI_REQUIRE(ConnectedDriver() != nullptr, CUPTI_ERROR_UNKNOWN);
+  const bool was_on = g_enabled[kind].exchange(false);
+  if (was_on && IsKernelKind(kind)) SetKernels(kind, false);
+  return CUPTI_SUCCESS;
+}
+
+void DieWhereFlushIsForbidden() {
+  if (thread_role() == ThreadRole::kBufferCallback) {
+    Die("cuptiActivityFlushAll called from a buffer callback, which deadlocks the real one");
+  }
+  if (thread_role() == ThreadRole::kResourceCallback) {
+    Die("cuptiActivityFlushAll called from a resource callback, which is not allowed");
+  }
+}
+
+CUptiResult FlushEither(uint32_t flag) {
+  DieWhereFlushIsForbidden();
+  FAKE_CUPTI_REQUIRE(ConnectedDriver() != nullptr, CUPTI_ERROR_UNKNOWN);
+  FAKE_CUPTI_REQUIRE(HasBufferCallbacks(), CUPTI_ERROR_INVALID_OPERATION);
+  Flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
+  return CUPTI_SUCCESS;
+}
+
+}  // namespace
+
+FAKE_CUPTI_EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
+  FAKE_CUPTI_ENTER(cuptiActivityEnable);
+  return Enable(kind);
+}
+
+FAKE_CUPTI_EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
+  FAKE_CUPTI_ENTER(cuptiActivityDisable);
+  return Disable(kind);
+}
+
+FAKE_CUPTI_EXPORT CUptiResult cuptiActivityEnableContext(CUcontext, CUpti_ActivityKind kind) {
+  FAKE_CUPTI_ENTER(cuptiActivityEnableContext);
+  return Enable(kind);
+}
+
+FAKE_CUPTI_EXPORT CUptiResult cuptiActivityDisableContext(CUcontext, CUpti_ActivityKind kind) {
+  FAKE_CUPTI_ENTER(cuptiActivityDisableContext);
+  return Disable(kind);
+}
+
+FAKE_CUPTI_EXPORT CUptiResult cuptiActivityRegisterCallbacks(
+    CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete) {
+  FAKE_CUPTI_ENTER(cuptiActivityRegisterCallbacks);
+  FAKE_CUPTI_REQUIRE(request != nullptr && complete != nullptr, CUPTI_ERROR_INVALID_PARAMETER);
+  SetBufferCallbacks(request, complete);
+  return CUPTI_SUCCESS;
+}
+
+FAKE_CUPTI_EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag) {
+  FAKE_CUPTI_ENTER(cuptiActivityFlushAll);
+  return FlushEither(flag);
+}
+
+FAKE_CUPTI_EXPORT CUptiResult cuptiActivityFlush(CUcontext, uint32_t, uint32_t flag) {
+  FAKE_CUPTI_ENTER(cuptiActivityFlush);
+  return FlushEither(flag);
+}
+
+// Full buffers are delivered at once anyway, which is all that a period would change.
+FAKE_CUPTI_EXPORT CUptiResult cuptiActivityFlushPeriod(uint32_t) {
+  FAKE_CUPTI_ENTER(cuptiActivityFlushPeriod);
+  return CUPTI_SUCCESS;
+}
+
+FAKE_CUPTI_EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes,
+                                                         CUpti_Activity** record) {
+  FAKE_CUPTI_ENTER(cuptiActivityGetNextRecord);
+  FAKE_CUPTI_REQUIRE(buffer != nullptr && record != nullptr, CUPTI_ERROR_INVALID_PARAMETER);
+  const std::size_t stride = KernelRecordBytes();
+  std::uint8_t* next =
+      *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + stride;
+  if (next + stride > buffer + valid_bytes) return Remember(CUPTI_ERROR_MAX_LIMIT_REACHED);
+  auto* activity = reinterpret_cast<CUpti_Activity*>(next);
+  FAKE_CUPTI_REQUIRE(IsKernelKind(activity->kind), CUPTI_ERROR_INVALID_KIND);
+  *record = activity;
+  return CUPTI_SUCCESS;
+}
+
+FAKE_CUPTI_EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t,
+                                                                size_t* dropped) {
+  FAKE_CUPTI_ENTER(cuptiActivityGetNumDroppedRecords);
+  FAKE_CUPTI_REQUIRE(dropped != nullptr, CUPTI_ERROR_INVALID_PARAMETER);
+  *dropped = TakeDropped();
+  return CUPTI_SUCCESS;
+}
+
+FAKE_CUPTI_EXPORT CUptiResult cuptiFinalize(void) {
+  FAKE_CUPTI_ENTER(cuptiFinalize);
+  if (ConnectedDriver() == nullptr) return CUPTI_SUCCESS;
+  for (int kind = 1; kind < CUPTI_ACTIVITY_KIND_COUNT; ++kind) {
+    Disable(static_cast<CUpti_ActivityKind>(kind));
+  }
+  if (HasBufferCallbacks()) Flush(true);
+  UnsubscribeAnybody();
+  SetBufferCallbacks(nullptr, nullptr);
+  return CUPTI_SUCCESS;
+}

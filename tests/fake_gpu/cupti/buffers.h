@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Activity buffers, from request to completion.
+//
+//   launching thread                     worker thread                 thread that calls FlushAll
+//   ┌────────────────────────┐  full    ┌───────────────────────┐     ┌──────────────────────────┐
+//   │ request callback       ├─────────►│ waits until the last  │     │ full and part-filled     │
+//   │ zero-fill, write record│          │ kernel in it has ended│     │ buffers whose kernels    │
+//   └────────────────────────┘          │ complete callback     │     │ have all ended           │
+//                                       └───────────────────────┘     └──────────────────────────┘
+//
+// A buffer belongs to the fake from the request callback until the complete callback is entered;
+// then it is the client's and the fake forgets it. Records are written at the launch and put into
+// the order of their end before delivery, so several streams interleave out of launch order.
+//
+// INVARIANTS
+//   1. FlushAll(0) never delivers a buffer with a kernel that has not ended.
+//   2. A record is delivered once or counted as dropped once.
+//   3. No lock of the fake is held while a complete callback runs. The request callback runs under
+//      the lock of its thread's buffer, which FlushAll takes: a client that holds a lock of its own
+//      across FlushAll and takes it in the request callback deadlocks, as with the real CUPTI.
+//
+// THREADS: any.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstdint>
+
+#include "fake_gpu.h"
+
+namespace fake_cupti {
+
+void SetBufferCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                        CUpti_BuffersCallbackCompleteFunc complete);
+bool HasBufferCallbacks();
+
+// Attributes that change how buffers are handled.
+void SetZeroedOut(bool client_zeroes);
+void SetPerThread(bool per_thread);
+
+// The kind that kernel records carry: CONCURRENT_KERNEL or KERNEL.
+void SetKernelKind(CUpti_ActivityKind kind);
+
+// Starts the thread that delivers full buffers. Repeated calls do nothing.
+void StartWorker();
+
+// FakeGpuHooks::kernel: writes one record into the buffer of the calling thread.
+void RecordKernel(const FakeGpuKernel* kernel);
+
+// Delivers what may be delivered. `forced`: everything, with end = 0 for kernels that have not
+// ended.
+void Flush(bool forced);
+
+// Records dropped since the last call.
+std::uint64_t TakeDropped();
+
+}  // namespace fake_cupti

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every entry point of the fake CUPTI begins with: the scripted errors, the record of the last
+// error, and the rules that a client must not break. Breaking one ends the process with a message,
+// where the real CUPTI would hang, crash or go wrong later.
+//
+// FAKE_CUPTI_FAIL="cuptiActivityEnable=999,cuptiSubscribe@2=39": every call of the first returns
+// 999, the second call of the other returns 39.
+//
+// THREADS: any.
+#pragma once
+
+#include <cupti.h>
+
+#include <atomic>
+#include <cstdint>
+
+// Marks what libcupti.so.13 exports; everything else is hidden.
+#define FAKE_CUPTI_EXPORT extern "C" __attribute__((visibility("default")))
+
+// Begins the entry point `name`; returns the scripted error when there is one.
+#define FAKE_CUPTI_ENTER(name)                                       \
+  static ::fake_cupti::ScriptedError fake_cupti_script(#name);       \
+  ::fake_cupti::CheckCaller(#name);                                  \
+  if (const CUptiResult fake_cupti_error = fake_cupti_script.Next(); \
+      fake_cupti_error != CUPTI_SUCCESS)                             \
+  return ::fake_cupti::Remember(fake_cupti_error)
+
+#define FAKE_CUPTI_REQUIRE(condition, error)                \
+  do {                                                      \
+    if (!(condition)) return ::fake_cupti::Remember(error); \
+  } while (false)
+
+namespace fake_cupti {
+
+// ScriptedError is what FAKE_CUPTI_FAIL says about one function.
+class ScriptedError {
+ public:
+  explicit ScriptedError(const char* function);
+
+  // The result to return now; CUPTI_SUCCESS: go on.
+  CUptiResult Next() {
+    if (error_ == CUPTI_SUCCESS) return CUPTI_SUCCESS;
+    const std::uint64_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+    return only_call_ == 0 || only_call_ == call ? error_ : CUPTI_SUCCESS;
+  }
+
+ private:
+  CUptiResult error_ = CUPTI_SUCCESS;
+  std::uint64_t only_call_ = 0;  // 0: every call
+  std::atomic<std::uint64_t> calls_{0};
+};
+
+// Keeps `error` for cuptiGetLastError of this thread and returns it.
+CUptiResult Remember(CUptiResult error);
+CUptiResult TakeLastError();
+
+// Aborts in a child of fork() whose parent had used CUPTI.
+void CheckCaller(const char* function);
+
+// From now on this process counts as a user of CUPTI.
+void MarkUsed();
+
+[[noreturn]] void Die(const char* what);
+
+// ThreadRole is set while a callback of the client runs on this thread.
+enum class ThreadRole { kNone, kBufferCallback, kApiCallback, kResourceCallback };
+ThreadRole thread_role();
+
+class ScopedRole {
+ public:
+  explicit ScopedRole(ThreadRole role);
+  ~ScopedRole();
+  ScopedRole(const ScopedRole&) = delete;
+  ScopedRole& operator=(const ScopedRole&) = delete;
+
+ private:
+  const ThreadRole before_;
+};
+
+}  // namespace fake_cupti

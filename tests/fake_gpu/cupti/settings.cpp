@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cupti/settings.h"
+
+#include <cupti.h>
+
+#include "env.h"
+
+namespace fake_cupti {
+
+const Settings& settings() {
+  // Leaked: calls may come after the destructors of the process.
+  static const Settings& read = *new Settings{
+      .version =
+          static_cast<std::uint32_t>(fake_env::Number("FAKE_CUPTI_VERSION", CUPTI_API_VERSION)),
+      .occupied_by = fake_env::Text("FAKE_CUPTI_OCCUPIED"),
+      .zero_every = fake_env::Number("FAKE_CUPTI_ZERO_TIMESTAMPS", 0),
+      .drop_every = fake_env::Number("FAKE_CUPTI_DROP", 0),
+      .late = fake_env::Number("FAKE_CUPTI_LATE", 0) != 0,
+      .max_pending = fake_env::Number("FAKE_CUPTI_MAX_PENDING", 8),
+  };
+  return read;
+}
+
+}  // namespace fake_cupti

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Settings of the fake CUPTI: every environment variable that libcupti.so.13 reads, once, at the
+// first use, but for FAKE_CUPTI_FAIL (scripted_error.h). docs/design/fake-gpu.md lists them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fake_cupti {
+
+struct Settings {
+  // FAKE_CUPTI_VERSION. Below 130000 kernel records are CUpti_ActivityKernel9; below 27 a client
+  // that returns no buffer crashes the process, as CUPTI before 12.9 does.
+  std::uint32_t version;
+  // FAKE_CUPTI_OCCUPIED: name of a tool that holds the subscriber slot already.
+  std::string occupied_by;
+  // FAKE_CUPTI_ZERO_TIMESTAMPS=N: every Nth kernel record has start == end == 0.
+  std::uint64_t zero_every = 0;
+  // FAKE_CUPTI_DROP=N: every Nth kernel record is dropped, and counted as such.
+  std::uint64_t drop_every = 0;
+  // FAKE_CUPTI_LATE=1: what FlushAll finds is delivered by the worker thread, after it returned.
+  bool late = false;
+  // FAKE_CUPTI_MAX_PENDING: full buffers that may wait for the worker. Under the virtual clock a
+  // launch waits beyond that, because nothing else slows the program down to what a GPU would do.
+  std::uint64_t max_pending = 8;
+};
+
+const Settings& settings();
+
+}  // namespace fake_cupti
