@@ -52,7 +52,7 @@ void GateLookupAndSpendNothing(benchmark::State& state) {
 BENCHMARK(GateLookupAndSpendNothing);
 
 void ContextKeys(benchmark::State& state) {
-  wire::LaunchConfig config{{128, 1, 1}, {256, 1, 1}, 49152};
+  wire::LaunchConfig config{{128, 1, 1}, {256, 1, 1}};
   wire::LaunchHistory history = 0;
   std::uint64_t name = 0x123456789abcdef;
   for (auto _ : state) {

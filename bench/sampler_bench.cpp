@@ -29,8 +29,7 @@ std::vector<Observation> DecodeObservations(OnlineSampler& sampler, std::size_t 
       o.index = seen.size();
       const std::uint64_t hash = sampler.names().hash(o.record.name_id);
       o.config_key = wire::ConfigKey(hash, {{r.grid[0], r.grid[1], r.grid[2]},
-                                            {r.block[0], r.block[1], r.block[2]},
-                                            r.shared_bytes});
+                                            {r.block[0], r.block[1], r.block[2]}});
       o.history_key = wire::HistoryKey(o.config_key, history);
       history = wire::Advance(history, hash);
       seen.push_back(o);

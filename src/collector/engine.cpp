@@ -32,8 +32,7 @@ void Engine::Push(const wire::KernelRecord& record) {
   launch.record = record;
   launch.index = launches_++;
   const wire::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
-                                     {record.block[0], record.block[1], record.block[2]},
-                                     record.shared_bytes};
+                                     {record.block[0], record.block[1], record.block[2]}};
   launch.config_key = wire::ConfigKey(name_hash, config);
   launch.history_key = wire::HistoryKey(launch.config_key, *last_history_);
   *last_history_ = wire::Advance(*last_history_, name_hash);

@@ -4,9 +4,12 @@
 // launch up under each in turn (back-off), the sampler files what it learns under the same keys, so
 // both sides compute them here. Source: docs/maths/online.md, finding 1.
 //
-//   history key   name, grid, block, shared bytes, and the two kernels before it on its stream
-//   config key    name, grid, block, shared bytes
+//   history key   name, grid, block, and the two kernels before it on its stream
+//   config key    name, grid, block
 //   name key      name
+//
+// Shared memory is no part of a key: a launch call states its dynamic share alone, an activity record
+// the sum with the static one, so the two sides would not agree.
 //
 // Used by the injected library: needs libc alone.
 #pragma once
@@ -39,7 +42,6 @@ inline std::uint64_t MixKeys(std::uint64_t a, std::uint64_t b) {
 struct LaunchConfig {
   std::uint32_t grid[3];
   std::uint16_t block[3];
-  std::uint32_t shared_bytes;
 };
 
 inline std::uint64_t NameKey(std::uint64_t name_hash) { return MixKeys(name_hash, 1); }
@@ -47,13 +49,11 @@ inline std::uint64_t NameKey(std::uint64_t name_hash) { return MixKeys(name_hash
 inline std::uint64_t ConfigKey(std::uint64_t name_hash, const LaunchConfig& config) {
   const std::uint64_t grid_xy =
       (std::uint64_t{config.grid[0]} << 32) | std::uint64_t{config.grid[1]};
-  const std::uint64_t grid_z_shared =
-      (std::uint64_t{config.grid[2]} << 32) | std::uint64_t{config.shared_bytes};
   const std::uint64_t block = (std::uint64_t{config.block[0]} << 32) |
                               (std::uint64_t{config.block[1]} << 16) |
                               std::uint64_t{config.block[2]};
   // One chain of multiplications would cost its latency three times; two independent mixes overlap.
-  return MixKeys(MixKeys(name_hash, grid_xy), MixKeys(grid_z_shared, block));
+  return MixKeys(MixKeys(name_hash, grid_xy), MixKeys(config.grid[2], block));
 }
 
 // LaunchHistory holds the two kernels last launched on one stream, 32 bits of hash each.

@@ -88,6 +88,11 @@ class GateTable {
     return false;
   }
 
+  // Gives back a credit that was taken and could not be used.
+  void Refund(std::uint32_t slot) noexcept {
+    slots_[slot].spent.fetch_sub(1, std::memory_order_relaxed);  // as TrySpend
+  }
+
   // Points the context `key` to `slot` (or to kNoSlot: ask the more general key). False if the table
   // has no room for a new key. Writer only.
   bool Publish(std::uint64_t key, std::uint32_t slot) noexcept {

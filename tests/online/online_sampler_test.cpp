@@ -25,7 +25,7 @@ struct Bench {
     o.record.grid[0] = grid;
     o.index = launched++;
     const std::uint64_t hash = sampler.names().hash(o.record.name_id);
-    o.config_key = wire::ConfigKey(hash, {{grid, 1, 1}, {1, 1, 1}, 0});
+    o.config_key = wire::ConfigKey(hash, {{grid, 1, 1}, {1, 1, 1}});
     o.history_key = wire::HistoryKey(o.config_key, history);
     history = wire::Advance(history, hash);
     std::uint32_t slot = gate->Find(o.history_key);
