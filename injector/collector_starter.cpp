@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector_starter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime.h"
+
+namespace stemtap::inject {
+namespace {
+
+constexpr std::size_t kPathBytes = 4096;
+constexpr std::size_t kStackBytes = 64 * 1024;
+constexpr std::size_t kMostArguments = 64;
+constexpr std::size_t kMostVariables = 4096;
+
+// Handed to the children, which share our memory until they exec (CLONE_VM | CLONE_VFORK).
+struct Launch {
+  const char* program;
+  char* arguments[kMostArguments];
+  char* environment[kMostVariables];
+  unsigned char* stack;  // of the second child
+  int failure;           // errno of execve
+};
+
+// Second child: becomes the collector.
+int Become(void* argument) {
+  auto* launch = static_cast<Launch*>(argument);
+  ::setsid();  // a Ctrl-C for the program must not end its collector
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Its stdin is nothing, its stdout our stderr: stdout belongs to the program's output.
+  const int null = ::open("/dev/null", O_RDWR);
+  if (null >= 0) ::dup2(null, STDIN_FILENO);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  // Nothing of the program's stays open in it: a pipe held open would keep its reader waiting.
+#ifdef SYS_close_range
+  if (::syscall(SYS_close_range, 3u, ~0u, 0u) != 0)
+#endif
+  {
+    for (int fd = 3; fd < 1024; ++fd) ::close(fd);
+  }
+  ::execve(launch->program, launch->arguments, launch->environment);
+  launch->failure = errno;
+  ::_exit(127);
+}
+
+// First child: starts the second and goes, so that the collector is nobody's child here.
+int StartAndLeave(void* argument) {
+  auto* launch = static_cast<Launch*>(argument);
+  const int pid = ::clone(Become, launch->stack + kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, launch);
+  if (pid < 0) launch->failure = errno;
+  ::_exit(0);
+}
+
+bool IsOurVariable(const char* variable) noexcept {
+  for (const char* name : {"LD_PRELOAD=", "CUDA_INJECTION64_PATH=", "STEMTAP_SESSION="}) {
+    if (::strncmp(variable, name, ::strlen(name)) == 0) return true;
+  }
+  return false;
+}
+
+bool CollectorPath(const Options& options, char* path, std::size_t size) noexcept {
+  if (options.collector != nullptr) {
+    ::snprintf(path, size, "%s", options.collector);
+    return true;
+  }
+  char own[kPathBytes];
+  if (!OwnPath(own, sizeof(own))) return false;
+  for (int up = 0; up < 2; ++up) {  // <prefix>/lib/libstemtap_inject.so -> <prefix>
+    char* slash = ::strrchr(own, '/');
+    if (slash == nullptr) return false;
+    *slash = 0;
+  }
+  const int length = ::snprintf(path, size, "%s/bin/stemtap", own);
+  return length > 0 && static_cast<std::size_t>(length) < size;
+}
+
+}  // namespace
+
+bool MakeSessionFolder(char* folder, std::size_t size, char* problem, std::size_t problem_size) noexcept {
+  char name[32] = "session";
+  const int comm = ::open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+  if (comm >= 0) {
+    const ssize_t length = ::read(comm, name, sizeof(name) - 1);
+    ::close(comm);
+    if (length > 1) name[length - 1] = 0;
+  }
+  for (char* c = name; *c != 0; ++c) {
+    if (*c == '/' || *c == ' ') *c = '_';
+  }
+  char here[kPathBytes - 128];
+  if (::getcwd(here, sizeof(here)) == nullptr) ::snprintf(here, sizeof(here), "/tmp");
+  ::snprintf(folder, size, "%s/stemtap-%s-%d", here, name, static_cast<int>(::getpid()));
+  if (::mkdir(folder, 0700) == 0) return true;
+  ::snprintf(problem, problem_size, "%s: cannot be made: %s", folder, ::strerror(errno));
+  return false;
+}
+
+bool StartCollector(const Options& options, const char* folder, char* problem,
+                    std::size_t problem_size) noexcept {
+  char path[kPathBytes];
+  if (!CollectorPath(options, path, sizeof(path)) || ::access(path, X_OK) != 0) {
+    ::snprintf(problem, problem_size, "%s: collector not found (set STEMTAP_COLLECTOR)", path);
+    return false;
+  }
+  // Everything that the children touch is prepared here: between clone and execve they may only make
+  // system calls. One mapping holds the argument block and both stacks.
+  auto* memory = static_cast<unsigned char*>(MapMemory(sizeof(Launch) + kPathBytes + 2 * kStackBytes));
+  if (memory == nullptr) {
+    ::snprintf(problem, problem_size, "no memory to start the collector");
+    return false;
+  }
+  auto* launch = reinterpret_cast<Launch*>(memory);
+  char* words = reinterpret_cast<char*>(memory + sizeof(Launch));
+  unsigned char* first_stack = memory + sizeof(Launch) + kPathBytes;
+  launch->stack = first_stack + kStackBytes;
+  launch->program = path;
+  char pid[16];
+  ::snprintf(pid, sizeof(pid), "%d", static_cast<int>(::getpid()));
+  std::size_t count = 0;
+  const char* fixed[] = {"stemtap",  "run",     "--attach", pid,          "--output",
+                         folder,     "--level", options.gate ? "gate" : "kernels",
+                         "--actuator", options.profiler ? "profiler" : "log"};
+  for (const char* word : fixed) launch->arguments[count++] = const_cast<char*>(word);
+  if (options.collector_options != nullptr) {
+    ::snprintf(words, kPathBytes, "%s", options.collector_options);
+    for (char* c = words; *c != 0 && count + 1 < kMostArguments;) {
+      while (*c == ' ') *c++ = 0;
+      if (*c == 0) break;
+      launch->arguments[count++] = c;
+      while (*c != 0 && *c != ' ') ++c;
+    }
+  }
+  launch->arguments[count] = nullptr;
+  std::size_t kept = 0;
+  for (char** v = environ; *v != nullptr && kept + 1 < kMostVariables; ++v) {
+    if (!IsOurVariable(*v)) launch->environment[kept++] = *v;
+  }
+  launch->environment[kept] = nullptr;
+
+  // No exit signal: the first child sends no SIGCHLD and plain wait() does not see it.
+  const int child = ::clone(StartAndLeave, first_stack + kStackBytes, CLONE_VM | CLONE_VFORK, launch);
+  int failure = child < 0 ? errno : 0;
+  if (child > 0) {
+    ::waitpid(child, nullptr, __WCLONE);
+    failure = launch->failure;
+  }
+  ::munmap(memory, sizeof(Launch) + kPathBytes + 2 * kStackBytes);
+  if (failure == 0) return true;
+  ::snprintf(problem, problem_size, "%s: collector cannot be started: %s", path, ::strerror(failure));
+  return false;
+}
+
+}  // namespace stemtap::inject

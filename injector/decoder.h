@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decodes the part of a CUPTI kernel record that has kept its place since CUDA 10.1: whatever header we
+// were built with, records of CUDA 10.1 to 13.x are read alike. Pure functions over bytes.
+//
+//   off 16 start   24 end   40 device   48 stream   52 grid   64 block   76 static   80 dynamic shared
+//      92 correlation   104 name        144 graph node (CUDA 11.0 on)   156 graph (CUDA 11.1 on)
+//
+// Checked against the headers of the build by static_assert in cupti_api.cpp.
+//
+// THREADS: none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "wire/record.h"
+
+namespace stemtap::inject {
+
+inline constexpr std::size_t kOffsetStart = 16;
+inline constexpr std::size_t kOffsetEnd = 24;
+inline constexpr std::size_t kOffsetDevice = 40;
+inline constexpr std::size_t kOffsetStream = 48;
+inline constexpr std::size_t kOffsetGrid = 52;
+inline constexpr std::size_t kOffsetBlock = 64;
+inline constexpr std::size_t kOffsetStaticShared = 76;
+inline constexpr std::size_t kOffsetDynamicShared = 80;
+inline constexpr std::size_t kOffsetCorrelation = 92;
+inline constexpr std::size_t kOffsetName = 104;
+inline constexpr std::size_t kOffsetGraphNode = 144;
+inline constexpr std::size_t kOffsetGraph = 156;
+
+enum class Decoded {
+  kKernel,
+  kNoTimestamps,   // start == end == 0
+  kIncomplete,     // end == 0: it was still running
+  kBadTimestamps,  // end < start
+};
+
+// Fills all of `out` but name_id; `name` stays CUPTI's and is valid until the buffer's callback returns.
+// `has_graph`: the record is long enough for the graph fields. REQUIRES: `record` is a kernel record of
+// at least 144 bytes (160 with has_graph).
+inline Decoded DecodeKernel(const void* record, bool has_graph, wire::KernelRecord& out,
+                            const char*& name) noexcept {
+  const auto* bytes = static_cast<const unsigned char*>(record);
+  const auto load = [bytes](std::size_t offset, auto& into) {
+    std::memcpy(&into, bytes + offset, sizeof(into));  // records are only 8-byte aligned and packed
+  };
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  load(kOffsetStart, start);
+  load(kOffsetEnd, end);
+  if (end == 0) return start == 0 ? Decoded::kNoTimestamps : Decoded::kIncomplete;
+  if (end < start) return Decoded::kBadTimestamps;
+  out = wire::KernelRecord{};
+  out.start_ns = start;
+  out.duration_ns = end - start;
+  std::uint32_t device = 0;
+  load(kOffsetDevice, device);
+  out.device = device < wire::kUnknown16 ? static_cast<std::uint16_t>(device) : wire::kUnknown16;
+  load(kOffsetStream, out.stream);
+  load(kOffsetGrid, out.grid);
+  std::uint32_t block[3];
+  load(kOffsetBlock, block);
+  for (int i = 0; i < 3; ++i) out.block[i] = static_cast<std::uint16_t>(block[i]);  // CUDA: <= 1024
+  std::uint32_t static_shared = 0;
+  std::uint32_t dynamic_shared = 0;
+  load(kOffsetStaticShared, static_shared);
+  load(kOffsetDynamicShared, dynamic_shared);
+  out.shared_bytes = static_shared + dynamic_shared;
+  load(kOffsetCorrelation, out.correlation_id);
+  load(kOffsetName, name);
+  if (has_graph) {
+    std::uint64_t node = 0;
+    load(kOffsetGraphNode, node);
+    load(kOffsetGraph, out.graph_id);
+    out.graph_node = static_cast<std::uint32_t>(node);
+  }
+  return Decoded::kKernel;
+}
+
+}  // namespace stemtap::inject

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "duration_engine.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "decoder.h"
+#include "wire/context_key.h"
+
+namespace stemtap::inject {
+namespace {
+
+// CUPTI's callbacks carry no user pointer: the one engine of the process.
+DurationEngine* g_engine = nullptr;
+
+void Add(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcept {
+  counter.fetch_add(by, std::memory_order_relaxed);  // a number of its own, see wire/ring.h
+}
+
+}  // namespace
+
+bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Options& options,
+                           char* problem, std::size_t problem_size) noexcept {
+  api_ = api;
+  files_ = &files;
+  flush_ms_ = options.flush_ms;
+  if (!pool_.Init(options.buffer_bytes)) {
+    ::snprintf(problem, problem_size, "no memory for activity buffers");
+    return false;
+  }
+  g_engine = this;
+
+  // Our buffers come zeroed, so CUPTI need not zero them on the launching thread. One buffer per thread
+  // spares launches a lock. Older versions do not know these: then they do without.
+  const auto set = [this](CUpti_ActivityAttribute attribute, std::uint8_t value) {
+    std::size_t size = sizeof(value);
+    api_.ActivitySetAttribute(attribute, &size, &value);
+  };
+  set(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1);
+  set(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, 1);
+
+  const auto check = [&](CUptiResult result, const char* call) {
+    if (result == CUPTI_SUCCESS) return true;
+    ::snprintf(problem, problem_size, "%s failed: error %d %s", call, static_cast<int>(result),
+               api_.Describe(result));
+    return false;
+  };
+  if (!check(api_.ActivityRegisterCallbacks(OnRequest, OnComplete), "cuptiActivityRegisterCallbacks")) {
+    return false;
+  }
+  if (!check(api_.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable")) {
+    return false;
+  }
+  if (api_.leaks_graph_memory()) {
+    api_.ActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY);
+    api_.ActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+  }
+  if (!StartThread(FlusherMain, this)) {
+    ::snprintf(problem, problem_size, "no thread could be started");
+    return false;
+  }
+  return true;
+}
+
+void CUPTIAPI DurationEngine::OnRequest(std::uint8_t** buffer, std::size_t* size,
+                                        std::size_t* max_records) {
+  DurationEngine& engine = *g_engine;
+  void* lent = engine.pool_.Lend();
+  if (lent == nullptr) {
+    lent = engine.pool_.Discard();
+    engine.files_->Count(wire::Loss::kPoolExhausted);
+  }
+  *buffer = static_cast<std::uint8_t*>(lent);
+  *size = engine.pool_.buffer_bytes();
+  *max_records = 0;  // as many as fit
+}
+
+void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
+                                         std::size_t valid_size) {
+  DurationEngine& engine = *g_engine;
+  if (engine.abandoned() || engine.pool_.IsDiscard(buffer)) return;
+  if (!engine.pool_.Owns(buffer)) {
+    engine.files_->Count(wire::Loss::kForeignBuffers);
+    return;
+  }
+  engine.producer_lock_.Lock();
+  engine.DecodeBuffer(buffer, valid_size);
+  engine.producer_lock_.Unlock();
+  engine.pool_.Return(buffer, valid_size);
+}
+
+void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept {
+  Add(files_->ring().header.buffers, 1);
+  CUpti_Activity* activity = nullptr;
+  while (api_.ActivityGetNextRecord(buffer, valid_size, &activity) == CUPTI_SUCCESS) {
+    if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
+        activity->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
+      DecodeOne(activity);
+    } else {
+      Add(files_->ring().header.skipped, 1);
+    }
+  }
+  PushStaged();
+}
+
+void DurationEngine::DecodeOne(const void* activity) noexcept {
+  wire::RingHeader& header = files_->ring().header;
+  Add(header.seen, 1);
+  wire::KernelRecord kernel;
+  const char* name = nullptr;
+  const Decoded decoded = DecodeKernel(activity, api_.has_graph(), kernel, name);
+  PendingCaptures::Capture capture{};
+  if (decoded != Decoded::kKernel) {
+    files_->Count(decoded == Decoded::kNoTimestamps ? wire::Loss::kNoTimestamps
+                  : decoded == Decoded::kIncomplete ? wire::Loss::kIncomplete
+                                                    : wire::Loss::kBadTimestamps);
+    return;
+  }
+  if (pending_.Take(kernel.correlation_id, capture)) {
+    kernel.flags = capture.flags;
+    kernel.credit_slot = capture.slot;
+  }
+  if (name == nullptr) name = "";
+  auto length = static_cast<std::uint32_t>(::strlen(name));
+  if (length > wire::kMaxNameBytes) {
+    length = wire::kMaxNameBytes;
+    files_->Count(wire::Loss::kNamesCut);
+  }
+  const std::uint64_t hash = wire::NameHash(name, length);
+  std::uint32_t id = names_.Find(hash);
+  if (id == NameIds::kNone) {
+    if (names_.full()) {
+      files_->Count(wire::Loss::kTooManyNames);
+      return;
+    }
+    // Room for the definition and the record together: a name is defined only if it is all there.
+    if (!MakeRoom(wire::NameRecordCount(length) + 1)) {
+      files_->Count(wire::Loss::kRingFull);
+      return;
+    }
+    id = names_.Add(hash);
+    StageName(id, name, length, hash);
+  } else if (!MakeRoom(1)) {
+    files_->Count(wire::Loss::kRingFull);
+    return;
+  }
+  kernel.name_id = id;
+  Stage(&kernel);
+  Add(header.kept, 1);
+}
+
+// Whether the ring is sure to take `records` more beyond those staged; makes room among the staged ones.
+bool DurationEngine::MakeRoom(std::uint32_t records) noexcept {
+  if (staged_count_ == kStaged || (records > 1 && staged_count_ != 0)) PushStaged();
+  if (ring_room_ >= records) return true;
+  PushStaged();
+  ring_room_ = files_->ring().queue.write_available();
+  return ring_room_ >= records;
+}
+
+void DurationEngine::StageName(std::uint32_t id, const char* name, std::uint32_t length,
+                               std::uint64_t hash) noexcept {
+  wire::NameRecord head;
+  head.name_id = id;
+  head.length = length;
+  head.hash = hash;
+  std::uint32_t at = length < sizeof(head.bytes) ? length : static_cast<std::uint32_t>(sizeof(head.bytes));
+  ::memcpy(head.bytes, name, at);
+  Stage(&head);
+  while (at < length) {
+    if (staged_count_ + 1 >= kStaged) PushStaged();
+    wire::NameBytes more;
+    const std::uint32_t left = length - at;
+    more.count = static_cast<std::uint8_t>(left < sizeof(more.bytes) ? left : sizeof(more.bytes));
+    ::memcpy(more.bytes, name + at, more.count);
+    at += more.count;
+    Stage(&more);
+  }
+}
+
+// REQUIRES: MakeRoom said yes, and staged_count_ < kStaged.
+void DurationEngine::Stage(const void* record) noexcept {
+  ::memcpy(staged_ + std::size_t{staged_count_++} * wire::kRecordBytes, record, wire::kRecordBytes);
+  --ring_room_;
+}
+
+void DurationEngine::PushStaged() noexcept {
+  // The ring takes them all: room was counted before each was staged, and only this side fills it.
+  files_->ring().queue.push(reinterpret_cast<const wire::Record*>(staged_), staged_count_);
+  staged_count_ = 0;
+}
+
+void DurationEngine::Flush(bool forced) noexcept {
+  wire::RingHeader& header = files_->ring().header;
+  api_.ActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  std::size_t dropped = 0;
+  if (api_.ActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped != 0) {
+    files_->Count(wire::Loss::kCuptiDropped, dropped);
+    Add(header.seen, dropped);
+  }
+  header.last_flush_ns.store(MonotonicNs(), std::memory_order_relaxed);
+}
+
+void* DurationEngine::FlusherMain(void* self) {
+  ::prctl(PR_SET_NAME, "stemtap-flush", 0, 0, 0);
+  static_cast<DurationEngine*>(self)->RunFlusher();
+  return nullptr;
+}
+
+void DurationEngine::RunFlusher() noexcept {
+  // Acquire: matched by the release in Stop. Nothing else is read because of it.
+  while (stop_.load(std::memory_order_acquire) == 0) {
+    FutexWait(stop_, 0, flush_ms_);
+    if (abandoned()) return;
+    files_->MapGate();
+    pool_.Grow();
+    // Nothing lent, nothing to fetch: an idle program is left alone.
+    if (pool_.lent_weak() != 0 && stop_.load(std::memory_order_acquire) == 0) Flush(false);
+  }
+  Flush(false);
+  Flush(true);  // what is still running is delivered incomplete, and counted so
+  files_->SetState(wire::RingState::kClosed);
+  // Release: matched by the acquire in Stop.
+  stop_.store(2, std::memory_order_release);
+  FutexWakeAll(stop_);
+}
+
+void DurationEngine::Stop() noexcept {
+  std::uint32_t running = 0;
+  if (!stop_.compare_exchange_strong(running, 1, std::memory_order_release)) return;
+  FutexWakeAll(stop_);
+  const std::uint64_t deadline = MonotonicNs() + std::uint64_t{kExitMs} * 1000000u;
+  while (stop_.load(std::memory_order_acquire) != 2) {
+    const std::uint64_t now = MonotonicNs();
+    if (now >= deadline) return;
+    FutexWait(stop_, 1, static_cast<std::uint32_t>((deadline - now) / 1000000u) + 1);
+  }
+}
+
+}  // namespace stemtap::inject

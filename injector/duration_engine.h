@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DurationEngine records the duration of every kernel: it lends CUPTI buffers, decodes what comes back,
+// and pushes it into the ring.
+//
+//   launching thread ──Request──► pool     CUPTI worker or flusher ──Complete──► decode ──► ring
+//   flusher: FlushAll(0) every 200 ms, counts what CUPTI dropped, refills the pool, maps the gate
+//
+// THREADS: Request runs on application threads and does nothing but pop a buffer. Complete runs on
+// CUPTI's worker or on our flusher; a spin lock makes them one producer. That lock is held across
+// cuptiActivityGetNextRecord alone, which only reads the buffer handed to us and takes no lock that
+// could be waiting for ours (kineto#1347 is what happens otherwise).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "buffer_pool.h"
+#include "cupti_api.h"
+#include "name_ids.h"
+#include "options.h"
+#include "pending_captures.h"
+#include "runtime.h"
+#include "session_files.h"
+
+namespace stemtap::inject {
+
+class DurationEngine {
+ public:
+  // Sets CUPTI up and starts the flusher. On failure says why in `problem`.
+  bool Start(const CuptiApi& api, SessionFiles& files, const Options& options, char* problem,
+             std::size_t problem_size) noexcept;
+
+  // Fetches what is left and says goodbye in the ring. Waits at most kExitMs.
+  void Stop() noexcept;
+
+  // In a forked child: CUPTI's threads are gone there and its calls would hang.
+  void Abandon() noexcept { abandoned_.store(true, std::memory_order_relaxed); }
+  bool abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
+
+  PendingCaptures& pending() noexcept { return pending_; }
+
+ private:
+  // Long enough to fetch and decode every buffer there can be, short enough that nobody notices at the
+  // end of a program; what is not fetched by then is lost and not counted as kept.
+  static constexpr std::uint32_t kExitMs = 500;
+  // Records pushed into the ring at a time: 16 KiB, half of an L1 cache.
+  static constexpr std::uint32_t kStaged = 256;
+
+  static void CUPTIAPI OnRequest(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records);
+  static void CUPTIAPI OnComplete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size,
+                                  std::size_t valid_size);
+  static void* FlusherMain(void* self);
+
+  void Flush(bool forced) noexcept;
+  void RunFlusher() noexcept;
+  void DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept;
+  void DecodeOne(const void* activity) noexcept;
+  void StageName(std::uint32_t id, const char* name, std::uint32_t length, std::uint64_t hash) noexcept;
+  bool MakeRoom(std::uint32_t records) noexcept;
+  void Stage(const void* record) noexcept;
+  void PushStaged() noexcept;
+
+  CuptiApi api_;
+  SessionFiles* files_ = nullptr;
+  std::uint32_t flush_ms_ = 0;
+  std::atomic<bool> abandoned_{false};
+
+  BufferPool pool_;
+  PendingCaptures pending_;
+
+  // The flusher waits on this word: 0 run, 1 stop wanted, 2 stopped.
+  std::atomic<std::uint32_t> stop_{0};
+
+  // Under producer_lock_.
+  SpinLock producer_lock_;
+  NameIds names_;
+  // Bytes of kStaged wire::Records: a Record's own zero state is not all zero bits, see entry.cpp.
+  alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes];
+  std::uint32_t staged_count_ = 0;
+  std::size_t ring_room_ = 0;  // room known in the ring beyond what is staged; the reader only adds to it
+};
+
+}  // namespace stemtap::inject

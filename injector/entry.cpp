@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two ways in. As a preloaded library, the constructor points CUDA at this file and does nothing
+// else: no thread, no file, no memory in a program that never uses CUDA. As CUDA's injection target,
+// InitializeInjection is called by cuInit, in programs that do.
+//
+// No failure here is the program's: the reason goes into the session, and cuInit goes on.
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "collector_starter.h"
+#include "cupti_api.h"
+#include "duration_engine.h"
+#include "launch_gate.h"
+#include "locator.h"
+#include "options.h"
+#include "runtime.h"
+#include "session_files.h"
+
+namespace stemtap::inject {
+namespace {
+
+constexpr std::size_t kReasonBytes = sizeof(wire::RingHeader::reason);
+
+// All of the library's state: zero, so that it lies in .bss, where pages that are not used cost nothing
+// and nothing runs at load.
+struct Library {
+  Options options;
+  SessionFiles files;
+  CuptiApi api;
+  DurationEngine engine;
+  LaunchGate gate;
+  pid_t pid = 0;  // of the process that initialised; a forked child has another
+};
+constinit Library g_library;
+
+void SayOnStderr(const char* reason) noexcept {
+  char line[512];
+  const int length = ::snprintf(line, sizeof(line), "stemtap: nothing will be recorded: %s\n", reason);
+  if (length > 0) {
+    const auto size = static_cast<std::size_t>(length) < sizeof(line) ? static_cast<std::size_t>(length)
+                                                                      : sizeof(line) - 1;
+    if (::write(STDERR_FILENO, line, size) < 0) return;  // no one to tell
+  }
+}
+
+// Whether a session folder with our ring stands. Without, there is nobody who would print the reason.
+bool JoinSession(Library& library) noexcept {
+  char problem[512];
+  char made[4096];
+  const char* folder = library.options.session;
+  const bool own_collector = folder == nullptr;
+  if (own_collector) {
+    if (!MakeSessionFolder(made, sizeof(made), problem, sizeof(problem))) {
+      SayOnStderr(problem);
+      return false;
+    }
+    folder = made;
+  }
+  if (!library.files.Open(folder, problem, sizeof(problem))) {
+    SayOnStderr(problem);
+    return false;
+  }
+  if (own_collector &&
+      !StartCollector(library.options, folder, problem, sizeof(problem))) {
+    SayOnStderr(problem);
+    library.files.StandDown(problem);
+    return false;
+  }
+  return true;
+}
+
+// Claims CUPTI's one place for a subscriber. In gate level it is kept; else it is given back at once,
+// so that torch.profiler can have it later.
+bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* problem) noexcept {
+  char incumbent[64] = {};
+  CUptiResult result = CUPTI_SUCCESS;
+  if (library.api.SubscribeV2 != nullptr) {
+    CUpti_SubscriberParams params = {};
+    params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    params.subscriberName = "stemtap";
+    params.oldSubscriberName = incumbent;
+    params.oldSubscriberSize = sizeof(incumbent);
+    result = library.api.SubscribeV2(&subscriber, LaunchGate::OnCallback, &library.gate, &params);
+  } else {
+    result = library.api.Subscribe(&subscriber, LaunchGate::OnCallback, &library.gate);
+  }
+  if (result == CUPTI_SUCCESS) {
+    if (!library.options.gate) library.api.Unsubscribe(subscriber);
+    return true;
+  }
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+    incumbent[sizeof(incumbent) - 1] = 0;
+    ::snprintf(problem, kReasonBytes, "CUPTI is in use by another tool%s%s",
+               incumbent[0] != 0 ? ": " : "", incumbent);
+  } else {
+    ::snprintf(problem, kReasonBytes, "CUPTI cannot be used here: error %d %s",
+               static_cast<int>(result), library.api.Describe(result));
+  }
+  return false;
+}
+
+// Sets everything up; false with the reason in `problem`.
+bool StartRecording(Library& library, char* problem) noexcept {
+  void* driver = LocateDriver();
+  using GetDriverVersion = CUresult (*)(int*);
+  int driver_version = 0;
+  if (auto get = reinterpret_cast<GetDriverVersion>(FindSymbol(driver, "cuDriverGetVersion"))) {
+    get(&driver_version);
+  }
+  wire::RingHeader& header = library.files.ring().header;
+  header.driver_version = static_cast<std::uint32_t>(driver_version);
+  if (const char* tool = ToolInProcess()) {
+    ::snprintf(problem, kReasonBytes, "%s is in this process", tool);
+    return false;
+  }
+  void* cupti = LocateCupti(library.options.cupti, header.driver_version);
+  if (cupti == nullptr) {
+    ::snprintf(problem, kReasonBytes,
+               "CUPTI not found: no libcupti.so.%d or older, loaded, on the library path, beside PyTorch or "
+               "in CUDA_HOME (STEMTAP_CUPTI names one)",
+               driver_version != 0 ? driver_version / 1000 : 13);
+    return false;
+  }
+  if (const char* missing = LoadCuptiApi(cupti, library.api)) {
+    ::snprintf(problem, kReasonBytes, "this libcupti lacks %s", missing);
+    return false;
+  }
+  const CUptiResult result = library.api.GetVersion(&library.api.version);
+  header.cupti_version = library.api.version;
+  if (result != CUPTI_SUCCESS || library.api.version < kOldestCupti) {
+    ::snprintf(problem, kReasonBytes,
+               "CUPTI version %u is not known, expected %u (CUDA 10.1) or later", library.api.version,
+               kOldestCupti);
+    return false;
+  }
+  CUpti_SubscriberHandle subscriber = nullptr;
+  if (!Subscribe(library, subscriber, problem)) return false;
+  if (library.options.gate) {
+    library.gate.Init(library.options, library.files, library.engine, driver);
+    library.files.MapGate();
+  }
+  if (!library.engine.Start(library.api, library.files, library.options, problem, kReasonBytes)) {
+    if (library.options.gate) library.api.Unsubscribe(subscriber);
+    return false;
+  }
+  std::uint32_t refused = 0;
+  if (library.options.gate && !library.gate.EnableCallbacks(library.api, subscriber, refused)) {
+    // Durations are recorded all the same; the header says that nothing is gated.
+    ::snprintf(header.reason, sizeof(header.reason), "launch callback %u refused: no gate", refused);
+  }
+  return true;
+}
+
+void AtExit() {
+  if (g_library.pid == ::getpid() && !g_library.engine.abandoned()) g_library.engine.Stop();
+}
+
+void InForkedChild() { g_library.engine.Abandon(); }
+
+void Initialize() noexcept {
+  Library& library = g_library;
+  // cuInit calls once per process; a forked child that calls it again inherits this state and stays out.
+  if (library.pid != 0) return;
+  library.pid = ::getpid();
+  library.options = ReadOptions();
+  if (!JoinSession(library)) return;
+  char problem[kReasonBytes] = {};
+  if (!StartRecording(library, problem)) {
+    library.files.StandDown(problem);
+    return;
+  }
+  // After libcupti is loaded: handlers run in reverse order, so ours runs before its own.
+  ::atexit(AtExit);
+  OnForkInChild(InForkedChild);
+}
+
+__attribute__((constructor)) void OnLoad() {
+  // A program that runs with more rights than its user is not to be watched by him.
+  if (::getauxval(AT_SECURE) != 0 || Disabled()) return;
+  if (::getenv("CUDA_INJECTION64_PATH") != nullptr || ToolInProcess() != nullptr) return;
+  char own[4096];
+  // No other thread runs yet, so the environment may be changed.
+  if (OwnPath(own, sizeof(own))) ::setenv("CUDA_INJECTION64_PATH", own, 0);
+}
+
+}  // namespace
+}  // namespace stemtap::inject
+
+// Called by cuInit. 1: done; whatever went wrong is not the program's business.
+extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
+  if (!stemtap::inject::Disabled()) stemtap::inject::Initialize();
+  return 1;
+}

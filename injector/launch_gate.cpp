@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch_gate.h"
+
+#include <string.h>
+
+#include "runtime.h"
+
+namespace stemtap::inject {
+namespace {
+
+// Marks, in the cell that ENTER and EXIT of one call share, that the launch is being captured. Any value
+// that CUPTI does not put there itself (it zeroes the cell).
+constexpr std::uint64_t kCapturing = 0x70617473;  // "stap"
+
+std::uint32_t Spread(const void* pointer) noexcept {
+  return static_cast<std::uint32_t>(
+      wire::MixKeys(reinterpret_cast<std::uintptr_t>(pointer), 0) >> 32);
+}
+
+bool IsCommunication(const char* symbol) noexcept {
+  return ::strstr(symbol, "nccl") != nullptr || ::strstr(symbol, "nvshmem") != nullptr;
+}
+
+}  // namespace
+
+void LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngine& engine,
+                      void* driver) noexcept {
+  files_ = &files;
+  engine_ = &engine;
+  if (options.profiler) {
+    profiler_start_ = reinterpret_cast<CUresult (*)()>(FindSymbol(driver, "cuProfilerStart"));
+    profiler_stop_ = reinterpret_cast<CUresult (*)()>(FindSymbol(driver, "cuProfilerStop"));
+    if (profiler_stop_ == nullptr) profiler_start_ = nullptr;
+  }
+}
+
+bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle subscriber,
+                                 std::uint32_t& failed) noexcept {
+  struct Wanted {
+    CUpti_CallbackId cbid;
+    bool required;  // the others came with later versions of CUDA
+  };
+  static constexpr Wanted kWanted[] = {
+      {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, true},
+      {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, true},
+      {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, false},
+      {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, false},
+      {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, false},
+      {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, false},
+      {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, false},
+      {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, false}};
+  for (const Wanted& wanted : kWanted) {
+    const CUptiResult result =
+        api.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, wanted.cbid);
+    if (result != CUPTI_SUCCESS && wanted.required) {
+      failed = wanted.cbid;
+      return false;
+    }
+  }
+  return true;
+}
+
+void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                                     const void* callback_data) {
+  auto& gate = *static_cast<LaunchGate*>(self);
+  if (domain != CUPTI_CB_DOMAIN_DRIVER_API || gate.engine_->abandoned()) return;
+  const auto& data = *static_cast<const CUpti_CallbackData*>(callback_data);
+  if (data.callbackSite == CUPTI_API_EXIT) {
+    if (data.correlationData != nullptr && *data.correlationData == kCapturing) {
+      *data.correlationData = 0;
+      if (gate.profiler_stop_ != nullptr) gate.profiler_stop_();
+    }
+    return;
+  }
+  const auto extent = [](unsigned value) { return static_cast<std::uint16_t>(value); };
+  switch (cbid) {
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
+      const auto& p = *static_cast<const cuLaunchKernel_params*>(data.functionParams);
+      gate.Enter({p.f, p.hStream,
+                  {{p.gridDimX, p.gridDimY, p.gridDimZ},
+                   {extent(p.blockDimX), extent(p.blockDimY), extent(p.blockDimZ)}},
+                  false},
+                 data);
+      return;
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
+      const auto& p = *static_cast<const cuLaunchKernelEx_params*>(data.functionParams);
+      const CUlaunchConfig& c = *p.config;
+      bool cooperative = false;
+      for (unsigned i = 0; i < c.numAttrs; ++i) {
+        cooperative |= c.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+                       c.attrs[i].value.cooperative != 0;
+      }
+      gate.Enter({p.f, c.hStream,
+                  {{c.gridDimX, c.gridDimY, c.gridDimZ},
+                   {extent(c.blockDimX), extent(c.blockDimY), extent(c.blockDimZ)}},
+                  cooperative},
+                 data);
+      return;
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
+      const auto& p = *static_cast<const cuLaunchCooperativeKernel_params*>(data.functionParams);
+      gate.Enter({p.f, p.hStream,
+                  {{p.gridDimX, p.gridDimY, p.gridDimZ},
+                   {extent(p.blockDimX), extent(p.blockDimY), extent(p.blockDimZ)}},
+                  true},
+                 data);
+      return;
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz:
+      gate.files_->Count(wire::Loss::kGraphLaunches);
+      return;
+    default:
+      return;
+  }
+}
+
+void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noexcept {
+  wire::RingHeader& header = files_->ring().header;
+  header.launches_gated.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t name_hash = 0;
+  bool denied = false;
+  NameOf(launch.function, data.symbolName != nullptr ? data.symbolName : "", name_hash, denied);
+  std::atomic<wire::LaunchHistory>& history = HistoryOf(launch.stream);
+  // Relaxed, and not one exchange: launches into one stream from several threads at once have no order
+  // that a history could tell anyway.
+  const wire::LaunchHistory before = history.load(std::memory_order_relaxed);
+  history.store(wire::Advance(before, name_hash), std::memory_order_relaxed);
+  wire::GateTable* table = files_->gate();
+  if (denied || launch.cooperative || table == nullptr) return;
+
+  const std::uint64_t config_key = wire::ConfigKey(name_hash, launch.config);
+  std::uint32_t slot = table->Find(wire::HistoryKey(config_key, before));
+  if (slot == wire::kNoSlot) slot = table->Find(config_key);
+  if (slot == wire::kNoSlot) slot = table->Find(wire::NameKey(name_hash));
+  PendingCaptures::Capture capture{0, wire::kFlagCaptured};
+  if (slot == wire::kNoSlot) {
+    // The collector does not know the name yet: its first launch here is captured, so that a run shorter
+    // than the feedback does not end with nothing.
+    if (!FirstSight(name_hash)) return;
+    capture.flags |= wire::kFlagExploratory;
+  } else {
+    if (slot == wire::kClosedSlot || slot >= wire::kGateSlots || !table->TrySpend(slot)) return;
+    capture.slot = static_cast<std::uint16_t>(slot);
+  }
+  if (!engine_->pending().Add(data.correlationId, capture)) {
+    if (capture.slot != 0) table->Refund(capture.slot);
+    files_->Count(wire::Loss::kCapturesDenied);
+    return;
+  }
+  header.launches_captured.fetch_add(1, std::memory_order_relaxed);
+  if (data.correlationData != nullptr) *data.correlationData = kCapturing;
+  if (profiler_start_ != nullptr) profiler_start_();
+}
+
+void LaunchGate::NameOf(const void* function, const char* symbol, std::uint64_t& hash,
+                        bool& denied) noexcept {
+  std::uint32_t at = Spread(function) % kFunctions;
+  for (std::uint32_t probe = 0; probe < kProbe; ++probe, at = (at + 1) % kFunctions) {
+    Function& entry = functions_[at];
+    const void* found = entry.function.load(std::memory_order_relaxed);
+    if (found == nullptr &&
+        entry.function.compare_exchange_strong(found, function, std::memory_order_relaxed)) {
+      found = function;
+    }
+    if (found != function) continue;
+    // Acquire: matched by the release below, so that symbol and denied belong to the hash.
+    const std::uint64_t known = entry.name_hash.load(std::memory_order_acquire);
+    if (known != 0 && entry.symbol.load(std::memory_order_relaxed) == symbol) {
+      hash = known;
+      denied = entry.denied.load(std::memory_order_relaxed);
+      return;
+    }
+    hash = wire::NameHash(symbol, ::strlen(symbol));
+    denied = IsCommunication(symbol);
+    // Two threads may fill the entry in at once: with the same words, unless a module was replaced
+    // meanwhile; then one prediction goes astray, no more.
+    entry.symbol.store(symbol, std::memory_order_relaxed);
+    entry.denied.store(denied, std::memory_order_relaxed);
+    entry.name_hash.store(hash, std::memory_order_release);  // matched by the acquire above
+    return;
+  }
+  hash = wire::NameHash(symbol, ::strlen(symbol));
+  denied = IsCommunication(symbol);
+}
+
+std::atomic<wire::LaunchHistory>& LaunchGate::HistoryOf(const void* stream) noexcept {
+  Stream& entry = streams_[Spread(stream) % kStreams];
+  if (entry.stream.load(std::memory_order_relaxed) != stream) {
+    entry.stream.store(stream, std::memory_order_relaxed);
+    entry.history.store(0, std::memory_order_relaxed);
+  }
+  return entry.history;
+}
+
+bool LaunchGate::FirstSight(std::uint64_t name_hash) noexcept {
+  auto at = static_cast<std::uint32_t>(name_hash >> 32) % kExplored;
+  for (std::uint32_t probe = 0; probe < kProbe; ++probe, at = (at + 1) % kExplored) {
+    std::uint64_t found = explored_[at].load(std::memory_order_relaxed);
+    if (found == 0 &&
+        explored_[at].compare_exchange_strong(found, name_hash, std::memory_order_relaxed)) {
+      return true;
+    }
+    if (found == name_hash) return false;
+  }
+  return false;  // crowded: rather no exploratory capture than one at every launch
+}
+
+}  // namespace stemtap::inject

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LaunchGate asks, at every launch, whether it is to be captured, and brackets those that are.
+//
+//   ENTER of cuLaunchKernel ─► context keys ─► gate table ─► credit? ─► pending, actuator on
+//   EXIT                                                                 actuator off
+//
+// Only driver launch callbacks are subscribed: every runtime launch nests one with the same correlation
+// id. Never captured: cooperative launches and communication kernels (nccl*, nvshmem*), which wait for
+// others and would hang under a tracer. Graph launches pass: their kernels are timed, not gated.
+//
+// THREADS: OnCallback runs on any application thread, concurrently; it takes no lock, allocates nothing,
+// and calls CUDA only to switch the actuator.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "cupti_api.h"
+#include "duration_engine.h"
+#include "options.h"
+#include "session_files.h"
+#include "wire/context_key.h"
+
+namespace stemtap::inject {
+
+class LaunchGate {
+ public:
+  // `driver` is the libcuda whose cuProfilerStart and Stop the actuator calls.
+  void Init(const Options& options, SessionFiles& files, DurationEngine& engine, void* driver) noexcept;
+
+  // Switches the launch callbacks on. False with the failing cbid in `failed` if CUPTI refuses one.
+  bool EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle subscriber, std::uint32_t& failed) noexcept;
+
+  static void CUPTIAPI OnCallback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                                  const void* data);
+
+ private:
+  struct Launch {
+    const void* function;
+    const void* stream;
+    wire::LaunchConfig config;
+    bool cooperative;
+  };
+
+  // What is known of a CUfunction: found once, then a look-up by pointer.
+  struct Function {
+    std::atomic<const void*> function{nullptr};
+    std::atomic<const char*> symbol{nullptr};  // to notice that the pointer means another kernel now
+    std::atomic<std::uint64_t> name_hash{0};   // 0: being filled in by another thread
+    std::atomic<bool> denied{false};
+  };
+  struct Stream {
+    std::atomic<const void*> stream{nullptr};
+    std::atomic<wire::LaunchHistory> history{0};
+  };
+
+  // 16,384 functions at 32 bytes are 512 KiB, touched as they come; beyond, names are hashed at each
+  // launch (tens of nanoseconds). 256 streams: two that share a place only spoil each other's history.
+  static constexpr std::uint32_t kFunctions = 1u << 14;
+  static constexpr std::uint32_t kStreams = 256;
+  static constexpr std::uint32_t kExplored = 1u << 16;
+  static constexpr std::uint32_t kProbe = 16;
+
+  void Enter(const Launch& launch, const CUpti_CallbackData& data) noexcept;
+  void NameOf(const void* function, const char* symbol, std::uint64_t& hash, bool& denied) noexcept;
+  std::atomic<wire::LaunchHistory>& HistoryOf(const void* stream) noexcept;
+  bool FirstSight(std::uint64_t name_hash) noexcept;
+
+  SessionFiles* files_ = nullptr;
+  DurationEngine* engine_ = nullptr;
+  CUresult (*profiler_start_)() = nullptr;  // null: the actuator only logs
+  CUresult (*profiler_stop_)() = nullptr;
+
+  Function functions_[kFunctions];
+  Stream streams_[kStreams];
+  std::atomic<std::uint64_t> explored_[kExplored] = {};  // hashes of names that were captured once
+};
+
+}  // namespace stemtap::inject

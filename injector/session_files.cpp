@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "wire/session_env.h"
+
+namespace stemtap::inject {
+namespace {
+
+constexpr std::size_t kPathBytes = 4200;
+
+// Opens, or fails with errno set.
+int OpenFile(const char* path, int flags) noexcept { return ::open(path, flags | O_CLOEXEC, 0600); }
+
+void* MapFile(int fd, std::size_t bytes, int more_flags) noexcept {
+  return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | more_flags, fd, 0);
+}
+
+void ReadProgramName(char* name, std::size_t size) noexcept {
+  const int fd = OpenFile("/proc/self/comm", O_RDONLY);
+  if (fd < 0) return;
+  const ssize_t length = ::read(fd, name, size - 1);
+  ::close(fd);
+  if (length > 0) name[name[length - 1] == '\n' ? length - 1 : length] = 0;
+}
+
+}  // namespace
+
+bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem_size) noexcept {
+  ::snprintf(folder_, sizeof(folder_), "%s", folder);
+  char path[kPathBytes];
+  char hidden[kPathBytes];
+  const int pid = static_cast<int>(::getpid());
+  ::snprintf(path, sizeof(path), "%s/%s%d", folder, wire::kRingPrefix, pid);
+  ::snprintf(hidden, sizeof(hidden), "%s/new.%s%d", folder, wire::kRingPrefix, pid);
+  const int fd = OpenFile(hidden, O_RDWR | O_CREAT | O_TRUNC);
+  if (fd < 0) {
+    ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(errno));
+    return false;
+  }
+  const int full = ::posix_fallocate(fd, 0, sizeof(wire::RingFile));
+  void* memory = full == 0 ? MapFile(fd, sizeof(wire::RingFile), MAP_POPULATE) : MAP_FAILED;
+  const int failure = full != 0 ? full : errno;
+  ::close(fd);
+  if (memory == MAP_FAILED) {
+    ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(failure));
+    ::unlink(hidden);
+    return false;
+  }
+  ring_ = new (memory) wire::RingFile;
+  ring_->header.file_bytes = sizeof(wire::RingFile);
+  ring_->header.pid = pid;
+  ReadProgramName(ring_->header.program, sizeof(ring_->header.program));
+  SetState(wire::RingState::kRecording);
+  if (::rename(hidden, path) != 0) {
+    ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(errno));
+    ::unlink(hidden);
+    return false;
+  }
+  return true;
+}
+
+void SessionFiles::MapGate() noexcept {
+  if (gate() != nullptr) return;
+  char path[kPathBytes];
+  ::snprintf(path, sizeof(path), "%s/%s", folder_, wire::kGateFileName);
+  const int fd = OpenFile(path, O_RDWR);
+  if (fd < 0) return;
+  void* memory = MAP_FAILED;
+  if (::lseek(fd, 0, SEEK_END) == static_cast<off_t>(sizeof(wire::GateFile))) {
+    memory = MapFile(fd, sizeof(wire::GateFile), 0);
+  }
+  ::close(fd);
+  if (memory == MAP_FAILED) return;
+  auto* file = static_cast<wire::GateFile*>(memory);
+  if (file->magic != wire::kGateMagic || file->version != wire::kGateVersion ||
+      file->file_bytes != sizeof(wire::GateFile)) {
+    ::munmap(memory, sizeof(wire::GateFile));
+    return;
+  }
+  // Release: matched by the acquire in gate().
+  gate_.store(&file->table, std::memory_order_release);
+}
+
+void SessionFiles::StandDown(const char* reason) noexcept {
+  ::snprintf(ring_->header.reason, sizeof(ring_->header.reason), "%s", reason);
+  SetState(wire::RingState::kStoodDown);
+}
+
+}  // namespace stemtap::inject

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionFiles is this process's part of the session folder: its ring, which it makes, and the gate
+// table, which the collector makes.
+//
+// THREADS: Open once; MapGate from the flusher; the rest from anywhere.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "wire/gate_table.h"
+#include "wire/ring.h"
+
+namespace stemtap::inject {
+
+class SessionFiles {
+ public:
+  // Makes `ring.<pid>` in `folder`: all its blocks are allocated before it is seen under its name, so
+  // that a full disk is an error here and not a SIGBUS later. On failure writes what went wrong to
+  // `problem` and returns false.
+  bool Open(const char* folder, char* problem, std::uint32_t problem_size) noexcept;
+
+  // REQUIRES: Open succeeded.
+  wire::RingFile& ring() noexcept { return *ring_; }
+
+  // Maps the gate table if it is there by now.
+  void MapGate() noexcept;
+  // nullptr until it is mapped.
+  wire::GateTable* gate() noexcept {
+    // Acquire: matched by the release in MapGate, so that the mapping is seen whole.
+    return gate_.load(std::memory_order_acquire);
+  }
+
+  void Count(wire::Loss loss, std::uint64_t by = 1) noexcept {
+    ring_->header.losses[static_cast<std::uint32_t>(loss)].fetch_add(by, std::memory_order_relaxed);
+  }
+  // Nothing will be recorded, because of `reason`.
+  void StandDown(const char* reason) noexcept;
+  void SetState(wire::RingState state) noexcept {
+    // Release: publishes reason and counters; matched by the collector's acquire.
+    ring_->header.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
+  }
+
+ private:
+  char folder_[4096] = {};
+  wire::RingFile* ring_ = nullptr;
+  std::atomic<wire::GateTable*> gate_{nullptr};
+};
+
+}  // namespace stemtap::inject
