@@ -76,7 +76,7 @@ class DurationEngine {
   SpinLock producer_lock_;
   NameIds names_;
   // Bytes of kStaged wire::Records: a Record's own zero state is not all zero bits, see entry.cpp.
-  alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes];
+  alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes] = {};
   std::uint32_t staged_count_ = 0;
   std::size_t ring_room_ = 0;  // room known in the ring beyond what is staged; the reader only adds to it
 };
