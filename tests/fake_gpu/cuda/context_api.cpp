@@ -98,13 +98,13 @@ CUstream_st* ResolveStream(CUstream handle) {
   return context == nullptr ? nullptr : &context->default_stream;
 }
 
-CUstream_st* NewStream(CUctx_st& context, std::uint32_t id_or_0) {
+CUstream_st* NewStream(CUctx_st& context, std::optional<std::uint32_t> id) {
   auto stream = std::make_unique<CUstream_st>();
   stream->context = &context;
   CUstream_st* created = stream.get();
   {
     const std::lock_guard lock(context.mutex);
-    stream->id = id_or_0 != 0 ? id_or_0 : context.next_stream_id++;
+    stream->id = id ? *id : context.next_stream_id++;
     context.streams.push_back(std::move(stream));
   }
   TellResource(CUPTI_CBID_RESOURCE_STREAM_CREATED, &context, created, 0);

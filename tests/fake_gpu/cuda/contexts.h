@@ -5,6 +5,8 @@
 // THREADS: any; the stack of current contexts is each thread's own.
 #pragma once
 
+#include <optional>
+
 #include "cuda/objects.h"
 
 namespace fake_gpu {
@@ -19,8 +21,8 @@ CUctx_st* PrimaryContext(int device);
 // CU_STREAM_PER_THREAD and nullptr. nullptr when that needs a context and none is current.
 CUstream_st* ResolveStream(CUstream handle);
 
-// Creates a stream that its context owns.
-CUstream_st* NewStream(CUctx_st& context, std::uint32_t id_or_0);
+// Creates a stream that its context owns, under `id` or the next free one.
+CUstream_st* NewStream(CUctx_st& context, std::optional<std::uint32_t> id = std::nullopt);
 
 // Loads an empty module into `context`, which owns it.
 CUmod_st* NewModule(CUctx_st& context);

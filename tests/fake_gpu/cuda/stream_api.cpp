@@ -18,7 +18,7 @@ FAKE_GPU_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flag
   CUctx_st* context = CurrentContext();
   FAKE_GPU_REQUIRE(context != nullptr, CUDA_ERROR_INVALID_CONTEXT);
   NextCorrelation();
-  *out = NewStream(*context, 0);
+  *out = NewStream(*context);
   (*out)->flags = flags;
   (*out)->priority = priority;
   return CUDA_SUCCESS;

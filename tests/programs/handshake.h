@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for a test that lets a program go on. Both end after 60 seconds at the latest. */
+#ifndef STEMTAP_TESTS_HANDSHAKE_H_
+#define STEMTAP_TESTS_HANDSHAKE_H_
+
+#include <poll.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { kPatienceMs = 60000 };
+
+static inline void WaitForFile(const char* path) {
+  const struct timespec millisecond = {0, 1000000};
+  for (int waited = 0; waited < kPatienceMs && access(path, F_OK) != 0; ++waited) {
+    nanosleep(&millisecond, NULL);
+  }
+}
+
+static inline void WaitForLine(void) {
+  struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+  char c;
+  while (poll(&input, 1, kPatienceMs) > 0 && read(STDIN_FILENO, &c, 1) == 1 && c != '\n') {
+  }
+}
+
+#endif /* STEMTAP_TESTS_HANDSHAKE_H_ */

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Player launches the invocations of a recorded profile on the fake GPU, one kernel each: same
+// name, device, stream, shape and duration. Launch order is kept within a stream; with several
+// threads each stream belongs to one of them.
+//
+// THREADS: one; the player starts its own.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <barrier>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "trace/profile_reader.h"
+
+namespace stemtap {
+
+struct PlayOptions {
+  std::string profile;
+  bool real_time = false;  // launch at the recorded times, relative to the first
+  unsigned threads = 1;    // launching threads
+  std::uint64_t repeat = 1;
+  double rate = 0;  // at most so many launches per second of wall time; 0: no limit
+};
+
+class Player {
+ public:
+  explicit Player(const PlayOptions& options);
+  ~Player();
+  Player(const Player&) = delete;
+  Player& operator=(const Player&) = delete;
+
+  // Plays the profile once from its beginning to its end.
+  Status Play(ProfileReader& reader);
+
+  // Waits for all kernels and destroys streams and module.
+  Status Finish();
+
+  std::uint64_t launches() const { return launches_; }
+
+ private:
+  struct Stream {
+    CUstream handle;
+    unsigned thread;
+  };
+
+  Status Prepare(const ProfileReader& reader);
+  Status AddStream(std::pair<int, std::uint32_t> key);
+  void LaunchBatch();
+  void LaunchShare(unsigned thread);
+  void LaunchOne(const wire::KernelRecord& record, CUstream stream);
+  void WaitForTurn(const wire::KernelRecord& record, std::uint64_t index);
+  void RunThread(unsigned thread);
+
+  const PlayOptions options_;
+  int devices_ = 1;
+  std::vector<CUcontext> contexts_;  // by device, retained once used
+  CUmodule module_ = nullptr;
+  std::map<std::pair<int, std::uint32_t>, Stream> streams_;
+  std::vector<CUfunction> functions_;  // by name id of the reader
+
+  ProfileBatch batch_;
+  std::vector<const Stream*> batch_streams_;  // by row of batch_
+  std::uint64_t launches_ = 0;                // before batch_
+
+  // Pacing.
+  std::uint64_t first_start_ns_ = wire::kUnknownTime;  // of the profile
+  std::uint64_t begin_ns_ = 0;                         // of the play, steady clock
+
+  // Threads 1 and up; thread 0 is the caller's. All meet before and after each batch.
+  std::unique_ptr<std::barrier<>> barrier_;
+  std::vector<std::thread> threads_;
+  bool stop_ = false;
+  std::atomic<CUresult> failure_{CUDA_SUCCESS};
+};
+
+}  // namespace stemtap

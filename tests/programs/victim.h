@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the small CUDA programs share: a device, a stream, three kernels, and a loop that launches
+ * them. Each program takes the number of launches as its first argument.
+ *
+ * Kernel i % 3 is launched at step i for DurationOf(i) nanoseconds, so a test can compute the
+ * truth.
+ */
+#ifndef STEMTAP_TESTS_VICTIM_H_
+#define STEMTAP_TESTS_VICTIM_H_
+
+#include <cuda.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { kDefaultLaunches = 10000, kKernels = 3 };
+
+static const char* const kKernelNames[kKernels] = {
+    "gemm_tile_128", "_Z9softmax_fPKfPfi", "void reduce<float, 256>(float const*, float*, int)"};
+
+typedef struct Victim {
+  CUcontext context;
+  CUmodule module;
+  CUfunction kernels[kKernels];
+  CUstream stream;
+} Victim;
+
+static inline void Check(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  fprintf(stderr, "%s: CUDA error %d\n", what, (int)result);
+  exit(3);
+}
+
+static inline long LaunchCount(int argc, char** argv) {
+  return argc > 1 ? strtol(argv[1], NULL, 10) : kDefaultLaunches;
+}
+
+static inline uint64_t DurationOf(long step) {
+  return 2000 + (uint64_t)(step % kKernels) * 10000 + (uint64_t)(step * 37 % 500);
+}
+
+/* cuInit must have been called. Makes the primary context of device 0 current. */
+static inline void Open(Victim* victim) {
+  CUdevice device;
+  Check(cuDeviceGet(&device, 0), "cuDeviceGet");
+  Check(cuDevicePrimaryCtxRetain(&victim->context, device), "cuDevicePrimaryCtxRetain");
+  Check(cuCtxSetCurrent(victim->context), "cuCtxSetCurrent");
+  Check(cuModuleLoadData(&victim->module, "image"), "cuModuleLoadData");
+  for (int i = 0; i < kKernels; ++i) {
+    Check(cuModuleGetFunction(&victim->kernels[i], victim->module, kKernelNames[i]),
+          "cuModuleGetFunction");
+  }
+  Check(cuStreamCreate(&victim->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+}
+
+static inline void LaunchOne(Victim* victim, long step) {
+  uint64_t duration_ns = DurationOf(step);
+  void* params[] = {&duration_ns};
+  Check(cuLaunchKernel(victim->kernels[step % kKernels], 1 + (unsigned)(step % 4), 2, 1, 128, 1, 1,
+                       0, victim->stream, params, NULL),
+        "cuLaunchKernel");
+}
+
+static inline void LaunchMany(Victim* victim, long count) {
+  for (long step = 0; step < count; ++step) LaunchOne(victim, step);
+}
+
+static inline void Close(Victim* victim) {
+  Check(cuCtxSynchronize(), "cuCtxSynchronize");
+  Check(cuStreamDestroy(victim->stream), "cuStreamDestroy");
+  Check(cuModuleUnload(victim->module), "cuModuleUnload");
+  Check(cuDevicePrimaryCtxRelease(0), "cuDevicePrimaryCtxRelease");
+}
+
+/* The whole life of a well-behaved program, up to but without Close(). */
+static inline void InitAndLaunch(Victim* victim, long count) {
+  Check(cuInit(0), "cuInit");
+  Open(victim);
+  LaunchMany(victim, count);
+}
+
+#endif /* STEMTAP_TESTS_VICTIM_H_ */
