@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap generate: a run that the project invents, as a binary profile.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "trace/profile_writer.h"
+#include "workloads/llm_decode.h"
+
+namespace stemtap::cli {
+namespace {
+
+constexpr std::size_t kBatch = 65536;
+
+struct GenerateArguments {
+  std::string workload;
+  std::string output;
+  std::uint64_t launches = LlmDecodeOptions().launches;
+  std::uint64_t seed = LlmDecodeOptions().seed;
+  std::uint64_t noise_seed = LlmDecodeOptions().noise_seed;
+  unsigned layers = LlmDecodeOptions().layers;
+};
+
+using Made = Result<std::unique_ptr<ProfileReader>>;
+
+Made LlmDecode(const GenerateArguments& arguments) {
+  LlmDecodeOptions options;
+  options.launches = arguments.launches;
+  options.seed = arguments.seed;
+  options.noise_seed = arguments.noise_seed;
+  options.layers = arguments.layers;
+  const Status valid = ValidateLlmDecode(options);
+  if (!valid.ok()) return valid.error();
+  return MakeLlmDecode(options);
+}
+
+struct Workload {
+  const char* name;
+  const char* help;
+  Made (*make)(const GenerateArguments&);
+};
+
+// Every workload: a new one is a new line.
+constexpr std::array kWorkloads = {
+    Workload{"llm-decode", "a language model answers prompts, token by token", LlmDecode},
+};
+
+Made MakeWorkload(const GenerateArguments& arguments) {
+  std::vector<std::string> names;
+  for (const Workload& workload : kWorkloads) {
+    if (arguments.workload == workload.name) return workload.make(arguments);
+    names.emplace_back(workload.name);
+  }
+  const std::string_view nearest = NearestName(arguments.workload, names);
+  return Error{fmt::format("unknown workload '{}', {}", EscapeForTerminal(arguments.workload),
+                           nearest.empty() ? fmt::format("expected {}", fmt::join(names, ", "))
+                                           : fmt::format("did you mean {}?", nearest)),
+               2};
+}
+
+int Generate(const GenerateArguments& arguments) {
+  Made reader = MakeWorkload(arguments);
+  if (!reader.ok()) return Fail(reader.error());
+  auto writer = CreateProfileWriter(arguments.output);
+  if (!writer.ok()) return Fail(writer.error());
+  std::uint64_t launches = 0;
+  std::uint64_t duration_ns = 0;
+  for (ProfileBatch batch;;) {
+    const Result<std::size_t> read = reader.value()->Read(batch, kBatch);
+    if (!read.ok()) return Fail(read.error());
+    if (read.value() == 0) break;
+    const Status written =
+        writer.value()->Write(batch, reader.value()->names(), reader.value()->metric_names());
+    if (!written.ok()) return Fail(written.error());
+    launches += read.value();
+    for (const wire::KernelRecord& record : batch.records) duration_ns += record.duration_ns;
+  }
+  const Status finished = writer.value()->Finish();
+  if (!finished.ok()) return Fail(finished.error());
+  return Print(fmt::format("{} launches of {} kernels, {:.3f} s of kernel time, in {}\n", launches,
+                           reader.value()->names().size(), static_cast<double>(duration_ns) * 1e-9,
+                           EscapeForTerminal(arguments.output)));
+}
+
+}  // namespace
+
+void AddGenerate(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("generate", "write an invented run as a profile");
+  auto arguments = std::make_shared<GenerateArguments>();
+  std::string help = "what to generate:";
+  for (const Workload& workload : kWorkloads) {
+    help += fmt::format(" {} ({})", workload.name, workload.help);
+  }
+  command->add_option("workload", arguments->workload, help)->required();
+  command->add_option("-o,--output", arguments->output, "profile to write")->required();
+  command->add_option("--launches", arguments->launches, "number of kernel launches")
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "of the launches, and of the noise")
+      ->capture_default_str();
+  command
+      ->add_option("--noise-seed", arguments->noise_seed,
+                   "of the noise alone: a second run of the same launches (0: as --seed)")
+      ->capture_default_str();
+  command->add_option("--layers", arguments->layers, "layers of the model")->capture_default_str();
+  command->callback([arguments, &exit_code] { exit_code = Generate(*arguments); });
+}
+
+}  // namespace stemtap::cli
