@@ -55,6 +55,11 @@ TEST_CASE("buffers are requested on the launching thread and flushed on the flus
   CHECK(seen.at("flushed_on_this_thread") == "1");
 }
 
+TEST_CASE("a flush may deliver late, from the worker thread") {
+  CHECK(Values("late").at("on_another_thread") == "0");
+  CHECK(Values("late", {{"FAKE_CUPTI_LATE", "1"}}).at("on_another_thread") == "1");
+}
+
 TEST_CASE("a record shows what was launched") {
   const auto seen = Values("one_record");
   CHECK(seen.at("kind") == "10");

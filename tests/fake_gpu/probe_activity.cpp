@@ -68,6 +68,20 @@ void Count() {
   Print("flushed_on_this_thread", here);
 }
 
+// With FAKE_CUPTI_LATE=1 buffers come after FlushAll has returned, on another thread.
+void Late() {
+  Gpu gpu;
+  Client::Start();
+  gpu.Launch(1000);
+  Check(cuptiActivityFlushAll(0), "FlushAll");
+  std::vector<Delivered> delivered;
+  while (delivered.empty()) {
+    delivered = Client::Take();
+    std::this_thread::yield();
+  }
+  Print("on_another_thread", delivered[0].thread != std::this_thread::get_id());
+}
+
 void OneRecord() {
   Gpu gpu;
   Client::Start();
@@ -421,6 +435,7 @@ void Speed() {
 int RunActivity(const std::string& scenario) {
   const std::map<std::string, std::function<void()>> scenarios = {
       {"count", Count},
+      {"late", Late},
       {"one_record", OneRecord},
       {"order", Order},
       {"withheld", Withheld},

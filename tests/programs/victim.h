@@ -41,17 +41,21 @@ static inline uint64_t DurationOf(long step) {
 }
 
 /* cuInit must have been called. Makes the primary context of device 0 current. */
-static inline void Open(Victim* victim) {
+static inline void OpenNamed(Victim* victim, const char* const names[kKernels]) {
   CUdevice device;
   Check(cuDeviceGet(&device, 0), "cuDeviceGet");
   Check(cuDevicePrimaryCtxRetain(&victim->context, device), "cuDevicePrimaryCtxRetain");
   Check(cuCtxSetCurrent(victim->context), "cuCtxSetCurrent");
   Check(cuModuleLoadData(&victim->module, "image"), "cuModuleLoadData");
   for (int i = 0; i < kKernels; ++i) {
-    Check(cuModuleGetFunction(&victim->kernels[i], victim->module, kKernelNames[i]),
+    Check(cuModuleGetFunction(&victim->kernels[i], victim->module, names[i]),
           "cuModuleGetFunction");
   }
   Check(cuStreamCreate(&victim->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+}
+
+static inline void Open(Victim* victim) {
+  OpenNamed(victim, kKernelNames);
 }
 
 static inline void LaunchOne(Victim* victim, long step) {

@@ -16,7 +16,7 @@ const Settings& settings() {
       .zero_every = fake_env::Number("FAKE_CUPTI_ZERO_TIMESTAMPS", 0),
       .drop_every = fake_env::Number("FAKE_CUPTI_DROP", 0),
       .late = fake_env::Number("FAKE_CUPTI_LATE", 0) != 0,
-      .max_pending = fake_env::Number("FAKE_CUPTI_MAX_PENDING", 8),
+      .max_pending = fake_env::Number("FAKE_CUPTI_MAX_PENDING", 1),
   };
   return read;
 }

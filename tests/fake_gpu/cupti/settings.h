@@ -22,8 +22,9 @@ struct Settings {
   // FAKE_CUPTI_LATE=1: what FlushAll finds is delivered by the worker thread, after it returned.
   bool late = false;
   // FAKE_CUPTI_MAX_PENDING: full buffers that may wait for the worker. Under the virtual clock a
-  // launch waits beyond that, because nothing else slows the program down to what a GPU would do.
-  std::uint64_t max_pending = 8;
+  // launch waits beyond that, because nothing else slows the program down to what a GPU would do:
+  // it fills a buffer of 512 KiB in 0.2 ms, where kernels of 5 us take 12 ms.
+  std::uint64_t max_pending = 1;
 };
 
 const Settings& settings();
