@@ -298,5 +298,24 @@ TEST_CASE("before cuInit only the version is to be had") {
   CHECK(seen.at("version") == "0");
 }
 
+TEST_CASE("cuInit initialises the injected library once, and does without one") {
+  const auto injected = [](const std::string& path) {
+    const ProcessResult result = Probe("initialize", {{"CUDA_INJECTION64_PATH", path}});
+    CHECK(result.exit_code == 0);
+    return result.out;
+  };
+  CHECK(injected(STEMTAP_TEST_INJECTED) == "injected 1\n");
+  CHECK(injected("none") == "");
+  CHECK(injected("/no/such/library.so") == "");
+}
+
+TEST_CASE("cuGetProcAddress finds the newest variant of a function") {
+  const auto seen = Values("entry_points");
+  CHECK(seen.at("newest_variant") == "1");
+  CHECK(seen.at("plain") == "1");
+  CHECK(seen.at("per_thread_is_another") == "1");
+  CHECK(seen.at("unknown") == "500");
+}
+
 }  // namespace
 }  // namespace stemtap::test

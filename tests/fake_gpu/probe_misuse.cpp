@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios that a client must not play: each ends the process, or shows what CUDA refuses.
+// Scenarios of what CUDA and CUPTI refuse, some of which end the process; and of cuInit.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,6 +65,30 @@ void Uninitialized() {
   Print("version", cuDriverGetVersion(&version));
 }
 
+// Eight threads initialise at once.
+void Initialize() {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) threads.emplace_back([] { Check(cuInit(0), "cuInit"); });
+  for (std::thread& thread : threads) thread.join();
+  Check(cuInit(0), "cuInit");
+}
+
+void EntryPoints() {
+  Check(cuInit(0), "cuInit");
+  void* function = nullptr;
+  CUdriverProcAddressQueryResult status;
+  Check(cuGetProcAddress("cuStreamDestroy", &function, 13000, 0, &status), "cuGetProcAddress");
+  Print("newest_variant", function == reinterpret_cast<void*>(&cuStreamDestroy));
+  Check(cuGetProcAddress("cuLaunchKernel", &function, 13000, 0, &status), "cuGetProcAddress");
+  Print("plain", function == reinterpret_cast<void*>(&cuLaunchKernel));
+  void* per_thread = nullptr;
+  Check(cuGetProcAddress("cuLaunchKernel", &per_thread, 13000,
+                         CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status),
+        "cuGetProcAddress");
+  Print("per_thread_is_another", per_thread != nullptr && per_thread != function);
+  Print("unknown", cuGetProcAddress("cuNoSuchThing", &function, 13000, 0, &status));
+}
+
 }  // namespace
 
 int RunMisuse(const std::string& scenario) {
@@ -75,6 +99,8 @@ int RunMisuse(const std::string& scenario) {
       {"fork", [] { Fork(false); }},
       {"fork_cupti", [] { Fork(true); }},
       {"uninitialized", Uninitialized},
+      {"initialize", Initialize},
+      {"entry_points", EntryPoints},
   };
   const auto found = scenarios.find(scenario);
   if (found == scenarios.end()) return -1;
