@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wrong use and bad input: one clear line, and the exit code that is promised.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace stemtap::test {
+namespace {
+
+constexpr const char* kHeader =
+    "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
+    "shared_bytes,graph_id,name\n";
+
+ProcessResult Run(std::vector<std::string> arguments, ProcessOptions options = {}) {
+  arguments.insert(arguments.begin(), StemtapProgram().string());
+  return RunProcess(arguments, options);
+}
+
+// Failed with `code` and one line on stderr, which contains all of `words`; nothing on stdout.
+void CheckFailure(const ProcessResult& result, int code, const std::vector<std::string>& words) {
+  CAPTURE(result.err);
+  CHECK(result.exit_code == code);
+  CHECK(result.out.empty());
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  CHECK(result.err.rfind("stemtap: ", 0) == 0);
+  for (const std::string& word : words) {
+    CAPTURE(word);
+    CHECK(result.err.find(word) != std::string::npos);
+  }
+}
+
+TEST_CASE("an unknown command or option names the nearest one") {
+  CheckFailure(Run({"replya"}), 2, {"unknown command 'replya'", "did you mean replay?"});
+  CheckFailure(Run({"xyzzy"}), 2, {"unknown command 'xyzzy'"});
+  CheckFailure(Run({"--versoin"}), 2, {"unknown option '--versoin'", "--version"});
+  CheckFailure(Run({"plan", "--erorr-bound", "0.1", "x.csv"}), 2,
+               {"unknown option '--erorr-bound'", "did you mean --error-bound?"});
+  CheckFailure(Run({"replay", "x.csv", "--sed=3"}), 2, {"--seed"});
+  CheckFailure(Run({"run", "--levle", "gate", "--", "true"}), 2, {"--level"});
+  CHECK(Run({}).exit_code == 2);
+}
+
+TEST_CASE("values out of range are wrong use") {
+  CheckFailure(Run({"plan", "--error-bound", "0", "x.csv"}), 2, {"--error-bound"});
+  CheckFailure(Run({"plan", "--error-bound", "much", "x.csv"}), 2, {"--error-bound"});
+  CheckFailure(Run({"plan", "--confidence", "1.5", "x.csv"}), 2, {"--confidence"});
+  CheckFailure(Run({"plan", "--method", "guess", "x.csv"}), 2, {"--method"});
+  CheckFailure(Run({"replay", "--lag", "-1", "x.csv"}), 2, {"--lag"});
+  CheckFailure(Run({"plan"}), 2, {"profile"});
+  CheckFailure(Run({"run"}), 2, {"stemtap run"});
+}
+
+TEST_CASE("every command has --help, and --version says so") {
+  for (const std::string command :
+       {"run", "replay", "plan", "convert", "formats", "generate", "demo"}) {
+    const auto help = Run({command, "--help"});
+    CAPTURE(command);
+    CHECK(help.exit_code == 0);
+    CHECK(help.out.find("--help") != std::string::npos);
+    CHECK(help.err.empty());
+  }
+  CHECK(Run({"--version"}).out == "stemtap 0.1.0\n");
+}
+
+TEST_CASE("a profile that cannot be read") {
+  TempDir scratch;
+  for (const std::string command : {"plan", "replay"}) {
+    CAPTURE(command);
+    CheckFailure(Run({command, (scratch / "missing.csv").string()}, {.cwd = scratch.path()}), 1,
+                 {"missing.csv", "No such file"});
+    CheckFailure(Run({command, scratch.path().string()}, {.cwd = scratch.path()}), 1,
+                 {scratch.path().string()});
+    CheckFailure(Run({command, scratch.Write("empty.csv", "").string()}, {.cwd = scratch.path()}), 1,
+                 {"empty.csv"});
+    CheckFailure(Run({command, scratch.Write("none.csv", kHeader).string()}, {.cwd = scratch.path()}), 1,
+                 {"none.csv", "no kernel invocation"});
+    CheckFailure(Run({command, scratch.Write("noise.csv", "\x01\x02\x03 what is this").string()},
+                     {.cwd = scratch.path()}),
+                 1, {"noise.csv"});
+  }
+  if (::geteuid() != 0) {
+    const auto file = scratch.Write("secret.csv", kHeader);
+    std::filesystem::permissions(file, std::filesystem::perms::none);
+    CheckFailure(Run({"plan", file.string()}), 1, {"secret.csv", "Permission denied"});
+  } else {
+    MESSAGE("SKIPPED: root can read every file");
+  }
+}
+
+TEST_CASE("a damaged profile is told by file and row, and what was expected") {
+  TempDir scratch;
+  const auto row = [](const char* duration) {
+    return std::string(kHeader) + "0,0,100,0,7,1,1,1,32,1,1,0,,k\n1,200," + duration +
+           ",0,7,1,1,1,32,1,1,0,,k\n";
+  };
+  struct Damage {
+    const char* name;
+    std::string content;
+    std::vector<std::string> words;
+  };
+  const Damage damages[] = {
+      {"negative.csv", row("-5"), {"negative.csv:3", "duration_ns", "-5"}},
+      {"letters.csv", row("fast"), {"letters.csv:3", "duration_ns", "fast"}},
+      {"missing.csv", row(""), {"missing.csv:3", "duration_ns"}},
+      {"huge.csv", row("99999999999999999999999"), {"huge.csv:3", "duration_ns"}},
+      {"short.csv", std::string(kHeader) + "0,0,100\n", {"short.csv:2", "14"}},
+      {"quote.csv", std::string(kHeader) + "0,0,100,0,7,1,1,1,32,1,1,0,,\"k\n", {"quote.csv:2"}},
+      {"columns.csv", "a,b,c\n1,2,3\n", {"columns.csv"}},
+  };
+  for (const Damage& damage : damages) {
+    const auto file = scratch.Write(damage.name, damage.content);
+    for (const std::string command : {"plan", "replay"}) {
+      CAPTURE(command);
+      CheckFailure(Run({command, "--seed", "1", file.string()}, {.cwd = scratch.path()}), 1,
+                   damage.words);
+    }
+  }
+}
+
+TEST_CASE("what cannot be written is told, and no half file is left") {
+  TempDir scratch;
+  const auto profile = (SourceDir() / "tests/data/tiny.csv").string();
+  CheckFailure(Run({"replay", "-q", profile, "-o", (scratch / "no/such/folder").string()}), 1,
+               {"no/such/folder"});
+  scratch.Write("full/x", "x");
+  CheckFailure(Run({"replay", "-q", profile, "-o", (scratch / "full").string()}), 1,
+               {"not empty, expected a new or empty folder"});
+  CheckFailure(Run({"plan", profile, "-o", (scratch / "no/plan.json").string()}), 1, {"no/plan.json"});
+  if (::geteuid() != 0) {
+    std::filesystem::create_directory(scratch / "locked");
+    std::filesystem::permissions(scratch / "locked", std::filesystem::perms::owner_read);
+    CheckFailure(Run({"replay", "-q", profile, "-o", (scratch / "locked").string()}), 1, {"locked"});
+  }
+  const auto full = RunProcess(
+      {"/bin/sh", "-c", "exec \"$0\" plan \"$1\" > /dev/full", StemtapProgram().string(), profile});
+  CheckFailure(full, 1, {"standard output cannot be written", "No space left"});
+}
+
+TEST_CASE("a session on a full disk says so and leaves no half plan") {
+  TempDir scratch;
+  std::filesystem::create_directory(scratch / "small");
+  const std::string mount = "mount -t tmpfs -o size=16k none \"$1\"";
+  const auto result = RunProcess(
+      {"unshare", "-m", "/bin/sh", "-c",
+       mount + " || exit 77; \"$0\" generate llm-decode --launches 200000 -o \"$2\" && \"$0\" replay -q "
+               "\"$2\" -o \"$1/session\"; code=$?; ls \"$1/session\" >&3; exit $code",
+       StemtapProgram().string(), (scratch / "small").string(), (scratch / "p.stemtap").string()});
+  if (result.exit_code == 77 || result.exit_code == 127) {
+    MESSAGE("SKIPPED: no small file system can be mounted here");
+    return;
+  }
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 1);
+  CHECK(result.err.find("No space left on device") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stemtap::test

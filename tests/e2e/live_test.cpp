@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The main job, live: `stemtap run` and the library alone, on the fake GPU.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "e2e/session.h"
+#include "support/paths.h"
+#include "support/process.h"
+
+namespace stemtap::test {
+namespace {
+
+ProcessOptions OnFakeGpu(const TempDir& scratch) {
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  options.env = {{"LD_LIBRARY_PATH", FakeGpuDir().string()}};
+  return options;
+}
+
+std::vector<std::string> RunCommand(const std::vector<std::string>& options,
+                                    const std::vector<std::string>& program) {
+  std::vector<std::string> argv = {StemtapProgram().string(), "run", "-o", "session"};
+  argv.insert(argv.end(), options.begin(), options.end());
+  argv.push_back("--");
+  argv.insert(argv.end(), program.begin(), program.end());
+  return argv;
+}
+
+std::uint64_t Kept(const nlohmann::json& session) { return session["counters"]["kept"]; }
+
+TEST_CASE("a program that ends well is seen whole, at either level") {
+  for (const std::string level : {"kernels", "gate"}) {
+    CAPTURE(level);
+    TempDir scratch;
+    const auto options = OnFakeGpu(scratch);
+    const std::string program = TestProgram("exit_return").string();
+    const auto bare = RunProcess({program, "20000"}, options);
+    const auto run = RunProcess(RunCommand({"--level", level}, {program, "20000"}), options);
+    CAPTURE(run.err);
+    CHECK(run.exit_code == bare.exit_code);
+    CHECK(run.out == bare.out);
+    const auto session = ReadJson(scratch / "session/session.json");
+    CHECK(Kept(session) == 20000);
+    CHECK(session["counters"]["dropped"] == 0);
+    CHECK(session["processes"][0]["state"] == "closed");
+    CHECK(session["counters"]["captured"].get<int>() >= 1);
+    const auto gated = session["processes"][0]["launches_gated"].get<std::uint64_t>();
+    CHECK(gated == (level == "gate" ? 20000u : 0u));
+    // Rings and gate are gone, the results are there.
+    std::vector<std::string> files;
+    for (const auto& f : std::filesystem::directory_iterator(scratch / "session")) {
+      files.push_back(f.path().filename());
+    }
+    std::sort(files.begin(), files.end());
+    CHECK(files == std::vector<std::string>{"mask.ndjson", "plan.json", "session.json", "summary.txt"});
+  }
+}
+
+TEST_CASE("the exit code is the program's") {
+  TempDir scratch;
+  const auto run = RunProcess(RunCommand({}, {"/bin/sh", "-c", "exit 42"}), OnFakeGpu(scratch));
+  CHECK(run.exit_code == 42);
+  CHECK(run.err.find("no process initialised CUDA") != std::string::npos);
+}
+
+TEST_CASE("a program that is not found is 127, one that cannot be executed 126, and no folder is left") {
+  TempDir scratch;
+  const auto missing = RunProcess(RunCommand({}, {"no-such-program"}), OnFakeGpu(scratch));
+  CHECK(missing.exit_code == 127);
+  CHECK(missing.err == "stemtap: no-such-program: cannot be started: No such file or directory\n");
+  const auto text = scratch.Write("text", "no program");
+  const auto denied = RunProcess(RunCommand({}, {text.string()}), OnFakeGpu(scratch));
+  CHECK(denied.exit_code == 126);
+  CHECK_FALSE(std::filesystem::exists(scratch / "session"));
+}
+
+TEST_CASE("a program killed by a signal is 128 + n, and what was flushed is kept") {
+  TempDir scratch;
+  const auto run = RunProcess(
+      RunCommand({}, {TestProgram("exit_sigkill").string(), "10000"}), OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 128 + SIGKILL);
+  const auto session = ReadJson(scratch / "session/session.json");
+  CHECK(session["signal"] == SIGKILL);
+  CHECK(Kept(session) > 0);
+  CHECK(ReadJson(scratch / "session/plan.json")["totals"]["invocations"] ==
+        session["counters"]["kept"]);
+}
+
+TEST_CASE("a program that never uses CUDA notices nothing") {
+  TempDir scratch;
+  const auto options = OnFakeGpu(scratch);
+  const auto bare = RunProcess({TestProgram("no_cuda").string()}, options);
+  for (const bool preload : {false, true}) {
+    const auto run = RunProcess(
+        RunCommand(preload ? std::vector<std::string>{"--preload", "-q"} : std::vector<std::string>{"-q"},
+                   {TestProgram("no_cuda").string()}),
+        options);
+    CHECK(run.out == bare.out);
+    CHECK(run.err == bare.err);
+    CHECK(run.exit_code == bare.exit_code);
+    std::filesystem::remove_all(scratch / "session");
+  }
+}
+
+TEST_CASE("where nothing can be recorded, the program runs undisturbed and one line says why") {
+  struct Trouble {
+    std::vector<std::pair<std::string, std::string>> env;
+    const char* reason;
+  };
+  const Trouble troubles[] = {
+      {{{"FAKE_CUPTI_OCCUPIED", "Nsight Systems"}}, "CUPTI is in use by another tool"},
+      {{{"FAKE_CUPTI_VERSION", "11"}}, "CUPTI version 11 is not known"},
+      {{{"NSYS_PROFILING_SESSION_ID", "1"}}, "Nsight Systems (nsys) is in this process"},
+      {{{"FAKE_CUPTI_FAIL", "cuptiActivityEnable=999"}}, "cuptiActivityEnable failed: error 999"},
+  };
+  for (const Trouble& trouble : troubles) {
+    CAPTURE(trouble.reason);
+    TempDir scratch;
+    auto options = OnFakeGpu(scratch);
+    options.env.insert(options.env.end(), trouble.env.begin(), trouble.env.end());
+    const std::string program = TestProgram("exit_return").string();
+    const auto bare = RunProcess({program, "1000"}, options);
+    const auto run = RunProcess(RunCommand({}, {program, "1000"}), options);
+    CAPTURE(run.err);
+    CHECK(run.exit_code == bare.exit_code);
+    CHECK(run.out == bare.out);
+    CHECK(run.err.find(std::string("nothing was recorded: ") + trouble.reason) != std::string::npos);
+    CHECK(ReadJson(scratch / "session/session.json")["processes"][0]["state"] == "stood_down");
+  }
+}
+
+TEST_CASE("without a libcupti the program runs undisturbed and one line says so") {
+  TempDir scratch;
+  auto options = OnFakeGpu(scratch);
+  // The fake driver alone, and nowhere else to find a CUPTI.
+  std::filesystem::create_directory(scratch / "driver");
+  std::filesystem::copy(FakeGpuDir() / "libcuda.so.1", scratch / "driver/libcuda.so.1");
+  options.env = {{"LD_LIBRARY_PATH", (scratch / "driver").string()},
+                 {"STEMTAP_CUPTI", "/nonexistent/libcupti.so.13"}};
+  const auto run =
+      RunProcess(RunCommand({}, {TestProgram("exit_return").string(), "1000"}), options);
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.find("nothing was recorded: CUPTI not found") != std::string::npos);
+}
+
+TEST_CASE("the library alone starts a collector, and leaves the same session") {
+  TempDir scratch;
+  auto options = OnFakeGpu(scratch);
+  options.env.emplace_back("LD_PRELOAD", InjectorLibrary().string());
+  options.env.emplace_back("STEMTAP_OPTIONS", "--error-bound 0.02 -q");
+  options.until_closed = true;  // the collector holds stderr until it is done
+  const auto bare = RunProcess({TestProgram("exit_return").string(), "5000"}, OnFakeGpu(scratch));
+  const auto run = RunProcess({TestProgram("exit_return").string(), "5000"}, options);
+  CHECK(run.exit_code == bare.exit_code);
+  CHECK(run.out == bare.out);
+  CHECK_FALSE(run.timed_out);
+  std::filesystem::path folder;
+  for (const auto& f : std::filesystem::directory_iterator(scratch.path())) {
+    if (f.path().filename().string().rfind("stemtap-exit_return-", 0) == 0) folder = f.path();
+  }
+  REQUIRE_FALSE(folder.empty());
+  const auto session = ReadJson(folder / "session.json");
+  REQUIRE(session.is_object());
+  CHECK(Kept(session) == 5000);
+  CHECK(session["options"]["error_bound"] == 0.02);
+  CHECK(ReadJson(folder / "plan.json")["totals"]["invocations"] == 5000);
+}
+
+TEST_CASE("a killed collector leaves the program untouched") {
+  TempDir scratch;
+  Process run(RunCommand({"-q"}, {TestProgram("exit_sigkill").string(), "10000"}), OnFakeGpu(scratch));
+  run.Signal(SIGKILL);
+  CHECK(run.Wait().signal == SIGKILL);
+}
+
+TEST_CASE("several processes of one run are all seen") {
+  TempDir scratch;
+  const std::string program = TestProgram("exit_return").string();
+  const auto run = RunProcess(
+      RunCommand({}, {"/bin/sh", "-c", program + " 3000 & " + program + " 4000 & wait"}),
+      OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  const auto session = ReadJson(scratch / "session/session.json");
+  CHECK(session["processes"].size() == 2);
+  CHECK(Kept(session) == 7000);
+}
+
+TEST_CASE("the demo tells its story") {
+  TempDir scratch;
+  const auto run = RunProcess({StemtapProgram().string(), "demo", "--launches", "20000", "-q", "-o",
+                               (scratch / "demo").string()});
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(run.out.find("tracing every kernel would have cost") != std::string::npos);
+  CHECK(ReadJson(scratch / "demo/plan.json")["totals"]["invocations"] == 20000);
+}
+
+}  // namespace
+}  // namespace stemtap::test

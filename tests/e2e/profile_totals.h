@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include "e2e/session.h"
+#include "importers/registry.h"
+
+namespace stemtap::test {
+
+// Counts and summed durations of a profile, straight from its importer.
+inline TotalsByName TotalsOfProfile(const std::filesystem::path& file) {
+  TotalsByName totals;
+  auto reader = OpenProfile(file.string());
+  REQUIRE(reader.ok());
+  ProfileBatch batch;
+  for (;;) {
+    const auto read = reader.value()->Read(batch, 4096);
+    REQUIRE(read.ok());
+    if (read.value() == 0) return totals;
+    for (const auto& record : batch.records) {
+      KernelTotals& kernel = totals[reader.value()->names().name(record.name_id)];
+      ++kernel.count;
+      kernel.duration_ns += record.duration_ns;
+    }
+  }
+}
+
+}  // namespace stemtap::test

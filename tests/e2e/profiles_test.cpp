@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every recorded profile, played live through the injector on the fake GPU: what the session saw is what
+// the file holds, exactly; and replay sees the same.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "e2e/profile_totals.h"
+#include "support/process.h"
+#include "support/shared_data.h"
+
+namespace stemtap::test {
+namespace {
+
+void CheckProfile(const std::filesystem::path& file) {
+  CAPTURE(file.filename().string());
+  const TotalsByName expected = TotalsOfProfile(file);
+  TempDir scratch;
+  const auto live = RunProcess({StemtapProgram().string(), "demo", "--quiet", "--capture-factor", "1",
+                                "--profile", file.string(), "-o", (scratch / "live").string()});
+  CAPTURE(live.err);
+  REQUIRE(live.exit_code == 0);
+  const auto plan = ReadJson(scratch / "live/plan.json");
+  REQUIRE(plan.is_object());
+  CHECK(TotalsOfPlan(plan) == expected);
+  CHECK(plan["totals"]["dropped"] == 0);
+  const auto session = ReadJson(scratch / "live/session.json");
+  CHECK(session["counters"]["seen"] == session["counters"]["kept"]);
+  REQUIRE(session["processes"].size() == 1);
+  CHECK(session["processes"][0]["state"] == "closed");
+  CHECK(session["processes"][0]["malformed"] == 0);
+
+  const auto replay = RunProcess({StemtapProgram().string(), "replay", "--quiet", file.string(), "-o",
+                                  (scratch / "replay").string()});
+  REQUIRE(replay.exit_code == 0);
+  CHECK(TotalsOfPlan(ReadJson(scratch / "replay/plan.json")) == expected);
+}
+
+TEST_CASE("the project's own small profile is seen live, exactly") {
+  CheckProfile(SourceDir() / "tests/data/tiny.csv");
+}
+
+TEST_CASE("every recorded profile is seen live, exactly") {
+  const auto folder = SharedPath("data/profiles");
+  STEMTAP_SKIP_WITHOUT(folder);
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  CHECK(files.size() >= 34);
+  for (const auto& file : files) CheckProfile(file);
+}
+
+}  // namespace
+}  // namespace stemtap::test
