@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/byte_source.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::string_view kGzipMagic("\x1F\x8B", 2);
+constexpr std::string_view kZstdMagic("\x28\xB5\x2F\xFD", 4);
+
+class FileSource : public ByteSource {
+ public:
+  FileSource(std::string name, int fd) : ByteSource(std::move(name)), fd_(fd) {}
+  ~FileSource() override {
+    if (fd_ != STDIN_FILENO) ::close(fd_);
+  }
+
+ private:
+  Result<std::size_t> ReadSome(char* data, std::size_t size) override {
+    for (;;) {
+      const ssize_t count = ::read(fd_, data, size);
+      if (count >= 0) return static_cast<std::size_t>(count);
+      if (errno != EINTR) {
+        return Error{fmt::format("{}: cannot be read: {}", name(), std::strerror(errno))};
+      }
+    }
+  }
+
+  int fd_;
+};
+
+// What both decompressors share: the compressed bytes at hand.
+class CompressedSource : public ByteSource {
+ public:
+  explicit CompressedSource(std::unique_ptr<ByteSource> inner)
+      : ByteSource(inner->name()), inner_(std::move(inner)), input_(kReadBytes) {}
+
+ protected:
+  Result<std::size_t> NextInput() { return inner_->Read(input_.data(), input_.size()); }
+  const char* input() const { return input_.data(); }
+
+  Error Truncated(const char* format) const {
+    return Error{fmt::format("{}: truncated {} data, expected a complete file", name(), format)};
+  }
+  Error Damaged(const char* format, const char* why) const {
+    return Error{fmt::format("{}: damaged {} data ({}), expected a complete file", name(), format,
+                             why == nullptr ? "no reason given" : why)};
+  }
+
+ private:
+  std::unique_ptr<ByteSource> inner_;
+  std::vector<char> input_;
+};
+
+class GzipSource : public CompressedSource {
+ public:
+  explicit GzipSource(std::unique_ptr<ByteSource> inner) : CompressedSource(std::move(inner)) {
+    ready_ = inflateInit2(&stream_, 15 + 16) == Z_OK;  // 32 KiB window, gzip wrapper only
+  }
+  ~GzipSource() override {
+    if (ready_) inflateEnd(&stream_);
+  }
+
+ private:
+  Result<std::size_t> ReadSome(char* data, std::size_t size) override {
+    if (!ready_) return Damaged("gzip", "out of memory");
+    const auto room = static_cast<uInt>(std::min(size, kReadBytes * 16));
+    stream_.next_out = reinterpret_cast<Bytef*>(data);
+    stream_.avail_out = room;
+    while (stream_.avail_out == room) {
+      if (stream_.avail_in == 0) {
+        const Result<std::size_t> count = NextInput();
+        if (!count.ok()) return count;
+        if (count.value() == 0) {
+          if (in_member_) return Truncated("gzip");
+          return std::size_t{0};
+        }
+        stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input()));
+        stream_.avail_in = static_cast<uInt>(count.value());
+      }
+      if (!in_member_) {
+        // Between members, some writers pad with zeros up to a block.
+        if (members_ > 0 && *stream_.next_in == 0) {
+          ++stream_.next_in;
+          --stream_.avail_in;
+          continue;
+        }
+        if (members_ > 0) inflateReset(&stream_);
+        in_member_ = true;
+      }
+      const int code = inflate(&stream_, Z_NO_FLUSH);
+      if (code == Z_STREAM_END) {
+        in_member_ = false;
+        ++members_;
+      } else if (code != Z_OK && code != Z_BUF_ERROR) {
+        return Damaged("gzip", stream_.msg);
+      }
+    }
+    return std::size_t{room - stream_.avail_out};
+  }
+
+  z_stream stream_ = {};
+  bool ready_ = false;
+  bool in_member_ = false;
+  std::size_t members_ = 0;  // complete ones
+};
+
+class ZstdSource : public CompressedSource {
+ public:
+  explicit ZstdSource(std::unique_ptr<ByteSource> inner)
+      : CompressedSource(std::move(inner)), stream_(ZSTD_createDCtx()) {}
+  ~ZstdSource() override { ZSTD_freeDCtx(stream_); }
+
+ private:
+  Result<std::size_t> ReadSome(char* data, std::size_t size) override {
+    if (stream_ == nullptr) return Damaged("zstd", "out of memory");
+    ZSTD_outBuffer out{data, size, 0};
+    while (out.pos == 0) {
+      if (in_.pos == in_.size && !pending_) {
+        const Result<std::size_t> count = NextInput();
+        if (!count.ok()) return count;
+        if (count.value() == 0) {
+          if (in_frame_) return Truncated("zstd");
+          return std::size_t{0};
+        }
+        in_ = {input(), count.value(), 0};
+      }
+      const std::size_t code = ZSTD_decompressStream(stream_, &out, &in_);
+      if (ZSTD_isError(code) != 0) return Damaged("zstd", ZSTD_getErrorName(code));
+      in_frame_ = code != 0;
+      pending_ = in_frame_ && out.pos == out.size;  // there may be more to flush, without new input
+    }
+    return out.pos;
+  }
+
+  ZSTD_DCtx* stream_;
+  ZSTD_inBuffer in_ = {nullptr, 0, 0};
+  bool in_frame_ = false;
+  bool pending_ = false;
+};
+
+}  // namespace
+
+Result<std::size_t> ByteSource::Read(char* data, std::size_t size) {
+  if (peeked_begin_ == peeked_.size()) return ReadSome(data, size);
+  const std::size_t count = std::min(size, peeked_.size() - peeked_begin_);
+  std::memcpy(data, peeked_.data() + peeked_begin_, count);
+  peeked_begin_ += count;
+  return count;
+}
+
+Result<std::string_view> ByteSource::Peek(std::size_t size) {
+  peeked_.erase(0, peeked_begin_);
+  peeked_begin_ = 0;
+  std::size_t held = peeked_.size();
+  if (held < size) {
+    peeked_.resize(size);
+    while (held < size) {
+      const Result<std::size_t> count = ReadSome(peeked_.data() + held, size - held);
+      if (!count.ok()) {
+        peeked_.resize(held);
+        return count.error();
+      }
+      if (count.value() == 0) break;
+      held += count.value();
+    }
+    peeked_.resize(held);
+  }
+  return std::string_view(peeked_).substr(0, size);
+}
+
+Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> source) {
+  const Result<std::string_view> leading = source->Peek(kZstdMagic.size());
+  if (!leading.ok()) return leading.error();
+  if (leading.value().starts_with(kGzipMagic)) {
+    return std::unique_ptr<ByteSource>(std::make_unique<GzipSource>(std::move(source)));
+  }
+  if (leading.value().starts_with(kZstdMagic)) {
+    return std::unique_ptr<ByteSource>(std::make_unique<ZstdSource>(std::move(source)));
+  }
+  return source;
+}
+
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path) {
+  if (path == "-") return Decompress(std::make_unique<FileSource>("standard input", STDIN_FILENO));
+  const std::string name = EscapeForTerminal(path);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", name, std::strerror(errno))};
+  auto source = std::make_unique<FileSource>(name, fd);
+  struct stat status = {};
+  if (::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+    return Error{fmt::format("{}: is a folder, expected a file", name)};
+  }
+  return Decompress(std::move(source));
+}
+
+}  // namespace stemtap

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ByteSource streams the content of a file, decompressed: gzip (any number of members) and zstd
+// (any number of frames) are known by their leading bytes, whatever the name. Nothing is mapped, so
+// pipes work and a file that shrinks meanwhile is an error, not a signal.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+
+namespace stemtap {
+
+// How much is asked of the system at a time.
+inline constexpr std::size_t kReadBytes = std::size_t{256} * 1024;
+
+class ByteSource {
+ public:
+  explicit ByteSource(std::string name) : name_(std::move(name)) {}
+  virtual ~ByteSource() = default;
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  // What error messages call it: the path, or "standard input".
+  const std::string& name() const { return name_; }
+
+  // Reads at most `size` bytes. 0 is the end of the content. REQUIRES: size > 0.
+  Result<std::size_t> Read(char* data, std::size_t size);
+
+  // The next `size` bytes, which stay unread; fewer only where the content ends. Valid until the
+  // next call.
+  Result<std::string_view> Peek(std::size_t size);
+
+ private:
+  virtual Result<std::size_t> ReadSome(char* data, std::size_t size) = 0;
+
+  std::string name_;
+  std::string peeked_;  // [peeked_begin_, end) is not yet read
+  std::size_t peeked_begin_ = 0;
+};
+
+// The decompressed content of the file at `path`; "-" is standard input.
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path);
+
+// The content of `source`, decompressed if its leading bytes say that it is compressed.
+Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> source);
+
+}  // namespace stemtap
