@@ -186,6 +186,7 @@ void Threads() {
   LaunchFromThreads(gpu, 8, 5000);
   stop.store(true);
   flusher.join();
+  Check(cuCtxSynchronize(), "cuCtxSynchronize");
   Check(cuptiActivityFlushAll(0), "FlushAll");
   const auto records = Records(Client::Take());
   PrintSums(records);
