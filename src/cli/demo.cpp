@@ -59,14 +59,17 @@ std::string Duration(double seconds) {
   return fmt::format("{:.1f} days", seconds / 86400.0);
 }
 
-// What tracing cost, and what it would have cost.
+// What tracing cost, and what it would have cost. `elapsed_s` is that of a run in real time; 0 where
+// kernels and captures did not take their time.
 std::string Story(const Plan& plan, const SamplerStatus& sampler, double elapsed_s, double factor) {
   const double all = static_cast<double>(plan.totals.duration_ns) * 1e-9 * factor;
   const double captured = static_cast<double>(sampler.captured_duration_ns) * 1e-9 * factor;
+  const std::string ran =
+      elapsed_s > 0.0 ? fmt::format("the program ran {} with sampled tracing; ", Duration(elapsed_s)) : "";
   return fmt::format(
-      "the program ran {} with sampled tracing; a capture slows its kernel {:.0f}x, {} captures cost {}\n"
+      "{}a capture slows its kernel {:.0f}x: {} captures cost {}\n"
       "tracing every kernel would have cost {} (computed, not run)\n",
-      Duration(elapsed_s), factor, sampler.captured, Duration(captured), Duration(all));
+      ran, factor, sampler.captured, Duration(captured), Duration(all));
 }
 
 int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
@@ -88,8 +91,7 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   if (!outcome.ok()) return Fail(outcome.error());
   const ReplayOutcome& done = outcome.value();
   return Print(fmt::format("{}\n{}session in {}\n", PlanSummary(done.plan),
-                           Story(done.plan, done.report.sampler, done.seconds,
-                                 arguments.capture_factor),
+                           Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
                            folder));
 }
 
@@ -113,15 +115,15 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile, const s
       fmt::format("LD_LIBRARY_PATH={}{}{}", fake_gpu, before != nullptr ? ":" : "",
                   before != nullptr ? before : ""),
       fmt::format("FAKE_GPU_CLOCK={}", real ? "real" : "virtual"),
-      fmt::format("FAKE_GPU_CAPTURE_FACTOR={}", arguments.capture_factor)};
+      fmt::format("FAKE_GPU_CAPTURE_FACTOR={}", real ? arguments.capture_factor : 0.0)};
   Result<LiveOutcome> outcome = RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
   const LiveOutcome& done = outcome.value();
   if (!done.failure.empty()) return Fail({done.failure});
   const int printed =
       Print(fmt::format("\n{}\n{}session in {}\n", SessionSummary(done.report, done.plan),
-                        Story(done.plan, done.report.sampler, done.report.elapsed_s,
-                              arguments.capture_factor),
+                        Story(done.plan, done.report.sampler,
+                              real ? done.report.elapsed_s : 0.0, arguments.capture_factor),
                         folder));
   return done.report.exit_code != 0 ? done.report.exit_code : printed;
 }
@@ -165,8 +167,8 @@ void AddDemo(CLI::App& app, int& exit_code) {
                       "session folder to write (default: stemtap-demo-<pid>)");
   command
       ->add_option("--speed", arguments->speed,
-                   "real: kernels take their recorded time; full: as fast as the CPU allows (default: "
-                   "real for the generated loop, full for a profile)")
+                   "real: kernels and captures take their time; full: as fast as the CPU allows "
+                   "(default: real for the generated loop, full for a profile)")
       ->check(CLI::IsMember({"real", "full"}));
   command->add_option("--launches", arguments->launches, "length of the generated loop")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))

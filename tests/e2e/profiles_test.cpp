@@ -18,7 +18,7 @@ void CheckProfile(const std::filesystem::path& file) {
   CAPTURE(file.filename().string());
   const TotalsByName expected = TotalsOfProfile(file);
   TempDir scratch;
-  const auto live = RunProcess({StemtapProgram().string(), "demo", "--quiet", "--capture-factor", "1",
+  const auto live = RunProcess({StemtapProgram().string(), "demo", "--quiet",
                                 "--profile", file.string(), "-o", (scratch / "live").string()});
   CAPTURE(live.err);
   REQUIRE(live.exit_code == 0);
