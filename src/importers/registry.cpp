@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "importers/binary_profile.h"
 #include "importers/canonical_csv.h"
 
 namespace stemtap {
@@ -14,6 +15,9 @@ namespace {
 constexpr std::size_t kDetectBytes = std::size_t{64} * 1024;
 
 constexpr std::array kFormats = {
+    ProfileFormat{"stemtap", "binary profile, plain, .gz or .zst",
+                  "stemtap convert profile.csv -o profile.stemtap.zst", LooksLikeBinaryProfile,
+                  OpenBinaryProfile},
     ProfileFormat{"csv", "canonical profile CSV, plain, .gz or .zst", "stemtap plan profile.csv.gz",
                   LooksLikeCanonicalCsv, OpenCanonicalCsv},
 };

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/byte_sink.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kWriteBytes = std::size_t{256} * 1024;
+
+Error WriteError(const std::string& name) {
+  return Error{fmt::format("{}: cannot be written: {}", name, std::strerror(errno))};
+}
+
+class FileSink : public ByteSink {
+ public:
+  // `temporary` is renamed to `path` at the end; empty where `fd` is the file itself.
+  FileSink(std::string name, int fd, std::string temporary, std::string path)
+      : name_(std::move(name)), fd_(fd), temporary_(std::move(temporary)), path_(std::move(path)) {
+    buffer_.reserve(kWriteBytes);
+  }
+  ~FileSink() override {
+    if (fd_ >= 0 && fd_ != STDOUT_FILENO) ::close(fd_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+
+  Status Write(std::string_view bytes) override {
+    if (buffer_.size() + bytes.size() > kWriteBytes) {
+      const Status flushed = Flush();
+      if (!flushed.ok()) return flushed;
+    }
+    if (bytes.size() >= kWriteBytes) return WriteAll(bytes);
+    buffer_.append(bytes);
+    return Success{};
+  }
+
+  Status Finish() override {
+    const Status flushed = Flush();
+    if (!flushed.ok()) return flushed;
+    const int fd = std::exchange(fd_, -1);
+    if (fd == STDOUT_FILENO) return Success{};
+    if (::close(fd) != 0) return WriteError(name_);
+    if (temporary_.empty()) return Success{};
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) return WriteError(name_);
+    temporary_.clear();
+    return Success{};
+  }
+
+ private:
+  Status Flush() {
+    Status written = WriteAll(buffer_);
+    buffer_.clear();
+    return written;
+  }
+
+  Status WriteAll(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return WriteError(name_);
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+    return Success{};
+  }
+
+  std::string name_;
+  int fd_;
+  std::string temporary_;
+  std::string path_;
+  std::string buffer_;
+};
+
+class GzipSink : public ByteSink {
+ public:
+  explicit GzipSink(std::unique_ptr<ByteSink> inner) : inner_(std::move(inner)), out_(kWriteBytes) {
+    // 32 KiB window with a gzip wrapper, whose time is 0: the same content gives the same bytes.
+    ready_ = deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+                          Z_DEFAULT_STRATEGY) == Z_OK;
+  }
+  ~GzipSink() override {
+    if (ready_) deflateEnd(&stream_);
+  }
+
+  Status Write(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const std::string_view piece = bytes.substr(0, kWriteBytes);
+      const Status written = Deflate(piece, Z_NO_FLUSH);
+      if (!written.ok()) return written;
+      bytes.remove_prefix(piece.size());
+    }
+    return Success{};
+  }
+
+  Status Finish() override {
+    const Status written = Deflate({}, Z_FINISH);
+    return written.ok() ? inner_->Finish() : written;
+  }
+
+ private:
+  Status Deflate(std::string_view piece, int flush) {
+    if (!ready_) return Error{"gzip cannot start: out of memory"};
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
+    stream_.avail_in = static_cast<uInt>(piece.size());
+    for (bool more = true; more;) {
+      stream_.next_out = reinterpret_cast<Bytef*>(out_.data());
+      stream_.avail_out = static_cast<uInt>(out_.size());
+      deflate(&stream_, flush);  // fails only when used wrongly
+      more = stream_.avail_out == 0;
+      const Status written = inner_->Write({out_.data(), out_.size() - stream_.avail_out});
+      if (!written.ok()) return written;
+    }
+    return Success{};
+  }
+
+  std::unique_ptr<ByteSink> inner_;
+  std::vector<char> out_;
+  z_stream stream_ = {};
+  bool ready_ = false;
+};
+
+class ZstdSink : public ByteSink {
+ public:
+  explicit ZstdSink(std::unique_ptr<ByteSink> inner)
+      : inner_(std::move(inner)), out_(kWriteBytes), stream_(ZSTD_createCCtx()) {
+    if (stream_ != nullptr) ZSTD_CCtx_setParameter(stream_, ZSTD_c_checksumFlag, 1);
+  }
+  ~ZstdSink() override { ZSTD_freeCCtx(stream_); }
+
+  Status Write(std::string_view bytes) override { return Compress(bytes, ZSTD_e_continue); }
+  Status Finish() override {
+    const Status written = Compress({}, ZSTD_e_end);
+    return written.ok() ? inner_->Finish() : written;
+  }
+
+ private:
+  Status Compress(std::string_view bytes, ZSTD_EndDirective directive) {
+    if (stream_ == nullptr) return Error{"zstd cannot start: out of memory"};
+    ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+    for (std::size_t left = 1; left != 0;) {
+      ZSTD_outBuffer out{out_.data(), out_.size(), 0};
+      left = ZSTD_compressStream2(stream_, &out, &in, directive);
+      if (ZSTD_isError(left) != 0) {
+        return Error{fmt::format("zstd failed: {}", ZSTD_getErrorName(left))};
+      }
+      if (directive == ZSTD_e_continue) left = in.size - in.pos;
+      const Status written = inner_->Write({out_.data(), out.pos});
+      if (!written.ok()) return written;
+    }
+    return Success{};
+  }
+
+  std::unique_ptr<ByteSink> inner_;
+  std::vector<char> out_;
+  ZSTD_CCtx* stream_;
+};
+
+Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
+  if (path == "-") {
+    return std::unique_ptr<ByteSink>(
+        std::make_unique<FileSink>("standard output", STDOUT_FILENO, "", ""));
+  }
+  const std::string name = EscapeForTerminal(path);
+  struct stat status = {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) {
+    return Error{fmt::format("{}: is a folder, expected a file", name)};
+  }
+  if (exists && !S_ISREG(status.st_mode)) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return WriteError(name);
+    return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(name, fd, "", ""));
+  }
+  // A symbolic link stays one: what it points to is replaced.
+  std::error_code ignored;
+  const std::filesystem::path target = std::filesystem::canonical(path, ignored);
+  const std::string goal = target.empty() ? path : target.string();
+  std::string temporary = goal + ".tmp.XXXXXX";
+  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return WriteError(name);
+  return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(name, fd, temporary, goal));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSink>> CreateByteSink(const std::string& path) {
+  Result<std::unique_ptr<ByteSink>> file = CreateFileSink(path);
+  if (!file.ok()) return file;
+  if (path.ends_with(".gz")) {
+    return std::unique_ptr<ByteSink>(std::make_unique<GzipSink>(std::move(file).value()));
+  }
+  if (path.ends_with(".zst")) {
+    return std::unique_ptr<ByteSink>(std::make_unique<ZstdSink>(std::move(file).value()));
+  }
+  return file;
+}
+
+}  // namespace stemtap
