@@ -16,18 +16,34 @@ bool BufferPool::Init(std::size_t buffer_bytes) noexcept {
   discard_ = base_ + buffer_bytes * kMostBuffers;
   if (::mprotect(discard_, buffer_bytes, PROT_READ | PROT_WRITE) != 0) return false;
   Grow();
-  return made_ > 0;
+  return made_.load(std::memory_order_relaxed) != 0;
+}
+
+void* BufferPool::Make(bool populate) noexcept {
+  // Relaxed: the number is all that is claimed; who uses the buffer gets it from us or through Push.
+  const std::uint32_t index = made_.fetch_add(1, std::memory_order_relaxed);
+  if (index >= kMostBuffers) {
+    made_.fetch_sub(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  void* buffer = base_ + buffer_bytes_ * index;
+  // Fixed over our own reservation.
+  const void* mapped =
+      ::mmap(buffer, buffer_bytes_, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | (populate ? MAP_POPULATE : 0), -1, 0);
+  return mapped == MAP_FAILED ? nullptr : buffer;  // an index that failed is never tried again
+}
+
+std::uint32_t BufferPool::IndexOf(const void* buffer) const noexcept {
+  return static_cast<std::uint32_t>(
+      static_cast<std::size_t>(static_cast<const unsigned char*>(buffer) - base_) / buffer_bytes_);
 }
 
 void BufferPool::Grow() noexcept {
-  while (free_.load(std::memory_order_relaxed) < kKeepFree && made_ < kMostBuffers) {
-    void* buffer = base_ + buffer_bytes_ * made_;
-    // Fixed over our own reservation; populated, so that no page fault waits for a launching thread.
-    if (::mmap(buffer, buffer_bytes_, PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0) == MAP_FAILED) {
-      return;
-    }
-    Push(made_++);
+  while (free_.load(std::memory_order_relaxed) < kKeepFree) {
+    const void* buffer = Make(true);
+    if (buffer == nullptr) return;
+    Push(IndexOf(buffer));
   }
 }
 
@@ -47,7 +63,11 @@ void* BufferPool::Lend() noexcept {
   // Acquire (here and on success and retry below): matched by the release in Push.
   std::uint64_t head = head_.load(std::memory_order_acquire);
   for (;;) {
-    if (static_cast<std::uint32_t>(head) == 0) return nullptr;
+    if (static_cast<std::uint32_t>(head) == 0) {
+      void* made = Make(false);
+      if (made != nullptr) lent_.fetch_add(1, std::memory_order_relaxed);
+      return made;
+    }
     const std::uint32_t index = static_cast<std::uint32_t>(head) - 1;
     // May be stale if another thread popped `index` meanwhile; then the count has changed and the
     // exchange fails.
@@ -71,8 +91,7 @@ bool BufferPool::Owns(const void* buffer) const noexcept {
 void BufferPool::Return(void* buffer, std::size_t used) noexcept {
   ::memset(buffer, 0, used < buffer_bytes_ ? used : buffer_bytes_);
   lent_.fetch_sub(1, std::memory_order_relaxed);
-  Push(static_cast<std::uint32_t>(
-      static_cast<std::size_t>(static_cast<unsigned char*>(buffer) - base_) / buffer_bytes_));
+  Push(IndexOf(buffer));
 }
 
 }  // namespace stemtap::inject

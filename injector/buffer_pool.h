@@ -21,13 +21,16 @@ class BufferPool {
  public:
   // With a buffer per launching thread, 512 threads, and as many on their way back.
   static constexpr std::uint32_t kMostBuffers = 1024;
-  // Kept free: what several threads can use up between two visits of the flusher.
-  static constexpr std::uint32_t kKeepFree = 4;
+  // Kept free, 4 MiB of the default size: what several threads use up between two visits of the flusher.
+  // More costs memory in every traced program, fewer has launches make buffers for themselves.
+  static constexpr std::uint32_t kKeepFree = 8;
 
   // Reserves addresses for all buffers and makes the first ones. False if there is no memory.
   bool Init(std::size_t buffer_bytes) noexcept;
 
-  // A zeroed buffer; nullptr if none is left (the caller then lends Discard()).
+  // A zeroed buffer: a free one, or, when a burst has used those up, one made on the spot (one mmap; its
+  // pages are faulted in as CUPTI fills them). nullptr if kMostBuffers are out (the caller then lends
+  // Discard()).
   void* Lend() noexcept;
   // A buffer whose content nobody will read, lent to any number of requests at once when the pool is
   // exhausted: CUPTI must never be given a null buffer (it crashes before 12.9).
@@ -37,7 +40,7 @@ class BufferPool {
   bool Owns(const void* buffer) const noexcept;
   // Zeroes the first `used` bytes and takes the buffer back. REQUIRES: Owns(buffer).
   void Return(void* buffer, std::size_t used) noexcept;
-  // Makes buffers until kKeepFree are free again, up to kMostBuffers.
+  // Makes buffers until kKeepFree are free again, up to kMostBuffers. One caller at a time.
   void Grow() noexcept;
 
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
@@ -45,6 +48,9 @@ class BufferPool {
   std::uint32_t lent_weak() const noexcept { return lent_.load(std::memory_order_relaxed); }
 
  private:
+  // A new buffer, faulted in if `populate`; nullptr if there can be none.
+  void* Make(bool populate) noexcept;
+  std::uint32_t IndexOf(const void* buffer) const noexcept;
   void Push(std::uint32_t index) noexcept;
 
   std::size_t buffer_bytes_ = 0;
@@ -56,7 +62,7 @@ class BufferPool {
   std::atomic<std::uint32_t> next_[kMostBuffers] = {};
   std::atomic<std::uint32_t> free_{0};
   std::atomic<std::uint32_t> lent_{0};
-  std::uint32_t made_ = 0;  // Init and Grow only
+  std::atomic<std::uint32_t> made_{0};
 };
 
 }  // namespace stemtap::inject

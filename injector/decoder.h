@@ -39,7 +39,9 @@ enum class Decoded {
   kBadTimestamps,  // end < start
 };
 
-// Fills all of `out` but name_id; `name` stays CUPTI's and is valid until the buffer's callback returns.
+// Fills all of `out` but name_id, whatever the times are (then duration_ns means nothing): a captured
+// launch is recognised by its correlation id even if its record is of no use. `name` stays CUPTI's and is
+// valid until the buffer's callback returns.
 // `has_graph`: the record is long enough for the graph fields. REQUIRES: `record` is a kernel record of
 // at least 144 bytes (160 with has_graph).
 inline Decoded DecodeKernel(const void* record, bool has_graph, wire::KernelRecord& out,
@@ -52,8 +54,6 @@ inline Decoded DecodeKernel(const void* record, bool has_graph, wire::KernelReco
   std::uint64_t end = 0;
   load(kOffsetStart, start);
   load(kOffsetEnd, end);
-  if (end == 0) return start == 0 ? Decoded::kNoTimestamps : Decoded::kIncomplete;
-  if (end < start) return Decoded::kBadTimestamps;
   out = wire::KernelRecord{};
   out.start_ns = start;
   out.duration_ns = end - start;
@@ -78,7 +78,8 @@ inline Decoded DecodeKernel(const void* record, bool has_graph, wire::KernelReco
     load(kOffsetGraph, out.graph_id);
     out.graph_node = static_cast<std::uint32_t>(node);
   }
-  return Decoded::kKernel;
+  if (end == 0) return start == 0 ? Decoded::kNoTimestamps : Decoded::kIncomplete;
+  return end < start ? Decoded::kBadTimestamps : Decoded::kKernel;
 }
 
 }  // namespace stemtap::inject

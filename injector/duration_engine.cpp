@@ -110,16 +110,17 @@ void DurationEngine::DecodeOne(const void* activity) noexcept {
   wire::KernelRecord kernel;
   const char* name = nullptr;
   const Decoded decoded = DecodeKernel(activity, api_.has_graph(), kernel, name);
+  // Before anything can go wrong: what is not taken would stay in the table.
   PendingCaptures::Capture capture{};
+  if (pending_.Take(kernel.correlation_id, capture)) {
+    kernel.flags = capture.flags;
+    kernel.credit_slot = capture.slot;
+  }
   if (decoded != Decoded::kKernel) {
     files_->Count(decoded == Decoded::kNoTimestamps ? wire::Loss::kNoTimestamps
                   : decoded == Decoded::kIncomplete ? wire::Loss::kIncomplete
                                                     : wire::Loss::kBadTimestamps);
     return;
-  }
-  if (pending_.Take(kernel.correlation_id, capture)) {
-    kernel.flags = capture.flags;
-    kernel.credit_slot = capture.slot;
   }
   if (name == nullptr) name = "";
   auto length = static_cast<std::uint32_t>(::strlen(name));

@@ -3,8 +3,9 @@
 // PendingCaptures carries the news of a captured launch from the launch callback to the decoder, which
 // meets the kernel's record some 0.1 s later and marks it.
 //
-// THREADS: Add from any application thread, Take from the decoder (one at a time, under its lock).
-// Lock-free: an entry is one 64-bit word, and a correlation id is in flight once.
+// THREADS: Add and Take from any thread: the launching ones add, and take back what did not come to a
+// launch; the decoder takes the rest. Lock-free: an entry is one 64-bit word, and a correlation id is in
+// flight once.
 #pragma once
 
 #include <atomic>
@@ -23,6 +24,9 @@ class PendingCaptures {
   // already far more than any tracer stands.
   static constexpr std::uint32_t kEntries = 1024;
   static constexpr std::uint32_t kProbe = 32;
+  // A record that CUPTI dropped never comes. A capture this many calls old gives up its place: at the most
+  // that a driver takes, some 400,000 calls per second, its record is 2.5 s late.
+  static constexpr std::uint32_t kStale = 1u << 20;
 
   // False if there is no room near its place: then the launch must not be captured.
   bool Add(std::uint32_t correlation_id, Capture capture) noexcept {
@@ -37,6 +41,13 @@ class PendingCaptures {
         in_flight_.fetch_add(1, std::memory_order_relaxed);
         return true;
       }
+      // `free` is now what stands there. The distance is taken in 32 bits, as the ids wrap; those of
+      // threads that overtook each other come out as huge and are not old.
+      const std::uint32_t age = correlation_id - static_cast<std::uint32_t>(free);
+      if (age > kStale && age < kWrapped &&
+          entry.compare_exchange_strong(free, word, std::memory_order_relaxed)) {
+        return true;
+      }
     }
     return false;
   }
@@ -46,10 +57,11 @@ class PendingCaptures {
     if (in_flight_.load(std::memory_order_relaxed) == 0) return false;  // the rule, not the exception
     for (std::uint32_t probe = 0; probe < kProbe; ++probe) {
       std::atomic<std::uint64_t>& entry = entries_[(correlation_id + probe) % kEntries];
-      const std::uint64_t word = entry.load(std::memory_order_relaxed);
+      std::uint64_t word = entry.load(std::memory_order_relaxed);
       if ((word & kUsed) == 0 || static_cast<std::uint32_t>(word) != correlation_id) continue;
       capture = {static_cast<std::uint16_t>(word >> 32), static_cast<std::uint8_t>(word >> 48)};
-      entry.store(0, std::memory_order_relaxed);
+      // Fails if a later launch has just taken the place of this one.
+      if (!entry.compare_exchange_strong(word, 0, std::memory_order_relaxed)) return false;
       in_flight_.fetch_sub(1, std::memory_order_relaxed);
       return true;
     }
@@ -58,6 +70,7 @@ class PendingCaptures {
 
  private:
   static constexpr std::uint64_t kUsed = std::uint64_t{1} << 63;
+  static constexpr std::uint32_t kWrapped = 1u << 31;
   std::atomic<std::uint64_t> entries_[kEntries] = {};
   std::atomic<std::uint32_t> in_flight_{0};  // never below the number of words that Take could find
 };

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "name_ids.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+
+#include "wire/context_key.h"
+
+namespace stemtap::inject {
+namespace {
+
+std::uint64_t HashOf(const std::string& name) {
+  return wire::NameHash(name.data(), name.size());
+}
+
+TEST_CASE("ids go by content, whatever address the name has") {
+  const auto ids = std::make_unique<NameIds>();
+  const std::string here = "gemm_tile_128";
+  const std::string there = here;
+  REQUIRE(here.data() != there.data());
+  CHECK(ids->Find(HashOf(here)) == NameIds::kNone);
+  CHECK(ids->Add(HashOf(here)) == 0);
+  CHECK(ids->Find(HashOf(there)) == 0);
+
+  // The same address with another name in it, as after a module was unloaded.
+  std::string reused = "first_name";
+  CHECK(ids->Add(HashOf(reused)) == 1);
+  reused.replace(0, 5, "other");
+  CHECK(ids->Find(HashOf(reused)) == NameIds::kNone);
+}
+
+TEST_CASE("ids are dense, stay as they are, and end when the table is full") {
+  const auto ids = std::make_unique<NameIds>();
+  for (std::uint32_t i = 0; i < NameIds::kMostNames; ++i) {
+    REQUIRE_FALSE(ids->full());
+    REQUIRE(ids->Add(HashOf("kernel_" + std::to_string(i))) == i);
+  }
+  CHECK(ids->full());
+  for (std::uint32_t i = 0; i < NameIds::kMostNames; ++i) {
+    REQUIRE(ids->Find(HashOf("kernel_" + std::to_string(i))) == i);
+  }
+  CHECK(ids->Find(HashOf("one more")) == NameIds::kNone);
+}
+
+TEST_CASE("hashes that share a place are kept apart, across the end of the table too") {
+  const auto ids = std::make_unique<NameIds>();
+  // The last place of the table, 2^17 - 1: the second and third go round to the first places.
+  const std::uint64_t last = std::uint64_t{0x1FFFF} << 32;
+  for (std::uint32_t i = 0; i < 3; ++i) CHECK(ids->Add(last | (i + 1)) == i);
+  CHECK(ids->Add(7) == 3);  // its own place, 0, is taken by then
+  for (std::uint32_t i = 0; i < 3; ++i) CHECK(ids->Find(last | (i + 1)) == i);
+  CHECK(ids->Find(7) == 3);
+  CHECK(ids->Find(last | 9) == NameIds::kNone);
+}
+
+}  // namespace
+}  // namespace stemtap::inject

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.h"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wire/session_env.h"
+
+namespace stemtap::inject {
+namespace {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// Sets variables on top of an environment without any of ours, and takes them back.
+class Environment {
+ public:
+  explicit Environment(const Variables& variables) {
+    for (const wire::EnvSpec& spec : wire::kEnvTable) unsetenv(spec.name);
+    for (const auto& [name, value] : variables) {
+      setenv(name.c_str(), value.c_str(), 1);
+      set_.push_back(name);
+    }
+  }
+  ~Environment() {
+    for (const std::string& name : set_) unsetenv(name.c_str());
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  std::vector<std::string> set_;
+};
+
+TEST_CASE("nothing set: the defaults of the table") {
+  const Environment environment(Variables{});
+  const Options options = ReadOptions();
+  CHECK(options.session == nullptr);
+  CHECK_FALSE(options.gate);
+  CHECK_FALSE(options.profiler);
+  CHECK(options.flush_ms == 200);
+  CHECK(options.buffer_bytes == 512 * 1024);
+  CHECK(options.cupti == nullptr);
+  CHECK(options.collector == nullptr);
+  CHECK(options.collector_options == nullptr);
+  CHECK_FALSE(Disabled());
+  CHECK(ToolInProcess() == nullptr);
+}
+
+TEST_CASE("everything set") {
+  const Environment environment(Variables{{"STEMTAP_SESSION", "/a/session"},
+                                          {"STEMTAP_LEVEL", "gate"},
+                                          {"STEMTAP_ACTUATOR", "profiler"},
+                                          {"STEMTAP_FLUSH_MS", "10"},
+                                          {"STEMTAP_BUFFER_KB", "16384"},
+                                          {"STEMTAP_CUPTI", "/a/libcupti.so"},
+                                          {"STEMTAP_COLLECTOR", "/a/stemtap"},
+                                          {"STEMTAP_OPTIONS", "--epsilon 0.02"}});
+  const Options options = ReadOptions();
+  CHECK(std::string(options.session) == "/a/session");
+  CHECK(options.gate);
+  CHECK(options.profiler);
+  CHECK(options.flush_ms == 10);
+  CHECK(options.buffer_bytes == 16384 * 1024);
+  CHECK(std::string(options.cupti) == "/a/libcupti.so");
+  CHECK(std::string(options.collector) == "/a/stemtap");
+  CHECK(std::string(options.collector_options) == "--epsilon 0.02");
+}
+
+TEST_CASE("what is no number, or out of range, falls back to the default") {
+  for (const char* bad : {"", "x", "-1", "+50", " 50", "50 ", "50ms", "0x40", "1e3", "9", "10001",
+                          "4294967496", "18446744073709551816", "99999999999999999999999999"}) {
+    const Environment environment(Variables{{"STEMTAP_FLUSH_MS", bad}, {"STEMTAP_BUFFER_KB", bad}});
+    CAPTURE(bad);
+    CHECK(ReadOptions().flush_ms == 200);
+  }
+  for (const char* bad : {"15", "16385", "0", "big"}) {
+    const Environment environment(Variables{{"STEMTAP_BUFFER_KB", bad}});
+    CAPTURE(bad);
+    CHECK(ReadOptions().buffer_bytes == 512 * 1024);
+  }
+  const Environment least(Variables{{"STEMTAP_BUFFER_KB", "16"}, {"STEMTAP_FLUSH_MS", "10000"}});
+  CHECK(ReadOptions().buffer_bytes == 16 * 1024);
+  CHECK(ReadOptions().flush_ms == 10000);
+}
+
+TEST_CASE("set to nothing is as not set") {
+  const Environment environment(
+      {{"STEMTAP_SESSION", ""}, {"STEMTAP_LEVEL", ""}, {"STEMTAP_CUPTI", ""}});
+  CHECK(ReadOptions().session == nullptr);
+  CHECK_FALSE(ReadOptions().gate);
+  CHECK(ReadOptions().cupti == nullptr);
+}
+
+TEST_CASE("an unknown level or actuator is the default one") {
+  const Environment environment(Variables{{"STEMTAP_LEVEL", "Gate"}, {"STEMTAP_ACTUATOR", "nsys"}});
+  CHECK_FALSE(ReadOptions().gate);
+  CHECK_FALSE(ReadOptions().profiler);
+}
+
+TEST_CASE("STEMTAP_DISABLE counts unless it is 0 or nothing") {
+  for (const auto& [value, disabled] : std::vector<std::pair<std::string, bool>>{
+           {"1", true}, {"yes", true}, {"00", true}, {"0", false}, {"", false}}) {
+    const Environment environment(Variables{{"STEMTAP_DISABLE", value}});
+    CAPTURE(value);
+    CHECK(Disabled() == disabled);
+  }
+}
+
+TEST_CASE("marks of other tools are recognised by their names") {
+  for (const auto& [name, tool] : std::vector<std::pair<std::string, std::string>>{
+           {"NSYS_PROFILING_SESSION_ID", "Nsight Systems (nsys)"},
+           {"QUADD_INJECTION_PROXY", "Nsight Systems (nsys)"},
+           {"NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "Nsight Compute (ncu)"},
+           {"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "compute-sanitizer"}}) {
+    const Environment environment(Variables{{name, "x"}});
+    CAPTURE(name);
+    REQUIRE(ToolInProcess() != nullptr);
+    CHECK(ToolInProcess() == tool);
+  }
+  // Settings of the same tools that a user may keep in a shell profile.
+  const Environment environment(
+      Variables{{"NSYS_NVTX_PROFILER_REGISTER_ONLY", "0"}, {"NV_SOMETHING", "1"}});
+  CHECK(ToolInProcess() == nullptr);
+}
+
+}  // namespace
+}  // namespace stemtap::inject
