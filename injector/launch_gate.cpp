@@ -17,6 +17,23 @@ std::uint32_t Spread(const void* pointer) noexcept {
       wire::MixKeys(reinterpret_cast<std::uintptr_t>(pointer), 0) >> 32);
 }
 
+// The first, middle and last eight bytes of a name, folded into one word; all of a short name.
+std::uint64_t Pieces(const char* name, std::size_t length) noexcept {
+  if (length < 8) return wire::NameHash(name, length);
+  const auto at = [name](std::size_t offset) {
+    std::uint64_t word;
+    ::memcpy(&word, name + offset, sizeof(word));
+    return word;
+  };
+  return wire::MixKeys(at(0) ^ at(length - 8), at(length / 2 - 4));
+}
+
+// Whether the name at `symbol` is still the one of `length` bytes that had these pieces. Reads no byte
+// beyond the name's end: only a name that is at least as long is looked at there.
+bool StillNamed(const char* symbol, std::size_t length, std::uint64_t pieces) noexcept {
+  return ::strnlen(symbol, length + 1) == length && Pieces(symbol, length) == pieces;
+}
+
 bool IsCommunication(const char* symbol) noexcept {
   return ::strstr(symbol, "nccl") != nullptr || ::strstr(symbol, "nvshmem") != nullptr;
 }
@@ -168,18 +185,23 @@ void LaunchGate::NameOf(const void* function, const char* symbol, std::uint64_t&
       found = function;
     }
     if (found != function) continue;
-    // Acquire: matched by the release below, so that symbol and denied belong to the hash.
+    // Acquire: matched by the release below, so that what was stored before belongs to the hash.
     const std::uint64_t known = entry.name_hash.load(std::memory_order_acquire);
-    if (known != 0 && entry.symbol.load(std::memory_order_relaxed) == symbol) {
+    if (known != 0 && entry.symbol.load(std::memory_order_relaxed) == symbol &&
+        StillNamed(symbol, entry.length.load(std::memory_order_relaxed),
+                   entry.pieces.load(std::memory_order_relaxed))) {
       hash = known;
       denied = entry.denied.load(std::memory_order_relaxed);
       return;
     }
-    hash = wire::NameHash(symbol, ::strlen(symbol));
+    const std::size_t length = ::strlen(symbol);
+    hash = wire::NameHash(symbol, length);
     denied = IsCommunication(symbol);
     // Two threads may fill the entry in at once: with the same words, unless a module was replaced
     // meanwhile; then one prediction goes astray, no more.
     entry.symbol.store(symbol, std::memory_order_relaxed);
+    entry.length.store(length, std::memory_order_relaxed);
+    entry.pieces.store(Pieces(symbol, length), std::memory_order_relaxed);
     entry.denied.store(denied, std::memory_order_relaxed);
     entry.name_hash.store(hash, std::memory_order_release);  // matched by the acquire above
     return;

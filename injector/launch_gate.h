@@ -46,7 +46,11 @@ class LaunchGate {
   // What is known of a CUfunction: found once, then a look-up by pointer.
   struct Function {
     std::atomic<const void*> function{nullptr};
-    std::atomic<const char*> symbol{nullptr};  // to notice that the pointer means another kernel now
+    std::atomic<const char*> symbol{nullptr};
+    // Pieces of the name, to notice that both pointers mean another kernel now: a module that is loaded
+    // where an old one was may get the very same addresses.
+    std::atomic<std::uint64_t> length{0};
+    std::atomic<std::uint64_t> pieces{0};
     std::atomic<std::uint64_t> name_hash{0};   // 0: being filled in by another thread
     std::atomic<bool> denied{false};
   };
@@ -55,7 +59,7 @@ class LaunchGate {
     std::atomic<wire::LaunchHistory> history{0};
   };
 
-  // 16,384 functions at 32 bytes are 512 KiB, touched as they come; beyond, names are hashed at each
+  // 16,384 functions at 48 bytes are 768 KiB, touched as they come; beyond, names are hashed at each
   // launch (tens of nanoseconds). 256 streams: two that share a place only spoil each other's history.
   static constexpr std::uint32_t kFunctions = 1u << 14;
   static constexpr std::uint32_t kStreams = 256;
