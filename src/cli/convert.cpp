@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap convert: any profile that can be read, in the canonical form.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "importers/registry.h"
+#include "trace/profile_writer.h"
+
+namespace stemtap::cli {
+namespace {
+
+constexpr std::size_t kBatch = 16384;
+
+struct ConvertArguments {
+  std::string profile;
+  std::string output;
+  bool json = false;
+};
+
+int RunConvert(const ConvertArguments& arguments) {
+  Result<std::unique_ptr<ProfileReader>> opened = OpenProfile(arguments.profile);
+  if (!opened.ok()) return Fail(opened.error());
+  ProfileReader& reader = *opened.value();
+  Result<std::unique_ptr<ProfileWriter>> writer = CreateProfileWriter(arguments.output);
+  if (!writer.ok()) return Fail(writer.error());
+  std::uint64_t invocations = 0;
+  for (ProfileBatch batch;;) {
+    const Result<std::size_t> read = reader.Read(batch, kBatch);
+    if (!read.ok()) return Fail(read.error());
+    // Also the empty batch at the end: it carries the metric names of a profile without rows.
+    const Status written = writer.value()->Write(batch, reader.names(), reader.metric_names());
+    if (!written.ok()) return Fail(written.error());
+    if (read.value() == 0) break;
+    invocations += read.value();
+  }
+  const Status finished = writer.value()->Finish();
+  if (!finished.ok()) return Fail(finished.error());
+  Warn(reader.warnings());
+  if (arguments.output == "-") return 0;  // standard output is the profile
+  if (arguments.json) {
+    const nlohmann::ordered_json json = {{"source", arguments.profile},
+                                         {"output", arguments.output},
+                                         {"invocations", invocations},
+                                         {"kernels", reader.names().size()},
+                                         {"metrics", reader.metric_names()}};
+    return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  }
+  return Print(fmt::format("{} invocations of {} kernels in {}\n", invocations,
+                           reader.names().size(), EscapeForTerminal(arguments.output)));
+}
+
+}  // namespace
+
+void AddConvert(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("convert", "rewrite a profile in the canonical form");
+  auto arguments = std::make_shared<ConvertArguments>();
+  command->add_option("profile", arguments->profile, "recorded run, see 'stemtap formats'")
+      ->required();
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "file to write, .csv or .stemtap, then .gz or .zst to compress; '-' is CSV on "
+                   "standard output")
+      ->required();
+  command->add_flag("--json", arguments->json, "print the totals as JSON");
+  command->callback([arguments, &exit_code] { exit_code = RunConvert(*arguments); });
+}
+
+}  // namespace stemtap::cli

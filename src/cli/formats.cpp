@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap formats: the profile formats that can be read.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "importers/registry.h"
+
+namespace stemtap::cli {
+namespace {
+
+std::string FormatsText() {
+  std::string text;
+  for (const ProfileFormat& format : ProfileFormats()) {
+    text +=
+        fmt::format("{:<10} {}\n{:<10} {}\n", format.name, format.description, "", format.example);
+  }
+  return text;
+}
+
+std::string FormatsJson() {
+  nlohmann::ordered_json formats = nlohmann::ordered_json::array();
+  for (const ProfileFormat& format : ProfileFormats()) {
+    formats.push_back(
+        {{"name", format.name}, {"description", format.description}, {"example", format.example}});
+  }
+  return nlohmann::ordered_json{{"formats", formats}}.dump() + "\n";
+}
+
+}  // namespace
+
+void AddFormats(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("formats", "list the profile formats that can be read");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "print the list as JSON");
+  command->callback(
+      [json, &exit_code] { exit_code = Print(*json ? FormatsJson() : FormatsText()); });
+}
+
+}  // namespace stemtap::cli
