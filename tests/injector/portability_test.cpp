@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the injected library asks of a process it is loaded into: libc alone, no younger than
+// GLIBC_2.17 (2012), one visible symbol, no thread-local storage, no executable stack.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/paths.h"
+#include "support/process.h"
+
+namespace stemtap::test {
+namespace {
+
+// The output of a tool of binutils; empty, with a message, where it is not installed.
+std::string OutputOf(const std::vector<std::string>& argv) {
+  const ProcessResult result = RunProcess(argv);
+  if (result.exit_code == 127) {
+    MESSAGE("SKIPPED: no " << argv[0] << " here");
+    return {};
+  }
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  REQUIRE_FALSE(result.out.empty());
+  return result.out;
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_CASE("the library needs libc.so.6 and nothing else") {
+  const std::string dynamic = OutputOf({"readelf", "-dW", InjectorLibrary()});
+  if (dynamic.empty()) return;
+  std::vector<std::string> needed;
+  for (const std::string& line : Lines(dynamic)) {
+    if (line.find("(NEEDED)") != std::string::npos) needed.push_back(line.substr(line.find('[')));
+    CHECK(line.find("(RPATH)") == std::string::npos);
+    CHECK(line.find("(RUNPATH)") == std::string::npos);
+    CHECK(line.find("(TEXTREL)") == std::string::npos);
+  }
+  CHECK(needed == std::vector<std::string>{"[libc.so.6]"});
+  CHECK(dynamic.find("NODELETE") != std::string::npos);  // CUPTI keeps pointers into it
+  CHECK(dynamic.find("NOW") != std::string::npos);       // what is missing shows at the load
+}
+
+TEST_CASE("one symbol is visible") {
+  const std::string symbols = OutputOf({"nm", "-D", "--defined-only", InjectorLibrary()});
+  if (symbols.empty()) return;
+  std::vector<std::string> names;
+  for (const std::string& line : Lines(symbols)) names.push_back(line.substr(line.rfind(' ') + 1));
+  CHECK(names == std::vector<std::string>{"InitializeInjection"});
+}
+
+TEST_CASE("no symbol is younger than GLIBC_2.17, none comes from a C++ runtime") {
+  const std::string symbols = OutputOf({"nm", "-D", "--undefined-only", InjectorLibrary()});
+  if (symbols.empty()) return;
+  int versioned = 0;
+  for (const std::string& line : Lines(symbols)) {
+    CAPTURE(line);
+    std::smatch match;
+    if (std::regex_search(line, match, std::regex("@+GLIBC_2\\.([0-9]+)"))) {
+      CHECK(std::stoi(match[1]) <= 17);
+      ++versioned;
+    } else {
+      // Without a version only what is weak and may be missing.
+      CHECK(line.find(" w ") != std::string::npos);
+    }
+    CHECK(line.find("GLIBCXX") == std::string::npos);
+    CHECK(line.find("CXXABI") == std::string::npos);
+    CHECK(line.find("GCC_") == std::string::npos);
+  }
+  CHECK(versioned > 10);
+}
+
+TEST_CASE("what newer C libraries moved into libc is bound weakly") {
+  const std::string symbols = OutputOf({"nm", "-D", "--undefined-only", InjectorLibrary()});
+  if (symbols.empty()) return;
+  std::set<std::string> weak;
+  for (const std::string& line : Lines(symbols)) {
+    const std::size_t at = line.find(" w ");
+    if (at != std::string::npos) weak.insert(line.substr(at + 3, line.find('@') - at - 3));
+  }
+  for (const char* name : {"pthread_create", "pthread_detach", "dlopen", "dlsym"}) {
+    CAPTURE(name);
+    CHECK(weak.count(name) == 1);
+  }
+}
+
+TEST_CASE("no thread-local storage, no executable stack, no page that is written and run") {
+  const std::string segments = OutputOf({"readelf", "-lW", InjectorLibrary()});
+  if (segments.empty()) return;
+  bool stack = false;
+  for (const std::string& line : Lines(segments)) {
+    CAPTURE(line);
+    std::istringstream words(line);
+    std::string type;
+    words >> type;
+    CHECK(type != "TLS");
+    if (type != "GNU_STACK" && type != "LOAD") continue;
+    stack |= type == "GNU_STACK";
+    const bool writable = std::regex_search(line, std::regex(" RWE? "));
+    const bool executable = std::regex_search(line, std::regex(" (RWE|R E) "));
+    CHECK_FALSE((writable && executable));
+  }
+  CHECK(stack);
+}
+
+TEST_CASE("the file is small") {
+  CHECK(std::filesystem::file_size(InjectorLibrary()) < 200 * 1024);
+}
+
+}  // namespace
+}  // namespace stemtap::test

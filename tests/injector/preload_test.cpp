@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library preloaded into programs that have nothing to do with CUDA: they do not notice.
+#include <doctest/doctest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace stemtap::test {
+namespace {
+
+const std::vector<std::string> kMarks = {"LD_PRELOAD",
+                                         "CUDA_INJECTION64_PATH",
+                                         "STEMTAP_DISABLE",
+                                         "NSYS_PROFILING_SESSION_ID",
+                                         "QUADD_INJECTION_PROXY",
+                                         "NV_SANITIZER_INJECTION_TRANSPORT_TYPE"};
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+ProcessResult Run(const std::vector<std::string>& argv, const Variables& more, bool preload,
+                  const std::filesystem::path& cwd = {}) {
+  ProcessOptions options;
+  options.unset_env = kMarks;
+  options.env = more;
+  options.cwd = cwd;
+  if (preload) options.env.emplace_back("LD_PRELOAD", InjectorLibrary().string());
+  return RunProcess(argv, options);
+}
+
+// CUDA_INJECTION64_PATH as a preloaded program sees it; "(unset)" if it does not.
+std::string InjectionPath(const Variables& more) {
+  const ProcessResult result =
+      Run({"/bin/sh", "-c", "printf %s \"${CUDA_INJECTION64_PATH-(unset)}\""}, more, true);
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.empty());
+  return result.out;
+}
+
+TEST_CASE("CUDA is pointed to the library itself, by its absolute path") {
+  CHECK(InjectionPath({}) == std::filesystem::canonical(InjectorLibrary()).string());
+}
+
+TEST_CASE("the path is absolute also when the library was preloaded by a relative one") {
+  ProcessOptions options;
+  options.unset_env = kMarks;
+  options.cwd = InjectorLibrary().parent_path();
+  options.env = {{"LD_PRELOAD", "./" + InjectorLibrary().filename().string()}};
+  const ProcessResult result =
+      RunProcess({"/bin/sh", "-c", "printf %s \"$CUDA_INJECTION64_PATH\""}, options);
+  CHECK(result.err.empty());
+  CHECK(result.out == std::filesystem::canonical(InjectorLibrary()).string());
+}
+
+TEST_CASE("what is set already is respected, also when it says none") {
+  CHECK(InjectionPath({{"CUDA_INJECTION64_PATH", "none"}}) == "none");
+  CHECK(InjectionPath({{"CUDA_INJECTION64_PATH", "/another/tool.so"}}) == "/another/tool.so");
+  CHECK(InjectionPath({{"CUDA_INJECTION64_PATH", ""}}) == "");
+}
+
+TEST_CASE("switched off, or in another tool's process, nothing is set") {
+  CHECK(InjectionPath({{"STEMTAP_DISABLE", "1"}}) == "(unset)");
+  CHECK(InjectionPath({{"STEMTAP_DISABLE", "0"}}) != "(unset)");
+  CHECK(InjectionPath({{"NSYS_PROFILING_SESSION_ID", "7"}}) == "(unset)");
+  CHECK(InjectionPath({{"QUADD_INJECTION_PROXY", "x"}}) == "(unset)");
+  CHECK(InjectionPath({{"NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "1"}}) == "(unset)");
+  CHECK(InjectionPath({{"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "1"}}) == "(unset)");
+}
+
+TEST_CASE("programs without CUDA do what they do") {
+  const TempDir dir;
+  dir.Write("file", "some text\n");
+  const std::vector<std::vector<std::string>> programs = {
+      {"/bin/true"},
+      {"/bin/false"},
+      {"/bin/echo", "hello"},
+      {"/bin/cat", "file", "missing"},
+      {"/bin/ls", "-a"},
+      {"/bin/sh", "-c", "echo out; echo err >&2; (exit 3); echo $?; exit 42"},
+      {"/bin/sh", "-c", "kill -TERM $$"},
+      {"/bin/sh", "-c", "ls -a | sort | tr a-z A-Z & wait"},
+      {"env", "-u", "LD_PRELOAD", "-u", "CUDA_INJECTION64_PATH", "sh", "-c", "echo $HOME"},
+      {"python3", "-c",
+       "import subprocess,sys; print(subprocess.run(['echo','x']).returncode); sys.exit(5)"},
+      {"/no/such/program"},
+  };
+  for (const auto& argv : programs) {
+    CAPTURE(argv[0]);
+    CAPTURE(argv.back());
+    const ProcessResult bare = Run(argv, {}, false, dir.path());
+    const ProcessResult preloaded = Run(argv, {}, true, dir.path());
+    if (bare.exit_code == 127 && argv[0] == "python3") {
+      MESSAGE("SKIPPED: no python3 here");
+      continue;
+    }
+    CHECK(preloaded.exit_code == bare.exit_code);
+    CHECK(preloaded.signal == bare.signal);
+    CHECK(preloaded.out == bare.out);
+    CHECK(preloaded.err == bare.err);
+  }
+  // Nothing was left in the folder either.
+  CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 1);
+}
+
+TEST_CASE("a program sees one variable more, and no descriptor, thread or signal setting") {
+  // Of /proc/self/status, what a library could change in passing.
+  const std::vector<std::string> argv = {
+      "/bin/sh", "-c", "exec grep -E '^(Threads|Sig(Blk|Ign|Cgt)|FDSize|Umask)' /proc/self/status"};
+  const ProcessResult bare = Run(argv, {}, false);
+  const ProcessResult preloaded = Run(argv, {}, true);
+  REQUIRE(bare.exit_code == 0);
+  CHECK(preloaded.out == bare.out);
+  const std::vector<std::string> files = {"/bin/ls", "/proc/self/fd"};
+  CHECK(Run(files, {}, true).out == Run(files, {}, false).out);
+
+  const auto variables = [](bool preload) {
+    std::multiset<std::string> lines;
+    std::istringstream in(Run({"env"}, {}, preload).out);
+    for (std::string line; std::getline(in, line);) {
+      if (!line.starts_with("LD_PRELOAD=")) lines.insert(line);
+    }
+    return lines;
+  };
+  std::multiset<std::string> expected = variables(false);
+  expected.insert("CUDA_INJECTION64_PATH=" +
+                  std::filesystem::canonical(InjectorLibrary()).string());
+  CHECK(variables(true) == expected);
+}
+
+// Microseconds from start to end of /bin/true under `environment`.
+double RunTrue(const std::vector<char*>& environment) {
+  static char program[] = "/bin/true";
+  char* argv[] = {program, nullptr};
+  const auto begin = std::chrono::steady_clock::now();
+  pid_t pid = 0;
+  REQUIRE(posix_spawn(&pid, program, nullptr, nullptr, argv, environment.data()) == 0);
+  int status = -1;
+  REQUIRE(waitpid(pid, &status, 0) == pid);
+  const auto end = std::chrono::steady_clock::now();
+  REQUIRE(status == 0);
+  return std::chrono::duration<double, std::micro>(end - begin).count();
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+TEST_CASE("a process starts and ends at most 100 microseconds later") {
+  constexpr int kPairs = 300;
+  constexpr int kAttempts = 5;  // other programs of the machine can only make it look slower
+  constexpr double kAllowedUs = 100;
+  std::string path = "PATH=/bin";
+  std::string preload = "LD_PRELOAD=" + InjectorLibrary().string();
+  const std::vector<char*> bare = {path.data(), nullptr};
+  const std::vector<char*> preloaded = {path.data(), preload.data(), nullptr};
+  double best = 1e9;
+  for (int attempt = 0; attempt < kAttempts && best > kAllowedUs; ++attempt) {
+    std::vector<double> without, with;
+    for (int pair = 0; pair < kPairs; ++pair) {
+      without.push_back(RunTrue(bare));
+      with.push_back(RunTrue(preloaded));
+    }
+    best = std::min(best, Median(with) - Median(without));
+    MESSAGE("/bin/true: " << Median(without) << " us bare, " << Median(with) - Median(without)
+                          << " us more with the library");
+  }
+  CHECK(best <= kAllowedUs);
+}
+
+}  // namespace
+}  // namespace stemtap::test
