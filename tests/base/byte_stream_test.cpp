@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/byte_sink.h"
+#include "base/byte_source.h"
+#include "base/memory_source.h"
+#include "base/rng.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+using test::ReadFile;
+using test::TempDir;
+
+// Reads all of `source` in pieces of `piece` bytes.
+Result<std::string> Drain(ByteSource& source, std::size_t piece) {
+  std::string content;
+  std::vector<char> buffer(piece);
+  for (;;) {
+    const Result<std::size_t> count = source.Read(buffer.data(), buffer.size());
+    if (!count.ok()) return count.error();
+    if (count.value() == 0) return content;
+    content.append(buffer.data(), count.value());
+  }
+}
+
+Result<std::string> DrainFile(const std::string& path, std::size_t piece = 4096) {
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
+  if (!source.ok()) return source.error();
+  return Drain(*source.value(), piece);
+}
+
+Result<std::string> DrainMemory(std::string_view bytes, std::size_t piece) {
+  Result<std::unique_ptr<ByteSource>> source =
+      Decompress(std::make_unique<MemorySource>("memory", bytes, piece));
+  if (!source.ok()) return source.error();
+  return Drain(*source.value(), piece);
+}
+
+// `size` bytes that compress, but not to nothing.
+std::string SomeText(std::size_t size) {
+  Rng rng(7);
+  std::string text;
+  while (text.size() < size) {
+    text += "row ";
+    text += std::to_string(rng.Below(100000));
+    text += '\n';
+  }
+  text.resize(size);
+  return text;
+}
+
+std::string Compressed(const TempDir& folder, const std::string& name, std::string_view content) {
+  const std::string path = (folder / name).string();
+  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
+  REQUIRE(sink.ok());
+  REQUIRE(sink.value()->Write(content).ok());
+  REQUIRE(sink.value()->Finish().ok());
+  return ReadFile(path);
+}
+
+void CheckFails(const Result<std::string>& result, std::string_view path, std::string_view what) {
+  REQUIRE_FALSE(result.ok());
+  const std::string& message = result.error().message;
+  CAPTURE(message);
+  CHECK(message.starts_with(std::string(path) + ": "));
+  CHECK(message.find(what) != std::string::npos);
+  CHECK(message.find('\n') == std::string::npos);
+}
+
+TEST_CASE("what a sink wrote, a source reads, plain and compressed") {
+  TempDir folder;
+  for (const std::size_t size : {0, 1, 100, 262143, 262144, 262145, 2000000}) {
+    const std::string content = SomeText(size);
+    for (const char* name : {"a", "a.gz", "a.zst"}) {
+      CAPTURE(size);
+      CAPTURE(name);
+      const std::string stored = Compressed(folder, name, content);
+      CHECK((stored == content) == (std::string_view(name) == "a"));
+      const Result<std::string> read = DrainFile((folder / name).string());
+      REQUIRE(read.ok());
+      CHECK(read.value() == content);
+    }
+  }
+}
+
+TEST_CASE("tiny reads change nothing") {
+  TempDir folder;
+  const std::string content = SomeText(20000);
+  for (const char* name : {"a", "a.gz", "a.zst"}) {
+    const std::string stored = Compressed(folder, name, content);
+    for (const std::size_t piece : {1, 2, 3, 7, 64}) {
+      const Result<std::string> read = DrainMemory(stored, piece);
+      REQUIRE(read.ok());
+      CHECK(read.value() == content);
+    }
+  }
+}
+
+TEST_CASE("peeking takes nothing") {
+  const std::string content = "0123456789";
+  MemorySource source("memory", content, 3);
+  CHECK(source.Peek(4).value() == "0123");
+  CHECK(source.Peek(2).value() == "01");
+  char two[2];
+  CHECK(source.Read(two, 2).value() == 2);
+  CHECK(source.Peek(100).value() == "23456789");
+  CHECK(Drain(source, 4).value() == "23456789");
+  CHECK(source.Peek(1).value().empty());
+}
+
+TEST_CASE("members and frames one behind another are one content") {
+  TempDir folder;
+  const std::string first = SomeText(300000);
+  const std::string second = "the second";
+  for (const char* name : {"a.gz", "a.zst"}) {
+    const std::string both = Compressed(folder, name, first) + Compressed(folder, name, second) +
+                             Compressed(folder, name, "");
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{1000}, kReadBytes}) {
+      const Result<std::string> read = DrainMemory(both, piece);
+      REQUIRE(read.ok());
+      CHECK(read.value() == first + second);
+    }
+  }
+  SUBCASE("gzip padded with zeros") {
+    const std::string padded = Compressed(folder, "a.gz", second) + std::string(512, '\0');
+    CHECK(DrainMemory(padded, 5).value() == second);
+  }
+}
+
+TEST_CASE("damaged compressed data is an error with the path") {
+  TempDir folder;
+  const std::string content = SomeText(100000);
+  for (const char* name : {"a.gz", "a.zst"}) {
+    CAPTURE(name);
+    const std::string stored = Compressed(folder, name, content);
+    const std::string path = (folder / "damaged").string();
+    for (const std::size_t cut :
+         {std::size_t{4}, std::size_t{5}, std::size_t{20}, stored.size() / 2, stored.size() - 1}) {
+      CAPTURE(cut);
+      folder.Write("damaged", std::string_view(stored).substr(0, cut));
+      CheckFails(DrainFile(path), path, "truncated");
+    }
+    std::string flipped = stored;
+    flipped[flipped.size() - 3] =
+        static_cast<char>(flipped[flipped.size() - 3] ^ 0x40);  // checksum
+    folder.Write("damaged", flipped);
+    CheckFails(DrainFile(path), path, "damaged");
+    folder.Write("damaged", stored + "garbage");
+    CheckFails(DrainFile(path), path, "damaged");
+  }
+}
+
+TEST_CASE("what cannot be opened is an error with the path") {
+  TempDir folder;
+  const std::string missing = (folder / "missing").string();
+  CheckFails(DrainFile(missing), missing, "No such file");
+  CheckFails(DrainFile(folder.path().string()), folder.path().string(), "is a folder");
+}
+
+TEST_CASE("a file appears whole or not at all") {
+  TempDir folder;
+  const std::string path = folder.Write("a.txt", "old").string();
+  {
+    Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
+    REQUIRE(sink.ok());
+    REQUIRE(sink.value()->Write(SomeText(600000)).ok());
+    CHECK(ReadFile(path) == "old");
+  }
+  CHECK(ReadFile(path) == "old");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+  Compressed(folder, "a.txt", "new");
+  CHECK(ReadFile(path) == "new");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("a symbolic link stays one") {
+  TempDir folder;
+  folder.Write("target", "old");
+  std::filesystem::create_symlink("target", folder / "link");
+  Compressed(folder, "link", "new");
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK(ReadFile(folder / "target") == "new");
+}
+
+TEST_CASE("a full disk is reported") {
+  TempDir folder;
+  for (const char* name : {"full", "full.gz", "full.zst"}) {
+    for (const std::size_t size : {10, 5000000}) {
+      CAPTURE(name);
+      CAPTURE(size);
+      std::filesystem::remove(folder / name);
+      std::filesystem::create_symlink("/dev/full", folder / name);
+      Result<std::unique_ptr<ByteSink>> sink = CreateByteSink((folder / name).string());
+      REQUIRE(sink.ok());
+      const Status written = sink.value()->Write(SomeText(size));
+      const Status finished = written.ok() ? sink.value()->Finish() : written;
+      REQUIRE_FALSE(finished.ok());
+      CHECK(finished.error().message.find("No space left") != std::string::npos);
+      CHECK(finished.error().message.find(name) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a sink that cannot be made is an error") {
+  TempDir folder;
+  const Result<std::unique_ptr<ByteSink>> inside = CreateByteSink((folder / "no/such").string());
+  REQUIRE_FALSE(inside.ok());
+  CHECK(inside.error().message.find("No such file") != std::string::npos);
+  const Result<std::unique_ptr<ByteSink>> self = CreateByteSink(folder.path().string());
+  REQUIRE_FALSE(self.ok());
+  CHECK(self.error().message.find("is a folder") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stemtap

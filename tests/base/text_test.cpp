@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <string>
+
+namespace stemtap {
+namespace {
+
+TEST_CASE("the nearest name forgives a slip") {
+  const std::array<std::string, 3> names = {"random", "balanced", "first"};
+  CHECK(NearestName("randon", names) == "random");
+  CHECK(NearestName("frist", names) == "first");
+  CHECK(NearestName("balance", names) == "balanced");
+  CHECK(NearestName("xyzzyx", names).empty());
+}
+
+TEST_CASE("a terminal obeys nothing") {
+  CHECK(EscapeForTerminal("plain text") == "plain text");
+  CHECK(EscapeForTerminal("a\x1B[31mb\n") == "a\\x1b[31mb\\x0a");
+  CHECK(EscapeForTerminal("\xFF") == "\\xff");
+  CHECK(EscapeForTerminal("\xC3\xA4") == "\xC3\xA4");
+}
+
+}  // namespace
+}  // namespace stemtap
