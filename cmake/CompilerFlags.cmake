@@ -1,5 +1,9 @@
 # Warnings and sanitizers for everything of ours. Optimisation levels come from the presets.
 add_compile_options(-Wall -Wextra -Wshadow)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # Warns about the standard library's own string concatenation (gcc.gnu.org PR 105651).
+  add_compile_options(-Wno-restrict)
+endif()
 if(STEMTAP_WERROR)
   add_compile_options(-Werror)
 endif()
