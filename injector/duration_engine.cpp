@@ -105,8 +105,6 @@ void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) 
 }
 
 void DurationEngine::DecodeOne(const void* activity) noexcept {
-  wire::RingHeader& header = files_->ring().header;
-  Add(header.seen, 1);
   wire::KernelRecord kernel;
   const char* name = nullptr;
   const Decoded decoded = DecodeKernel(activity, api_.has_graph(), kernel, name);
@@ -117,9 +115,9 @@ void DurationEngine::DecodeOne(const void* activity) noexcept {
     kernel.credit_slot = capture.slot;
   }
   if (decoded != Decoded::kKernel) {
-    files_->Count(decoded == Decoded::kNoTimestamps ? wire::Loss::kNoTimestamps
-                  : decoded == Decoded::kIncomplete ? wire::Loss::kIncomplete
-                                                    : wire::Loss::kBadTimestamps);
+    LoseRecord(decoded == Decoded::kNoTimestamps ? wire::Loss::kNoTimestamps
+               : decoded == Decoded::kIncomplete ? wire::Loss::kIncomplete
+                                                 : wire::Loss::kBadTimestamps);
     return;
   }
   if (name == nullptr) name = "";
@@ -132,23 +130,28 @@ void DurationEngine::DecodeOne(const void* activity) noexcept {
   std::uint32_t id = names_.Find(hash);
   if (id == NameIds::kNone) {
     if (names_.full()) {
-      files_->Count(wire::Loss::kTooManyNames);
+      LoseRecord(wire::Loss::kTooManyNames);
       return;
     }
     // Room for the definition and the record together: a name is defined only if it is all there.
     if (!MakeRoom(wire::NameRecordCount(length) + 1)) {
-      files_->Count(wire::Loss::kRingFull);
+      LoseRecord(wire::Loss::kRingFull);
       return;
     }
     id = names_.Add(hash);
     StageName(id, name, length, hash);
   } else if (!MakeRoom(1)) {
-    files_->Count(wire::Loss::kRingFull);
+    LoseRecord(wire::Loss::kRingFull);
     return;
   }
   kernel.name_id = id;
   Stage(&kernel);
-  Add(header.kept, 1);
+  ++staged_kernels_;
+}
+
+void DurationEngine::LoseRecord(wire::Loss loss) noexcept {
+  Add(files_->ring().header.seen, 1);
+  files_->Count(loss);
 }
 
 // Whether the ring is sure to take `records` more beyond those staged; makes room among the staged ones.
@@ -190,6 +193,12 @@ void DurationEngine::PushStaged() noexcept {
   // The ring takes them all: room was counted before each was staged, and only this side fills it.
   files_->ring().queue.push(reinterpret_cast<const wire::Record*>(staged_), staged_count_);
   staged_count_ = 0;
+  // Counted when they are there, not before: a process that is killed now has lost what is staged, and
+  // shall not claim it.
+  if (staged_kernels_ == 0) return;
+  Add(files_->ring().header.kept, staged_kernels_);
+  Add(files_->ring().header.seen, staged_kernels_);
+  staged_kernels_ = 0;
 }
 
 void DurationEngine::Flush(bool forced) noexcept {

@@ -59,6 +59,7 @@ class DurationEngine {
   void StageName(std::uint32_t id, const char* name, std::uint32_t length, std::uint64_t hash) noexcept;
   bool MakeRoom(std::uint32_t records) noexcept;
   void Stage(const void* record) noexcept;
+  void LoseRecord(wire::Loss loss) noexcept;
   void PushStaged() noexcept;
 
   CuptiApi api_;
@@ -78,6 +79,7 @@ class DurationEngine {
   // Bytes of kStaged wire::Records: a Record's own zero state is not all zero bits, see entry.cpp.
   alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes] = {};
   std::uint32_t staged_count_ = 0;
+  std::uint32_t staged_kernels_ = 0;  // kernel records among them
   std::size_t ring_room_ = 0;  // room known in the ring beyond what is staged; the reader only adds to it
 };
 

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "injector/injected.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+
+#include "support/paths.h"
+#include "wire/context_key.h"
+#include "wire/session_env.h"
+
+namespace stemtap::test {
+namespace {
+
+void* MapShared(const std::filesystem::path& file, std::size_t bytes, int flags) {
+  const int fd = open(file.c_str(), O_RDWR | O_CLOEXEC | flags, 0600);
+  if (fd < 0) throw std::runtime_error("cannot open " + file.string());
+  void* memory = MAP_FAILED;
+  if (flags == 0 ? lseek(fd, 0, SEEK_END) == static_cast<off_t>(bytes)
+                 : ftruncate(fd, static_cast<off_t>(bytes)) == 0) {
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
+  close(fd);
+  if (memory == MAP_FAILED) throw std::runtime_error("cannot map " + file.string());
+  return memory;
+}
+
+void Expect(bool condition, const char* what) {
+  if (!condition) throw std::runtime_error(std::string("the ring holds ") + what);
+}
+
+}  // namespace
+
+Ring::Ring(const std::filesystem::path& file)
+    : ring_(static_cast<wire::RingFile*>(MapShared(file, sizeof(wire::RingFile), 0))) {
+  Expect(header().magic == wire::kRingMagic, "another magic number");
+  Expect(header().version == wire::kRingVersion, "another version");
+  Expect(header().record_bytes == wire::kRecordBytes, "records of another size");
+  Expect(header().file_bytes == sizeof(wire::RingFile), "another length than the file");
+}
+
+Ring::~Ring() {
+  munmap(ring_, sizeof(wire::RingFile));
+}
+
+void Ring::Drain() {
+  wire::Record record;
+  while (ring_->queue.pop(record)) Take(record);
+}
+
+void Ring::Take(const wire::Record& record) {
+  switch (record.kind) {
+    case wire::RecordKind::kKernel:
+      Expect(name_left_ == 0, "a kernel amid a name");
+      Expect(record.kernel.name_id < names_.size(), "a name that was not defined before its use");
+      kernels_.push_back({record.kernel, names_[record.kernel.name_id]});
+      return;
+    case wire::RecordKind::kName: {
+      Expect(name_left_ == 0, "a name amid a name");
+      Expect(record.name.name_id == names_.size(), "name ids that are not dense");
+      const std::size_t here = std::min<std::size_t>(record.name.length, sizeof(record.name.bytes));
+      name_.assign(record.name.bytes, here);
+      name_left_ = record.name.length - here;
+      name_hash_ = record.name.hash;
+      break;
+    }
+    case wire::RecordKind::kNameBytes:
+      Expect(name_left_ != 0 && record.name_bytes.count <= name_left_, "bytes of no name");
+      name_.append(record.name_bytes.bytes, record.name_bytes.count);
+      name_left_ -= record.name_bytes.count;
+      break;
+    default:
+      Expect(false, "a record of an unknown kind");
+  }
+  if (name_left_ != 0) return;
+  Expect(wire::NameHash(name_.data(), name_.size()) == name_hash_, "a name with a wrong hash");
+  for (const std::string& other : names_) Expect(other != name_, "a name defined twice");
+  names_.push_back(name_);
+}
+
+std::uint64_t Ring::lost_records() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < wire::kRecordLossCount; ++i) {
+    sum += header().losses[i].load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+ByName SumByName(const Ring& ring) {
+  ByName sums;
+  for (const Ring::Kernel& kernel : ring.kernels()) {
+    Launched& launched = sums[kernel.name];
+    ++launched.count;
+    launched.duration_ns += kernel.record.duration_ns;
+  }
+  return sums;
+}
+
+ProcessOptions BareOptions(const Variables& more) {
+  ProcessOptions options;
+  for (const wire::EnvSpec& spec : wire::kEnvTable) options.unset_env.emplace_back(spec.name);
+  options.unset_env.insert(options.unset_env.end(), {"CUDA_INJECTION64_PATH", "LD_PRELOAD"});
+  options.env = {{"LD_LIBRARY_PATH", FakeGpuDir().string()}};
+  options.env.insert(options.env.end(), more.begin(), more.end());
+  return options;
+}
+
+std::vector<std::string> Command(const std::string& program,
+                                 const std::vector<std::string>& arguments) {
+  std::vector<std::string> argv = {
+      program.starts_with('/') ? program : TestProgram(program.c_str()).string()};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return argv;
+}
+
+Injected::Injected() {
+  std::filesystem::create_directory(session());
+}
+
+ProcessOptions Injected::Options(const Variables& more) const {
+  Variables variables = {{"CUDA_INJECTION64_PATH", InjectorLibrary().string()},
+                         {"STEMTAP_SESSION", session().string()},
+                         {"FAKE_GPU_TRUTH", (dir_ / "truth").string()}};
+  variables.insert(variables.end(), more.begin(), more.end());
+  return BareOptions(variables);
+}
+
+ProcessResult Injected::Run(const std::string& program, const std::vector<std::string>& arguments,
+                            const Variables& more) const {
+  return RunProcess(Command(program, arguments), Options(more));
+}
+
+wire::GateTable& Injected::gate() {
+  if (gate_ == nullptr) {
+    gate_ = new (MapShared(session() / wire::kGateFileName, sizeof(wire::GateFile), O_CREAT))
+        wire::GateFile;
+    gate_->file_bytes = sizeof(wire::GateFile);
+  }
+  return gate_->table;
+}
+
+std::vector<std::filesystem::path> Injected::RingFiles() const {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(session())) {
+    if (entry.path().filename().string().starts_with(wire::kRingPrefix)) {
+      files.push_back(entry.path());
+    }
+  }
+  return files;
+}
+
+std::filesystem::path Injected::RingFile() const {
+  const auto files = RingFiles();
+  if (files.size() != 1) {
+    throw std::runtime_error(std::to_string(files.size()) + " rings in the session, expected one");
+  }
+  return files[0];
+}
+
+Truth Injected::ReadTruth() const {
+  Truth truth;
+  std::istringstream lines(ReadFile(dir_ / "truth"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    if (line.starts_with('#')) {
+      std::string word;
+      words >> word >> word >> truth.launches >> word >> truth.captured;
+      continue;
+    }
+    Launched launched;
+    words >> launched.count >> launched.duration_ns;
+    const std::size_t tab = line.rfind('\t');
+    truth.by_name[line.substr(tab + 1)] = launched;
+  }
+  return truth;
+}
+
+}  // namespace stemtap::test

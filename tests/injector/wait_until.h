@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Waiting for something that only shared memory or /proc tell.
+#pragma once
+
+#include <time.h>
+
+#include <chrono>
+
+namespace stemtap::test {
+
+// Asks `condition` every millisecond; false when a minute has passed.
+template <typename Condition>
+bool WaitUntil(const Condition& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    const timespec millisecond = {0, 1'000'000};
+    nanosleep(&millisecond, nullptr);
+  }
+  return true;
+}
+
+}  // namespace stemtap::test
