@@ -19,8 +19,8 @@ TEST_CASE("the nearest name forgives a slip") {
 
 TEST_CASE("a terminal obeys nothing") {
   CHECK(EscapeForTerminal("plain text") == "plain text");
-  CHECK(EscapeForTerminal("a\x1B[31mb\n") == "a\\x1b[31mb\\x0a");
-  CHECK(EscapeForTerminal("\xFF") == "\\xff");
+  CHECK(EscapeForTerminal("a\x13[31mb\t") == "a\\x13[31mb\\x09");
+  CHECK(EscapeForTerminal("\x81") == "\\x81");
   CHECK(EscapeForTerminal("\xC3\xA4") == "\xC3\xA4");
 }
 
