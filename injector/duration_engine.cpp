@@ -230,6 +230,8 @@ void DurationEngine::RunFlusher() noexcept {
   }
   Flush(false);
   Flush(true);  // what is still running is delivered incomplete, and counted so
+  // A forced flush brings back every buffer, unless another client took CUPTI over: then it got ours.
+  files_->Count(wire::Loss::kForeignBuffers, pool_.lent_weak());
   files_->SetState(wire::RingState::kClosed);
   // Release: matched by the acquire in Stop.
   stop_.store(2, std::memory_order_release);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <new>
@@ -22,6 +23,14 @@ int OpenFile(const char* path, int flags) noexcept { return ::open(path, flags |
 
 void* MapFile(int fd, std::size_t bytes, int more_flags) noexcept {
   return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | more_flags, fd, 0);
+}
+
+// 0, or the errno for which a file of `bytes` cannot be had. A file beyond the limit of the process is
+// not asked for: the attempt is answered with SIGXFSZ, which ends the program.
+int Allocate(int fd, std::size_t bytes) noexcept {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return EFBIG;
+  return ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
 }
 
 void ReadProgramName(char* name, std::size_t size) noexcept {
@@ -46,7 +55,7 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
     ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(errno));
     return false;
   }
-  const int full = ::posix_fallocate(fd, 0, sizeof(wire::RingFile));
+  const int full = Allocate(fd, sizeof(wire::RingFile));
   void* memory = full == 0 ? MapFile(fd, sizeof(wire::RingFile), MAP_POPULATE) : MAP_FAILED;
   const int failure = full != 0 ? full : errno;
   ::close(fd);

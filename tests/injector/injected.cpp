@@ -101,12 +101,24 @@ ByName SumByName(const Ring& ring) {
   return sums;
 }
 
+namespace {
+
+// The later of two with the same name holds.
+void Set(Variables& variables, const Variables& more) {
+  for (const auto& [name, value] : more) {
+    std::erase_if(variables, [&](const auto& variable) { return variable.first == name; });
+    variables.emplace_back(name, value);
+  }
+}
+
+}  // namespace
+
 ProcessOptions BareOptions(const Variables& more) {
   ProcessOptions options;
   for (const wire::EnvSpec& spec : wire::kEnvTable) options.unset_env.emplace_back(spec.name);
   options.unset_env.insert(options.unset_env.end(), {"CUDA_INJECTION64_PATH", "LD_PRELOAD"});
   options.env = {{"LD_LIBRARY_PATH", FakeGpuDir().string()}};
-  options.env.insert(options.env.end(), more.begin(), more.end());
+  Set(options.env, more);
   return options;
 }
 
@@ -126,7 +138,7 @@ ProcessOptions Injected::Options(const Variables& more) const {
   Variables variables = {{"CUDA_INJECTION64_PATH", InjectorLibrary().string()},
                          {"STEMTAP_SESSION", session().string()},
                          {"FAKE_GPU_TRUTH", (dir_ / "truth").string()}};
-  variables.insert(variables.end(), more.begin(), more.end());
+  Set(variables, more);
   return BareOptions(variables);
 }
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Versions of CUPTI, records that are damaged or dropped, and other profilers in the process.
+#include <doctest/doctest.h>
+
+#include "injector/injected.h"
+
+namespace stemtap::test {
+namespace {
+
+constexpr std::uint64_t kLaunches = 10'000;
+
+void CheckAccounts(Ring& ring, std::uint64_t launches) {
+  ring.Drain();
+  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.seen() == launches);
+  CHECK(ring.seen() == ring.kept() + ring.lost_records());
+  CHECK(ring.kernels().size() == ring.kept());
+}
+
+TEST_CASE("records of every version are read right") {
+  for (const char* version : {"12", "13", "14", "26", "27", "28", "130000", "130001", "130300"}) {
+    CAPTURE(version);
+    const Injected injected;
+    REQUIRE(injected.Run("graph", {"10000"}, {{"FAKE_CUPTI_VERSION", version}}).exit_code == 0);
+    Ring ring(injected.RingFile());
+    CheckAccounts(ring, kLaunches);
+    CHECK(ring.lost_records() == 0);
+    CHECK(SumByName(ring) == injected.ReadTruth().by_name);
+    CHECK(ring.header().cupti_version == static_cast<std::uint32_t>(std::stoi(version)));
+    REQUIRE_FALSE(ring.kernels().empty());
+    CHECK((ring.kernels()[0].record.graph_id != 0) == (std::stoi(version) >= 14));
+  }
+}
+
+TEST_CASE("records without timestamps are counted, the others are kept") {
+  const Injected injected;
+  REQUIRE(
+      injected.Run("exit_return", {"10000"}, {{"FAKE_CUPTI_ZERO_TIMESTAMPS", "10"}}).exit_code ==
+      0);
+  Ring ring(injected.RingFile());
+  CheckAccounts(ring, kLaunches);
+  CHECK(ring.kept() == 9000);
+  CHECK(ring.lost(wire::Loss::kNoTimestamps) == 1000);
+  CHECK(ring.lost_records() == 1000);
+}
+
+TEST_CASE("records that CUPTI dropped are counted") {
+  const Injected injected;
+  REQUIRE(injected.Run("exit_return", {"10000"}, {{"FAKE_CUPTI_DROP", "7"}}).exit_code == 0);
+  Ring ring(injected.RingFile());
+  CheckAccounts(ring, kLaunches);
+  CHECK(ring.kept() == 10'000 - 1428);
+  CHECK(ring.lost(wire::Loss::kCuptiDropped) == 1428);
+}
+
+TEST_CASE("records delivered late, by CUPTI's own thread, are all there") {
+  const Injected injected;
+  REQUIRE(injected.Run("threads", {"20000"}, {{"FAKE_CUPTI_LATE", "1"}, {"STEMTAP_FLUSH_MS", "10"}})
+              .exit_code == 0);
+  Ring ring(injected.RingFile());
+  CheckAccounts(ring, 20'000);
+  CHECK(ring.lost_records() == 0);
+  CHECK(SumByName(ring) == injected.ReadTruth().by_name);
+}
+
+TEST_CASE("correlation ids that wrap at 2^32") {
+  const Injected injected;
+  REQUIRE(injected.Run("exit_return", {"10000"}, {{"FAKE_CUPTI_FIRST_CORRELATION", "4294962296"}})
+              .exit_code == 0);
+  Ring ring(injected.RingFile());
+  CheckAccounts(ring, kLaunches);
+  CHECK(ring.kept() == kLaunches);
+  CHECK(SumByName(ring) == injected.ReadTruth().by_name);
+  CHECK(ring.kernels().front().record.correlation_id > 4294962000u);
+  CHECK(ring.kernels().back().record.correlation_id < 10'000);
+}
+
+TEST_CASE("any buffer size and flush period will do") {
+  for (const char* kib : {"16", "64", "4096"}) {
+    for (const char* clock : {"virtual", "real"}) {
+      CAPTURE(kib);
+      CAPTURE(clock);
+      const Injected injected;
+      REQUIRE(injected
+                  .Run("threads", {"20000"},
+                       {{"STEMTAP_BUFFER_KB", kib},
+                        {"STEMTAP_FLUSH_MS", "10"},
+                        {"FAKE_GPU_CLOCK", clock}})
+                  .exit_code == 0);
+      Ring ring(injected.RingFile());
+      ring.Drain();
+      // A program that is much faster than a GPU can use up the pool; what was lost then is
+      // unknown, but that it was is not.
+      if (ring.lost(wire::Loss::kPoolExhausted) == 0) {
+        CHECK(ring.kept() == 20'000);
+        CHECK(SumByName(ring) == injected.ReadTruth().by_name);
+      } else {
+        CHECK(clock[0] == 'v');
+        CHECK(ring.kept() < 20'000);
+      }
+      CHECK(ring.seen() == ring.kept() + ring.lost_records());
+    }
+  }
+}
+
+TEST_CASE("a profiler that was there first keeps CUPTI") {
+  const Injected injected;
+  const std::vector<std::string> arguments = {"9000", "before"};
+  const ProcessResult result = injected.Run("profiler_client", arguments);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == RunProcess(Command("profiler_client", arguments), BareOptions()).out);
+  CHECK(result.err.empty());
+  const Ring ring(injected.RingFile());
+  CHECK(ring.state() == wire::RingState::kStoodDown);
+  CHECK(std::string(ring.header().reason).starts_with("CUPTI is in use by another tool"));
+}
+
+TEST_CASE("a profiler that comes later gets CUPTI and all of its own records") {
+  for (const char* when : {"after", "between"}) {
+    CAPTURE(when);
+    const Injected injected;
+    const std::vector<std::string> arguments = {"9000", when};
+    const ProcessResult bare = RunProcess(Command("profiler_client", arguments), BareOptions());
+    const ProcessResult result = injected.Run("profiler_client", arguments);
+    CHECK(result.exit_code == 0);
+    CHECK(result.err.empty());
+    const auto records = [](const ProcessResult& r) {
+      REQUIRE(r.out.starts_with("subscribe=0 records="));
+      return std::stoll(r.out.substr(r.out.rfind('=') + 1));
+    };
+    // Buffers that we had lent by then come back to it, not to us: it may find records in them.
+    CHECK(records(result) >= records(bare));
+    Ring ring(injected.RingFile());
+    ring.Drain();
+    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.seen() == ring.kept() + ring.lost_records());
+    CHECK(ring.kept() == ring.kernels().size());
+    // Each record went to one of both, and those that it got of ours show as a buffer.
+    CHECK(records(result) - records(bare) + static_cast<long long>(ring.kept()) <= 9000);
+    if (records(result) > records(bare)) CHECK(ring.lost(wire::Loss::kForeignBuffers) > 0);
+  }
+}
+
+TEST_CASE("in gate level a later profiler is told that the place is taken") {
+  const Injected injected;
+  const ProcessResult result =
+      injected.Run("profiler_client", {"9000", "after"}, {{"STEMTAP_LEVEL", "gate"}});
+  CHECK(result.out == "subscribe=39 records=0\n");
+  Ring ring(injected.RingFile());
+  CheckAccounts(ring, 9000);
+  CHECK(ring.kept() == 9000);
+}
+
+}  // namespace
+}  // namespace stemtap::test

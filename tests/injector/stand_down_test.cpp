@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where nothing can be recorded: the program runs on as if nothing were there, and the reason is
+// found in the ring or, where there is none, as one line on stderr.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "injector/injected.h"
+#include "support/paths.h"
+
+namespace stemtap::test {
+namespace {
+
+constexpr std::uint64_t kLaunches = 2000;
+const std::vector<std::string> kArguments = {"2000", "print"};
+
+const ProcessResult& Bare() {
+  static const ProcessResult result = RunProcess(Command("exit_return", kArguments), BareOptions());
+  return result;
+}
+
+// Runs exit_return and checks that it does what it does without the library.
+std::unique_ptr<Ring> RunUndisturbed(const Injected& injected, const Variables& variables) {
+  const ProcessResult result = injected.Run("exit_return", kArguments, variables);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == Bare().out);
+  CHECK(result.err.empty());
+  auto ring = std::make_unique<Ring>(injected.RingFile());
+  ring->Drain();
+  return ring;
+}
+
+// The reason for which nothing was recorded; "recorded" if it was.
+std::string ReasonFor(const Variables& variables) {
+  const Injected injected;
+  const auto ring = RunUndisturbed(injected, variables);
+  if (ring->state() != wire::RingState::kStoodDown) return "recorded";
+  CHECK(ring->seen() == 0);
+  CHECK(ring->kernels().empty());
+  return ring->header().reason;
+}
+
+bool Holds(const std::string& text, std::string_view part) {
+  INFO(text);
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("no CUPTI") {
+  // Not on the machine, as far as the library can know: this one exists nowhere.
+  CHECK(Holds(ReasonFor({{"STEMTAP_CUPTI", "/no/such/libcupti.so"}}), "CUPTI not found"));
+  // A driver so old that no CUPTI is looked for.
+  CHECK(Holds(ReasonFor({{"FAKE_GPU_DRIVER_VERSION", "9020"}}), "CUPTI not found"));
+}
+
+TEST_CASE("no CUPTI: a folder that has only the driver") {
+  const TempDir dir;
+  std::filesystem::create_symlink(FakeGpuDir() / "libcuda.so.1", dir / "libcuda.so.1");
+  // A driver of a CUDA that is not out: nothing on this machine can be its CUPTI.
+  const std::string reason = ReasonFor({{"LD_LIBRARY_PATH", dir.path().string()},
+                                        {"CUDA_HOME", dir.path().string()},
+                                        {"STEMTAP_CUPTI", (dir / "libcupti.so.13").string()}});
+  CHECK(Holds(reason, "CUPTI not found"));
+  CHECK(Holds(reason, "STEMTAP_CUPTI"));
+}
+
+TEST_CASE("a library that is not CUPTI") {
+  CHECK(ReasonFor({{"STEMTAP_CUPTI", "libm.so.6"}}) == "this libcupti lacks cuptiGetVersion");
+}
+
+TEST_CASE("CUPTI where STEMTAP_CUPTI and CUDA_HOME say") {
+  const TempDir dir;
+  std::filesystem::create_symlink(FakeGpuDir() / "libcuda.so.1", dir / "libcuda.so.1");
+  std::filesystem::create_directories(dir / "home/extras/CUPTI/lib64");
+  // A driver of CUDA 12: its CUPTI is the one that the loader is least likely to know.
+  const std::filesystem::path cupti = dir / "home/extras/CUPTI/lib64/libcupti.so.12";
+  std::filesystem::create_symlink(FakeGpuDir() / "libcupti.so.13", cupti);
+  const Variables common = {{"LD_LIBRARY_PATH", dir.path().string()},
+                            {"FAKE_GPU_DRIVER_VERSION", "12040"}};
+  Variables named = common;
+  named.emplace_back("STEMTAP_CUPTI", cupti.string());
+  CHECK(ReasonFor(named) == "recorded");
+
+  // The loader goes first.
+  if (RunProcess({"sh", "-c", "ldconfig -p | grep -q 'libcupti.so.12 '"}).exit_code == 0) {
+    MESSAGE("SKIPPED in part: the loader's cache of this machine has a libcupti.so.12");
+    return;
+  }
+  Variables home = common;
+  home.emplace_back("CUDA_HOME", (dir / "home").string());
+  CHECK(ReasonFor(home) == "recorded");
+}
+
+TEST_CASE("another tool has CUPTI, and is named") {
+  for (const char* level : {"kernels", "gate"}) {
+    CAPTURE(level);
+    const std::string reason =
+        ReasonFor({{"FAKE_CUPTI_OCCUPIED", "Nsight"}, {"STEMTAP_LEVEL", level}});
+    CHECK(reason == "CUPTI is in use by another tool: Nsight");
+  }
+}
+
+TEST_CASE("another tool is in the process by its environment") {
+  CHECK(ReasonFor({{"NSYS_PROFILING_SESSION_ID", "1"}}) ==
+        "Nsight Systems (nsys) is in this process");
+  CHECK(ReasonFor({{"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "1"}}) ==
+        "compute-sanitizer is in this process");
+}
+
+TEST_CASE("a version whose records are not known") {
+  CHECK(Holds(ReasonFor({{"FAKE_CUPTI_VERSION", "11"}}), "CUPTI version 11 is not known"));
+}
+
+TEST_CASE("calls without which nothing can be recorded fail: the call or the meaning is named") {
+  const auto reason = [](const char* script, const char* level = "kernels") {
+    return ReasonFor({{"FAKE_CUPTI_FAIL", script}, {"STEMTAP_LEVEL", level}});
+  };
+  CHECK(Holds(reason("cuptiGetVersion=999"), "CUPTI version"));
+  CHECK(Holds(reason("cuptiSubscribe_v2=999"), "CUPTI cannot be used here: error 999"));
+  CHECK(Holds(reason("cuptiSubscribe_v2=35"), "CUPTI cannot be used here: error 35 CUPTI_ERROR_"));
+  CHECK(Holds(reason("cuptiSubscribe_v2=39"), "CUPTI is in use by another tool"));
+  for (const char* level : {"kernels", "gate"}) {
+    CHECK(Holds(reason("cuptiActivityRegisterCallbacks=999", level),
+                "cuptiActivityRegisterCallbacks failed: error 999"));
+    CHECK(Holds(reason("cuptiActivityEnable=1", level), "cuptiActivityEnable failed: error 1"));
+  }
+}
+
+TEST_CASE("calls that can be missed fail: everything is recorded all the same") {
+  for (const char* script :
+       {"cuptiActivitySetAttribute=999", "cuptiActivityGetNumDroppedRecords=999",
+        "cuptiGetResultString=999", "cuptiActivityEnable@2=999,cuptiActivityEnable@3=999",
+        "cuptiUnsubscribe=999", "cuptiEnableCallback=999", "cuptiActivityFlushAll@1=999"}) {
+    for (const char* level : {"kernels", "gate"}) {
+      CAPTURE(script);
+      CAPTURE(level);
+      const Injected injected;
+      const auto ring =
+          RunUndisturbed(injected, {{"FAKE_CUPTI_FAIL", script}, {"STEMTAP_LEVEL", level}});
+      CHECK(ring->state() == wire::RingState::kClosed);
+      CHECK(ring->kept() == kLaunches);
+      CHECK(SumByName(*ring) == injected.ReadTruth().by_name);
+    }
+  }
+}
+
+TEST_CASE("launch callbacks that are refused: the header says that nothing is gated") {
+  const Injected injected;
+  const auto ring = RunUndisturbed(
+      injected, {{"FAKE_CUPTI_FAIL", "cuptiEnableCallback=999"}, {"STEMTAP_LEVEL", "gate"}});
+  CHECK(Holds(ring->header().reason, "refused: no gate"));
+  CHECK(ring->gated() == 0);
+}
+
+TEST_CASE("records that cannot be fetched are not claimed") {
+  {
+    const Injected injected;
+    const auto ring =
+        RunUndisturbed(injected, {{"FAKE_CUPTI_FAIL", "cuptiActivityGetNextRecord=999"}});
+    CHECK(ring->seen() == 0);
+    CHECK(ring->header().buffers.load() > 0);
+  }
+  {
+    const Injected injected;
+    const auto ring = RunUndisturbed(injected, {{"FAKE_CUPTI_FAIL", "cuptiActivityFlushAll=999"}});
+    CHECK(ring->seen() == ring->kept() + ring->lost_records());
+    CHECK(ring->kept() == ring->kernels().size());
+    CHECK(ring->kept() < kLaunches);
+    // The buffer that never came back shows.
+    CHECK(ring->lost(wire::Loss::kForeignBuffers) == 1);
+  }
+}
+
+TEST_CASE("no ring: one line on stderr") {
+  const TempDir dir;
+  const std::string file = dir.Write("file", "").string();
+  for (const std::string& session : {std::string("/no/such/folder"), file, std::string("/proc")}) {
+    CAPTURE(session);
+    const Injected injected;
+    const ProcessResult result =
+        injected.Run("exit_return", kArguments, {{"STEMTAP_SESSION", session}});
+    CHECK(result.exit_code == 0);
+    CHECK(result.out == Bare().out);
+    CHECK(result.err.starts_with("stemtap: nothing will be recorded: " + session + "/"));
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("a full disk: one line on stderr, and nothing left behind") {
+  const Injected injected;
+  const std::string disk = injected.scratch("disk").string();
+  std::filesystem::create_directory(disk);
+  const auto run = [&](const std::string& command) {
+    return RunProcess(
+        {"unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=4M none \"$0\" && " + command, disk,
+         Command("exit_return", {})[0]},
+        injected.Options({{"STEMTAP_SESSION", disk}}));
+  };
+  if (run("true").exit_code != 0) {
+    MESSAGE("SKIPPED: no file system can be mounted here");
+    return;
+  }
+  const ProcessResult result = run("\"$1\" 2000 print && ls -A \"$0\"");
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == Bare().out);
+  CHECK(Holds(result.err, "stemtap: nothing will be recorded: "));
+  CHECK(Holds(result.err, "No space left on device"));
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+}
+
+TEST_CASE("a limit on file sizes does not kill the program") {
+  const Injected injected;
+  const ProcessResult result = RunProcess(
+      {"sh", "-c", "ulimit -f 100; exec \"$0\" 2000 print", Command("exit_return", {})[0]},
+      injected.Options());
+  CHECK(result.signal == 0);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == Bare().out);
+  CHECK(result.err.starts_with("stemtap: nothing will be recorded: "));
+  CHECK(Holds(result.err, "File too large"));
+  CHECK(injected.RingFiles().empty());
+}
+
+TEST_CASE("no memory for buffers: the reason is told") {
+  const Injected injected;
+  // Enough for the program, not for the addresses of 1,024 buffers of 16 MiB.
+  ProcessOptions options = injected.Options({{"STEMTAP_BUFFER_KB", "16384"}});
+  const ProcessResult result = RunProcess(
+      {"sh", "-c", "ulimit -v 4000000; exec \"$0\" 2000 print", Command("exit_return", {})[0]},
+      options);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == Bare().out);
+  const Ring ring(injected.RingFile());
+  CHECK(ring.state() == wire::RingState::kStoodDown);
+  CHECK(std::string(ring.header().reason) == "no memory for activity buffers");
+}
+
+}  // namespace
+}  // namespace stemtap::test
