@@ -57,7 +57,7 @@ std::string_view NearestName(std::string_view word, std::span<const std::string>
 }
 
 std::string EscapeForTerminal(std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
+  static constexpr char kHex[] = "0123456789ABCDEF";
   std::string escaped;
   escaped.reserve(text.size());
   while (!text.empty()) {

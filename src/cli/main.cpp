@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -55,8 +56,12 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {  // --help, --version
     return app.exit(help);
   } catch (const CLI::ExtrasError&) {
-    std::vector<std::string> rest = app.remaining(true);
-    const std::string word = rest.empty() ? "" : rest.front();
+    const std::vector<std::string> rest = app.remaining(true);
+    // A misspelt option leaves its value over too: the option is the one to name.
+    const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& left) {
+      return left.rfind("-", 0) == 0 && left != "--";
+    });
+    const std::string word = option != rest.end() ? *option : rest.empty() ? "" : rest.front();
     const char* what = word.rfind("-", 0) == 0        ? "unknown option"
                        : app.get_subcommands().empty() ? "unknown command"
                                                        : "unexpected argument";

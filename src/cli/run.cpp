@@ -46,14 +46,7 @@ void AddRun(CLI::App& app, int& exit_code) {
   // For the injected library, which starts a collector when no 'stemtap run' did.
   command->add_option("--attach", arguments->attach, "")->group("");
   command->add_option("program", arguments->command, "the program and its arguments, after --");
-  command->prefix_command();
-  command->callback([command, arguments, &exit_code] {
-    for (const std::string& word : command->remaining()) {
-      if (arguments->command.empty() && word == "--") continue;
-      arguments->command.push_back(word);
-    }
-    exit_code = Run(*arguments);
-  });
+  command->callback([arguments, &exit_code] { exit_code = Run(*arguments); });
 }
 
 }  // namespace stemtap::cli
