@@ -63,23 +63,35 @@ TEST_CASE("only what was used is zeroed") {
   CHECK(IsZero(pool->Lend()));
 }
 
-TEST_CASE("the pool says when it is out, grows by a few at a time, and has a last buffer") {
+TEST_CASE("what is not kept ready is made on the spot, up to the most there can be") {
   const auto pool = MakePool();
   std::set<void*> lent;
-  for (std::uint32_t i = 0; i < BufferPool::kKeepFree; ++i) lent.insert(pool->Lend());
-  CHECK(pool->Lend() == nullptr);
-  CHECK(lent.size() == BufferPool::kKeepFree);
-  for (;;) {
-    pool->Grow();
-    void* buffer = pool->Lend();
-    if (buffer == nullptr) break;
+  while (void* buffer = pool->Lend()) {
     REQUIRE(IsZero(buffer));
     REQUIRE(lent.insert(buffer).second);
   }
   CHECK(lent.size() == BufferPool::kMostBuffers);
   CHECK(pool->lent_weak() == BufferPool::kMostBuffers);
+  pool->Grow();  // finds nothing left to make
+  CHECK(pool->Lend() == nullptr);
   pool->Return(*lent.begin(), 0);
   CHECK(pool->Lend() == *lent.begin());
+  CHECK(pool->Lend() == nullptr);
+}
+
+TEST_CASE("Grow makes ready what bursts have taken, and no more") {
+  const auto pool = MakePool();
+  std::vector<void*> lent;
+  for (std::uint32_t i = 0; i < BufferPool::kKeepFree; ++i) lent.push_back(pool->Lend());
+  pool->Grow();
+  pool->Grow();
+  for (void* buffer : lent) pool->Return(buffer, 0);
+  std::set<void*> ready;
+  for (std::uint32_t i = 0; i < 2 * BufferPool::kKeepFree; ++i) {
+    REQUIRE(ready.insert(pool->Lend()).second);
+  }
+  for (void* buffer : lent) CHECK(ready.count(buffer) == 1);
+  CHECK(pool->lent_weak() == 2 * BufferPool::kKeepFree);
 }
 
 TEST_CASE("the buffer for nobody is not one of the pool and can be written") {
