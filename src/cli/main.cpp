@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text.h"
@@ -56,12 +57,15 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {  // --help, --version
     return app.exit(help);
   } catch (const CLI::ExtrasError&) {
+    // What CLI11 could not place, in the order it was typed; a misspelt option leaves its value over too,
+    // so an option is named first.
     const std::vector<std::string> rest = app.remaining(true);
-    // A misspelt option leaves its value over too: the option is the one to name.
-    const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& left) {
-      return left.rfind("-", 0) == 0 && left != "--";
-    });
-    const std::string word = option != rest.end() ? *option : rest.empty() ? "" : rest.front();
+    std::string word;
+    for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+      if (std::find(rest.begin(), rest.end(), argv[i]) == rest.end()) continue;
+      if (word.empty() || argv[i][0] == '-') word = argv[i];
+      if (argv[i][0] == '-') break;
+    }
     const char* what = word.rfind("-", 0) == 0        ? "unknown option"
                        : app.get_subcommands().empty() ? "unknown command"
                                                        : "unexpected argument";
