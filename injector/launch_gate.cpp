@@ -34,6 +34,11 @@ bool StillNamed(const char* symbol, std::size_t length, std::uint64_t pieces) no
   return ::strnlen(symbol, length + 1) == length && Pieces(symbol, length) == pieces;
 }
 
+// In the per-thread variants of a launch, no stream means the thread's own.
+CUstream OwnIfNone(CUstream stream, bool per_thread) noexcept {
+  return stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
+}
+
 bool IsCommunication(const char* symbol) noexcept {
   return ::strstr(symbol, "nccl") != nullptr || ::strstr(symbol, "nvshmem") != nullptr;
 }
@@ -44,6 +49,8 @@ void LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngin
                       void* driver) noexcept {
   files_ = &files;
   engine_ = &engine;
+  is_capturing_ = reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureStatus*)>(
+      FindSymbol(driver, "cuStreamIsCapturing"));
   if (options.profiler) {
     profiler_start_ = reinterpret_cast<CUresult (*)()>(FindSymbol(driver, "cuProfilerStart"));
     profiler_stop_ = reinterpret_cast<CUresult (*)()>(FindSymbol(driver, "cuProfilerStop"));
@@ -83,10 +90,7 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
   if (domain != CUPTI_CB_DOMAIN_DRIVER_API || gate.engine_->abandoned()) return;
   const auto& data = *static_cast<const CUpti_CallbackData*>(callback_data);
   if (data.callbackSite == CUPTI_API_EXIT) {
-    if (data.correlationData != nullptr && *data.correlationData == kCapturing) {
-      *data.correlationData = 0;
-      if (gate.profiler_stop_ != nullptr) gate.profiler_stop_();
-    }
+    gate.Exit(data);
     return;
   }
   const auto extent = [](unsigned value) { return static_cast<std::uint16_t>(value); };
@@ -94,7 +98,7 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
       const auto& p = *static_cast<const cuLaunchKernel_params*>(data.functionParams);
-      gate.Enter({p.f, p.hStream,
+      gate.Enter({p.f, OwnIfNone(p.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz),
                   {{p.gridDimX, p.gridDimY, p.gridDimZ},
                    {extent(p.blockDimX), extent(p.blockDimY), extent(p.blockDimZ)}},
                   false},
@@ -110,7 +114,7 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
         cooperative |= c.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
                        c.attrs[i].value.cooperative != 0;
       }
-      gate.Enter({p.f, c.hStream,
+      gate.Enter({p.f, OwnIfNone(c.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz),
                   {{c.gridDimX, c.gridDimY, c.gridDimZ},
                    {extent(c.blockDimX), extent(c.blockDimY), extent(c.blockDimZ)}},
                   cooperative},
@@ -120,7 +124,7 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
       const auto& p = *static_cast<const cuLaunchCooperativeKernel_params*>(data.functionParams);
-      gate.Enter({p.f, p.hStream,
+      gate.Enter({p.f, OwnIfNone(p.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz),
                   {{p.gridDimX, p.gridDimY, p.gridDimZ},
                    {extent(p.blockDimX), extent(p.blockDimY), extent(p.blockDimZ)}},
                   true},
@@ -158,10 +162,14 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
   if (slot == wire::kNoSlot) {
     // The collector does not know the name yet: its first launch here is captured, so that a run shorter
     // than the feedback does not end with nothing.
-    if (!FirstSight(name_hash)) return;
+    if (!Unexplored(name_hash) || GoesIntoGraph(launch) || !Explore(name_hash)) return;
     capture.flags |= wire::kFlagExploratory;
   } else {
     if (slot == wire::kClosedSlot || slot >= wire::kGateSlots || !table->TrySpend(slot)) return;
+    if (GoesIntoGraph(launch)) {
+      table->Refund(slot);
+      return;
+    }
     capture.slot = static_cast<std::uint16_t>(slot);
   }
   if (!engine_->pending().Add(data.correlationId, capture)) {
@@ -172,6 +180,29 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
   header.launches_captured.fetch_add(1, std::memory_order_relaxed);
   if (data.correlationData != nullptr) *data.correlationData = kCapturing;
   if (profiler_start_ != nullptr) profiler_start_();
+}
+
+void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {
+  if (data.correlationData == nullptr || *data.correlationData != kCapturing) return;
+  *data.correlationData = 0;
+  if (profiler_stop_ != nullptr) profiler_stop_();
+  const auto* result = static_cast<const CUresult*>(data.functionReturnValue);
+  if (result == nullptr || *result == CUDA_SUCCESS) return;
+  // Nothing was launched: there will be no record, and the credit is still good.
+  PendingCaptures::Capture capture{};
+  if (!engine_->pending().Take(data.correlationId, capture)) return;
+  files_->ring().header.launches_captured.fetch_sub(1, std::memory_order_relaxed);
+  wire::GateTable* table = files_->gate();
+  if (capture.slot != 0 && table != nullptr) table->Refund(capture.slot);
+}
+
+bool LaunchGate::GoesIntoGraph(const Launch& launch) const noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (is_capturing_ == nullptr) return false;
+  // An error means that some capture is under way that this stream must keep out of.
+  return is_capturing_(static_cast<CUstream>(const_cast<void*>(launch.stream)), &status) !=
+             CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void LaunchGate::NameOf(const void* function, const char* symbol, std::uint64_t& hash,
@@ -219,7 +250,17 @@ std::atomic<wire::LaunchHistory>& LaunchGate::HistoryOf(const void* stream) noex
   return entry.history;
 }
 
-bool LaunchGate::FirstSight(std::uint64_t name_hash) noexcept {
+bool LaunchGate::Unexplored(std::uint64_t name_hash) const noexcept {
+  auto at = static_cast<std::uint32_t>(name_hash >> 32) % kExplored;
+  for (std::uint32_t probe = 0; probe < kProbe; ++probe, at = (at + 1) % kExplored) {
+    const std::uint64_t found = explored_[at].load(std::memory_order_relaxed);
+    if (found == 0) return true;
+    if (found == name_hash) return false;
+  }
+  return false;  // crowded: rather no exploratory capture than one at every launch
+}
+
+bool LaunchGate::Explore(std::uint64_t name_hash) noexcept {
   auto at = static_cast<std::uint32_t>(name_hash >> 32) % kExplored;
   for (std::uint32_t probe = 0; probe < kProbe; ++probe, at = (at + 1) % kExplored) {
     std::uint64_t found = explored_[at].load(std::memory_order_relaxed);
@@ -229,7 +270,7 @@ bool LaunchGate::FirstSight(std::uint64_t name_hash) noexcept {
     }
     if (found == name_hash) return false;
   }
-  return false;  // crowded: rather no exploratory capture than one at every launch
+  return false;
 }
 
 }  // namespace stemtap::inject

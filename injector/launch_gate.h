@@ -7,10 +7,11 @@
 //
 // Only driver launch callbacks are subscribed: every runtime launch nests one with the same correlation
 // id. Never captured: cooperative launches and communication kernels (nccl*, nvshmem*), which wait for
-// others and would hang under a tracer. Graph launches pass: their kernels are timed, not gated.
+// others and would hang under a tracer. Graph launches pass: their kernels are timed, not gated; nor does
+// a launch into a stream that is being captured into a graph count, for it does not run.
 //
 // THREADS: OnCallback runs on any application thread, concurrently; it takes no lock, allocates nothing,
-// and calls CUDA only to switch the actuator.
+// and calls CUDA only where a launch is to be captured: is its stream in a graph capture, actuator on, off.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,7 @@ namespace stemtap::inject {
 
 class LaunchGate {
  public:
-  // `driver` is the libcuda whose cuProfilerStart and Stop the actuator calls.
+  // `driver` is the libcuda whose cuStreamIsCapturing, cuProfilerStart and Stop are called.
   void Init(const Options& options, SessionFiles& files, DurationEngine& engine, void* driver) noexcept;
 
   // Switches the launch callbacks on. False with the failing cbid in `failed` if CUPTI refuses one.
@@ -67,12 +68,18 @@ class LaunchGate {
   static constexpr std::uint32_t kProbe = 16;
 
   void Enter(const Launch& launch, const CUpti_CallbackData& data) noexcept;
+  void Exit(const CUpti_CallbackData& data) noexcept;
+  // Whether the launch only becomes a node of a graph.
+  bool GoesIntoGraph(const Launch& launch) const noexcept;
   void NameOf(const void* function, const char* symbol, std::uint64_t& hash, bool& denied) noexcept;
   std::atomic<wire::LaunchHistory>& HistoryOf(const void* stream) noexcept;
-  bool FirstSight(std::uint64_t name_hash) noexcept;
+  // Whether the name has not been captured yet; Explore says that it is now, false if it was already.
+  bool Unexplored(std::uint64_t name_hash) const noexcept;
+  bool Explore(std::uint64_t name_hash) noexcept;
 
   SessionFiles* files_ = nullptr;
   DurationEngine* engine_ = nullptr;
+  CUresult (*is_capturing_)(CUstream, CUstreamCaptureStatus*) = nullptr;  // CUDA 10.0 on
   CUresult (*profiler_start_)() = nullptr;  // null: the actuator only logs
   CUresult (*profiler_stop_)() = nullptr;
 

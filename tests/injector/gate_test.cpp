@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The gate in a program: exactly the granted credits are spent, exactly those records are marked,
+// and what must not be captured is not. The test writes the gate table, as the collector would.
+#include <doctest/doctest.h>
+
+#include "injector/injected.h"
+#include "injector/wait_until.h"
+#include "support/paths.h"
+#include "wire/context_key.h"
+#include "wire/session_env.h"
+
+namespace stemtap::test {
+namespace {
+
+constexpr std::uint32_t kSlot = 7;
+const wire::LaunchConfig kShape = {{1, 1, 1}, {32, 1, 1}};  // of launch_list
+
+std::uint64_t HashOf(std::string_view name) {
+  return wire::NameHash(name.data(), name.size());
+}
+std::uint64_t NameKey(std::string_view name) {
+  return wire::NameKey(HashOf(name));
+}
+
+Variables GateLevel(const Variables& more = {}) {
+  Variables variables = {{"STEMTAP_LEVEL", "gate"}, {"FAKE_GPU_CAPTURE_FACTOR", "1"}};
+  variables.insert(variables.end(), more.begin(), more.end());
+  return variables;
+}
+
+// A run of launch_list in gate level.
+struct Launches {
+  explicit Launches(const Injected& injected, const std::vector<std::string>& list,
+                    const Variables& more = {})
+      : result(injected.Run(STEMTAP_TEST_LAUNCH_LIST, list, GateLevel(more))),
+        ring(injected.RingFile()) {
+    INFO(result.err);
+    REQUIRE(result.exit_code == 0);
+    ring.Drain();
+    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.seen() == ring.kept() + ring.lost_records());
+  }
+
+  // Positions, in the order of launch, of the records that are marked as captured.
+  std::vector<std::size_t> marked() const {
+    std::vector<std::size_t> at;
+    for (std::size_t i = 0; i < ring.kernels().size(); ++i) {
+      if ((ring.kernels()[i].record.flags & wire::kFlagCaptured) != 0) at.push_back(i);
+    }
+    return at;
+  }
+  // What launch_list printed.
+  std::uint64_t captured_by_gpu() const {
+    return std::stoull(result.out.substr(result.out.rfind(' ') + 1));
+  }
+
+  ProcessResult result;
+  Ring ring;
+};
+
+using Positions = std::vector<std::size_t>;
+
+TEST_CASE("the credits are spent, no more, and those records are marked with their slot") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
+  REQUIRE(injected.gate().Publish(NameKey("copy"), wire::kClosedSlot));
+  injected.gate().Grant(kSlot, 5);
+  const Launches run(injected, {"copy:3", "gemm:1000", "copy:10"});
+  CHECK(injected.gate().spent(kSlot) == 5);
+  CHECK(run.ring.captured() == 5);
+  CHECK(run.ring.gated() == 1013);
+  CHECK(run.ring.kept() == 1013);
+  CHECK(run.marked() == Positions{3, 4, 5, 6, 7});
+  for (const Ring::Kernel& kernel : run.ring.kernels()) {
+    const bool captured = kernel.record.flags != 0;
+    CHECK(kernel.record.flags == (captured ? wire::kFlagCaptured : 0));
+    CHECK(kernel.record.credit_slot == (captured ? kSlot : 0));
+  }
+}
+
+TEST_CASE("more credits than launches: the rest stays") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
+  injected.gate().Grant(kSlot, 100);
+  const Launches run(injected, {"gemm:40"});
+  CHECK(injected.gate().spent(kSlot) == 40);
+  CHECK(run.marked().size() == 40);
+}
+
+TEST_CASE("the more specific key is asked first") {
+  Injected injected;
+  const std::uint64_t a = HashOf("a");
+  const std::uint64_t b = HashOf("b");
+  wire::GateTable& gate = injected.gate();
+  // b after a, a: slot 2. b in this shape: slot 3. b otherwise: slot 4.
+  const wire::LaunchHistory after_a_a = wire::Advance(wire::Advance(0, a), a);
+  REQUIRE(gate.Publish(wire::HistoryKey(wire::ConfigKey(b, kShape), after_a_a), 2));
+  REQUIRE(gate.Publish(wire::ConfigKey(b, kShape), 3));
+  REQUIRE(gate.Publish(wire::NameKey(b), 4));
+  REQUIRE(gate.Publish(wire::NameKey(a), wire::kClosedSlot));
+  for (const std::uint32_t slot : {2u, 3u, 4u}) gate.Grant(slot, 100);
+  const Launches run(injected, {"a:2", "b:1", "a:1", "b:1", "a:2", "b:2"});
+  //                            0 1    2 *    3      4      5 6    7 * 8
+  CHECK(run.marked() == Positions{2, 4, 7, 8});
+  const auto slot_of = [&](std::size_t i) { return run.ring.kernels()[i].record.credit_slot; };
+  CHECK(slot_of(2) == 2);
+  CHECK(slot_of(4) == 3);
+  CHECK(slot_of(7) == 2);
+  CHECK(slot_of(8) == 3);
+  CHECK(gate.spent(2) == 2);
+  CHECK(gate.spent(3) == 2);
+  CHECK(gate.spent(4) == 0);
+}
+
+TEST_CASE("a specific key that points nowhere hands on to the general one") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(wire::ConfigKey(HashOf("b"), kShape), wire::kNoSlot));
+  REQUIRE(injected.gate().Publish(NameKey("b"), 4));
+  injected.gate().Grant(4, 1);
+  const Launches run(injected, {"b:10"});
+  CHECK(run.marked() == Positions{0});
+  CHECK(injected.gate().spent(4) == 1);
+}
+
+TEST_CASE("another shape is another context") {
+  Injected injected;
+  wire::LaunchConfig other = kShape;
+  other.grid[0] = 2;
+  REQUIRE(injected.gate().Publish(wire::ConfigKey(HashOf("b"), other), 4));
+  REQUIRE(injected.gate().Publish(NameKey("b"), wire::kClosedSlot));
+  injected.gate().Grant(4, 10);
+  CHECK(Launches(injected, {"b:10"}).marked().empty());
+}
+
+TEST_CASE("a name that nobody knows is captured once") {
+  Injected injected;
+  injected.gate();
+  const Launches run(injected, {"a:10", "b:10", "a:10"});
+  CHECK(run.marked() == Positions{0, 10});
+  CHECK(run.ring.captured() == 2);
+  for (const std::size_t at : run.marked()) {
+    const wire::KernelRecord& record = run.ring.kernels()[at].record;
+    CHECK(record.flags == (wire::kFlagCaptured | wire::kFlagExploratory));
+    CHECK(record.credit_slot == 0);
+  }
+}
+
+TEST_CASE("communication kernels and cooperative launches are never captured") {
+  Injected injected;
+  wire::GateTable& gate = injected.gate();
+  // Not even with credits.
+  for (const char* name : {"ncclDevKernel_AllReduce", "grid_sync", "_Z6nvshmemx_barrier"}) {
+    REQUIRE(gate.Publish(NameKey(name), kSlot));
+  }
+  gate.Grant(kSlot, 100);
+  const Launches run(injected,
+                     {"ncclDevKernel_AllReduce:10", "_Z6nvshmemx_barrier:5", "ncclUnknown:5",
+                      "void my_ncclThing<int>():5", "coop/grid_sync:10", "excoop/grid_sync:10",
+                      "coop/unknown_sync:5"},
+                     {{"STEMTAP_ACTUATOR", "profiler"}});
+  CHECK(run.ring.gated() == 50);
+  CHECK(run.ring.kept() == 50);
+  CHECK(run.ring.captured() == 0);
+  CHECK(run.marked().empty());
+  CHECK(run.captured_by_gpu() == 0);
+  CHECK(gate.spent(kSlot) == 0);
+}
+
+TEST_CASE("all ways to launch are gated") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(NameKey("k"), kSlot));
+  injected.gate().Grant(kSlot, 100);
+  const Launches run(injected, {"k:2", "ex/k:3", "ptsz/k:4"});
+  CHECK(run.ring.gated() == 9);
+  CHECK(run.marked().size() == 9);
+}
+
+TEST_CASE("the profiler is on for the captured launches, and for no other") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
+  REQUIRE(injected.gate().Publish(NameKey("copy"), wire::kClosedSlot));
+  injected.gate().Grant(kSlot, 6);
+  const std::vector<std::string> list = {"copy:3", "gemm:4", "copy:10",
+                                         "gemm:4", "new:3",  "copy:2"};
+  const Launches run(injected, list, {{"STEMTAP_ACTUATOR", "profiler"}});
+  CHECK(run.marked() == Positions{3, 4, 5, 6, 17, 18, 21});
+  CHECK(run.ring.captured() == 7);
+  CHECK(run.captured_by_gpu() == 7);
+  CHECK(injected.ReadTruth().captured == 7);
+}
+
+TEST_CASE("the log actuator leaves the profiler alone") {
+  Injected injected;
+  injected.gate();
+  const Launches run(injected, {"a:10"});
+  CHECK(run.ring.captured() == 1);
+  CHECK(run.captured_by_gpu() == 0);
+}
+
+TEST_CASE("a launch that the driver refuses gives its credit back") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
+  injected.gate().Grant(kSlot, 2);
+  const Launches run(injected, {"bad/gemm:5", "gemm:10"}, {{"STEMTAP_ACTUATOR", "profiler"}});
+  CHECK(run.ring.kept() == 10);
+  CHECK(run.marked() == Positions{0, 1});
+  CHECK(injected.gate().spent(kSlot) == 2);
+  CHECK(run.ring.captured() == 2);
+  CHECK(run.captured_by_gpu() == 2);
+}
+
+TEST_CASE("kernels that are put into a graph do not run, and cost no credit") {
+  Injected injected;
+  const char* const kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
+                                "void reduce<float, 256>(float const*, float*, int)"};
+  REQUIRE(injected.gate().Publish(NameKey(kNames[0]), kSlot));  // the others are unknown
+  injected.gate().Grant(kSlot, 100);
+  const ProcessResult result =
+      injected.Run("graph", {"1000"}, GateLevel({{"STEMTAP_ACTUATOR", "profiler"}}));
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == "1000\n");
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.kept() == 1000);
+  CHECK(ring.captured() == 0);
+  CHECK(injected.gate().spent(kSlot) == 0);
+  CHECK(ring.lost(wire::Loss::kGraphLaunches) == 100);
+  CHECK(injected.ReadTruth().captured == 0);
+}
+
+TEST_CASE("threads spend the credits of all, not each their own") {
+  Injected injected;
+  const char* const kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
+                                "void reduce<float, 256>(float const*, float*, int)"};
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    REQUIRE(injected.gate().Publish(NameKey(kNames[i]), i + 1));
+    injected.gate().Grant(i + 1, 100 + i);
+  }
+  REQUIRE(injected.Run("threads", {"20000"}, GateLevel()).exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.kept() == 20'000);
+  CHECK(ring.gated() == 20'000);
+  std::uint64_t marked[4] = {};
+  for (const Ring::Kernel& kernel : ring.kernels()) {
+    if (kernel.record.flags == 0) continue;
+    REQUIRE(kernel.record.credit_slot < 4);
+    CHECK(kernel.name == kNames[kernel.record.credit_slot - 1]);
+    ++marked[kernel.record.credit_slot];
+  }
+  const std::uint64_t denied = ring.lost(wire::Loss::kCapturesDenied);
+  CHECK(denied == 0);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    CHECK(injected.gate().spent(i + 1) == 100 + i);
+    CHECK(marked[i + 1] == 100 + i);
+  }
+  CHECK(ring.captured() == 303);
+}
+
+TEST_CASE("several processes spend the credits of one table") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(NameKey("gemm_tile_128"), kSlot));
+  injected.gate().Grant(kSlot, 50);
+  REQUIRE(injected.Run("fork_cuda", {"3000"}, GateLevel()).exit_code == 0);
+  std::uint64_t marked = 0;
+  for (const auto& file : injected.RingFiles()) {
+    Ring ring(file);
+    ring.Drain();
+    for (const Ring::Kernel& kernel : ring.kernels()) marked += kernel.record.credit_slot == kSlot;
+  }
+  CHECK(marked == 50);
+  CHECK(injected.gate().spent(kSlot) == 50);
+}
+
+TEST_CASE("names that come back under the same address are told apart") {
+  Injected injected;
+  // reload_modules: other names in the places of unloaded ones, handles and pointers alike.
+  REQUIRE(injected.gate().Publish(NameKey("gemm_tile_128"), 1));
+  REQUIRE(injected.gate().Publish(NameKey("odd__tile_128"), 2));
+  injected.gate().Grant(1, 100'000);
+  injected.gate().Grant(2, 100'000);
+  REQUIRE(injected.Run("reload_modules", {"1200"}, GateLevel()).exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.kept() == 1200);
+  std::uint64_t wrong = 0;
+  for (const Ring::Kernel& kernel : ring.kernels()) {
+    const std::uint16_t expected = kernel.name == "gemm_tile_128"   ? 1
+                                   : kernel.name == "odd__tile_128" ? 2
+                                                                    : 0;
+    wrong += kernel.record.credit_slot != expected;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("captures whose records are lost do not block later ones") {
+  for (const char* loss : {"FAKE_CUPTI_ZERO_TIMESTAMPS", "FAKE_CUPTI_DROP"}) {
+    CAPTURE(std::string(loss));
+    Injected injected;
+    REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
+    injected.gate().Grant(kSlot, 1'000'000);
+    // Every other record is lost, far more than there are places. STEMTAP_FLUSH_MS: the records of
+    // the others come back while the program runs.
+    const Launches run(injected, {"gemm:20000"},
+                       {{loss, "2"}, {"STEMTAP_FLUSH_MS", "10"}, {"STEMTAP_BUFFER_KB", "16"}});
+    CHECK(run.ring.kept() == 10'000);
+    CHECK(run.ring.captured() + run.ring.lost(wire::Loss::kCapturesDenied) == 20'000);
+    CHECK(run.ring.captured() == injected.gate().spent(kSlot));
+    if (std::string(loss) == "FAKE_CUPTI_ZERO_TIMESTAMPS") {
+      CHECK(run.ring.captured() > 10'000);
+    } else {
+      // These places are free again only when others are a million calls further.
+      CHECK(run.ring.captured() >= 1024);
+    }
+  }
+}
+
+TEST_CASE("captured launches are recognised across the wrap of correlation ids") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
+  injected.gate().Grant(kSlot, 500);
+  const Launches run(injected, {"gemm:1000"}, {{"FAKE_CUPTI_FIRST_CORRELATION", "4294967000"}});
+  CHECK(run.ring.kernels().back().record.correlation_id < 1000);
+  REQUIRE(run.marked().size() == 500);
+  CHECK(run.marked().back() == 499);
+}
+
+TEST_CASE("a table that is not one is left alone") {
+  const Injected injected;
+  std::ofstream(injected.session() / wire::kGateFileName) << "not a gate table";
+  const Launches run(injected, {"a:10"});
+  CHECK(run.ring.gated() == 10);
+  CHECK(run.ring.captured() == 0);
+  CHECK(run.ring.kept() == 10);
+}
+
+TEST_CASE("a table that comes late is found, credits that come later are spent") {
+  Injected injected;
+  const std::string first = injected.scratch("first").string();
+  const std::string second = injected.scratch("second").string();
+  Process child(Command(STEMTAP_TEST_LAUNCH_LIST,
+                        {"gemm:100", "wait/" + first, "gemm:100", "wait/" + second, "gemm:100"}),
+                injected.Options(GateLevel({{"STEMTAP_FLUSH_MS", "10"}})));
+  REQUIRE(child.WaitForOutput("waiting\n"));
+  REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
+  const std::string maps = "/proc/" + std::to_string(child.pid()) + "/maps";
+  REQUIRE(WaitUntil([&] { return ReadFile(maps).find("gate.table") != std::string::npos; }));
+  std::ofstream(first) << "go";
+  REQUIRE(child.WaitForOutput("waiting\nwaiting\n"));
+  CHECK(injected.gate().spent(kSlot) == 0);
+  injected.gate().Grant(kSlot, 3);
+  std::ofstream(second) << "go";
+  CHECK(child.Wait().exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.kept() == 300);
+  for (std::size_t i = 0; i < 300; ++i) {
+    REQUIRE(ring.kernels()[i].record.flags == (i >= 200 && i < 203 ? wire::kFlagCaptured : 0));
+  }
+}
+
+}  // namespace
+}  // namespace stemtap::test

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches what its arguments list, in that order, one stream, 5 us each:
+ *
+ *   NAME:COUNT           cuLaunchKernel
+ *   coop/NAME:COUNT      cuLaunchCooperativeKernel
+ *   ex/NAME:COUNT        cuLaunchKernelEx, excoop/ with the cooperative attribute
+ *   ptsz/NAME:COUNT      the per-thread-stream variant of cuLaunchKernel
+ *   bad/NAME:COUNT       cuLaunchKernel with a grid of 0, which is refused
+ *   wait/FILE            synchronises, prints `waiting`, goes on when the file is there
+ *
+ * Grid and block are those of `1,1,1 x 32,1,1`. Prints how many kernels the fake GPU saw launched,
+ * and how many between cuProfilerStart and cuProfilerStop.
+ */
+#include <cuda.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../programs/handshake.h"
+#include "fake_gpu.h"
+
+CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                             unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                             void** params, void** extra);
+
+static void Check(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  fprintf(stderr, "%s: CUDA error %d\n", what, (int)result);
+  exit(3);
+}
+
+static const char* After(const char* text, const char* prefix) {
+  const size_t length = strlen(prefix);
+  return strncmp(text, prefix, length) == 0 ? text + length : NULL;
+}
+
+static CUresult LaunchEx(CUfunction function, CUstream stream, int cooperative) {
+  CUlaunchAttribute attribute;
+  memset(&attribute, 0, sizeof attribute);
+  attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  attribute.value.cooperative = cooperative;
+  CUlaunchConfig config;
+  memset(&config, 0, sizeof config);
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = 32;
+  config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  return cuLaunchKernelEx(&config, function, NULL, NULL);
+}
+
+static void Launch(CUmodule module, CUstream stream, const char* item) {
+  const char* name = strchr(item, '/') != NULL ? strchr(item, '/') + 1 : item;
+  const char* colon = strrchr(name, ':');
+  char kernel[256];
+  snprintf(kernel, sizeof kernel, "%.*s", (int)(colon - name), name);
+  CUfunction f;
+  Check(cuModuleGetFunction(&f, module, kernel), "cuModuleGetFunction");
+  for (long left = strtol(colon + 1, NULL, 10); left > 0; --left) {
+    if (After(item, "coop/") != NULL) {
+      Check(cuLaunchCooperativeKernel(f, 1, 1, 1, 32, 1, 1, 0, stream, NULL), item);
+    } else if (After(item, "ex/") != NULL) {
+      Check(LaunchEx(f, stream, 0), item);
+    } else if (After(item, "excoop/") != NULL) {
+      Check(LaunchEx(f, stream, 1), item);
+    } else if (After(item, "ptsz/") != NULL) {
+      Check(cuLaunchKernel_ptsz(f, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL), item);
+    } else if (After(item, "bad/") != NULL) {
+      if (cuLaunchKernel(f, 0, 1, 1, 32, 1, 1, 0, stream, NULL, NULL) == CUDA_SUCCESS) exit(4);
+    } else {
+      Check(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL), item);
+    }
+  }
+}
+
+int main(int argc, char** argv) {
+  CUcontext context;
+  CUmodule module;
+  CUstream stream;
+  Check(cuInit(0), "cuInit");
+  Check(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
+  Check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  Check(cuModuleLoadData(&module, "image"), "cuModuleLoadData");
+  Check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  for (int i = 1; i < argc; ++i) {
+    const char* file = After(argv[i], "wait/");
+    if (file == NULL) {
+      Launch(module, stream, argv[i]);
+      continue;
+    }
+    Check(cuCtxSynchronize(), "cuCtxSynchronize");
+    printf("waiting\n");
+    fflush(stdout);
+    WaitForFile(file);
+  }
+  Check(cuCtxSynchronize(), "cuCtxSynchronize");
+  FakeGpuStatistics statistics;
+  Check(fakeGpuGetStatistics(&statistics), "fakeGpuGetStatistics");
+  printf("launches %llu captured %llu\n", (unsigned long long)statistics.launches,
+         (unsigned long long)statistics.captured);
+  return 0;
+}
