@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -169,6 +168,19 @@ class ZstdSink : public ByteSink {
   ZSTD_CCtx* stream_;
 };
 
+// Opens a new file beside `goal`, with the permissions that the umask leaves, and puts its name
+// into `temporary`. Negative, with errno, when it cannot.
+int OpenTemporary(const std::string& goal, std::string& temporary) {
+  constexpr int kAttempts = 100;  // names taken: sinks of this process, leftovers of killed ones
+  int fd = -1;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    temporary = fmt::format("{}.tmp.{}.{}", goal, ::getpid(), attempt);
+    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) break;
+  }
+  return fd;
+}
+
 Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
   if (path == "-") {
     return std::unique_ptr<ByteSink>(
@@ -189,9 +201,11 @@ Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::path target = std::filesystem::canonical(path, ignored);
   const std::string goal = target.empty() ? path : target.string();
-  std::string temporary = goal + ".tmp.XXXXXX";
-  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  std::string temporary;
+  const int fd = OpenTemporary(goal, temporary);
   if (fd < 0) return WriteError(name);
+  // As readable as what it replaces. File systems without permissions refuse, which is no loss.
+  if (exists) static_cast<void>(::fchmod(fd, status.st_mode & 0777));
   return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(name, fd, temporary, goal));
 }
 

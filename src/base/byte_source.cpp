@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -23,6 +24,14 @@ namespace {
 
 constexpr std::string_view kGzipMagic("\x1F\x8B", 2);
 constexpr std::string_view kZstdMagic("\x28\xB5\x2F\xFD", 4);
+constexpr std::string_view kZstdSkippableMagic("\x2A\x4D\x18", 3);  // behind 0x50 to 0x5F
+
+// Parallel writers put a skippable frame, which holds sizes, before each frame of content.
+bool BeginsLikeZstd(std::string_view leading) {
+  return leading.starts_with(kZstdMagic) ||
+         (leading.size() > kZstdSkippableMagic.size() && (leading[0] & 0xF0) == 0x50 &&
+          leading.substr(1).starts_with(kZstdSkippableMagic));
+}
 
 class FileSource : public ByteSource {
  public:
@@ -52,20 +61,27 @@ class CompressedSource : public ByteSource {
       : ByteSource(inner->name()), inner_(std::move(inner)), input_(kReadBytes) {}
 
  protected:
-  Result<std::size_t> NextInput() { return inner_->Read(input_.data(), input_.size()); }
+  Result<std::size_t> NextInput() {
+    Result<std::size_t> count = inner_->Read(input_.data(), input_.size());
+    if (count.ok()) read_ += count.value();
+    return count;
+  }
   const char* input() const { return input_.data(); }
 
   Error Truncated(const char* format) const {
-    return Error{fmt::format("{}: truncated {} data, expected a complete file", name(), format)};
+    return Error{fmt::format("{}: truncated {} data, ends after {} bytes, expected a complete file",
+                             name(), format, read_)};
   }
-  Error Damaged(const char* format, const char* why) const {
-    return Error{fmt::format("{}: damaged {} data ({}), expected a complete file", name(), format,
-                             why == nullptr ? "no reason given" : why)};
+  // `unused` bytes of the input at hand lie behind the damage.
+  Error Damaged(const char* format, const char* why, std::size_t unused) const {
+    return Error{fmt::format("{}: damaged {} data before byte {} ({}), expected a complete file",
+                             name(), format, read_ - unused, why == nullptr ? "invalid" : why)};
   }
 
  private:
   std::unique_ptr<ByteSource> inner_;
   std::vector<char> input_;
+  std::uint64_t read_ = 0;  // compressed bytes so far
 };
 
 class GzipSource : public CompressedSource {
@@ -79,7 +95,7 @@ class GzipSource : public CompressedSource {
 
  private:
   Result<std::size_t> ReadSome(char* data, std::size_t size) override {
-    if (!ready_) return Damaged("gzip", "out of memory");
+    if (!ready_) return Damaged("gzip", "out of memory", 0);
     const auto room = static_cast<uInt>(std::min(size, kReadBytes * 16));
     stream_.next_out = reinterpret_cast<Bytef*>(data);
     stream_.avail_out = room;
@@ -109,7 +125,7 @@ class GzipSource : public CompressedSource {
         in_member_ = false;
         ++members_;
       } else if (code != Z_OK && code != Z_BUF_ERROR) {
-        return Damaged("gzip", stream_.msg);
+        return Damaged("gzip", stream_.msg, stream_.avail_in);
       }
     }
     return std::size_t{room - stream_.avail_out};
@@ -129,7 +145,7 @@ class ZstdSource : public CompressedSource {
 
  private:
   Result<std::size_t> ReadSome(char* data, std::size_t size) override {
-    if (stream_ == nullptr) return Damaged("zstd", "out of memory");
+    if (stream_ == nullptr) return Damaged("zstd", "out of memory", 0);
     ZSTD_outBuffer out{data, size, 0};
     while (out.pos == 0) {
       if (in_.pos == in_.size && !pending_) {
@@ -142,7 +158,9 @@ class ZstdSource : public CompressedSource {
         in_ = {input(), count.value(), 0};
       }
       const std::size_t code = ZSTD_decompressStream(stream_, &out, &in_);
-      if (ZSTD_isError(code) != 0) return Damaged("zstd", ZSTD_getErrorName(code));
+      if (ZSTD_isError(code) != 0) {
+        return Damaged("zstd", ZSTD_getErrorName(code), in_.size - in_.pos);
+      }
       in_frame_ = code != 0;
       pending_ = in_frame_ && out.pos == out.size;  // there may be more to flush, without new input
     }
@@ -191,7 +209,7 @@ Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> sourc
   if (leading.value().starts_with(kGzipMagic)) {
     return std::unique_ptr<ByteSource>(std::make_unique<GzipSource>(std::move(source)));
   }
-  if (leading.value().starts_with(kZstdMagic)) {
+  if (BeginsLikeZstd(leading.value())) {
     return std::unique_ptr<ByteSource>(std::make_unique<ZstdSource>(std::move(source)));
   }
   return source;

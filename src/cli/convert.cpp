@@ -25,12 +25,17 @@ struct ConvertArguments {
 };
 
 int RunConvert(const ConvertArguments& arguments) {
+  const bool to_stdout = arguments.output == "-";
+  if (to_stdout && arguments.json) {
+    return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
+  }
   Result<std::unique_ptr<ProfileReader>> opened = OpenProfile(arguments.profile);
   if (!opened.ok()) return Fail(opened.error());
   ProfileReader& reader = *opened.value();
   Result<std::unique_ptr<ProfileWriter>> writer = CreateProfileWriter(arguments.output);
   if (!writer.ok()) return Fail(writer.error());
   std::uint64_t invocations = 0;
+  std::uint64_t zero_duration = 0;
   for (ProfileBatch batch;;) {
     const Result<std::size_t> read = reader.Read(batch, kBatch);
     if (!read.ok()) return Fail(read.error());
@@ -39,21 +44,20 @@ int RunConvert(const ConvertArguments& arguments) {
     if (!written.ok()) return Fail(written.error());
     if (read.value() == 0) break;
     invocations += read.value();
+    for (const wire::KernelRecord& record : batch.records) zero_duration += record.duration_ns == 0;
   }
   const Status finished = writer.value()->Finish();
   if (!finished.ok()) return Fail(finished.error());
   Warn(reader.warnings());
-  if (arguments.output == "-") return 0;  // standard output is the profile
-  if (arguments.json) {
-    const nlohmann::ordered_json json = {{"source", arguments.profile},
-                                         {"output", arguments.output},
-                                         {"invocations", invocations},
-                                         {"kernels", reader.names().size()},
-                                         {"metrics", reader.metric_names()}};
-    return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  }
-  return Print(fmt::format("{} invocations of {} kernels in {}\n", invocations,
-                           reader.names().size(), EscapeForTerminal(arguments.output)));
+  fmt::print(stderr, "stemtap: {} invocations of {} kernels, {} of duration 0, in {}\n",
+             invocations, reader.names().size(), zero_duration,
+             to_stdout ? "standard output" : EscapeForTerminal(arguments.output));
+  if (!arguments.json) return 0;
+  const nlohmann::ordered_json json = {
+      {"source", arguments.profile},      {"output", arguments.output},
+      {"invocations", invocations},       {"zero_duration", zero_duration},
+      {"kernels", reader.names().size()}, {"metrics", reader.metric_names()}};
+  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace

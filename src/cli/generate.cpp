@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap generate: a run that the project invents, as a binary profile.
+// stemtap generate: a run that the project invents, as a profile.
 #include <fmt/format.h>
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct GenerateArguments {
   std::uint64_t seed = LlmDecodeOptions().seed;
   std::uint64_t noise_seed = LlmDecodeOptions().noise_seed;
   unsigned layers = LlmDecodeOptions().layers;
+  bool json = false;
 };
 
 using Made = Result<std::unique_ptr<ProfileReader>>;
@@ -66,6 +68,10 @@ Made MakeWorkload(const GenerateArguments& arguments) {
 }
 
 int Generate(const GenerateArguments& arguments) {
+  const bool to_stdout = arguments.output == "-";
+  if (to_stdout && arguments.json) {
+    return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
+  }
   Made reader = MakeWorkload(arguments);
   if (!reader.ok()) return Fail(reader.error());
   auto writer = CreateProfileWriter(arguments.output);
@@ -84,9 +90,16 @@ int Generate(const GenerateArguments& arguments) {
   }
   const Status finished = writer.value()->Finish();
   if (!finished.ok()) return Fail(finished.error());
-  return Print(fmt::format("{} launches of {} kernels, {:.3f} s of kernel time, in {}\n", launches,
-                           reader.value()->names().size(), static_cast<double>(duration_ns) * 1e-9,
-                           EscapeForTerminal(arguments.output)));
+  fmt::print(stderr, "stemtap: {} launches of {} kernels, {:.3f} s of kernel time, in {}\n",
+             launches, reader.value()->names().size(), static_cast<double>(duration_ns) * 1e-9,
+             to_stdout ? "standard output" : EscapeForTerminal(arguments.output));
+  if (!arguments.json) return 0;
+  const nlohmann::ordered_json json = {{"workload", arguments.workload},
+                                       {"output", arguments.output},
+                                       {"invocations", launches},
+                                       {"duration_ns", duration_ns},
+                                       {"kernels", reader.value()->names().size()}};
+  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace
@@ -109,6 +122,7 @@ void AddGenerate(CLI::App& app, int& exit_code) {
                    "of the noise alone: a second run of the same launches (0: as --seed)")
       ->capture_default_str();
   command->add_option("--layers", arguments->layers, "layers of the model")->capture_default_str();
+  command->add_flag("--json", arguments->json, "print the totals as JSON");
   command->callback([arguments, &exit_code] { exit_code = Generate(*arguments); });
 }
 

@@ -40,22 +40,21 @@ class ContextPredictor {
     std::uint32_t published_slot = 0xFFFFFFFF;
   };
 
-  // Notes that a launch of context `key` fell into `bin`, whose cluster is cluster_of(bin).
+  // The context that stands for the kernel's name, always there.
+  explicit ContextPredictor(std::uint64_t name_key) { name_.key = name_key; }
+
+  // Notes that a launch with these keys fell into `bin`, whose cluster is cluster_of(bin).
   template <typename ClusterOf>
-  void Observe(std::uint64_t key, std::uint32_t bin, const ClusterOf& cluster_of) {
-    Context* context = FindOrAdd(key);
-    if (context == nullptr) return;
-    if (context->votes == 0) {
-      context->candidate_bin = bin;
-      context->votes = 1;
-      return;
+  void Observe(std::uint64_t history_key, std::uint64_t config_key, std::uint32_t bin,
+               const ClusterOf& cluster_of) {
+    Vote(name_, bin, cluster_of);
+    // A kernel is mostly launched as it was the last time: no look-up then.
+    if (last_config_ == kNowhere || slots_[last_config_].key != config_key) {
+      last_config_ = FindOrAdd(config_key);
     }
-    if (context->candidate_bin == bin || cluster_of(context->candidate_bin) == cluster_of(bin)) {
-      context->candidate_bin = bin;
-      if (context->votes < kMostVotes && ++context->votes == kTrustedVotes) MarkDirty(*context);
-    } else if (--context->votes == kTrustedVotes - 1) {
-      MarkDirty(*context);
-    }
+    if (last_config_ != kNowhere) Vote(slots_[last_config_], bin, cluster_of);
+    const std::size_t history = FindOrAdd(history_key);
+    if (history != kNowhere) Vote(slots_[history], bin, cluster_of);
   }
 
   // Calls visit(context) for each context whose prediction may have changed, all of them when
@@ -63,6 +62,10 @@ class ContextPredictor {
   template <typename Visit>
   void ForEachChanged(bool everything, const Visit& visit) {
     if (!any_dirty_ && !everything) return;
+    if (name_.dirty || everything) {
+      name_.dirty = false;
+      visit(name_);
+    }
     for (Context& context : slots_) {
       if (context.key == 0 || !(context.dirty || everything)) continue;
       context.dirty = false;
@@ -71,33 +74,51 @@ class ContextPredictor {
     any_dirty_ = false;
   }
 
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return size_; }  // without the name's
   std::uint64_t refused() const { return refused_; }  // launches of contexts beyond the limit
 
  private:
+  static constexpr std::size_t kNowhere = ~std::size_t{0};
+
+  template <typename ClusterOf>
+  void Vote(Context& context, std::uint32_t bin, const ClusterOf& cluster_of) {
+    if (context.votes == 0) {
+      context.candidate_bin = bin;
+      context.votes = 1;
+      return;
+    }
+    if (context.candidate_bin == bin || cluster_of(context.candidate_bin) == cluster_of(bin)) {
+      context.candidate_bin = bin;
+      if (context.votes < kMostVotes && ++context.votes == kTrustedVotes) MarkDirty(context);
+    } else if (--context.votes == kTrustedVotes - 1) {
+      MarkDirty(context);
+    }
+  }
+
   void MarkDirty(Context& context) {
     context.dirty = true;
     any_dirty_ = true;
   }
 
-  Context* FindOrAdd(std::uint64_t key) {
+  // Where the context with `key` is in slots_; kNowhere if it is new and there is no room.
+  std::size_t FindOrAdd(std::uint64_t key) {
     if (slots_.empty()) slots_.resize(8);
     for (;;) {
       const std::size_t mask = slots_.size() - 1;
       // The gate table uses the low bits of a key as its home; the high ones are as good and independent.
       std::size_t at = (key >> 40) & mask;
       while (slots_[at].key != 0) {
-        if (slots_[at].key == key) return &slots_[at];
+        if (slots_[at].key == key) return at;
         at = (at + 1) & mask;
       }
       if (size_ >= kMostContexts) {
         ++refused_;
-        return nullptr;
+        return kNowhere;
       }
       if (2 * (size_ + 1) <= slots_.size()) {
         ++size_;
         slots_[at].key = key;
-        return &slots_[at];
+        return at;
       }
       Grow();
     }
@@ -106,6 +127,7 @@ class ContextPredictor {
   void Grow() {
     std::vector<Context> old(slots_.size() * 2);
     old.swap(slots_);
+    last_config_ = kNowhere;
     const std::size_t mask = slots_.size() - 1;
     for (const Context& context : old) {
       if (context.key == 0) continue;
@@ -115,7 +137,9 @@ class ContextPredictor {
     }
   }
 
+  Context name_;
   std::vector<Context> slots_;  // open addressing, a power of two, at most half full
+  std::size_t last_config_ = kNowhere;  // where the configuration of the last launch is
   std::size_t size_ = 0;
   std::uint64_t refused_ = 0;
   bool any_dirty_ = false;

@@ -5,19 +5,40 @@
 
 namespace stemtap {
 
-void KernelState::Observe(const Observation& seen) {
-  const std::uint64_t duration = seen.record.duration_ns;
-  const std::uint32_t bin = LogSketch::BinOf(duration);
-  if (seen.record.flags & wire::kFlagCaptured) {
-    unsettled_.push_back({seen.index, sketch_.count(), seen.record, 0.0});
-  }
-  sketch_.Add(duration);
-  moments_.Add(static_cast<double>(duration));
-  zero_duration_ += duration == 0;
+void KernelState::Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order) {
+  // One kernel's launches lie scattered over the batch, two cache lines each: asked for this many ahead,
+  // they are there when their turn comes.
+  constexpr std::size_t kAhead = 6;
+  if (order.empty()) return;
   const auto cluster_of = [this](std::uint32_t b) { return ClusterOf(b); };
-  contexts_.Observe(seen.history_key, bin, cluster_of);
-  contexts_.Observe(seen.config_key, bin, cluster_of);
-  contexts_.Observe(name_key_, bin, cluster_of);
+  // Welford's update divides once a value; a batch's moments come from integer sums of offsets from its
+  // first duration, exact, and are merged in one step.
+  const std::uint64_t origin = batch[order[0]].record.duration_ns;
+  __extension__ using Wide = __int128;
+  Wide sum = 0;
+  Wide square_sum = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i + kAhead < order.size()) {
+      const auto* next = reinterpret_cast<const char*>(&batch[order[i + kAhead]]);
+      __builtin_prefetch(next);
+      __builtin_prefetch(next + sizeof(Observation) - 1);
+    }
+    const Observation& seen = batch[order[i]];
+    const std::uint64_t duration = seen.record.duration_ns;
+    if (seen.record.flags & wire::kFlagCaptured) {
+      unsettled_.push_back({seen.index, sketch_.count(), seen.record, 0.0});
+    }
+    const std::uint32_t bin = sketch_.Add(duration);
+    zero_duration_ += duration == 0;
+    const auto offset = static_cast<std::int64_t>(duration - origin);
+    sum += offset;
+    square_sum += static_cast<Wide>(offset) * offset;
+    contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of);
+  }
+  const auto count = static_cast<double>(order.size());
+  const double mean = static_cast<double>(sum) / count;
+  const double m2 = static_cast<double>(square_sum) - static_cast<double>(sum) * mean;
+  moments_.Merge(Moments(order.size(), static_cast<double>(origin), mean, m2 > 0.0 ? m2 : 0.0));
 }
 
 void KernelState::AddCaptured(const PlanSample& sample) {
@@ -25,18 +46,12 @@ void KernelState::AddCaptured(const PlanSample& sample) {
   samples_.push_back(sample);
 }
 
-std::size_t KernelState::ClusterOf(std::uint32_t bin) const {
-  // Clusters are few and the common case is one or two: a scan beats a search.
-  std::size_t at = 0;
-  while (at + 1 < clusters_.size() && bin >= clusters_[at + 1].first_bin) ++at;
-  return at;
-}
-
 void KernelState::RecutIfDue(Method method, const ErrorTarget& target) {
   if (sketch_.count() < next_cut_ && !clusters_.empty()) return;
   Recut(method, target);
 }
 
+// REQUIRES: at least one launch was counted.
 void KernelState::Recut(Method method, const ErrorTarget& target) {
   next_cut_ = std::max(kFirstCut, sketch_.count() + sketch_.count() / 2);
   std::vector<Moments> cells;
@@ -60,6 +75,13 @@ void KernelState::Recut(Method method, const ErrorTarget& target) {
       cluster.closed = before[clusters_.size()].closed;
     }
     clusters_.push_back(cluster);
+  }
+  cluster_of_bin_.clear();
+  first_cut_bin_ = bins.front();
+  for (std::size_t i = 0; i < clusters_.size(); ++i) {
+    // Each cluster's bins, and the gap above them up to the next.
+    const std::uint32_t end = i + 1 < clusters_.size() ? clusters_[i + 1].first_bin : clusters_[i].end_bin;
+    cluster_of_bin_.resize(end - first_cut_bin_, static_cast<std::uint16_t>(i));
   }
   recut_ = true;
   Refresh();

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "online/context_predictor.h"
@@ -46,10 +47,10 @@ struct CreditLine {
 
 class KernelState {
  public:
-  explicit KernelState(std::uint64_t name_key) : name_key_(name_key) {}
+  explicit KernelState(std::uint64_t name_key) : name_key_(name_key), contexts_(name_key) {}
 
-  // Counts one launch.
-  void Observe(const Observation& seen);
+  // Counts the launches batch[at] for each `at` of `order`, in that order.
+  void Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order);
 
   // Notes a capture already counted by Observe.
   void AddCaptured(const PlanSample& sample);
@@ -60,8 +61,12 @@ class KernelState {
   // Brings moments and captures of the clusters up to date with the sketch.
   void Refresh();
 
-  // Index of the cluster that holds `bin`; the nearest one for bins not seen at the last cut.
-  std::size_t ClusterOf(std::uint32_t bin) const;
+  // Index of the cluster that holds `bin`; for bins not seen at the last cut, that of the nearest below.
+  std::size_t ClusterOf(std::uint32_t bin) const {
+    if (cluster_of_bin_.empty() || bin < first_cut_bin_) return 0;
+    const std::size_t at = bin - first_cut_bin_;
+    return at < cluster_of_bin_.size() ? cluster_of_bin_[at] : cluster_of_bin_.back();
+  }
 
   // The stored captures, handed over in launch order.
   std::vector<PlanSample>& samples() { return samples_; }
@@ -97,6 +102,9 @@ class KernelState {
   std::uint64_t refreshed_at_ = 0;  // sketch count at the last Refresh
   bool recut_ = false;
   std::vector<OnlineCluster> clusters_;
+  // The last cut as a table, because every launch asks: cluster of bin first_cut_bin_ + i.
+  std::vector<std::uint16_t> cluster_of_bin_;
+  std::uint32_t first_cut_bin_ = 0;
   ContextPredictor contexts_;
   std::vector<CreditLine> credit_lines_;
   std::vector<PlanSample> samples_;

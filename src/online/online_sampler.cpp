@@ -79,7 +79,7 @@ void OnlineSampler::Begin(std::span<const Observation> batch) {
 void OnlineSampler::UpdateKernel(std::size_t i) {
   const Touched& t = touched_[i];
   KernelState& kernel = kernels_[t.kernel];
-  for (std::uint32_t at = t.first; at < t.first + t.count; ++at) kernel.Observe(batch_[order_[at]]);
+  kernel.Observe(batch_, std::span<const std::uint32_t>(order_).subspan(t.first, t.count));
   kernel.RecutIfDue(options_.method, target_);
   if (allocate_now_) kernel.Refresh();
 }

@@ -58,8 +58,8 @@ class LogSketch {
     return (std::uint64_t{kParts} + (bin & (kParts - 1))) << shift;
   }
 
-  // Counts one invocation.
-  void Add(std::uint64_t duration) {
+  // Counts one invocation; the bin it fell into.
+  std::uint32_t Add(std::uint64_t duration) {
     const std::uint32_t bin = BinOf(duration);
     Bin& b = Touch(bin);
     const std::uint64_t offset = duration - LowerEdge(bin);
@@ -68,6 +68,7 @@ class LogSketch {
     b.offset_square_sum += static_cast<uint128>(offset) * offset;
     ++count_;
     total_ += duration;
+    return bin;
   }
 
   // Notes that an invocation already counted by Add was captured.

@@ -18,25 +18,27 @@ std::vector<ContextPredictor::Context> Changed(ContextPredictor& contexts, bool 
 }
 
 TEST_CASE("one sight is no prediction, two are") {
-  ContextPredictor contexts;
-  contexts.Observe(7, 50, ClusterOf);
+  ContextPredictor contexts(1);
+  contexts.Observe(7, 8, 50, ClusterOf);
   CHECK(Changed(contexts).empty());
-  contexts.Observe(7, 60, ClusterOf);
+  contexts.Observe(7, 8, 60, ClusterOf);
   const auto changed = Changed(contexts);
-  REQUIRE(changed.size() == 1);
-  CHECK(changed[0].key == 7);
-  CHECK(ClusterOf(changed[0].candidate_bin) == 0);
+  REQUIRE(changed.size() == 3);  // name, configuration, history
+  for (const auto& c : changed) {
+    CHECK((c.key == 1 || c.key == 7 || c.key == 8));
+    CHECK(ClusterOf(c.candidate_bin) == 0);
+  }
   CHECK(Changed(contexts).empty());
 }
 
 TEST_CASE("a context whose durations move is predicted anew within twice the vote cap") {
-  ContextPredictor contexts;
-  for (int i = 0; i < 10000; ++i) contexts.Observe(7, 50, ClusterOf);
+  ContextPredictor contexts(1);
+  for (int i = 0; i < 10000; ++i) contexts.Observe(7, 8, 50, ClusterOf);
   Changed(contexts);
   int launches = 0;
   std::vector<ContextPredictor::Context> changed;
   do {
-    contexts.Observe(7, 150, ClusterOf);
+    contexts.Observe(7, 8, 150, ClusterOf);
     ++launches;
     changed = Changed(contexts);
     REQUIRE(launches < 100);
@@ -46,21 +48,23 @@ TEST_CASE("a context whose durations move is predicted anew within twice the vot
 }
 
 TEST_CASE("outliers do not unseat a prediction") {
-  ContextPredictor contexts;
-  for (int i = 0; i < 1000; ++i) contexts.Observe(7, i % 10 == 9 ? 150 : 50, ClusterOf);
+  ContextPredictor contexts(1);
+  for (int i = 0; i < 1000; ++i) contexts.Observe(7, 8, i % 10 == 9 ? 150 : 50, ClusterOf);
   const auto all = Changed(contexts, true);
-  REQUIRE(all.size() == 1);
-  CHECK(ClusterOf(all[0].candidate_bin) == 0);
-  CHECK(all[0].votes >= ContextPredictor::kTrustedVotes);
+  REQUIRE(all.size() == 3);
+  for (const auto& c : all) {
+    CHECK(ClusterOf(c.candidate_bin) == 0);
+    CHECK(c.votes >= ContextPredictor::kTrustedVotes);
+  }
 }
 
 TEST_CASE("contexts are bounded, what is beyond is counted") {
-  ContextPredictor contexts;
+  ContextPredictor contexts(1);
   for (std::uint64_t key = 1; key <= 100000; ++key) {
-    contexts.Observe(key * 0x9E3779B97F4A7C15u, 50, ClusterOf);
+    contexts.Observe(key * 0x9E3779B97F4A7C15u, 8, 50, ClusterOf);
   }
   CHECK(contexts.size() == ContextPredictor::kMostContexts);
-  CHECK(contexts.refused() == 100000 - ContextPredictor::kMostContexts);
+  CHECK(contexts.refused() == 100001 - ContextPredictor::kMostContexts);  // 8 is one of them
 }
 
 }  // namespace
