@@ -37,6 +37,9 @@ struct Launch {
 int Become(void* argument) {
   auto* launch = static_cast<Launch*>(argument);
   ::setsid();  // a Ctrl-C for the program must not end its collector
+  // What the program handles or ignores is not the collector's business. The table is our own: handlers
+  // are not shared, though the memory that they would write to is.
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -150,6 +153,12 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   }
   launch->environment[kept] = nullptr;
 
+  // Neither child may take a signal before it is done: it would run the program's handler, in the
+  // program's memory. A collector that ends at once sends SIGCHLD to the first child.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
   // No exit signal: the first child sends no SIGCHLD and plain wait() does not see it.
   const int child = ::clone(StartAndLeave, first_stack + kStackBytes, CLONE_VM | CLONE_VFORK, launch);
   int failure = child < 0 ? errno : 0;
@@ -157,6 +166,7 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
     ::waitpid(child, nullptr, __WCLONE);
     failure = launch->failure;
   }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
   ::munmap(memory, sizeof(Launch) + kPathBytes + 2 * kStackBytes);
   if (failure == 0) return true;
   ::snprintf(problem, problem_size, "%s: collector cannot be started: %s", path, ::strerror(failure));

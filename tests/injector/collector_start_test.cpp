@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program that was given the library and no session: the library starts a collector, and the
+// program does not notice.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "injector/injected.h"
+#include "injector/wait_until.h"
+#include "support/paths.h"
+
+namespace stemtap::test {
+namespace {
+
+constexpr const char* kUnnoticed = "sigchld 0 children 0 handler 1 mask 0 files 0\n";
+
+// The options of a run in `folder` with the library preloaded, and no session.
+ProcessOptions Preloaded(const TempDir& folder, const Variables& more = {}) {
+  Variables variables = {{"LD_PRELOAD", InjectorLibrary().string()},
+                         {"STEMTAP_COLLECTOR", STEMTAP_TEST_RECORD_START}};
+  variables.insert(variables.end(), more.begin(), more.end());
+  ProcessOptions options = BareOptions(variables);
+  options.cwd = folder.path();
+  return options;
+}
+
+std::filesystem::path SessionOf(const TempDir& folder, pid_t pid,
+                                const std::string& program = "watch_children") {
+  return folder / ("stemtap-" + program + "-" + std::to_string(pid));
+}
+
+std::vector<std::string> Lines(const std::filesystem::path& file) {
+  std::vector<std::string> lines;
+  std::istringstream in(ReadFile(file));
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+bool Exists(const std::filesystem::path& file) {
+  return std::filesystem::exists(file);
+}
+
+// Lets the collector that was started into `session` go, and waits until it has.
+void Dismiss(const std::filesystem::path& session) {
+  std::ofstream(session / "leave") << "leave";
+  CHECK(WaitUntil([&] { return Exists(session / "left"); }));
+}
+
+TEST_CASE("the program does not see its collector") {
+  const TempDir folder;
+  const std::string go = (folder / "go").string();
+  Process child({STEMTAP_TEST_WATCH_CHILDREN, go}, Preloaded(folder));
+  const std::filesystem::path session = SessionOf(folder, child.pid());
+  REQUIRE(child.WaitForOutput("waiting\n"));
+  REQUIRE(WaitUntil([&] { return Exists(session / "started"); }));
+  SUBCASE("the collector stays") {}
+  SUBCASE("the collector ends first") {
+    Dismiss(session);
+  }
+  std::ofstream(go) << "go";
+  const ProcessResult& result = child.Wait();
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == std::string("waiting\n") + kUnnoticed);
+  CHECK(std::filesystem::equivalent(session.parent_path(), folder.path()));
+  Ring ring(session / ("ring." + std::to_string(child.pid())));
+  ring.Drain();
+  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.kernels().size() == 1000);
+  if (!Exists(session / "left")) Dismiss(session);
+}
+
+TEST_CASE("stdout closes with the program, stderr is the collector's too") {
+  const TempDir folder;
+  // Also a descriptor that the program left open for its children.
+  int extra[2];
+  REQUIRE(pipe(extra) == 0);
+  const std::string go = (folder / "go").string();
+  Process child({STEMTAP_TEST_WATCH_CHILDREN, go}, Preloaded(folder));
+  close(extra[1]);
+  const std::filesystem::path session = SessionOf(folder, child.pid());
+  REQUIRE(child.WaitForError("collector was here\n"));
+  REQUIRE(WaitUntil([&] { return Exists(session / "started"); }));
+  std::ofstream(go) << "go";
+  CHECK(child.Wait().exit_code == 0);
+  CHECK(child.out() == std::string("waiting\n") + kUnnoticed);
+  CHECK(child.err() == "collector was here\n");
+  // The end of the pipe is seen although the collector lives: it holds it no more.
+  pollfd end = {extra[0], POLLIN, 0};
+  CHECK(poll(&end, 1, 60'000) == 1);
+  CHECK((end.revents & POLLHUP) != 0);
+  close(extra[0]);
+  CHECK_FALSE(Exists(session / "left"));
+  Dismiss(session);
+}
+
+// A pipe whose reader sees the end when, and only when, nobody holds the other side.
+TEST_CASE("a reader of the program's output is not kept waiting") {
+  const TempDir folder;
+  ProcessOptions options = Preloaded(folder);
+  // The shell ends when `cat` has seen the end of the program's stdout.
+  const ProcessResult result =
+      RunProcess({"/bin/sh", "-c", "{ env -u STEMTAP_DISABLE \"$0\" 2>/dev/null; } | cat",
+                  STEMTAP_TEST_WATCH_CHILDREN},
+                 options);
+  CHECK(result.out == kUnnoticed);
+  CHECK_FALSE(result.timed_out);
+  std::filesystem::path session;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    session = entry.path();
+  REQUIRE_FALSE(session.empty());
+  REQUIRE(WaitUntil([&] { return Exists(session / "started"); }));
+  CHECK_FALSE(Exists(session / "left"));
+  Dismiss(session);
+}
+
+struct Started {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;
+  std::vector<std::string> files;
+  std::string self;
+  pid_t program = 0;
+  std::filesystem::path session;
+};
+
+Started Start(const TempDir& folder, const Variables& more) {
+  Process child({STEMTAP_TEST_WATCH_CHILDREN}, Preloaded(folder, more));
+  Started started;
+  started.program = child.pid();
+  started.session = SessionOf(folder, child.pid());
+  REQUIRE(WaitUntil([&] { return Exists(started.session / "started"); }));
+  CHECK(child.Wait().exit_code == 0);
+  CHECK(child.out() == kUnnoticed);
+  started.argv = Lines(started.session / "argv");
+  for (const std::string& line : Lines(started.session / "environ")) {
+    const std::size_t equals = line.find('=');
+    started.environment[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  started.files = Lines(started.session / "fds");
+  started.self = ReadFile(started.session / "self");
+  Dismiss(started.session);
+  return started;
+}
+
+TEST_CASE("the collector is told whom to watch, where to write, and how") {
+  const TempDir folder;
+  {
+    const Started started = Start(folder, {});
+    const std::string real = std::filesystem::canonical(folder.path()).string();
+    CHECK(started.argv == std::vector<std::string>{
+                              "stemtap", "run", "--attach", std::to_string(started.program),
+                              "--output",
+                              real + "/stemtap-watch_children-" + std::to_string(started.program),
+                              "--level", "kernels", "--actuator", "log"});
+  }
+  {
+    const Started started = Start(folder, {{"STEMTAP_LEVEL", "gate"},
+                                           {"STEMTAP_ACTUATOR", "profiler"},
+                                           {"STEMTAP_OPTIONS", "  --epsilon 0.02   --quiet "}});
+    REQUIRE(started.argv.size() == 13);
+    CHECK(std::vector<std::string>(started.argv.begin() + 6, started.argv.end()) ==
+          std::vector<std::string>{"--level", "gate", "--actuator", "profiler", "--epsilon", "0.02",
+                                   "--quiet"});
+  }
+}
+
+TEST_CASE("the collector has the program's environment without what would inject into it") {
+  const TempDir folder;
+  const Started started = Start(folder, {{"SOME_VARIABLE", "a b=c"}, {"STEMTAP_LEVEL", "gate"}});
+  CHECK(started.environment.at("SOME_VARIABLE") == "a b=c");
+  CHECK(started.environment.count("PATH") == 1);
+  for (const char* name : {"LD_PRELOAD", "CUDA_INJECTION64_PATH", "STEMTAP_SESSION"}) {
+    CAPTURE(std::string(name));
+    CHECK(started.environment.count(name) == 0);
+  }
+}
+
+TEST_CASE(
+    "the collector has no file of the program's but stderr, no parent here, no blocked signal") {
+  const TempDir folder;
+  int pipes[2];
+  REQUIRE(pipe(pipes) == 0);  // inherited by the program, and by nobody it starts
+  const Started started = Start(folder, {});
+  close(pipes[0]);
+  close(pipes[1]);
+  REQUIRE(started.files.size() == 3);
+  CHECK(started.files[0] == "0 /dev/null");
+  CHECK(started.files[1].starts_with("1 pipe:"));
+  CHECK(started.files[1].substr(2) == started.files[2].substr(2));
+  std::istringstream words(started.self);
+  std::string word;
+  pid_t pid = 0, parent = 0, session = 0;
+  int blocked = -1;
+  words >> word >> pid >> word >> parent >> word >> session >> word >> blocked;
+  CHECK(parent != started.program);
+  CHECK(parent > 0);
+  CHECK(session == pid);
+  CHECK(blocked == 0);
+}
+
+TEST_CASE("no collector: one line on stderr, and the reason in the ring") {
+  const TempDir folder;
+  const std::string text = folder.Write("not-a-program", "text").string();
+  for (const std::string& collector : {std::string("/no/such/stemtap"), text}) {
+    CAPTURE(collector);
+    Process child({STEMTAP_TEST_WATCH_CHILDREN},
+                  Preloaded(folder, {{"STEMTAP_COLLECTOR", collector}}));
+    const ProcessResult& result = child.Wait();
+    CHECK(result.exit_code == 0);
+    CHECK(result.out == kUnnoticed);
+    CHECK(result.err == "stemtap: nothing will be recorded: " + collector +
+                            ": collector not found (set STEMTAP_COLLECTOR)\n");
+    const std::filesystem::path session = SessionOf(folder, child.pid());
+    const Ring ring(session / ("ring." + std::to_string(child.pid())));
+    CHECK(ring.state() == wire::RingState::kStoodDown);
+    CHECK(std::string(ring.header().reason).find("collector not found") != std::string::npos);
+  }
+}
+
+TEST_CASE("a collector that cannot be executed") {
+  const TempDir folder;
+  const std::filesystem::path broken = folder.Write("broken",
+                                                    "\x7f"
+                                                    "ELF, but not really");
+  std::filesystem::permissions(broken, std::filesystem::perms::owner_all);
+  const ProcessResult result =
+      RunProcess({STEMTAP_TEST_WATCH_CHILDREN}, Preloaded(folder, {{"STEMTAP_COLLECTOR", broken}}));
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == kUnnoticed);
+  CHECK(result.err == "stemtap: nothing will be recorded: " + broken.string() +
+                          ": collector cannot be started: Exec format error\n");
+}
+
+TEST_CASE("no folder can be made: one line on stderr") {
+  const ProcessResult bare = RunProcess({STEMTAP_TEST_WATCH_CHILDREN}, BareOptions());
+  const TempDir folder;
+  ProcessOptions options = Preloaded(folder);
+  options.cwd = "/proc";
+  const ProcessResult result = RunProcess({STEMTAP_TEST_WATCH_CHILDREN}, options);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == bare.out);
+  CHECK(result.err.starts_with("stemtap: nothing will be recorded: /proc/stemtap-watch_children-"));
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+}
+
+TEST_CASE("a program that ignores SIGCHLD gets its collector too") {
+  const TempDir folder;
+  const ProcessResult result =
+      RunProcess({"/bin/sh", "-c", "trap '' CHLD; exec \"$0\"", STEMTAP_TEST_WATCH_CHILDREN},
+                 Preloaded(folder));
+  CHECK(result.out == kUnnoticed);
+  std::filesystem::path session;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    session = entry.path();
+  REQUIRE_FALSE(session.empty());
+  REQUIRE(WaitUntil([&] { return Exists(session / "started"); }));
+  Dismiss(session);
+}
+
+}  // namespace
+}  // namespace stemtap::test
