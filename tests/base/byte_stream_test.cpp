@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -157,6 +158,82 @@ TEST_CASE("damaged compressed data is an error with the path") {
     folder.Write("damaged", stored + "garbage");
     CheckFails(DrainFile(path), path, "damaged");
   }
+}
+
+TEST_CASE("an error in compressed data says at which byte") {
+  TempDir folder;
+  for (const char* name : {"a.gz", "a.zst"}) {
+    CAPTURE(name);
+    const std::string stored = Compressed(folder, name, SomeText(100000));
+    const std::string path = (folder / "damaged").string();
+    folder.Write("damaged", std::string_view(stored).substr(0, 1000));
+    CheckFails(DrainFile(path), path, "ends after 1000 bytes");
+    folder.Write("damaged", stored + "garbage");
+    // Both formats look at a few bytes of what follows before they refuse it.
+    const Result<std::string> read = DrainFile(path);
+    REQUIRE_FALSE(read.ok());
+    const std::string& message = read.error().message;
+    const std::size_t at = message.find("before byte ");
+    REQUIRE(at != std::string::npos);
+    const std::size_t byte = std::stoul(message.substr(at + 12));
+    CHECK(byte >= stored.size());
+    CHECK(byte <= stored.size() + 7);
+  }
+}
+
+TEST_CASE("zstd is known behind a skippable frame") {
+  TempDir folder;
+  const std::string content = SomeText(100000);
+  const std::string skippable("\x50\x2A\x4D\x18\x04\x00\x00\x00size", 12);
+  const std::string frame = Compressed(folder, "a.zst", content);
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{4096}}) {
+    CAPTURE(piece);
+    const Result<std::string> read = DrainMemory(skippable + frame + skippable + frame, piece);
+    REQUIRE(read.ok());
+    CHECK((read.value() == content + content));
+  }
+}
+
+TEST_CASE("a file has the permissions of the one it replaces, or those of the umask") {
+  TempDir folder;
+  const auto mode = [&](const char* name) {
+    struct stat status = {};
+    REQUIRE(::stat((folder / name).c_str(), &status) == 0);
+    return status.st_mode & 0777;
+  };
+  const mode_t before = ::umask(027);
+  Compressed(folder, "new.txt", "new");
+  folder.Write("old.txt", "old");
+  REQUIRE(::chmod((folder / "old.txt").c_str(), 0604) == 0);
+  Compressed(folder, "old.txt", "new");
+  ::umask(before);
+  CHECK(mode("new.txt") == 0640);
+  CHECK(mode("old.txt") == 0604);
+}
+
+TEST_CASE("two sinks for one path do not share a temporary file") {
+  TempDir folder;
+  const std::string path = (folder / "a.txt").string();
+  Result<std::unique_ptr<ByteSink>> first = CreateByteSink(path);
+  Result<std::unique_ptr<ByteSink>> second = CreateByteSink(path);
+  REQUIRE(first.ok());
+  REQUIRE(second.ok());
+  REQUIRE(first.value()->Write("first").ok());
+  REQUIRE(second.value()->Write("second").ok());
+  REQUIRE(second.value()->Finish().ok());
+  REQUIRE(first.value()->Finish().ok());
+  CHECK(ReadFile(path) == "first");
+}
+
+TEST_CASE("what may not be read is an error with the path") {
+  TempDir folder;
+  const std::string path = folder.Write("secret", "text").string();
+  REQUIRE(::chmod(path.c_str(), 0) == 0);
+  if (::access(path.c_str(), R_OK) == 0) {
+    MESSAGE("skipped: this user may read every file");
+    return;
+  }
+  CheckFails(DrainFile(path), path, "Permission denied");
 }
 
 TEST_CASE("what cannot be opened is an error with the path") {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "support/paths.h"
 #include "support/shared_data.h"
 #include "support/temp_dir.h"
+#include "trace/profile.h"
 #include "trace/profile_writer.h"
 
 namespace stemtap {
@@ -67,6 +70,39 @@ void CheckRoundTrip(const std::filesystem::path& csv) {
 
 TEST_CASE("CSV, binary and CSV again give the same bytes") {
   CheckRoundTrip(test::SourceDir() / "tests/data/tiny.csv");
+}
+
+// Counts by hand: the canonical form puts the duration third, and these names hold no line ends.
+TEST_CASE("every recorded profile has its rows, durations and zeros") {
+  const auto profiles = SharedPath("data/profiles");
+  STEMTAP_SKIP_WITHOUT(profiles);
+  for (const auto& entry : std::filesystem::directory_iterator(profiles)) {
+    if (!entry.path().string().ends_with(".csv.gz")) continue;
+    CAPTURE(entry.path());
+    std::istringstream text(Uncompressed(entry.path()));
+    std::string line;
+    std::getline(text, line);
+    std::size_t rows = 0;
+    std::size_t zeros = 0;
+    std::uint64_t total_ns = 0;
+    for (; std::getline(text, line); ++rows) {
+      const std::size_t second = line.find(',', line.find(',') + 1);
+      const std::uint64_t duration_ns = std::stoull(line.substr(second + 1));
+      zeros += duration_ns == 0 ? 1 : 0;
+      total_ns += duration_ns;
+    }
+    Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(entry.path().string());
+    REQUIRE(reader.ok());
+    const Result<Profile> profile = LoadProfile(*reader.value());
+    REQUIRE(profile.ok());
+    for (const wire::KernelRecord& record : profile.value().records) {
+      zeros -= record.duration_ns == 0 ? 1 : 0;
+      total_ns -= record.duration_ns;
+    }
+    CHECK(profile.value().records.size() == rows);
+    CHECK(zeros == 0);
+    CHECK(total_ns == 0);
+  }
 }
 
 TEST_CASE("every recorded profile survives the round trip") {
