@@ -40,6 +40,8 @@ int Become(void* argument) {
   // What the program handles or ignores is not the collector's business. The table is our own: handlers
   // are not shared, though the memory that they would write to is.
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  // Who reads the program's stderr may go when the program does, before the collector has finished.
+  ::signal(SIGPIPE, SIG_IGN);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
