@@ -92,6 +92,7 @@ void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t*
 
 void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept {
   Add(files_->ring().header.buffers, 1);
+  pointers_.NextBuffer();
   CUpti_Activity* activity = nullptr;
   while (api_.ActivityGetNextRecord(buffer, valid_size, &activity) == CUPTI_SUCCESS) {
     if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
@@ -120,33 +121,51 @@ void DurationEngine::DecodeOne(const void* activity) noexcept {
                                                  : wire::Loss::kBadTimestamps);
     return;
   }
-  if (name == nullptr) name = "";
-  auto length = static_cast<std::uint32_t>(::strlen(name));
-  if (length > wire::kMaxNameBytes) {
-    length = wire::kMaxNameBytes;
-    files_->Count(wire::Loss::kNamesCut);
-  }
-  const std::uint64_t hash = wire::NameHash(name, length);
-  std::uint32_t id = names_.Find(hash);
-  if (id == NameIds::kNone) {
-    if (names_.full()) {
-      LoseRecord(wire::Loss::kTooManyNames);
-      return;
-    }
-    // Room for the definition and the record together: a name is defined only if it is all there.
-    if (!MakeRoom(wire::NameRecordCount(length) + 1)) {
-      LoseRecord(wire::Loss::kRingFull);
-      return;
-    }
-    id = names_.Add(hash);
-    StageName(id, name, length, hash);
-  } else if (!MakeRoom(1)) {
+  const std::uint32_t id = IdOf(name);
+  if (id == NameIds::kNone) return;  // counted there
+  if (!MakeRoom(1)) {
     LoseRecord(wire::Loss::kRingFull);
     return;
   }
   kernel.name_id = id;
   Stage(&kernel);
   ++staged_kernels_;
+}
+
+// The id of the name; NameIds::kNone, the record counted as lost, if there is no way to one.
+std::uint32_t DurationEngine::IdOf(const char* name) noexcept {
+  if (name == nullptr) name = "";
+  std::uint32_t id = pointers_.FindInBuffer(name);
+  if (id != NameIds::kNone) return id;
+  id = ReadName(name);
+  if (id != NameIds::kNone) pointers_.Put(name, id);
+  return id;
+}
+
+// As IdOf. Defines the name in the ring if it is new.
+std::uint32_t DurationEngine::ReadName(const char* name) noexcept {
+  const auto lose = [this](wire::Loss loss) {
+    LoseRecord(loss);
+    return NameIds::kNone;
+  };
+  std::uint32_t length = reader_.Read(name);
+  if (length == NameReader::kGone) {
+    const std::uint32_t id = pointers_.FindLast(name);
+    return id != NameIds::kNone ? id : lose(wire::Loss::kNameGone);
+  }
+  const bool cut = length > wire::kMaxNameBytes;
+  if (cut) length = wire::kMaxNameBytes;
+  const std::uint64_t hash = wire::NameHash(reader_.text(), length);
+  std::uint32_t id = names_.Find(hash);
+  if (id != NameIds::kNone) return id;
+  if (!NameReader::Plausible(reader_.text(), length)) return lose(wire::Loss::kNameGone);
+  if (names_.full()) return lose(wire::Loss::kTooManyNames);
+  // Room for the definition and the record together: a name is defined only if it is all there.
+  if (!MakeRoom(wire::NameRecordCount(length) + 1)) return lose(wire::Loss::kRingFull);
+  if (cut) files_->Count(wire::Loss::kNamesCut);
+  id = names_.Add(hash);
+  StageName(id, reader_.text(), length, hash);
+  return id;
 }
 
 void DurationEngine::LoseRecord(wire::Loss loss) noexcept {

@@ -18,6 +18,8 @@
 #include "buffer_pool.h"
 #include "cupti_api.h"
 #include "name_ids.h"
+#include "name_pointers.h"
+#include "name_reader.h"
 #include "options.h"
 #include "pending_captures.h"
 #include "runtime.h"
@@ -56,6 +58,8 @@ class DurationEngine {
   void RunFlusher() noexcept;
   void DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept;
   void DecodeOne(const void* activity) noexcept;
+  std::uint32_t IdOf(const char* name) noexcept;
+  std::uint32_t ReadName(const char* name) noexcept;
   void StageName(std::uint32_t id, const char* name, std::uint32_t length, std::uint64_t hash) noexcept;
   bool MakeRoom(std::uint32_t records) noexcept;
   void Stage(const void* record) noexcept;
@@ -76,6 +80,8 @@ class DurationEngine {
   // Under producer_lock_.
   SpinLock producer_lock_;
   NameIds names_;
+  NamePointers pointers_;
+  NameReader reader_;
   // Bytes of kStaged wire::Records: a Record's own zero state is not all zero bits, see entry.cpp.
   alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes] = {};
   std::uint32_t staged_count_ = 0;

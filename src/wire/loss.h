@@ -17,6 +17,7 @@ enum class Loss : std::uint32_t {
   kBadTimestamps,  // end < start: the clock was stepped
   kIncomplete,     // still running at the forced flush of the exit (end == 0)
   kTooManyNames,   // the name table is full
+  kNameGone,       // its module was unloaded, and its name with it, before it was seen
   // Not seen at all, as far as CUPTI or the pool know.
   kCuptiDropped,    // cuptiActivityGetNumDroppedRecords
   kPoolExhausted,   // buffers of unknown content: the pool had none left, a discard buffer was lent
@@ -34,8 +35,8 @@ inline constexpr std::uint32_t kRecordLossCount = static_cast<std::uint32_t>(Los
 
 // As they appear in session.json and in the summary.
 inline constexpr const char* kLossNames[kLossCount] = {
-    "ring_full",       "no_timestamps",   "bad_timestamps", "incomplete",
-    "too_many_names",  "cupti_dropped",   "pool_exhausted", "foreign_buffers",
-    "names_cut",       "captures_denied", "graph_launches"};
+    "ring_full",       "no_timestamps", "bad_timestamps",  "incomplete",
+    "too_many_names",  "name_gone",     "cupti_dropped",   "pool_exhausted",
+    "foreign_buffers", "names_cut",     "captures_denied", "graph_launches"};
 
 }  // namespace stemtap::wire

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernel names whose memory goes while their records are still to come.
+#include <doctest/doctest.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "name_pointers.h"
+#include "name_reader.h"
+
+namespace stemtap::inject {
+namespace {
+
+// Three pages of which any can be taken away.
+class Pages {
+ public:
+  Pages()
+      : bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
+        base_(static_cast<char*>(mmap(nullptr, 3 * bytes_, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    REQUIRE(base_ != MAP_FAILED);
+  }
+  ~Pages() { munmap(base_, 3 * bytes_); }
+  char* at(std::size_t page) { return base_ + page * bytes_; }
+  void Unmap(std::size_t page) { REQUIRE(munmap(at(page), bytes_) == 0); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+  char* base_;
+};
+
+std::string TextOf(NameReader& reader, const char* name) {
+  const std::uint32_t length = reader.Read(name);
+  REQUIRE(length <= NameReader::kMostBytes);
+  return {reader.text(), length};
+}
+
+TEST_CASE("a name is as long as it is, wherever its pages end") {
+  Pages pages;
+  const auto reader = std::make_unique<NameReader>();
+  for (const std::size_t length : {0u, 1u, 7u, 100u, 5000u}) {
+    for (const std::size_t before : {0u, 1u, 99u, 100u, 101u, 2000u}) {
+      char* name = pages.at(1) - before;
+      std::memset(pages.at(0), 0, 3 * pages.bytes());
+      std::memset(name, 'k', length);
+      CAPTURE(length);
+      CAPTURE(before);
+      CHECK(TextOf(*reader, name) == std::string(length, 'k'));
+    }
+  }
+}
+
+TEST_CASE("a name is read no further than its end or the most that is kept") {
+  const auto reader = std::make_unique<NameReader>();
+  const std::string just(wire::kMaxNameBytes, 'k');
+  CHECK(reader->Read(just.c_str()) == wire::kMaxNameBytes);
+  const std::string longer(3 * wire::kMaxNameBytes, 'k');
+  CHECK(reader->Read(longer.c_str()) == wire::kMaxNameBytes + 1);
+  Pages pages;
+  pages.Unmap(2);
+  char* last = pages.at(2) - 6;
+  std::memcpy(last, "short", 6);  // ends with the page
+  CHECK(TextOf(*reader, last) == "short");
+}
+
+TEST_CASE("a name that is gone, or of which a part is gone, is told") {
+  Pages pages;
+  const auto reader = std::make_unique<NameReader>();
+  std::strcpy(pages.at(2), "short");
+  std::memset(pages.at(1) + 10, 'k', pages.bytes() - 10);
+  CHECK(reader->Read(pages.at(1) + 10) == pages.bytes() - 10 + 5);
+  pages.Unmap(2);
+  errno = EDOM;
+  CHECK(reader->Read(pages.at(2)) == NameReader::kGone);
+  CHECK(reader->Read(pages.at(1) + 10) == NameReader::kGone);
+  CHECK(reader->Read(nullptr) == NameReader::kGone);
+  CHECK(errno == EDOM);
+  CHECK(reader->Read(pages.at(0)) == 0);  // this page is there
+}
+
+TEST_CASE("what is no text is no name") {
+  CHECK(NameReader::Plausible("", 0));
+  CHECK(NameReader::Plausible("void k<float, 2>(float*)", 24));
+  CHECK(NameReader::Plausible("_Z5k\xc3\xa4rnelv", 11));  // identifiers may hold any letters
+  CHECK_FALSE(NameReader::Plausible("k\x01", 2));
+  CHECK_FALSE(
+      NameReader::Plausible("\x7f"
+                            "ELF",
+                            4));
+}
+
+TEST_CASE("a pointer is known in its buffer, and remembered after it") {
+  const auto pointers = std::make_unique<NamePointers>();
+  const std::string names(1000, 'k');
+  const char* name = names.data();
+  CHECK(pointers->FindInBuffer(name) == NameIds::kNone);
+  CHECK(pointers->FindLast(name) == NameIds::kNone);
+  pointers->NextBuffer();
+  CHECK(pointers->FindInBuffer(name) == NameIds::kNone);
+  pointers->Put(name, 7);
+  CHECK(pointers->FindInBuffer(name) == 7);
+  CHECK(pointers->FindInBuffer(name + 1) == NameIds::kNone);
+  CHECK(pointers->FindLast(name + 1) == NameIds::kNone);
+  pointers->NextBuffer();
+  CHECK(pointers->FindInBuffer(name) == NameIds::kNone);
+  CHECK(pointers->FindLast(name) == 7);
+  pointers->Put(name, 8);
+  CHECK(pointers->FindInBuffer(name) == 8);
+}
+
+TEST_CASE("some hundred pointers are all remembered; when there are too many, the latest are") {
+  const auto pointers = std::make_unique<NamePointers>();
+  pointers->NextBuffer();
+  const std::string names(1'000'000, 'k');
+  const auto name = [&](std::uint32_t i) { return names.data() + std::size_t{33} * i; };
+  for (std::uint32_t i = 0; i < 500; ++i) pointers->Put(name(i), i);
+  std::uint32_t known = 0;
+  for (std::uint32_t i = 0; i < 500; ++i) known += pointers->FindInBuffer(name(i)) == i;
+  CHECK(known >= 499);
+  for (std::uint32_t i = 0; i < 30'000; ++i) {
+    pointers->NextBuffer();
+    pointers->Put(name(i), i);
+    REQUIRE(pointers->FindInBuffer(name(i)) == i);
+    if (i > 0) REQUIRE(pointers->FindLast(name(i - 1)) == i - 1);
+  }
+}
+
+}  // namespace
+}  // namespace stemtap::inject

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Modules, and the names of their kernels, that are unloaded before the last records come: the
+// worst that CUPTI could do, and must not end the program.
+#include <doctest/doctest.h>
+
+#include "injector/injected.h"
+
+namespace stemtap::test {
+namespace {
+
+TEST_CASE("names that are unmapped before the exit: those that were seen before are still known") {
+  const Injected injected;
+  const std::vector<std::string> arguments = {"50000", "print"};
+  const ProcessResult bare = RunProcess(Command("exit_return", arguments), BareOptions());
+  // Small buffers, so that there are full ones, with all names, before the module goes.
+  const ProcessResult result = injected.Run(
+      "exit_return", arguments, {{"FAKE_GPU_STALE_NAMES", "1"}, {"STEMTAP_BUFFER_KB", "64"}});
+  CHECK(result.signal == 0);
+  CHECK(result.exit_code == bare.exit_code);
+  CHECK(result.out == bare.out);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.seen() == 50'000);
+  CHECK(ring.lost_records() == 0);
+  CHECK(SumByName(ring) == injected.ReadTruth().by_name);
+}
+
+TEST_CASE("names that are unmapped before they were ever seen: the records are counted") {
+  const Injected injected;
+  // Less than a buffer, and a flush period longer than the run: nothing is fetched before the exit.
+  const ProcessResult result = injected.Run(
+      "exit_return", {"500"}, {{"FAKE_GPU_STALE_NAMES", "1"}, {"STEMTAP_FLUSH_MS", "10000"}});
+  CHECK(result.signal == 0);
+  CHECK(result.exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.seen() == 500);
+  CHECK(ring.kept() == 0);
+  CHECK(ring.lost(wire::Loss::kNameGone) == 500);
+  CHECK(ring.lost_records() == 500);
+}
+
+}  // namespace
+}  // namespace stemtap::test
