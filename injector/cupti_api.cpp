@@ -42,6 +42,7 @@ const char* CuptiApi::Describe(CUptiResult result) const noexcept {
 const char* LoadCuptiApi(void* library, CuptiApi& api) noexcept {
   Load(library, "cuptiSubscribe_v2", api.SubscribeV2);
   Load(library, "cuptiGetResultString", api.GetResultString);
+  Load(library, "cuptiGetTimestamp", api.GetTimestamp);
 #define STEMTAP_LOAD(function, name) \
   if (!Load(library, name, api.function)) return name
   STEMTAP_LOAD(GetVersion, "cuptiGetVersion");

@@ -15,6 +15,7 @@ namespace stemtap::inject {
 struct CuptiApi {
   CUptiResult (*GetVersion)(std::uint32_t*) = nullptr;
   CUptiResult (*GetResultString)(CUptiResult, const char**) = nullptr;
+  CUptiResult (*GetTimestamp)(std::uint64_t*) = nullptr;  // may be null
   CUptiResult (*Subscribe)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*) = nullptr;
   CUptiResult (*SubscribeV2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*,
                              CUpti_SubscriberParams*) = nullptr;  // 13.0 on; may be null

@@ -121,6 +121,10 @@ void DurationEngine::DecodeOne(const void* activity) noexcept {
                                                  : wire::Loss::kBadTimestamps);
     return;
   }
+  if (!clock_.sane()) {
+    LoseRecord(wire::Loss::kBadTimestamps);
+    return;
+  }
   const std::uint32_t id = IdOf(name);
   if (id == NameIds::kNone) return;  // counted there
   if (!MakeRoom(1)) {
@@ -220,7 +224,23 @@ void DurationEngine::PushStaged() noexcept {
   staged_kernels_ = 0;
 }
 
+void DurationEngine::CheckClock() noexcept {
+  if (api_.GetTimestamp == nullptr) return;
+  const bool was_sane = clock_.sane();
+  std::uint64_t cupti = 0;
+  const std::uint64_t before = MonotonicNs();
+  if (api_.GetTimestamp(&cupti) != CUPTI_SUCCESS) return;
+  clock_.Sample(before, cupti, MonotonicNs());
+  if (was_sane && !clock_.sane()) {
+    char* reason = files_->ring().header.reason;
+    ::snprintf(reason, sizeof(wire::RingHeader::reason),
+               "CUPTI's clock does not count nanoseconds any more: another profiler replaced it");
+    files_->SetState(wire::RingState::kRecording);  // publishes the reason
+  }
+}
+
 void DurationEngine::Flush(bool forced) noexcept {
+  CheckClock();
   wire::RingHeader& header = files_->ring().header;
   api_.ActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
   std::size_t dropped = 0;
@@ -249,12 +269,18 @@ void DurationEngine::RunFlusher() noexcept {
   }
   Flush(false);
   Flush(true);  // what is still running is delivered incomplete, and counted so
+  AwaitLateBuffers();
   // A forced flush brings back every buffer, unless another client took CUPTI over: then it got ours.
   files_->Count(wire::Loss::kForeignBuffers, pool_.lent_weak());
   files_->SetState(wire::RingState::kClosed);
   // Release: matched by the acquire in Stop.
   stop_.store(2, std::memory_order_release);
   FutexWakeAll(stop_);
+}
+
+void DurationEngine::AwaitLateBuffers() noexcept {
+  const std::uint64_t deadline = MonotonicNs() + std::uint64_t{kLateMs} * 1000000u;
+  while (pool_.lent_weak() != 0 && MonotonicNs() < deadline) FutexWait(never_, 0, 1);
 }
 
 void DurationEngine::Stop() noexcept {

@@ -4,7 +4,8 @@
 // and pushes it into the ring.
 //
 //   launching thread ──Request──► pool     CUPTI worker or flusher ──Complete──► decode ──► ring
-//   flusher: FlushAll(0) every 200 ms, counts what CUPTI dropped, refills the pool, maps the gate
+//   flusher: FlushAll(0) every 200 ms, counts what CUPTI dropped, refills the pool, maps the gate,
+//            compares CUPTI's clock to ours
 //
 // THREADS: Request runs on application threads and does nothing but pop a buffer. Complete runs on
 // CUPTI's worker or on our flusher; a spin lock makes them one producer. That lock is held across
@@ -16,6 +17,7 @@
 #include <cstdint>
 
 #include "buffer_pool.h"
+#include "clock_check.h"
 #include "cupti_api.h"
 #include "name_ids.h"
 #include "name_pointers.h"
@@ -46,6 +48,8 @@ class DurationEngine {
   // Long enough to fetch and decode every buffer there can be, short enough that nobody notices at the
   // end of a program; what is not fetched by then is lost and not counted as kept.
   static constexpr std::uint32_t kExitMs = 500;
+  // CUPTI may bring buffers back from another thread after the last flush has returned.
+  static constexpr std::uint32_t kLateMs = 100;
   // Records pushed into the ring at a time: 16 KiB, half of an L1 cache.
   static constexpr std::uint32_t kStaged = 256;
 
@@ -55,6 +59,8 @@ class DurationEngine {
   static void* FlusherMain(void* self);
 
   void Flush(bool forced) noexcept;
+  void CheckClock() noexcept;
+  void AwaitLateBuffers() noexcept;
   void RunFlusher() noexcept;
   void DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept;
   void DecodeOne(const void* activity) noexcept;
@@ -73,9 +79,12 @@ class DurationEngine {
 
   BufferPool pool_;
   PendingCaptures pending_;
+  ClockCheck clock_;
 
   // The flusher waits on this word: 0 run, 1 stop wanted, 2 stopped.
   std::atomic<std::uint32_t> stop_{0};
+  // Never changes, so that waiting for it is sleeping.
+  std::atomic<std::uint32_t> never_{0};
 
   // Under producer_lock_.
   SpinLock producer_lock_;

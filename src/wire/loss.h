@@ -14,7 +14,7 @@ enum class Loss : std::uint32_t {
   // Kernel records that were seen in a CUPTI buffer but not kept.
   kRingFull,       // the collector did not keep up
   kNoTimestamps,   // start == end == 0: CUPTI's device buffers were exhausted
-  kBadTimestamps,  // end < start: the clock was stepped
+  kBadTimestamps,  // end < start: the clock was stepped; or the clock counts no nanoseconds
   kIncomplete,     // still running at the forced flush of the exit (end == 0)
   kTooManyNames,   // the name table is full
   kNameGone,       // its module was unloaded, and its name with it, before it was seen

@@ -72,6 +72,9 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiGetTimestamp(uint64_t* timestamp) {
   clock_gettime(CLOCK_REALTIME, &now);
   *timestamp =
       static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  if (settings().ticks != 1) {
+    *timestamp = static_cast<uint64_t>(static_cast<double>(*timestamp) * settings().ticks);
+  }
   return CUPTI_SUCCESS;
 }
 

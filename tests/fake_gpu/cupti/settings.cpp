@@ -15,6 +15,7 @@ const Settings& settings() {
       .occupied_by = fake_env::Text("FAKE_CUPTI_OCCUPIED"),
       .zero_every = fake_env::Number("FAKE_CUPTI_ZERO_TIMESTAMPS", 0),
       .drop_every = fake_env::Number("FAKE_CUPTI_DROP", 0),
+      .ticks = fake_env::Real("FAKE_CUPTI_TICKS", 1),
       .late = fake_env::Number("FAKE_CUPTI_LATE", 0) != 0,
       .max_pending = fake_env::Number("FAKE_CUPTI_MAX_PENDING", 1),
   };

@@ -19,6 +19,9 @@ struct Settings {
   std::uint64_t zero_every = 0;
   // FAKE_CUPTI_DROP=N: every Nth kernel record is dropped, and counted as such.
   std::uint64_t drop_every = 0;
+  // FAKE_CUPTI_TICKS: what cuptiGetTimestamp counts per nanosecond, as after Kineto has installed the
+  // processor's cycle counter. Records are not changed.
+  double ticks = 1;
   // FAKE_CUPTI_LATE=1: what FlushAll finds is delivered by the worker thread, after it returned.
   bool late = false;
   // FAKE_CUPTI_MAX_PENDING: full buffers that may wait for the worker. Under the virtual clock a

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clock_check.h"
+
+#include <doctest/doctest.h>
+
+namespace stemtap::inject {
+namespace {
+
+constexpr std::uint64_t kPeriod = 200'000'000;
+
+// Two clocks, the second of which may run at any rate and jump.
+struct Clocks {
+  ClockCheck check;
+  std::uint64_t ours = 5'000'000'000;
+  std::uint64_t theirs = 1'700'000'000'000'000'000;
+
+  void Pass(std::uint64_t ns, double rate = 1) {
+    ours += ns;
+    theirs += static_cast<std::uint64_t>(static_cast<double>(ns) * rate);
+  }
+  bool Sample(std::uint64_t apart = 100) {
+    check.Sample(ours, theirs + apart / 2, ours + apart);
+    return check.sane();
+  }
+};
+
+TEST_CASE("a clock that counts nanoseconds is believed, whatever it began with") {
+  for (const std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
+    Clocks clocks;
+    clocks.theirs = begin;
+    for (int i = 0; i < 100; ++i) {
+      CHECK(clocks.Sample());
+      clocks.Pass(kPeriod, i % 2 == 0 ? 1.0005 : 0.9995);  // as NTP slews it
+    }
+  }
+}
+
+TEST_CASE("a step of the clock, forth or back, passes") {
+  for (const std::int64_t step :
+       {std::int64_t{3'600'000'000'000}, std::int64_t{-3'600'000'000'000}}) {
+    Clocks clocks;
+    for (int i = 0; i < 10; ++i) {
+      if (i == 4) clocks.theirs += static_cast<std::uint64_t>(step);
+      CHECK(clocks.Sample());
+      clocks.Pass(kPeriod);
+    }
+  }
+}
+
+TEST_CASE("another unit is noticed at the second interval, and its end at the first") {
+  for (const double rate : {2.1, 3.8, 0.001, 0.0, 1.1}) {
+    CAPTURE(rate);
+    Clocks clocks;
+    clocks.Sample();
+    clocks.Pass(kPeriod);
+    CHECK(clocks.Sample());
+    clocks.Pass(kPeriod, rate);
+    CHECK(clocks.Sample());
+    for (int i = 0; i < 10; ++i) {
+      clocks.Pass(kPeriod, rate);
+      CHECK_FALSE(clocks.Sample());
+    }
+    clocks.Pass(kPeriod);
+    CHECK(clocks.Sample());
+  }
+}
+
+TEST_CASE("short intervals are joined until they can be judged") {
+  Clocks clocks;
+  clocks.Sample();
+  // 1 ms at 2 GHz: off by 1 ms each, which is noise until 50 of them are together.
+  int samples = 0;
+  while (clocks.Sample()) {
+    clocks.Pass(1'000'000, 2);
+    REQUIRE(++samples < 200);
+  }
+  CHECK(samples == 100);
+}
+
+TEST_CASE("a sample in the midst of which the thread lost its core is left out") {
+  Clocks clocks;
+  clocks.Sample();
+  for (int i = 0; i < 10; ++i) {
+    clocks.Pass(kPeriod);
+    CHECK(clocks.Sample(60'000'000));
+  }
+  clocks.Pass(kPeriod);
+  CHECK(clocks.Sample());
+}
+
+}  // namespace
+}  // namespace stemtap::inject

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Another profiler replaces CUPTI's clock, for the whole process.
+#include <doctest/doctest.h>
+
+#include "injector/injected.h"
+
+namespace stemtap::test {
+namespace {
+
+// Long enough for some flushes: a real GPU's 12 us per kernel, one flush every 50 ms.
+const std::vector<std::string> kArguments = {"50000"};
+const Variables kSlow = {{"FAKE_GPU_CLOCK", "real"}, {"STEMTAP_FLUSH_MS", "60"}};
+
+TEST_CASE("timestamps that are no nanoseconds are not recorded, and the header tells why") {
+  const Injected injected;
+  Variables variables = kSlow;
+  variables.emplace_back("FAKE_CUPTI_TICKS", "2.1");
+  REQUIRE(injected.Run("exit_return", kArguments, variables).exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.seen() == 50'000);
+  CHECK(ring.seen() == ring.kept() + ring.lost_records());
+  // Two intervals have to be seen first.
+  CHECK(ring.lost(wire::Loss::kBadTimestamps) > 20'000);
+  CHECK(std::string(ring.header().reason).find("does not count nanoseconds") != std::string::npos);
+}
+
+TEST_CASE("the usual clock is believed, and so is one that cannot be read") {
+  for (const char* failing : {"", "cuptiGetTimestamp=999"}) {
+    const Injected injected;
+    Variables variables = kSlow;
+    variables.emplace_back("FAKE_CUPTI_FAIL", failing);
+    REQUIRE(injected.Run("exit_return", kArguments, variables).exit_code == 0);
+    const Ring ring(injected.RingFile());
+    CHECK(ring.kept() == 50'000);
+    CHECK(std::string(ring.header().reason).empty());
+  }
+}
+
+}  // namespace
+}  // namespace stemtap::test
