@@ -61,13 +61,15 @@ int main(int argc, char** argv) {
   fprintf(self, "pid %d parent %d session %d blocked %d\n", (int)getpid(), (int)getppid(),
           (int)getsid(0), blocked);
   fclose(self);
-  /* The reader may be gone with the program: that must not end a collector. */
   printf("collector was here\n");
   fflush(stdout);
   fclose(Create(folder, "started"));
   char leave[4096];
   snprintf(leave, sizeof leave, "%s/leave", folder);
   WaitForFile(leave);
+  /* The reader may be gone with the program: that must not end a collector. */
+  printf("collector leaves\n");
+  fflush(stdout);
   fclose(Create(folder, "left"));
   return 0;
 }
