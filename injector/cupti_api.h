@@ -38,6 +38,9 @@ struct CuptiApi {
   // enabled (release notes of 13.3; parca-dev/parcagpu#23).
   bool leaks_graph_memory() const noexcept { return version < 130300; }
 
+  // Of a CUDA major that did not exist when this was written.
+  bool newer_than_known() const noexcept { return version / 10000 > CUPTI_API_VERSION / 10000; }
+
   const char* Describe(CUptiResult result) const noexcept;
 };
 

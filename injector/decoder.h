@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decodes the part of a CUPTI kernel record that has kept its place since CUDA 10.1: whatever header we
-// were built with, records of CUDA 10.1 to 13.x are read alike. Pure functions over bytes.
+// Decodes the part of a CUPTI kernel record that has kept its place since CUDA 10.1: whatever
+// header we were built with, records of CUDA 10.1 to 13.x are read alike. Pure functions over
+// bytes.
 //
-//   off 16 start   24 end   40 device   48 stream   52 grid   64 block   76 static   80 dynamic shared
+//   off 16 start   24 end   40 device   48 stream   52 grid   64 block   76 static   80 dynamic
+//   shared
 //      92 correlation   104 name        144 graph node (CUDA 11.0 on)   156 graph (CUDA 11.1 on)
 //
 // Checked against the headers of the build by static_assert in cupti_api.cpp.
@@ -39,11 +41,11 @@ enum class Decoded {
   kBadTimestamps,  // end < start
 };
 
-// Fills all of `out` but name_id, whatever the times are (then duration_ns means nothing): a captured
-// launch is recognised by its correlation id even if its record is of no use. `name` stays CUPTI's and is
-// valid until the buffer's callback returns.
-// `has_graph`: the record is long enough for the graph fields. REQUIRES: `record` is a kernel record of
-// at least 144 bytes (160 with has_graph).
+// Fills all of `out` but name_id, whatever the times are (then duration_ns means nothing): a
+// captured launch is recognised by its correlation id even if its record is of no use. `name` stays
+// CUPTI's and is valid until the buffer's callback returns. `has_graph`: the record is long enough
+// for the graph fields. REQUIRES: `record` is a kernel record of at least 144 bytes (160 with
+// has_graph).
 inline Decoded DecodeKernel(const void* record, bool has_graph, wire::KernelRecord& out,
                             const char*& name) noexcept {
   const auto* bytes = static_cast<const unsigned char*>(record);
@@ -80,6 +82,24 @@ inline Decoded DecodeKernel(const void* record, bool has_graph, wire::KernelReco
   }
   if (end == 0) return start == 0 ? Decoded::kNoTimestamps : Decoded::kIncomplete;
   return end < start ? Decoded::kBadTimestamps : Decoded::kKernel;
+}
+
+// Whether what was decoded may be a kernel at all. Asked for the first records of a CUPTI that is
+// newer than any known one: if a field had moved, one of these would hardly hold.
+inline bool LooksRight(const wire::KernelRecord& kernel) noexcept {
+  constexpr std::uint64_t kHour = 3'600'000'000'000;
+  constexpr std::uint32_t kMostDevices = 1024;
+  constexpr std::uint32_t kMostThreads = 1024;  // per block, since CUDA 2.0
+  if (kernel.correlation_id == 0 || kernel.device >= kMostDevices) return false;
+  if (kernel.duration_ns > kHour) return false;
+  std::uint32_t threads = 1;
+  for (int i = 0; i < 3; ++i) {
+    if (kernel.grid[i] == 0 || kernel.grid[i] > 0x7FFFFFFF) return false;
+    if (kernel.block[i] == 0 || kernel.block[i] > kMostThreads) return false;
+    threads *= kernel.block[i];
+    if (threads > kMostThreads) return false;
+  }
+  return true;
 }
 
 }  // namespace stemtap::inject

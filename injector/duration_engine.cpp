@@ -25,6 +25,7 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   api_ = api;
   files_ = &files;
   flush_ms_ = options.flush_ms;
+  if (api_.newer_than_known()) probation_ = kOnProbation;
   if (!pool_.Init(options.buffer_bytes)) {
     ::snprintf(problem, problem_size, "no memory for activity buffers");
     return false;
@@ -92,9 +93,11 @@ void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t*
 
 void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept {
   Add(files_->ring().header.buffers, 1);
+  if (refused_) return;
   pointers_.NextBuffer();
   CUpti_Activity* activity = nullptr;
   while (api_.ActivityGetNextRecord(buffer, valid_size, &activity) == CUPTI_SUCCESS) {
+    if (refused_) break;
     if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
         activity->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
       DecodeOne(activity);
@@ -115,6 +118,8 @@ void DurationEngine::DecodeOne(const void* activity) noexcept {
     kernel.flags = capture.flags;
     kernel.credit_slot = capture.slot;
   }
+  const bool has_times = decoded == Decoded::kKernel || decoded == Decoded::kBadTimestamps;
+  if (probation_ != 0 && has_times && !PassesProbation(kernel, name)) return;
   if (decoded != Decoded::kKernel) {
     LoseRecord(decoded == Decoded::kNoTimestamps ? wire::Loss::kNoTimestamps
                : decoded == Decoded::kIncomplete ? wire::Loss::kIncomplete
@@ -170,6 +175,22 @@ std::uint32_t DurationEngine::ReadName(const char* name) noexcept {
   id = names_.Add(hash);
   StageName(id, reader_.text(), length, hash);
   return id;
+}
+
+bool DurationEngine::PassesProbation(const wire::KernelRecord& kernel, const char* name) noexcept {
+  const std::uint32_t length = reader_.Read(name);
+  if (LooksRight(kernel) && length != NameReader::kGone && length != 0 &&
+      NameReader::Plausible(reader_.text(), length)) {
+    --probation_;
+    return true;
+  }
+  refused_ = true;
+  char reason[sizeof(wire::RingHeader::reason)];
+  ::snprintf(reason, sizeof(reason),
+             "CUPTI version %u is newer than known, and its records are laid out differently",
+             api_.version);
+  files_->StandDown(reason);
+  return false;
 }
 
 void DurationEngine::LoseRecord(wire::Loss loss) noexcept {
@@ -272,7 +293,10 @@ void DurationEngine::RunFlusher() noexcept {
   AwaitLateBuffers();
   // A forced flush brings back every buffer, unless another client took CUPTI over: then it got ours.
   files_->Count(wire::Loss::kForeignBuffers, pool_.lent_weak());
-  files_->SetState(wire::RingState::kClosed);
+  producer_lock_.Lock();  // for refused_
+  const bool refused = refused_;
+  producer_lock_.Unlock();
+  if (!refused) files_->SetState(wire::RingState::kClosed);  // else it says why it stood down
   // Release: matched by the acquire in Stop.
   stop_.store(2, std::memory_order_release);
   FutexWakeAll(stop_);

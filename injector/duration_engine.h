@@ -50,6 +50,8 @@ class DurationEngine {
   static constexpr std::uint32_t kExitMs = 500;
   // CUPTI may bring buffers back from another thread after the last flush has returned.
   static constexpr std::uint32_t kLateMs = 100;
+  // Of a CUPTI that is newer than known, so many records must look right, one after another.
+  static constexpr std::uint32_t kOnProbation = 64;
   // Records pushed into the ring at a time: 16 KiB, half of an L1 cache.
   static constexpr std::uint32_t kStaged = 256;
 
@@ -70,6 +72,7 @@ class DurationEngine {
   bool MakeRoom(std::uint32_t records) noexcept;
   void Stage(const void* record) noexcept;
   void LoseRecord(wire::Loss loss) noexcept;
+  bool PassesProbation(const wire::KernelRecord& kernel, const char* name) noexcept;
   void PushStaged() noexcept;
 
   CuptiApi api_;
@@ -94,6 +97,8 @@ class DurationEngine {
   // Bytes of kStaged wire::Records: a Record's own zero state is not all zero bits, see entry.cpp.
   alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes] = {};
   std::uint32_t staged_count_ = 0;
+  std::uint32_t probation_ = 0;  // records that still have to look right
+  bool refused_ = false;         // one did not: nothing more is decoded
   std::uint32_t staged_kernels_ = 0;  // kernel records among them
   std::size_t ring_room_ = 0;  // room known in the ring beyond what is staged; the reader only adds to it
 };

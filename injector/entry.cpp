@@ -117,14 +117,8 @@ bool StartRecording(Library& library, char* problem) noexcept {
     ::snprintf(problem, kReasonBytes, "%s is in this process", tool);
     return false;
   }
-  void* cupti = LocateCupti(library.options.cupti, header.driver_version);
-  if (cupti == nullptr) {
-    ::snprintf(problem, kReasonBytes,
-               "CUPTI not found: no libcupti.so.%d or older, loaded, on the library path, beside PyTorch or "
-               "in CUDA_HOME (STEMTAP_CUPTI names one)",
-               driver_version != 0 ? driver_version / 1000 : 13);
-    return false;
-  }
+  void* cupti = LocateCupti(library.options.cupti, header.driver_version, problem, kReasonBytes);
+  if (cupti == nullptr) return false;
   if (const char* missing = LoadCuptiApi(cupti, library.api)) {
     ::snprintf(problem, kReasonBytes, "this libcupti lacks %s", missing);
     return false;
@@ -139,6 +133,11 @@ bool StartRecording(Library& library, char* problem) noexcept {
   }
   CUpti_SubscriberHandle subscriber = nullptr;
   if (!Subscribe(library, subscriber, problem)) return false;
+  if (library.api.newer_than_known()) {
+    ::snprintf(header.reason, sizeof(header.reason),
+               "CUPTI version %u is newer than known (CUDA %d): recorded as far as it looks right",
+               library.api.version, CUPTI_API_VERSION / 10000);
+  }
   if (library.options.gate) {
     library.gate.Init(library.options, library.files, library.engine, driver);
     library.files.MapGate();

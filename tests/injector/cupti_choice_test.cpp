@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which libcupti is taken where there are several, and what becomes of one that is newer than
+// known.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <set>
+#include <sstream>
+
+#include "injector/injected.h"
+#include "support/paths.h"
+
+namespace stemtap::test {
+namespace {
+
+// A machine with the fake CUPTI on the loader's path, as version 13, and once more in Python
+// packages, as version 12, beside a CUDA runtime of that version.
+struct Machine {
+  Injected injected;
+  std::filesystem::path packages = injected.scratch("lib/python3/site-packages");
+  std::filesystem::path runtime = packages / "nvidia/cuda_runtime/lib/libcudart.so.12";
+  std::filesystem::path wheel = packages / "nvidia/cuda_cupti/lib/libcupti.so.12";
+
+  Machine() {
+    std::filesystem::create_directories(runtime.parent_path());
+    std::filesystem::create_directories(wheel.parent_path());
+    std::filesystem::copy_file(STEMTAP_TEST_EMPTY_LIBRARY, runtime);
+    // A copy, since the maps of a process show where links lead.
+    std::filesystem::copy_file(FakeGpuDir() / "libcupti.so.13", wheel);
+  }
+
+  // The files named libcupti* that the program has mapped after it has launched.
+  std::set<std::string> Mapped(const Variables& variables) const {
+    const std::string go = injected.scratch("go").string();
+    Process child(Command("exit_sigkill", {"100", go}), injected.Options(variables));
+    REQUIRE(child.WaitForOutput("launched\n"));
+    std::set<std::string> files;
+    std::istringstream maps(ReadFile("/proc/" + std::to_string(child.pid()) + "/maps"));
+    for (std::string line; std::getline(maps, line);) {
+      const std::size_t at = line.find('/');
+      if (at != std::string::npos && line.find("/libcupti") != std::string::npos) {
+        files.insert(line.substr(at));
+      }
+    }
+    child.Signal(SIGKILL);
+    child.Wait();
+    return files;
+  }
+};
+
+TEST_CASE("without a CUDA runtime the driver's version is taken, from the loader") {
+  const Machine machine;
+  CHECK(machine.Mapped({}) ==
+        std::set<std::string>{std::filesystem::canonical(FakeGpuDir() / "libcupti.so.13")});
+}
+
+TEST_CASE("the version of the loaded CUDA runtime is taken, from the packages it came with") {
+  const Machine machine;
+  // What torch would load later; and no other, two would break each other.
+  CHECK(machine.Mapped({{"LD_PRELOAD", machine.runtime.string()}}) ==
+        std::set<std::string>{machine.wheel.string()});
+}
+
+TEST_CASE("a CUPTI that is loaded already is taken, whatever else there is") {
+  const Machine machine;
+  CHECK(machine.Mapped({{"LD_PRELOAD", machine.wheel.string()}}) ==
+        std::set<std::string>{machine.wheel.string()});
+  CHECK(machine.Mapped({{"LD_PRELOAD", machine.wheel.string()}, {"STEMTAP_CUPTI", "/no/such"}}) ==
+        std::set<std::string>{machine.wheel.string()});
+}
+
+TEST_CASE("STEMTAP_CUPTI goes before everything that is not loaded") {
+  const Machine machine;
+  CHECK(machine.Mapped({{"STEMTAP_CUPTI", machine.wheel.string()}}) ==
+        std::set<std::string>{machine.wheel.string()});
+}
+
+TEST_CASE("a STEMTAP_CUPTI that is not there is named, and nothing else is taken instead") {
+  const Injected injected;
+  REQUIRE(injected.Run("exit_return", {"10"}, {{"STEMTAP_CUPTI", "/no/such/lib"}}).exit_code == 0);
+  const Ring ring(injected.RingFile());
+  CHECK(ring.state() == wire::RingState::kStoodDown);
+  CHECK(std::string(ring.header().reason) ==
+        "CUPTI not found: STEMTAP_CUPTI names /no/such/lib, which cannot be loaded");
+}
+
+TEST_CASE("a CUPTI of a later CUDA records what looks right, with a note") {
+  for (const char* version : {"140000", "990102"}) {
+    const Injected injected;
+    REQUIRE(injected.Run("exit_return", {"5000"}, {{"FAKE_CUPTI_VERSION", version}}).exit_code ==
+            0);
+    Ring ring(injected.RingFile());
+    ring.Drain();
+    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.kept() == 5000);
+    CHECK(SumByName(ring) == injected.ReadTruth().by_name);
+    CHECK(std::string(ring.header().reason)
+              .starts_with("CUPTI version " + std::string(version) + " is newer than known"));
+  }
+}
+
+}  // namespace
+}  // namespace stemtap::test
