@@ -12,12 +12,11 @@
  * Grid and block are those of `1,1,1 x 32,1,1`. Prints how many kernels the fake GPU saw launched,
  * and how many between cuProfilerStart and cuProfilerStop.
  */
-#include <cuda.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../programs/handshake.h"
 #include "fake_gpu.h"
+#include "programs/handshake.h"
 
 CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                              unsigned by, unsigned bz, unsigned shared, CUstream stream,

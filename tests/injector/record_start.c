@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../programs/handshake.h"
+#include "programs/handshake.h"
 
 extern char** environ;
 

@@ -10,8 +10,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "../programs/handshake.h"
-#include "../programs/victim.h"
+#include "programs/handshake.h"
+#include "programs/victim.h"
 
 static volatile sig_atomic_t g_sigchld = 0;
 
