@@ -42,8 +42,16 @@ void KernelState::Observe(std::span<const Observation> batch, std::span<const st
 }
 
 void KernelState::AddCaptured(const PlanSample& sample) {
-  sketch_.AddCaptured(sample.record.duration_ns);
-  samples_.push_back(sample);
+  const std::uint64_t duration = sample.record.duration_ns;
+  OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(duration))];
+  if (sample.record.flags & wire::kFlagExploratory) {
+    ++cluster.explored;
+    explored_.push_back(sample);
+  } else {
+    ++cluster.captured;
+    sketch_.AddCaptured(duration);
+    samples_.push_back(sample);
+  }
 }
 
 void KernelState::RecutIfDue(Method method, const ErrorTarget& target) {
@@ -92,6 +100,7 @@ void KernelState::Refresh() {
   for (OnlineCluster& cluster : clusters_) {
     cluster.moments = Moments();
     cluster.captured = 0;
+    cluster.explored = 0;
   }
   for (std::size_t i = 0; i < sketch_.bins().size(); ++i) {
     if (sketch_.bins()[i].count == 0) continue;
@@ -102,6 +111,9 @@ void KernelState::Refresh() {
     // Bins that appeared since the cut widen the cluster they fell to.
     cluster.first_bin = std::min(cluster.first_bin, bin);
     cluster.end_bin = std::max(cluster.end_bin, bin + 1);
+  }
+  for (const PlanSample& sample : explored_) {
+    ++clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))].explored;
   }
 }
 

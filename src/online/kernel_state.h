@@ -32,7 +32,8 @@ struct OnlineCluster {
   std::uint32_t first_bin = 0;  // bins [first_bin, end_bin)
   std::uint32_t end_bin = 0;
   Moments moments;              // as of the last Refresh
-  std::uint64_t captured = 0;
+  std::uint64_t captured = 0;   // by credit
+  std::uint64_t explored = 0;   // at the first sight of the name
   std::uint64_t own_size = 1;   // the method's own sample size
   std::uint64_t target = 0;     // as of the last allocation
   bool closed = false;
@@ -55,6 +56,21 @@ class KernelState {
   // Notes a capture already counted by Observe.
   void AddCaptured(const PlanSample& sample);
 
+  // How many captures count for a cluster of this kernel. The exploratory one was made at the kernel's
+  // first launch, which is no random draw: cold clocks and caches, 10 to 25 % off (docs/maths/online.md,
+  // finding 4). It stands in where there is no other, and for kernels of few launches, where one capture
+  // more is a large share of them; else it gives way.
+  std::uint64_t Counted(const OnlineCluster& cluster) const {
+    return cluster.captured == 0 || sketch_.count() < kManyLaunches
+               ? cluster.captured + cluster.explored
+               : cluster.captured;
+  }
+  // How many captures count against the target of a cluster: the same, but that a kernel of many
+  // launches is to have its target without the exploratory one.
+  std::uint64_t Towards(const OnlineCluster& cluster) const {
+    return sketch_.count() < kManyLaunches ? cluster.captured + cluster.explored : cluster.captured;
+  }
+
   // Cuts the clusters anew when the launches have grown by kRecutGrowth since the last cut.
   void RecutIfDue(Method method, const ErrorTarget& target);
   void Recut(Method method, const ErrorTarget& target);
@@ -68,8 +84,9 @@ class KernelState {
     return at < cluster_of_bin_.size() ? cluster_of_bin_[at] : cluster_of_bin_.back();
   }
 
-  // The stored captures, handed over in launch order.
-  std::vector<PlanSample>& samples() { return samples_; }
+  // The stored captures, in launch order: those paid by credit, and those at first sight.
+  const std::vector<PlanSample>& samples() const { return samples_; }
+  const std::vector<PlanSample>& explored() const { return explored_; }
 
   std::uint64_t name_key() const { return name_key_; }
   const LogSketch& sketch() const { return sketch_; }
@@ -90,6 +107,9 @@ class KernelState {
   bool stale() const { return refreshed_at_ != sketch_.count(); }
 
  private:
+  // From here on one capture more costs less than half a percent of a kernel's time.
+  static constexpr std::uint64_t kManyLaunches = 256;
+
   // Clusters are cut at 32 launches (fewer say little), and whenever launches have grown by half: 26
   // cuts up to a million launches, so a cut's cost spreads to a constant per launch.
   static constexpr std::uint64_t kFirstCut = 32;
@@ -108,6 +128,7 @@ class KernelState {
   ContextPredictor contexts_;
   std::vector<CreditLine> credit_lines_;
   std::vector<PlanSample> samples_;
+  std::vector<PlanSample> explored_;  // one per process that met the name before the gate knew it
   std::vector<PlanSample> unsettled_;
 };
 

@@ -118,7 +118,6 @@ void OnlineSampler::SettleCaptures() {
     KernelState& kernel = kernels_[id];
     kernel.AddCaptured(sample);
     const std::size_t cluster = kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns));
-    ++kernel.clusters()[cluster].captured;
     std::vector<CreditLine>& lines = kernel.credit_lines();
     for (std::size_t ordinal = 0; ordinal < lines.size(); ++ordinal) {
       if (lines[ordinal].slot == 0 || lines[ordinal].slot != sample.record.credit_slot) continue;
@@ -152,11 +151,12 @@ void OnlineSampler::Allocate() {
   for (KernelState& kernel : kernels_) {
     for (OnlineCluster& cluster : kernel.clusters()) {
       cluster.target = sizes[next];
-      if (cluster.captured == 0) {
+      const std::uint64_t counted = kernel.Counted(cluster);
+      if (counted == 0) {
         uncovered += strata[next].sum();
       } else {
         covered.push_back(strata[next]);
-        captured.push_back(cluster.captured);
+        captured.push_back(counted);
       }
       ++next;
     }
@@ -173,7 +173,9 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
   std::vector<CreditLine>& lines = kernel.credit_lines();
   for (std::size_t i = 0; i < kernel.clusters().size(); ++i) {
     OnlineCluster& cluster = kernel.clusters()[i];
-    const bool enough = cluster.captured >= std::max<std::uint64_t>(cluster.target, 1);
+    const std::uint64_t target = std::max<std::uint64_t>(cluster.target, 1);
+    const std::uint64_t had = kernel.Towards(cluster);
+    const bool enough = had >= target;
     // Sizes are whole, so a closed cluster reopens only when it is short by a whole sample.
     if (enough != cluster.closed) {
       cluster.closed = enough;
@@ -182,7 +184,7 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
     if (enough && i >= lines.size()) continue;
     const std::uint32_t slot = SlotOf(kernel, i);
     if (slot == wire::kClosedSlot) continue;
-    std::uint64_t need = enough ? 0 : std::max<std::uint64_t>(cluster.target, 1) - cluster.captured;
+    std::uint64_t need = enough ? 0 : target - had;
     if (lines[i].misses > kMissesPerTarget * cluster.target + kMissesFree) need = 0;
     gate_.Grant(slot, lines[i].returned + static_cast<std::uint32_t>(need));
   }
@@ -231,14 +233,14 @@ void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t c
 }
 
 std::vector<SampledCluster> OnlineSampler::FinalClusters(std::uint32_t id) {
-  KernelState& kernel = kernels_[id];
+  const KernelState& kernel = kernels_[id];
   const std::vector<OnlineCluster>& cut = kernel.clusters();
   // Collapsed strata (Cochran 1977): a cluster without a capture joins its neighbour with one, the
   // nearer by mean. `home[i]` is the cluster that i joins, itself if it has captures.
   constexpr std::size_t kNone = ~std::size_t{0};
   std::vector<std::size_t> home(cut.size(), kNone);
   for (std::size_t i = 0; i < cut.size(); ++i) {
-    if (cut[i].captured > 0) home[i] = i;
+    if (kernel.Counted(cut[i]) > 0) home[i] = i;
   }
   const std::vector<std::size_t> own = home;
   for (std::size_t i = 0; i < cut.size(); ++i) {
@@ -269,9 +271,17 @@ std::vector<SampledCluster> OnlineSampler::FinalClusters(std::uint32_t id) {
     cluster.target += cut[i].target;
     place[i] = clusters.size() - 1;
   }
-  for (PlanSample& sample : kernel.samples()) {
+  for (const PlanSample& sample : kernel.samples()) {
     const std::size_t at = kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns));
     clusters[place[at]].samples.push_back(sample);
+  }
+  for (const PlanSample& sample : kernel.explored()) {
+    const std::size_t at = kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns));
+    if (kernel.Counted(cut[at]) > cut[at].captured) clusters[place[at]].samples.push_back(sample);
+  }
+  for (SampledCluster& cluster : clusters) {
+    std::sort(cluster.samples.begin(), cluster.samples.end(),
+              [](const PlanSample& a, const PlanSample& b) { return a.index < b.index; });
   }
   return clusters;
 }

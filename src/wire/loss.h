@@ -21,7 +21,7 @@ enum class Loss : std::uint32_t {
   // Not seen at all, as far as CUPTI or the pool know.
   kCuptiDropped,    // cuptiActivityGetNumDroppedRecords
   kPoolExhausted,   // buffers of unknown content: the pool had none left, a discard buffer was lent
-  kForeignBuffers,  // buffers lent by us that another CUPTI client received
+  kForeignBuffers,  // buffers that went astray: ours to another CUPTI client, or another's to us
   // Not records.
   kNamesCut,        // names longer than kMaxNameBytes, kept cut
   kCapturesDenied,  // the gate said capture, the table of pending captures was full
