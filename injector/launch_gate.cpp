@@ -162,7 +162,7 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
   if (slot == wire::kNoSlot) {
     // The collector does not know the name yet: its first launch here is captured, so that a run shorter
     // than the feedback does not end with nothing.
-    if (!Unexplored(name_hash) || GoesIntoGraph(launch) || !Explore(name_hash)) return;
+    if (!Unexplored(name_hash) || GoesIntoGraph(launch)) return;
     capture.flags |= wire::kFlagExploratory;
   } else {
     if (slot == wire::kClosedSlot || slot >= wire::kGateSlots || !table->TrySpend(slot)) return;
@@ -172,20 +172,44 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
     }
     capture.slot = static_cast<std::uint16_t>(slot);
   }
-  if (!engine_->pending().Add(data.correlationId, capture)) {
-    if (capture.slot != 0) table->Refund(capture.slot);
-    files_->Count(wire::Loss::kCapturesDenied);
-    return;
+  if (Capture(data, capture, name_hash)) return;
+  if (capture.slot != 0) table->Refund(capture.slot);
+  files_->Count(wire::Loss::kCapturesDenied);
+}
+
+bool LaunchGate::Capture(const CUpti_CallbackData& data, PendingCaptures::Capture capture,
+                         std::uint64_t name_hash) noexcept {
+  if (data.correlationData == nullptr) return false;  // EXIT could not know
+  // Acquire: matched by the release in LeaveActuator, so that our start comes after the other's stop.
+  if (profiler_start_ != nullptr && actuator_taken_.exchange(true, std::memory_order_acquire)) {
+    return false;
   }
-  header.launches_captured.fetch_add(1, std::memory_order_relaxed);
-  if (data.correlationData != nullptr) *data.correlationData = kCapturing;
+  if (!engine_->pending().Add(data.correlationId, capture)) {
+    LeaveActuator();
+    return false;
+  }
+  if ((capture.flags & wire::kFlagExploratory) != 0 && !Explore(name_hash)) {
+    // Another thread was first with this name: it is captured, as was wanted.
+    engine_->pending().Take(data.correlationId, capture);
+    LeaveActuator();
+    return true;
+  }
+  *data.correlationData = kCapturing;
+  files_->ring().header.launches_captured.fetch_add(1, std::memory_order_relaxed);
   if (profiler_start_ != nullptr) profiler_start_();
+  return true;
+}
+
+void LaunchGate::LeaveActuator() noexcept {
+  // Release: our stop comes before the next start; matched by the acquire in Capture.
+  if (profiler_start_ != nullptr) actuator_taken_.store(false, std::memory_order_release);
 }
 
 void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {
   if (data.correlationData == nullptr || *data.correlationData != kCapturing) return;
   *data.correlationData = 0;
-  if (profiler_stop_ != nullptr) profiler_stop_();
+  if (profiler_start_ != nullptr) profiler_stop_();
+  LeaveActuator();
   const auto* result = static_cast<const CUresult*>(data.functionReturnValue);
   if (result == nullptr || *result == CUDA_SUCCESS) return;
   // Nothing was launched: there will be no record, and the credit is still good.

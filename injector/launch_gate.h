@@ -68,6 +68,14 @@ class LaunchGate {
   static constexpr std::uint32_t kProbe = 16;
 
   void Enter(const Launch& launch, const CUpti_CallbackData& data) noexcept;
+  // Captures the launch that is being entered (an exploratory one only if no other thread was first with
+  // its name). False if there is no room to remember it, or if another thread's launch is being profiled just
+  // then: the switch is the process's, and the first to end would switch the other off. Nothing is lost:
+  // the name stays unexplored, the caller gives the credit back.
+  bool Capture(const CUpti_CallbackData& data, PendingCaptures::Capture capture,
+               std::uint64_t name_hash) noexcept;
+  void LeaveActuator() noexcept;
+  // After a captured launch returned.
   void Exit(const CUpti_CallbackData& data) noexcept;
   // Whether the launch only becomes a node of a graph.
   bool GoesIntoGraph(const Launch& launch) const noexcept;
@@ -81,7 +89,8 @@ class LaunchGate {
   DurationEngine* engine_ = nullptr;
   CUresult (*is_capturing_)(CUstream, CUstreamCaptureStatus*) = nullptr;  // CUDA 10.0 on
   CUresult (*profiler_start_)() = nullptr;  // null: the actuator only logs
-  CUresult (*profiler_stop_)() = nullptr;
+  CUresult (*profiler_stop_)() = nullptr;   // there if the other is
+  std::atomic<bool> actuator_taken_{false};  // from start to stop; one thread at a time
 
   Function functions_[kFunctions];
   Stream streams_[kStreams];

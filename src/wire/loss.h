@@ -24,7 +24,8 @@ enum class Loss : std::uint32_t {
   kForeignBuffers,  // buffers that went astray: ours to another CUPTI client, or another's to us
   // Not records.
   kNamesCut,        // names longer than kMaxNameBytes, kept cut
-  kCapturesDenied,  // the gate said capture, the table of pending captures was full
+  kCapturesDenied,  // the gate said capture; the table of pending captures was full, or another
+                    // thread's launch was being profiled
   kGraphLaunches,   // graph launches passed by the gate: their kernels are timed, not gated
   kCount
 };

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The profiler's switch belongs to the process: captures of several threads must not end each
+// other.
+#include <doctest/doctest.h>
+
+#include "injector/injected.h"
+#include "wire/context_key.h"
+
+namespace stemtap::test {
+namespace {
+
+TEST_CASE("a capture is profiled to its end, whatever other threads capture meanwhile") {
+  Injected injected;
+  const std::string name = "gemm_tile_128";
+  REQUIRE(injected.gate().Publish(wire::NameKey(wire::NameHash(name.data(), name.size())), 1));
+  injected.gate().Grant(1, 1000);
+  // A captured launch blocks its thread, 20 times as long as the kernel takes, so that others come
+  // in between; and its record shows that time, so that each can be told.
+  const ProcessResult result = injected.Run("threads", {"9000"},
+                                            {{"STEMTAP_LEVEL", "gate"},
+                                             {"STEMTAP_ACTUATOR", "profiler"},
+                                             {"FAKE_GPU_CAPTURE_FACTOR", "20"},
+                                             {"FAKE_GPU_CAPTURE_SLOWS_RECORDS", "1"}});
+  REQUIRE(result.exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.kept() == 9000);
+  std::uint64_t marked = 0;
+  std::uint64_t not_profiled = 0;
+  for (const Ring::Kernel& kernel : ring.kernels()) {
+    if (kernel.record.flags == 0) continue;
+    ++marked;
+    // Natively no kernel of the program takes more than 22.5 us.
+    not_profiled += kernel.record.duration_ns < 30'000;
+  }
+  CHECK(not_profiled == 0);
+  CHECK(marked == ring.captured());
+  CHECK(marked > 100);
+  // Those that met another capture were let go, with their credit.
+  std::uint64_t paid = 0;
+  for (const Ring::Kernel& kernel : ring.kernels()) paid += kernel.record.credit_slot == 1;
+  CHECK(injected.gate().spent(1) == paid);
+}
+
+}  // namespace
+}  // namespace stemtap::test
