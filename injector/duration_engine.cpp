@@ -95,6 +95,7 @@ void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) 
   Add(files_->ring().header.buffers, 1);
   if (refused_) return;
   pointers_.NextBuffer();
+  reader_.Forget();
   CUpti_Activity* activity = nullptr;
   while (api_.ActivityGetNextRecord(buffer, valid_size, &activity) == CUPTI_SUCCESS) {
     if (refused_) break;

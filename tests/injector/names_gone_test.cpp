@@ -36,6 +36,7 @@ class Pages {
 };
 
 std::string TextOf(NameReader& reader, const char* name) {
+  reader.Forget();
   const std::uint32_t length = reader.Read(name);
   REQUIRE(length <= NameReader::kMostBytes);
   return {reader.text(), length};
@@ -76,12 +77,25 @@ TEST_CASE("a name that is gone, or of which a part is gone, is told") {
   std::memset(pages.at(1) + 10, 'k', pages.bytes() - 10);
   CHECK(reader->Read(pages.at(1) + 10) == pages.bytes() - 10 + 5);
   pages.Unmap(2);
+  reader->Forget();
   errno = EDOM;
   CHECK(reader->Read(pages.at(2)) == NameReader::kGone);
   CHECK(reader->Read(pages.at(1) + 10) == NameReader::kGone);
   CHECK(reader->Read(nullptr) == NameReader::kGone);
   CHECK(errno == EDOM);
   CHECK(reader->Read(pages.at(0)) == 0);  // this page is there
+}
+
+TEST_CASE("what was read stands until it is forgotten") {
+  Pages pages;
+  const auto reader = std::make_unique<NameReader>();
+  std::strcpy(pages.at(1), "before");
+  std::strcpy(pages.at(1) + 100, "another");
+  CHECK(TextOf(*reader, pages.at(1)) == "before");
+  std::strcpy(pages.at(1) + 100, "changed");
+  CHECK(reader->Read(pages.at(1) + 100) == 7);
+  CHECK(std::string(reader->text(), 7) == "another");
+  CHECK(TextOf(*reader, pages.at(1) + 100) == "changed");
 }
 
 TEST_CASE("what is no text is no name") {
