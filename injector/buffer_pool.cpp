@@ -20,7 +20,8 @@ bool BufferPool::Init(std::size_t buffer_bytes) noexcept {
 }
 
 void* BufferPool::Make(bool populate) noexcept {
-  // Relaxed: the number is all that is claimed; who uses the buffer gets it from us or through Push.
+  // Relaxed: the number is all that is claimed; who uses the buffer gets it from us or through
+  // Push.
   const std::uint32_t index = made_.fetch_add(1, std::memory_order_relaxed);
   if (index >= kMostBuffers) {
     made_.fetch_sub(1, std::memory_order_relaxed);

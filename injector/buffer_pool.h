@@ -8,7 +8,8 @@
 //
 // Memory is never given back to the system: CUPTI may hold a buffer as long as the process lives.
 //
-// THREADS: Lend from any application thread, Return from the decoder, Grow from the flusher. Lock-free.
+// THREADS: Lend from any application thread, Return from the decoder, Grow from the flusher.
+// Lock-free.
 #pragma once
 
 #include <atomic>
@@ -21,19 +22,20 @@ class BufferPool {
  public:
   // With a buffer per launching thread, 512 threads, and as many on their way back.
   static constexpr std::uint32_t kMostBuffers = 1024;
-  // Kept free, 4 MiB of the default size: what several threads use up between two visits of the flusher.
-  // More costs memory in every traced program, fewer has launches make buffers for themselves.
+  // Kept free, 4 MiB of the default size: what several threads use up between two visits of the
+  // flusher. More costs memory in every traced program, fewer has launches make buffers for
+  // themselves.
   static constexpr std::uint32_t kKeepFree = 8;
 
   // Reserves addresses for all buffers and makes the first ones. False if there is no memory.
   bool Init(std::size_t buffer_bytes) noexcept;
 
-  // A zeroed buffer: a free one, or, when a burst has used those up, one made on the spot (one mmap; its
-  // pages are faulted in as CUPTI fills them). nullptr if kMostBuffers are out (the caller then lends
-  // Discard()).
+  // A zeroed buffer: a free one, or, when a burst has used those up, one made on the spot (one
+  // mmap; its pages are faulted in as CUPTI fills them). nullptr if kMostBuffers are out (the
+  // caller then lends Discard()).
   void* Lend() noexcept;
-  // A buffer whose content nobody will read, lent to any number of requests at once when the pool is
-  // exhausted: CUPTI must never be given a null buffer (it crashes before 12.9).
+  // A buffer whose content nobody will read, lent to any number of requests at once when the pool
+  // is exhausted: CUPTI must never be given a null buffer (it crashes before 12.9).
   void* Discard() noexcept { return discard_; }
   bool IsDiscard(const void* buffer) const noexcept { return buffer == discard_; }
   // Whether `buffer` is one of ours (another client's buffers can end up in our callback).
@@ -56,8 +58,9 @@ class BufferPool {
   std::size_t buffer_bytes_ = 0;
   unsigned char* base_ = nullptr;
   void* discard_ = nullptr;
-  // Free list: a stack of buffer numbers from 1 on, 0 ends it. The upper half counts changes, so that a
-  // head read before another thread popped and pushed it back is not taken for unchanged (ABA).
+  // Free list: a stack of buffer numbers from 1 on, 0 ends it. The upper half counts changes, so
+  // that a head read before another thread popped and pushed it back is not taken for unchanged
+  // (ABA).
   std::atomic<std::uint64_t> head_{0};
   std::atomic<std::uint32_t> next_[kMostBuffers] = {};
   std::atomic<std::uint32_t> free_{0};

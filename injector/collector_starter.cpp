@@ -37,8 +37,8 @@ struct Launch {
 int Become(void* argument) {
   auto* launch = static_cast<Launch*>(argument);
   ::setsid();  // a Ctrl-C for the program must not end its collector
-  // What the program handles or ignores is not the collector's business. The table is our own: handlers
-  // are not shared, though the memory that they would write to is.
+  // What the program handles or ignores is not the collector's business. The table is our own:
+  // handlers are not shared, though the memory that they would write to is.
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   // Who reads the program's stderr may go when the program does, before the collector has finished.
   ::signal(SIGPIPE, SIG_IGN);
@@ -64,7 +64,8 @@ int Become(void* argument) {
 // First child: starts the second and goes, so that the collector is nobody's child here.
 int StartAndLeave(void* argument) {
   auto* launch = static_cast<Launch*>(argument);
-  const int pid = ::clone(Become, launch->stack + kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, launch);
+  const int pid =
+      ::clone(Become, launch->stack + kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, launch);
   if (pid < 0) launch->failure = errno;
   ::_exit(0);
 }
@@ -94,7 +95,8 @@ bool CollectorPath(const Options& options, char* path, std::size_t size) noexcep
 
 }  // namespace
 
-bool MakeSessionFolder(char* folder, std::size_t size, char* problem, std::size_t problem_size) noexcept {
+bool MakeSessionFolder(char* folder, std::size_t size, char* problem,
+                       std::size_t problem_size) noexcept {
   char name[32] = "session";
   const int comm = ::open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
   if (comm >= 0) {
@@ -120,9 +122,10 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
     ::snprintf(problem, problem_size, "%s: collector not found (set STEMTAP_COLLECTOR)", path);
     return false;
   }
-  // Everything that the children touch is prepared here: between clone and execve they may only make
-  // system calls. One mapping holds the argument block and both stacks.
-  auto* memory = static_cast<unsigned char*>(MapMemory(sizeof(Launch) + kPathBytes + 2 * kStackBytes));
+  // Everything that the children touch is prepared here: between clone and execve they may only
+  // make system calls. One mapping holds the argument block and both stacks.
+  auto* memory =
+      static_cast<unsigned char*>(MapMemory(sizeof(Launch) + kPathBytes + 2 * kStackBytes));
   if (memory == nullptr) {
     ::snprintf(problem, problem_size, "no memory to start the collector");
     return false;
@@ -135,8 +138,10 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   char pid[16];
   ::snprintf(pid, sizeof(pid), "%d", static_cast<int>(::getpid()));
   std::size_t count = 0;
-  const char* fixed[] = {"stemtap",  "run",     "--attach", pid,          "--output",
-                         folder,     "--level", options.gate ? "gate" : "kernels",
+  const char* fixed[] = {"stemtap",    "run",
+                         "--attach",   pid,
+                         "--output",   folder,
+                         "--level",    options.gate ? "gate" : "kernels",
                          "--actuator", options.profiler ? "profiler" : "log"};
   for (const char* word : fixed) launch->arguments[count++] = const_cast<char*>(word);
   if (options.collector_options != nullptr) {
@@ -162,7 +167,8 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
   // No exit signal: the first child sends no SIGCHLD and plain wait() does not see it.
-  const int child = ::clone(StartAndLeave, first_stack + kStackBytes, CLONE_VM | CLONE_VFORK, launch);
+  const int child =
+      ::clone(StartAndLeave, first_stack + kStackBytes, CLONE_VM | CLONE_VFORK, launch);
   int failure = child < 0 ? errno : 0;
   if (child > 0) {
     ::waitpid(child, nullptr, __WCLONE);
@@ -171,7 +177,8 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   ::munmap(memory, sizeof(Launch) + kPathBytes + 2 * kStackBytes);
   if (failure == 0) return true;
-  ::snprintf(problem, problem_size, "%s: collector cannot be started: %s", path, ::strerror(failure));
+  ::snprintf(problem, problem_size, "%s: collector cannot be started: %s", path,
+             ::strerror(failure));
   return false;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts a collector for a program that was given the library without `stemtap run`. The application
-// must not notice: no SIGCHLD, no child that its wait() could find, no open file, no signal mask changed.
-// Source: docs/design/injection.md.
+// Starts a collector for a program that was given the library without `stemtap run`. The
+// application must not notice: no SIGCHLD, no child that its wait() could find, no open file, no
+// signal mask changed. Source: docs/design/injection.md.
 //
 // THREADS: called once, at initialisation.
 #pragma once
@@ -14,7 +14,8 @@
 namespace stemtap::inject {
 
 // Makes `stemtap-<program>-<pid>` in the working folder and writes its absolute path to `folder`.
-bool MakeSessionFolder(char* folder, std::size_t size, char* problem, std::size_t problem_size) noexcept;
+bool MakeSessionFolder(char* folder, std::size_t size, char* problem,
+                       std::size_t problem_size) noexcept;
 
 // Runs `stemtap run --attach <pid> --output <folder> --level ...` in the background.
 bool StartCollector(const Options& options, const char* folder, char* problem,

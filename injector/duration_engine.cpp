@@ -32,8 +32,8 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   }
   g_engine = this;
 
-  // Our buffers come zeroed, so CUPTI need not zero them on the launching thread. One buffer per thread
-  // spares launches a lock. Older versions do not know these: then they do without.
+  // Our buffers come zeroed, so CUPTI need not zero them on the launching thread. One buffer per
+  // thread spares launches a lock. Older versions do not know these: then they do without.
   const auto set = [this](CUpti_ActivityAttribute attribute, std::uint8_t value) {
     std::size_t size = sizeof(value);
     api_.ActivitySetAttribute(attribute, &size, &value);
@@ -47,7 +47,8 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
                api_.Describe(result));
     return false;
   };
-  if (!check(api_.ActivityRegisterCallbacks(OnRequest, OnComplete), "cuptiActivityRegisterCallbacks")) {
+  if (!check(api_.ActivityRegisterCallbacks(OnRequest, OnComplete),
+             "cuptiActivityRegisterCallbacks")) {
     return false;
   }
   if (!check(api_.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable")) {
@@ -77,8 +78,8 @@ void CUPTIAPI DurationEngine::OnRequest(std::uint8_t** buffer, std::size_t* size
   *max_records = 0;  // as many as fit
 }
 
-void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
-                                         std::size_t valid_size) {
+void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t* buffer,
+                                         std::size_t, std::size_t valid_size) {
   DurationEngine& engine = *g_engine;
   if (engine.abandoned() || engine.pool_.IsDiscard(buffer)) return;
   if (!engine.pool_.Owns(buffer)) {
@@ -199,7 +200,8 @@ void DurationEngine::LoseRecord(wire::Loss loss) noexcept {
   files_->Count(loss);
 }
 
-// Whether the ring is sure to take `records` more beyond those staged; makes room among the staged ones.
+// Whether the ring is sure to take `records` more beyond those staged; makes room among the staged
+// ones.
 bool DurationEngine::MakeRoom(std::uint32_t records) noexcept {
   if (staged_count_ == kStaged || (records > 1 && staged_count_ != 0)) PushStaged();
   if (ring_room_ >= records) return true;
@@ -214,7 +216,8 @@ void DurationEngine::StageName(std::uint32_t id, const char* name, std::uint32_t
   head.name_id = id;
   head.length = length;
   head.hash = hash;
-  std::uint32_t at = length < sizeof(head.bytes) ? length : static_cast<std::uint32_t>(sizeof(head.bytes));
+  std::uint32_t at =
+      length < sizeof(head.bytes) ? length : static_cast<std::uint32_t>(sizeof(head.bytes));
   ::memcpy(head.bytes, name, at);
   Stage(&head);
   while (at < length) {
@@ -238,8 +241,8 @@ void DurationEngine::PushStaged() noexcept {
   // The ring takes them all: room was counted before each was staged, and only this side fills it.
   files_->ring().queue.push(reinterpret_cast<const wire::Record*>(staged_), staged_count_);
   staged_count_ = 0;
-  // Counted when they are there, not before: a process that is killed now has lost what is staged, and
-  // shall not claim it.
+  // Counted when they are there, not before: a process that is killed now has lost what is staged,
+  // and shall not claim it.
   if (staged_kernels_ == 0) return;
   Add(files_->ring().header.kept, staged_kernels_);
   Add(files_->ring().header.seen, staged_kernels_);
@@ -292,7 +295,8 @@ void DurationEngine::RunFlusher() noexcept {
   Flush(false);
   Flush(true);  // what is still running is delivered incomplete, and counted so
   AwaitLateBuffers();
-  // A forced flush brings back every buffer, unless another client took CUPTI over: then it got ours.
+  // A forced flush brings back every buffer, unless another client took CUPTI over: then it got
+  // ours.
   files_->Count(wire::Loss::kForeignBuffers, pool_.lent_weak());
   producer_lock_.Lock();  // for refused_
   const bool refused = refused_;

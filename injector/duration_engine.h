@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DurationEngine records the duration of every kernel: it lends CUPTI buffers, decodes what comes back,
-// and pushes it into the ring.
+// DurationEngine records the duration of every kernel: it lends CUPTI buffers, decodes what comes
+// back, and pushes it into the ring.
 //
 //   launching thread ──Request──► pool     CUPTI worker or flusher ──Complete──► decode ──► ring
 //   flusher: FlushAll(0) every 200 ms, counts what CUPTI dropped, refills the pool, maps the gate,
@@ -45,8 +45,8 @@ class DurationEngine {
   PendingCaptures& pending() noexcept { return pending_; }
 
  private:
-  // Long enough to fetch and decode every buffer there can be, short enough that nobody notices at the
-  // end of a program; what is not fetched by then is lost and not counted as kept.
+  // Long enough to fetch and decode every buffer there can be, short enough that nobody notices at
+  // the end of a program; what is not fetched by then is lost and not counted as kept.
   static constexpr std::uint32_t kExitMs = 500;
   // CUPTI may bring buffers back from another thread after the last flush has returned.
   static constexpr std::uint32_t kLateMs = 100;
@@ -55,7 +55,8 @@ class DurationEngine {
   // Records pushed into the ring at a time: 16 KiB, half of an L1 cache.
   static constexpr std::uint32_t kStaged = 256;
 
-  static void CUPTIAPI OnRequest(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records);
+  static void CUPTIAPI OnRequest(std::uint8_t** buffer, std::size_t* size,
+                                 std::size_t* max_records);
   static void CUPTIAPI OnComplete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size,
                                   std::size_t valid_size);
   static void* FlusherMain(void* self);
@@ -68,7 +69,8 @@ class DurationEngine {
   void DecodeOne(const void* activity) noexcept;
   std::uint32_t IdOf(const char* name) noexcept;
   std::uint32_t ReadName(const char* name) noexcept;
-  void StageName(std::uint32_t id, const char* name, std::uint32_t length, std::uint64_t hash) noexcept;
+  void StageName(std::uint32_t id, const char* name, std::uint32_t length,
+                 std::uint64_t hash) noexcept;
   bool MakeRoom(std::uint32_t records) noexcept;
   void Stage(const void* record) noexcept;
   void LoseRecord(wire::Loss loss) noexcept;
@@ -97,10 +99,11 @@ class DurationEngine {
   // Bytes of kStaged wire::Records: a Record's own zero state is not all zero bits, see entry.cpp.
   alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes] = {};
   std::uint32_t staged_count_ = 0;
-  std::uint32_t probation_ = 0;  // records that still have to look right
-  bool refused_ = false;         // one did not: nothing more is decoded
+  std::uint32_t probation_ = 0;       // records that still have to look right
+  bool refused_ = false;              // one did not: nothing more is decoded
   std::uint32_t staged_kernels_ = 0;  // kernel records among them
-  std::size_t ring_room_ = 0;  // room known in the ring beyond what is staged; the reader only adds to it
+  std::size_t ring_room_ =
+      0;  // room known in the ring beyond what is staged; the reader only adds to it
 };
 
 }  // namespace stemtap::inject

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two ways in. As a preloaded library, the constructor points CUDA at this file and does nothing
-// else: no thread, no file, no memory in a program that never uses CUDA. As CUDA's injection target,
-// InitializeInjection is called by cuInit, in programs that do.
+// The two ways in. As a preloaded library, the constructor points CUDA at this file and does
+// nothing else: no thread, no file, no memory in a program that never uses CUDA. As CUDA's
+// injection target, InitializeInjection is called by cuInit, in programs that do.
 //
 // No failure here is the program's: the reason goes into the session, and cuInit goes on.
 #include <cuda.h>
@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::size_t kReasonBytes = sizeof(wire::RingHeader::reason);
 
-// All of the library's state: zero, so that it lies in .bss, where pages that are not used cost nothing
-// and nothing runs at load.
+// All of the library's state: zero, so that it lies in .bss, where pages that are not used cost
+// nothing and nothing runs at load.
 struct Library {
   Options options;
   SessionFiles files;
@@ -39,15 +39,18 @@ constinit Library g_library;
 
 void SayOnStderr(const char* reason) noexcept {
   char line[512];
-  const int length = ::snprintf(line, sizeof(line), "stemtap: nothing will be recorded: %s\n", reason);
+  const int length =
+      ::snprintf(line, sizeof(line), "stemtap: nothing will be recorded: %s\n", reason);
   if (length > 0) {
-    const auto size = static_cast<std::size_t>(length) < sizeof(line) ? static_cast<std::size_t>(length)
-                                                                      : sizeof(line) - 1;
+    const auto size = static_cast<std::size_t>(length) < sizeof(line)
+                          ? static_cast<std::size_t>(length)
+                          : sizeof(line) - 1;
     if (::write(STDERR_FILENO, line, size) < 0) return;  // no one to tell
   }
 }
 
-// Whether a session folder with our ring stands. Without, there is nobody who would print the reason.
+// Whether a session folder with our ring stands. Without, there is nobody who would print the
+// reason.
 bool JoinSession(Library& library) noexcept {
   char problem[512];
   char made[4096];
@@ -64,8 +67,7 @@ bool JoinSession(Library& library) noexcept {
     SayOnStderr(problem);
     return false;
   }
-  if (own_collector &&
-      !StartCollector(library.options, folder, problem, sizeof(problem))) {
+  if (own_collector && !StartCollector(library.options, folder, problem, sizeof(problem))) {
     SayOnStderr(problem);
     library.files.StandDown(problem);
     return false;
@@ -73,8 +75,8 @@ bool JoinSession(Library& library) noexcept {
   return true;
 }
 
-// Claims CUPTI's one place for a subscriber. In gate level it is kept; else it is given back at once,
-// so that torch.profiler can have it later.
+// Claims CUPTI's one place for a subscriber. In gate level it is kept; else it is given back at
+// once, so that torch.profiler can have it later.
 bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* problem) noexcept {
   char incumbent[64] = {};
   CUptiResult result = CUPTI_SUCCESS;
@@ -127,8 +129,8 @@ bool StartRecording(Library& library, char* problem) noexcept {
   header.cupti_version = library.api.version;
   if (result != CUPTI_SUCCESS || library.api.version < kOldestCupti) {
     ::snprintf(problem, kReasonBytes,
-               "CUPTI version %u is not known, expected %u (CUDA 10.1) or later", library.api.version,
-               kOldestCupti);
+               "CUPTI version %u is not known, expected %u (CUDA 10.1) or later",
+               library.api.version, kOldestCupti);
     return false;
   }
   CUpti_SubscriberHandle subscriber = nullptr;
@@ -149,7 +151,8 @@ bool StartRecording(Library& library, char* problem) noexcept {
   std::uint32_t refused = 0;
   if (library.options.gate && !library.gate.EnableCallbacks(library.api, subscriber, refused)) {
     // Durations are recorded all the same; the header says that nothing is gated.
-    ::snprintf(header.reason, sizeof(header.reason), "launch callback %u refused: no gate", refused);
+    ::snprintf(header.reason, sizeof(header.reason), "launch callback %u refused: no gate",
+               refused);
   }
   return true;
 }
@@ -158,11 +161,14 @@ void AtExit() {
   if (g_library.pid == ::getpid() && !g_library.engine.abandoned()) g_library.engine.Stop();
 }
 
-void InForkedChild() { g_library.engine.Abandon(); }
+void InForkedChild() {
+  g_library.engine.Abandon();
+}
 
 void Initialize() noexcept {
   Library& library = g_library;
-  // cuInit calls once per process; a forked child that calls it again inherits this state and stays out.
+  // cuInit calls once per process; a forked child that calls it again inherits this state and stays
+  // out.
   if (library.pid != 0) return;
   library.pid = ::getpid();
   library.options = ReadOptions();

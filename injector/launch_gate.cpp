@@ -8,13 +8,13 @@
 namespace stemtap::inject {
 namespace {
 
-// Marks, in the cell that ENTER and EXIT of one call share, that the launch is being captured. Any value
-// that CUPTI does not put there itself (it zeroes the cell).
+// Marks, in the cell that ENTER and EXIT of one call share, that the launch is being captured. Any
+// value that CUPTI does not put there itself (it zeroes the cell).
 constexpr std::uint64_t kCapturing = 0x70617473;  // "stap"
 
 std::uint32_t Spread(const void* pointer) noexcept {
-  return static_cast<std::uint32_t>(
-      wire::MixKeys(reinterpret_cast<std::uintptr_t>(pointer), 0) >> 32);
+  return static_cast<std::uint32_t>(wire::MixKeys(reinterpret_cast<std::uintptr_t>(pointer), 0) >>
+                                    32);
 }
 
 // The first, middle and last eight bytes of a name, folded into one word; all of a short name.
@@ -28,8 +28,8 @@ std::uint64_t Pieces(const char* name, std::size_t length) noexcept {
   return wire::MixKeys(at(0) ^ at(length - 8), at(length / 2 - 4));
 }
 
-// Whether the name at `symbol` is still the one of `length` bytes that had these pieces. Reads no byte
-// beyond the name's end: only a name that is at least as long is looked at there.
+// Whether the name at `symbol` is still the one of `length` bytes that had these pieces. Reads no
+// byte beyond the name's end: only a name that is at least as long is looked at there.
 bool StillNamed(const char* symbol, std::size_t length, std::uint64_t pieces) noexcept {
   return ::strnlen(symbol, length + 1) == length && Pieces(symbol, length) == pieces;
 }
@@ -98,7 +98,8 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
       const auto& p = *static_cast<const cuLaunchKernel_params*>(data.functionParams);
-      gate.Enter({p.f, OwnIfNone(p.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz),
+      gate.Enter({p.f,
+                  OwnIfNone(p.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz),
                   {{p.gridDimX, p.gridDimY, p.gridDimZ},
                    {extent(p.blockDimX), extent(p.blockDimY), extent(p.blockDimZ)}},
                   false},
@@ -111,10 +112,11 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
       const CUlaunchConfig& c = *p.config;
       bool cooperative = false;
       for (unsigned i = 0; i < c.numAttrs; ++i) {
-        cooperative |= c.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
-                       c.attrs[i].value.cooperative != 0;
+        cooperative |=
+            c.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && c.attrs[i].value.cooperative != 0;
       }
-      gate.Enter({p.f, OwnIfNone(c.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz),
+      gate.Enter({p.f,
+                  OwnIfNone(c.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz),
                   {{c.gridDimX, c.gridDimY, c.gridDimZ},
                    {extent(c.blockDimX), extent(c.blockDimY), extent(c.blockDimZ)}},
                   cooperative},
@@ -124,11 +126,13 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
       const auto& p = *static_cast<const cuLaunchCooperativeKernel_params*>(data.functionParams);
-      gate.Enter({p.f, OwnIfNone(p.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz),
-                  {{p.gridDimX, p.gridDimY, p.gridDimZ},
-                   {extent(p.blockDimX), extent(p.blockDimY), extent(p.blockDimZ)}},
-                  true},
-                 data);
+      gate.Enter(
+          {p.f,
+           OwnIfNone(p.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz),
+           {{p.gridDimX, p.gridDimY, p.gridDimZ},
+            {extent(p.blockDimX), extent(p.blockDimY), extent(p.blockDimZ)}},
+           true},
+          data);
       return;
     }
     case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:
@@ -147,8 +151,8 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
   bool denied = false;
   NameOf(launch.function, data.symbolName != nullptr ? data.symbolName : "", name_hash, denied);
   std::atomic<wire::LaunchHistory>& history = HistoryOf(launch.stream);
-  // Relaxed, and not one exchange: launches into one stream from several threads at once have no order
-  // that a history could tell anyway.
+  // Relaxed, and not one exchange: launches into one stream from several threads at once have no
+  // order that a history could tell anyway.
   const wire::LaunchHistory before = history.load(std::memory_order_relaxed);
   history.store(wire::Advance(before, name_hash), std::memory_order_relaxed);
   wire::GateTable* table = files_->gate();
@@ -160,8 +164,8 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
   if (slot == wire::kNoSlot) slot = table->Find(wire::NameKey(name_hash));
   PendingCaptures::Capture capture{0, wire::kFlagCaptured};
   if (slot == wire::kNoSlot) {
-    // The collector does not know the name yet: its first launch here is captured, so that a run shorter
-    // than the feedback does not end with nothing.
+    // The collector does not know the name yet: its first launch here is captured, so that a run
+    // shorter than the feedback does not end with nothing.
     if (!Unexplored(name_hash) || GoesIntoGraph(launch)) return;
     capture.flags |= wire::kFlagExploratory;
   } else {
@@ -180,7 +184,8 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
 bool LaunchGate::Capture(const CUpti_CallbackData& data, PendingCaptures::Capture capture,
                          std::uint64_t name_hash) noexcept {
   if (data.correlationData == nullptr) return false;  // EXIT could not know
-  // Acquire: matched by the release in LeaveActuator, so that our start comes after the other's stop.
+  // Acquire: matched by the release in LeaveActuator, so that our start comes after the other's
+  // stop.
   if (profiler_start_ != nullptr && actuator_taken_.exchange(true, std::memory_order_acquire)) {
     return false;
   }

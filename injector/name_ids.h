@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NameIds gives kernel names dense ids by content. CUPTI's name pointers are no identity: a module that
-// is unloaded frees its names, and the next one may get the same address.
+// NameIds gives kernel names dense ids by content. CUPTI's name pointers are no identity: a module
+// that is unloaded frees its names, and the next one may get the same address.
 //
 // Only hashes are kept: two of 65,536 names agree in 64 bits with a chance of 1e-10.
 //

@@ -17,7 +17,8 @@ const char* Text(const wire::EnvSpec& spec) noexcept {
 }
 
 // strtoul and its kin are renamed by newer headers (GLIBC_2.38); digits are easily read.
-bool ParseNumber(const char* text, std::uint32_t least, std::uint32_t most, std::uint32_t& number) noexcept {
+bool ParseNumber(const char* text, std::uint32_t least, std::uint32_t most,
+                 std::uint32_t& number) noexcept {
   std::uint64_t value = 0;
   if (*text == 0) return false;
   for (const char* c = text; *c != 0; ++c) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options are what the environment tells the injected library (the table is wire/session_env.h), read
-// once at InitializeInjection. A value out of range falls back to the default.
+// Options are what the environment tells the injected library (the table is wire/session_env.h),
+// read once at InitializeInjection. A value out of range falls back to the default.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace stemtap::inject {
 
 struct Options {
-  const char* session = nullptr;    // STEMTAP_SESSION; nullptr: start a collector
-  bool gate = false;                // STEMTAP_LEVEL=gate
-  bool profiler = false;            // STEMTAP_ACTUATOR=profiler
-  std::uint32_t flush_ms = 0;       // STEMTAP_FLUSH_MS
-  std::uint32_t buffer_bytes = 0;   // STEMTAP_BUFFER_KB
-  const char* cupti = nullptr;      // STEMTAP_CUPTI
-  const char* collector = nullptr;  // STEMTAP_COLLECTOR
+  const char* session = nullptr;            // STEMTAP_SESSION; nullptr: start a collector
+  bool gate = false;                        // STEMTAP_LEVEL=gate
+  bool profiler = false;                    // STEMTAP_ACTUATOR=profiler
+  std::uint32_t flush_ms = 0;               // STEMTAP_FLUSH_MS
+  std::uint32_t buffer_bytes = 0;           // STEMTAP_BUFFER_KB
+  const char* cupti = nullptr;              // STEMTAP_CUPTI
+  const char* collector = nullptr;          // STEMTAP_COLLECTOR
   const char* collector_options = nullptr;  // STEMTAP_OPTIONS
 };
 

@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,9 +19,9 @@
 
 #include <exception>
 
-// These live in libpthread and libdl before glibc 2.34, in libc since. Bound weakly and to their oldest
-// version, the library needs neither file: where an old program has no threads or no loader they are
-// null, and we do without.
+// These live in libpthread and libdl before glibc 2.34, in libc since. Bound weakly and to their
+// oldest version, the library needs neither file: where an old program has no threads or no loader
+// they are null, and we do without.
 #if defined(__x86_64__)
 #define STEMTAP_OLDEST "GLIBC_2.2.5"
 #elif defined(__aarch64__)
@@ -39,8 +39,8 @@ __asm__(".symver dlsym, dlsym@" STEMTAP_OLDEST);
 #pragma weak dlsym
 
 extern "C" {
-// What pthread_atfork is made of; the wrapper itself is linked statically from an archive that older
-// and newer C libraries disagree on.
+// What pthread_atfork is made of; the wrapper itself is linked statically from an archive that
+// older and newer C libraries disagree on.
 int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(), void* dso)
     __attribute__((weak));
 extern void* __dso_handle;
@@ -48,7 +48,9 @@ extern void* __dso_handle;
 
 namespace boost {
 // Boost.Lockfree's constructors can throw in theory; there is no one to catch it here.
-[[noreturn]] void throw_exception(const std::exception&) { __builtin_trap(); }
+[[noreturn]] void throw_exception(const std::exception&) {
+  __builtin_trap();
+}
 }  // namespace boost
 
 namespace stemtap::inject {
@@ -57,7 +59,8 @@ namespace {
 std::uint64_t ClockNs(clockid_t clock) noexcept {
   timespec now;
   ::clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 struct Visit {
@@ -92,8 +95,12 @@ int HoldsAddress(dl_phdr_info* info, std::size_t, void* argument) {
 
 }  // namespace
 
-std::uint64_t MonotonicNs() noexcept { return ClockNs(CLOCK_MONOTONIC); }
-std::uint64_t RealtimeNs() noexcept { return ClockNs(CLOCK_REALTIME); }
+std::uint64_t MonotonicNs() noexcept {
+  return ClockNs(CLOCK_MONOTONIC);
+}
+std::uint64_t RealtimeNs() noexcept {
+  return ClockNs(CLOCK_REALTIME);
+}
 
 void FutexWait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                std::uint32_t timeout_ms) noexcept {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the injected library needs of the operating system, and nothing else: it links libc alone, so
-// that it loads into any process in microseconds and clashes with nothing. No exceptions, no RTTI, no
-// allocation from the application's heap: memory comes from mmap.
+// What the injected library needs of the operating system, and nothing else: it links libc alone,
+// so that it loads into any process in microseconds and clashes with nothing. No exceptions, no
+// RTTI, no allocation from the application's heap: memory comes from mmap.
 //
 // THREADS: every function may be called from any thread.
 #pragma once
@@ -17,11 +17,12 @@ std::uint64_t MonotonicNs() noexcept;
 std::uint64_t RealtimeNs() noexcept;
 
 // Sleeps while *word == expected, at most `timeout_ms`; may return early.
-void FutexWait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint32_t timeout_ms) noexcept;
+void FutexWait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+               std::uint32_t timeout_ms) noexcept;
 void FutexWakeAll(std::atomic<std::uint32_t>& word) noexcept;
 
-// Starts a detached thread with every signal blocked (the application's handlers must not run on it).
-// False if that is not possible here.
+// Starts a detached thread with every signal blocked (the application's handlers must not run on
+// it). False if that is not possible here.
 bool StartThread(void* (*body)(void*), void* argument) noexcept;
 
 // dlopen and dlsym, nullptr where they fail or do not exist (a program without a dynamic loader).
@@ -41,8 +42,8 @@ void OnForkInChild(void (*handler)()) noexcept;
 // Zeroed, prefaulted memory of its own pages; nullptr if there is none.
 void* MapMemory(std::size_t bytes) noexcept;
 
-// A lock between two background threads that hold it for microseconds. Never taken on an application
-// thread, never held across a CUPTI call that could call back.
+// A lock between two background threads that hold it for microseconds. Never taken on an
+// application thread, never held across a CUPTI call that could call back.
 class SpinLock {
  public:
   void Lock() noexcept;

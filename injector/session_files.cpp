@@ -19,14 +19,16 @@ namespace {
 constexpr std::size_t kPathBytes = 4200;
 
 // Opens, or fails with errno set.
-int OpenFile(const char* path, int flags) noexcept { return ::open(path, flags | O_CLOEXEC, 0600); }
+int OpenFile(const char* path, int flags) noexcept {
+  return ::open(path, flags | O_CLOEXEC, 0600);
+}
 
 void* MapFile(int fd, std::size_t bytes, int more_flags) noexcept {
   return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | more_flags, fd, 0);
 }
 
-// 0, or the errno for which a file of `bytes` cannot be had. A file beyond the limit of the process is
-// not asked for: the attempt is answered with SIGXFSZ, which ends the program.
+// 0, or the errno for which a file of `bytes` cannot be had. A file beyond the limit of the process
+// is not asked for: the attempt is answered with SIGXFSZ, which ends the program.
 int Allocate(int fd, std::size_t bytes) noexcept {
   rlimit limit;
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return EFBIG;

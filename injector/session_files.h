@@ -16,9 +16,9 @@ namespace stemtap::inject {
 
 class SessionFiles {
  public:
-  // Makes `ring.<pid>` in `folder`: all its blocks are allocated before it is seen under its name, so
-  // that a full disk is an error here and not a SIGBUS later. On failure writes what went wrong to
-  // `problem` and returns false.
+  // Makes `ring.<pid>` in `folder`: all its blocks are allocated before it is seen under its name,
+  // so that a full disk is an error here and not a SIGBUS later. On failure writes what went wrong
+  // to `problem` and returns false.
   bool Open(const char* folder, char* problem, std::uint32_t problem_size) noexcept;
 
   // REQUIRES: Open succeeded.
