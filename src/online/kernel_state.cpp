@@ -5,18 +5,13 @@
 
 namespace stemtap {
 
-void KernelState::Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order) {
-  // One kernel's launches lie scattered over the batch, two cache lines each: asked for this many ahead,
-  // they are there when their turn comes.
+void KernelState::Observe(std::span<const Observation> batch,
+                          std::span<const std::uint32_t> order) {
+  // One kernel's launches lie scattered over the batch, two cache lines each: asked for this many
+  // ahead, they are there when their turn comes.
   constexpr std::size_t kAhead = 6;
   if (order.empty()) return;
   const auto cluster_of = [this](std::uint32_t b) { return ClusterOf(b); };
-  // Welford's update divides once a value; a batch's moments come from integer sums of offsets from its
-  // first duration, exact, and are merged in one step.
-  const std::uint64_t origin = batch[order[0]].record.duration_ns;
-  __extension__ using Wide = __int128;
-  Wide sum = 0;
-  Wide square_sum = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (i + kAhead < order.size()) {
       const auto* next = reinterpret_cast<const char*>(&batch[order[i + kAhead]]);
@@ -30,15 +25,8 @@ void KernelState::Observe(std::span<const Observation> batch, std::span<const st
     }
     const std::uint32_t bin = sketch_.Add(duration);
     zero_duration_ += duration == 0;
-    const auto offset = static_cast<std::int64_t>(duration - origin);
-    sum += offset;
-    square_sum += static_cast<Wide>(offset) * offset;
     contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of);
   }
-  const auto count = static_cast<double>(order.size());
-  const double mean = static_cast<double>(sum) / count;
-  const double m2 = static_cast<double>(square_sum) - static_cast<double>(sum) * mean;
-  moments_.Merge(Moments(order.size(), static_cast<double>(origin), mean, m2 > 0.0 ? m2 : 0.0));
 }
 
 void KernelState::AddCaptured(const PlanSample& sample) {
@@ -54,14 +42,8 @@ void KernelState::AddCaptured(const PlanSample& sample) {
   }
 }
 
-void KernelState::RecutIfDue(Method method, const ErrorTarget& target) {
-  if (sketch_.count() < next_cut_ && !clusters_.empty()) return;
-  Recut(method, target);
-}
-
-// REQUIRES: at least one launch was counted.
 void KernelState::Recut(Method method, const ErrorTarget& target) {
-  next_cut_ = std::max(kFirstCut, sketch_.count() + sketch_.count() / 2);
+  cut_at_ = sketch_.count();
   std::vector<Moments> cells;
   std::vector<std::uint32_t> bins;
   for (std::size_t i = 0; i < sketch_.bins().size(); ++i) {
@@ -76,6 +58,10 @@ void KernelState::Recut(Method method, const ErrorTarget& target) {
     OnlineCluster cluster;
     cluster.first_bin = bins[s.first];
     cluster.end_bin = bins[s.end - 1] + 1;
+    cluster.moments = s.moments;
+    for (std::size_t i = s.first; i < s.end; ++i) {
+      cluster.captured += sketch_.bins()[bins[i] - sketch_.first_bin()].captured_count;
+    }
     cluster.own_size = s.sample_size;
     // A cluster that keeps its ordinal keeps its standing until the next allocation.
     if (clusters_.size() < before.size()) {
@@ -88,30 +74,11 @@ void KernelState::Recut(Method method, const ErrorTarget& target) {
   first_cut_bin_ = bins.front();
   for (std::size_t i = 0; i < clusters_.size(); ++i) {
     // Each cluster's bins, and the gap above them up to the next.
-    const std::uint32_t end = i + 1 < clusters_.size() ? clusters_[i + 1].first_bin : clusters_[i].end_bin;
+    const std::uint32_t end =
+        i + 1 < clusters_.size() ? clusters_[i + 1].first_bin : clusters_[i].end_bin;
     cluster_of_bin_.resize(end - first_cut_bin_, static_cast<std::uint16_t>(i));
   }
   recut_ = true;
-  Refresh();
-}
-
-void KernelState::Refresh() {
-  refreshed_at_ = sketch_.count();
-  for (OnlineCluster& cluster : clusters_) {
-    cluster.moments = Moments();
-    cluster.captured = 0;
-    cluster.explored = 0;
-  }
-  for (std::size_t i = 0; i < sketch_.bins().size(); ++i) {
-    if (sketch_.bins()[i].count == 0) continue;
-    const std::uint32_t bin = sketch_.first_bin() + static_cast<std::uint32_t>(i);
-    OnlineCluster& cluster = clusters_[ClusterOf(bin)];
-    cluster.moments.Merge(sketch_.BinMoments(bin));
-    cluster.captured += sketch_.bins()[i].captured_count;
-    // Bins that appeared since the cut widen the cluster they fell to.
-    cluster.first_bin = std::min(cluster.first_bin, bin);
-    cluster.end_bin = std::max(cluster.end_bin, bin + 1);
-  }
   for (const PlanSample& sample : explored_) {
     ++clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))].explored;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelState is all that the online sampler knows of one kernel: O(bins + contexts + captures), never
-// O(invocations).
+// KernelState is all that the online sampler knows of one kernel: O(bins + contexts + captures),
+// never O(invocations).
 //
 // THREADS: none; different kernels may be updated by different threads.
 #pragma once
@@ -31,11 +31,11 @@ struct Observation {
 struct OnlineCluster {
   std::uint32_t first_bin = 0;  // bins [first_bin, end_bin)
   std::uint32_t end_bin = 0;
-  Moments moments;              // as of the last Refresh
-  std::uint64_t captured = 0;   // by credit
-  std::uint64_t explored = 0;   // at the first sight of the name
-  std::uint64_t own_size = 1;   // the method's own sample size
-  std::uint64_t target = 0;     // as of the last allocation
+  Moments moments;             // as of the last cut
+  std::uint64_t captured = 0;  // by credit
+  std::uint64_t explored = 0;  // at the first sight of the name
+  std::uint64_t own_size = 1;  // the method's own sample size
+  std::uint64_t target = 0;    // as of the last allocation
   bool closed = false;
 };
 
@@ -56,10 +56,10 @@ class KernelState {
   // Notes a capture already counted by Observe.
   void AddCaptured(const PlanSample& sample);
 
-  // How many captures count for a cluster of this kernel. The exploratory one was made at the kernel's
-  // first launch, which is no random draw: cold clocks and caches, 10 to 25 % off (docs/maths/online.md,
-  // finding 4). It stands in where there is no other, and for kernels of few launches, where one capture
-  // more is a large share of them; else it gives way.
+  // How many captures count for a cluster of this kernel. The exploratory one was made at the
+  // kernel's first launch, which is no random draw: cold clocks and caches, 10 to 25 % off
+  // (docs/maths/online.md, finding 4). It stands in where there is no other, and for kernels of few
+  // launches, where one capture more is a large share of them; else it gives way.
   std::uint64_t Counted(const OnlineCluster& cluster) const {
     return cluster.captured == 0 || sketch_.count() < kManyLaunches
                ? cluster.captured + cluster.explored
@@ -71,13 +71,12 @@ class KernelState {
     return sketch_.count() < kManyLaunches ? cluster.captured + cluster.explored : cluster.captured;
   }
 
-  // Cuts the clusters anew when the launches have grown by kRecutGrowth since the last cut.
-  void RecutIfDue(Method method, const ErrorTarget& target);
+  // Cuts the clusters anew, their moments and captures up to date with the sketch.
+  // REQUIRES: at least one launch was counted.
   void Recut(Method method, const ErrorTarget& target);
-  // Brings moments and captures of the clusters up to date with the sketch.
-  void Refresh();
 
-  // Index of the cluster that holds `bin`; for bins not seen at the last cut, that of the nearest below.
+  // Index of the cluster that holds `bin`; for bins not seen at the last cut, that of the nearest
+  // below.
   std::size_t ClusterOf(std::uint32_t bin) const {
     if (cluster_of_bin_.empty() || bin < first_cut_bin_) return 0;
     const std::size_t at = bin - first_cut_bin_;
@@ -90,7 +89,6 @@ class KernelState {
 
   std::uint64_t name_key() const { return name_key_; }
   const LogSketch& sketch() const { return sketch_; }
-  const Moments& moments() const { return moments_; }
   std::uint64_t zero_duration() const { return zero_duration_; }
   std::vector<OnlineCluster>& clusters() { return clusters_; }
   const std::vector<OnlineCluster>& clusters() const { return clusters_; }
@@ -103,23 +101,17 @@ class KernelState {
   bool recut() const { return recut_; }
   void MarkRecut() { recut_ = true; }
   void ClearRecut() { recut_ = false; }
-  // Whether the sketch holds launches that the clusters' moments do not.
-  bool stale() const { return refreshed_at_ != sketch_.count(); }
+  // Whether the sketch holds launches that the clusters do not.
+  bool stale() const { return cut_at_ != sketch_.count(); }
 
  private:
   // From here on one capture more costs less than half a percent of a kernel's time.
   static constexpr std::uint64_t kManyLaunches = 256;
 
-  // Clusters are cut at 32 launches (fewer say little), and whenever launches have grown by half: 26
-  // cuts up to a million launches, so a cut's cost spreads to a constant per launch.
-  static constexpr std::uint64_t kFirstCut = 32;
-
   std::uint64_t name_key_;
   LogSketch sketch_;
-  Moments moments_;
   std::uint64_t zero_duration_ = 0;
-  std::uint64_t next_cut_ = kFirstCut;
-  std::uint64_t refreshed_at_ = 0;  // sketch count at the last Refresh
+  std::uint64_t cut_at_ = 0;  // sketch count at the last cut
   bool recut_ = false;
   std::vector<OnlineCluster> clusters_;
   // The last cut as a table, because every launch asks: cluster of bin first_cut_bin_ + i.

@@ -11,12 +11,12 @@
 namespace stemtap {
 namespace {
 
-// Samples are allocated anew when observations have grown by an eighth: targets move slowly, and the
-// cost, proportional to all clusters, spreads to a constant per observation.
+// Samples are allocated anew when observations have grown by an eighth: targets move slowly, and
+// the cost, proportional to all clusters, spreads to a constant per observation.
 constexpr std::uint64_t kAllocationGrowthShift = 3;
 
-// A cluster that its contexts predict badly would be refilled without end. Beyond twice its target and
-// a handful of captures that fell elsewhere, it gets no more credits and is left to chance.
+// A cluster that its contexts predict badly would be refilled without end. Beyond twice its target
+// and a handful of captures that fell elsewhere, it gets no more credits and is left to chance.
 constexpr std::uint64_t kMissesPerTarget = 2;
 constexpr std::uint64_t kMissesFree = 8;
 
@@ -80,8 +80,11 @@ void OnlineSampler::UpdateKernel(std::size_t i) {
   const Touched& t = touched_[i];
   KernelState& kernel = kernels_[t.kernel];
   kernel.Observe(batch_, std::span<const std::uint32_t>(order_).subspan(t.first, t.count));
-  kernel.RecutIfDue(options_.method, target_);
-  if (allocate_now_) kernel.Refresh();
+  // Clusters are cut when samples are allocated over them, never apart: a cut older than the
+  // allocation knows nothing of a first outlier since, so a cluster of all launches looks spread
+  // and would be captured by the thousand; a cut newer than it has targets that were meant for
+  // other clusters.
+  if (allocate_now_ || kernel.clusters().empty()) kernel.Recut(options_.method, target_);
 }
 
 void OnlineSampler::Commit() {
@@ -163,8 +166,8 @@ void OnlineSampler::Allocate() {
   }
   const auto total = static_cast<double>(status_.duration_ns);
   if (total > 0.0) {
-    status_.bound = ErrorBound(covered, captured, target_.z) * (1.0 - uncovered / total) +
-                    uncovered / total;
+    status_.bound =
+        ErrorBound(covered, captured, target_.z) * (1.0 - uncovered / total) + uncovered / total;
   }
 }
 
@@ -229,7 +232,8 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
 
 void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster) {
   const std::uint64_t count = kernels_[kernel].sketch().count();
-  events_.push_back({kind, last_index_, kernel, count == 0 ? 0 : count - 1, cluster, last_time_ns_});
+  events_.push_back(
+      {kind, last_index_, kernel, count == 0 ? 0 : count - 1, cluster, last_time_ns_});
 }
 
 std::vector<SampledCluster> OnlineSampler::FinalClusters(std::uint32_t id) {
