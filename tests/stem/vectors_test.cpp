@@ -38,7 +38,8 @@ double SquaresWithin(std::span<const double> values) {
 TEST_CASE("golden: sample size of one cluster") {
   const std::string path = SharedPath("vectors/sample_size.json");
   STEMTAP_SKIP_WITHOUT(path);
-  for (const auto& c : Load(path)["cases"]) {
+  const auto vectors = Load(path);
+  for (const auto& c : vectors["cases"]) {
     CAPTURE(c.dump());
     CHECK(SampleSize(c["mean"], c["stddev"], c["error_bound"], TwoSidedZ(c["confidence"]),
                      c["floor"]) == c["sample_size"].get<std::uint64_t>());
@@ -48,7 +49,8 @@ TEST_CASE("golden: sample size of one cluster") {
 TEST_CASE("golden: allocation, unboxed and boxed") {
   const std::string path = SharedPath("vectors/allocation.json");
   STEMTAP_SKIP_WITHOUT(path);
-  for (const auto& c : Load(path)["cases"]) {
+  const auto vectors = Load(path);
+  for (const auto& c : vectors["cases"]) {
     std::vector<Stratum> strata;
     for (std::size_t i = 0; i < c["count"].size(); ++i) {
       const double sd = c["stddev"][i];
@@ -73,7 +75,8 @@ TEST_CASE("golden: allocation, unboxed and boxed") {
 TEST_CASE("golden: the best cut in two") {
   const std::string path = SharedPath("vectors/best_cut.json");
   STEMTAP_SKIP_WITHOUT(path);
-  for (const auto& c : Load(path)["cases"]) {
+  const auto vectors = Load(path);
+  for (const auto& c : vectors["cases"]) {
     const auto values = c["sorted_values"].get<std::vector<double>>();
     const std::size_t left = BestCut(CellsOf(values));
     const std::span<const double> all(values);
@@ -87,7 +90,8 @@ TEST_CASE("golden: the best cut in two") {
 TEST_CASE("golden: ROOT's leaves and their sizes") {
   const std::string path = SharedPath("vectors/root.json");
   STEMTAP_SKIP_WITHOUT(path);
-  for (const auto& c : Load(path)["cases"]) {
+  const auto vectors = Load(path);
+  for (const auto& c : vectors["cases"]) {
     const auto values = c["sorted_values"].get<std::vector<double>>();
     const ErrorTarget target{c["error_bound"], TwoSidedZ(c["confidence"])};
     const auto leaves = Stratify(Method::kRoot, CellsOf(values), target);
@@ -103,7 +107,8 @@ TEST_CASE("golden: ROOT's leaves and their sizes") {
 TEST_CASE("golden: plain and calibrated weights") {
   const std::string path = SharedPath("vectors/weights.json");
   STEMTAP_SKIP_WITHOUT(path);
-  for (const auto& c : Load(path)["cases"]) {
+  const auto vectors = Load(path);
+  for (const auto& c : vectors["cases"]) {
     Moments all;
     Moments captured;
     const auto durations = c["durations"].get<std::vector<double>>();
