@@ -140,7 +140,8 @@ std::string SessionSummary(const SessionReport& report, const Plan& plan) {
       text += fmt::format("{}: nothing was recorded: {}\n", who, EscapeForTerminal(p.reason));
     }
     for (std::uint32_t i = 0; i < wire::kLossCount; ++i) {
-      if (p.losses[i] != 0) text += fmt::format("{}: {} {}\n", who, p.losses[i], wire::kLossNames[i]);
+      if (p.losses[i] != 0)
+        text += fmt::format("{}: {} {}\n", who, p.losses[i], wire::kLossNames[i]);
     }
     if (p.late != 0) {
       text += fmt::format("{}: {} records came too late to be put in launch order\n", who, p.late);
@@ -149,7 +150,8 @@ std::string SessionSummary(const SessionReport& report, const Plan& plan) {
       text += fmt::format("{}: {} records could not be understood\n", who, p.malformed);
     }
   }
-  for (const std::string& warning : report.warnings) text += "warning: " + warning + "\n";
+  for (const std::string& warning : report.warnings)
+    text += "warning: " + EscapeForTerminal(warning) + "\n";
   return text;
 }
 

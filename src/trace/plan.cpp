@@ -19,7 +19,9 @@ std::string Quoted(const std::string& text) {
 }
 
 // Shortest digits that read back as the same double.
-std::string Number(double value) { return nlohmann::json(value).dump(); }
+std::string Number(double value) {
+  return nlohmann::json(value).dump();
+}
 
 std::string OptionsToJson(const OptionList& options) {
   std::string json = "{";
@@ -83,9 +85,11 @@ std::string PlanToJson(const Plan& plan) {
       "  \"options\": {},\n",
       kVersion, Quoted(plan.source), OptionsToJson(plan.options));
   json += fmt::format(
-      "  \"totals\": {{\"invocations\": {}, \"duration_ns\": {}, \"kernels\": {}, \"clusters\": {}, "
+      "  \"totals\": {{\"invocations\": {}, \"duration_ns\": {}, \"kernels\": {}, \"clusters\": "
+      "{}, "
       "\"samples\": {}, \"sampled_duration_ns\": {}, \"speedup\": {}, \"bound\": {}, "
-      "\"observed_error\": {}, \"uncovered_fraction\": {}, \"dropped\": {}, \"zero_duration\": {}}},\n",
+      "\"observed_error\": {}, \"uncovered_fraction\": {}, \"dropped\": {}, \"zero_duration\": "
+      "{}}},\n",
       t.invocations, t.duration_ns, t.kernels, t.clusters, t.samples, t.sampled_duration_ns,
       Number(t.speedup), Number(t.bound), Number(t.observed_error), Number(t.uncovered_fraction),
       t.dropped, t.zero_duration);
@@ -110,7 +114,8 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
   std::string text = fmt::format(
       "{} invocations of {} kernels, {:.3f} ms of GPU time\n"
       "{} samples in {} clusters hold {:.3f} ms: {:.1f}x less to trace\n"
-      "error bound {:.2f} %, observed error of the plain estimate {:.2f} %, uncovered time {:.2f} %\n",
+      "error bound {:.2f} %, observed error of the plain estimate {:.2f} %, uncovered time {:.2f} "
+      "%\n",
       t.invocations, t.kernels, static_cast<double>(t.duration_ns) * 1e-6, t.samples, t.clusters,
       static_cast<double>(t.sampled_duration_ns) * 1e-6, t.speedup, 100 * t.bound,
       100 * t.observed_error, 100 * t.uncovered_fraction);
@@ -134,7 +139,11 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
     for (const PlanCluster& c : k.clusters) samples += c.samples.size();
     std::string name = EscapeForTerminal(k.name);
     constexpr std::size_t kNameWidth = 60;  // with the columns before it, a line of 108
-    if (name.size() > kNameWidth) name = name.substr(0, kNameWidth - 3) + "...";
+    if (name.size() > kNameWidth) {
+      std::size_t end = kNameWidth - 3;
+      while ((static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;  // no half characters
+      name = name.substr(0, end) + "...";
+    }
     const double share = t.duration_ns == 0 ? 0.0
                                             : 100.0 * static_cast<double>(k.duration_ns) /
                                                   static_cast<double>(t.duration_ns);
