@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +20,18 @@ namespace {
 
 // A process defines at most 65,536 names; an id beyond is damage.
 constexpr std::uint32_t kMostNames = 1u << 16;
+// 2^50 ns are 13 days: a kernel that ran for longer is damage, and its like would overflow sums.
+constexpr std::uint64_t kMostDurationNs = std::uint64_t{1} << 50;
+
+// The queue takes its indices, which the traced process can write, at their word: pop() would read
+// where they point.
+struct QueueIndices : wire::RecordQueue {
+  static bool Valid(const wire::RecordQueue& queue) {
+    constexpr std::size_t kCells = wire::kRingCapacity + 1;  // one stays free
+    return (queue.*&QueueIndices::write_index_).load(std::memory_order_relaxed) < kCells &&
+           (queue.*&QueueIndices::read_index_).load(std::memory_order_relaxed) < kCells;
+  }
+};
 
 std::string FixedText(const char* bytes, std::size_t size) {
   return std::string(bytes, strnlen(bytes, size));
@@ -36,8 +49,7 @@ Result<RingReader> RingReader::Open(const std::string& path) {
     return Error{fmt::format("{}: {} bytes, expected a ring of {} bytes", path, about.st_size,
                              sizeof(wire::RingFile))};
   }
-  void* memory =
-      ::mmap(nullptr, sizeof(wire::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* memory = ::mmap(nullptr, sizeof(wire::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   ::close(fd);
   if (memory == MAP_FAILED) {
     return Error{fmt::format("{}: cannot be mapped: {}", path, std::strerror(errno))};
@@ -57,6 +69,7 @@ Result<RingReader> RingReader::Open(const std::string& path) {
 
 RingReader::RingReader(RingReader&& other) noexcept
     : ring_(std::exchange(other.ring_, nullptr)),
+      pid_(other.pid_),
       pidfd_(std::exchange(other.pidfd_, -1)),
       batch_(std::move(other.batch_)),
       session_ids_(std::move(other.session_ids_)),
@@ -64,7 +77,8 @@ RingReader::RingReader(RingReader&& other) noexcept
       name_length_(other.name_length_),
       name_(std::move(other.name_)),
       read_(other.read_),
-      malformed_(other.malformed_) {}
+      malformed_(other.malformed_),
+      damaged_(other.damaged_) {}
 
 RingReader::~RingReader() {
   if (ring_ != nullptr) ::munmap(ring_, sizeof(wire::RingFile));
@@ -72,18 +86,27 @@ RingReader::~RingReader() {
 }
 
 bool RingReader::Ended() const {
-  // Acquire: matched by the release store of the goodbye, so that the counters and records before it
-  // are visible.
+  if (damaged_) return true;
+  // Acquire: matched by the release store of the goodbye, so that the counters and records before
+  // it are visible.
   const auto state =
       static_cast<wire::RingState>(ring_->header.state.load(std::memory_order_acquire));
   if (state == wire::RingState::kClosed || state == wire::RingState::kStoodDown) return true;
-  if (pidfd_ < 0) return true;
+  if (pidfd_ < 0) {
+    // Kernels before 5.3 and some containers have no pidfd.
+    return pid_ <= 0 || (::kill(pid_, 0) != 0 && errno == ESRCH);
+  }
   pollfd gone{pidfd_, POLLIN, 0};
   return ::poll(&gone, 1, 0) > 0;
 }
 
 std::size_t RingReader::Drain(std::size_t limit, const NameToId& id_of,
                               std::vector<wire::KernelRecord>& out) {
+  if (damaged_ || !QueueIndices::Valid(ring_->queue)) {
+    malformed_ += !damaged_;
+    damaged_ = true;
+    return 0;
+  }
   batch_.resize(limit);
   const std::size_t taken = ring_->queue.pop(batch_.data(), limit);
   for (std::size_t i = 0; i < taken; ++i) {
@@ -91,7 +114,8 @@ std::size_t RingReader::Drain(std::size_t limit, const NameToId& id_of,
     switch (record.kind) {
       case wire::RecordKind::kKernel: {
         const std::uint32_t id = record.kernel.name_id;
-        if (id >= session_ids_.size() || session_ids_[id] == kUndefined) {
+        if (id >= session_ids_.size() || session_ids_[id] == kUndefined ||
+            record.kernel.duration_ns > kMostDurationNs) {
           ++malformed_;
           break;
         }
@@ -146,7 +170,7 @@ void RingReader::FinishName(const NameToId& id_of) {
 ProcessReport RingReader::Report() const {
   const wire::RingHeader& h = ring_->header;
   ProcessReport report;
-  report.pid = h.pid;
+  report.pid = pid_;
   report.program = FixedText(h.program, sizeof(h.program));
   switch (static_cast<wire::RingState>(h.state.load(std::memory_order_acquire))) {
     case wire::RingState::kStoodDown:
@@ -158,7 +182,7 @@ ProcessReport RingReader::Report() const {
     default:
       report.state = "recording";
   }
-  report.reason = FixedText(h.reason, sizeof(h.reason));
+  report.reason = damaged_ ? "its ring is damaged" : FixedText(h.reason, sizeof(h.reason));
   report.cupti_version = h.cupti_version;
   report.driver_version = h.driver_version;
   const auto load = [](const std::atomic<std::uint64_t>& counter) {

@@ -3,8 +3,9 @@
 // RingReader is the collector's end of one traced process: maps its ring file, takes records out,
 // resolves name definitions, and knows whether the process still lives.
 //
-// The ring is written by another program: everything read from it is checked before it is used as an
-// index or a length. What makes no sense is counted as malformed.
+// The ring is written by another program: everything read from it is checked before it is used as
+// an index or a length. What makes no sense is counted as malformed; a queue whose indices make no
+// sense is read no further.
 //
 // THREADS: none.
 #pragma once
@@ -39,12 +40,13 @@ class RingReader {
   // Whether the process has said goodbye or is gone: what is in the ring now is all there will be.
   bool Ended() const;
 
-  std::int32_t pid() const { return ring_->header.pid; }
+  std::int32_t pid() const { return pid_; }
   // The counters as they stand; exact once Ended.
   ProcessReport Report() const;
 
  private:
-  RingReader(wire::RingFile* ring, int pidfd) : ring_(ring), pidfd_(pidfd) {}
+  RingReader(wire::RingFile* ring, int pidfd)
+      : ring_(ring), pid_(ring->header.pid), pidfd_(pidfd) {}
   void TakeName(const wire::NameRecord& head);
   void TakeNameBytes(const wire::NameBytes& more);
   void FinishName(const NameToId& id_of);
@@ -52,7 +54,8 @@ class RingReader {
   static constexpr std::uint32_t kUndefined = ~std::uint32_t{0};
 
   wire::RingFile* ring_;
-  int pidfd_;  // -1: the process was gone when the ring was opened
+  std::int32_t pid_;
+  int pidfd_;  // -1: there is none, the process is asked for by its pid
   std::vector<wire::Record> batch_;
   std::vector<std::uint32_t> session_ids_;  // by the process's name id
   // The definition in progress.
@@ -61,6 +64,7 @@ class RingReader {
   std::string name_;
   std::uint64_t read_ = 0;
   std::uint64_t malformed_ = 0;
+  bool damaged_ = false;
 };
 
 }  // namespace stemtap

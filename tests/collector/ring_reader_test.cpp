@@ -3,9 +3,16 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -26,7 +33,8 @@ class Writer {
   explicit Writer(const std::string& path, std::int32_t pid = ::getpid()) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
     REQUIRE(::ftruncate(fd, sizeof(wire::RingFile)) == 0);
-    void* memory = ::mmap(nullptr, sizeof(wire::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void* memory =
+        ::mmap(nullptr, sizeof(wire::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     REQUIRE(memory != MAP_FAILED);
     ::close(fd);
     ring = new (memory) wire::RingFile;
@@ -64,7 +72,8 @@ struct Session {
   NameTable names;
   std::vector<wire::KernelRecord> kernels;
   std::size_t Drain(RingReader& reader, std::size_t limit = 1000) {
-    return reader.Drain(limit, [this](std::string_view n) { return names.Intern(n); }, kernels);
+    return reader.Drain(
+        limit, [this](std::string_view n) { return names.Intern(n); }, kernels);
   }
 };
 
@@ -72,8 +81,12 @@ TEST_CASE("kernels come out under the session's ids, names of any length whole")
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   Writer writer(path);
-  const std::string length_cases[] = {"", "k", std::string(40, 'a'), std::string(41, 'b'),
-                                      std::string(102, 'c'), std::string(103, 'd'),
+  const std::string length_cases[] = {"",
+                                      "k",
+                                      std::string(40, 'a'),
+                                      std::string(41, 'b'),
+                                      std::string(102, 'c'),
+                                      std::string(103, 'd'),
                                       std::string(5160, 'e')};
   Session session;
   session.names.Intern("from another process");
@@ -115,6 +128,81 @@ TEST_CASE("damage is counted, not believed") {
   session.Drain(reader.value());
   CHECK(session.kernels.empty());
   CHECK(reader.value().Report().malformed == 5);
+}
+
+TEST_CASE("indices that point outside the queue are not followed") {
+  for (const std::size_t index :
+       {std::size_t{0}, std::size_t{1}}) {  // write, read: a cache line each
+    CAPTURE(index);
+    TempDir scratch;
+    const std::string path = (scratch / "ring.1").string();
+    Writer writer(path);
+    auto reader = RingReader::Open(path);
+    REQUIRE(reader.ok());
+    Session session;
+    writer.Define(0, "k");
+    writer.Kernel(0, 5);
+    CHECK(session.Drain(reader.value()) == 2);
+    std::memset(reinterpret_cast<char*>(&writer.ring->queue) + 64 * index, 0x7F, 8);
+    CHECK_FALSE(reader.value().Ended());
+    CHECK(session.Drain(reader.value()) == 0);
+    CHECK(reader.value().Ended());
+    CHECK(session.Drain(reader.value()) == 0);
+    CHECK(reader.value().Report().malformed == 1);
+    CHECK(reader.value().Report().reason == "its ring is damaged");
+  }
+}
+
+TEST_CASE("a duration that no kernel has is damage") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  Session session;
+  writer.Define(0, "k");
+  writer.Kernel(0, std::uint64_t{1} << 50);
+  writer.Kernel(0, ~std::uint64_t{0} - 1);
+  session.Drain(reader.value());
+  CHECK(session.kernels.size() == 1);
+  CHECK(reader.value().Report().malformed == 1);
+}
+
+// Whether the calling process, in which pidfd_open fails as on kernels before 5.3, takes the ring
+// at `path` for that of a process that has ended; -1 if it cannot be found out.
+int EndedWithoutPidfd(const std::string& path) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    sock_fprog program{4, filter};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+      ::_exit(2);
+    }
+    const auto reader = RingReader::Open(path);
+    ::_exit(reader.ok() ? reader.value().Ended() : 2);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+  return code == 2 ? -1 : code;
+}
+
+TEST_CASE("where there are no pidfds, a process that lives has not ended") {
+  TempDir scratch;
+  const std::string alive = (scratch / "ring.1").string();
+  Writer living(alive);
+  const int ended = EndedWithoutPidfd(alive);
+  if (ended < 0) return;  // no seccomp here
+  CHECK(ended == 0);
+  const std::string gone = (scratch / "ring.2").string();
+  Writer dead(gone, 0x7FFFFFF0);
+  CHECK(EndedWithoutPidfd(gone) == 1);
 }
 
 TEST_CASE("a ring of another size, version or make is refused in one line") {
