@@ -105,9 +105,9 @@ namespace {
 
 // The later of two with the same name holds.
 void Set(Variables& variables, const Variables& more) {
-  for (const auto& [name, value] : more) {
-    std::erase_if(variables, [&](const auto& variable) { return variable.first == name; });
-    variables.emplace_back(name, value);
+  for (const auto& later : more) {
+    std::erase_if(variables, [&](const auto& earlier) { return earlier.first == later.first; });
+    variables.push_back(later);
   }
 }
 

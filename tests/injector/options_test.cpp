@@ -102,24 +102,26 @@ TEST_CASE("an unknown level or actuator is the default one") {
 }
 
 TEST_CASE("STEMTAP_DISABLE counts unless it is 0 or nothing") {
-  for (const auto& [value, disabled] : std::vector<std::pair<std::string, bool>>{
-           {"1", true}, {"yes", true}, {"00", true}, {"0", false}, {"", false}}) {
-    const Environment environment(Variables{{"STEMTAP_DISABLE", value}});
-    CAPTURE(value);
-    CHECK(Disabled() == disabled);
+  using Case = std::pair<std::string, bool>;
+  for (const Case& c :
+       std::vector<Case>{{"1", true}, {"yes", true}, {"00", true}, {"0", false}, {"", false}}) {
+    const Environment environment(Variables{{"STEMTAP_DISABLE", c.first}});
+    CAPTURE(c.first);
+    CHECK(Disabled() == c.second);
   }
 }
 
 TEST_CASE("marks of other tools are recognised by their names") {
-  for (const auto& [name, tool] : std::vector<std::pair<std::string, std::string>>{
-           {"NSYS_PROFILING_SESSION_ID", "Nsight Systems (nsys)"},
-           {"QUADD_INJECTION_PROXY", "Nsight Systems (nsys)"},
-           {"NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "Nsight Compute (ncu)"},
-           {"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "compute-sanitizer"}}) {
-    const Environment environment(Variables{{name, "x"}});
-    CAPTURE(name);
+  using Case = std::pair<std::string, std::string>;
+  for (const Case& c :
+       std::vector<Case>{{"NSYS_PROFILING_SESSION_ID", "Nsight Systems (nsys)"},
+                         {"QUADD_INJECTION_PROXY", "Nsight Systems (nsys)"},
+                         {"NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "Nsight Compute (ncu)"},
+                         {"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "compute-sanitizer"}}) {
+    const Environment environment(Variables{{c.first, "x"}});
+    CAPTURE(c.first);
     REQUIRE(ToolInProcess() != nullptr);
-    CHECK(ToolInProcess() == tool);
+    CHECK(ToolInProcess() == c.second);
   }
   // Settings of the same tools that a user may keep in a shell profile.
   const Environment environment(
