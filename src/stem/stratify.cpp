@@ -41,7 +41,9 @@ bool SplitPays(Method method, const StratumRange& whole, StratumRange& left, Str
   const double tau_old = static_cast<double>(whole.sample_size) * whole.moments.mean();
   const double tau_new = static_cast<double>(sizes[0]) * left.moments.mean() +
                          static_cast<double>(sizes[1]) * right.moments.mean();
-  return tau_new <= tau_old;
+  // Both are the whole time where everything must be taken: equal, which rounding must not decide.
+  constexpr double kRounding = 1e-9;  // far above the error of the sums, far below a sample's share
+  return tau_new <= tau_old * (1.0 + kRounding);
 }
 
 }  // namespace
