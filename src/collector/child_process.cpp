@@ -20,8 +20,8 @@ std::string_view NameOf(std::string_view assignment) {
 }  // namespace
 
 Result<ChildProcess> ChildProcess::Start(const std::vector<std::string>& argv,
-                                         const std::vector<std::string>& set,
-                                         const sigset_t& mask) {
+                                         const std::vector<std::string>& set, const sigset_t& mask,
+                                         const sigset_t& defaults) {
   std::vector<char*> arguments;
   for (const std::string& a : argv) arguments.push_back(const_cast<char*>(a.c_str()));
   arguments.push_back(nullptr);
@@ -37,14 +37,12 @@ Result<ChildProcess> ChildProcess::Start(const std::vector<std::string>& argv,
 
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  sigset_t all;
-  sigfillset(&all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawnattr_setsigmask(&attributes, &mask);
-  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
   pid_t pid = 0;
-  const int failure =
-      posix_spawnp(&pid, argv[0].c_str(), nullptr, &attributes, arguments.data(), environment.data());
+  const int failure = posix_spawnp(&pid, argv[0].c_str(), nullptr, &attributes, arguments.data(),
+                                   environment.data());
   posix_spawnattr_destroy(&attributes);
   if (failure != 0) {
     return Error{fmt::format("{}: cannot be started: {}", argv[0], std::strerror(failure)),

@@ -17,11 +17,13 @@ namespace stemtap {
 
 class ChildProcess {
  public:
-  // Starts `argv` (looked up in PATH) with our environment, changed by `set` (NAME=value), under the
-  // signal mask `mask` and default signal actions. Fails with exit code 127 if the program is not found,
-  // 126 if it cannot be executed.
+  // Starts `argv` (looked up in PATH) with our environment, changed by `set` (NAME=value), under
+  // the signal mask `mask`. Signals that we ignore stay ignored, as nohup wants it, but for those
+  // in `defaults`. Fails with exit code 127 if the program is not found, 126 if it cannot be
+  // executed.
   static Result<ChildProcess> Start(const std::vector<std::string>& argv,
-                                    const std::vector<std::string>& set, const sigset_t& mask);
+                                    const std::vector<std::string>& set, const sigset_t& mask,
+                                    const sigset_t& defaults);
 
   // Whether it has ended; does not wait.
   bool Poll();

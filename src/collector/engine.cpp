@@ -20,13 +20,20 @@ std::uint64_t Engine::NextEpoch() const {
   return std::clamp(observed_ / kEpochShare, kFirstEpoch, kLastEpoch);
 }
 
-void Engine::Push(const wire::KernelRecord& record) {
-  const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
-  const std::uint64_t stream_key = (std::uint64_t{record.device} << 32) | record.stream;
-  if (stream_key != last_stream_key_) {
+wire::LaunchHistory& Engine::HistoryOf(const wire::KernelRecord& record, std::uint16_t process) {
+  const std::uint64_t stream_key =
+      (std::uint64_t{process} << 48) | (std::uint64_t{record.device} << 32) | record.stream;
+  if (stream_key != last_stream_key_ || last_history_ == nullptr) {
+    if (histories_.size() >= kMostStreams) histories_.clear();
     last_stream_key_ = stream_key;
     last_history_ = &histories_[stream_key];
   }
+  return *last_history_;
+}
+
+void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
+  const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
+  wire::LaunchHistory& history = HistoryOf(record, process);
   pending_.emplace_back();
   Observation& launch = pending_.back();
   launch.record = record;
@@ -34,8 +41,12 @@ void Engine::Push(const wire::KernelRecord& record) {
   const wire::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
                                      {record.block[0], record.block[1], record.block[2]}};
   launch.config_key = wire::ConfigKey(name_hash, config);
-  launch.history_key = wire::HistoryKey(launch.config_key, *last_history_);
-  *last_history_ = wire::Advance(*last_history_, name_hash);
+  launch.history_key = wire::HistoryKey(launch.config_key, history);
+  // A live gate does not see the kernels of a graph being launched: they are no part of its
+  // histories.
+  if (asked_ == GateAsked::kByEngine || record.graph_id == 0) {
+    history = wire::Advance(history, name_hash);
+  }
   if (asked_ == GateAsked::kByEngine) AskGate(launch);
   if (pending_.size() - head_ >= lag_ + epoch_) RunEpoch(epoch_);
 }
@@ -47,10 +58,11 @@ void Engine::AskGate(Observation& launch) {
   if (record.name_id >= explored_.size()) explored_.resize(record.name_id + 1, false);
   std::uint32_t slot = gate_.Find(launch.history_key);
   if (slot == wire::kNoSlot) slot = gate_.Find(launch.config_key);
-  if (slot == wire::kNoSlot) slot = gate_.Find(wire::NameKey(sampler_.names().hash(record.name_id)));
+  if (slot == wire::kNoSlot)
+    slot = gate_.Find(wire::NameKey(sampler_.names().hash(record.name_id)));
   if (slot == wire::kNoSlot) {
-    // A name that the table does not know yet: its first launch is captured, so that a run shorter than
-    // the feedback does not end with nothing.
+    // A name that the table does not know yet: its first launch is captured, so that a run shorter
+    // than the feedback does not end with nothing.
     if (explored_[record.name_id]) return;
     record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
   } else if (slot != wire::kClosedSlot && gate_.TrySpend(slot)) {

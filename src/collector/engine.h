@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Engine is the one path from launches to a plan, live or replayed: launches go in, in launch order,
-// and it forms epochs, runs the sampler on them, and writes the mask as decisions fall.
+// Engine is the one path from launches to a plan, live or replayed: launches go in, in launch
+// order, and it forms epochs, runs the sampler on them, and writes the mask as decisions fall.
 //
 //   Push ─► gate (only where none was asked at the launch) ─► lag ─► epoch ─► OnlineSampler ─► mask
 //
-// Who asks the gate: with a live gate (--level gate) the traced process asked it at each launch and the
-// records say what it answered. Else the engine asks the same table here, when the launch goes in, and
-// holds its duration back for `lag` launches, as live feedback would. Durations-only live use is a lag
-// of 0.
+// Who asks the gate: with a live gate (--level gate) the traced process asked it at each launch and
+// the records say what it answered. Else the engine asks the same table here, when the launch goes
+// in, and holds its duration back for `lag` launches, as live feedback would. Durations-only live
+// use is a lag of 0.
 //
 // THREADS: one caller. Epochs fan out to the pool inside.
 #pragma once
@@ -38,8 +38,9 @@ class Engine {
   // The id under which Push expects launches of the kernel `name`.
   std::uint32_t AddKernel(std::string_view name) { return sampler_.AddKernel(name); }
 
-  // One launch; record.name_id is an AddKernel id. Calls must come in launch order.
-  void Push(const wire::KernelRecord& record);
+  // One launch; record.name_id is an AddKernel id. Calls must come in launch order. `process` tells
+  // apart those whose devices and streams are numbered alike.
+  void Push(const wire::KernelRecord& record, std::uint16_t process = 0);
 
   // Works off what is held back, ends the sampler and returns the plan. Call once.
   Plan Finish();
@@ -48,13 +49,18 @@ class Engine {
   const SamplerStatus& status() const { return sampler_.status(); }
 
  private:
-  // Epochs grow with the stream, from 64 launches (a short program must learn something before it ends)
-  // to 8192 (beyond, the cost of an epoch's fixed part no longer shows, and feedback gets later): by
-  // count alone, so that decisions do not depend on speed.
+  // Epochs grow with the stream, from 64 launches (a short program must learn something before it
+  // ends) to 8192 (beyond, the cost of an epoch's fixed part no longer shows, and feedback gets
+  // later): by count alone, so that decisions do not depend on speed.
   static constexpr std::uint64_t kFirstEpoch = 64;
   static constexpr std::uint64_t kLastEpoch = 8192;
   static constexpr std::uint64_t kEpochShare = 16;
 
+  // The streams whose history is remembered: 65,536 take 4 MiB, and no program runs that many at a
+  // time. One that makes new streams without end starts over with all histories.
+  static constexpr std::size_t kMostStreams = std::size_t{1} << 16;
+
+  wire::LaunchHistory& HistoryOf(const wire::KernelRecord& record, std::uint16_t process);
   void AskGate(Observation& launch);
   void RunEpoch(std::size_t count);
   std::uint64_t NextEpoch() const;
@@ -72,7 +78,7 @@ class Engine {
   // Launches not yet observed: pending_[head_..], oldest first.
   std::vector<Observation> pending_;
   std::size_t head_ = 0;
-  // The two kernels last launched on each (device, stream).
+  // The two kernels last launched on each (process, device, stream).
   std::unordered_map<std::uint64_t, wire::LaunchHistory> histories_;
   std::uint64_t last_stream_key_ = ~std::uint64_t{0};
   wire::LaunchHistory* last_history_ = nullptr;

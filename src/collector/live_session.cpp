@@ -10,13 +10,15 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
-#include <set>
+#include <unordered_map>
+#include <utility>
 
 #include "collector/child_process.h"
 #include "collector/launch_order.h"
@@ -27,8 +29,8 @@
 namespace stemtap {
 namespace {
 
-// How long the loop sleeps when all rings are empty. New rings and fresh records wait this long at most;
-// at 50 wake-ups a second the sleeping collector costs nothing that can be measured.
+// How long the loop sleeps when all rings are empty. New rings and fresh records wait this long at
+// most; at 50 wake-ups a second the sleeping collector costs nothing that can be measured.
 constexpr int kIdleMs = 20;
 // Records taken from one ring before the next is looked at: 1 MiB of them.
 constexpr std::size_t kDrainBatch = 16384;
@@ -66,8 +68,7 @@ class GateMemory {
  private:
   explicit GateMemory(wire::GateFile* file) : file_(file) {}
   static Result<GateMemory> Map(int fd, int flags) {
-    void* memory =
-        ::mmap(nullptr, sizeof(wire::GateFile), PROT_READ | PROT_WRITE, flags, fd, 0);
+    void* memory = ::mmap(nullptr, sizeof(wire::GateFile), PROT_READ | PROT_WRITE, flags, fd, 0);
     if (memory == MAP_FAILED) {
       return Error{fmt::format("gate table cannot be mapped: {}", std::strerror(errno))};
     }
@@ -81,9 +82,10 @@ class GateMemory {
 // One traced process: its ring and the order of its launches.
 struct Source {
   std::string file;
+  std::size_t number;  // of its report
   RingReader ring;
   LaunchOrder order;
-  bool ended = false;  // nothing more will come, and what came was passed on
+  bool replaced = false;  // the process went on as another program (exec), with a ring of its own
 };
 
 class LiveSession {
@@ -105,7 +107,7 @@ class LiveSession {
  private:
   void FindRings();
   bool DrainAll(bool final);
-  bool AllEnded() const;
+  void Close(Source& source);
   void HandleSignals(int signal_fd, const std::optional<ChildProcess>& child);
   std::uint64_t Dropped() const;
 
@@ -114,8 +116,9 @@ class LiveSession {
   WorkerPool pool_;
   Engine engine_;
   ProgressLine progress_;
-  std::vector<std::unique_ptr<Source>> sources_;
-  std::set<std::string> known_files_;
+  std::vector<std::unique_ptr<Source>> sources_;  // those that may have more to say
+  std::vector<ProcessReport> reports_;  // all, in order of appearance; of closed sources final
+  std::unordered_map<std::string, ino_t> known_files_;
   std::vector<wire::KernelRecord> arrived_;
   std::vector<wire::KernelRecord> released_;
   std::vector<std::string> warnings_;
@@ -126,14 +129,22 @@ void LiveSession::FindRings() {
   DIR* folder = ::opendir(writer_.folder().c_str());
   if (folder == nullptr) return;
   std::vector<std::string> found;
+  std::vector<std::string> replaced;
   for (const dirent* entry = ::readdir(folder); entry != nullptr; entry = ::readdir(folder)) {
     const std::string name = entry->d_name;
     const std::string prefix = wire::kRingPrefix;
     if (name.compare(0, prefix.size(), prefix) != 0) continue;
     if (name.find_first_not_of("0123456789", prefix.size()) != std::string::npos) continue;
-    if (known_files_.insert(name).second) found.push_back(name);
+    const auto [known, is_new] = known_files_.try_emplace(name, entry->d_ino);
+    if (!is_new && known->second == entry->d_ino) continue;
+    if (!is_new) replaced.push_back(name);
+    known->second = entry->d_ino;
+    found.push_back(name);
   }
   ::closedir(folder);
+  for (const auto& source : sources_) {
+    source->replaced |= std::find(replaced.begin(), replaced.end(), source->file) != replaced.end();
+  }
   for (const std::string& name : found) {
     Result<RingReader> ring = RingReader::Open(writer_.PathOf(name));
     if (!ring.ok()) {
@@ -141,42 +152,51 @@ void LiveSession::FindRings() {
       continue;
     }
     sources_.push_back(std::make_unique<Source>(
-        Source{name, std::move(ring).value(), LaunchOrder(), false}));
+        Source{name, reports_.size(), std::move(ring).value(), LaunchOrder(), false}));
+    reports_.emplace_back();
   }
 }
 
-// Whether any ring held something. `final`: nothing is held back for order any more.
+// Takes the last report, and removes the ring: a session may see any number of processes.
+void LiveSession::Close(Source& source) {
+  ProcessReport& report = reports_[source.number];
+  report = source.ring.Report();
+  report.late = source.order.late();
+  if (source.replaced) return;  // the file is its successor's
+  ::unlink(writer_.PathOf(source.file).c_str());
+  known_files_.erase(source.file);  // a later process may have the same pid
+}
+
+// Whether any ring may hold more. `final`: nothing is held back for order any more.
 bool LiveSession::DrainAll(bool final) {
   bool any = false;
   const std::int64_t now = NowMs();
+  std::vector<bool> done;
   for (const auto& source : sources_) {
-    if (source->ended) continue;
     // Asked before the ring is emptied: what a process pushed before its end is then still found.
-    const bool ended = source->ring.Ended();
+    const bool ended = source->replaced || source->ring.Ended();
     arrived_.clear();
     released_.clear();
-    const std::size_t taken =
-        source->ring.Drain(kDrainBatch, [this](std::string_view name) { return engine_.AddKernel(name); },
-                           arrived_);
-    any |= taken != 0;
+    const std::size_t taken = source->ring.Drain(
+        kDrainBatch, [this](std::string_view name) { return engine_.AddKernel(name); }, arrived_);
     const bool empty = taken < kDrainBatch;
+    any |= !empty;
     source->order.Add(arrived_, now);
     source->order.Release(now, empty && (ended || final), released_);
-    for (const wire::KernelRecord& record : released_) engine_.Push(record);
-    source->ended = ended && empty;
+    for (const wire::KernelRecord& record : released_) {
+      engine_.Push(record, static_cast<std::uint16_t>(source->number));
+    }
+    if (ended && empty) Close(*source);
+    done.push_back(ended && empty);
   }
+  std::size_t at = 0;
+  std::erase_if(sources_, [&](const auto&) { return done[at++]; });
   return any;
-}
-
-bool LiveSession::AllEnded() const {
-  for (const auto& source : sources_) {
-    if (!source->ended) return false;
-  }
-  return true;
 }
 
 std::uint64_t LiveSession::Dropped() const {
   std::uint64_t sum = 0;
+  for (const ProcessReport& report : reports_) sum += report.dropped();
   for (const auto& source : sources_) sum += source->ring.Report().dropped();
   return sum;
 }
@@ -197,20 +217,21 @@ void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
     FindRings();
     const bool program_ended = child && child->Poll();
     const bool busy = DrainAll(false);
-    progress_.Update(engine_.status(), Dropped(), NowMs());
+    if (progress_.Due(NowMs())) progress_.Update(engine_.status(), Dropped(), NowMs());
     if (program_ended) break;
     HandleSignals(signal_fd, child);
     if (stop_) break;
     if (!child) {
       const bool gone = ::kill(options_.attach_pid, 0) != 0 && errno == ESRCH;
-      if (AllEnded() && (!sources_.empty() || gone)) break;
+      if (sources_.empty() && (!reports_.empty() || gone)) break;
     }
     if (!busy) {
       pollfd wake{signal_fd, POLLIN, 0};
       ::poll(&wake, 1, kIdleMs);
     }
   }
-  // What the program's processes left in their rings. Those still alive (daemons) are read as they are.
+  // What the program's processes left in their rings. Those still alive (daemons) are read as they
+  // are.
   FindRings();
   while (DrainAll(true)) {
   }
@@ -228,20 +249,21 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
     report.signal = child->signal();
   }
   outcome.plan = engine_.Finish();
-  outcome.plan.source = options_.command.empty() ? fmt::format("pid {}", options_.attach_pid)
-                                                 : fmt::format("{}", fmt::join(options_.command, " "));
+  outcome.plan.source = options_.command.empty()
+                            ? fmt::format("pid {}", options_.attach_pid)
+                            : fmt::format("{}", fmt::join(options_.command, " "));
   report.sampler = engine_.status();
   for (const auto& source : sources_) {
-    report.processes.push_back(source->ring.Report());
-    report.processes.back().late = source->order.late();
-    if (report.processes.back().state == "recording" && !source->ring.Ended()) {
-      warnings_.push_back(fmt::format("process {} ({}) was still running when the session ended",
-                                      source->ring.pid(), report.processes.back().program));
-    }
-    ::unlink(writer_.PathOf(source->file).c_str());
+    const bool running = !source->ring.Ended();
+    Close(*source);
+    if (!running) continue;
+    const ProcessReport& last = reports_[source->number];
+    warnings_.push_back(fmt::format("process {} ({}) was still running when the session ended",
+                                    last.pid, last.program));
   }
+  report.processes = reports_;
   ::unlink(writer_.PathOf(wire::kGateFileName).c_str());
-  if (sources_.empty()) {
+  if (reports_.empty()) {
     warnings_.push_back("no process initialised CUDA (cuInit), so there was nothing to record");
   }
   report.warnings = warnings_;
@@ -260,8 +282,8 @@ std::vector<std::string> Environment(const LiveOptions& options, const std::stri
   add("CUDA_INJECTION64_PATH", options.injector);
   if (options.preload) {
     const char* before = ::getenv("LD_PRELOAD");
-    add("LD_PRELOAD", before != nullptr && *before != 0 ? options.injector + ":" + before
-                                                        : options.injector);
+    add("LD_PRELOAD",
+        before != nullptr && *before != 0 ? options.injector + ":" + before : options.injector);
   }
   return set;
 }
@@ -283,12 +305,19 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   Result<MaskWriter> mask = MaskWriter::Open(writer.value().PathOf("mask.ndjson"));
   if (!mask.ok()) return mask.error();
 
-  // Blocked before the pool's threads start, so that they inherit it and signals reach the loop alone.
+  // Blocked before the pool's threads start, so that they inherit it and signals reach the loop
+  // alone.
   sigset_t watched;
   sigset_t before;
   sigemptyset(&watched);
   for (const int signal : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&watched, signal);
   ::sigprocmask(SIG_BLOCK, &watched, &before);
+  // A reader of our stderr that goes away must not end the session; a SIGCHLD that whoever started
+  // us ignores would lose the exit code.
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  if (::signal(SIGPIPE, SIG_IGN) == SIG_DFL) sigaddset(&defaults, SIGPIPE);
+  ::signal(SIGCHLD, SIG_DFL);
   const int signal_fd = ::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
 
   const auto start = std::chrono::steady_clock::now();
@@ -297,7 +326,7 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   std::optional<ChildProcess> child;
   if (!attach) {
     Result<ChildProcess> started =
-        ChildProcess::Start(options.command, Environment(options, folder), before);
+        ChildProcess::Start(options.command, Environment(options, folder), before, defaults);
     if (!started.ok()) {
       ::unlink(writer.value().PathOf("mask.ndjson").c_str());
       ::unlink((folder + "/" + wire::kGateFileName).c_str());

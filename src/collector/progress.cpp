@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 namespace stemtap {
 
@@ -18,23 +19,29 @@ std::string ProgressText(const SamplerStatus& s, double rate, std::uint64_t drop
   return fmt::format(
       "{} kernels/s  {} kernels  {} names  clusters {} open {} closed  bound {:.2f} %  captured "
       "{:.3f} % of time  dropped {}",
-      speed, s.observed, s.kernels, s.clusters_open, s.clusters_closed, 100 * s.bound, share, dropped);
+      speed, s.observed, s.kernels, s.clusters_open, s.clusters_closed, 100 * s.bound, share,
+      dropped);
 }
 
 ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
 
+bool ProgressLine::Due(std::int64_t now_ms) const {
+  return !quiet_ &&
+         (last_ms_ == 0 || now_ms - last_ms_ >= (terminal_ ? kTerminalPeriodMs : kLogPeriodMs));
+}
+
 void ProgressLine::Update(const SamplerStatus& status, std::uint64_t dropped, std::int64_t now_ms) {
-  if (quiet_) return;
-  if (last_ms_ == 0) last_ms_ = now_ms;
-  const std::int64_t elapsed = now_ms - last_ms_;
-  if (elapsed < (terminal_ ? kTerminalPeriodMs : kLogPeriodMs)) return;
-  const double rate = static_cast<double>(status.observed - last_observed_) * 1e3 /
-                      static_cast<double>(elapsed);
-  last_ms_ = now_ms;
+  if (!Due(now_ms)) return;
+  const std::int64_t before = std::exchange(last_ms_, now_ms);
+  if (before == 0) return;  // no rate yet
+  const std::int64_t elapsed = now_ms - before;
+  const double rate =
+      static_cast<double>(status.observed - last_observed_) * 1e3 / static_cast<double>(elapsed);
   last_observed_ = status.observed;
   const std::string text = ProgressText(status, rate, dropped);
-  // \r and "erase to the end of line": the line never scrolls, whatever it held before.
-  std::fprintf(stderr, terminal_ ? "\r%s\x1b[K" : "stemtap: %s\n", text.c_str());
+  // \r and "erase to the end of line", without wrapping at the edge: the line never scrolls,
+  // whatever it held before and however narrow the terminal is.
+  std::fprintf(stderr, terminal_ ? "\r\x1b[?7l%s\x1b[K\x1b[?7h" : "stemtap: %s\n", text.c_str());
   std::fflush(stderr);
   shown_ = true;
 }

@@ -10,19 +10,22 @@
 
 namespace stemtap {
 
-// "1.23M kernels/s  816000 kernels  10 names  clusters 3 open 15 closed  bound 4.98 %  captured 0.026 %
-// of time  dropped 0". `rate` is launches per second; widths are left to the numbers.
+// "1.23M kernels/s  816000 kernels  10 names  clusters 3 open 15 closed  bound 4.98 %  captured
+// 0.026 % of time  dropped 0". `rate` is launches per second; widths are left to the numbers.
 std::string ProgressText(const SamplerStatus& status, double rate, std::uint64_t dropped);
 
 class ProgressLine {
  public:
-  // On a terminal five times a second is smooth and costs nothing; in a log every ten seconds shows life.
+  // On a terminal five times a second is smooth and costs nothing; in a log every ten seconds shows
+  // life.
   static constexpr std::int64_t kTerminalPeriodMs = 200;
   static constexpr std::int64_t kLogPeriodMs = 10000;
 
   explicit ProgressLine(bool quiet);
   ~ProgressLine() { Clear(); }
 
+  // Whether Update would show anything.
+  bool Due(std::int64_t now_ms) const;
   void Update(const SamplerStatus& status, std::uint64_t dropped, std::int64_t now_ms);
   // Takes the line off the terminal, before other output.
   void Clear();

@@ -2,6 +2,7 @@
 #include "collector/replay.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <future>
@@ -50,12 +51,13 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   ProfileBatch ahead;
   ReadResult read = reader.Read(batch, kBatch);
   while (read.ok() && read.value() != 0) {
-    // Names are interned by the reading thread; those of this batch are looked up before it goes on.
+    // Names are interned by the reading thread; those of this batch are looked up before it goes
+    // on.
     for (std::size_t id = engine_ids.size(); id < reader.names().size(); ++id) {
       engine_ids.push_back(engine.AddKernel(reader.names().name(static_cast<std::uint32_t>(id))));
     }
-    std::future<ReadResult> next = std::async(
-        std::launch::async, [&reader, &ahead] { return reader.Read(ahead, kBatch); });
+    std::future<ReadResult> next =
+        std::async(std::launch::async, [&reader, &ahead] { return reader.Read(ahead, kBatch); });
     for (wire::KernelRecord& record : batch.records) {
       record.name_id = engine_ids[record.name_id];
       engine.Push(record);
@@ -66,9 +68,15 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
     std::swap(batch, ahead);
   }
   progress.Clear();
-  if (!read.ok()) return read.error();
-  if (engine.launches() == 0) {
-    return Error{fmt::format("{}: holds no kernel invocation, expected at least one", options.source)};
+  if (!read.ok() || engine.launches() == 0) {
+    // No session came of it: the next attempt finds its folder free.
+    if (writer) {
+      ::unlink(writer->PathOf("mask.ndjson").c_str());
+      ::rmdir(writer->folder().c_str());
+    }
+    if (!read.ok()) return read.error();
+    return Error{
+        fmt::format("{}: holds no kernel invocation, expected at least one", options.source)};
   }
 
   ReplayOutcome outcome;

@@ -63,6 +63,26 @@ TEST_CASE("the lag is part of the input") {
   CHECK(Decide(1, 0).mask != Decide(1, 20000).mask);
 }
 
+TEST_CASE("streams of different processes have histories of their own") {
+  MaskWriter mask;
+  auto gate = std::make_unique<wire::GateTable>();
+  WorkerPool pool(1);
+  Engine engine(SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool, mask);
+  const std::uint32_t ids[] = {engine.AddKernel("a"), engine.AddKernel("b"), engine.AddKernel("c"),
+                               engine.AddKernel("d")};
+  for (int i = 0; i < 2000; ++i) {
+    wire::KernelRecord record;
+    record.name_id = ids[i % 4];
+    record.duration_ns = 1000;
+    engine.Push(record, static_cast<std::uint16_t>(i % 2));  // one launches a and c, one b and d
+  }
+  const std::uint64_t a = wire::NameHash("a", 1);
+  const std::uint64_t c = wire::NameHash("c", 1);
+  const std::uint64_t config = wire::ConfigKey(a, {{0, 0, 0}, {0, 0, 0}});
+  const wire::LaunchHistory before = wire::Advance(wire::Advance(0, a), c);
+  CHECK(gate->Find(wire::HistoryKey(config, before)) != wire::kNoSlot);
+}
+
 TEST_CASE("an engine that was given nothing has an empty plan") {
   MaskWriter mask;
   auto gate = std::make_unique<wire::GateTable>();

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collector without a GPU: the program is a shell that puts ring files into the session folder.
+#include "collector/live_session.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "support/temp_dir.h"
+#include "wire/ring.h"
+
+namespace stemtap {
+namespace {
+
+using test::TempDir;
+
+// A ring that holds `kernels` launches of a kernel "k".
+void MakeRing(const std::string& path, std::int32_t pid, wire::RingState state, int kernels) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  REQUIRE(::ftruncate(fd, sizeof(wire::RingFile)) == 0);
+  void* memory = ::mmap(nullptr, sizeof(wire::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  REQUIRE(memory != MAP_FAILED);
+  ::close(fd);
+  auto* ring = new (memory) wire::RingFile;
+  ring->header.file_bytes = sizeof(wire::RingFile);
+  ring->header.pid = pid;
+  ring->header.seen = static_cast<std::uint64_t>(kernels);
+  ring->header.kept = static_cast<std::uint64_t>(kernels);
+  wire::NameRecord name;
+  name.length = 1;
+  name.bytes[0] = 'k';
+  ring->queue.push(wire::Record(name));
+  for (int i = 0; i < kernels; ++i) {
+    wire::KernelRecord kernel;
+    kernel.correlation_id = static_cast<std::uint32_t>(i);
+    kernel.duration_ns = 1000;
+    ring->queue.push(wire::Record(kernel));
+  }
+  ring->header.state = static_cast<std::uint32_t>(state);
+  ::munmap(memory, sizeof(wire::RingFile));
+}
+
+LiveOutcome RunShell(const TempDir& scratch, const std::string& script) {
+  LiveOptions options;
+  options.command = {"/bin/sh", "-c", "cd '" + scratch.path().string() + "'; " + script};
+  options.folder = (scratch / "session").string();
+  options.threads = 1;
+  options.quiet = true;
+  auto outcome = RunLive(options);
+  REQUIRE(outcome.ok());
+  return std::move(outcome).value();
+}
+
+TEST_CASE("a process may have the pid of one that has ended; rings do not pile up") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), 0x7FFFFFF0, wire::RingState::kRecording, 10);
+  MakeRing((scratch / "second").string(), 0x7FFFFFF0, wire::RingState::kClosed, 7);
+  const LiveOutcome outcome =
+      RunShell(scratch,
+               "mv first session/ring.77; i=0; "
+               "while [ -e session/ring.77 ] && [ $i -lt 200 ]; do sleep 0.02; i=$((i + 1)); done; "
+               "[ $i -lt 200 ] || exit 9; mv second session/ring.77");
+  CHECK(outcome.report.exit_code == 0);
+  REQUIRE(outcome.report.processes.size() == 2);
+  CHECK(outcome.report.processes[0].read == 10);
+  CHECK(outcome.report.processes[1].read == 7);
+  CHECK(outcome.plan.totals.invocations == 17);
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77"));
+}
+
+TEST_CASE("a process that goes on as another program has a second ring, and both are read") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), ::getpid(), wire::RingState::kRecording, 10);
+  MakeRing((scratch / "second").string(), ::getpid(), wire::RingState::kClosed, 7);
+  const LiveOutcome outcome =
+      RunShell(scratch, "mv first session/ring.77; sleep 0.2; mv second session/ring.77");
+  REQUIRE(outcome.report.processes.size() == 2);
+  CHECK(outcome.plan.totals.invocations == 17);
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77"));
+}
+
+TEST_CASE("a signal that is ignored, as under nohup, stays ignored in the program") {
+  TempDir scratch;
+  const auto before = ::signal(SIGHUP, SIG_IGN);
+  const LiveOutcome outcome = RunShell(scratch, "kill -HUP $$; exit 5");
+  ::signal(SIGHUP, before);
+  CHECK(outcome.report.exit_code == 5);
+}
+
+TEST_CASE("a program's exit code is known though SIGCHLD is ignored") {
+  TempDir scratch;
+  ::signal(SIGCHLD, SIG_IGN);
+  const LiveOutcome outcome = RunShell(scratch, "exit 6");
+  ::signal(SIGCHLD, SIG_DFL);
+  CHECK(outcome.report.exit_code == 6);
+}
+
+TEST_CASE("the session does not die of a broken pipe, the program may") {
+  TempDir scratch;
+  const auto before = ::signal(SIGPIPE, SIG_DFL);
+  const LiveOutcome outcome = RunShell(scratch, "kill -PIPE $$; exit 5");
+  CHECK(outcome.report.signal == SIGPIPE);
+  const bool ignored = ::signal(SIGPIPE, before) == SIG_IGN;
+  CHECK(ignored);
+}
+
+}  // namespace
+}  // namespace stemtap
