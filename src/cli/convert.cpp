@@ -49,9 +49,9 @@ int RunConvert(const ConvertArguments& arguments) {
   const Status finished = writer.value()->Finish();
   if (!finished.ok()) return Fail(finished.error());
   Warn(reader.warnings());
-  fmt::print(stderr, "stemtap: {} invocations of {} kernels, {} of duration 0, in {}\n",
-             invocations, reader.names().size(), zero_duration,
-             to_stdout ? "standard output" : EscapeForTerminal(arguments.output));
+  Tell(fmt::format("stemtap: {} invocations of {} kernels, {} of duration 0, in {}\n", invocations,
+                   reader.names().size(), zero_duration,
+                   to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {
       {"source", arguments.profile},      {"output", arguments.output},

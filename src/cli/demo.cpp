@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap demo: the whole story on the built-in fake GPU. A small CUDA program plays a profile, kernel by
-// kernel, under the injected library; captures cost it what a tracer would; the session shows what that
-// saved. Without CUPTI headers at build time the same profile is replayed instead.
+// stemtap demo: the whole story on the built-in fake GPU. A small CUDA program plays a profile,
+// kernel by kernel, under the injected library; captures cost it what a tracer would; the session
+// shows what that saved. Without CUPTI headers at build time the same profile is replayed instead.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -45,8 +45,7 @@ Status GenerateProfile(const DemoArguments& arguments, const std::string& path) 
     const Result<std::size_t> read = reader->Read(batch, kBatch);
     if (!read.ok()) return read.error();
     if (read.value() == 0) break;
-    const Status written =
-        writer.value()->Write(batch, reader->names(), reader->metric_names());
+    const Status written = writer.value()->Write(batch, reader->names(), reader->metric_names());
     if (!written.ok()) return written;
   }
   return writer.value()->Finish();
@@ -59,13 +58,14 @@ std::string Duration(double seconds) {
   return fmt::format("{:.1f} days", seconds / 86400.0);
 }
 
-// What tracing cost, and what it would have cost. `elapsed_s` is that of a run in real time; 0 where
-// kernels and captures did not take their time.
+// What tracing cost, and what it would have cost. `elapsed_s` is that of a run in real time; 0
+// where kernels and captures did not take their time.
 std::string Story(const Plan& plan, const SamplerStatus& sampler, double elapsed_s, double factor) {
   const double all = static_cast<double>(plan.totals.duration_ns) * 1e-9 * factor;
   const double captured = static_cast<double>(sampler.captured_duration_ns) * 1e-9 * factor;
-  const std::string ran =
-      elapsed_s > 0.0 ? fmt::format("the program ran {} with sampled tracing; ", Duration(elapsed_s)) : "";
+  const std::string ran = elapsed_s > 0.0 ? fmt::format("the program ran {} with sampled tracing; ",
+                                                        Duration(elapsed_s))
+                                          : "";
   return fmt::format(
       "{}a capture slows its kernel {:.0f}x: {} captures cost {}\n"
       "tracing every kernel would have cost {} (computed, not run)\n",
@@ -74,9 +74,9 @@ std::string Story(const Plan& plan, const SamplerStatus& sampler, double elapsed
 
 int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
                  const std::string& folder) {
-  fmt::print(stderr,
-             "stemtap: this build has no injector and no fake GPU (no CUPTI headers were found when it "
-             "was built):\nstemtap: showing the same story through 'stemtap replay'\n");
+  Tell(fmt::format(
+      "stemtap: this build has no injector and no fake GPU (no CUPTI headers were found when it "
+      "was built):\nstemtap: showing the same story through 'stemtap replay'\n"));
   Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(profile);
   if (!reader.ok()) return Fail(reader.error());
   ReplayOptions options;
@@ -95,7 +95,8 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
                            folder));
 }
 
-int DemoLive(const DemoArguments& arguments, const std::string& profile, const std::string& folder) {
+int DemoLive(const DemoArguments& arguments, const std::string& profile,
+             const std::string& folder) {
   const std::string fake_gpu = InstalledPath("lib/fake_gpu");
   const char* before = std::getenv("LD_LIBRARY_PATH");
   const bool real = arguments.speed.empty() ? arguments.profile.empty() : arguments.speed == "real";
@@ -122,8 +123,8 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile, const s
   if (!done.failure.empty()) return Fail({done.failure});
   const int printed =
       Print(fmt::format("\n{}\n{}session in {}\n", SessionSummary(done.report, done.plan),
-                        Story(done.plan, done.report.sampler,
-                              real ? done.report.elapsed_s : 0.0, arguments.capture_factor),
+                        Story(done.plan, done.report.sampler, real ? done.report.elapsed_s : 0.0,
+                              arguments.capture_factor),
                         folder));
   return done.report.exit_code != 0 ? done.report.exit_code : printed;
 }
@@ -139,8 +140,8 @@ int Demo(const DemoArguments& arguments) {
     const Status generated = GenerateProfile(arguments, temporary);
     if (!generated.ok()) return Fail(generated.error());
     profile = temporary;
-    fmt::print(stderr, "stemtap: playing an LLM decode loop of {} launches on the fake GPU\n",
-               arguments.launches);
+    Tell(fmt::format("stemtap: playing an LLM decode loop of {} launches on the fake GPU\n",
+                     arguments.launches));
   } else {
     // A profile that cannot be read is told here, not by the program that would play it.
     Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(profile);
@@ -149,8 +150,8 @@ int Demo(const DemoArguments& arguments) {
   }
   const bool live = std::filesystem::exists(InstalledPath("lib/libstemtap_inject.so")) &&
                     std::filesystem::exists(InstalledPath("bin/stemtap_play"));
-  const int code = live ? DemoLive(arguments, profile, folder)
-                        : DemoByReplay(arguments, profile, folder);
+  const int code =
+      live ? DemoLive(arguments, profile, folder) : DemoByReplay(arguments, profile, folder);
   if (!temporary.empty()) std::filesystem::remove(temporary);
   return code;
 }
@@ -160,9 +161,10 @@ int Demo(const DemoArguments& arguments) {
 void AddDemo(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("demo", "show the whole story on the built-in fake GPU");
   auto arguments = std::make_shared<DemoArguments>();
-  command->add_option("--profile", arguments->profile,
-                      "recorded run to play, see 'stemtap formats' (default: an LLM decode loop that "
-                      "the project generates)");
+  command->add_option(
+      "--profile", arguments->profile,
+      "recorded run to play, see 'stemtap formats' (default: an LLM decode loop that "
+      "the project generates)");
   command->add_option("-o,--output", arguments->output,
                       "session folder to write (default: stemtap-demo-<pid>)");
   command

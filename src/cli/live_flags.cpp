@@ -45,17 +45,18 @@ LiveOptions LiveFlags::Options() const {
 
 int RunAndReport(const LiveOptions& options) {
   if (!std::filesystem::exists(options.injector)) {
-    return Fail({fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
-                             "README)",
-                             options.injector)});
+    return Fail(
+        {fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
+                     "README)",
+                     options.injector)});
   }
   Result<LiveOutcome> outcome = RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
   const LiveOutcome& done = outcome.value();
   const int program = done.report.exit_code;
   if (!options.quiet) {
-    fmt::print(stderr, "\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
-               options.folder);
+    Tell(fmt::format("\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
+                     options.folder));
   }
   if (!done.failure.empty()) {
     const int failure = Fail({done.failure});

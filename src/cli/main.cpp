@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // stemtap: live statistical sampling of GPU kernels. Each command has a file of its own.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "stemtap/version.h"
 
 namespace {
@@ -32,16 +37,28 @@ std::string Hint(const CLI::App& app, const std::string& word) {
 }
 
 int WrongUse(const std::string& message) {
-  fmt::print(stderr, "stemtap: {}\n", message);
+  stemtap::cli::Tell(fmt::format("stemtap: {}\n", message));
   return 2;
+}
+
+// Descriptors 0 to 2 that we were started without would be given to the files that we open, and
+// what is meant for the terminal would end in them. What is taken in their place refuses reads, or
+// writes.
+void TakeStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Live statistical sampling of GPU kernels: which few invocations stand for the rest,\n"
-               "and how wrong that is.",
-               "stemtap");
+  TakeStandardDescriptors();
+  CLI::App app(
+      "Live statistical sampling of GPU kernels: which few invocations stand for the rest,\n"
+      "and how wrong that is.",
+      "stemtap");
   app.set_version_flag("--version", std::string("stemtap ") + stemtap::kVersion);
   app.require_subcommand(1);
   int exit_code = 0;
@@ -57,8 +74,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {  // --help, --version
     return app.exit(help);
   } catch (const CLI::ExtrasError&) {
-    // What CLI11 could not place, in the order it was typed; a misspelt option leaves its value over too,
-    // so an option is named first.
+    // What CLI11 could not place, in the order it was typed; a misspelt option leaves its value
+    // over too, so an option is named first.
     const std::vector<std::string> rest = app.remaining(true);
     std::string word;
     for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
@@ -66,7 +83,7 @@ int main(int argc, char** argv) {
       if (word.empty() || argv[i][0] == '-') word = argv[i];
       if (argv[i][0] == '-') break;
     }
-    const char* what = word.rfind("-", 0) == 0        ? "unknown option"
+    const char* what = word.rfind("-", 0) == 0         ? "unknown option"
                        : app.get_subcommands().empty() ? "unknown command"
                                                        : "unexpected argument";
     return WrongUse(fmt::format("{} '{}'{}", what, word, Hint(app, word)));
@@ -78,6 +95,8 @@ int main(int argc, char** argv) {
                                   Hint(app, word)));
     }
     return WrongUse(fmt::format("{}, see --help", error.what()));
+  } catch (const std::exception& error) {  // no memory, a folder that may not be looked into
+    return stemtap::cli::Fail({error.what()});
   }
   return exit_code;
 }

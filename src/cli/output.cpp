@@ -10,15 +10,23 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+
 namespace stemtap::cli {
 
+void Tell(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+}
+
 int Fail(const Error& error) {
-  fmt::print(stderr, "stemtap: {}\n", error.message);
+  Tell(fmt::format("stemtap: {}\n", error.message));
   return error.exit_code;
 }
 
 void Warn(const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings) fmt::print(stderr, "stemtap: warning: {}\n", warning);
+  for (const std::string& warning : warnings) {
+    Tell(fmt::format("stemtap: warning: {}\n", EscapeForTerminal(warning)));
+  }
 }
 
 int Print(const std::string& text) {

@@ -11,6 +11,9 @@
 
 namespace stemtap::cli {
 
+// Prints `text` on stderr. Where that fails there is nobody to tell.
+void Tell(const std::string& text);
+
 // Prints "stemtap: <message>" on stderr and returns the error's exit code.
 int Fail(const Error& error);
 

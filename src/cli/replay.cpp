@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stemtap replay: a recorded profile through the online sampler.
+#include "collector/replay.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -9,7 +11,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/sampling_flags.h"
-#include "collector/replay.h"
 #include "importers/registry.h"
 
 namespace stemtap::cli {
@@ -48,9 +49,9 @@ int Replay(const ReplayArguments& arguments) {
   Warn(outcome.value().report.warnings);
   const Plan& plan = outcome.value().plan;
   if (!arguments.quiet) {
-    fmt::print(stderr, "stemtap: {:.2f} million kernels/s, session in {}\n",
-               static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
-               options.folder);
+    Tell(fmt::format("stemtap: {:.2f} million kernels/s, session in {}\n",
+                     static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
+                     options.folder));
   }
   return Print(arguments.json ? TotalsJson(plan) : PlanSummary(plan));
 }

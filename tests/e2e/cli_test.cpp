@@ -77,10 +77,11 @@ TEST_CASE("a profile that cannot be read") {
                  {"missing.csv", "No such file"});
     CheckFailure(Run({command, scratch.path().string()}, {.cwd = scratch.path()}), 1,
                  {scratch.path().string()});
-    CheckFailure(Run({command, scratch.Write("empty.csv", "").string()}, {.cwd = scratch.path()}), 1,
-                 {"empty.csv"});
-    CheckFailure(Run({command, scratch.Write("none.csv", kHeader).string()}, {.cwd = scratch.path()}), 1,
-                 {"none.csv", "no kernel invocation"});
+    CheckFailure(Run({command, scratch.Write("empty.csv", "").string()}, {.cwd = scratch.path()}),
+                 1, {"empty.csv"});
+    CheckFailure(
+        Run({command, scratch.Write("none.csv", kHeader).string()}, {.cwd = scratch.path()}), 1,
+        {"none.csv", "no kernel invocation"});
     CheckFailure(Run({command, scratch.Write("noise.csv", "\x01\x02\x03 what is this").string()},
                      {.cwd = scratch.path()}),
                  1, {"noise.csv"});
@@ -132,15 +133,68 @@ TEST_CASE("what cannot be written is told, and no half file is left") {
   scratch.Write("full/x", "x");
   CheckFailure(Run({"replay", "-q", profile, "-o", (scratch / "full").string()}), 1,
                {"not empty, expected a new or empty folder"});
-  CheckFailure(Run({"plan", profile, "-o", (scratch / "no/plan.json").string()}), 1, {"no/plan.json"});
+  CheckFailure(Run({"plan", profile, "-o", (scratch / "no/plan.json").string()}), 1,
+               {"no/plan.json"});
   if (::geteuid() != 0) {
     std::filesystem::create_directory(scratch / "locked");
     std::filesystem::permissions(scratch / "locked", std::filesystem::perms::owner_read);
-    CheckFailure(Run({"replay", "-q", profile, "-o", (scratch / "locked").string()}), 1, {"locked"});
+    CheckFailure(Run({"replay", "-q", profile, "-o", (scratch / "locked").string()}), 1,
+                 {"locked"});
   }
   const auto full = RunProcess(
       {"/bin/sh", "-c", "exec \"$0\" plan \"$1\" > /dev/full", StemtapProgram().string(), profile});
   CheckFailure(full, 1, {"standard output cannot be written", "No space left"});
+}
+
+TEST_CASE("a replay of which nothing came leaves no folder in the way of the next") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  scratch.Write("bad.csv",
+                std::string(kHeader) + "0,0,5,0,7,1,1,1,1,1,1,0,,k\n1,0,x,0,7,1,1,1,1,1,1,0,,k\n");
+  scratch.Write("empty.csv", kHeader);
+  CHECK(Run({"replay", "-q", "bad.csv", "-o", "session"}, options).exit_code == 1);
+  CHECK_FALSE(std::filesystem::exists(scratch / "session"));
+  CHECK(Run({"replay", "-q", "empty.csv", "-o", "session"}, options).exit_code == 1);
+  CHECK_FALSE(std::filesystem::exists(scratch / "session"));
+}
+
+TEST_CASE("stderr that cannot be written changes nothing") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  scratch.Write("p.csv", std::string(kHeader) + "0,0,5,0,7,1,1,1,1,1,1,0,,k\n");
+  const std::string command = StemtapProgram().string() + " replay p.csv -o ";
+  const auto full = RunProcess({"sh", "-c", command + "full 2>/dev/full"}, options);
+  CHECK(full.exit_code == 0);
+  const auto closed = RunProcess({"sh", "-c", command + "closed 2>&-"}, options);
+  CHECK(closed.exit_code == 0);
+  CHECK(full.out == closed.out);
+  CHECK(ReadFile(scratch / "full/mask.ndjson") == ReadFile(scratch / "closed/mask.ndjson"));
+}
+
+TEST_CASE("a long name is cut in the summary between characters") {
+  TempDir scratch;
+  for (const std::string before : {"", "x"}) {
+    std::string name = before;
+    for (int i = 0; i < 50; ++i) name += "\xC3\xA4";
+    const std::string csv =
+        scratch.Write("p.csv", std::string(kHeader) + "0,0,5,0,7,1,1,1,1,1,1,0,," + name + "\n")
+            .string();
+    const auto run = Run({"plan", csv});
+    REQUIRE(run.exit_code == 0);
+    const std::size_t dots = run.out.find("...");
+    REQUIRE(dots != std::string::npos);
+    CHECK(run.out.substr(dots - 2, 2) == "\xC3\xA4");
+  }
+}
+
+TEST_CASE("a temporary folder that is none is told in one line") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  options.env = {{"TMPDIR", "/nonexistent"}};
+  CheckFailure(Run({"demo", "--launches", "10"}, options), 1, {"temp_directory_path"});
 }
 
 TEST_CASE("a session on a full disk says so and leaves no half plan") {
@@ -150,7 +204,8 @@ TEST_CASE("a session on a full disk says so and leaves no half plan") {
       {"unshare", "-m", "/bin/sh", "-c",
        "mount -t tmpfs -o size=16k none \"$1\" || exit 77; "
        "\"$0\" generate llm-decode --launches 200000 -o \"$2\" >/dev/null 2>&1 || exit 3; "
-       "\"$0\" replay -q \"$2\" -o \"$1/session\" >/dev/null; code=$?; ls \"$1/session\"; exit $code",
+       "\"$0\" replay -q \"$2\" -o \"$1/session\" >/dev/null; code=$?; ls \"$1/session\"; exit "
+       "$code",
        StemtapProgram().string(), (scratch / "small").string(), (scratch / "p.stemtap").string()});
   if (result.exit_code == 77 || result.exit_code == 127 || result.exit_code == 1) {
     if (result.err.rfind("stemtap: ", 0) != 0) {
