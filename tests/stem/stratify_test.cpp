@@ -49,6 +49,20 @@ TEST_CASE("equal durations are one stratum") {
   CHECK(strata[0].sample_size == 1);
 }
 
+TEST_CASE("where everything must be taken a split costs nothing, whatever the rounding") {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 100; ++round) {
+    CAPTURE(round);
+    std::vector<double> values;
+    for (int i = 0; i < 50; ++i)
+      values.push_back(1000.0 + 0.1 * static_cast<double>(random() % 1000000));
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    const auto strata = Stratify(Method::kRoot, Cells(values), {1e-7, 1.96});
+    CHECK(strata.size() == values.size());
+  }
+}
+
 TEST_CASE("two values make two strata of one sample each") {
   std::vector<double> values(500, 1000.0);
   values.insert(values.end(), 500, 9000.0);
@@ -94,7 +108,8 @@ TEST_CASE("STEM-only takes at least 30 of every cluster it has, or all of it") {
 TEST_CASE("strata are in order, without gap or overlap") {
   std::mt19937_64 random(2);
   std::vector<double> values(5000);
-  for (double& v : values) v = std::floor(std::exp(6.0 + static_cast<double>(random() % 1000) / 150.0));
+  for (double& v : values)
+    v = std::floor(std::exp(6.0 + static_cast<double>(random() % 1000) / 150.0));
   std::sort(values.begin(), values.end());
   for (const Method method : {Method::kRoot, Method::kStem}) {
     std::size_t next = 0;
