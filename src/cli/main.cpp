@@ -3,6 +3,9 @@
 // stemtap: live statistical sampling of GPU kernels. Each command has a file of its own.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <spdlog/cfg/env.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -55,6 +58,11 @@ void TakeStandardDescriptors() {
 
 int main(int argc, char** argv) {
   TakeStandardDescriptors();
+  // What the collector does, for whoever looks for a fault: SPDLOG_LEVEL=debug shows it.
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("stemtap"));
+  spdlog::set_pattern("stemtap: %l: %v");
+  spdlog::set_level(spdlog::level::warn);
+  spdlog::cfg::load_env_levels();
   CLI::App app(
       "Live statistical sampling of GPU kernels: which few invocations stand for the rest,\n"
       "and how wrong that is.",

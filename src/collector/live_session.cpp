@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <spdlog/spdlog.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -153,7 +154,10 @@ void LiveSession::FindRings() {
     }
     sources_.push_back(std::make_unique<Source>(
         Source{name, reports_.size(), std::move(ring).value(), LaunchOrder(), false}));
-    reports_.emplace_back();
+    reports_.push_back(sources_.back()->ring.Report());
+    const ProcessReport& report = reports_.back();
+    spdlog::debug("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid, report.program,
+                  report.cupti_version, report.driver_version);
   }
 }
 
@@ -162,6 +166,8 @@ void LiveSession::Close(Source& source) {
   ProcessReport& report = reports_[source.number];
   report = source.ring.Report();
   report.late = source.order.late();
+  spdlog::debug("{}: {}, {} of {} records kept, {} late", source.file, report.state, report.kept,
+                report.seen, report.late);
   if (source.replaced) return;  // the file is its successor's
   ::unlink(writer_.PathOf(source.file).c_str());
   known_files_.erase(source.file);  // a later process may have the same pid
