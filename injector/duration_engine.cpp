@@ -120,27 +120,36 @@ void DurationEngine::DecodeOne(const void* activity) noexcept {
     kernel.flags = capture.flags;
     kernel.credit_slot = capture.slot;
   }
+  if (Deliver(decoded, kernel, name) || capture.slot == 0) return;
+  // The collector will not hear of this capture: its credit would be in flight for ever.
+  if (wire::GateTable* gate = files_->gate()) gate->Refund(capture.slot);
+}
+
+// Whether the record is on its way to the ring; counted as lost if not.
+bool DurationEngine::Deliver(Decoded decoded, wire::KernelRecord& kernel,
+                             const char* name) noexcept {
   const bool has_times = decoded == Decoded::kKernel || decoded == Decoded::kBadTimestamps;
-  if (probation_ != 0 && has_times && !PassesProbation(kernel, name)) return;
+  if (probation_ != 0 && has_times && !PassesProbation(kernel, name)) return false;
   if (decoded != Decoded::kKernel) {
     LoseRecord(decoded == Decoded::kNoTimestamps ? wire::Loss::kNoTimestamps
                : decoded == Decoded::kIncomplete ? wire::Loss::kIncomplete
                                                  : wire::Loss::kBadTimestamps);
-    return;
+    return false;
   }
   if (!clock_.sane()) {
     LoseRecord(wire::Loss::kBadTimestamps);
-    return;
+    return false;
   }
   const std::uint32_t id = IdOf(name);
-  if (id == NameIds::kNone) return;  // counted there
+  if (id == NameIds::kNone) return false;  // counted there
   if (!MakeRoom(1)) {
     LoseRecord(wire::Loss::kRingFull);
-    return;
+    return false;
   }
   kernel.name_id = id;
   Stage(&kernel);
   ++staged_kernels_;
+  return true;
 }
 
 // The id of the name; NameIds::kNone, the record counted as lost, if there is no way to one.

@@ -19,6 +19,7 @@
 #include "buffer_pool.h"
 #include "clock_check.h"
 #include "cupti_api.h"
+#include "decoder.h"
 #include "name_ids.h"
 #include "name_pointers.h"
 #include "name_reader.h"
@@ -67,6 +68,7 @@ class DurationEngine {
   void RunFlusher() noexcept;
   void DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept;
   void DecodeOne(const void* activity) noexcept;
+  bool Deliver(Decoded decoded, wire::KernelRecord& kernel, const char* name) noexcept;
   std::uint32_t IdOf(const char* name) noexcept;
   std::uint32_t ReadName(const char* name) noexcept;
   void StageName(std::uint32_t id, const char* name, std::uint32_t length,

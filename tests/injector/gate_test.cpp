@@ -306,11 +306,15 @@ TEST_CASE("captures whose records are lost do not block later ones") {
                        {{loss, "2"}, {"STEMTAP_FLUSH_MS", "10"}, {"STEMTAP_BUFFER_KB", "16"}});
     CHECK(run.ring.kept() == 10'000);
     CHECK(run.ring.captured() + run.ring.lost(wire::Loss::kCapturesDenied) == 20'000);
-    CHECK(run.ring.captured() == injected.gate().spent(kSlot));
     if (std::string(loss) == "FAKE_CUPTI_ZERO_TIMESTAMPS") {
+      // The credit of a capture whose record came to nothing is given back: what stays spent is
+      // what the collector hears of.
+      CHECK(run.marked().size() == injected.gate().spent(kSlot));
       CHECK(run.ring.captured() > 10'000);
     } else {
-      // These places are free again only when others are a million calls further.
+      // CUPTI does not say which records it dropped: these places are free again only when others
+      // are a million calls further.
+      CHECK(run.ring.captured() == injected.gate().spent(kSlot));
       CHECK(run.ring.captured() >= 1024);
     }
   }
