@@ -140,8 +140,7 @@ int Demo(const DemoArguments& arguments) {
     const Status generated = GenerateProfile(arguments, temporary);
     if (!generated.ok()) return Fail(generated.error());
     profile = temporary;
-    Tell(fmt::format("stemtap: playing an LLM decode loop of {} launches on the fake GPU\n",
-                     arguments.launches));
+    Tell(fmt::format("stemtap: an LLM decode loop of {} launches\n", arguments.launches));
   } else {
     // A profile that cannot be read is told here, not by the program that would play it.
     Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(profile);
