@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SamplingOptions is what a user chooses about the sample: the options that run, replay and plan share.
-// Names, defaults and ranges for the command line stand in cli/sampling_flags.cpp.
+// SamplingOptions is what a user chooses about the sample: the options that run, replay and plan
+// share. Names, defaults and ranges for the command line stand in cli/sampling_flags.cpp.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "stats/normal.h"
 #include "stem/allocation.h"
+#include "stem/selection.h"
 #include "stem/stratify.h"
 #include "stem/weights.h"
+#include "trace/kernel_groups.h"
 
 namespace stemtap {
 
@@ -25,6 +28,9 @@ struct SamplingOptions {
   Method method = Method::kRoot;
   BoundScope bound = BoundScope::kWorkload;
   std::uint64_t min_samples = 1;  // m_floor per cluster
+  Selection selection = Selection::kRandom;
+  GroupBy group_by = GroupBy::kName;
+  std::string exclude;  // regular expression, see KernelGroups; empty: nothing is excluded
   Weights weights = Weights::kCalibrated;
   std::uint64_t seed = 1;
 
