@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baselines/method.h"
+#include "baselines/random.h"
+#include "baselines/stratified.h"
+
+namespace stemtap {
+namespace {
+
+constexpr MethodEntry kEntries[] = {
+    {"root", "STEM+ROOT: split while sampling the parts is cheaper than the whole", PrepareRoot},
+    {"stem", "STEM-only: split while a cluster wants more than 50 samples, 30 each", PrepareStem},
+    {"allegro", "STEM-only over kernels told apart by name, grid and block", PrepareAllegro},
+    {"random", "each invocation on its own chance of 0.1 %", PrepareRandom},
+};
+
+}  // namespace
+
+std::span<const MethodEntry> Methods() {
+  return kEntries;
+}
+
+}  // namespace stemtap
