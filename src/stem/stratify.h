@@ -20,7 +20,7 @@
 
 namespace stemtap {
 
-enum class Method { kRoot, kStem };
+enum class Method { kOptimal, kRoot, kStem };
 
 struct MethodSpec {
   Method method;
@@ -28,6 +28,7 @@ struct MethodSpec {
   const char* help;
 };
 inline constexpr MethodSpec kMethods[] = {
+    {Method::kOptimal, "optimal", "the least time to sample: cuts and sizes of all kernels together"},
     {Method::kRoot, "root", "STEM+ROOT: split while sampling the parts is cheaper than the whole"},
     {Method::kStem, "stem", "STEM-only: split while a cluster wants more than 50 samples, 30 each"},
 };
@@ -42,8 +43,9 @@ struct StratumRange {
   std::uint64_t sample_size = 1;
 };
 
-// The strata of `cells` in ascending order; none for no cells. Splitting costs O(cells) per level.
-// REQUIRES: cells are non-empty and their means ascend.
+// The strata of `cells` in ascending order; none for no cells. kOptimal cuts all kernels together
+// (workload_strata.h) and is not for this function. Splitting costs O(cells) per level.
+// REQUIRES: cells are non-empty and their means ascend; method is kRoot or kStem.
 std::vector<StratumRange> Stratify(Method method, std::span<const Moments> cells,
                                    const ErrorTarget& target);
 

@@ -2,7 +2,9 @@
 #include "stem/workload_strata.h"
 
 #include <cstddef>
+#include <utility>
 
+#include "stem/optimal_strata.h"
 #include "stem/workload_allocation.h"
 
 namespace stemtap {

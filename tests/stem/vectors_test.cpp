@@ -10,6 +10,7 @@
 #include "stats/normal.h"
 #include "stem/allocation.h"
 #include "stem/best_cut.h"
+#include "stem/optimal_strata.h"
 #include "stem/sample_size.h"
 #include "stem/stratify.h"
 #include "stem/weights.h"
@@ -119,6 +120,49 @@ TEST_CASE("golden: plain and calibrated weights") {
     CHECK(CalibratedWeight(all.count(), all.mean(), captured.count(), captured.mean()) ==
           doctest::Approx(c["calibrated_weight"].get<double>()).epsilon(1e-12));
   }
+}
+
+// The file's variance is N^2 sigma^2 / m (1 - m/N); ours, with S^2, is the larger one, so that a sample
+// within our budget is within the file's.
+TEST_CASE("golden: optimal strata") {
+  const std::string path = SharedPath("vectors/optimal.json");
+  STEMTAP_SKIP_WITHOUT(path);
+  const auto vectors = Load(path);
+  double ratios = 0.0;
+  for (const auto& c : vectors["cases"]) {
+    CAPTURE(c.dump());
+    std::vector<std::vector<Moments>> rows;
+    double total = 0.0;
+    for (const auto& kernel : c["kernels"]) {
+      rows.emplace_back();
+      for (const double d : kernel.get<std::vector<double>>()) {
+        total += d;
+        const Moments one(1, d, 0.0);
+        if (rows.back().empty() || rows.back().back().mean() != d) {
+          rows.back().push_back(one);
+        } else {
+          rows.back().back().Merge(one);
+        }
+      }
+    }
+    const ErrorTarget target{c["error_bound"], TwoSidedZ(c["confidence"])};
+    const OptimalStrata solved = SolveOptimalStrata(rows, target, 1, 0.0, Serially);
+    double cost = 0.0;
+    double variance = 0.0;
+    for (const auto& kernel : solved.kernels) {
+      for (const StratumRange& s : kernel) {
+        const auto n = static_cast<double>(s.moments.count());
+        const auto m = static_cast<double>(s.sample_size);
+        cost += m * s.moments.mean();
+        variance += n * n * s.moments.variance() / m * (1.0 - m / n);
+      }
+    }
+    CHECK(target.z * std::sqrt(variance) <= target.error_bound * total * (1 + 1e-9));
+    const double ratio = cost / c["optimal_sampled_duration"].get<double>();
+    CHECK(ratio <= 1.25);
+    ratios += ratio;
+  }
+  CHECK(ratios / static_cast<double>(vectors["cases"].size()) <= 1.05);
 }
 
 }  // namespace

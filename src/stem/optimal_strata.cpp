@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stem/optimal_strata.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "stem/cut_table.h"
+
+namespace stemtap {
+namespace {
+
+// The search for the price ends when its end within the budget is this near the lower bound: what
+// is left is below a hundredth of the sampled time.
+constexpr double kGoodGap = 0.002;
+// ... or when the bracket is this narrow: the gap is then one of whole samples and strata.
+constexpr double kNarrow = 1.002;
+constexpr int kMostPrices = 40;
+// The local search tries a change and sizes all strata anew: the square of their number, each
+// round.
+constexpr std::size_t kMostStrataSearched = 96;
+constexpr int kMostRounds = 12;
+
+struct Problem {
+  std::vector<CutTable> tables;
+  double budget = 0.0;  // of variance
+  double floor = 1.0;
+};
+
+// The best cut of every kernel at one price.
+struct Priced {
+  double lambda = 0.0;
+  double cost = 0.0;
+  double variance = 0.0;
+  std::vector<Cut> cuts;
+};
+
+void SumUp(Priced& priced) {
+  priced.cost = 0.0;
+  priced.variance = 0.0;
+  for (const Cut& cut : priced.cuts) {
+    priced.cost += cut.cost;
+    priced.variance += cut.variance;
+  }
+}
+
+Priced SolveAt(const Problem& problem, double lambda, const ParallelFor& parallel) {
+  Priced priced;
+  priced.lambda = lambda;
+  priced.cuts.resize(problem.tables.size());
+  // One part is a run of kernels: a kernel alone takes a few microseconds.
+  constexpr std::size_t kRun = 64;
+  parallel((problem.tables.size() + kRun - 1) / kRun, [&](std::size_t run) {
+    CutTable::Scratch scratch;
+    const std::size_t end = std::min((run + 1) * kRun, problem.tables.size());
+    for (std::size_t i = run * kRun; i < end; ++i) {
+      problem.tables[i].Solve(lambda, problem.floor, priced.cuts[i], scratch);
+    }
+  });
+  SumUp(priced);
+  return priced;
+}
+
+// The least sampled time that this price proves possible.
+double DualBound(const Priced& priced, double budget) {
+  return priced.cost + priced.lambda * (priced.variance - budget);
+}
+
+// Whole sizes for given strata: the real optimum rounded down, then samples added where they buy
+// most, then those taken back that the budget can spare. `sizes` holds the result; the cost is
+// returned, +inf if even all samples miss the budget.
+double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor,
+                 std::vector<double>& sizes) {
+  sizes.assign(terms.size(), 0.0);
+  // Free strata share what the budget leaves, in proportion to sqrt(variance / mean); those at an
+  // end of their range are fixed, until nothing changes (the boxed KKT conditions, allocation.h).
+  double lean = 0.0;
+  double used = 0.0;
+  for (const StratumTerm& t : terms) used += t.VarianceAt(std::min(floor, t.count));
+  if (used > budget) {
+    // sizes = clamp(s sqrt(variance / mean)); variance falls with s: find s by bisection of its
+    // log.
+    const auto spent = [&](double s) {
+      double sum = 0.0;
+      for (const StratumTerm& t : terms) {
+        const double size =
+            std::clamp(s * std::sqrt(t.variance / t.mean), std::min(floor, t.count), t.count);
+        sum += t.VarianceAt(size);
+      }
+      return sum;
+    };
+    double low = 0.0;
+    double high = 0.0;
+    for (const StratumTerm& t : terms) {
+      if (t.variance > 0.0) high = std::max(high, t.count / std::sqrt(t.variance / t.mean));
+    }
+    low = high * 1e-18;
+    for (int i = 0; i < 60 && high > low * 1.0001; ++i) {
+      const double middle = std::sqrt(low * high);
+      (spent(middle) > budget ? low : high) = middle;
+    }
+    lean = low;
+  }
+  double variance = 0.0;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const StratumTerm& t = terms[i];
+    const double real = t.variance > 0.0 ? lean * std::sqrt(t.variance / t.mean) : 0.0;
+    sizes[i] = std::clamp(std::floor(real), std::min(floor, t.count), t.count);
+    variance += t.VarianceAt(sizes[i]);
+  }
+
+  const auto gain = [&](std::size_t i) {  // variance bought by one more sample, per ns
+    const StratumTerm& t = terms[i];
+    if (sizes[i] >= t.count || t.variance <= 0.0) return 0.0;
+    return t.variance / (sizes[i] * (sizes[i] + 1.0)) / std::max(t.mean, 1e-300);
+  };
+  std::vector<std::pair<double, std::size_t>> heap;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (gain(i) > 0.0) heap.emplace_back(gain(i), i);
+  }
+  std::make_heap(heap.begin(), heap.end());
+  while (variance > budget && !heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end());
+    const std::size_t i = heap.back().second;
+    heap.pop_back();
+    variance -= terms[i].variance / (sizes[i] * (sizes[i] + 1.0));
+    sizes[i] += 1.0;
+    if (gain(i) > 0.0) {
+      heap.emplace_back(gain(i), i);
+      std::push_heap(heap.begin(), heap.end());
+    }
+  }
+  // The running difference may have lost the budget's last digits.
+  variance = 0.0;
+  for (std::size_t i = 0; i < terms.size(); ++i) variance += terms[i].VarianceAt(sizes[i]);
+  if (variance > budget * (1.0 + 1e-12)) return INFINITY;
+
+  // The last sample bought more than was needed: the dearest that can be spared go back.
+  std::vector<std::size_t> by_mean(terms.size());
+  std::iota(by_mean.begin(), by_mean.end(), std::size_t{0});
+  std::stable_sort(by_mean.begin(), by_mean.end(),
+                   [&](std::size_t a, std::size_t b) { return terms[a].mean > terms[b].mean; });
+  double cost = 0.0;
+  for (const std::size_t i : by_mean) {
+    const StratumTerm& t = terms[i];
+    const double least = std::min(floor, t.count);
+    while (sizes[i] > least) {
+      const double more = t.VarianceAt(sizes[i] - 1.0) - t.VarianceAt(sizes[i]);
+      if (variance + more > budget) break;
+      variance += more;
+      sizes[i] -= 1.0;
+    }
+    cost += sizes[i] * t.mean;
+  }
+  return cost;
+}
+
+// A whole solution: strata of all kernels in a row.
+struct Solution {
+  std::vector<std::vector<std::uint32_t>> ends;  // by kernel
+  std::vector<double> sizes;                     // in a row
+  double cost = INFINITY;
+};
+
+std::vector<StratumTerm> TermsOf(const Problem& problem,
+                                 const std::vector<std::vector<std::uint32_t>>& ends) {
+  std::vector<StratumTerm> terms;
+  for (std::size_t k = 0; k < ends.size(); ++k) {
+    std::uint32_t first = 0;
+    for (const std::uint32_t end : ends[k]) {
+      terms.push_back(problem.tables[k].Term(first, end));
+      first = end;
+    }
+  }
+  return terms;
+}
+
+Solution WholeSolution(const Problem& problem, const std::vector<Cut>& cuts) {
+  Solution solution;
+  for (const Cut& cut : cuts) solution.ends.push_back(cut.ends);
+  solution.cost =
+      SizeWhole(TermsOf(problem, solution.ends), problem.budget, problem.floor, solution.sizes);
+  return solution;
+}
+
+// Kernels of the dear end of the bracket, exchanged for those of the cheap end as long as the
+// budget allows, the best saving per variance first.
+std::vector<Cut> Mix(const Priced& within, const Priced& beyond, double budget) {
+  struct Exchange {
+    double rate;
+    std::size_t kernel;
+  };
+  std::vector<Exchange> exchanges;
+  for (std::size_t k = 0; k < within.cuts.size(); ++k) {
+    const double saved = within.cuts[k].cost - beyond.cuts[k].cost;
+    const double more = beyond.cuts[k].variance - within.cuts[k].variance;
+    if (saved > 0.0 && more > 0.0) exchanges.push_back({saved / more, k});
+  }
+  std::sort(exchanges.begin(), exchanges.end(), [](const Exchange& a, const Exchange& b) {
+    return a.rate != b.rate ? a.rate > b.rate : a.kernel < b.kernel;
+  });
+  std::vector<Cut> cuts = within.cuts;
+  double variance = within.variance;
+  for (const Exchange& e : exchanges) {
+    const double more = beyond.cuts[e.kernel].variance - within.cuts[e.kernel].variance;
+    if (variance + more > budget) continue;
+    variance += more;
+    cuts[e.kernel] = beyond.cuts[e.kernel];
+  }
+  return cuts;
+}
+
+// Tries every single change of the strata (move a cut by one cell, join two, split one) whose price
+// at lambda is below the gap, sizes all anew, and keeps what is cheaper, until nothing is.
+void SearchLocally(const Problem& problem, double lambda, double lower_bound, Solution& best) {
+  const auto priced = [&](const CutTable& table, std::uint32_t first, std::uint32_t end) {
+    const StratumTerm term = table.Term(first, end);
+    const double size = BestSize(term, lambda, problem.floor);
+    return size * term.mean + lambda * term.VarianceAt(size);
+  };
+  std::vector<double> sizes;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const double before = best.cost;
+    for (std::size_t k = 0; k < best.ends.size(); ++k) {
+      const CutTable& table = problem.tables[k];
+      // Every candidate row of ends that differs from the present one in one stratum or cut.
+      std::vector<std::vector<std::uint32_t>> candidates;
+      const std::vector<std::uint32_t>& now = best.ends[k];
+      const double gap = best.cost - lower_bound;
+      for (std::size_t s = 0; s < now.size(); ++s) {
+        const std::uint32_t first = s == 0 ? 0 : now[s - 1];
+        const std::uint32_t end = now[s];
+        const double alone = priced(table, first, end);
+        for (std::uint32_t cut = first + 1; cut < end; ++cut) {
+          if (priced(table, first, cut) + priced(table, cut, end) - alone >= gap) continue;
+          candidates.push_back(now);
+          candidates.back().insert(candidates.back().begin() + static_cast<std::ptrdiff_t>(s), cut);
+        }
+        if (s + 1 == now.size()) continue;
+        const std::uint32_t last = now[s + 1];
+        const double both = alone + priced(table, end, last);
+        if (priced(table, first, last) - both < gap) {
+          candidates.push_back(now);
+          candidates.back().erase(candidates.back().begin() + static_cast<std::ptrdiff_t>(s));
+        }
+        for (std::uint32_t cut = first + 1; cut < last; ++cut) {
+          if (cut == end || priced(table, first, cut) + priced(table, cut, last) - both >= gap) {
+            continue;
+          }
+          candidates.push_back(now);
+          candidates.back()[s] = cut;
+        }
+      }
+      const std::vector<std::uint32_t> kept = best.ends[k];
+      std::vector<std::uint32_t> winner = kept;
+      for (std::vector<std::uint32_t>& candidate : candidates) {
+        best.ends[k] = std::move(candidate);
+        const double cost =
+            SizeWhole(TermsOf(problem, best.ends), problem.budget, problem.floor, sizes);
+        if (cost < best.cost * (1.0 - 1e-12)) {
+          best.cost = cost;
+          best.sizes = sizes;
+          winner = best.ends[k];
+        }
+      }
+      best.ends[k] = std::move(winner);
+    }
+    if (best.cost >= before) return;
+  }
+}
+
+// First guess of the price: what the budget would cost were every kernel one stratum with real
+// sizes. Cuts only make variance cheaper, so it is high.
+double GuessPrice(const Problem& problem) {
+  double roots = 0.0;
+  for (const CutTable& table : problem.tables) {
+    if (table.size() == 0) continue;
+    const StratumTerm term = table.Term(0, table.size());
+    roots += std::sqrt(term.variance * term.mean);
+  }
+  const double root = roots / problem.budget;
+  return root * root;
+}
+
+}  // namespace
+
+OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
+                                 const ErrorTarget& target, std::uint64_t min_samples,
+                                 double multiplier, const ParallelFor& parallel) {
+  Problem problem;
+  problem.floor = static_cast<double>(std::max<std::uint64_t>(min_samples, 1));
+  problem.tables.resize(kernels.size());
+  parallel(kernels.size(), [&](std::size_t i) { problem.tables[i] = CutTable(kernels[i]); });
+  double total = 0.0;
+  for (const std::vector<Moments>& kernel : kernels) {
+    for (const Moments& cell : kernel) total += cell.sum();
+  }
+  const double tolerance = target.error_bound * total / target.z;
+  problem.budget = tolerance * tolerance;
+
+  OptimalStrata result;
+  result.kernels.resize(kernels.size());
+  Priced within;
+  Priced beyond = SolveAt(problem, 0.0, parallel);
+  result.lower_bound = DualBound(beyond, problem.budget);
+  Solution best;
+  if (beyond.variance <= problem.budget) {
+    within = std::move(beyond);
+    best = WholeSolution(problem, within.cuts);
+  } else {
+    // Bracket, then narrow. Variance falls as the price grows.
+    double next = multiplier > 0.0 ? multiplier : GuessPrice(problem);
+    bool found = false;
+    double step = multiplier > 0.0 ? 1.5 : 8.0;
+    for (int tries = 0; tries < kMostPrices; ++tries) {
+      Priced at = SolveAt(problem, next, parallel);
+      result.lower_bound = std::max(result.lower_bound, DualBound(at, problem.budget));
+      if (at.variance <= problem.budget) {
+        within = std::move(at);
+        found = true;
+      } else {
+        beyond = std::move(at);
+      }
+      if (found && within.cost - result.lower_bound <= kGoodGap * within.cost) break;
+      if (!found) {
+        next *= step;
+        step *= step;
+      } else if (beyond.lambda == 0.0) {
+        next /= step;
+        step *= step;
+      } else {
+        const double width = std::log(within.lambda / beyond.lambda);
+        if (width <= std::log(kNarrow)) break;
+        // Variance is near a power of the price: aim where the line through both ends meets the
+        // budget, but not nearer to an end than a tenth.
+        const double high = std::log(beyond.variance / problem.budget);
+        const double low =
+            std::log(std::max(within.variance, problem.budget * 1e-6) / problem.budget);
+        const double share = high - low > 0.0 ? high / (high - low) : 0.5;
+        next = beyond.lambda * std::exp(width * std::clamp(share, 0.1, 0.9));
+      }
+    }
+    if (!found) within = SolveAt(problem, INFINITY, parallel);
+    best = WholeSolution(problem, within.cuts);
+    if (best.cost - result.lower_bound > kGoodGap * best.cost && beyond.lambda > 0.0) {
+      for (const auto& cuts : {beyond.cuts, Mix(within, beyond, problem.budget)}) {
+        Solution other = WholeSolution(problem, cuts);
+        if (other.cost < best.cost) best = std::move(other);
+      }
+      std::size_t strata = 0;
+      for (const auto& ends : best.ends) strata += ends.size();
+      if (strata <= kMostStrataSearched) {
+        SearchLocally(problem, within.lambda, result.lower_bound, best);
+      }
+    }
+  }
+  result.multiplier = within.lambda;
+
+  std::size_t next = 0;
+  std::vector<std::size_t> sizes_from(kernels.size());
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    sizes_from[k] = next;
+    next += best.ends[k].size();
+  }
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    std::size_t first = 0;
+    for (std::size_t s = 0; s < best.ends[k].size(); ++s) {
+      const std::size_t end = problem.tables[k].Start(best.ends[k][s]);
+      StratumRange range{first, end, {}, 0};
+      for (std::size_t i = first; i < end; ++i) range.moments.Merge(kernels[k][i]);
+      const auto size = static_cast<std::uint64_t>(best.sizes[sizes_from[k] + s]);
+      range.sample_size = std::min(size, range.moments.count());
+      result.kernels[k].push_back(range);
+      first = end;
+    }
+  }
+  return result;
+}
+
+}  // namespace stemtap
