@@ -7,6 +7,7 @@ namespace stemtap {
 namespace {
 
 constexpr MethodEntry kEntries[] = {
+    {"optimal", "the least time to sample: cuts and sizes of all kernels together", PrepareOptimal},
     {"root", "STEM+ROOT: split while sampling the parts is cheaper than the whole", PrepareRoot},
     {"stem", "STEM-only: split while a cluster wants more than 50 samples, 30 each", PrepareStem},
     {"allegro", "STEM-only over kernels told apart by name, grid and block", PrepareAllegro},

@@ -179,6 +179,10 @@ std::vector<std::uint32_t> GroupsByLaunch(const MethodInput& input) {
 
 }  // namespace
 
+Result<std::unique_ptr<PreparedMethod>> PrepareOptimal(const MethodInput& input) {
+  return Prepare(input, Method::kOptimal, input.groups);
+}
+
 Result<std::unique_ptr<PreparedMethod>> PrepareRoot(const MethodInput& input) {
   return Prepare(input, Method::kRoot, input.groups);
 }

@@ -22,6 +22,7 @@
 
 namespace stemtap {
 
+Result<std::unique_ptr<PreparedMethod>> PrepareOptimal(const MethodInput& input);
 Result<std::unique_ptr<PreparedMethod>> PrepareRoot(const MethodInput& input);
 Result<std::unique_ptr<PreparedMethod>> PrepareStem(const MethodInput& input);
 Result<std::unique_ptr<PreparedMethod>> PrepareAllegro(const MethodInput& input);

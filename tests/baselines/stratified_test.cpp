@@ -45,7 +45,7 @@ MadeProfile TwoKernels() {
 
 TEST_CASE("every method that cuts by duration covers all invocations, each once, and sums to N") {
   const MadeProfile made = TwoKernels();
-  for (const char* name : {"root", "stem", "allegro"}) {
+  for (const char* name : {"optimal", "root", "stem", "allegro"}) {
     CAPTURE(name);
     const auto method = Prepared(name, made);
     std::map<std::uint32_t, std::uint64_t> counts;
@@ -68,38 +68,44 @@ TEST_CASE("every method that cuts by duration covers all invocations, each once,
   }
 }
 
-TEST_CASE("root cuts between the modes, and never across kernels") {
+TEST_CASE("optimal and root cut between the modes, and never across kernels") {
   const MadeProfile made = TwoKernels();
-  const auto method = Prepared("root", made);
-  std::map<std::uint32_t, std::set<std::uint32_t>> names;
-  std::map<std::uint32_t, std::uint64_t> shortest, longest;
-  for (std::size_t i = 0; i < made.groups.size(); ++i) {
-    const std::uint32_t c = method->clusters()[i];
-    const std::uint64_t d = made.profile.records[i].duration_ns;
-    names[c].insert(made.groups[i]);
-    if (shortest[c] == 0 || d < shortest[c]) shortest[c] = d;
-    if (d > longest[c]) longest[c] = d;
+  for (const char* name : {"optimal", "root"}) {
+    CAPTURE(name);
+    const auto method = Prepared(name, made);
+    std::map<std::uint32_t, std::set<std::uint32_t>> names;
+    std::map<std::uint32_t, std::uint64_t> shortest, longest;
+    for (std::size_t i = 0; i < made.groups.size(); ++i) {
+      const std::uint32_t c = method->clusters()[i];
+      const std::uint64_t d = made.profile.records[i].duration_ns;
+      names[c].insert(made.groups[i]);
+      if (shortest[c] == 0 || d < shortest[c]) shortest[c] = d;
+      if (d > longest[c]) longest[c] = d;
+    }
+    for (const auto& [c, in] : names) {
+      CHECK(in.size() == 1);
+      CHECK(longest[c] < 2 * shortest[c]);
+    }
+    CHECK(method->bound() > 0.0);
+    CHECK(method->bound() <= 0.05);
+    CHECK(!method->deterministic());
+    CHECK(Indices(method->Draw(1)) == Indices(method->Draw(1)));
   }
-  for (const auto& [c, in] : names) {
-    CHECK(in.size() == 1);
-    CHECK(longest[c] < 2 * shortest[c]);
-  }
-  CHECK(method->bound() > 0.0);
-  CHECK(method->bound() <= 0.05);
-  CHECK(!method->deterministic());
-  CHECK(Indices(method->Draw(1)) == Indices(method->Draw(1)));
 }
 
-TEST_CASE("the estimate of root has no bias") {
+TEST_CASE("the estimates of optimal and root have no bias") {
   const MadeProfile made = TwoKernels();
-  const auto method = Prepared("root", made);
-  // The bound is z sigma of one draw; the mean of 2,000 has a standard error of bound / z /
-  // sqrt(2000). Six of them: correct code fails with a chance of about 2e-9.
-  double sum = 0.0;
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
-    sum += made.Estimate(method->Draw(seed)) / made.total() - 1.0;
+  for (const char* name : {"optimal", "root"}) {
+    CAPTURE(name);
+    const auto method = Prepared(name, made);
+    // The bound is z sigma of one draw; the mean of 2,000 has a standard error of bound / z /
+    // sqrt(2000). Six of them: correct code fails with a chance of about 2e-9.
+    double sum = 0.0;
+    for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+      sum += made.Estimate(method->Draw(seed)) / made.total() - 1.0;
+    }
+    CHECK(std::abs(sum / 2000) < 6.0 * method->bound() / 1.96 / std::sqrt(2000.0));
   }
-  CHECK(std::abs(sum / 2000) < 6.0 * method->bound() / 1.96 / std::sqrt(2000.0));
 }
 
 TEST_CASE("first takes the first launches of each cluster, whatever the seed") {
@@ -157,7 +163,7 @@ TEST_CASE("allegro tells kernels apart by grid and block") {
 TEST_CASE("excluded invocations are in no cluster and no sample") {
   MadeProfile made = TwoKernels();
   made.Exclude("norm");
-  for (const char* name : {"root", "stem", "allegro", "random"}) {
+  for (const char* name : {"optimal", "root", "stem", "allegro", "random"}) {
     CAPTURE(name);
     const auto method = Prepared(name, made);
     for (std::size_t i = 1; i < made.groups.size(); i += 2) {
@@ -169,7 +175,7 @@ TEST_CASE("excluded invocations are in no cluster and no sample") {
 }
 
 TEST_CASE("degenerate profiles: nothing, one launch, all equal, zero durations, all excluded") {
-  for (const char* name : {"root", "stem", "allegro", "random"}) {
+  for (const char* name : {"optimal", "root", "stem", "allegro", "random"}) {
     CAPTURE(name);
     const bool states_bound = std::string_view(name) != "random";
     MadeProfile nothing;
