@@ -21,11 +21,25 @@ KernelCells CellsOf(const LogSketch& sketch, std::vector<std::uint32_t>* bins) {
 }
 
 WorkloadStrata StratifyWorkload(std::span<const KernelCells> kernels,
-                                const SamplingOptions& options, double /*multiplier*/,
+                                const SamplingOptions& options, double multiplier,
                                 const ParallelFor& parallel) {
   WorkloadStrata result;
-  result.kernels.resize(kernels.size());
   const ErrorTarget target = options.target();
+  if (options.method == Method::kOptimal) {
+    if (options.bound == BoundScope::kWorkload) {
+      OptimalStrata solved =
+          SolveOptimalStrata(kernels, target, options.min_samples, multiplier, parallel);
+      return {std::move(solved.kernels), solved.multiplier};
+    }
+    result.kernels.resize(kernels.size());
+    parallel(kernels.size(), [&](std::size_t i) {
+      OptimalStrata solved =
+          SolveOptimalStrata(kernels.subspan(i, 1), target, options.min_samples, 0.0, Serially);
+      result.kernels[i] = std::move(solved.kernels.front());
+    });
+    return result;
+  }
+  result.kernels.resize(kernels.size());
   parallel(kernels.size(), [&](std::size_t i) {
     result.kernels[i] = Stratify(options.method, kernels[i], target);
   });
