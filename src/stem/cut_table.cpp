@@ -78,6 +78,21 @@ CutTable::CutTable(std::span<const Moments> cells) {
   }
 }
 
+CutTable CutTable::Slice(std::size_t first, std::size_t end) const {
+  const auto part = [&](const auto& from) {
+    return std::vector(from.begin() + static_cast<std::ptrdiff_t>(first),
+                       from.begin() + static_cast<std::ptrdiff_t>(end) + 1);
+  };
+  CutTable slice;
+  slice.origin_ = origin_;
+  slice.shortest_ = Term(first, first + 1).mean;
+  slice.starts_ = part(starts_);
+  slice.count_ = part(count_);
+  slice.offset_ = part(offset_);
+  slice.square_ = part(square_);
+  return slice;
+}
+
 StratumTerm CutTable::Term(std::size_t first, std::size_t end) const {
   const double n = count_[end] - count_[first];
   const double sum = offset_[end] - offset_[first];

@@ -62,6 +62,9 @@ class CutTable {
   // REQUIRES: cells are non-empty and their means ascend.
   explicit CutTable(std::span<const Moments> cells);
 
+  // The cells [first, end) as a table of their own.
+  CutTable Slice(std::size_t first, std::size_t end) const;
+
   // Cells of the table, at most kMostCells; 0 for a kernel without any.
   std::size_t size() const { return count_.empty() ? 0 : count_.size() - 1; }
   // Where the table's cell i begins among the cells it was made from; Start(size()) is their

@@ -22,19 +22,42 @@ constexpr int kMostPrices = 40;
 // round.
 constexpr std::size_t kMostStrataSearched = 96;
 constexpr int kMostRounds = 12;
+// Decisions about what holds the ends of the bracket apart: each costs two searches for the price.
+constexpr int kMostDecisions = 12;
 
 struct Problem {
-  std::vector<CutTable> tables;
-  double budget = 0.0;  // of variance
+  std::vector<CutTable> tables;  // by kernel
+  double budget = 0.0;           // of variance
   double floor = 1.0;
 };
 
-// The best cut of every kernel at one price.
+// Cells [first, ...) of a kernel's table that are still free to be cut.
+struct Row {
+  std::size_t kernel = 0;
+  std::uint32_t first = 0;
+  CutTable table;
+};
+
+// A stratum that has been decided: cells [first, end) of a kernel's table.
+struct Decided {
+  std::size_t kernel = 0;
+  std::uint32_t first = 0;
+  std::uint32_t end = 0;
+};
+
+// The best cut of every row at one price.
 struct Priced {
   double lambda = 0.0;
   double cost = 0.0;
   double variance = 0.0;
   std::vector<Cut> cuts;
+};
+
+// The prices on both sides of the budget, as near as the search came.
+struct Bracket {
+  Priced within;
+  Priced beyond;  // without cuts when the price 0 is within the budget
+  double lower_bound = 0.0;
 };
 
 void SumUp(Priced& priced) {
@@ -46,26 +69,91 @@ void SumUp(Priced& priced) {
   }
 }
 
-Priced SolveAt(const Problem& problem, double lambda, const ParallelFor& parallel) {
+Priced SolveAt(std::span<const Row> rows, double lambda, double floor,
+               const ParallelFor& parallel) {
   Priced priced;
   priced.lambda = lambda;
-  priced.cuts.resize(problem.tables.size());
-  // One part is a run of kernels: a kernel alone takes a few microseconds.
+  priced.cuts.resize(rows.size());
+  // One part is a run of rows: a row alone takes a few microseconds.
   constexpr std::size_t kRun = 64;
-  parallel((problem.tables.size() + kRun - 1) / kRun, [&](std::size_t run) {
+  parallel((rows.size() + kRun - 1) / kRun, [&](std::size_t run) {
     CutTable::Scratch scratch;
-    const std::size_t end = std::min((run + 1) * kRun, problem.tables.size());
+    const std::size_t end = std::min((run + 1) * kRun, rows.size());
     for (std::size_t i = run * kRun; i < end; ++i) {
-      problem.tables[i].Solve(lambda, problem.floor, priced.cuts[i], scratch);
+      rows[i].table.Solve(lambda, floor, priced.cuts[i], scratch);
     }
   });
   SumUp(priced);
   return priced;
 }
 
-// The least sampled time that this price proves possible.
-double DualBound(const Priced& priced, double budget) {
-  return priced.cost + priced.lambda * (priced.variance - budget);
+// First guess of the price: what the budget would cost were every row one stratum with real sizes.
+// Cuts only make variance cheaper, so it is high.
+double GuessPrice(std::span<const Row> rows, double budget) {
+  double roots = 0.0;
+  for (const Row& row : rows) {
+    if (row.table.size() == 0) continue;
+    const StratumTerm term = row.table.Term(0, row.table.size());
+    roots += std::sqrt(term.variance * term.mean);
+  }
+  const double root = roots / budget;
+  return root * root;
+}
+
+// Searches for the price that meets the budget; `lambda` is where to begin, 0: nowhere in
+// particular.
+Bracket SearchPrice(std::span<const Row> rows, double budget, double floor, double lambda,
+                    const ParallelFor& parallel) {
+  Bracket bracket;
+  // The least sampled time that a price proves possible.
+  const auto dual = [budget](const Priced& at) {
+    return at.cost + at.lambda * (at.variance - budget);
+  };
+  Priced free = SolveAt(rows, 0.0, floor, parallel);
+  bracket.lower_bound = free.cost;
+  if (free.variance <= budget) {
+    bracket.within = std::move(free);
+    return bracket;
+  }
+  bracket.beyond = std::move(free);
+  bool found = false;
+  double next = lambda > 0.0 ? lambda : GuessPrice(rows, budget);
+  double step = lambda > 0.0 ? 1.5 : 8.0;
+  for (int tries = 0; tries < kMostPrices && std::isfinite(next); ++tries) {
+    Priced at = SolveAt(rows, next, floor, parallel);
+    bracket.lower_bound = std::max(bracket.lower_bound, dual(at));
+    if (at.variance <= budget) {
+      bracket.within = std::move(at);
+      found = true;
+    } else {
+      bracket.beyond = std::move(at);
+    }
+    const Priced& within = bracket.within;
+    const Priced& beyond = bracket.beyond;
+    if (!found) {
+      next *= step;
+      step *= step;
+      continue;
+    }
+    if (within.cost - bracket.lower_bound <= kGoodGap * within.cost) break;
+    if (beyond.lambda == 0.0) {
+      next /= step;
+      step *= step;
+      continue;
+    }
+    const double width = std::log(within.lambda / beyond.lambda);
+    if (width <= std::log(kNarrow)) break;
+    // Variance is near a power of the price: aim where the line through both ends meets the budget,
+    // but not nearer to an end than a tenth of the width.
+    const double high = std::log(beyond.variance / budget);
+    const double low = std::log(std::max(within.variance, budget * 1e-6) / budget);
+    next = beyond.lambda * std::exp(width * std::clamp(high / (high - low), 0.1, 0.9));
+  }
+  if (!found) {
+    // No price is high enough for what rounding leaves: everything is sampled.
+    bracket.within = SolveAt(rows, INFINITY, floor, parallel);
+  }
+  return bracket;
 }
 
 // Whole sizes for given strata: the real optimum rounded down, then samples added where they buy
@@ -177,9 +265,17 @@ std::vector<StratumTerm> TermsOf(const Problem& problem,
   return terms;
 }
 
-Solution WholeSolution(const Problem& problem, const std::vector<Cut>& cuts) {
+Solution WholeSolution(const Problem& problem, std::span<const Row> rows,
+                       const std::vector<Cut>& cuts, std::span<const Decided> decided) {
   Solution solution;
-  for (const Cut& cut : cuts) solution.ends.push_back(cut.ends);
+  solution.ends.resize(problem.tables.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const std::uint32_t end : cuts[i].ends) {
+      solution.ends[rows[i].kernel].push_back(rows[i].first + end);
+    }
+  }
+  for (const Decided& d : decided) solution.ends[d.kernel].push_back(d.end);
+  for (auto& ends : solution.ends) std::sort(ends.begin(), ends.end());
   solution.cost =
       SizeWhole(TermsOf(problem, solution.ends), problem.budget, problem.floor, solution.sizes);
   return solution;
@@ -271,17 +367,92 @@ void SearchLocally(const Problem& problem, double lambda, double lower_bound, So
   }
 }
 
-// First guess of the price: what the budget would cost were every kernel one stratum with real
-// sizes. Cuts only make variance cheaper, so it is high.
-double GuessPrice(const Problem& problem) {
-  double roots = 0.0;
-  for (const CutTable& table : problem.tables) {
-    if (table.size() == 0) continue;
-    const StratumTerm term = table.Term(0, table.size());
-    roots += std::sqrt(term.variance * term.mean);
+// A part of a row that the two ends of the bracket cut or size differently.
+struct Difference {
+  std::size_t row = 0;
+  std::uint32_t first = 0;  // cells of the row
+  std::uint32_t end = 0;
+  double saved = 0.0;  // what the cheap end saves there
+};
+
+// The part that makes the most difference: it is what holds the two ends of the bracket apart.
+Difference GreatestDifference(std::span<const Row> rows, const Priced& within,
+                              const Priced& beyond) {
+  Difference greatest;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const Cut& a = within.cuts[r];
+    const Cut& b = beyond.cuts[r];
+    if (a.ends == b.ends && a.sizes == b.sizes) continue;
+    std::uint32_t first = 0;
+    std::size_t i = 0;
+    std::size_t j = 0;
+    double saved = 0.0;
+    const auto cost = [&](const Cut& cut, std::size_t s) {
+      const std::uint32_t begin = s == 0 ? 0 : cut.ends[s - 1];
+      return cut.sizes[s] * rows[r].table.Term(begin, cut.ends[s]).mean;
+    };
+    while (i < a.ends.size() && j < b.ends.size()) {
+      if (a.ends[i] < b.ends[j]) {
+        saved += cost(a, i++);
+      } else if (b.ends[j] < a.ends[i]) {
+        saved -= cost(b, j++);
+      } else {
+        // Both cut here: the part since the last common cut is complete.
+        saved += cost(a, i) - cost(b, j);
+        if (saved > greatest.saved) greatest = {r, first, a.ends[i], saved};
+        first = a.ends[i];
+        saved = 0.0;
+        ++i;
+        ++j;
+      }
+    }
   }
-  const double root = roots / problem.budget;
-  return root * root;
+  return greatest;
+}
+
+// Decides the part of a row as `cut` has it, and leaves the rest of the row free. Returns the
+// variance of what was decided.
+double Decide(const Difference& part, const Cut& cut, std::vector<Row>& rows,
+              std::vector<Decided>& decided) {
+  const Row row = std::move(rows[part.row]);
+  rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(part.row));
+  double variance = 0.0;
+  std::uint32_t first = 0;
+  for (std::size_t s = 0; s < cut.ends.size(); ++s) {
+    const std::uint32_t end = cut.ends[s];
+    if (first >= part.first && end <= part.end) {
+      decided.push_back({row.kernel, row.first + first, row.first + end});
+      variance += row.table.Term(first, end).VarianceAt(cut.sizes[s]);
+    }
+    first = end;
+  }
+  if (part.first > 0) rows.push_back({row.kernel, row.first, row.table.Slice(0, part.first)});
+  if (part.end < row.table.size()) {
+    rows.push_back({row.kernel, row.first + part.end, row.table.Slice(part.end, row.table.size())});
+  }
+  return variance;
+}
+
+// One side of a decision, and what the rest looks like once it is taken.
+struct Branch {
+  std::vector<Row> rows;
+  std::vector<Decided> decided;
+  double budget = 0.0;
+  Bracket bracket;
+  Solution solution;
+};
+
+// The best whole solution that both ends of the bracket, and their mixture, lead to.
+void Complete(const Problem& problem, double lambda, const ParallelFor& parallel, Branch& branch) {
+  branch.bracket = SearchPrice(branch.rows, branch.budget, problem.floor, lambda, parallel);
+  const Priced& within = branch.bracket.within;
+  const Priced& beyond = branch.bracket.beyond;
+  branch.solution = WholeSolution(problem, branch.rows, within.cuts, branch.decided);
+  if (beyond.cuts.empty()) return;
+  for (const auto& cuts : {beyond.cuts, Mix(within, beyond, branch.budget)}) {
+    Solution other = WholeSolution(problem, branch.rows, cuts, branch.decided);
+    if (other.cost < branch.solution.cost) branch.solution = std::move(other);
+  }
 }
 
 }  // namespace
@@ -300,78 +471,56 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
   const double tolerance = target.error_bound * total / target.z;
   problem.budget = tolerance * tolerance;
 
-  OptimalStrata result;
-  result.kernels.resize(kernels.size());
-  Priced within;
-  Priced beyond = SolveAt(problem, 0.0, parallel);
-  result.lower_bound = DualBound(beyond, problem.budget);
-  Solution best;
-  if (beyond.variance <= problem.budget) {
-    within = std::move(beyond);
-    best = WholeSolution(problem, within.cuts);
-  } else {
-    // Bracket, then narrow. Variance falls as the price grows.
-    double next = multiplier > 0.0 ? multiplier : GuessPrice(problem);
-    bool found = false;
-    double step = multiplier > 0.0 ? 1.5 : 8.0;
-    for (int tries = 0; tries < kMostPrices; ++tries) {
-      Priced at = SolveAt(problem, next, parallel);
-      result.lower_bound = std::max(result.lower_bound, DualBound(at, problem.budget));
-      if (at.variance <= problem.budget) {
-        within = std::move(at);
-        found = true;
-      } else {
-        beyond = std::move(at);
-      }
-      if (found && within.cost - result.lower_bound <= kGoodGap * within.cost) break;
-      if (!found) {
-        next *= step;
-        step *= step;
-      } else if (beyond.lambda == 0.0) {
-        next /= step;
-        step *= step;
-      } else {
-        const double width = std::log(within.lambda / beyond.lambda);
-        if (width <= std::log(kNarrow)) break;
-        // Variance is near a power of the price: aim where the line through both ends meets the
-        // budget, but not nearer to an end than a tenth.
-        const double high = std::log(beyond.variance / problem.budget);
-        const double low =
-            std::log(std::max(within.variance, problem.budget * 1e-6) / problem.budget);
-        const double share = high - low > 0.0 ? high / (high - low) : 0.5;
-        next = beyond.lambda * std::exp(width * std::clamp(share, 0.1, 0.9));
-      }
-    }
-    if (!found) within = SolveAt(problem, INFINITY, parallel);
-    best = WholeSolution(problem, within.cuts);
-    if (best.cost - result.lower_bound > kGoodGap * best.cost && beyond.lambda > 0.0) {
-      for (const auto& cuts : {beyond.cuts, Mix(within, beyond, problem.budget)}) {
-        Solution other = WholeSolution(problem, cuts);
-        if (other.cost < best.cost) best = std::move(other);
-      }
-      std::size_t strata = 0;
-      for (const auto& ends : best.ends) strata += ends.size();
-      if (strata <= kMostStrataSearched) {
-        SearchLocally(problem, within.lambda, result.lower_bound, best);
-      }
-    }
-  }
-  result.multiplier = within.lambda;
-
-  std::size_t next = 0;
-  std::vector<std::size_t> sizes_from(kernels.size());
+  Branch branch;
+  branch.budget = problem.budget;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    sizes_from[k] = next;
-    next += best.ends[k].size();
+    if (!kernels[k].empty()) branch.rows.push_back({k, 0, problem.tables[k]});
   }
+  Complete(problem, multiplier, parallel, branch);
+  const double lower_bound = branch.bracket.lower_bound;
+  const double price = branch.bracket.within.lambda;
+  Solution best = branch.solution;
+  const auto good = [&] { return best.cost - lower_bound <= kGoodGap * best.cost; };
+
+  // What holds the two ends of the bracket apart is decided either way, the rest solved again, and
+  // the better way followed.
+  for (int depth = 0; depth < kMostDecisions && !good(); ++depth) {
+    const Bracket& bracket = branch.bracket;
+    if (bracket.beyond.cuts.empty()) break;
+    const Difference part = GreatestDifference(branch.rows, bracket.within, bracket.beyond);
+    if (part.end == 0) break;
+    Branch ways[2];
+    for (int way = 0; way < 2; ++way) {
+      const Priced& side = way == 0 ? bracket.beyond : bracket.within;
+      ways[way].rows = branch.rows;
+      ways[way].decided = branch.decided;
+      ways[way].budget =
+          branch.budget - Decide(part, side.cuts[part.row], ways[way].rows, ways[way].decided);
+      if (ways[way].budget < 0.0) continue;
+      Complete(problem, bracket.within.lambda, parallel, ways[way]);
+      if (ways[way].solution.cost < best.cost) best = ways[way].solution;
+    }
+    Branch& better = ways[0].solution.cost <= ways[1].solution.cost ? ways[0] : ways[1];
+    if (!std::isfinite(better.solution.cost)) break;
+    branch = Branch(std::move(better));
+  }
+  std::size_t strata = 0;
+  for (const auto& ends : best.ends) strata += ends.size();
+  if (!good() && strata <= kMostStrataSearched) SearchLocally(problem, price, lower_bound, best);
+
+  OptimalStrata result;
+  result.multiplier = price;
+  result.lower_bound = lower_bound;
+  result.kernels.resize(kernels.size());
+  std::size_t next = 0;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     std::size_t first = 0;
-    for (std::size_t s = 0; s < best.ends[k].size(); ++s) {
-      const std::size_t end = problem.tables[k].Start(best.ends[k][s]);
+    for (const std::uint32_t cut : best.ends[k]) {
+      const std::size_t end = problem.tables[k].Start(cut);
       StratumRange range{first, end, {}, 0};
       for (std::size_t i = first; i < end; ++i) range.moments.Merge(kernels[k][i]);
-      const auto size = static_cast<std::uint64_t>(best.sizes[sizes_from[k] + s]);
-      range.sample_size = std::min(size, range.moments.count());
+      range.sample_size =
+          std::min(static_cast<std::uint64_t>(best.sizes[next++]), range.moments.count());
       result.kernels[k].push_back(range);
       first = end;
     }
