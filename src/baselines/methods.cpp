@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baselines/method.h"
+#include "baselines/pka.h"
 #include "baselines/random.h"
 #include "baselines/stratified.h"
 
@@ -11,6 +12,8 @@ constexpr MethodEntry kEntries[] = {
     {"root", "STEM+ROOT: split while sampling the parts is cheaper than the whole", PrepareRoot},
     {"stem", "STEM-only: split while a cluster wants more than 50 samples, 30 each", PrepareStem},
     {"allegro", "STEM-only over kernels told apart by name, grid and block", PrepareAllegro},
+    {"pka", "Principal Kernel Selection: k-means on the principal components of 12 counters",
+     PreparePka},
     {"random", "each invocation on its own chance of 0.1 %", PrepareRandom},
 };
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/rng.h"
+#include "baselines/invocation_groups.h"
 #include "stats/log_sketch.h"
 #include "stem/certificate.h"
 #include "stem/selection.h"
@@ -71,32 +71,6 @@ class StratifiedMethod : public PreparedMethod {
   double bound_;
 };
 
-// The invocations of each group in launch order: group g's are [starts[g], starts[g + 1]) of
-// `order`.
-struct GroupedInvocations {
-  std::vector<std::uint64_t> order;
-  std::vector<std::size_t> starts;
-};
-
-GroupedInvocations GroupInvocations(std::span<const std::uint32_t> groups) {
-  GroupedInvocations result;
-  std::uint32_t count = 0;
-  for (const std::uint32_t g : groups) {
-    if (g != kExcludedKernel) count = std::max(count, g + 1);
-  }
-  result.starts.assign(std::size_t{count} + 1, 0);
-  for (const std::uint32_t g : groups) {
-    if (g != kExcludedKernel) ++result.starts[std::size_t{g} + 1];
-  }
-  std::partial_sum(result.starts.begin(), result.starts.end(), result.starts.begin());
-  result.order.resize(result.starts.back());
-  std::vector<std::size_t> next = result.starts;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (groups[i] != kExcludedKernel) result.order[next[groups[i]]++] = i;
-  }
-  return result;
-}
-
 // Sorts one group's invocations, which stand in launch order, along (bin, launch order) and gives
 // where each non-empty bin starts, and the end.
 std::vector<std::size_t> SortByBin(const Profile& profile, std::span<std::uint64_t> invocations,
@@ -120,16 +94,14 @@ Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, Method
                                                 std::span<const std::uint32_t> groups) {
   SamplingOptions options = input.options;
   options.method = method;
-  GroupedInvocations grouped = GroupInvocations(groups);
-  const std::size_t group_count = grouped.starts.size() - 1;
+  InvocationGroups grouped = GroupInvocations(groups);
+  const std::size_t group_count = grouped.size();
 
   std::vector<KernelCells> cells(group_count);
   std::vector<std::vector<std::size_t>> cell_starts(group_count);
   std::vector<std::uint64_t> scratch;
   for (std::size_t g = 0; g < group_count; ++g) {
-    const std::span invocations =
-        std::span(grouped.order)
-            .subspan(grouped.starts[g], grouped.starts[g + 1] - grouped.starts[g]);
+    const std::span<std::uint64_t> invocations = grouped.group(g);
     LogSketch sketch;
     for (const std::uint64_t i : invocations) sketch.Add(input.profile.records[i].duration_ns);
     cells[g] = CellsOf(sketch);

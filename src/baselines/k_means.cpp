@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baselines/k_means.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace stemtap {
+namespace {
+
+double SquaredDistance(const double* a, const double* b, std::size_t columns) {
+  double sum = 0.0;
+  for (std::size_t c = 0; c < columns; ++c) sum += (a[c] - b[c]) * (a[c] - b[c]);
+  return sum;
+}
+
+// k points, each drawn with a chance in proportion to weight x squared distance to those before it.
+std::vector<double> SeedCentres(const PointSet& points, std::size_t k, Rng& rng) {
+  std::vector<double> centres;
+  std::vector<double> nearest(points.size(), std::numeric_limits<double>::infinity());
+  std::vector<double> chance(points.size());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    chance[i] = static_cast<double>(points.weights[i]);
+  }
+  while (centres.size() < k * points.columns) {
+    double total = 0.0;
+    for (const double c : chance) total += c;
+    double at = rng.Uniform() * total;
+    std::size_t drawn = 0;
+    // The last point with a chance is drawn should rounding leave something behind it.
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (chance[i] <= 0.0) continue;
+      drawn = i;
+      if (at < chance[i]) break;
+      at -= chance[i];
+    }
+    centres.insert(centres.end(), points.point(drawn), points.point(drawn) + points.columns);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      nearest[i] = std::min(nearest[i],
+                            SquaredDistance(points.point(i), points.point(drawn), points.columns));
+      chance[i] = static_cast<double>(points.weights[i]) * nearest[i];
+    }
+  }
+  return centres;
+}
+
+// Moves each point to its nearest centre (ties: the lower one); whether any moved.
+bool Assign(const PointSet& points, const std::vector<double>& centres, std::size_t k,
+            std::vector<std::uint32_t>& cluster_of, std::vector<double>& distance) {
+  bool moved = false;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    std::uint32_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < k; ++j) {
+      const double d =
+          SquaredDistance(points.point(i), centres.data() + j * points.columns, points.columns);
+      if (d < least) {
+        least = d;
+        best = static_cast<std::uint32_t>(j);
+      }
+    }
+    moved = moved || cluster_of[i] != best;
+    cluster_of[i] = best;
+    distance[i] = least;
+  }
+  return moved;
+}
+
+// Puts the farthest point that is not alone into each empty cluster.
+void FillEmptyClusters(std::size_t k, std::vector<std::uint32_t>& cluster_of,
+                       std::vector<double>& distance) {
+  std::vector<std::uint64_t> sizes(k, 0);
+  for (const std::uint32_t c : cluster_of) ++sizes[c];
+  for (std::size_t j = 0; j < k; ++j) {
+    if (sizes[j] > 0) continue;
+    std::size_t farthest = cluster_of.size();
+    for (std::size_t i = 0; i < cluster_of.size(); ++i) {
+      if (sizes[cluster_of[i]] < 2) continue;
+      if (farthest == cluster_of.size() || distance[i] > distance[farthest]) farthest = i;
+    }
+    --sizes[cluster_of[farthest]];
+    ++sizes[j];
+    cluster_of[farthest] = static_cast<std::uint32_t>(j);
+    distance[farthest] = 0.0;
+  }
+}
+
+void MoveCentres(const PointSet& points, const std::vector<std::uint32_t>& cluster_of,
+                 std::vector<double>& centres) {
+  std::fill(centres.begin(), centres.end(), 0.0);
+  std::vector<double> weights(centres.size() / points.columns, 0.0);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto weight = static_cast<double>(points.weights[i]);
+    double* centre = centres.data() + cluster_of[i] * points.columns;
+    for (std::size_t c = 0; c < points.columns; ++c) centre[c] += weight * points.point(i)[c];
+    weights[cluster_of[i]] += weight;
+  }
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    for (std::size_t c = 0; c < points.columns; ++c) centres[j * points.columns + c] /= weights[j];
+  }
+}
+
+KMeansClusters OneStart(const PointSet& points, std::size_t k, Rng& rng) {
+  KMeansClusters result;
+  result.cluster_of.assign(points.size(), static_cast<std::uint32_t>(k));
+  std::vector<double> distance(points.size(), 0.0);
+  std::vector<double> centres = SeedCentres(points, k, rng);
+  for (int i = 0; i < kKMeansIterations; ++i) {
+    if (!Assign(points, centres, k, result.cluster_of, distance)) break;
+    FillEmptyClusters(k, result.cluster_of, distance);
+    MoveCentres(points, result.cluster_of, centres);
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    result.inertia +=
+        static_cast<double>(points.weights[i]) *
+        SquaredDistance(points.point(i), centres.data() + result.cluster_of[i] * points.columns,
+                        points.columns);
+  }
+  return result;
+}
+
+}  // namespace
+
+KMeansClusters KMeans(const PointSet& points, std::size_t k, Rng& rng) {
+  KMeansClusters best = OneStart(points, k, rng);
+  for (int start = 1; start < kKMeansStarts && k > 1; ++start) {
+    KMeansClusters other = OneStart(points, k, rng);
+    if (other.inertia < best.inertia) best = std::move(other);
+  }
+  return best;
+}
+
+}  // namespace stemtap

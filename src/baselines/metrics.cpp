@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baselines/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "trace/kernel_groups.h"
+
+namespace stemtap {
+namespace {
+
+const MetricNames kNames[] = {
+    {Metric::kGlobalLoadSectors,
+     {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "gld_transactions"}},
+    {Metric::kGlobalStoreSectors,
+     {"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "gst_transactions"}},
+    {Metric::kLocalLoadSectors,
+     {"l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "local_load_transactions"}},
+    {Metric::kGlobalLoads, {"smsp__inst_executed_op_global_ld.sum", "inst_executed_global_loads"}},
+    {Metric::kGlobalStores,
+     {"smsp__inst_executed_op_global_st.sum", "inst_executed_global_stores"}},
+    {Metric::kLocalLoads, {"smsp__inst_executed_op_local_ld.sum", "inst_executed_local_loads"}},
+    {Metric::kSharedLoads, {"smsp__inst_executed_op_shared_ld.sum", "inst_executed_shared_loads"}},
+    {Metric::kSharedStores,
+     {"smsp__inst_executed_op_shared_st.sum", "inst_executed_shared_stores"}},
+    {Metric::kGlobalAtomics,
+     {"smsp__sass_inst_executed_op_global_atom.sum", "smsp__inst_executed_op_global_atom.sum",
+      "inst_executed_global_atomics"}},
+    {Metric::kInstructions,
+     {"smsp__inst_executed.sum", "sm__inst_executed.sum", "inst_executed", "instructions"}},
+    {Metric::kDivergenceEfficiency,
+     {"smsp__thread_inst_executed_per_inst_executed.ratio", "warp_execution_efficiency"}},
+    {Metric::kBlocks, {"launch__grid_size"}},
+    {Metric::kThreadInstructions,
+     {"smsp__thread_inst_executed.sum", "thread_inst_executed", "thread_instructions"}},
+    {Metric::kBlockThreads, {"launch__block_size"}},
+};
+
+const MetricNames& NamesOf(Metric metric) {
+  return kNames[static_cast<std::size_t>(metric)];
+}
+
+std::optional<std::span<const double>> FindColumn(const Profile& profile, Metric metric) {
+  for (const char* name : NamesOf(metric).names) {
+    if (name == nullptr) break;
+    const auto at = std::find(profile.metric_names.begin(), profile.metric_names.end(), name);
+    if (at != profile.metric_names.end()) {
+      return std::span(
+          profile.metrics[static_cast<std::size_t>(at - profile.metric_names.begin())]);
+    }
+  }
+  return std::nullopt;
+}
+
+// Product of three extents; NaN where they are unknown.
+template <typename Extent>
+double Volume(const Extent (&extent)[3]) {
+  double volume = 1.0;
+  for (const Extent e : extent) volume *= static_cast<double>(e);
+  return volume > 0.0 ? volume : std::numeric_limits<double>::quiet_NaN();
+}
+
+// What can be told without a column of that name; empty when it cannot.
+std::vector<double> Derive(const Profile& profile, Metric metric) {
+  std::vector<double> values;
+  if (metric == Metric::kBlocks || metric == Metric::kBlockThreads) {
+    values.reserve(profile.records.size());
+    for (const wire::KernelRecord& r : profile.records) {
+      values.push_back(metric == Metric::kBlocks ? Volume(r.grid) : Volume(r.block));
+    }
+  } else if (metric == Metric::kThreadInstructions) {
+    const auto instructions = FindColumn(profile, Metric::kInstructions);
+    const auto threads = FindColumn(profile, Metric::kDivergenceEfficiency);
+    if (!instructions || !threads) return values;
+    values.reserve(instructions->size());
+    for (std::size_t i = 0; i < instructions->size(); ++i) {
+      values.push_back((*instructions)[i] * (*threads)[i]);
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+std::span<const MetricNames> AllMetricNames() {
+  return kNames;
+}
+
+Result<MetricColumns> LoadMetrics(const MethodInput& input, const char* method,
+                                  std::span<const Metric> metrics) {
+  MetricColumns result;
+  std::vector<std::string> missing;
+  for (const Metric metric : metrics) {
+    if (const auto column = FindColumn(input.profile, metric)) {
+      result.columns.push_back(*column);
+    } else if (std::vector<double> derived = Derive(input.profile, metric);
+               !derived.empty() || input.profile.records.empty()) {
+      result.columns.push_back(result.derived.emplace_back(std::move(derived)));
+    } else {
+      missing.emplace_back(NamesOf(metric).names[0]);
+    }
+  }
+  if (!missing.empty()) {
+    return Error{fmt::format("{} needs metric columns that the profile lacks: {}", method,
+                             fmt::join(missing, ", "))};
+  }
+  for (std::size_t m = 0; m < metrics.size(); ++m) {
+    for (std::size_t i = 0; i < input.groups.size(); ++i) {
+      if (input.groups[i] == kExcludedKernel || result.columns[m][i] >= 0.0) continue;
+      return Error{fmt::format(
+          "{} needs {} of every invocation, expected a number not below 0, invocation {} has {}",
+          method, NamesOf(metrics[m]).names[0], i,
+          result.columns[m][i] < 0.0 ? "a negative one" : "none")};
+    }
+  }
+  return result;
+}
+
+}  // namespace stemtap
