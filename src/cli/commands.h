@@ -12,6 +12,7 @@ namespace stemtap::cli {
 void AddRun(CLI::App& app, int& exit_code);
 void AddReplay(CLI::App& app, int& exit_code);
 void AddPlan(CLI::App& app, int& exit_code);
+void AddEvaluate(CLI::App& app, int& exit_code);
 void AddConvert(CLI::App& app, int& exit_code);
 void AddFormats(CLI::App& app, int& exit_code);
 void AddGenerate(CLI::App& app, int& exit_code);

@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   stemtap::cli::AddRun(app, exit_code);
   stemtap::cli::AddReplay(app, exit_code);
   stemtap::cli::AddPlan(app, exit_code);
+  stemtap::cli::AddEvaluate(app, exit_code);
   stemtap::cli::AddConvert(app, exit_code);
   stemtap::cli::AddFormats(app, exit_code);
   stemtap::cli::AddGenerate(app, exit_code);

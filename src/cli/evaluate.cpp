@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap evaluate: what every method costs and how wrong it is, on recorded runs.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "baselines/method.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/sampling_flags.h"
+#include "collector/replay.h"
+#include "eval/evaluation.h"
+#include "eval/report.h"
+#include "importers/registry.h"
+
+namespace stemtap::cli {
+namespace {
+
+// p95 of 20,000 runs is known to 0.7 %, which is what a ratio of speedups near 1 asks for.
+constexpr std::uint64_t kEqualErrorRuns = 20000;
+
+struct EvaluateArguments {
+  SamplingFlags sampling;
+  std::vector<std::string> profiles;
+  std::vector<std::string> methods;
+  std::uint64_t runs = 100;
+  std::string against;
+  bool online = false;
+  std::uint64_t lag = kDefaultLag;
+  std::vector<double> error_bounds;
+  std::vector<std::string> equal_error;
+  std::string csv;
+  bool json = false;
+  const CLI::App* command = nullptr;
+
+  bool Given(const char* option) const { return command->count(option) > 0; }
+};
+
+Result<Profile> Load(const std::string& path) {
+  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(path);
+  if (!reader.ok()) return reader.error();
+  Result<Profile> profile = LoadProfile(*reader.value());
+  if (!profile.ok()) return profile.error();
+  if (profile.value().records.empty()) {
+    return Error{fmt::format("{}: holds no kernel invocation, expected at least one",
+                             EscapeForTerminal(path))};
+  }
+  for (std::string& warning : profile.value().warnings) {
+    warning = fmt::format("{}: {}", path, warning);
+  }
+  Warn(profile.value().warnings);
+  return profile;
+}
+
+Result<Workload> LoadWorkload(const std::string& path, const EvaluateArguments& arguments) {
+  Result<Profile> profile = Load(path);
+  if (!profile.ok()) return profile.error();
+  Result<Workload> workload =
+      MakeWorkload(path, std::move(profile).value(), arguments.sampling.Options());
+  if (!workload.ok() || arguments.against.empty()) return workload;
+  const Result<Profile> other = Load(arguments.against);
+  if (!other.ok()) return other.error();
+  const Status held = HoldAgainst(workload.value(), arguments.against, other.value());
+  if (!held.ok()) return held.error();
+  return workload;
+}
+
+Result<const MethodEntry*> FindMethod(const std::string& name, const char* option) {
+  std::vector<std::string> names;
+  for (const MethodEntry& entry : Methods()) {
+    if (name == entry.name) return &entry;
+    names.emplace_back(entry.name);
+  }
+  const std::string_view nearest = NearestName(name, names);
+  return Error{fmt::format("{}: unknown method '{}', {}", option, EscapeForTerminal(name),
+                           nearest.empty() ? fmt::format("expected {}", fmt::join(names, ", "))
+                                           : fmt::format("did you mean {}?", nearest)),
+               2};
+}
+
+Result<std::vector<const MethodEntry*>> FindMethods(const std::vector<std::string>& names,
+                                                    const char* option) {
+  std::vector<const MethodEntry*> methods;
+  for (const std::string& name : names) {
+    const Result<const MethodEntry*> method = FindMethod(name, option);
+    if (!method.ok()) return method.error();
+    methods.push_back(method.value());
+  }
+  return methods;
+}
+
+// Options that do not go together.
+Status CheckUse(const EvaluateArguments& arguments) {
+  if (!arguments.against.empty() && arguments.profiles.size() != 1) {
+    return Error{fmt::format("--against holds one profile against another, expected one PROFILE, "
+                             "got {}",
+                             arguments.profiles.size()),
+                 2};
+  }
+  if (arguments.Given("--lag") && !arguments.online) {
+    return Error{"--lag is the online sampler's, expected --online with it", 2};
+  }
+  if (arguments.Given("--equal-error")) {
+    if (arguments.equal_error.size() != 2 || arguments.equal_error[0] == arguments.equal_error[1]) {
+      return Error{"--equal-error: expected two different methods, as in optimal,root", 2};
+    }
+    for (const char* other : {"--methods", "--online", "--against", "--error-bounds"}) {
+      if (arguments.Given(other)) {
+        return Error{fmt::format("--equal-error does not go together with {}", other), 2};
+      }
+    }
+  }
+  return Success{};
+}
+
+int Deliver(const EvaluateArguments& arguments, const std::string& csv, const std::string& text) {
+  if (!arguments.csv.empty()) {
+    const Status written = WriteFileAtomically(arguments.csv, csv);
+    if (!written.ok()) return Fail(written.error());
+  }
+  return Print(text);
+}
+
+int CompareEqualError(const EvaluateArguments& arguments, WorkerPool& pool) {
+  const auto methods = FindMethods(arguments.equal_error, "--equal-error");
+  if (!methods.ok()) return Fail(methods.error());
+  const std::uint64_t runs = arguments.Given("--runs") ? arguments.runs : kEqualErrorRuns;
+  const SamplingOptions options = arguments.sampling.Options();
+  EqualErrorReport report;
+  report.options = arguments.sampling.Listed();
+  report.options.emplace_back("runs", runs);
+  report.one = arguments.equal_error[0];
+  report.other = arguments.equal_error[1];
+  report.error_bound = options.error_bound;
+  for (const std::string& path : arguments.profiles) {
+    const Result<Workload> workload = LoadWorkload(path, arguments);
+    if (!workload.ok()) return Fail(workload.error());
+    const Result<EqualError> compared = CompareAtEqualError(
+        workload.value(), *methods.value()[0], *methods.value()[1], options, nullptr, runs, pool);
+    if (!compared.ok()) {
+      Tell(fmt::format("stemtap: {} left out: {}\n", EscapeForTerminal(path),
+                       EscapeForTerminal(compared.error().message)));
+      continue;
+    }
+    report.workloads.push_back(Describe(workload.value()));
+    report.results.push_back(compared.value());
+  }
+  if (report.results.empty()) {
+    return Fail({"no workload could be compared, expected at least one"});
+  }
+  return Deliver(arguments, EqualErrorCsv(report),
+                 arguments.json ? EqualErrorJson(report) : EqualErrorTable(report));
+}
+
+int Evaluate(const EvaluateArguments& arguments) {
+  const Status use = CheckUse(arguments);
+  if (!use.ok()) return Fail(use.error());
+  WorkerPool pool(arguments.sampling.threads());
+  if (arguments.Given("--equal-error")) return CompareEqualError(arguments, pool);
+
+  EvaluationRequest request;
+  request.options = arguments.sampling.Options();
+  request.error_bounds = arguments.error_bounds;
+  if (request.error_bounds.empty()) request.error_bounds = {request.options.error_bound};
+  request.runs = arguments.runs;
+  request.online = arguments.online;
+  request.lag = arguments.lag;
+  if (arguments.methods.empty()) {
+    for (const MethodEntry& entry : Methods()) request.methods.push_back(&entry);
+  } else {
+    auto methods = FindMethods(arguments.methods, "--methods");
+    if (!methods.ok()) return Fail(methods.error());
+    request.methods = std::move(methods).value();
+  }
+  if (request.online) {
+    for (const MethodSpec& spec : kMethods) {
+      if (spec.method != request.options.method) continue;
+      const auto two_pass = FindMethod(spec.name, "--method");
+      if (!two_pass.ok()) return Fail(two_pass.error());
+      request.two_pass = two_pass.value();
+    }
+  }
+
+  Evaluation evaluation;
+  evaluation.options = arguments.sampling.Listed();
+  evaluation.options.emplace_back("runs", request.runs);
+  if (request.online) evaluation.options.emplace_back("lag", request.lag);
+  evaluation.confidence = request.options.confidence;
+  for (const std::string& path : arguments.profiles) {
+    const Result<Workload> workload = LoadWorkload(path, arguments);
+    if (!workload.ok()) return Fail(workload.error());
+    AddWorkload(workload.value(), request, pool, evaluation);
+  }
+  Tell(LeftOutLines(evaluation));
+  if (evaluation.rows.empty()) {
+    return Fail({"no method could be evaluated, expected the inputs of at least one"});
+  }
+  return Deliver(arguments, EvaluationCsv(evaluation),
+                 arguments.json ? EvaluationJson(evaluation) : EvaluationTable(evaluation));
+}
+
+}  // namespace
+
+void AddEvaluate(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("evaluate", "speedup and true error of every method on recorded runs");
+  auto arguments = std::make_shared<EvaluateArguments>();
+  arguments->command = command;
+  command->add_option("profile", arguments->profiles, "recorded runs, see 'stemtap formats'")
+      ->required();
+  std::string help = "methods to evaluate, all by default:";
+  for (const MethodEntry& entry : Methods()) {
+    help += fmt::format("\n{}: {}", entry.name, entry.help);
+  }
+  command->add_option("--methods", arguments->methods, help)
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--runs", arguments->runs, "samples drawn by each method, one seed each")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}))
+      ->capture_default_str();
+  command->add_option("--against", arguments->against,
+                      "another run of the same launches: sample from the one, err on the other");
+  command->add_flag("--online", arguments->online, "evaluate the online sampler too");
+  command
+      ->add_option("--lag", arguments->lag,
+                   "online: launches before a duration is known to the sampler")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{100'000'000}))
+      ->capture_default_str();
+  command
+      ->add_option("--error-bounds", arguments->error_bounds,
+                   "error bounds to go through, in place of --error-bound")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1e-6, 1.0));
+  command
+      ->add_option("--equal-error", arguments->equal_error,
+                   "A,B: compare two methods' speedups where their p95 errors are equal")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--csv", arguments->csv, "also write the rows to this file");
+  command->add_flag("--json", arguments->json, "print the evaluation as JSON");
+  arguments->sampling.AddTo(*command);
+  command->callback([arguments, &exit_code] { exit_code = Evaluate(*arguments); });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap evaluate, run as a user would: wrong use, bad input, and what it prints and writes.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace stemtap::test {
+namespace {
+
+ProcessResult Evaluate(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {StemtapProgram().string(), "evaluate"});
+  return RunProcess(arguments);
+}
+
+void CheckFailure(const ProcessResult& result, int code, const std::vector<std::string>& words) {
+  CAPTURE(result.err);
+  CHECK(result.exit_code == code);
+  CHECK(result.out.empty());
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  CHECK(result.err.rfind("stemtap: ", 0) == 0);
+  for (const std::string& word : words) {
+    CAPTURE(word);
+    CHECK(result.err.find(word) != std::string::npos);
+  }
+}
+
+// A profile of two kernels, their durations times `factor`.
+std::string SmallProfile(int launches, int factor, const std::string& second_name = "b") {
+  std::string csv = "index,duration_ns,grid_x,grid_y,grid_z,block_x,block_y,block_z,name\n";
+  for (int i = 0; i < launches; ++i) {
+    csv += std::to_string(i) + "," + std::to_string(factor * (1000 + i * 37 % 101)) +
+           ",8,1,1,128,1,1," + (i % 2 == 0 ? "a" : second_name) + "\n";
+  }
+  return csv;
+}
+
+TEST_CASE("evaluate: wrong use is one line and exit code 2") {
+  TempDir scratch;
+  const std::string profile = scratch.Write("p.csv", SmallProfile(100, 1)).string();
+  CheckFailure(Evaluate({}), 2, {"profile"});
+  CheckFailure(Evaluate({profile, "--methods", "rooot"}), 2,
+               {"--methods", "'rooot'", "did you mean root?"});
+  CheckFailure(Evaluate({profile, "--methods", "root,xyzzy"}), 2, {"'xyzzy'", "expected", "root"});
+  CheckFailure(Evaluate({profile, "--runs", "0"}), 2, {"--runs"});
+  CheckFailure(Evaluate({profile, "--error-bounds", "0.05,2"}), 2, {"--error-bounds"});
+  CheckFailure(Evaluate({profile, "--error-bounds", "0.05,much"}), 2, {"--error-bounds"});
+  CheckFailure(Evaluate({profile, profile, "--against", profile}), 2, {"--against", "got 2"});
+  CheckFailure(Evaluate({profile, "--lag", "5"}), 2, {"--lag", "--online"});
+  CheckFailure(Evaluate({profile, "--equal-error", "root"}), 2, {"--equal-error", "two"});
+  CheckFailure(Evaluate({profile, "--equal-error", "root,root"}), 2, {"--equal-error"});
+  CheckFailure(Evaluate({profile, "--equal-error", "root,stme"}), 2, {"'stme'", "stem"});
+  CheckFailure(Evaluate({profile, "--equal-error", "root,stem", "--online"}), 2, {"--online"});
+}
+
+TEST_CASE("evaluate: what cannot be read or compared is one line and exit code 1") {
+  TempDir scratch;
+  const std::string profile = scratch.Write("p.csv", SmallProfile(100, 1)).string();
+  const std::string shorter = scratch.Write("shorter.csv", SmallProfile(99, 1)).string();
+  const std::string renamed = scratch.Write("renamed.csv", SmallProfile(100, 1, "c")).string();
+  const std::string zeros = scratch.Write("zeros.csv", SmallProfile(100, 0)).string();
+  const std::string header = scratch.Write("header.csv", "index,duration_ns,name\n").string();
+  CheckFailure(Evaluate({(scratch / "missing.csv").string()}), 1, {"missing.csv", "No such file"});
+  CheckFailure(Evaluate({header}), 1, {"header.csv", "no kernel invocation"});
+  CheckFailure(Evaluate({profile, "--against", shorter}), 1,
+               {"launch 99 is in one of them alone", "100 against 99"});
+  CheckFailure(Evaluate({profile, "--against", renamed}), 1, {"launch 1 is 'b'", "'c'"});
+  CHECK(Evaluate({profile, "--csv", (scratch / "no/such/folder.csv").string()}).exit_code == 1);
+  const ProcessResult nothing = Evaluate({zeros});
+  CHECK(nothing.exit_code == 1);
+  CHECK(nothing.err.find("zeros.csv: holds no kernel time") != std::string::npos);
+}
+
+TEST_CASE("evaluate: an option's value does not swallow the profile behind it") {
+  TempDir scratch;
+  const std::string profile = scratch.Write("p.csv", SmallProfile(100, 1)).string();
+  const ProcessResult result =
+      Evaluate({"--methods", "root,stem", "--error-bounds", "0.1,0.05", profile, "--json"});
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const auto json = nlohmann::json::parse(result.out);
+  CHECK(json["rows"].size() == 4);
+}
+
+TEST_CASE("evaluate: table, JSON and CSV tell the same, whatever the number of threads") {
+  TempDir scratch;
+  const std::string profile = scratch.Write("p.csv", SmallProfile(400, 1)).string();
+  const std::string other = scratch.Write("q.csv", SmallProfile(400, 3)).string();
+  const std::string csv = (scratch / "rows.csv").string();
+  const std::vector<std::string> asked = {profile,    "--methods", "root,stem", "--against", other,
+                                          "--online", "--lag",     "50",        "--runs",    "20"};
+  const auto with = [&asked](std::vector<std::string> more) {
+    more.insert(more.begin(), asked.begin(), asked.end());
+    const ProcessResult result = Evaluate(more);
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+    return result.out;
+  };
+  const std::string table = with({"--csv", csv});
+  CHECK(table.find("held against") != std::string::npos);
+  CHECK(table.find("online") != std::string::npos);
+  const std::string rows = ReadFile(csv);
+  CHECK(std::count(rows.begin(), rows.end(), '\n') == 4);
+  auto one = nlohmann::json::parse(with({"--json", "--threads", "1"}));
+  auto four = nlohmann::json::parse(with({"--json", "--threads", "4"}));
+  REQUIRE(one["rows"].size() == 3);
+  for (auto* json : {&one, &four}) {
+    for (auto& row : (*json)["rows"]) {
+      row.erase("prepare_s");
+      row.erase("draw_s");
+    }
+  }
+  CHECK(one == four);
+  // Three times as long each: what holds for the one holds for the other, relative errors and all.
+  CHECK(one["rows"][0]["against"]["plain"]["mean"].get<double>() ==
+        doctest::Approx(one["rows"][0]["error"]["mean"].get<double>()));
+  CHECK(one["rows"][0]["against"]["calibrated"]["max"].get<double>() < 1e-9);
+}
+
+TEST_CASE("evaluate: equal error of two methods") {
+  TempDir scratch;
+  const std::string profile = scratch.Write("p.csv", SmallProfile(3000, 1)).string();
+  const ProcessResult result =
+      Evaluate({profile, "--equal-error", "root,stem", "--runs", "200", "--json"});
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const auto json = nlohmann::json::parse(result.out);
+  CHECK(json["schema"] == "stemtap.evaluation/1");
+  CHECK(json["options"]["runs"] == 200);
+  CHECK(json["equal_error"]["rows"].size() == 1);
+}
+
+}  // namespace
+}  // namespace stemtap::test
