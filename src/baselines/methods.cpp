@@ -2,6 +2,7 @@
 #include "baselines/method.h"
 #include "baselines/pka.h"
 #include "baselines/random.h"
+#include "baselines/sieve.h"
 #include "baselines/stratified.h"
 
 namespace stemtap {
@@ -14,6 +15,8 @@ constexpr MethodEntry kEntries[] = {
     {"allegro", "STEM-only over kernels told apart by name, grid and block", PrepareAllegro},
     {"pka", "Principal Kernel Selection: k-means on the principal components of 12 counters",
      PreparePka},
+    {"sieve", "Sieve: strata of each kernel by instruction count, one representative each",
+     PrepareSieve},
     {"random", "each invocation on its own chance of 0.1 %", PrepareRandom},
 };
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DensityCuts divides sorted values where a kernel density estimate of them has its valleys, until
+// every part varies less than a threshold.
+//
+//   density(x) = 1 / (n h) sum_i phi((x - x_i) / h),   h = sd n^(-1/5)
+//
+// A part whose coefficient of variation is still too large is divided again, by the density of its
+// own values; where that has no valley, in two by the best cut of 2-means (stem/best_cut.h).
+//
+// SOURCE: Sieve (ISPASS 2023) section III (tier 3); Scott, Multivariate Density Estimation (1992),
+// the bandwidth.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace stemtap {
+
+// Different values, ascending, and how often each occurs.
+struct CountedValues {
+  std::vector<double> values;
+  std::vector<std::uint64_t> counts;
+};
+
+// Population standard deviation / mean of values [first, end); 0 where the mean is 0.
+double CoefficientOfVariation(const CountedValues& v, std::size_t first, std::size_t end);
+
+// Where parts begin: ascending indices into v.values, the first one 0. Every part has a coefficient
+// of variation below `threshold`. REQUIRES: values are not negative and not empty, threshold > 0.
+std::vector<std::size_t> DensityCuts(const CountedValues& v, double threshold);
+
+}  // namespace stemtap
