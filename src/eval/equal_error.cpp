@@ -19,6 +19,31 @@ constexpr int kHalvings = 6;
 constexpr double kLoosest = 64.0;
 constexpr double kTightest = 1e-6;
 
+// A p95 this many times the one wanted says nothing of the one wanted.
+constexpr double kFarOff = 3.0;
+
+// The cheapest of those that keep within `p95`, and the least wrong of those that are cheaper
+// still.
+struct Neighbours {
+  const TunedPoint* best = nullptr;
+  const TunedPoint* next = nullptr;
+};
+
+Neighbours NeighboursOf(const std::vector<TunedPoint>& points, double p95) {
+  Neighbours at;
+  for (const TunedPoint& p : points) {
+    if (p.p95 <= p95 && (at.best == nullptr || p.speedup > at.best->speedup)) at.best = &p;
+  }
+  for (const TunedPoint& p : points) {
+    if (p.p95 <= p95 || (at.best != nullptr && p.speedup <= at.best->speedup)) continue;
+    if (at.next == nullptr || p.p95 < at.next->p95 ||
+        (p.p95 == at.next->p95 && p.speedup > at.next->speedup)) {
+      at.next = &p;
+    }
+  }
+  return at;
+}
+
 class Tuner {
  public:
   Tuner(const Workload& workload, const MethodEntry& method, const SamplingOptions& options,
@@ -54,34 +79,28 @@ class Tuner {
     return points_.back();
   }
 
-  // Tries bounds until the p95 wanted lies between two neighbours.
+  // Tries bounds until the p95 wanted is surrounded. Since p95 is not monotone, looser bounds are
+  // tried even where the one given errs too much, and tighter ones where it does not.
   Status Seek(double p95) {
-    double below = 0.0;  // the loosest bound known to keep within; 0: none
-    double above = 0.0;  // a looser one that does not; 0: none
-    double bound = options_.error_bound;
-    double last_sampled = -1.0;
-    while (below == 0.0 || above == 0.0) {
+    double last_speedup = -1.0;
+    for (double bound = options_.error_bound; bound <= kLoosest; bound *= kStep) {
       const Result<TunedPoint> tried = Try(bound);
       if (!tried.ok()) return tried.error();
-      const bool within = tried.value().p95 <= p95;
-      (within ? below : above) = bound;
-      // Nothing gets looser any more: two steps of the bound leave the sample as it is.
-      const bool stuck = tried.value().speedup == last_sampled;
-      last_sampled = tried.value().speedup;
-      if (within && above == 0.0) {
-        if (bound >= kLoosest || (stuck && bound > 1.0)) break;
-        bound *= kStep;
-      } else if (!within && below == 0.0) {
-        if (bound <= kTightest) break;
-        bound /= kStep;
-      }
+      if (tried.value().p95 > kFarOff * p95 && bound > options_.error_bound) break;
+      // Every stratum is at its fewest samples: nothing gets cheaper any more.
+      if (bound > 1.0 && tried.value().speedup == last_speedup) break;
+      last_speedup = tried.value().speedup;
     }
-    if (below == 0.0 || above == 0.0) return Success{};
-    for (int i = 0; i < kHalvings; ++i) {
-      const double middle = std::sqrt(below * above);
-      const Result<TunedPoint> tried = Try(middle);
+    for (double bound = options_.error_bound; bound >= kTightest; bound /= kStep) {
+      const Result<TunedPoint> tried = Try(bound);
       if (!tried.ok()) return tried.error();
-      (tried.value().p95 <= p95 ? below : above) = middle;
+      if (tried.value().p95 <= p95) break;
+    }
+    for (int i = 0; i < kHalvings; ++i) {
+      const Neighbours at = NeighboursOf(points_, p95);
+      if (at.best == nullptr || at.next == nullptr) break;
+      const Result<TunedPoint> tried = Try(std::sqrt(at.best->error_bound * at.next->error_bound));
+      if (!tried.ok()) return tried.error();
     }
     return Success{};
   }
@@ -151,17 +170,7 @@ Result<Tuning> Tune(Tuner& fixed, Tuner& tuned, double error_bound, bool fixed_i
 
 double SpeedupAt(const std::vector<TunedPoint>& points, double p95, TuningEnd& end,
                  TunedPoint* tuned) {
-  const TunedPoint* best = nullptr;  // the cheapest that keeps within
-  for (const TunedPoint& p : points) {
-    if (p.p95 <= p95 && (best == nullptr || p.speedup > best->speedup)) best = &p;
-  }
-  const TunedPoint* next = nullptr;  // the least wrong of those that are cheaper still
-  for (const TunedPoint& p : points) {
-    if (p.p95 <= p95 || (best != nullptr && p.speedup <= best->speedup)) continue;
-    if (next == nullptr || p.p95 < next->p95 || (p.p95 == next->p95 && p.speedup > next->speedup)) {
-      next = &p;
-    }
-  }
+  const auto [best, next] = NeighboursOf(points, p95);
   end = best == nullptr   ? TuningEnd::kNeverBelow
         : next == nullptr ? (best->p95 == p95 ? TuningEnd::kMet : TuningEnd::kAlwaysBelow)
                           : TuningEnd::kMet;
