@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baselines/method.h"
+#include "baselines/photon.h"
 #include "baselines/pka.h"
 #include "baselines/random.h"
 #include "baselines/sieve.h"
@@ -17,6 +18,8 @@ constexpr MethodEntry kEntries[] = {
      PreparePka},
     {"sieve", "Sieve: strata of each kernel by instruction count, one representative each",
      PrepareSieve},
+    {"photon", "Photon: skip a launch whose basic-block vector is near one sampled before",
+     PreparePhoton},
     {"random", "each invocation on its own chance of 0.1 %", PrepareRandom},
 };
 

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baselines/basic_block_vectors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/text.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::string_view kHeader = "index,warps,instructions,blocks";
+
+// A row longer than this is no row: 64 MiB name about four million blocks.
+constexpr std::size_t kMostRowBytes = std::size_t{64} * 1024 * 1024;
+
+// Lines of a source, without their ends.
+class LineReader {
+ public:
+  explicit LineReader(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
+
+  // The next line, valid until the next call; false at the end of the content.
+  Result<bool> Next(std::string_view& line) {
+    std::size_t searched = begin_;
+    while (true) {
+      const std::size_t newline = buffer_.find('\n', searched);
+      const bool last = newline == std::string::npos && at_end_ && begin_ < buffer_.size();
+      if (newline != std::string::npos || last) {
+        line = std::string_view(buffer_).substr(begin_, last ? newline : newline - begin_);
+        begin_ = last ? buffer_.size() : newline + 1;
+        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+        ++line_;
+        return true;
+      }
+      if (at_end_) return false;
+      buffer_.erase(0, begin_);
+      begin_ = 0;
+      searched = buffer_.size();
+      if (searched > kMostRowBytes) {
+        ++line_;
+        return At("a row of more than 64 MiB, expected one invocation's blocks");
+      }
+      buffer_.resize(searched + kReadBytes);
+      const auto read = source_->Read(buffer_.data() + searched, kReadBytes);
+      if (!read) return read.error();
+      buffer_.resize(searched + read.value());
+      at_end_ = read.value() == 0;
+    }
+  }
+
+  Error At(const std::string& what) const {
+    return Error{
+        fmt::format("{}:{}: {}", source_->name(), std::max<std::uint64_t>(line_, 1), what)};
+  }
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  std::string buffer_;
+  std::size_t begin_ = 0;  // of the next line in the buffer
+  std::uint64_t line_ = 0;
+  bool at_end_ = false;
+};
+
+template <typename Number>
+bool Parse(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// The part of `text` before `separator`, which is taken off.
+std::string_view TakeUntil(std::string_view& text, char separator) {
+  const std::size_t at = text.find(separator);
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+  return part;
+}
+
+std::string Shown(std::string_view text) {
+  constexpr std::size_t kMost = 60;
+  return EscapeForTerminal(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
+}
+
+class Reader {
+ public:
+  explicit Reader(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
+
+  Result<BasicBlockVectors> Read() {
+    std::string_view line;
+    auto more = lines_.Next(line);
+    if (!more) return more.error();
+    if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+    if (!more.value() || line != kHeader) {
+      return lines_.At(fmt::format("'{}', expected the header '{}'", Shown(line), kHeader));
+    }
+    while (true) {
+      more = lines_.Next(line);
+      if (!more) return more.error();
+      if (!more.value()) return std::move(result_);
+      if (line.empty()) continue;
+      const Status row = AddRow(line);
+      if (!row) return row.error();
+    }
+  }
+
+ private:
+  Status AddRow(std::string_view line) {
+    std::array<std::string_view, 3> cells;
+    std::string_view rest = line;
+    for (std::string_view& cell : cells) {
+      if (rest.find(',') == std::string_view::npos) {
+        return lines_.At(fmt::format("'{}', expected {}", Shown(line), kHeader));
+      }
+      cell = TakeUntil(rest, ',');
+    }
+    std::uint64_t index = 0;
+    WarpKind kind;
+    if (!Parse(cells[0], index)) {
+      return lines_.At(fmt::format("index '{}', expected a number from 0", Shown(cells[0])));
+    }
+    if (!Parse(cells[1], kind.warps) || kind.warps == 0) {
+      return lines_.At(fmt::format("warps '{}', expected a number from 1", Shown(cells[1])));
+    }
+    if (cells[2].empty()) {
+      kind.instructions = std::numeric_limits<double>::quiet_NaN();
+    } else if (std::uint64_t instructions = 0; Parse(cells[2], instructions)) {
+      kind.instructions = static_cast<double>(instructions);
+    } else {
+      return lines_.At(
+          fmt::format("instructions '{}', expected a number from 0, or nothing", Shown(cells[2])));
+    }
+    const auto vector = AddVector(rest);
+    if (!vector) return vector.error();
+    kind.vector = vector.value();
+
+    if (result_.invocations.empty() || index > result_.invocations.back().index) {
+      result_.invocations.push_back({index, result_.kinds.size(), result_.kinds.size()});
+    } else if (index < result_.invocations.back().index) {
+      return lines_.At(fmt::format("index {} after {}, expected rows in launch order", index,
+                                   result_.invocations.back().index));
+    }
+    result_.kinds.push_back(kind);
+    result_.invocations.back().end = result_.kinds.size();
+    return Success{};
+  }
+
+  // Equal text is an equal vector, and most rows repeat one: parsed and kept once.
+  Result<std::uint32_t> AddVector(std::string_view blocks) {
+    const auto known = ids_.find(std::string(blocks));
+    if (known != ids_.end()) return known->second;
+    std::string_view rest = blocks;
+    const std::size_t first = result_.counts.size();
+    while (!rest.empty()) {
+      const std::string_view pair = TakeUntil(rest, ' ');
+      if (pair.empty()) continue;
+      std::string_view count = pair;
+      const std::string_view block = TakeUntil(count, ':');
+      BlockCount entry;
+      if (!Parse(block, entry.block) || !Parse(count, entry.count) || entry.count == 0) {
+        return lines_.At(
+            fmt::format("'{}', expected block:count with a count from 1", Shown(pair)));
+      }
+      if (result_.counts.size() > first && entry.block <= result_.counts.back().block) {
+        return lines_.At(fmt::format("block {} after {}, expected ascending numbers", entry.block,
+                                     result_.counts.back().block));
+      }
+      result_.counts.push_back(entry);
+    }
+    if (result_.counts.size() == first) {
+      return lines_.At("no blocks, expected at least one block:count");
+    }
+    const auto id = static_cast<std::uint32_t>(result_.size());
+    result_.starts.push_back(result_.counts.size());
+    ids_.emplace(blocks, id);
+    return id;
+  }
+
+  LineReader lines_;
+  BasicBlockVectors result_;
+  std::unordered_map<std::string, std::uint32_t> ids_;
+};
+
+}  // namespace
+
+Result<BasicBlockVectors> ReadBasicBlockVectors(std::unique_ptr<ByteSource> source) {
+  return Reader(std::move(source)).Read();
+}
+
+Result<BasicBlockVectors> ReadBasicBlockVectors(const std::string& path) {
+  auto source = OpenByteSource(path);
+  if (!source) return source.error();
+  return ReadBasicBlockVectors(std::move(source).value());
+}
+
+}  // namespace stemtap

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BasicBlockVectors says which basic blocks the warps of each invocation executed, and how often:
+// what a binary instrumentation tool records, in a file beside the profile. Warps that executed the
+// same blocks equally often are one kind and one row.
+//
+//   index,warps,instructions,blocks
+//   0,512,151552,0:1 3:36 4:1
+//   0,8,640,0:1 7:2
+//
+// Invocation 0 ran 520 warps of two kinds; each of the 512 went 36 times through block 3, and
+// together they executed 151,552 instructions.
+//
+// THREADS: const methods may be called concurrently.  SOURCE: docs/formats/metrics.md; Photon
+// (MICRO 2023), whose GPU basic-block vector is made from this.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+
+namespace stemtap {
+
+struct BlockCount {
+  std::uint32_t block = 0;  // number of the block, unique in its kernel or, better, in the program
+  std::uint64_t count = 0;  // how often one warp executed it, > 0
+};
+
+struct WarpKind {
+  std::uint64_t warps = 0;   // > 0
+  double instructions = 0;   // executed by all of them together; NaN: unknown
+  std::uint32_t vector = 0;  // BasicBlockVectors::vector
+};
+
+struct BasicBlockVectors {
+  // The different vectors; blocks ascend, at least one each. Vector v is [starts[v], starts[v +
+  // 1]).
+  std::vector<BlockCount> counts;
+  std::vector<std::size_t> starts = {0};
+
+  // The kinds of each invocation that the file describes; `index` ascends.
+  struct Invocation {
+    std::uint64_t index = 0;  // of the launch, 0-based
+    std::size_t first = 0;    // [first, end) of kinds
+    std::size_t end = 0;
+  };
+  std::vector<WarpKind> kinds;
+  std::vector<Invocation> invocations;
+
+  std::size_t size() const { return starts.size() - 1; }
+  std::span<const BlockCount> vector(std::size_t v) const {
+    return std::span(counts).subspan(starts[v], starts[v + 1] - starts[v]);
+  }
+};
+
+// Errors are "file:row: what, expected what", the row being the line of the file.
+Result<BasicBlockVectors> ReadBasicBlockVectors(std::unique_ptr<ByteSource> source);
+Result<BasicBlockVectors> ReadBasicBlockVectors(const std::string& path);
+
+}  // namespace stemtap

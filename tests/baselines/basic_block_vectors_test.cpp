@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baselines/basic_block_vectors.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "base/memory_source.h"
+
+namespace stemtap {
+namespace {
+
+Result<BasicBlockVectors> Read(const std::string& text) {
+  return ReadBasicBlockVectors(std::make_unique<MemorySource>("bbv.csv", text));
+}
+
+std::string MessageOf(const std::string& text) {
+  const auto read = Read(text);
+  REQUIRE(!read.ok());
+  return read.error().message;
+}
+
+TEST_CASE("rows become kinds of warps, equal vectors are kept once") {
+  const auto read = Read(
+      "index,warps,instructions,blocks\n"
+      "0,512,151552,0:1 3:36 4:1\n"
+      "0,8,640,0:1 7:2\r\n"
+      "\n"
+      "2,16,,0:1 3:36 4:1");
+  REQUIRE(read.ok());
+  const BasicBlockVectors& v = read.value();
+  CHECK(v.size() == 2);
+  REQUIRE(v.vector(0).size() == 3);
+  CHECK(v.vector(0)[1].block == 3);
+  CHECK(v.vector(0)[1].count == 36);
+  REQUIRE(v.vector(1).size() == 2);
+  REQUIRE(v.invocations.size() == 2);
+  CHECK(v.invocations[0].index == 0);
+  CHECK(v.invocations[0].end - v.invocations[0].first == 2);
+  CHECK(v.invocations[1].index == 2);
+  REQUIRE(v.kinds.size() == 3);
+  CHECK(v.kinds[0].warps == 512);
+  CHECK(v.kinds[0].instructions == 151552.0);
+  CHECK(std::isnan(v.kinds[2].instructions));
+  CHECK(v.kinds[2].vector == v.kinds[0].vector);
+}
+
+TEST_CASE("a header without rows describes nothing") {
+  const auto read = Read("index,warps,instructions,blocks\n");
+  REQUIRE(read.ok());
+  CHECK(read.value().invocations.empty());
+}
+
+TEST_CASE("errors say where, what, and what was expected") {
+  const std::string header = "index,warps,instructions,blocks\n";
+  CHECK(MessageOf("") == "bbv.csv:1: '', expected the header 'index,warps,instructions,blocks'");
+  CHECK(MessageOf("index,name\n") ==
+        "bbv.csv:1: 'index,name', expected the header 'index,warps,instructions,blocks'");
+  CHECK(MessageOf(header + "0,1\n") ==
+        "bbv.csv:2: '0,1', expected index,warps,instructions,blocks");
+  CHECK(MessageOf(header + "x,1,,0:1\n") == "bbv.csv:2: index 'x', expected a number from 0");
+  CHECK(MessageOf(header + "0,0,,0:1\n") == "bbv.csv:2: warps '0', expected a number from 1");
+  CHECK(MessageOf(header + "0,1,1.5,0:1\n") ==
+        "bbv.csv:2: instructions '1.5', expected a number from 0, or nothing");
+  CHECK(MessageOf(header + "0,1,,\n") == "bbv.csv:2: no blocks, expected at least one block:count");
+  CHECK(MessageOf(header + "0,1,,0:1 1\n") ==
+        "bbv.csv:2: '1', expected block:count with a count from 1");
+  CHECK(MessageOf(header + "0,1,,0:0\n") ==
+        "bbv.csv:2: '0:0', expected block:count with a count from 1");
+  CHECK(MessageOf(header + "0,1,,5:1 5:2\n") ==
+        "bbv.csv:2: block 5 after 5, expected ascending numbers");
+  CHECK(MessageOf(header + "3,1,,0:1\n1,1,,0:1\n") ==
+        "bbv.csv:3: index 1 after 3, expected rows in launch order");
+  CHECK(!ReadBasicBlockVectors(std::string("no/such/file")).ok());
+}
+
+TEST_CASE("however few bytes are read at a time, the rows are the same") {
+  const std::string text = "index,warps,instructions,blocks\n0,1,5,0:1 2:3\n\n7,2,,4:4";
+  for (std::size_t piece = 1; piece < 20; ++piece) {
+    const auto read = ReadBasicBlockVectors(std::make_unique<MemorySource>("bbv.csv", text, piece));
+    REQUIRE(read.ok());
+    REQUIRE(read.value().invocations.size() == 2);
+    CHECK(read.value().invocations[1].index == 7);
+    CHECK(read.value().vector(1)[0].count == 4);
+  }
+}
+
+TEST_CASE("rows longer than what is read at a time are whole") {
+  std::string row = "0,1,,";
+  for (int b = 0; b < 100'000; ++b) row += std::to_string(b) + ":7 ";
+  REQUIRE(row.size() > 2 * kReadBytes);
+  const auto read = Read("index,warps,instructions,blocks\n" + row + "\n1,2,,3:4\n");
+  REQUIRE(read.ok());
+  CHECK(read.value().vector(0).size() == 100'000);
+  CHECK(read.value().vector(1).size() == 1);
+}
+
+}  // namespace
+}  // namespace stemtap
