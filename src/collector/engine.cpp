@@ -1,10 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <functional>
 #include <span>
+#include <utility>
 
 namespace stemtap {
+namespace {
+
+KernelGroups GroupsOf(const SamplingOptions& options) {
+  Result<KernelGroups> groups = KernelGroups::Create(options.group_by, options.exclude);
+  return groups.ok() ? std::move(groups).value()
+                     : KernelGroups::Create(options.group_by, "").value();
+}
+
+wire::LaunchConfig ConfigOf(const wire::KernelRecord& record) {
+  return {{record.grid[0], record.grid[1], record.grid[2]},
+          {record.block[0], record.block[1], record.block[2]}};
+}
+
+ParallelFor OnPool(WorkerPool& pool) {
+  return [&pool](std::size_t count, const std::function<void(std::size_t)>& part) {
+    pool.ForEach(count, part);
+  };
+}
+
+}  // namespace
 
 Engine::Engine(const SamplingOptions& options, wire::GateTable& gate, GateAsked asked,
                std::uint64_t lag, WorkerPool& pool, MaskWriter& mask)
@@ -14,6 +38,8 @@ Engine::Engine(const SamplingOptions& options, wire::GateTable& gate, GateAsked 
       pool_(pool),
       mask_(mask),
       sampler_(options, gate),
+      group_by_(options.group_by),
+      groups_(GroupsOf(options)),
       epoch_(NextEpoch()) {}
 
 std::uint64_t Engine::NextEpoch() const {
@@ -31,51 +57,79 @@ wire::LaunchHistory& Engine::HistoryOf(const wire::KernelRecord& record, std::ui
   return *last_history_;
 }
 
+std::uint32_t Engine::KernelOf(const wire::KernelRecord& record) {
+  const std::uint32_t group = groups_.Of(record, sampler_.names());
+  if (group == kExcludedKernel || group < sampler_.kernels()) return group;
+  const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
+  return sampler_.AddKernel(record.name_id, group_by_ == GroupBy::kName
+                                                ? wire::NameKey(name_hash)
+                                                : wire::ConfigKey(name_hash, ConfigOf(record)));
+}
+
+void Engine::LeaveOut(const wire::KernelRecord& record, std::uint64_t name_hash) {
+  if (asked_ != GateAsked::kAtLaunch) return;
+  excluded_captured_ += (record.flags & wire::kFlagCaptured) != 0;
+  // A gate that does not know a name captures its first launch: from now on it knows.
+  gate_.Publish(wire::NameKey(name_hash), wire::kClosedSlot);
+}
+
 void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
   const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
+  const std::uint64_t index = launches_++;
   wire::LaunchHistory& history = HistoryOf(record, process);
-  pending_.emplace_back();
-  Observation& launch = pending_.back();
-  launch.record = record;
-  launch.index = launches_++;
-  const wire::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
-                                     {record.block[0], record.block[1], record.block[2]}};
-  launch.config_key = wire::ConfigKey(name_hash, config);
-  launch.history_key = wire::HistoryKey(launch.config_key, history);
+  const wire::LaunchHistory before = history;
   // A live gate does not see the kernels of a graph being launched: they are no part of its
   // histories.
   if (asked_ == GateAsked::kByEngine || record.graph_id == 0) {
     history = wire::Advance(history, name_hash);
   }
-  if (asked_ == GateAsked::kByEngine) AskGate(launch);
-  if (pending_.size() - head_ >= lag_ + epoch_) RunEpoch(epoch_);
+  const std::uint32_t kernel = KernelOf(record);
+  if (kernel == kExcludedKernel) return LeaveOut(record, name_hash);
+
+  if (record.name_id >= occurrences_.size()) occurrences_.resize(sampler_.names().size(), 0);
+  pending_.emplace_back();
+  Observation& launch = pending_.back();
+  launch.record = record;
+  launch.record.name_id = kernel;
+  launch.index = index;
+  launch.occurrence = occurrences_[record.name_id]++;
+  launch.config_key = wire::ConfigKey(name_hash, ConfigOf(record));
+  launch.history_key = wire::HistoryKey(launch.config_key, before);
+  if (asked_ == GateAsked::kByEngine) AskGate(launch, record.name_id);
+  RunDueEpochs();
 }
 
-void Engine::AskGate(Observation& launch) {
+// An epoch is due when its last launch is `lag` launches old.
+void Engine::RunDueEpochs() {
+  if (pending_.size() - head_ >= epoch_ && launches_ - pending_[head_ + epoch_ - 1].index > lag_) {
+    RunEpoch(epoch_);
+  }
+}
+
+void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
   wire::KernelRecord& record = launch.record;
   record.flags = 0;
   record.credit_slot = 0;
-  if (record.name_id >= explored_.size()) explored_.resize(record.name_id + 1, false);
+  if (name_id >= explored_.size()) explored_.resize(sampler_.names().size(), false);
   std::uint32_t slot = gate_.Find(launch.history_key);
   if (slot == wire::kNoSlot) slot = gate_.Find(launch.config_key);
-  if (slot == wire::kNoSlot)
-    slot = gate_.Find(wire::NameKey(sampler_.names().hash(record.name_id)));
+  if (slot == wire::kNoSlot) slot = gate_.Find(wire::NameKey(sampler_.names().hash(name_id)));
   if (slot == wire::kNoSlot) {
     // A name that the table does not know yet: its first launch is captured, so that a run shorter
     // than the feedback does not end with nothing.
-    if (explored_[record.name_id]) return;
+    if (explored_[name_id]) return;
     record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
   } else if (slot != wire::kClosedSlot && gate_.TrySpend(slot)) {
     record.flags = wire::kFlagCaptured;
     record.credit_slot = static_cast<std::uint16_t>(slot);
   }
-  if (record.flags != 0) explored_[record.name_id] = true;
+  if (record.flags != 0) explored_[name_id] = true;
 }
 
 void Engine::RunEpoch(std::size_t count) {
   sampler_.Begin(std::span<const Observation>(pending_).subspan(head_, count));
   pool_.ForEach(sampler_.touched(), [this](std::size_t i) { sampler_.UpdateKernel(i); });
-  sampler_.Commit();
+  sampler_.Commit(OnPool(pool_));
   mask_.Write(sampler_.events(), sampler_.names());
   observed_ += count;
   epoch_ = NextEpoch();
@@ -87,11 +141,23 @@ void Engine::RunEpoch(std::size_t count) {
   }
 }
 
+std::string Engine::ExcludedLine() const {
+  const ExcludedTotals& out = excluded();
+  if (out.invocations == 0) return "";
+  std::string line = fmt::format(
+      "{} launches of excluded kernels, {:.6g} s of kernel time, are no part of the plan",
+      out.invocations, static_cast<double>(out.duration_ns) * 1e-9);
+  if (excluded_captured_ != 0) {
+    line += fmt::format("; {} of them were captured before the gate knew", excluded_captured_);
+  }
+  return line;
+}
+
 Plan Engine::Finish() {
   while (head_ < pending_.size()) {
     RunEpoch(std::min<std::size_t>(pending_.size() - head_, epoch_));
   }
-  Plan plan = sampler_.Finish();
+  Plan plan = sampler_.Finish(OnPool(pool_));
   mask_.Write(sampler_.events(), sampler_.names());
   return plan;
 }

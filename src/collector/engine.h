@@ -3,7 +3,9 @@
 // Engine is the one path from launches to a plan, live or replayed: launches go in, in launch
 // order, and it forms epochs, runs the sampler on them, and writes the mask as decisions fall.
 //
-//   Push ─► gate (only where none was asked at the launch) ─► lag ─► epoch ─► OnlineSampler ─► mask
+//   Push ─► group ─► gate (only where none was asked at the launch) ─► lag ─► epoch ─►
+//   OnlineSampler ─► mask
+//             └► excluded: counted, and part of the histories of its stream, nothing else
 //
 // Who asks the gate: with a live gate (--level gate) the traced process asked it at each launch and
 // the records say what it answered. Else the engine asks the same table here, when the launch goes
@@ -15,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -31,12 +34,13 @@ enum class GateAsked { kAtLaunch, kByEngine };
 
 class Engine {
  public:
-  // All referenced objects must outlive the engine.
+  // All referenced objects must outlive the engine. REQUIRES: KernelGroups::Create takes
+  // options.exclude (a pattern that it refuses excludes nothing).
   Engine(const SamplingOptions& options, wire::GateTable& gate, GateAsked asked, std::uint64_t lag,
          WorkerPool& pool, MaskWriter& mask);
 
   // The id under which Push expects launches of the kernel `name`.
-  std::uint32_t AddKernel(std::string_view name) { return sampler_.AddKernel(name); }
+  std::uint32_t AddKernel(std::string_view name) { return sampler_.AddName(name); }
 
   // One launch; record.name_id is an AddKernel id. Calls must come in launch order. `process` tells
   // apart those whose devices and streams are numbered alike.
@@ -45,7 +49,12 @@ class Engine {
   // Works off what is held back, ends the sampler and returns the plan. Call once.
   Plan Finish();
 
-  std::uint64_t launches() const { return launches_; }
+  std::uint64_t launches() const { return launches_; }  // those excluded too
+  const ExcludedTotals& excluded() const { return groups_.excluded(); }
+  // One line of what the exclusion left out; empty when that is nothing.
+  std::string ExcludedLine() const;
+  // Excluded launches that a live gate let a tracer capture, before it knew. Not in the plan.
+  std::uint64_t excluded_captured() const { return excluded_captured_; }
   const SamplerStatus& status() const { return sampler_.status(); }
 
  private:
@@ -61,7 +70,10 @@ class Engine {
   static constexpr std::size_t kMostStreams = std::size_t{1} << 16;
 
   wire::LaunchHistory& HistoryOf(const wire::KernelRecord& record, std::uint16_t process);
-  void AskGate(Observation& launch);
+  std::uint32_t KernelOf(const wire::KernelRecord& record);
+  void LeaveOut(const wire::KernelRecord& record, std::uint64_t name_hash);
+  void AskGate(Observation& launch, std::uint32_t name_id);
+  void RunDueEpochs();
   void RunEpoch(std::size_t count);
   std::uint64_t NextEpoch() const;
 
@@ -71,6 +83,8 @@ class Engine {
   WorkerPool& pool_;
   MaskWriter& mask_;
   OnlineSampler sampler_;
+  GroupBy group_by_;
+  KernelGroups groups_;
 
   std::uint64_t launches_ = 0;
   std::uint64_t observed_ = 0;
@@ -82,7 +96,10 @@ class Engine {
   std::unordered_map<std::uint64_t, wire::LaunchHistory> histories_;
   std::uint64_t last_stream_key_ = ~std::uint64_t{0};
   wire::LaunchHistory* last_history_ = nullptr;
-  std::vector<bool> explored_;  // by kernel: had its exploratory capture (kByEngine only)
+  // By name id.
+  std::vector<std::uint64_t> occurrences_;
+  std::vector<bool> explored_;  // had its exploratory capture (kByEngine only)
+  std::uint64_t excluded_captured_ = 0;
 };
 
 }  // namespace stemtap

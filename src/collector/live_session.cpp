@@ -272,6 +272,7 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
   if (reports_.empty()) {
     warnings_.push_back("no process initialised CUDA (cuInit), so there was nothing to record");
   }
+  if (const std::string line = engine_.ExcludedLine(); !line.empty()) warnings_.push_back(line);
   report.warnings = warnings_;
   return outcome;
 }
@@ -297,6 +298,9 @@ std::vector<std::string> Environment(const LiveOptions& options, const std::stri
 }  // namespace
 
 Result<LiveOutcome> RunLive(const LiveOptions& options) {
+  const Result<KernelGroups> groups =
+      KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
+  if (!groups.ok()) return groups.error();
   const bool attach = options.command.empty();
   Result<SessionWriter> writer = SessionWriter::Create(options.folder, attach);
   if (!writer.ok()) return writer.error();

@@ -3,10 +3,12 @@
 // RunLive is the main job: starts a program with the injected library (or joins one that has it
 // already), collects what its processes record, samples online, and leaves a session folder.
 //
-// One loop does it all: signals and child, rings, launch order, engine, progress. It sleeps when there
-// is nothing to read, and never holds up the program: a full ring drops, a dead collector is not missed.
+// One loop does it all: signals and child, rings, launch order, engine, progress. It sleeps when
+// there is nothing to read, and never holds up the program: a full ring drops, a dead collector is
+// not missed.
 //
-// THREADS: called once, from the main thread, before any other thread is started (it blocks signals).
+// THREADS: called once, from the main thread, before any other thread is started (it blocks
+// signals).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,7 @@ struct LiveOptions {
   std::string injector;           // path of libstemtap_inject.so
   bool preload = false;           // also set LD_PRELOAD
   unsigned threads = 0;
-  bool quiet = false;  // no progress line
+  bool quiet = false;                    // no progress line
   std::vector<std::string> environment;  // further NAME=value for the program
 };
 
@@ -41,8 +43,8 @@ struct LiveOutcome {
   std::string failure;  // the session's files could not be written, and why; empty: they were
 };
 
-// Fails (without an outcome) only when the session could not begin; a program that cannot be started is
-// an error with exit code 127 or 126.
+// Fails (without an outcome) only when the session could not begin; a program that cannot be
+// started is an error with exit code 127 or 126.
 Result<LiveOutcome> RunLive(const LiveOptions& options);
 
 }  // namespace stemtap

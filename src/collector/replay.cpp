@@ -26,6 +26,9 @@ using ReadResult = Result<std::size_t>;
 }  // namespace
 
 Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& options) {
+  const Result<KernelGroups> groups =
+      KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
+  if (!groups.ok()) return groups.error();
   std::optional<SessionWriter> writer;
   MaskWriter mask;
   if (!options.folder.empty()) {
@@ -68,15 +71,17 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
     std::swap(batch, ahead);
   }
   progress.Clear();
-  if (!read.ok() || engine.launches() == 0) {
+  const bool all_excluded = engine.launches() == engine.excluded().invocations;
+  if (!read.ok() || all_excluded) {
     // No session came of it: the next attempt finds its folder free.
     if (writer) {
       ::unlink(writer->PathOf("mask.ndjson").c_str());
       ::rmdir(writer->folder().c_str());
     }
     if (!read.ok()) return read.error();
-    return Error{
-        fmt::format("{}: holds no kernel invocation, expected at least one", options.source)};
+    return Error{fmt::format("{}: holds no kernel invocation{}, expected at least one",
+                             options.source,
+                             engine.launches() == 0 ? "" : " beside what is excluded")};
   }
 
   ReplayOutcome outcome;
@@ -90,6 +95,9 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   report.elapsed_s = outcome.seconds;
   report.sampler = engine.status();
   report.warnings = reader.warnings();
+  if (const std::string line = engine.ExcludedLine(); !line.empty()) {
+    report.warnings.push_back(line);
+  }
   const Status closed = mask.Close();
   if (!closed.ok()) return closed.error();
   if (writer) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RunReplay plays a recorded profile through the same engine and sampler as live use, with the feedback
-// delay of live use, and leaves the same session folder.
+// RunReplay plays a recorded profile through the same engine and sampler as live use, with the
+// feedback delay of live use, and leaves the same session folder.
 //
-// Reading and decoding run one batch ahead on a thread of their own; everything that decides runs on the
-// caller's thread and the pool.
+// Reading and decoding run one batch ahead on a thread of their own; everything that decides runs
+// on the caller's thread and the pool.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace stemtap {
 
-// Launches between a capture and the moment its duration is known to the sampler: 0.1 to 0.5 s of live
-// feedback at a few ten thousand launches a second.
+// Launches between a capture and the moment its duration is known to the sampler: 0.1 to 0.5 s of
+// live feedback at a few ten thousand launches a second.
 inline constexpr std::uint64_t kDefaultLag = 20000;
 
 struct ReplayOptions {

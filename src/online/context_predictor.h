@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ContextPredictor learns, for one kernel, which cluster the launches of a context fall into. Contexts
-// are those of wire/context_key.h: specific (with the two preceding kernels), by launch configuration,
-// by name alone.
+// ContextPredictor learns, for one kernel, which cluster the launches of a context fall into.
+// Contexts are those of wire/context_key.h: specific (with the two preceding kernels), by launch
+// configuration, by name alone.
 //
 // Each context keeps a majority vote (Boyer and Moore 1981) over the clusters of its launches: a
-// candidate, held as a duration bin so that it survives re-clustering, and a capped count of votes. The
-// cap makes it forget: a context whose durations move is predicted anew after at most 2 x kMostVotes
-// launches.
+// candidate, held as a duration bin so that it survives re-clustering, and a capped count of votes.
+// The cap makes it forget: a context whose durations move is predicted anew after at most 2 x
+// kMostVotes launches.
 //
-// Memory is bounded: at most kMostContexts contexts a kernel. A kernel whose grid grows with every token
-// would fill it without end; beyond the limit new contexts are not learned and the gate falls back to
-// the name, whose vote follows the latest launches.
+// Memory is bounded: at most kMostContexts contexts a kernel. A kernel whose grid grows with every
+// token would fill it without end; beyond the limit new contexts are not learned and the gate falls
+// back to the name, whose vote follows the latest launches.
 //
 // THREADS: none.  SOURCE: docs/maths/online.md, finding 1.
 #pragma once
@@ -24,8 +24,8 @@ namespace stemtap {
 
 class ContextPredictor {
  public:
-  // 512 contexts of 24 bytes are 12 KiB a kernel at most. The busiest kernels of the recorded profiles
-  // show under 300 (shapes x predecessors).
+  // 512 contexts of 24 bytes are 12 KiB a kernel at most. The busiest kernels of the recorded
+  // profiles show under 300 (shapes x predecessors).
   static constexpr std::size_t kMostContexts = 512;
   // A prediction is given out from 2 votes on: one sight is chance. Capped at 15: a shift of the
   // durations is followed within 30 launches, a burst of 14 outliers is not.
@@ -36,11 +36,12 @@ class ContextPredictor {
     std::uint64_t key = 0;            // 0: free
     std::uint32_t candidate_bin = 0;  // LogSketch bin of the latest launch that agreed
     std::int16_t votes = 0;
-    bool dirty = false;               // its prediction may have changed since the last Publish
+    bool dirty = false;  // its prediction may have changed since the last Publish
     std::uint32_t published_slot = 0xFFFFFFFF;
   };
 
-  // The context that stands for the kernel's name, always there.
+  // The context that stands for all launches of the kernel, always there: its name, or its
+  // configuration where kernels are told apart by it.
   explicit ContextPredictor(std::uint64_t name_key) { name_.key = name_key; }
 
   // Notes that a launch with these keys fell into `bin`, whose cluster is cluster_of(bin).
@@ -48,15 +49,14 @@ class ContextPredictor {
   void Observe(std::uint64_t history_key, std::uint64_t config_key, std::uint32_t bin,
                const ClusterOf& cluster_of) {
     Vote(name_, bin, cluster_of);
-    // A kernel is mostly launched as it was the last time: no look-up then.
-    if (last_config_ == kNowhere || slots_[last_config_].key != config_key) {
-      last_config_ = FindOrAdd(config_key);
+    if (config_key == name_.key) {  // the kernel is the launches of one configuration
+      last_config_ = kNowhere;
+    } else {
+      ObserveConfig(config_key, bin, cluster_of);
     }
-    if (last_config_ != kNowhere) Vote(slots_[last_config_], bin, cluster_of);
     const std::size_t history = FindOrAdd(history_key);
     if (history != kNowhere) Vote(slots_[history], bin, cluster_of);
   }
-
   // Calls visit(context) for each context whose prediction may have changed, all of them when
   // `everything` (the clusters were cut anew), and clears the marks.
   template <typename Visit>
@@ -74,7 +74,16 @@ class ContextPredictor {
     any_dirty_ = false;
   }
 
-  std::size_t size() const { return size_; }  // without the name's
+  // Calls visit(bin) for the candidate of each context that gives out a prediction.
+  template <typename Visit>
+  void ForEachPredicted(const Visit& visit) const {
+    if (name_.votes >= kTrustedVotes) visit(name_.candidate_bin);
+    for (const Context& context : slots_) {
+      if (context.votes >= kTrustedVotes) visit(context.candidate_bin);
+    }
+  }
+
+  std::size_t size() const { return size_; }          // without the name's
   std::uint64_t refused() const { return refused_; }  // launches of contexts beyond the limit
 
  private:
@@ -95,6 +104,15 @@ class ContextPredictor {
     }
   }
 
+  template <typename ClusterOf>
+  void ObserveConfig(std::uint64_t config_key, std::uint32_t bin, const ClusterOf& cluster_of) {
+    // A kernel is mostly launched as it was the last time: no look-up then.
+    if (last_config_ == kNowhere || slots_[last_config_].key != config_key) {
+      last_config_ = FindOrAdd(config_key);
+    }
+    if (last_config_ != kNowhere) Vote(slots_[last_config_], bin, cluster_of);
+  }
+
   void MarkDirty(Context& context) {
     context.dirty = true;
     any_dirty_ = true;
@@ -105,7 +123,8 @@ class ContextPredictor {
     if (slots_.empty()) slots_.resize(8);
     for (;;) {
       const std::size_t mask = slots_.size() - 1;
-      // The gate table uses the low bits of a key as its home; the high ones are as good and independent.
+      // The gate table uses the low bits of a key as its home; the high ones are as good and
+      // independent.
       std::size_t at = (key >> 40) & mask;
       while (slots_[at].key != 0) {
         if (slots_[at].key == key) return at;
@@ -138,7 +157,7 @@ class ContextPredictor {
   }
 
   Context name_;
-  std::vector<Context> slots_;  // open addressing, a power of two, at most half full
+  std::vector<Context> slots_;          // open addressing, a power of two, at most half full
   std::size_t last_config_ = kNowhere;  // where the configuration of the last launch is
   std::size_t size_ = 0;
   std::uint64_t refused_ = 0;

@@ -2,6 +2,7 @@
 #include "online/kernel_state.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace stemtap {
 
@@ -21,12 +22,14 @@ void KernelState::Observe(std::span<const Observation> batch,
     const Observation& seen = batch[order[i]];
     const std::uint64_t duration = seen.record.duration_ns;
     if (seen.record.flags & wire::kFlagCaptured) {
-      unsettled_.push_back({seen.index, sketch_.count(), seen.record, 0.0});
+      unsettled_.push_back({seen.index, seen.occurrence, seen.record, 0.0});
     }
     const std::uint32_t bin = sketch_.Add(duration);
     zero_duration_ += duration == 0;
+    if (bin - first_cut_bin_ >= cluster_of_bin_.size()) outside_ns_ += duration;
     contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of);
   }
+  last_occurrence_ = batch[order.back()].occurrence;
 }
 
 void KernelState::AddCaptured(const PlanSample& sample) {
@@ -34,6 +37,7 @@ void KernelState::AddCaptured(const PlanSample& sample) {
   OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(duration))];
   if (sample.record.flags & wire::kFlagExploratory) {
     ++cluster.explored;
+    cluster.typical += Typical(sample, cluster);
     explored_.push_back(sample);
   } else {
     ++cluster.captured;
@@ -42,45 +46,113 @@ void KernelState::AddCaptured(const PlanSample& sample) {
   }
 }
 
-void KernelState::Recut(Method method, const ErrorTarget& target) {
-  cut_at_ = sketch_.count();
-  std::vector<Moments> cells;
-  std::vector<std::uint32_t> bins;
-  for (std::size_t i = 0; i < sketch_.bins().size(); ++i) {
-    if (sketch_.bins()[i].count == 0) continue;
-    bins.push_back(sketch_.first_bin() + static_cast<std::uint32_t>(i));
-    cells.push_back(sketch_.BinMoments(bins.back()));
+bool KernelState::Typical(const PlanSample& sample, const OnlineCluster& cluster) const {
+  // Half a percent: where a cluster has hardly any spread, a capture that near to its mean does no
+  // harm to any error bound of use.
+  constexpr double kNear = 0.005;
+  const double apart =
+      std::fabs(static_cast<double>(sample.record.duration_ns) - cluster.moments.mean());
+  return apart <= std::max(cluster.moments.stddev(), kNear * cluster.moments.mean());
+}
+
+bool KernelState::Stands(const PlanSample& sample) const {
+  const OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))];
+  return cluster.captured == 0 || few() || Typical(sample, cluster);
+}
+
+void KernelState::UpdateCells() {
+  cells_at_ = sketch_.count();
+  cell_bins_.clear();
+  cells_ = CellsOf(sketch_, &cell_bins_);
+  predicted_cells_.clear();
+  contexts_.ForEachPredicted(
+      [this](std::uint32_t bin) { predicted_cells_.push_back(CellOf(bin)); });
+  std::sort(predicted_cells_.begin(), predicted_cells_.end());
+}
+
+std::size_t KernelState::CellOf(std::uint32_t bin) const {
+  const auto above = std::upper_bound(cell_bins_.begin(), cell_bins_.end(), bin);
+  return above == cell_bins_.begin() ? 0 : static_cast<std::size_t>(above - cell_bins_.begin()) - 1;
+}
+
+bool KernelState::Predicted(std::size_t first, std::size_t end) const {
+  const auto at = std::lower_bound(predicted_cells_.begin(), predicted_cells_.end(), first);
+  return at != predicted_cells_.end() && *at < end;
+}
+
+std::vector<std::size_t> KernelState::CurrentFirstCells() const {
+  std::vector<std::size_t> first_cells;
+  for (const OnlineCluster& cluster : clusters_) {
+    first_cells.push_back(first_cells.empty() ? 0 : CellOf(cluster.first_bin));
   }
-  const std::vector<StratumRange> strata = Stratify(method, cells, target);
+  return first_cells;
+}
+
+Standing KernelState::StandingOf(std::span<const std::size_t> first_cells) const {
+  Standing standing;
+  for (std::size_t c = 0; c < first_cells.size(); ++c) {
+    const std::size_t end = c + 1 < first_cells.size() ? first_cells[c + 1] : cells_.size();
+    Moments all;
+    std::uint64_t captured = 0;
+    for (std::size_t i = first_cells[c]; i < end; ++i) {
+      all.Merge(cells_[i]);
+      captured += sketch_.bins()[cell_bins_[i] - sketch_.first_bin()].captured_count;
+    }
+    standing.strata.emplace_back(all);
+    standing.had.push_back(captured);
+    standing.reachable.push_back(Reachable(Predicted(first_cells[c], end), all.count()));
+  }
+  for (const PlanSample& sample : explored_) {
+    const std::size_t cell = CellOf(LogSketch::BinOf(sample.record.duration_ns));
+    const auto above = std::upper_bound(first_cells.begin(), first_cells.end(), cell);
+    const auto at = static_cast<std::size_t>(above - first_cells.begin()) - 1;
+    OnlineCluster cluster;
+    const Stratum& s = standing.strata[at];
+    cluster.moments = Moments(s.count, s.mean, s.variance * static_cast<double>(s.count));
+    if (few() || Typical(sample, cluster)) ++standing.had[at];
+  }
+  return standing;
+}
+
+void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
   std::vector<OnlineCluster> before;
   before.swap(clusters_);
-  for (const StratumRange& s : strata) {
+  for (std::size_t c = 0; c < first_cells.size(); ++c) {
+    const std::size_t first = first_cells[c];
+    const std::size_t end = c + 1 < first_cells.size() ? first_cells[c + 1] : cells_.size();
     OnlineCluster cluster;
-    cluster.first_bin = bins[s.first];
-    cluster.end_bin = bins[s.end - 1] + 1;
-    cluster.moments = s.moments;
-    for (std::size_t i = s.first; i < s.end; ++i) {
-      cluster.captured += sketch_.bins()[bins[i] - sketch_.first_bin()].captured_count;
+    cluster.first_bin = cell_bins_[first];
+    cluster.end_bin = cell_bins_[end - 1] + 1;
+    for (std::size_t i = first; i < end; ++i) {
+      cluster.moments.Merge(cells_[i]);
+      cluster.captured += sketch_.bins()[cell_bins_[i] - sketch_.first_bin()].captured_count;
     }
-    cluster.own_size = s.sample_size;
-    // A cluster that keeps its ordinal keeps its standing until the next allocation.
-    if (clusters_.size() < before.size()) {
-      cluster.target = before[clusters_.size()].target;
-      cluster.closed = before[clusters_.size()].closed;
+    cluster.reachable = Reachable(Predicted(first, end), cluster.moments.count());
+    // A cluster that keeps its ordinal keeps its standing until sizes are allocated.
+    if (c < before.size()) {
+      cluster.target = before[c].target;
+      cluster.release = before[c].release;
+      cluster.closed = before[c].closed;
     }
     clusters_.push_back(cluster);
   }
   cluster_of_bin_.clear();
-  first_cut_bin_ = bins.front();
+  first_cut_bin_ = cell_bins_.front();
   for (std::size_t i = 0; i < clusters_.size(); ++i) {
     // Each cluster's bins, and the gap above them up to the next.
     const std::uint32_t end =
         i + 1 < clusters_.size() ? clusters_[i + 1].first_bin : clusters_[i].end_bin;
     cluster_of_bin_.resize(end - first_cut_bin_, static_cast<std::uint16_t>(i));
   }
-  recut_ = true;
   for (const PlanSample& sample : explored_) {
-    ++clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))].explored;
+    OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))];
+    ++cluster.explored;
+    cluster.typical += Typical(sample, cluster);
+  }
+  if (anew) {
+    cut_at_ = sketch_.count();
+    recut_ = true;
+    for (CreditLine& line : credit_lines_) line.misses = 0;
   }
 }
 

@@ -9,11 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "online/context_predictor.h"
 #include "stats/log_sketch.h"
-#include "stem/stratify.h"
+#include "stem/stratum.h"
+#include "stem/workload_strata.h"
 #include "trace/plan.h"
 #include "wire/record.h"
 
@@ -21,8 +23,9 @@ namespace stemtap {
 
 // Observation is one launch whose duration has come back.
 struct Observation {
-  wire::KernelRecord record;  // name_id is the sampler's kernel id
-  std::uint64_t index = 0;    // launch index
+  wire::KernelRecord record;     // name_id is the sampler's kernel id
+  std::uint64_t index = 0;       // launch index
+  std::uint64_t occurrence = 0;  // 0-based, among the launches of this kernel name
   std::uint64_t config_key = 0;
   std::uint64_t history_key = 0;
 };
@@ -31,11 +34,13 @@ struct Observation {
 struct OnlineCluster {
   std::uint32_t first_bin = 0;  // bins [first_bin, end_bin)
   std::uint32_t end_bin = 0;
-  Moments moments;             // as of the last cut
+  Moments moments;             // as of the last allocation
   std::uint64_t captured = 0;  // by credit
   std::uint64_t explored = 0;  // at the first sight of the name
-  std::uint64_t own_size = 1;  // the method's own sample size
+  std::uint64_t typical = 0;   // of these, near enough to the cluster's mean to stay in its sample
   std::uint64_t target = 0;    // as of the last allocation
+  std::uint64_t release = 0;   // captures that may be had until the next allocation, <= target
+  bool reachable = true;       // some context predicts it, and not in vain
   bool closed = false;
 };
 
@@ -43,12 +48,22 @@ struct OnlineCluster {
 struct CreditLine {
   std::uint32_t slot = 0;
   std::uint32_t returned = 0;  // captures that came back
-  std::uint32_t misses = 0;    // of these, into another cluster than predicted
+  std::uint32_t misses = 0;    // of these, into another cluster than predicted, since the last cut
+};
+
+// What a kernel's clusters are to the allocation, by cluster.
+struct Standing {
+  std::vector<Stratum> strata;
+  std::vector<std::uint64_t> had;
+  std::vector<bool> reachable;
 };
 
 class KernelState {
  public:
-  explicit KernelState(std::uint64_t name_key) : name_key_(name_key), contexts_(name_key) {}
+  // The name of id `name_id`, of which this kernel is all launches (the root key is the name's) or
+  // those of one configuration (the root key is the configuration's).
+  KernelState(std::uint32_t name_id, std::uint64_t name_key, std::uint64_t root_key)
+      : name_id_(name_id), name_key_(name_key), root_key_(root_key), contexts_(root_key) {}
 
   // Counts the launches batch[at] for each `at` of `order`, in that order.
   void Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order);
@@ -58,22 +73,32 @@ class KernelState {
 
   // How many captures count for a cluster of this kernel. The exploratory one was made at the
   // kernel's first launch, which is no random draw: cold clocks and caches, 10 to 25 % off
-  // (docs/maths/online.md, finding 4). It stands in where there is no other, and for kernels of few
-  // launches, where one capture more is a large share of them; else it gives way.
+  // (docs/maths/online.md, finding 4). It counts where it turned out to be like the others, where
+  // there is no other, and for kernels of few launches; else it gives way.
   std::uint64_t Counted(const OnlineCluster& cluster) const {
-    return cluster.captured == 0 || sketch_.count() < kManyLaunches
-               ? cluster.captured + cluster.explored
-               : cluster.captured;
+    return cluster.captured == 0 || few() ? cluster.captured + cluster.explored
+                                          : cluster.captured + cluster.typical;
   }
   // How many captures count against the target of a cluster: the same, but that a kernel of many
-  // launches is to have its target without the exploratory one.
+  // launches is to have its target without an exploratory one that would give way.
   std::uint64_t Towards(const OnlineCluster& cluster) const {
-    return sketch_.count() < kManyLaunches ? cluster.captured + cluster.explored : cluster.captured;
+    return cluster.captured + (few() ? cluster.explored : cluster.typical);
   }
+  // Whether `sample`, an exploratory capture, is part of the sample of its cluster.
+  bool Stands(const PlanSample& sample) const;
 
-  // Cuts the clusters anew, their moments and captures up to date with the sketch.
-  // REQUIRES: at least one launch was counted.
-  void Recut(Method method, const ErrorTarget& target);
+  // The cells of everything counted, and the bin of each. Kept until the next call.
+  void UpdateCells();
+  KernelCells& cells() { return cells_; }
+
+  // The clusters as the allocation would see them if they began at `first_cells` (positions in
+  // cells(), ascending, the first 0), or as they are now, up to date with cells().
+  Standing StandingOf(std::span<const std::size_t> first_cells) const;
+  std::vector<std::size_t> CurrentFirstCells() const;
+
+  // Makes the clusters begin at `first_cells`, their moments and captures up to date with cells().
+  // `anew`: these are other clusters than before, not the same with more launches.
+  void SetCut(std::span<const std::size_t> first_cells, bool anew);
 
   // Index of the cluster that holds `bin`; for bins not seen at the last cut, that of the nearest
   // below.
@@ -87,7 +112,10 @@ class KernelState {
   const std::vector<PlanSample>& samples() const { return samples_; }
   const std::vector<PlanSample>& explored() const { return explored_; }
 
+  std::uint32_t name_id() const { return name_id_; }
   std::uint64_t name_key() const { return name_key_; }
+  std::uint64_t root_key() const { return root_key_; }
+  std::uint64_t last_occurrence() const { return last_occurrence_; }
   const LogSketch& sketch() const { return sketch_; }
   std::uint64_t zero_duration() const { return zero_duration_; }
   std::vector<OnlineCluster>& clusters() { return clusters_; }
@@ -101,18 +129,48 @@ class KernelState {
   bool recut() const { return recut_; }
   void MarkRecut() { recut_ = true; }
   void ClearRecut() { recut_ = false; }
-  // Whether the sketch holds launches that the clusters do not.
-  bool stale() const { return cut_at_ != sketch_.count(); }
+  // Whether the gate knows the name, where that is not the root.
+  bool announced() const { return announced_; }
+  void SetAnnounced() { announced_ = true; }
+  // Whether the sketch holds launches that the cells do not.
+  bool stale() const { return cells_at_ != sketch_.count(); }
+  // Launches counted when the clusters were last cut anew.
+  std::uint64_t cut_at() const { return cut_at_; }
+  // Time of launches outside all clusters since the last call.
+  std::uint64_t TakeOutside() { return std::exchange(outside_ns_, 0); }
 
  private:
   // From here on one capture more costs less than half a percent of a kernel's time.
   static constexpr std::uint64_t kManyLaunches = 256;
 
+  // A cluster that no context predicts and that holds less than this share of the launches would
+  // cost so many captures of others for one of its own.
+  static constexpr std::uint64_t kRare = 16;
+
+  bool few() const { return sketch_.count() < kManyLaunches; }
+  std::size_t CellOf(std::uint32_t bin) const;
+  bool Predicted(std::size_t first_cell, std::size_t end_cell) const;
+  // Whether captures can be had of a cluster: a context predicts it, or what others predict falls
+  // into it often enough.
+  bool Reachable(bool predicted, std::uint64_t launches) const {
+    return predicted || launches * kRare >= sketch_.count();
+  }
+  bool Typical(const PlanSample& sample, const OnlineCluster& cluster) const;
+
+  std::uint32_t name_id_;
   std::uint64_t name_key_;
+  std::uint64_t root_key_;
   LogSketch sketch_;
   std::uint64_t zero_duration_ = 0;
-  std::uint64_t cut_at_ = 0;  // sketch count at the last cut
+  std::uint64_t last_occurrence_ = 0;
+  std::uint64_t outside_ns_ = 0;
+  KernelCells cells_;
+  std::vector<std::uint32_t> cell_bins_;
+  std::vector<std::size_t> predicted_cells_;  // ascending
+  std::uint64_t cells_at_ = 0;                // sketch count at the last UpdateCells
+  std::uint64_t cut_at_ = 0;
   bool recut_ = false;
+  bool announced_ = false;
   std::vector<OnlineCluster> clusters_;
   // The last cut as a table, because every launch asks: cluster of bin first_cut_bin_ + i.
   std::vector<std::uint16_t> cluster_of_bin_;

@@ -2,11 +2,12 @@
 #include "online/online_sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
+#include "online/completion.h"
 #include "stem/certificate.h"
-#include "stem/workload_allocation.h"
 
 namespace stemtap {
 namespace {
@@ -20,18 +21,29 @@ constexpr std::uint64_t kAllocationGrowthShift = 3;
 constexpr std::uint64_t kMissesPerTarget = 2;
 constexpr std::uint64_t kMissesFree = 8;
 
+// Clusters are cut anew when what would then still have to be captured costs less than this share
+// of what is missing as they are. Nearer to 1 they would follow chance, and each new cluster wants
+// a capture of its own; nearer to 0 they would grow stale.
+constexpr double kRecutGain = 0.75;
+// A kernel may have this much more variance than the best cut would give it before it is looked at.
+constexpr double kBudgetSlack = 1.1;
+
 }  // namespace
 
 OnlineSampler::OnlineSampler(const SamplingOptions& options, wire::GateTable& gate)
     : options_(options), target_(options.target()), gate_(gate) {}
 
+std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, std::uint64_t root_key) {
+  const auto id = static_cast<std::uint32_t>(kernels_.size());
+  kernels_.emplace_back(name_id, wire::NameKey(names_.hash(name_id)), root_key);
+  batch_counts_.push_back(0);
+  ++status_.kernels;
+  return id;
+}
+
 std::uint32_t OnlineSampler::AddKernel(std::string_view name) {
   const std::uint32_t id = names_.Intern(name);
-  if (id == kernels_.size()) {
-    kernels_.emplace_back(wire::NameKey(names_.hash(id)));
-    batch_counts_.push_back(0);
-    ++status_.kernels;
-  }
+  if (id == kernels_.size()) AddKernel(id, wire::NameKey(names_.hash(id)));
   return id;
 }
 
@@ -80,17 +92,18 @@ void OnlineSampler::UpdateKernel(std::size_t i) {
   const Touched& t = touched_[i];
   KernelState& kernel = kernels_[t.kernel];
   kernel.Observe(batch_, std::span<const std::uint32_t>(order_).subspan(t.first, t.count));
-  // Clusters are cut when samples are allocated over them, never apart: a cut older than the
-  // allocation knows nothing of a first outlier since, so a cluster of all launches looks spread
-  // and would be captured by the thousand; a cut newer than it has targets that were meant for
-  // other clusters.
-  if (allocate_now_ || kernel.clusters().empty()) kernel.Recut(options_.method, target_);
+  if (allocate_now_) {
+    kernel.UpdateCells();
+  } else if (kernel.clusters().empty()) {
+    // One cluster until the next allocation; nothing is captured for it but the first sight.
+    kernel.UpdateCells();
+    kernel.SetCut(std::array<std::size_t, 1>{0}, true);
+  }
 }
 
-void OnlineSampler::Commit() {
-  SettleCaptures();
+void OnlineSampler::Commit(const ParallelFor& parallel) {
   if (allocate_now_) {
-    Allocate();
+    Allocate(parallel);
     next_allocation_ = status_.observed + (status_.observed >> kAllocationGrowthShift) + 1;
     status_.clusters_open = 0;
     status_.clusters_closed = 0;
@@ -102,6 +115,7 @@ void OnlineSampler::Commit() {
       }
     }
   } else {
+    SettleCaptures();
     for (const Touched& t : touched_) {
       UpdateStanding(t.kernel);
       PublishKernel(t.kernel);
@@ -129,39 +143,128 @@ void OnlineSampler::SettleCaptures() {
     }
     ++status_.captured;
     status_.captured_duration_ns += sample.record.duration_ns;
-    events_.push_back({MaskEventKind::kCapture, sample.index, id, sample.occurrence, cluster,
-                       sample.record.start_ns});
+    events_.push_back({MaskEventKind::kCapture, sample.index, kernel.name_id(), sample.occurrence,
+                       cluster, sample.record.start_ns});
   }
 }
 
-void OnlineSampler::Allocate() {
-  std::vector<Stratum> strata;
-  std::vector<std::uint64_t> own_sizes;
-  std::vector<KernelStrata> spans;
-  for (const KernelState& kernel : kernels_) {
-    spans.push_back({strata.size(), kernel.clusters().size()});
-    for (const OnlineCluster& cluster : kernel.clusters()) {
-      strata.emplace_back(cluster.moments);
-      own_sizes.push_back(cluster.own_size);
+void OnlineSampler::Allocate(const ParallelFor& parallel) {
+  // Captures are counted into the clusters they were made for, then the clusters may change.
+  for (KernelState& kernel : kernels_) {
+    if (kernel.cells().empty()) continue;
+    if (kernel.clusters().empty()) {
+      kernel.SetCut(std::array<std::size_t, 1>{0}, true);
+    } else {
+      kernel.SetCut(kernel.CurrentFirstCells(), false);
     }
   }
-  const std::vector<std::uint64_t> sizes = AllocateWorkload(strata, own_sizes, spans, options_);
+  SettleCaptures();
 
+  // Cuts are looked for only while something is missing: what has been captured is enough for what
+  // has been seen, or it is not, whatever cut would have been best.
+  if (options_.method == Method::kStem || SetTargets() > 0.0) {
+    std::vector<KernelCells> cells(kernels_.size());
+    for (std::size_t id = 0; id < cells.size(); ++id) cells[id].swap(kernels_[id].cells());
+    const WorkloadStrata found = StratifyWorkload(cells, options_, multiplier_, parallel);
+    multiplier_ = found.multiplier;
+    for (std::size_t id = 0; id < cells.size(); ++id) cells[id].swap(kernels_[id].cells());
+
+    parallel(kernels_.size(), [&](std::size_t id) {
+      if (!found.kernels[id].empty()) CutKernel(kernels_[id], found.kernels[id]);
+    });
+    if (options_.method == Method::kStem) {
+      for (std::size_t id = 0; id < kernels_.size(); ++id) {
+        for (std::size_t i = 0; i < found.kernels[id].size(); ++i) {
+          kernels_[id].clusters()[i].target = found.kernels[id][i].sample_size;
+        }
+      }
+    } else {
+      SetTargets();
+    }
+  }
+  SetStatus();
+}
+
+void OnlineSampler::CutKernel(KernelState& kernel, std::span<const StratumRange> strata) const {
+  std::vector<std::size_t> fresh;
+  for (const StratumRange& s : strata) fresh.push_back(s.first);
+  const std::vector<std::size_t> current = kernel.CurrentFirstCells();
+  if (fresh == current) return;
+  if (options_.method == Method::kStem) return kernel.SetCut(fresh, true);
+
+  // What either cut still has to capture until it is as good as the fresh one is meant to be. What
+  // cannot be had costs nothing.
+  double budget = 0.0;
+  for (const StratumRange& s : strata) {
+    budget += EstimateVariance(Stratum(s.moments), s.sample_size);
+  }
+  const auto cost = [&](std::span<const std::size_t> cut) {
+    const Standing all = kernel.StandingOf(cut);
+    Standing open;
+    for (std::size_t i = 0; i < all.strata.size(); ++i) {
+      if (all.had[i] == 0 && !all.reachable[i]) continue;
+      open.strata.push_back(all.strata[i]);
+      open.had.push_back(all.had[i]);
+    }
+    const auto sizes =
+        CompleteSizes(open.strata, open.had, options_.min_samples, budget * kBudgetSlack);
+    return FurtherCost(open.strata, open.had, sizes);
+  };
+  if (cost(fresh) < kRecutGain * cost(current)) kernel.SetCut(fresh, true);
+}
+
+double OnlineSampler::SetTargets() {
+  const bool by_kernel = options_.bound == BoundScope::kKernel;
+  std::vector<Stratum> strata;
+  std::vector<std::uint64_t> had;
+  std::vector<OnlineCluster*> clusters;
+  double total = 0.0;
+  double lost = 0.0;  // time of clusters that no capture will be had of
+  double missing = 0.0;
+  const auto solve = [&] {
+    // What is lost counts in full into the bound, so the rest has to do with less.
+    const double share = total > 0.0 ? target_.error_bound - lost / total : 0.0;
+    const double margin = std::max(share, target_.error_bound / 2) * total / target_.z;
+    const auto sizes = CompleteSizes(strata, had, options_.min_samples, margin * margin);
+    for (std::size_t i = 0; i < sizes.size(); ++i) clusters[i]->target = sizes[i];
+    missing += FurtherCost(strata, had, sizes);
+    strata.clear();
+    had.clear();
+    clusters.clear();
+    total = lost = 0.0;
+  };
+  for (KernelState& kernel : kernels_) {
+    for (OnlineCluster& cluster : kernel.clusters()) {
+      const std::uint64_t so_far = kernel.Towards(cluster);
+      total += cluster.moments.sum();
+      if (so_far == 0 && !cluster.reachable) {
+        lost += cluster.moments.sum();
+        cluster.target = 1;
+        continue;
+      }
+      strata.emplace_back(cluster.moments);
+      had.push_back(so_far);
+      clusters.push_back(&cluster);
+    }
+    if (by_kernel) solve();
+  }
+  if (!by_kernel) solve();
+  return missing;
+}
+
+void OnlineSampler::SetStatus() {
   std::vector<Stratum> covered;
   std::vector<std::uint64_t> captured;
   double uncovered = 0.0;
-  std::size_t next = 0;
-  for (KernelState& kernel : kernels_) {
-    for (OnlineCluster& cluster : kernel.clusters()) {
-      cluster.target = sizes[next];
+  for (const KernelState& kernel : kernels_) {
+    for (const OnlineCluster& cluster : kernel.clusters()) {
       const std::uint64_t counted = kernel.Counted(cluster);
       if (counted == 0) {
-        uncovered += strata[next].sum();
+        uncovered += cluster.moments.sum();
       } else {
-        covered.push_back(strata[next]);
+        covered.emplace_back(cluster.moments);
         captured.push_back(counted);
       }
-      ++next;
     }
   }
   const auto total = static_cast<double>(status_.duration_ns);
@@ -220,7 +323,7 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
     if (context.votes >= ContextPredictor::kTrustedVotes) {
       const std::size_t cluster = kernel.ClusterOf(context.candidate_bin);
       slot = cluster < lines.size() ? lines[cluster].slot : wire::kClosedSlot;
-    } else if (context.key == kernel.name_key()) {
+    } else if (context.key == kernel.root_key()) {
       slot = wire::kClosedSlot;  // the name is known, where its launches fall is not
     }
     if (slot == context.published_slot) return;
@@ -228,12 +331,17 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
     if (!gate_.Publish(context.key, slot)) ++status_.contexts_refused;
   });
   kernel.ClearRecut();
+  if (kernel.root_key() != kernel.name_key() && !kernel.announced()) {
+    // The name stands for kernels of many configurations: known, and no prediction.
+    gate_.Publish(kernel.name_key(), wire::kClosedSlot);
+    kernel.SetAnnounced();
+  }
 }
 
 void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster) {
-  const std::uint64_t count = kernels_[kernel].sketch().count();
+  const KernelState& state = kernels_[kernel];
   events_.push_back(
-      {kind, last_index_, kernel, count == 0 ? 0 : count - 1, cluster, last_time_ns_});
+      {kind, last_index_, state.name_id(), state.last_occurrence(), cluster, last_time_ns_});
 }
 
 std::vector<SampledCluster> OnlineSampler::FinalClusters(std::uint32_t id) {
@@ -281,7 +389,7 @@ std::vector<SampledCluster> OnlineSampler::FinalClusters(std::uint32_t id) {
   }
   for (const PlanSample& sample : kernel.explored()) {
     const std::size_t at = kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns));
-    if (kernel.Counted(cut[at]) > cut[at].captured) clusters[place[at]].samples.push_back(sample);
+    if (kernel.Stands(sample)) clusters[place[at]].samples.push_back(sample);
   }
   for (SampledCluster& cluster : clusters) {
     std::sort(cluster.samples.begin(), cluster.samples.end(),
@@ -290,12 +398,13 @@ std::vector<SampledCluster> OnlineSampler::FinalClusters(std::uint32_t id) {
   return clusters;
 }
 
-Plan OnlineSampler::Finish() {
+Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   events_.clear();
+  touched_.clear();
   for (KernelState& kernel : kernels_) {
-    if (kernel.sketch().count() != 0) kernel.Recut(options_.method, target_);
+    if (kernel.stale()) kernel.UpdateCells();
   }
-  Allocate();
+  Allocate(parallel);
   PlanBuilder builder(options_);
   for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
     const KernelState& kernel = kernels_[id];
@@ -304,7 +413,7 @@ Plan OnlineSampler::Finish() {
     for (std::size_t i = 0; i < clusters.size(); ++i) {
       if (clusters[i].samples.empty()) Emit(MaskEventKind::kTopUp, id, i);
     }
-    builder.AddKernel(names_.name(id), kernel.sketch().count(),
+    builder.AddKernel(std::string(names_.name(kernel.name_id())), kernel.sketch().count(),
                       static_cast<std::uint64_t>(kernel.sketch().total_duration()),
                       kernel.zero_duration(), std::move(clusters));
   }

@@ -4,16 +4,18 @@
 // KernelState per kernel, allocates samples over all clusters from time to time, and hands the gate
 // credits for the clusters that are short.
 //
-// It works in epochs, runs of consecutive observations chosen by the caller by count, never by time:
+// It works in epochs, runs of consecutive observations chosen by the caller by count, never by
+// time:
 //
 //   Begin(batch)                 sorts the observations by kernel
-//   UpdateKernel(i), i < touched()    in any order, on any threads: each is one kernel's own business
-//   Commit()                     settles captures, allocates when due, publishes credits, collects events
+//   UpdateKernel(i), i < touched()    in any order, on any threads: each is one kernel's own
+//   business Commit(parallel)             settles captures, allocates when due, publishes credits,
+//   collects events
 //
-// GUARANTEE  The same observations in the same epochs give the same gate, events and plan, bit for bit,
-// whatever ran UpdateKernel.
-// INVARIANT  A capture in flight is a spent credit: for every cluster, captures that came back + credits
-// open or in flight never exceed what it needed when they were granted, plus the misses allowed.
+// GUARANTEE  The same observations in the same epochs give the same gate, events and plan, bit for
+// bit, whatever ran UpdateKernel. INVARIANT  A capture in flight is a spent credit: for every
+// cluster, captures that came back + credits open or in flight never exceed what it needed when
+// they were granted, plus the misses allowed.
 //
 // THREADS: only UpdateKernel may run concurrently with itself, for different i.  UNITS: ns.
 // SOURCE: docs/maths/online.md.
@@ -26,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.h"
 #include "online/kernel_state.h"
 #include "stem/plan_builder.h"
 #include "stem/sampling_options.h"
@@ -41,7 +44,7 @@ enum class MaskEventKind { kCapture, kClose, kReopen, kTopUp };
 struct MaskEvent {
   MaskEventKind kind;
   std::uint64_t index;       // launch index: of the capture, or of the latest launch known
-  std::uint32_t kernel;
+  std::uint32_t kernel;      // its name's id
   std::uint64_t occurrence;  // of the capture; of the latest launch of the kernel otherwise
   std::uint64_t cluster;     // ordinal, ascending by duration
   std::uint64_t time_ns;     // start of that launch, by the recorder's clock
@@ -57,9 +60,10 @@ struct SamplerStatus {
   std::uint64_t kernels = 0;
   std::uint64_t clusters_open = 0;
   std::uint64_t clusters_closed = 0;
-  double bound = 0.0;     // of what has been captured so far; uncovered time counts in full
+  double bound = 0.0;  // of what has been captured so far; uncovered time counts in full
   std::uint64_t contexts_refused = 0;  // contexts that the gate table had no room for
   std::uint64_t slots_refused = 0;     // clusters that the gate table had no slot for
+  std::uint64_t cuts = 0;              // of a kernel's clusters, the first and all later ones
 };
 
 class OnlineSampler {
@@ -67,14 +71,22 @@ class OnlineSampler {
   // Publishes into `gate`, which must outlive the sampler and belongs to it alone as writer.
   OnlineSampler(const SamplingOptions& options, wire::GateTable& gate);
 
-  // Ids are given in order: the id of `name` is its NameTable id.
-  std::uint32_t AddKernel(std::string_view name);
+  // The id of `name` in names().
+  std::uint32_t AddName(std::string_view name) { return names_.Intern(name); }
   const NameTable& names() const { return names_; }
+  // A kernel: all launches of a name, or those of one configuration. `root_key` is the most general
+  // context that holds them all and no others: the name's key or the configuration's. Ids are given
+  // in order.
+  std::uint32_t AddKernel(std::uint32_t name_id, std::uint64_t root_key);
+  // The id of the kernel that is all launches of `name`. REQUIRES: kernels are added in no other
+  // way.
+  std::uint32_t AddKernel(std::string_view name);
+  std::size_t kernels() const { return kernels_.size(); }
 
   void Begin(std::span<const Observation> batch);
   std::size_t touched() const { return touched_.size(); }
   void UpdateKernel(std::size_t i);
-  void Commit();
+  void Commit(const ParallelFor& parallel = Serially);
 
   // Events of the last Commit (or Finish), in order.
   const std::vector<MaskEvent>& events() const { return events_; }
@@ -82,7 +94,7 @@ class OnlineSampler {
 
   // The plan of everything observed: clusters cut a last time, those without a capture merged into
   // their neighbour (collapsed strata), the rest listed as top_up events. Call once, at the end.
-  Plan Finish();
+  Plan Finish(const ParallelFor& parallel = Serially);
 
  private:
   struct Touched {
@@ -92,7 +104,10 @@ class OnlineSampler {
   };
 
   void SettleCaptures();
-  void Allocate();
+  void Allocate(const ParallelFor& parallel);
+  void CutKernel(KernelState& kernel, std::span<const StratumRange> strata) const;
+  double SetTargets();  // what is missing, ns
+  void SetStatus();
   void UpdateStanding(std::uint32_t id);
   void PublishKernel(std::uint32_t id);
   std::uint32_t SlotOf(KernelState& kernel, std::size_t cluster);
@@ -113,6 +128,7 @@ class OnlineSampler {
   bool allocate_now_ = false;
 
   std::uint64_t next_allocation_ = 0;
+  double multiplier_ = 0.0;  // where the last search for the strata ended
   std::uint32_t next_slot_ = 1;
   std::uint64_t last_index_ = 0;
   std::uint64_t last_time_ns_ = 0;

@@ -83,6 +83,110 @@ TEST_CASE("streams of different processes have histories of their own") {
   CHECK(gate->Find(wire::HistoryKey(config, before)) != wire::kNoSlot);
 }
 
+TEST_CASE("excluded launches are counted and belong to their stream's history, nothing else") {
+  const auto run = [](const std::string& exclude, std::unique_ptr<wire::GateTable>& gate,
+                      ExcludedTotals& excluded) {
+    MaskWriter mask;
+    gate = std::make_unique<wire::GateTable>();
+    WorkerPool pool(1);
+    SamplingOptions options;
+    options.exclude = exclude;
+    Engine engine(options, *gate, GateAsked::kByEngine, 10, pool, mask);
+    const std::uint32_t ids[] = {engine.AddKernel("gemm"), engine.AddKernel("nccl_all_reduce")};
+    for (int i = 0; i < 3000; ++i) {
+      wire::KernelRecord record;
+      record.name_id = ids[i % 3 == 2];
+      record.duration_ns = i % 3 == 2 ? 500 : 1000;
+      engine.Push(record);
+    }
+    excluded = engine.excluded();
+    const Plan plan = engine.Finish();
+    CHECK(engine.launches() == 3000);
+    return plan;
+  };
+  std::unique_ptr<wire::GateTable> gate;
+  ExcludedTotals excluded;
+  const Plan plan = run("nccl", gate, excluded);
+  CHECK(plan.totals.invocations == 2000);
+  CHECK(plan.totals.duration_ns == 2'000'000);
+  CHECK(plan.totals.kernels == 1);
+  CHECK(excluded.invocations == 1000);
+  CHECK(excluded.duration_ns == 500'000);
+  // Launch indices are those of the run, the excluded launches in it.
+  for (const PlanKernel& k : plan.kernels) {
+    for (const PlanCluster& c : k.clusters) {
+      for (const PlanSample& s : c.samples) {
+        CHECK(s.index % 3 != 2);
+        CHECK(s.occurrence == s.index / 3 * 2 + s.index % 3);
+      }
+    }
+  }
+  const std::uint64_t gemm = wire::NameHash("gemm", 4);
+  const std::uint64_t nccl = wire::NameHash("nccl_all_reduce", 15);
+  const std::uint64_t config = wire::ConfigKey(gemm, {{0, 0, 0}, {0, 0, 0}});
+  const wire::LaunchHistory before = wire::Advance(wire::Advance(0, gemm), nccl);
+  CHECK(gate->Find(wire::HistoryKey(config, before)) != wire::kNoSlot);
+  CHECK(gate->Find(wire::NameKey(nccl)) == wire::kNoSlot);
+}
+
+TEST_CASE(
+    "a captured launch that is excluded is dropped from the plan, counted, and the last one") {
+  MaskWriter mask;
+  auto gate = std::make_unique<wire::GateTable>();
+  WorkerPool pool(1);
+  SamplingOptions options;
+  options.exclude = "^nccl";
+  Engine engine(options, *gate, GateAsked::kAtLaunch, 0, pool, mask);
+  wire::KernelRecord record;
+  record.name_id = engine.AddKernel("nccl_all_reduce");
+  record.duration_ns = 7;
+  record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
+  engine.Push(record);
+  CHECK(gate->Find(wire::NameKey(wire::NameHash("nccl_all_reduce", 15))) == wire::kClosedSlot);
+  CHECK(engine.excluded().invocations == 1);
+  CHECK(engine.excluded_captured() == 1);
+  CHECK(
+      engine.ExcludedLine() ==
+      "1 launches of excluded kernels, 7e-09 s of kernel time, are no part of the plan; 1 of them "
+      "were captured before the gate knew");
+  CHECK(engine.Finish().totals.invocations == 0);
+}
+
+TEST_CASE(
+    "grouped by launch, each configuration is a kernel of its own, occurrences are the name's") {
+  MaskWriter mask;
+  auto gate = std::make_unique<wire::GateTable>();
+  WorkerPool pool(1);
+  SamplingOptions options;
+  options.group_by = GroupBy::kLaunch;
+  Engine engine(options, *gate, GateAsked::kByEngine, 100, pool, mask);
+  const std::uint32_t id = engine.AddKernel("gemm");
+  for (int i = 0; i < 9000; ++i) {
+    wire::KernelRecord record;
+    record.name_id = id;
+    record.grid[0] = 1 + i % 3;
+    // Two of the three configurations cannot be told apart by their durations.
+    record.duration_ns = i % 3 == 0 ? 5000 : 1000 + i % 2;
+    engine.Push(record);
+  }
+  const Plan plan = engine.Finish();
+  REQUIRE(plan.kernels.size() == 3);
+  for (std::uint32_t grid = 1; grid <= 3; ++grid) {
+    const PlanKernel& kernel = plan.kernels[grid - 1];
+    CHECK(kernel.name == "gemm");
+    CHECK(kernel.invocations == 3000);
+    std::size_t samples = 0;
+    for (const PlanCluster& c : kernel.clusters) {
+      for (const PlanSample& s : c.samples) {
+        CHECK(s.record.grid[0] == grid);
+        CHECK(s.occurrence == s.index);
+        ++samples;
+      }
+    }
+    CHECK(samples >= 1);
+  }
+}
+
 TEST_CASE("an engine that was given nothing has an empty plan") {
   MaskWriter mask;
   auto gate = std::make_unique<wire::GateTable>();

@@ -9,9 +9,12 @@ namespace stemtap {
 namespace {
 
 // Two clusters, cut at bin 100.
-std::size_t ClusterOf(std::uint32_t bin) { return bin < 100 ? 0 : 1; }
+std::size_t ClusterOf(std::uint32_t bin) {
+  return bin < 100 ? 0 : 1;
+}
 
-std::vector<ContextPredictor::Context> Changed(ContextPredictor& contexts, bool everything = false) {
+std::vector<ContextPredictor::Context> Changed(ContextPredictor& contexts,
+                                               bool everything = false) {
   std::vector<ContextPredictor::Context> changed;
   contexts.ForEachChanged(everything, [&](ContextPredictor::Context& c) { changed.push_back(c); });
   return changed;

@@ -99,7 +99,9 @@ TEST_CASE("every launch is accounted for, exactly") {
   const Plan plan = bench.Finish();
   CHECK(plan.totals.invocations == 20000);
   CHECK(plan.totals.duration_ns == total);
-  CHECK(plan.totals.samples == bench.captured - 2);  // the exploratory ones gave way
+  // The exploratory ones stand or give way.
+  CHECK(plan.totals.samples <= bench.captured);
+  CHECK(plan.totals.samples + 2 >= bench.captured);
   REQUIRE(plan.kernels.size() == 2);
   std::uint64_t clustered = 0;
   for (const PlanKernel& k : plan.kernels) {

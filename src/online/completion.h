@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Completion is the least further sampling when some has been done already: captures that were made
+// are paid for, whether or not they would be made again, so only what is missing is minimised.
+//
+//   minimise sum (m_i - had_i) mu_i   subject to   sum N_i^2 S_i^2 / m_i (1 - m_i / N_i) <= budget
+//                                     and   max(had_i, min(floor, N_i)) <= m_i <= N_i
+//
+// The optimum is m_i = clamp(s sqrt(N_i^2 S_i^2 / mu_i), lo_i, N_i) for one s, as in allocation.h,
+// with other lower ends. Whole sizes: the real ones rounded down, then raised one sample at a time
+// where that removes most variance for its time, until the budget is met.
+//
+// THREADS: none.  UNITS: ns; the budget is a variance of the total, ns^2.
+// SOURCE: docs/maths/online.md, "What is still missing".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "stem/stratum.h"
+
+namespace stemtap {
+
+// Total sizes, those captured included; an empty stratum gets 0. A budget below 0 counts as 0.
+// REQUIRES: as many `had` as strata.
+std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
+                                         std::span<const std::uint64_t> had, std::uint64_t floor,
+                                         double budget);
+
+// What the further captures cost on average: sum (m_i - had_i) mu_i, ns.
+double FurtherCost(std::span<const Stratum> strata, std::span<const std::uint64_t> had,
+                   std::span<const std::uint64_t> sizes);
+
+}  // namespace stemtap
