@@ -5,6 +5,7 @@
 #include "baselines/random.h"
 #include "baselines/sieve.h"
 #include "baselines/stratified.h"
+#include "baselines/tbpoint.h"
 
 namespace stemtap {
 namespace {
@@ -20,6 +21,8 @@ constexpr MethodEntry kEntries[] = {
      PrepareSieve},
     {"photon", "Photon: skip a launch whose basic-block vector is near one sampled before",
      PreparePhoton},
+    {"tbpoint", "TBPoint: hierarchical clusters of each kernel's launches by their counters",
+     PrepareTbpoint},
     {"random", "each invocation on its own chance of 0.1 %", PrepareRandom},
 };
 

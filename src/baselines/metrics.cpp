@@ -40,6 +40,7 @@ const MetricNames kNames[] = {
     {Metric::kThreadInstructions,
      {"smsp__thread_inst_executed.sum", "thread_inst_executed", "thread_instructions"}},
     {Metric::kBlockThreads, {"launch__block_size"}},
+    {Metric::kBlockVariation, {"block_instructions_cov"}},
 };
 
 const MetricNames& NamesOf(Metric metric) {
@@ -90,6 +91,10 @@ std::vector<double> Derive(const Profile& profile, Metric metric) {
 
 std::span<const MetricNames> AllMetricNames() {
   return kNames;
+}
+
+bool HasMetric(const Profile& profile, Metric metric) {
+  return FindColumn(profile, metric).has_value();
 }
 
 Result<MetricColumns> LoadMetrics(const MethodInput& input, const char* method,

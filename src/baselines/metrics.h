@@ -34,6 +34,7 @@ enum class Metric {
   kThreadInstructions,  // executed by threads; kInstructions x kDivergenceEfficiency where there is
                         // none
   kBlockThreads,        // threads of a block (the CTA size); from the launch, or a column
+  kBlockVariation,      // coefficient of variation of the instructions of its thread blocks
 };
 
 struct MetricNames {
@@ -43,6 +44,8 @@ struct MetricNames {
 
 // Every metric with its names, in the order of the enumeration.
 std::span<const MetricNames> AllMetricNames();
+
+bool HasMetric(const Profile& profile, Metric metric);
 
 struct MetricColumns {
   // In the order asked for; one value per invocation. Valid as long as the profile.
