@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "baselines/basic_block_vectors.h"
 #include "baselines/method.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -34,6 +36,7 @@ struct EvaluateArguments {
   std::uint64_t lag = kDefaultLag;
   std::vector<double> error_bounds;
   std::vector<std::string> equal_error;
+  std::string bbv;
   std::string csv;
   bool json = false;
   const CLI::App* command = nullptr;
@@ -96,6 +99,11 @@ Result<std::vector<const MethodEntry*>> FindMethods(const std::vector<std::strin
 
 // Options that do not go together.
 Status CheckUse(const EvaluateArguments& arguments) {
+  if (!arguments.bbv.empty() && arguments.profiles.size() != 1) {
+    return Error{fmt::format("--bbv belongs to one profile, expected one PROFILE, got {}",
+                             arguments.profiles.size()),
+                 2};
+  }
   if (!arguments.against.empty() && arguments.profiles.size() != 1) {
     return Error{fmt::format("--against holds one profile against another, expected one PROFILE, "
                              "got {}",
@@ -126,7 +134,8 @@ int Deliver(const EvaluateArguments& arguments, const std::string& csv, const st
   return Print(text);
 }
 
-int CompareEqualError(const EvaluateArguments& arguments, WorkerPool& pool) {
+int CompareEqualError(const EvaluateArguments& arguments, const BasicBlockVectors* vectors,
+                      WorkerPool& pool) {
   const auto methods = FindMethods(arguments.equal_error, "--equal-error");
   if (!methods.ok()) return Fail(methods.error());
   const std::uint64_t runs = arguments.Given("--runs") ? arguments.runs : kEqualErrorRuns;
@@ -141,7 +150,7 @@ int CompareEqualError(const EvaluateArguments& arguments, WorkerPool& pool) {
     const Result<Workload> workload = LoadWorkload(path, arguments);
     if (!workload.ok()) return Fail(workload.error());
     const Result<EqualError> compared = CompareAtEqualError(
-        workload.value(), *methods.value()[0], *methods.value()[1], options, nullptr, runs, pool);
+        workload.value(), *methods.value()[0], *methods.value()[1], options, vectors, runs, pool);
     if (!compared.ok()) {
       Tell(fmt::format("stemtap: {} left out: {}\n", EscapeForTerminal(path),
                        EscapeForTerminal(compared.error().message)));
@@ -160,8 +169,15 @@ int CompareEqualError(const EvaluateArguments& arguments, WorkerPool& pool) {
 int Evaluate(const EvaluateArguments& arguments) {
   const Status use = CheckUse(arguments);
   if (!use.ok()) return Fail(use.error());
+  std::optional<BasicBlockVectors> vectors;
+  if (!arguments.bbv.empty()) {
+    Result<BasicBlockVectors> read = ReadBasicBlockVectors(arguments.bbv);
+    if (!read.ok()) return Fail(read.error());
+    vectors = std::move(read).value();
+  }
+  const BasicBlockVectors* const given = vectors ? &*vectors : nullptr;
   WorkerPool pool(arguments.sampling.threads());
-  if (arguments.Given("--equal-error")) return CompareEqualError(arguments, pool);
+  if (arguments.Given("--equal-error")) return CompareEqualError(arguments, given, pool);
 
   EvaluationRequest request;
   request.options = arguments.sampling.Options();
@@ -170,6 +186,7 @@ int Evaluate(const EvaluateArguments& arguments) {
   request.runs = arguments.runs;
   request.online = arguments.online;
   request.lag = arguments.lag;
+  request.vectors = given;
   if (arguments.methods.empty()) {
     for (const MethodEntry& entry : Methods()) request.methods.push_back(&entry);
   } else {
@@ -242,6 +259,8 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
                    "A,B: compare two methods' speedups where their p95 errors are equal")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command->add_option("--bbv", arguments->bbv,
+                      "basic-block vectors of the profile's launches, which photon needs");
   command->add_option("--csv", arguments->csv, "also write the rows to this file");
   command->add_flag("--json", arguments->json, "print the evaluation as JSON");
   arguments->sampling.AddTo(*command);

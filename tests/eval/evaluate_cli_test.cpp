@@ -123,6 +123,32 @@ TEST_CASE("evaluate: table, JSON and CSV tell the same, whatever the number of t
   CHECK(one["rows"][0]["against"]["calibrated"]["max"].get<double>() < 1e-9);
 }
 
+TEST_CASE("evaluate: a method is left out, in one line, until its input is given") {
+  TempDir scratch;
+  const std::string profile = scratch.Write("p.csv", SmallProfile(4, 1)).string();
+  const ProcessResult without = Evaluate({profile, "--methods", "root,photon", "--json"});
+  REQUIRE(without.exit_code == 0);
+  CHECK(std::count(without.err.begin(), without.err.end(), '\n') == 1);
+  CHECK(without.err.find("photon left out on 1 of 1 workloads") != std::string::npos);
+  CHECK(nlohmann::json::parse(without.out)["rows"].size() == 1);
+
+  std::string csv = "index,warps,instructions,blocks\n";
+  for (int i = 0; i < 4; ++i) csv += std::to_string(i) + ",8,640,0:1 7:2\n";
+  const std::string vectors = scratch.Write("bbv.csv", csv).string();
+  const ProcessResult with =
+      Evaluate({profile, "--methods", "root,photon", "--bbv", vectors, "--json"});
+  CAPTURE(with.err);
+  REQUIRE(with.exit_code == 0);
+  CHECK(with.err.empty());
+  CHECK(nlohmann::json::parse(with.out)["rows"].size() == 2);
+
+  CheckFailure(Evaluate({profile, profile, "--bbv", vectors}), 2, {"--bbv", "got 2"});
+  CheckFailure(Evaluate({profile, "--bbv", (scratch / "none.csv").string()}), 1, {"none.csv"});
+  const ProcessResult alone = Evaluate({profile, "--methods", "photon"});
+  CHECK(alone.exit_code == 1);
+  CHECK(alone.err.find("no method could be evaluated") != std::string::npos);
+}
+
 TEST_CASE("evaluate: equal error of two methods") {
   TempDir scratch;
   const std::string profile = scratch.Write("p.csv", SmallProfile(3000, 1)).string();
