@@ -7,8 +7,9 @@
 namespace stemtap {
 
 EvaluatedWorkload Describe(const Workload& workload) {
-  return {workload.name,     workload.launches,     workload.kernels,         workload.total_ns,
-          workload.excluded, workload.against_name, workload.against_total_ns};
+  return {workload.name,         workload.launches,        workload.kernels,
+          workload.total_ns,     workload.speedup_limit,   workload.excluded,
+          workload.against_name, workload.against_total_ns};
 }
 
 void AddWorkload(const Workload& workload, const EvaluationRequest& request, WorkerPool& pool,

@@ -20,6 +20,7 @@ struct EvaluatedWorkload {
   std::uint64_t launches = 0;
   std::uint64_t kernels = 0;
   std::uint64_t total_ns = 0;
+  double speedup_limit = 0.0;
   ExcludedTotals excluded;
   std::string against_name;  // empty: none
   std::uint64_t against_total_ns = 0;

@@ -30,6 +30,7 @@ Json WorkloadJson(const EvaluatedWorkload& w) {
                {"invocations", w.launches},
                {"kernels", w.kernels},
                {"duration_ns", w.total_ns},
+               {"speedup_limit", Number(w.speedup_limit)},
                {"excluded_invocations", w.excluded.invocations},
                {"excluded_duration_ns", w.excluded.duration_ns}};
   if (!w.against_name.empty()) {

@@ -94,9 +94,10 @@ std::vector<Column> ColumnsOf(const Evaluation& evaluation) {
 }
 
 std::string WorkloadLine(const EvaluatedWorkload& workload) {
-  std::string line = fmt::format("{}: {} launches of {} kernels, {:.3f} ms", Name(workload.name),
-                                 workload.launches, workload.kernels,
-                                 static_cast<double>(workload.total_ns) * 1e-6);
+  std::string line =
+      fmt::format("{}: {} launches of {} kernels, {:.3f} ms, one of each: {}", Name(workload.name),
+                  workload.launches, workload.kernels,
+                  static_cast<double>(workload.total_ns) * 1e-6, Speedup(workload.speedup_limit));
   if (workload.excluded.invocations > 0) {
     line += fmt::format("; {} excluded ({:.3f} ms)", workload.excluded.invocations,
                         static_cast<double>(workload.excluded.duration_ns) * 1e-6);
@@ -179,10 +180,10 @@ std::string EqualErrorTable(const EqualErrorReport& report) {
   std::string text = fmt::format(
       "{0} against {1} at equal p95 error; forward: {0} at bound {2} %, {1} tuned; back: the "
       "reverse\n"
-      "  {3:<34}{4:>8}{5:>11}{6:>9}{7:>11}{8:>7}  {9:<15}{10:>7}{11:>14}\n",
+      "  {3:<32}{4:>8}{5:>11}{6:>9}{7:>11}{8:>7}  {9:<14}{10:>7}{11:>14}\n",
       report.one, report.other, Percent(report.error_bound), "workload", "p95 %",
       report.one.substr(0, 10), "tuned %", report.other.substr(0, 10), "ratio", "95 %", "back",
-      "back ends");
+      "limit");
   std::vector<double> ratios;
   for (std::size_t i = 0; i < report.results.size(); ++i) {
     const EqualError& e = report.results[i];
@@ -192,13 +193,13 @@ std::string EqualErrorTable(const EqualErrorReport& report) {
       name.erase(0, slash + 1);
     }
     text +=
-        fmt::format("  {:<34}{:>8}{:>11}{:>9}{:>11}{:>7}  {:<15}{:>7}{:>14}\n", name.substr(0, 34),
+        fmt::format("  {:<32}{:>8}{:>11}{:>9}{:>11}{:>7}  {:<14}{:>7}{:>14}\n", name.substr(0, 32),
                     Percent(e.forward.fixed.p95), Speedup(e.forward.fixed.speedup),
                     met ? Percent(e.forward.tuned.error_bound) : "-",
                     met ? Speedup(e.forward.speedup) : "-", Ratio(e.forward.ratio),
                     met ? fmt::format("{:.2f} .. {:.2f}", e.forward.ratio_low, e.forward.ratio_high)
                         : EndText(e.forward.end),
-                    Ratio(e.backward.ratio), EndText(e.backward.end));
+                    Ratio(e.backward.ratio), Speedup(report.workloads[i].speedup_limit));
     if (!std::isnan(e.ratio)) ratios.push_back(e.ratio);
   }
   if (ratios.empty()) return text + "no workload could be compared\n";

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "stats/moments.h"
 
 namespace stemtap {
 namespace {
@@ -73,12 +74,15 @@ Result<Workload> MakeWorkload(std::string name, Profile profile, const SamplingO
   workload.name = std::move(name);
   workload.profile = std::move(profile);
   workload.groups.reserve(workload.profile.records.size());
+  std::vector<Moments> kernels;
   for (const wire::KernelRecord& record : workload.profile.records) {
     const std::uint32_t group = groups.Of(record, workload.profile.names);
     workload.groups.push_back(group);
     if (group == kExcludedKernel) continue;
     ++workload.launches;
     workload.total_ns += record.duration_ns;
+    if (group >= kernels.size()) kernels.resize(std::size_t{group} + 1);
+    kernels[group].Add(static_cast<double>(record.duration_ns));
   }
   workload.kernels = groups.size();
   workload.excluded = groups.excluded();
@@ -87,6 +91,9 @@ Result<Workload> MakeWorkload(std::string name, Profile profile, const SamplingO
                              EscapeForTerminal(workload.name),
                              workload.excluded.invocations > 0 ? " beside what is excluded" : "")};
   }
+  double one_each_ns = 0.0;
+  for (const Moments& kernel : kernels) one_each_ns += kernel.mean();
+  workload.speedup_limit = static_cast<double>(workload.total_ns) / one_each_ns;
   return workload;
 }
 

@@ -25,6 +25,9 @@ struct Workload {
   std::uint64_t launches = 0;         // of these: what is excluded is no part of it
   std::uint64_t total_ns = 0;         // T*, > 0
   ExcludedTotals excluded;
+  // T* over the sum of the kernels' mean durations: the speedup of one average sample of each
+  // kernel, beyond which no method gets, in the mean, that samples every kernel at random.
+  double speedup_limit = 0.0;
 
   // The second run, by launch; empty: none.
   std::string against_name;

@@ -108,7 +108,7 @@ TEST_CASE("equal error: table, JSON and CSV") {
   report.other = "root";
   report.error_bound = 0.05;
   for (const double ratio : {2.0, 0.9, 1.5, double{NAN}}) {
-    report.workloads.push_back({"some/folder/" + std::string(80, 'w') + ".csv", 10, 1, 100});
+    report.workloads.push_back({"some/folder/" + std::string(80, 'w') + ".csv", 10, 1, 100, 10.0});
     EqualError e;
     e.ratio = e.ratio_low = e.ratio_high = ratio;
     e.forward.ratio = e.backward.ratio = ratio;

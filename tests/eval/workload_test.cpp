@@ -27,6 +27,9 @@ TEST_CASE("workload: what is excluded counts neither as launch nor as time") {
   CHECK(w.excluded.invocations == 1);
   CHECK(w.excluded.duration_ns == 500);
   CHECK(w.groups[1] == kExcludedKernel);
+  CHECK(w.speedup_limit == 1.0);
+  // 10 + 30 + 20 ns over the means 20 and 20.
+  CHECK(MakeTestWorkload({{"a", 10}, {"a", 30}, {"b", 20}}).speedup_limit == 1.5);
 }
 
 TEST_CASE("workload: without kernel time there is nothing to be wrong about") {
