@@ -2,6 +2,7 @@
 #include "baselines/stratified.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -11,7 +12,7 @@
 #include "base/rng.h"
 #include "baselines/invocation_groups.h"
 #include "stats/log_sketch.h"
-#include "stem/certificate.h"
+#include "stem/sample_design.h"
 #include "stem/selection.h"
 #include "stem/workload_strata.h"
 #include "trace/kernel_groups.h"
@@ -107,14 +108,12 @@ Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, Method
     cells[g] = CellsOf(sketch);
     cell_starts[g] = SortByBin(input.profile, invocations, sketch, scratch);
   }
-  const WorkloadStrata workload = StratifyWorkload(cells, options);
+  const SampleDesign design = DesignSample(cells, options);
 
   std::vector<SizedCluster> clusters;
-  std::vector<Stratum> strata;
-  std::vector<std::uint64_t> sizes;
   std::vector<std::uint32_t> cluster_of(groups.size(), kExcludedKernel);
   for (std::size_t g = 0; g < group_count; ++g) {
-    for (const StratumRange& s : workload.kernels[g]) {
+    for (const StratumRange& s : design.kernels[g]) {
       const SizedCluster cluster{grouped.starts[g] + cell_starts[g][s.first],
                                  grouped.starts[g] + cell_starts[g][s.end], s.sample_size};
       const auto begin = grouped.order.begin() + static_cast<std::ptrdiff_t>(cluster.begin);
@@ -124,11 +123,10 @@ Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, Method
         cluster_of[*at] = static_cast<std::uint32_t>(clusters.size());
       }
       clusters.push_back(cluster);
-      strata.emplace_back(s.moments);
-      sizes.push_back(s.sample_size);
     }
   }
-  const double bound = ErrorBound(strata, sizes, options.target().z);
+  // The first launches are no random sample: nothing can be said of their error beforehand.
+  const double bound = options.selection == Selection::kFirst ? NAN : design.bound;
   return std::unique_ptr<PreparedMethod>(
       std::make_unique<StratifiedMethod>(options.selection, std::move(grouped.order),
                                          std::move(clusters), std::move(cluster_of), bound));

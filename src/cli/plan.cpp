@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/sampling_flags.h"
+#include "collector/worker_pool.h"
 #include "importers/registry.h"
 #include "stem/two_pass.h"
 #include "trace/profile.h"
@@ -24,16 +25,29 @@ struct PlanArguments {
 };
 
 int RunPlan(const PlanArguments& arguments) {
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(arguments.profile);
-  if (!reader.ok()) return Fail(reader.error());
-  Result<Profile> profile = LoadProfile(*reader.value());
-  if (!profile.ok()) return Fail(profile.error());
-  Warn(profile.value().warnings);
-  if (profile.value().records.empty()) {
-    return Fail({fmt::format("{}: holds no kernel invocation, expected at least one",
-                             arguments.profile)});
+  // Standard input cannot be read twice: it is held in memory, a file is streamed.
+  Profile held;
+  if (arguments.profile == "-") {
+    Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(arguments.profile);
+    if (!reader.ok()) return Fail(reader.error());
+    Result<Profile> profile = LoadProfile(*reader.value());
+    if (!profile.ok()) return Fail(profile.error());
+    held = std::move(profile).value();
+    Warn(held.warnings);
   }
-  Plan plan = PlanTwoPass(profile.value(), arguments.sampling.Options());
+  const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
+    if (arguments.profile == "-") return ReadProfile(held);
+    return OpenProfile(arguments.profile);
+  };
+  WorkerPool pool(arguments.sampling.threads());
+  const ParallelFor parallel = [&](std::size_t count, const auto& part) {
+    pool.ForEach(count, part);
+  };
+  Result<TwoPassPlan> planned =
+      PlanTwoPass(open, arguments.profile, arguments.sampling.Options(), parallel);
+  if (!planned.ok()) return Fail(planned.error());
+  Warn(planned.value().warnings);
+  Plan& plan = planned.value().plan;
   plan.source = arguments.profile;
   plan.options = arguments.sampling.Listed();
   if (!arguments.output.empty()) {

@@ -13,7 +13,8 @@ void SamplingFlags::AddTo(CLI::App& command) {
     methods.emplace_back(spec.name);
     method_help += std::string("\n") + spec.name + ": " + spec.help;
   }
-  command.add_option("--error-bound", error_bound_, "largest tolerated relative error of the total")
+  command
+      .add_option("--error-bound", error_bound_, "largest tolerated relative error of the total")
       ->check(CLI::Range(1e-6, 1.0))
       ->capture_default_str()
       ->group(kGroup);
@@ -35,6 +36,27 @@ void SamplingFlags::AddTo(CLI::App& command) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}))
       ->capture_default_str()
       ->group(kGroup);
+  std::vector<std::string> selections;
+  std::string selection_help = "which invocations of a cluster a two-pass plan takes:";
+  for (const SelectionSpec& spec : kSelections) {
+    selections.emplace_back(spec.name);
+    selection_help += std::string("\n") + spec.name + ": " + spec.help;
+  }
+  command.add_option("--selection", selection_, selection_help)
+      ->check(CLI::IsMember(selections))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--group-by", group_by_,
+                  "what counts as one kernel: its name, or its name with grid and block")
+      ->check(CLI::IsMember({"name", "launch"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--exclude", exclude_,
+                  "leave out kernels whose name matches this regular expression (RE2), as NCCL's, "
+                  "whose time is waiting")
+      ->group(kGroup);
   command
       .add_option("--weights", weights_,
                   "calibrated: reproduce the known total time exactly; plain: count / captured")
@@ -44,7 +66,9 @@ void SamplingFlags::AddTo(CLI::App& command) {
   command.add_option("--seed", seed_, "seed of every random choice")
       ->capture_default_str()
       ->group(kGroup);
-  command.add_option("--threads", threads_, "threads that work, 0: one per core; results do not depend on it")
+  command
+      .add_option("--threads", threads_,
+                  "threads that work, 0: one per core; results do not depend on it")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str()
       ->group(kGroup);
@@ -59,15 +83,22 @@ SamplingOptions SamplingFlags::Options() const {
   }
   options.bound = bound_ == "kernel" ? BoundScope::kKernel : BoundScope::kWorkload;
   options.min_samples = min_samples_;
+  for (const SelectionSpec& spec : kSelections) {
+    if (selection_ == spec.name) options.selection = spec.selection;
+  }
+  options.group_by = group_by_ == "launch" ? GroupBy::kLaunch : GroupBy::kName;
+  options.exclude = exclude_;
   options.weights = weights_ == "plain" ? Weights::kPlain : Weights::kCalibrated;
   options.seed = seed_;
   return options;
 }
 
 OptionList SamplingFlags::Listed() const {
-  return {{"error_bound", error_bound_}, {"confidence", confidence_}, {"method", method_},
-          {"bound", bound_},             {"min_samples", min_samples_}, {"weights", weights_},
-          {"seed", seed_}};
+  return {{"error_bound", error_bound_}, {"confidence", confidence_},
+          {"method", method_},           {"bound", bound_},
+          {"min_samples", min_samples_}, {"selection", selection_},
+          {"group_by", group_by_},       {"exclude", exclude_},
+          {"weights", weights_},         {"seed", seed_}};
 }
 
 }  // namespace stemtap::cli

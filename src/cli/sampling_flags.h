@@ -26,9 +26,12 @@ class SamplingFlags {
  private:
   double error_bound_ = 0.05;
   double confidence_ = 0.95;
-  std::string method_ = "root";
+  std::string method_ = "optimal";
   std::string bound_ = "workload";
   std::uint64_t min_samples_ = 1;
+  std::string selection_ = "random";
+  std::string group_by_ = "name";
+  std::string exclude_;
   std::string weights_ = "calibrated";
   std::uint64_t seed_ = 1;
   unsigned threads_ = 0;

@@ -52,11 +52,11 @@ double SizeFor(double x) {
 }  // namespace
 
 double BestSize(const StratumTerm& term, double lambda, double floor) {
-  const double wanted = term.variance > 0.0 ? SizeFor(lambda * term.variance / term.mean) : 0.0;
+  const double wanted = term.variance > 0.0 ? SizeFor(lambda * term.variance / term.cost) : 0.0;
   return std::min(std::max(wanted, floor), term.count);
 }
 
-CutTable::CutTable(std::span<const Moments> cells) {
+CutTable::CutTable(std::span<const Moments> cells, double overhead) : overhead_(overhead) {
   std::vector<Moments> row(cells.begin(), cells.end());
   starts_.resize(row.size() + 1);
   for (std::size_t i = 0; i < starts_.size(); ++i) starts_[i] = static_cast<std::uint32_t>(i);
@@ -65,7 +65,7 @@ CutTable::CutTable(std::span<const Moments> cells) {
   Moments all;
   for (const Moments& cell : row) all.Merge(cell);
   origin_ = all.mean();
-  shortest_ = row.empty() ? 0.0 : row.front().mean();
+  cheapest_ = row.empty() ? 0.0 : row.front().mean() + overhead;
   count_.assign(1, 0.0);
   offset_.assign(1, 0.0);
   square_.assign(1, 0.0);
@@ -85,7 +85,8 @@ CutTable CutTable::Slice(std::size_t first, std::size_t end) const {
   };
   CutTable slice;
   slice.origin_ = origin_;
-  slice.shortest_ = Term(first, first + 1).mean;
+  slice.overhead_ = overhead_;
+  slice.cheapest_ = Term(first, first + 1).cost;
   slice.starts_ = part(starts_);
   slice.count_ = part(count_);
   slice.offset_ = part(offset_);
@@ -98,7 +99,7 @@ StratumTerm CutTable::Term(std::size_t first, std::size_t end) const {
   const double sum = offset_[end] - offset_[first];
   const double offset = sum / n;
   const double m2 = std::max(0.0, square_[end] - square_[first] - sum * offset);
-  return {n, std::max(origin_ + offset, 0.0), m2 * (n * n / std::max(n - 1.0, 1.0))};
+  return {n, std::max(origin_ + offset, 0.0) + overhead_, m2 * (n * n / std::max(n - 1.0, 1.0))};
 }
 
 void CutTable::Solve(double lambda, double floor, Cut& cut, Scratch& scratch) const {
@@ -114,7 +115,7 @@ void CutTable::Solve(double lambda, double floor, Cut& cut, Scratch& scratch) co
     const double size = BestSize(term, lambda, floor);
     cut.ends.push_back(static_cast<std::uint32_t>(end));
     cut.sizes.push_back(size);
-    cut.cost += size * term.mean;
+    cut.cost += size * term.cost;
     cut.variance += term.VarianceAt(size);
   };
 
@@ -123,7 +124,7 @@ void CutTable::Solve(double lambda, double floor, Cut& cut, Scratch& scratch) co
   const StratumTerm whole = Term(0, cells);
   const double at_floor = std::min(floor, whole.count);
   const bool floored = BestSize(whole, lambda, floor) <= at_floor;
-  if (cells == 1 || (floored && lambda * whole.VarianceAt(at_floor) <= shortest_)) {
+  if (cells == 1 || (floored && lambda * whole.VarianceAt(at_floor) <= cheapest_)) {
     finish(0, cells);
     return;
   }
@@ -142,18 +143,18 @@ void CutTable::Solve(double lambda, double floor, Cut& cut, Scratch& scratch) co
     const double* count = count_.data();
     const double* offsets = offset_.data();
     const double* squares = square_.data();
-    const double origin = origin_;
+    const double origin = origin_ + overhead_;
     for (std::size_t i = 0; i < end; ++i) {
       const double n = count_end - count[i];
       const double sum = offset_end - offsets[i];
       const double inverse = 1.0 / n;
       const double offset = sum * inverse;
       const double m2 = std::max(0.0, square_end - squares[i] - sum * offset);
-      const double mean = std::max(origin + offset, 1e-300);
+      const double sample = std::max(origin + offset, 1e-300);
       const double priced = lambda * m2 * (n * n / std::max(n - 1.0, 1.0));
-      const double wanted = std::ceil(std::sqrt(priced / mean + 0.25) - 0.5);
+      const double wanted = std::ceil(std::sqrt(priced / sample + 0.25) - 0.5);
       const double size = std::min(std::max(wanted, floor), n);
-      row[i] = best[i] + size * mean + priced * (1.0 / size - inverse);
+      row[i] = best[i] + size * sample + priced * (1.0 / size - inverse);
     }
     std::size_t from = 0;
     for (std::size_t i = 1; i < end; ++i) from = row[i] < row[from] ? i : from;

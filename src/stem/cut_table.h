@@ -2,11 +2,13 @@
 //
 // CutTable finds the best strata of one kernel for a given price of variance:
 //
-//   minimise over cuts and sizes   sum m mu + lambda sum N^2 S^2 / m (1 - m / N),   floor <= m <= N
+//   minimise over cuts and sizes   sum m a + lambda sum N^2 S^2 / m (1 - m / N),   floor <= m <= N
+//
+// where a sample costs its stratum's mean and a small overhead, a = mu + overhead,
 //
 // by a dynamic programme over the kernel's cells: best[j] = min over i < j of best[i] + cost(i, j),
 // and the size of a stratum in closed form: the smallest whole m with m (m + 1) >= lambda N^2 S^2 /
-// mu.
+// a.
 //
 // The table holds prefix sums of the cells, so the cost of any stratum takes constant time, and a
 // solution O(cells^2). Rows of more than kMostCells cells are made shorter first, by joining
@@ -28,21 +30,21 @@ namespace stemtap {
 // What Problem 1 knows of a stratum.
 struct StratumTerm {
   double count = 0.0;     // N
-  double mean = 0.0;      // mu
+  double cost = 0.0;      // of one sample: mu and the overhead
   double variance = 0.0;  // N^2 S^2, with S^2 = sigma^2 N / (N - 1)
 
   // Variance of the estimate of the stratum's sum with `size` sampled; 0 when all are.
   double VarianceAt(double size) const { return variance * (1.0 / size - 1.0 / count); }
 };
 
-// The size that minimises m mu + lambda VarianceAt(m) among whole m in [min(floor, N), N].
+// The size that minimises m a + lambda VarianceAt(m) among whole m in [min(floor, N), N].
 double BestSize(const StratumTerm& term, double lambda, double floor);
 
 // A kernel's strata: stratum k is cells [ends[k - 1], ends[k]), with the whole size sizes[k].
 struct Cut {
   std::vector<std::uint32_t> ends;
   std::vector<double> sizes;
-  double cost = 0.0;      // sum m mu
+  double cost = 0.0;      // sum m a
   double variance = 0.0;  // sum VarianceAt(m)
 };
 
@@ -59,8 +61,11 @@ class CutTable {
   };
 
   CutTable() = default;
-  // REQUIRES: cells are non-empty and their means ascend.
-  explicit CutTable(std::span<const Moments> cells);
+  // `overhead`: what a sample costs besides its duration, ns. Without any, one giant among many
+  // would rather be sampled with near certainty, and all others with it, than taken for what it is:
+  // nearly all samples, for a saving of a thousandth. REQUIRES: cells are non-empty and their means
+  // ascend.
+  explicit CutTable(std::span<const Moments> cells, double overhead = 0.0);
 
   // The cells [first, end) as a table of their own.
   CutTable Slice(std::size_t first, std::size_t end) const;
@@ -78,7 +83,8 @@ class CutTable {
 
  private:
   double origin_ = 0.0;  // mean of the kernel: sums below are of distances from it, for precision
-  double shortest_ = 0.0;
+  double overhead_ = 0.0;
+  double cheapest_ = 0.0;  // cost of a sample of the first cell
   std::vector<std::uint32_t> starts_;
   // Prefix sums over cells: element i is over cells [0, i).
   std::vector<double> count_;

@@ -19,6 +19,9 @@ constexpr double kGoodGap = 0.002;
 // ... or when the bracket is this narrow: the gap is then one of whole samples and strata.
 constexpr double kNarrow = 1.002;
 constexpr int kMostPrices = 40;
+// Overhead of a sample in mean durations of a launch: enough to prefer few samples where time is
+// equal.
+constexpr double kOverheadShare = 1e-3;
 // The local search tries a change and sizes all strata anew: the square of their number, each
 // round.
 constexpr std::size_t kMostStrataSearched = 96;
@@ -95,7 +98,7 @@ double GuessPrice(std::span<const Row> rows, double budget) {
   for (const Row& row : rows) {
     if (row.table.size() == 0) continue;
     const StratumTerm term = row.table.Term(0, row.table.size());
-    roots += std::sqrt(term.variance * term.mean);
+    roots += std::sqrt(term.variance * term.cost);
   }
   const double root = roots / budget;
   return root * root;
@@ -157,7 +160,7 @@ Bracket SearchPrice(std::span<const Row> rows, double budget, double floor, doub
     for (const Row& row : rows) {
       const auto end = static_cast<std::uint32_t>(row.table.size());
       const StratumTerm whole = row.table.Term(0, end);
-      bracket.within.cuts.push_back({{end}, {whole.count}, whole.count * whole.mean, 0.0});
+      bracket.within.cuts.push_back({{end}, {whole.count}, whole.count * whole.cost, 0.0});
     }
     SumUp(bracket.within);
   }
@@ -233,7 +236,7 @@ void SearchLocally(const Problem& problem, double lambda, double lower_bound, So
   const auto priced = [&](const CutTable& table, std::uint32_t first, std::uint32_t end) {
     const StratumTerm term = table.Term(first, end);
     const double size = BestSize(term, lambda, problem.floor);
-    return size * term.mean + lambda * term.VarianceAt(size);
+    return size * term.cost + lambda * term.VarianceAt(size);
   };
   std::vector<double> sizes;
   for (int round = 0; round < kMostRounds; ++round) {
@@ -308,7 +311,7 @@ Difference GreatestDifference(std::span<const Row> rows, const Priced& within,
     double saved = 0.0;
     const auto cost = [&](const Cut& cut, std::size_t s) {
       const std::uint32_t begin = s == 0 ? 0 : cut.ends[s - 1];
-      return cut.sizes[s] * rows[r].table.Term(begin, cut.ends[s]).mean;
+      return cut.sizes[s] * rows[r].table.Term(begin, cut.ends[s]).cost;
     };
     while (i < a.ends.size() && j < b.ends.size()) {
       if (a.ends[i] < b.ends[j]) {
@@ -382,11 +385,17 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
   Problem problem;
   problem.floor = static_cast<double>(std::max<std::uint64_t>(min_samples, 1));
   problem.tables.resize(kernels.size());
-  parallel(kernels.size(), [&](std::size_t i) { problem.tables[i] = CutTable(kernels[i]); });
   double total = 0.0;
+  double launches = 0.0;
   for (const std::vector<Moments>& kernel : kernels) {
-    for (const Moments& cell : kernel) total += cell.sum();
+    for (const Moments& cell : kernel) {
+      total += cell.sum();
+      launches += static_cast<double>(cell.count());
+    }
   }
+  const double overhead = launches > 0.0 ? kOverheadShare * total / launches : 0.0;
+  parallel(kernels.size(),
+           [&](std::size_t i) { problem.tables[i] = CutTable(kernels[i], overhead); });
   const double tolerance = target.error_bound * total / target.z;
   problem.budget = tolerance * tolerance;
 
@@ -429,6 +438,7 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
 
   OptimalStrata result;
   result.multiplier = price;
+  result.cost = best.cost;
   result.lower_bound = lower_bound;
   result.kernels.resize(kernels.size());
   std::size_t next = 0;

@@ -5,15 +5,15 @@
 //
 //   sum N_i^2 S_i^2 / m_i (1 - m_i / N_i)  <=  (eps sum N_i mu_i / z)^2
 //
-// The budget is relaxed with a price lambda (cut_table.h finds each kernel's best strata at a
-// price); the search for the price brackets the budget. Between the two ends of the bracket lies a
-// gap, because a solution at a price is all or nothing; it is closed by mixing the kernels of both
-// ends, sizing in whole samples (AllocateWhole) and, where the gap is worth it and the problem
-// small, by a local search that moves, joins and splits strata.
+// The budget is relaxed with a price lambda (cut_table.h finds each kernel's best strata at a price);
+// the search for the price brackets the budget. A solution at a price is all or nothing, so a gap
+// lies between the two ends of the bracket. It is closed by mixing the kernels of both ends, by sizing
+// in whole samples (whole_sizes.h), by deciding either way what holds the ends apart and solving the
+// rest again, and, in small problems, by a local search that moves, joins and splits strata.
 //
-// GUARANTEE  The result meets the budget. Its sampled time is at most `gap` above the true optimum
-// over all cuts at cell edges (the Lagrangian dual is a lower bound), as far as no row had to be
-// shortened. SOURCE: docs/maths/optimal.md.
+// GUARANTEE  The result meets the budget. No strata at cell edges cost less than lower_bound (the
+// Lagrangian dual), as far as no row had to be shortened.
+// SOURCE: docs/maths/optimal.md.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ namespace stemtap {
 struct OptimalStrata {
   std::vector<std::vector<StratumRange>> kernels;  // by kernel, ascending
   double multiplier = 0.0;                         // lambda at the end of the search
-  double lower_bound = 0.0;  // no sample within the budget takes less time than this, ns
+  double cost = 0.0;  // sampled time and overhead (a thousandth of a mean launch per sample), ns
+  double lower_bound = 0.0;  // no sample within the budget costs less than this, ns
 };
 
 // `kernels` are rows of cells, non-empty and ascending; a row may be empty. `multiplier` is that of

@@ -9,9 +9,10 @@
 namespace stemtap {
 
 void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
-                            std::uint64_t zero_duration, std::vector<SampledCluster> clusters) {
+                            std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
+                            const wire::LaunchConfig& config) {
   PlanTotals& totals = plan_.totals;
-  PlanKernel kernel{std::move(name), invocations, duration_ns, {}};
+  PlanKernel kernel{std::move(name), invocations, duration_ns, {}, config};
   for (SampledCluster& cluster : clusters) {
     const Moments& all = cluster.moments;
     std::uint64_t sampled_ns = 0;
@@ -23,19 +24,18 @@ void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::ui
       uncovered_ += all.sum();
     } else {
       const double captured_mean = static_cast<double>(sampled_ns) / static_cast<double>(captured);
-      if (options_.weights == Weights::kCalibrated) {
-        weight = CalibratedWeight(all.count(), all.mean(), captured, captured_mean);
-      }
-      strata_.emplace_back(all);
-      sampled_.push_back(captured);
+      const double calibrated = CalibratedWeight(all.count(), all.mean(), captured, captured_mean);
+      if (options_.weights == Weights::kCalibrated) weight = calibrated;
+      totals.calibrated_estimate_ns += calibrated * static_cast<double>(sampled_ns);
+      cells_.push_back(std::move(cluster.cells));
+      sampled_.push_back({cells_.back(), Stratum(all), captured});
     }
     for (PlanSample& s : cluster.samples) s.weight = weight;
-    plain_estimate_ += plain * static_cast<double>(sampled_ns);
+    totals.plain_estimate_ns += plain * static_cast<double>(sampled_ns);
     totals.samples += captured;
     totals.sampled_duration_ns += sampled_ns;
     kernel.clusters.push_back({cluster.lower_ns, cluster.upper_ns, all.count(), all.mean(),
-                               all.stddev(), cluster.target, captured,
-                               std::move(cluster.samples)});
+                               all.stddev(), cluster.target, captured, std::move(cluster.samples)});
   }
   totals.invocations += invocations;
   totals.duration_ns += duration_ns;
@@ -53,10 +53,13 @@ Plan PlanBuilder::Finish() {
   }
   if (total > 0.0) {
     totals.uncovered_fraction = uncovered_ / total;
-    totals.observed_error = std::fabs(plain_estimate_ - total) / total;
+    totals.observed_error = std::fabs(totals.plain_estimate_ns - total) / total;
     const double covered = total - uncovered_;
-    totals.bound = ErrorBound(strata_, sampled_, options_.target().z) * (covered / total) +
+    totals.bound = CertifiedBound(sampled_, options_.confidence) * (covered / total) +
                    totals.uncovered_fraction;
+  }
+  if (options_.selection == Selection::kFirst) {
+    totals.bound = NAN;  // no random sample: nothing can be said of its error beforehand
   }
   return std::move(plan_);
 }

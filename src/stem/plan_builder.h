@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PlanBuilder turns clusters and the invocations sampled from them into a Plan: weights, totals, the
-// bound and the error that is known. The last step of the two-pass plan and of the online sampler alike.
+// PlanBuilder turns clusters and the invocations sampled from them into a Plan: weights, totals,
+// the bound and the error that is known. The last step of the two-pass plan and of the online
+// sampler alike.
 //
-//   bound           that of certificate.h over the clusters that have samples, plus the uncovered time:
+//   bound           the certified bound over the clusters that have samples, plus the uncovered
+//   time:
 //                   nothing is known of it to the estimate, so it counts in full
-//   observed error  |plain estimate - true total| / true total, which is known exactly because every
+//   observed error  |plain estimate - true total| / true total, which is known exactly because
+//   every
 //                   duration was seen
 //
 // SOURCE: docs/maths/certificate.md, docs/maths/weights.md.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
+#include "stem/certificate.h"
 #include "stem/sampling_options.h"
 #include "trace/plan.h"
 
@@ -26,15 +31,17 @@ struct SampledCluster {
   Moments moments;  // of all its invocations
   std::uint64_t target = 0;
   std::vector<PlanSample> samples;  // in launch order; weights are filled in by the builder
+  std::vector<Moments> cells;       // of its durations, for the certificate; none: taken as normal
 };
 
 class PlanBuilder {
  public:
   explicit PlanBuilder(const SamplingOptions& options) : options_(options) {}
 
-  // Kernels in order of first launch; clusters ascending.
+  // Kernels in order of first launch; clusters ascending. `config` where it is part of the kernel.
   void AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
-                 std::uint64_t zero_duration, std::vector<SampledCluster> clusters);
+                 std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
+                 const wire::LaunchConfig& config = {});
 
   // Source, options and drops of the plan are the caller's to fill in. Call once.
   Plan Finish();
@@ -42,9 +49,9 @@ class PlanBuilder {
  private:
   SamplingOptions options_;
   Plan plan_;
-  std::vector<Stratum> strata_;  // those with samples
-  std::vector<std::uint64_t> sampled_;
-  double plain_estimate_ = 0.0;
+  // Those with samples, and their cells (a deque: spans of them stay valid).
+  std::vector<SampledStratum> sampled_;
+  std::deque<std::vector<Moments>> cells_;
   double uncovered_ = 0.0;
 };
 

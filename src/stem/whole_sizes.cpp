@@ -24,7 +24,7 @@ double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor
       double sum = 0.0;
       for (const StratumTerm& t : terms) {
         const double size =
-            std::clamp(s * std::sqrt(t.variance / t.mean), std::min(floor, t.count), t.count);
+            std::clamp(s * std::sqrt(t.variance / t.cost), std::min(floor, t.count), t.count);
         sum += t.VarianceAt(size);
       }
       return sum;
@@ -32,7 +32,7 @@ double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor
     double low = 0.0;
     double high = 0.0;
     for (const StratumTerm& t : terms) {
-      if (t.variance > 0.0) high = std::max(high, t.count / std::sqrt(t.variance / t.mean));
+      if (t.variance > 0.0) high = std::max(high, t.count / std::sqrt(t.variance / t.cost));
     }
     low = high * 1e-18;
     for (int i = 0; i < 60 && high > low * 1.0001; ++i) {
@@ -44,7 +44,7 @@ double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor
   double variance = 0.0;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     const StratumTerm& t = terms[i];
-    const double real = t.variance > 0.0 ? lean * std::sqrt(t.variance / t.mean) : 0.0;
+    const double real = t.variance > 0.0 ? lean * std::sqrt(t.variance / t.cost) : 0.0;
     sizes[i] = std::clamp(std::floor(real), std::min(floor, t.count), t.count);
     variance += t.VarianceAt(sizes[i]);
   }
@@ -52,7 +52,7 @@ double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor
   const auto gain = [&](std::size_t i) {  // variance bought by one more sample, per ns
     const StratumTerm& t = terms[i];
     if (sizes[i] >= t.count || t.variance <= 0.0) return 0.0;
-    return t.variance / (sizes[i] * (sizes[i] + 1.0)) / std::max(t.mean, 1e-300);
+    return t.variance / (sizes[i] * (sizes[i] + 1.0)) / std::max(t.cost, 1e-300);
   };
   std::vector<std::pair<double, std::size_t>> heap;
   for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -76,12 +76,12 @@ double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor
   if (variance > budget * (1.0 + 1e-12)) return INFINITY;
 
   // The last sample bought more than was needed: the dearest that can be spared go back.
-  std::vector<std::size_t> by_mean(terms.size());
-  std::iota(by_mean.begin(), by_mean.end(), std::size_t{0});
-  std::stable_sort(by_mean.begin(), by_mean.end(),
-                   [&](std::size_t a, std::size_t b) { return terms[a].mean > terms[b].mean; });
+  std::vector<std::size_t> by_cost(terms.size());
+  std::iota(by_cost.begin(), by_cost.end(), std::size_t{0});
+  std::stable_sort(by_cost.begin(), by_cost.end(),
+                   [&](std::size_t a, std::size_t b) { return terms[a].cost > terms[b].cost; });
   double cost = 0.0;
-  for (const std::size_t i : by_mean) {
+  for (const std::size_t i : by_cost) {
     const StratumTerm& t = terms[i];
     const double least = std::min(floor, t.count);
     while (sizes[i] > least) {
@@ -90,7 +90,7 @@ double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor
       variance += more;
       sizes[i] -= 1.0;
     }
-    cost += sizes[i] * t.mean;
+    cost += sizes[i] * t.cost;
   }
   return cost;
 }

@@ -15,7 +15,7 @@
 
 namespace stemtap {
 
-// Sizes go to `sizes`, min(floor, N) <= m <= N; the sampled time (sum m mu) is returned, +inf if
+// Sizes go to `sizes`, min(floor, N) <= m <= N; the sum of m x cost is returned, +inf if
 // even taking everything misses the budget (rounding alone can do that).
 double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor,
                  std::vector<double>& sizes);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -49,6 +50,14 @@ std::string Known(std::uint64_t value, bool known) {
   return known ? fmt::format("{}", value) : std::string("null");
 }
 
+// The launch that makes a kernel of its own (--group-by launch), or nothing.
+std::string LaunchOf(const PlanKernel& k) {
+  const wire::LaunchConfig& c = k.config;
+  if (c.grid[0] == wire::kUnknownExtent) return {};
+  return fmt::format("\"grid\": [{},{},{}], \"block\": [{},{},{}], ", c.grid[0], c.grid[1],
+                     c.grid[2], c.block[0], c.block[1], c.block[2]);
+}
+
 void AppendSample(std::string& json, const PlanSample& s) {
   const wire::KernelRecord& r = s.record;
   const auto extents = [](auto x, auto y, auto z) {
@@ -88,18 +97,20 @@ std::string PlanToJson(const Plan& plan) {
       "  \"totals\": {{\"invocations\": {}, \"duration_ns\": {}, \"kernels\": {}, \"clusters\": "
       "{}, "
       "\"samples\": {}, \"sampled_duration_ns\": {}, \"speedup\": {}, \"bound\": {}, "
-      "\"observed_error\": {}, \"uncovered_fraction\": {}, \"dropped\": {}, \"zero_duration\": "
-      "{}}},\n",
+      "\"observed_error\": {}, \"plain_estimate_ns\": {}, \"calibrated_estimate_ns\": {}, "
+      "\"uncovered_fraction\": {}, \"dropped\": {}, \"zero_duration\": {}, "
+      "\"excluded_invocations\": {}, \"excluded_duration_ns\": {}}},\n",
       t.invocations, t.duration_ns, t.kernels, t.clusters, t.samples, t.sampled_duration_ns,
-      Number(t.speedup), Number(t.bound), Number(t.observed_error), Number(t.uncovered_fraction),
-      t.dropped, t.zero_duration);
+      Number(t.speedup), Number(t.bound), Number(t.observed_error), Number(t.plain_estimate_ns),
+      Number(t.calibrated_estimate_ns), Number(t.uncovered_fraction), t.dropped, t.zero_duration,
+      t.excluded_invocations, t.excluded_duration_ns);
   json += "  \"kernels\": [";
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel& k = plan.kernels[i];
     json += i == 0 ? "\n" : ",\n";
     json += fmt::format(
-        "    {{\"name\": {}, \"invocations\": {}, \"duration_ns\": {},\n      \"clusters\": [",
-        Quoted(k.name), k.invocations, k.duration_ns);
+        "    {{\"name\": {}, {}\"invocations\": {}, \"duration_ns\": {},\n      \"clusters\": [",
+        Quoted(k.name), LaunchOf(k), k.invocations, k.duration_ns);
     for (std::size_t c = 0; c < k.clusters.size(); ++c) {
       json += c == 0 ? "\n" : ",\n";
       AppendCluster(json, k.clusters[c]);
@@ -111,14 +122,23 @@ std::string PlanToJson(const Plan& plan) {
 
 std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
   const PlanTotals& t = plan.totals;
+  const auto off = [&](double estimate_ns) {
+    const auto total = static_cast<double>(t.duration_ns);
+    return total > 0.0 ? 100 * std::fabs(estimate_ns - total) / total : 0.0;
+  };
   std::string text = fmt::format(
       "{} invocations of {} kernels, {:.3f} ms of GPU time\n"
       "{} samples in {} clusters hold {:.3f} ms: {:.1f}x less to trace\n"
-      "error bound {:.2f} %, observed error of the plain estimate {:.2f} %, uncovered time {:.2f} "
-      "%\n",
+      "{}, uncovered time {:.2f} %\n"
+      "estimates of that time from the sample: plain {:.3f} ms ({:.2f} % off), calibrated {:.3f} "
+      "ms "
+      "({:.2f} % off)\n",
       t.invocations, t.kernels, static_cast<double>(t.duration_ns) * 1e-6, t.samples, t.clusters,
-      static_cast<double>(t.sampled_duration_ns) * 1e-6, t.speedup, 100 * t.bound,
-      100 * t.observed_error, 100 * t.uncovered_fraction);
+      static_cast<double>(t.sampled_duration_ns) * 1e-6, t.speedup,
+      std::isnan(t.bound) ? std::string("no error bound can be stated for this selection")
+                          : fmt::format("error bound {:.2f} %", 100 * t.bound),
+      100 * t.uncovered_fraction, t.plain_estimate_ns * 1e-6, 100 * t.observed_error,
+      t.calibrated_estimate_ns * 1e-6, off(t.calibrated_estimate_ns));
   if (t.dropped != 0) {
     text += fmt::format("{} records were dropped: every number above stands on incomplete data\n",
                         t.dropped);
@@ -126,6 +146,11 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
   if (t.zero_duration != 0) {
     text += fmt::format("{} invocations were recorded with 0 ns (a profiler's rounding)\n",
                         t.zero_duration);
+  }
+  if (t.excluded_invocations != 0) {
+    text +=
+        fmt::format("excluded on request: {} invocations with {:.3f} ms, in none of the above\n",
+                    t.excluded_invocations, static_cast<double>(t.excluded_duration_ns) * 1e-6);
   }
   std::vector<std::size_t> order(plan.kernels.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

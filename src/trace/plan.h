@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan is the answer: which invocations stand for the rest, with what weight, and how wrong that may
-// be. It is what plan.json holds; see docs/formats/plan.md for every field.
+// Plan is the answer: which invocations stand for the rest, with what weight, and how wrong that
+// may be. It is what plan.json holds; see docs/formats/plan.md for every field.
 //
 // UNITS: durations in ns, fractions and bounds as ratios.
 #pragma once
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wire/context_key.h"
 #include "wire/record.h"
 
 namespace stemtap {
@@ -41,6 +42,8 @@ struct PlanKernel {
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
   std::vector<PlanCluster> clusters;  // ascending
+  // With --group-by launch: the grid and block that make this kernel; grid 0: not part of it.
+  wire::LaunchConfig config = {};
 };
 
 struct PlanTotals {
@@ -50,12 +53,17 @@ struct PlanTotals {
   std::uint64_t clusters = 0;
   std::uint64_t samples = 0;
   std::uint64_t sampled_duration_ns = 0;
-  double speedup = 0.0;             // duration / sampled duration; 0 when nothing was sampled
-  double bound = 0.0;               // at the stated confidence, uncovered time included
-  double observed_error = 0.0;      // of the plain estimate, known exactly
-  double uncovered_fraction = 0.0;  // time of kernels without a sample
-  std::uint64_t dropped = 0;        // records lost on the way, see session.json
-  std::uint64_t zero_duration = 0;  // invocations recorded with 0 ns
+  double speedup = 0.0;                 // duration / sampled duration; 0 when nothing was sampled
+  double bound = 0.0;                   // at the stated confidence, uncovered time included
+  double observed_error = 0.0;          // of the plain estimate, known exactly
+  double plain_estimate_ns = 0.0;       // of duration_ns, with plain weights
+  double calibrated_estimate_ns = 0.0;  // ... with calibrated ones: misses the uncovered time alone
+  double uncovered_fraction = 0.0;      // time of kernels without a sample
+  std::uint64_t dropped = 0;            // records lost on the way, see session.json
+  std::uint64_t zero_duration = 0;      // invocations recorded with 0 ns
+  // Of kernels that --exclude left out; no part of the figures above.
+  std::uint64_t excluded_invocations = 0;
+  std::uint64_t excluded_duration_ns = 0;
 };
 
 using OptionValue = std::variant<std::string, double, std::uint64_t>;
@@ -71,7 +79,8 @@ struct Plan {
 // plan.json, one line per sample, ending in a newline. The same plan gives the same bytes.
 std::string PlanToJson(const Plan& plan);
 
-// A screenful: the answer, then the kernels that hold the most time. Kernel names are escaped.
+// A screenful: the answer with both estimates, then the kernels that hold the most time. Kernel
+// names are escaped.
 std::string PlanSummary(const Plan& plan, std::size_t most_kernels = 12);
 
 }  // namespace stemtap

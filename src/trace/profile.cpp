@@ -1,10 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/profile.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 namespace stemtap {
+namespace {
+
+class MemoryReader : public ProfileReader {
+ public:
+  explicit MemoryReader(const Profile& profile) : profile_(profile) {
+    for (std::size_t id = 0; id < profile.names.size(); ++id) {
+      names_.Intern(profile.names.name(static_cast<std::uint32_t>(id)));
+    }
+  }
+
+  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override {
+    const std::size_t count = std::min(limit, profile_.records.size() - next_);
+    const auto begin = profile_.records.begin() + static_cast<std::ptrdiff_t>(next_);
+    batch.records.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    batch.metrics.clear();
+    next_ += count;
+    return count;
+  }
+
+ private:
+  const Profile& profile_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ProfileReader> ReadProfile(const Profile& profile) {
+  return std::make_unique<MemoryReader>(profile);
+}
 
 Result<Profile> LoadProfile(ProfileReader& reader) {
   constexpr std::size_t kBatch = 16384;

@@ -4,6 +4,7 @@
 // (a two-pass plan). Streaming users read a ProfileReader instead.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,9 @@ struct Profile {
 
 // Reads all that `reader` has left.
 Result<Profile> LoadProfile(ProfileReader& reader);
+
+// A reader over `profile`, which must outlive it, for streaming users of what is in memory. Metrics
+// are left out.
+std::unique_ptr<ProfileReader> ReadProfile(const Profile& profile);
 
 }  // namespace stemtap
