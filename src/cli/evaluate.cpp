@@ -146,18 +146,40 @@ int CompareEqualError(const EvaluateArguments& arguments, const BasicBlockVector
   report.one = arguments.equal_error[0];
   report.other = arguments.equal_error[1];
   report.error_bound = options.error_bound;
-  for (const std::string& path : arguments.profiles) {
-    const Result<Workload> workload = LoadWorkload(path, arguments);
-    if (!workload.ok()) return Fail(workload.error());
-    const Result<EqualError> compared = CompareAtEqualError(
+  // Workload by workload on the threads there are: preparing a method, which is most of the work,
+  // is done by one thread.
+  struct Compared {
+    Error error;  // empty: none
+    bool fatal = false;
+    EvaluatedWorkload workload;
+    EqualError result;
+  };
+  std::vector<Compared> compared(arguments.profiles.size());
+  pool.ForEach(compared.size(), [&](std::size_t i) {
+    const Result<Workload> workload = LoadWorkload(arguments.profiles[i], arguments);
+    if (!workload.ok()) {
+      compared[i].error = workload.error();
+      compared[i].fatal = true;
+      return;
+    }
+    const Result<EqualError> result = CompareAtEqualError(
         workload.value(), *methods.value()[0], *methods.value()[1], options, vectors, runs, pool);
-    if (!compared.ok()) {
-      Tell(fmt::format("stemtap: {} left out: {}\n", EscapeForTerminal(path),
-                       EscapeForTerminal(compared.error().message)));
+    if (!result.ok()) {
+      compared[i].error = result.error();
+      return;
+    }
+    compared[i].workload = Describe(workload.value());
+    compared[i].result = result.value();
+  });
+  for (std::size_t i = 0; i < compared.size(); ++i) {
+    if (compared[i].fatal) return Fail(compared[i].error);
+    if (!compared[i].error.message.empty()) {
+      Tell(fmt::format("stemtap: {} left out: {}\n", EscapeForTerminal(arguments.profiles[i]),
+                       EscapeForTerminal(compared[i].error.message)));
       continue;
     }
-    report.workloads.push_back(Describe(workload.value()));
-    report.results.push_back(compared.value());
+    report.workloads.push_back(compared[i].workload);
+    report.results.push_back(compared[i].result);
   }
   if (report.results.empty()) {
     return Fail({"no workload could be compared, expected at least one"});

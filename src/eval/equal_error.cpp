@@ -97,9 +97,18 @@ class Tuner {
       if (tried.value().p95 <= p95) break;
     }
     for (int i = 0; i < kHalvings; ++i) {
-      const Neighbours at = NeighboursOf(points_, p95);
-      if (at.best == nullptr || at.next == nullptr) break;
-      const Result<TunedPoint> tried = Try(std::sqrt(at.best->error_bound * at.next->error_bound));
+      // Between the best and the next looser bound: there the best ends.
+      const TunedPoint* best = NeighboursOf(points_, p95).best;
+      if (best == nullptr) break;
+      const TunedPoint* looser = nullptr;
+      for (const TunedPoint& p : points_) {
+        if (p.error_bound > best->error_bound &&
+            (looser == nullptr || p.error_bound < looser->error_bound)) {
+          looser = &p;
+        }
+      }
+      if (looser == nullptr) break;
+      const Result<TunedPoint> tried = Try(std::sqrt(best->error_bound * looser->error_bound));
       if (!tried.ok()) return tried.error();
     }
     return Success{};
