@@ -4,8 +4,13 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/file.h"
+#include "base/text.h"
+#include "baselines/basic_block_vectors.h"
+#include "baselines/method_plan.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/sampling_flags.h"
@@ -21,13 +26,28 @@ struct PlanArguments {
   SamplingFlags sampling;
   std::string profile;
   std::string output;
+  std::string bbv;
   bool json = false;
 };
 
+// The method of that name if it is none of the sampler's own, which stream; nullptr otherwise.
+const MethodEntry* OtherMethod(const std::string& name) {
+  for (const MethodSpec& own : kMethods) {
+    if (name == own.name) return nullptr;
+  }
+  for (const MethodEntry& entry : Methods()) {
+    if (name == entry.name) return &entry;
+  }
+  return nullptr;
+}
+
 int RunPlan(const PlanArguments& arguments) {
-  // Standard input cannot be read twice: it is held in memory, a file is streamed.
+  const SamplingOptions options = arguments.sampling.Options();
+  const MethodEntry* other = OtherMethod(arguments.sampling.method());
+  // Standard input cannot be read twice, and the other methods want metrics: held in memory. Else
+  // the file is streamed.
   Profile held;
-  if (arguments.profile == "-") {
+  if (arguments.profile == "-" || other != nullptr) {
     Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(arguments.profile);
     if (!reader.ok()) return Fail(reader.error());
     Result<Profile> profile = LoadProfile(*reader.value());
@@ -39,15 +59,36 @@ int RunPlan(const PlanArguments& arguments) {
     if (arguments.profile == "-") return ReadProfile(held);
     return OpenProfile(arguments.profile);
   };
-  WorkerPool pool(arguments.sampling.threads());
-  const ParallelFor parallel = [&](std::size_t count, const auto& part) {
-    pool.ForEach(count, part);
-  };
-  Result<TwoPassPlan> planned =
-      PlanTwoPass(open, arguments.profile, arguments.sampling.Options(), parallel);
-  if (!planned.ok()) return Fail(planned.error());
-  Warn(planned.value().warnings);
-  Plan& plan = planned.value().plan;
+  Plan plan;
+  if (other != nullptr) {
+    BasicBlockVectors vectors;
+    if (!arguments.bbv.empty()) {
+      Result<BasicBlockVectors> read = ReadBasicBlockVectors(arguments.bbv);
+      if (!read.ok()) return Fail(read.error());
+      vectors = std::move(read).value();
+    }
+    if (held.records.empty()) {
+      return Fail({fmt::format("{}: holds no kernel invocation, expected at least one",
+                               EscapeForTerminal(arguments.profile))});
+    }
+    Result<Plan> planned =
+        PlanByMethod(held, *other, options, arguments.bbv.empty() ? nullptr : &vectors);
+    if (!planned.ok()) {
+      return Fail(
+          {fmt::format("{}: {}", EscapeForTerminal(arguments.profile), planned.error().message),
+           planned.error().exit_code});
+    }
+    plan = std::move(planned).value();
+  } else {
+    WorkerPool pool(arguments.sampling.threads());
+    const ParallelFor parallel = [&](std::size_t count, const auto& part) {
+      pool.ForEach(count, part);
+    };
+    Result<TwoPassPlan> planned = PlanTwoPass(open, arguments.profile, options, parallel);
+    if (!planned.ok()) return Fail(planned.error());
+    if (arguments.profile != "-") Warn(planned.value().warnings);
+    plan = std::move(planned).value().plan;
+  }
   plan.source = arguments.profile;
   plan.options = arguments.sampling.Listed();
   if (!arguments.output.empty()) {
@@ -66,7 +107,13 @@ void AddPlan(CLI::App& app, int& exit_code) {
       ->required();
   command->add_option("-o,--output", arguments->output, "also write plan.json to this file");
   command->add_flag("--json", arguments->json, "print plan.json instead of the summary");
-  arguments->sampling.AddTo(*command);
+  command->add_option("--bbv", arguments->bbv,
+                      "basic-block vectors of the profile's launches, which photon needs");
+  std::vector<std::pair<std::string, std::string>> others;
+  for (const MethodEntry& entry : Methods()) {
+    if (OtherMethod(entry.name) != nullptr) others.emplace_back(entry.name, entry.help);
+  }
+  arguments->sampling.AddTo(*command, others);
   command->callback([arguments, &exit_code] { exit_code = RunPlan(*arguments); });
 }
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sampling_flags.h"
 
-#include <vector>
-
 namespace stemtap::cli {
 
-void SamplingFlags::AddTo(CLI::App& command) {
+void SamplingFlags::AddTo(CLI::App& command,
+                          const std::vector<std::pair<std::string, std::string>>& more_methods) {
   constexpr const char* kGroup = "Sampling";
   std::vector<std::string> methods;
   std::string method_help = "how durations are cut into clusters:";
   for (const MethodSpec& spec : kMethods) {
     methods.emplace_back(spec.name);
     method_help += std::string("\n") + spec.name + ": " + spec.help;
+  }
+  for (const auto& [name, help] : more_methods) {
+    methods.push_back(name);
+    method_help += "\n" + name + ": " + help;
   }
   command
       .add_option("--error-bound", error_bound_, "largest tolerated relative error of the total")

@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "stem/sampling_options.h"
 #include "trace/plan.h"
@@ -14,14 +16,17 @@ namespace stemtap::cli {
 
 class SamplingFlags {
  public:
-  // Adds the options to `command`, which must not outlive this object.
-  void AddTo(CLI::App& command);
+  // Adds the options to `command`, which must not outlive this object. `more_methods` (name, help)
+  // are methods that the command offers besides the sampler's own.
+  void AddTo(CLI::App& command,
+             const std::vector<std::pair<std::string, std::string>>& more_methods = {});
 
   SamplingOptions Options() const;
   // Every option in force, as it was given or defaulted. Thread counts are left out: they must not
   // change a result.
   OptionList Listed() const;
   unsigned threads() const { return threads_; }
+  const std::string& method() const { return method_; }
 
  private:
   double error_bound_ = 0.05;

@@ -3,15 +3,19 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
 #include "made_profile.h"
+#include "stem/two_pass.h"
 
 namespace stemtap {
 namespace {
@@ -105,6 +109,63 @@ TEST_CASE("the estimates of optimal and root have no bias") {
       sum += made.Estimate(method->Draw(seed)) / made.total() - 1.0;
     }
     CHECK(std::abs(sum / 2000) < 6.0 * method->bound() / 1.96 / std::sqrt(2000.0));
+  }
+}
+
+// A profile read from memory.
+class MadeReader : public ProfileReader {
+ public:
+  explicit MadeReader(const Profile& profile) : profile_(profile) {
+    for (std::uint32_t id = 0; id < profile.names.size(); ++id) {
+      names_.Intern(profile.names.name(id));
+    }
+  }
+  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override {
+    const std::size_t count = std::min(limit, profile_.records.size() - next_);
+    const auto begin = profile_.records.begin() + static_cast<std::ptrdiff_t>(next_);
+    batch.records.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    next_ += count;
+    return count;
+  }
+
+ private:
+  const Profile& profile_;
+  std::size_t next_ = 0;
+};
+
+TEST_CASE("a method draws what the two-pass plan selects, seed by seed") {
+  MadeProfile made = TwoKernels();
+  const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
+    return std::unique_ptr<ProfileReader>(std::make_unique<MadeReader>(made.profile));
+  };
+  made.options.weights = Weights::kPlain;
+  const std::pair<const char*, Method> methods[] = {
+      {"optimal", Method::kOptimal}, {"root", Method::kRoot}, {"stem", Method::kStem}};
+  for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
+    made.options.selection = selection;
+    for (const auto& [name, method] : methods) {
+      CAPTURE(name);
+      const auto prepared = Prepared(name, made);
+      made.options.method = method;
+      for (made.options.seed = 1; made.options.seed <= 3; ++made.options.seed) {
+        const auto planned = PlanTwoPass(open, "made", made.options);
+        REQUIRE(planned.ok());
+        std::map<std::uint64_t, double> weights;
+        for (const auto& kernel : planned.value().plan.kernels) {
+          for (const auto& cluster : kernel.clusters) {
+            for (const PlanSample& s : cluster.samples) weights[s.index] = s.weight;
+          }
+        }
+        const MethodSample drawn = prepared->Draw(made.options.seed);
+        REQUIRE(drawn.invocations.size() == weights.size());
+        for (const WeightedInvocation& s : drawn.invocations) {
+          REQUIRE(weights.contains(s.index));
+          CHECK(s.weight == weights[s.index]);
+        }
+        const double bound = planned.value().plan.totals.bound;
+        CHECK((prepared->bound() == bound || (std::isnan(prepared->bound()) && std::isnan(bound))));
+      }
+    }
   }
 }
 
