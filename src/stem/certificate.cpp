@@ -89,6 +89,10 @@ double ErrorBound(std::span<const Stratum> strata, std::span<const std::uint64_t
   return total > 0.0 && variance > 0.0 ? z * std::sqrt(variance) / total : 0.0;
 }
 
+double CertifiedZ(double confidence) {
+  return TwoSidedZ(1.0 - kMissShare * (1.0 - confidence));
+}
+
 double CertifiedBound(std::span<const SampledStratum> strata, double confidence) {
   double total = 0.0;
   double variance = 0.0;
@@ -134,8 +138,7 @@ double CertifiedBound(std::span<const SampledStratum> strata, double confidence)
   double bound = errors[at] / total;
   if (misses < 20.0) {
     // Too few runs lie beyond: such confidences are read from the normal tail, if that is wider.
-    bound = std::max(
-        bound, TwoSidedZ(1.0 - kMissShare * (1.0 - confidence)) * std::sqrt(variance) / total);
+    bound = std::max(bound, CertifiedZ(confidence) * std::sqrt(variance) / total);
   }
   return bound;
 }

@@ -33,6 +33,10 @@ double EstimateVariance(const Stratum& stratum, std::uint64_t samples);
 double ErrorBound(std::span<const Stratum> strata, std::span<const std::uint64_t> samples,
                   double z);
 
+// z of a normal error that CertifiedBound would find: what to plan with where nothing is simulated.
+// 2.170 at 95 %, for the margin that the certificate keeps.
+double CertifiedZ(double confidence);
+
 // A stratum and what is sampled of it.
 struct SampledStratum {
   std::span<const Moments> cells;  // of its durations, ascending; empty: taken as normal

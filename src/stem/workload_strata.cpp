@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "stem/certificate.h"
 #include "stem/optimal_strata.h"
 #include "stem/workload_allocation.h"
 
@@ -26,15 +27,16 @@ WorkloadStrata StratifyWorkload(std::span<const KernelCells> kernels,
   WorkloadStrata result;
   const ErrorTarget target = options.target();
   if (options.method == Method::kOptimal) {
+    const ErrorTarget certified = {options.error_bound, CertifiedZ(options.confidence)};
     if (options.bound == BoundScope::kWorkload) {
       OptimalStrata solved =
-          SolveOptimalStrata(kernels, target, options.min_samples, multiplier, parallel);
+          SolveOptimalStrata(kernels, certified, options.min_samples, multiplier, parallel);
       return {std::move(solved.kernels), solved.multiplier};
     }
     result.kernels.resize(kernels.size());
     parallel(kernels.size(), [&](std::size_t i) {
       OptimalStrata solved =
-          SolveOptimalStrata(kernels.subspan(i, 1), target, options.min_samples, 0.0, Serially);
+          SolveOptimalStrata(kernels.subspan(i, 1), certified, options.min_samples, 0.0, Serially);
       result.kernels[i] = std::move(solved.kernels.front());
     });
     return result;
