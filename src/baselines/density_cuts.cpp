@@ -67,7 +67,8 @@ std::vector<double> DensityOnGrid(const CountedValues& v, Range r, double step, 
 }
 
 // Indices of the values that begin behind a valley, without the first of the range. A valley is a
-// point, or a flat stretch, with higher density on both sides; it is cut in its middle.
+// point, or a flat stretch, with higher density on both sides; it is cut where it begins: a flat
+// stretch is one without values.
 std::vector<std::size_t> ValleyCuts(const CountedValues& v, Range r) {
   const double least = v.values[r.first];
   const double step = (v.values[r.end - 1] - least) / static_cast<double>(kGridPoints - 1);
@@ -86,7 +87,7 @@ std::vector<std::size_t> ValleyCuts(const CountedValues& v, Range r) {
       fell_at = g;
     } else if (falling && density[g] > density[g - 1] + flat) {
       falling = false;
-      const double at = least + step * 0.5 * static_cast<double>(fell_at + g - 1);
+      const double at = least + step * static_cast<double>(fell_at);
       const auto begin = v.values.begin() + static_cast<std::ptrdiff_t>(r.first);
       const auto end = v.values.begin() + static_cast<std::ptrdiff_t>(r.end);
       const auto cut =

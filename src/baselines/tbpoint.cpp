@@ -81,8 +81,8 @@ std::vector<WeightedInvocation> NearestToCentres(const DistinctRows& rows,
       const double centre = centres[k * columns + c] / nearest[k].weight;
       distance += std::pow(values[r * columns + c] - centre, 2);
     }
-    if (distance <
-        least[k]) {  // rows come in order of first launch, so that decides between equals
+    // Rows come in order of first launch: that decides between equals.
+    if (distance < least[k]) {
       least[k] = distance;
       nearest[k].index = rows.first[r];
     }

@@ -96,6 +96,18 @@ TEST_CASE("below a full GPU the number of warps must be equal, above it the most
                           "2,7000,,0:1000 1:30\n"
                           "3,5000,,0:1000 1:30\n");
   CHECK(ClustersOf(*both.Prepared()) == std::vector<std::uint32_t>{0, 1, 1, 0});
+  // Also where the path of the other is nearer: 0.02 against 0.04.
+  const MadeLaunches warps(3,
+                           "0,4000,,0:1000\n"
+                           "1,8000,,0:1000 1:60\n"
+                           "2,7000,,0:1000 1:20\n");
+  CHECK(ClustersOf(*warps.Prepared()) == std::vector<std::uint32_t>{0, 1, 1});
+  // With equal numbers of warps the nearer path does.
+  const MadeLaunches paths(3,
+                           "0,4000,,0:1000\n"
+                           "1,4000,,0:1000 1:60\n"
+                           "2,4000,,0:1000 1:40\n");
+  CHECK(ClustersOf(*paths.Prepared()) == std::vector<std::uint32_t>{0, 1, 1});
 }
 
 TEST_CASE("a sample taken later may fit a known path better") {

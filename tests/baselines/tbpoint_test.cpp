@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "base/rng.h"
@@ -49,6 +50,32 @@ TEST_CASE("worked example: launches cluster within a tenth of the kernel's avera
   CHECK(WeightsOf(method.value()->Draw(1)) == std::vector<double>{3, 2, 1});
   CHECK(method.value()->deterministic());
   CHECK(std::isnan(method.value()->bound()));
+}
+
+TEST_CASE("the threshold is a tenth of the average over launches, not over different ones") {
+  // 96 and 105 are 9 apart, 0.0896 of their average; 95 and 106 are 11 apart, 0.1095 of it. With
+  // 100 more launches of 200, the average of 95, 106 and these is 198, and 11 is little of that.
+  for (const auto& [a, b, more, clusters] :
+       {std::tuple{96, 105, 0, 1}, std::tuple{95, 106, 0, 2}, std::tuple{95, 106, 100, 2}}) {
+    MadeProfile made;
+    std::vector<double> requests = {static_cast<double>(a), static_cast<double>(b)};
+    requests.insert(requests.end(), static_cast<std::size_t>(more), 200.0);
+    for (std::size_t i = 0; i < requests.size(); ++i) made.Add("kernel", 50);
+    const std::vector<double> ones(requests.size(), 1.0);
+    AddFeatures(made, ones, ones, requests);
+    const auto method = PrepareTbpoint(made.input());
+    REQUIRE(method.ok());
+    CHECK(method.value()->cluster_count() == clusters);
+    CHECK((method.value()->clusters()[0] == method.value()->clusters()[1]) ==
+          (clusters == 1 || more > 0));
+  }
+}
+
+TEST_CASE("of launches equally near to the centre the first is taken") {
+  MadeProfile made;
+  for (int i = 0; i < 2; ++i) made.Add("kernel", 50);
+  AddFeatures(made, {1, 1}, {1, 1}, {104, 96});
+  CHECK(Indices(PrepareTbpoint(made.input()).value()->Draw(1)) == std::vector<std::uint64_t>{0});
 }
 
 TEST_CASE("each feature can tell launches apart, block variation where its column is there") {
