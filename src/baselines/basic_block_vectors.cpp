@@ -22,6 +22,10 @@ constexpr std::string_view kHeader = "index,warps,instructions,blocks";
 // A row longer than this is no row: 64 MiB name about four million blocks.
 constexpr std::size_t kMostRowBytes = std::size_t{64} * 1024 * 1024;
 
+// More than any grid has (2^31 blocks of 32 warps are 2^36), and few enough for the sum over the
+// kinds of an invocation.
+constexpr std::uint64_t kMostWarps = std::uint64_t{1} << 40;
+
 // Lines of a source, without their ends.
 class LineReader {
  public:
@@ -125,8 +129,9 @@ class Reader {
     if (!Parse(cells[0], index)) {
       return lines_.At(fmt::format("index '{}', expected a number from 0", Shown(cells[0])));
     }
-    if (!Parse(cells[1], kind.warps) || kind.warps == 0) {
-      return lines_.At(fmt::format("warps '{}', expected a number from 1", Shown(cells[1])));
+    if (!Parse(cells[1], kind.warps) || kind.warps == 0 || kind.warps > kMostWarps) {
+      return lines_.At(
+          fmt::format("warps '{}', expected a number from 1 to 2^40", Shown(cells[1])));
     }
     if (cells[2].empty()) {
       kind.instructions = std::numeric_limits<double>::quiet_NaN();

@@ -48,8 +48,8 @@ std::vector<double> DensityOnGrid(const CountedValues& v, Range r, double step, 
     mass[std::min(static_cast<std::size_t>(at), kGridPoints - 1)] +=
         static_cast<double>(v.counts[i]);
   }
-  const auto reach = std::min(static_cast<std::size_t>(std::ceil(kKernelReach * bandwidth / step)),
-                              kGridPoints - 1);
+  const auto reach = static_cast<std::size_t>(
+      std::min(std::ceil(kKernelReach * bandwidth / step), static_cast<double>(kGridPoints - 1)));
   std::vector<double> kernel(reach + 1);
   for (std::size_t k = 0; k <= reach; ++k) {
     kernel[k] = std::exp(-0.5 * std::pow(static_cast<double>(k) * step / bandwidth, 2));

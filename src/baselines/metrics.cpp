@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -42,6 +43,9 @@ const MetricNames kNames[] = {
     {Metric::kBlockThreads, {"launch__block_size"}},
     {Metric::kBlockVariation, {"block_instructions_cov"}},
 };
+
+// Counters have 63 or 64 bits. Far larger numbers would overflow when they are squared.
+constexpr double kCounterEnd = 0x1p63;
 
 const MetricNames& NamesOf(Metric metric) {
   return kNames[static_cast<std::size_t>(metric)];
@@ -117,11 +121,13 @@ Result<MetricColumns> LoadMetrics(const MethodInput& input, const char* method,
   }
   for (std::size_t m = 0; m < metrics.size(); ++m) {
     for (std::size_t i = 0; i < input.groups.size(); ++i) {
-      if (input.groups[i] == kExcludedKernel || result.columns[m][i] >= 0.0) continue;
+      const double value = result.columns[m][i];
+      if (input.groups[i] == kExcludedKernel || (value >= 0.0 && value < kCounterEnd)) continue;
       return Error{fmt::format(
-          "{} needs {} of every invocation, expected a number not below 0, invocation {} has {}",
+          "{} needs {} of every invocation, expected a number from 0 and below 2^63, invocation {} "
+          "has {}",
           method, NamesOf(metrics[m]).names[0], i,
-          result.columns[m][i] < 0.0 ? "a negative one" : "none")};
+          std::isnan(value) ? "none" : fmt::format("{}", value))};
     }
   }
   return result;

@@ -54,8 +54,8 @@ struct MetricColumns {
 };
 
 // An error names every metric that is missing, or the first invocation without a value: in every
-// invocation that is not excluded each of them must be known and not negative. `method` begins the
-// message.
+// invocation that is not excluded each of them must be known, not negative, and below 2^63.
+// `method` begins the message.
 Result<MetricColumns> LoadMetrics(const MethodInput& input, const char* method,
                                   std::span<const Metric> metrics);
 

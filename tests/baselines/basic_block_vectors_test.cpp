@@ -4,9 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/memory_source.h"
+#include "base/rng.h"
 
 namespace stemtap {
 namespace {
@@ -60,7 +63,10 @@ TEST_CASE("errors say where, what, and what was expected") {
   CHECK(MessageOf(header + "0,1\n") ==
         "bbv.csv:2: '0,1', expected index,warps,instructions,blocks");
   CHECK(MessageOf(header + "x,1,,0:1\n") == "bbv.csv:2: index 'x', expected a number from 0");
-  CHECK(MessageOf(header + "0,0,,0:1\n") == "bbv.csv:2: warps '0', expected a number from 1");
+  for (const std::string warps : {"0", "-1", "1099511627777", "99999999999999999999"}) {
+    CHECK(MessageOf(header + "0," + warps + ",,0:1\n") ==
+          "bbv.csv:2: warps '" + warps + "', expected a number from 1 to 2^40");
+  }
   CHECK(MessageOf(header + "0,1,1.5,0:1\n") ==
         "bbv.csv:2: instructions '1.5', expected a number from 0, or nothing");
   CHECK(MessageOf(header + "0,1,,\n") == "bbv.csv:2: no blocks, expected at least one block:count");
@@ -84,6 +90,35 @@ TEST_CASE("however few bytes are read at a time, the rows are the same") {
     CHECK(read.value().invocations[1].index == 7);
     CHECK(read.value().vector(1)[0].count == 4);
   }
+}
+
+TEST_CASE("whatever bytes come, there is a result or one line that says where") {
+  const std::string good =
+      "index,warps,instructions,blocks\n0,512,151552,0:1 3:36 4:1\n0,8,,0:1 7:2\n1,1,5,3:4\n";
+  const std::string bytes = "0123456789,:- \n\r\"x\xff";
+  Rng rng(1);
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = good;
+    for (std::uint64_t change = 0; change <= rng.Below(4); ++change) {
+      const std::size_t at = rng.Below(text.size());
+      const char byte = bytes[rng.Below(bytes.size())];
+      if (rng.Below(3) == 0) {
+        text.erase(at, 1);
+      } else if (rng.Below(2) == 0) {
+        text.insert(at, 1, byte);
+      } else {
+        text[at] = byte;
+      }
+    }
+    const auto read = Read(text);
+    if (read.ok()) continue;
+    ++refused;
+    REQUIRE(read.error().message.starts_with("bbv.csv:"));
+    REQUIRE(read.error().message.find('\n') == std::string::npos);
+  }
+  CHECK(refused > 5'000);
+  CHECK(refused < 20'000);
 }
 
 TEST_CASE("rows longer than what is read at a time are whole") {

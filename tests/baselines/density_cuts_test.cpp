@@ -76,6 +76,7 @@ TEST_CASE("two values, far apart and equally or unequally frequent, are two part
   std::vector<double> values(1000, 10.0);
   values.push_back(1e9);
   CHECK(DensityCuts(Counted(values), 0.4) == std::vector<std::size_t>{0, 1});
+  CHECK(DensityCuts(Counted({1, 9e18}), 0.4) == std::vector<std::size_t>{0, 1});
   CHECK(DensityCuts(Counted({1, 1e9}), 0.4) == std::vector<std::size_t>{0, 1});
   CHECK(DensityCuts(Counted({0, 5}), 0.4) == std::vector<std::size_t>{0, 1});
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
@@ -124,19 +125,23 @@ TEST_CASE("the other names of a column serve too, and the grid stands in for its
   CHECK(method.value()->cluster_count() == 2);
 }
 
-TEST_CASE("an empty or negative cell is named by its invocation, unless that is excluded") {
-  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), -1.0}) {
+TEST_CASE(
+    "an empty, negative or enormous cell is named by its invocation, unless that is excluded") {
+  const std::pair<double, const char*> cells[] = {
+      {std::numeric_limits<double>::quiet_NaN(), "none"}, {-1.5, "-1.5"}, {1e300, "1e+300"}};
+  for (const auto& [bad, shown] : cells) {
     MadeProfile made;
     made.Add("kernel", 100);
     made.Add("other", 200);
-    AddPkaMetrics(made, [&](std::size_t i, std::size_t c) { return i == 1 && c == 4 ? bad : 1.0; });
+    AddPkaMetrics(
+        made, [cell = bad](std::size_t i, std::size_t c) { return i == 1 && c == 4 ? cell : 1.0; });
     const auto method = PreparePka(made.input());
     REQUIRE(!method.ok());
-    CHECK(method.error().message ==
-          std::string(
-              "pka needs smsp__inst_executed_op_global_st.sum of every invocation, expected a "
-              "number not below 0, invocation 1 has ") +
-              (bad < 0.0 ? "a negative one" : "none"));
+    CHECK(
+        method.error().message ==
+        std::string("pka needs smsp__inst_executed_op_global_st.sum of every invocation, expected "
+                    "a number from 0 and below 2^63, invocation 1 has ") +
+            shown);
     made.Exclude("other");
     const auto without = PreparePka(made.input());
     REQUIRE(without.ok());

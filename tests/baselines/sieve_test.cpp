@@ -93,7 +93,8 @@ TEST_CASE("missing: the instruction column, a cell of it, a CTA size") {
   method = PrepareSieve(made.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "sieve needs smsp__inst_executed.sum of every invocation, expected a number not below 0, "
+        "sieve needs smsp__inst_executed.sum of every invocation, expected a number from 0 and "
+        "below 2^63, "
         "invocation 1 has none");
 
   made.profile.metrics[0][1] = 1.0;
@@ -101,7 +102,8 @@ TEST_CASE("missing: the instruction column, a cell of it, a CTA size") {
   method = PrepareSieve(made.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "sieve needs launch__block_size of every invocation, expected a number not below 0, "
+        "sieve needs launch__block_size of every invocation, expected a number from 0 and below "
+        "2^63, "
         "invocation 1 has none");
   made.AddMetric("launch__block_size", {128, 128});
   CHECK(PrepareSieve(made.input()).ok());

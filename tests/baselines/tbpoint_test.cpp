@@ -120,7 +120,8 @@ TEST_CASE("what is missing is named") {
   method = PrepareTbpoint(made.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "tbpoint needs smsp__inst_executed.sum of every invocation, expected a number not below 0, "
+        "tbpoint needs smsp__inst_executed.sum of every invocation, expected a number from 0 and "
+        "below 2^63, "
         "invocation 0 has none");
 }
 
