@@ -8,7 +8,7 @@ namespace stemtap {
 namespace {
 
 // Samples drawn per bound tried, at most: some seconds on two cores.
-constexpr double kMostSamples = 2e7;
+constexpr double kMostSamples = 8e6;
 constexpr std::uint64_t kFewestRuns = 2000;
 // The step by which bounds are sought upwards and downwards, and how often the interval that holds
 // the p95 wanted is halved: 1.5^(1/64) is less than 1 %.

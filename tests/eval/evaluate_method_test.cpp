@@ -148,12 +148,13 @@ TEST_CASE("online: a kernel that always takes the same time is captured a few ti
   std::vector<test::MadeLaunch> launches(5000, {"steady", 1000});
   const Workload w = MakeTestWorkload(launches);
   EvaluationRequest request;
+  request.options.min_samples = 1;
   request.methods = {&kSome};
   request.error_bounds = {0.05};
   request.runs = 2;
   request.online = true;
   request.lag = 100;
-  request.two_pass = &kSome;  // 1 sample
+  request.two_pass = &kSome;  // which takes 1 sample
   WorkerPool pool(2);
   Evaluation evaluation;
   AddWorkload(w, request, pool, evaluation);
