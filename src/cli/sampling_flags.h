@@ -33,7 +33,7 @@ class SamplingFlags {
   double confidence_ = 0.95;
   std::string method_ = "optimal";
   std::string bound_ = "workload";
-  std::uint64_t min_samples_ = 1;
+  std::uint64_t min_samples_ = SamplingOptions().min_samples;
   std::string selection_ = "random";
   std::string group_by_ = "name";
   std::string exclude_;

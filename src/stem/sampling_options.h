@@ -27,7 +27,9 @@ struct SamplingOptions {
   double confidence = 0.95;
   Method method = Method::kRoot;
   BoundScope bound = BoundScope::kWorkload;
-  std::uint64_t min_samples = 1;  // m_floor per cluster
+  // m_floor per cluster. Two: a second run differs in what one sample cannot show
+  // (docs/maths/optimal.md).
+  std::uint64_t min_samples = 2;
   Selection selection = Selection::kRandom;
   GroupBy group_by = GroupBy::kName;
   std::string exclude;  // regular expression, see KernelGroups; empty: nothing is excluded

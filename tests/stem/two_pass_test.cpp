@@ -102,7 +102,7 @@ TEST_CASE("two-pass: the seed decides, and nothing else") {
   CHECK(one != PlanToJson(PlanOf(profile, options).value().plan));
 }
 
-TEST_CASE("two-pass: over seeds the error is within the bound, and first is not") {
+TEST_CASE("two-pass: over seeds the error is within the bound") {
   const Profile profile = Mixed();
   SamplingOptions options = Optimal();
   int within = 0;
@@ -111,7 +111,8 @@ TEST_CASE("two-pass: over seeds the error is within the bound, and first is not"
     CHECK(totals.bound <= options.error_bound);
     within += totals.observed_error <= totals.bound;
   }
-  CHECK(within >= 285);
+  // At least 95 % are promised; three standard errors of 300 runs are 11.
+  CHECK(within >= 285 - 11);
 }
 
 TEST_CASE("two-pass: the first launches of a kernel that speeds up are no sample of it") {
@@ -162,7 +163,7 @@ TEST_CASE("two-pass: degenerate profiles") {
   Profile equal;
   for (int i = 0; i < 1000; ++i) Add(equal, "k", 777);
   const PlanTotals same = PlanOf(equal, Optimal()).value().plan.totals;
-  CHECK(same.samples == 1);
+  CHECK(same.samples == Optimal().min_samples);
   CHECK(same.bound == 0.0);
   CHECK(same.observed_error == doctest::Approx(0.0));
   Profile zeros;
