@@ -143,10 +143,11 @@ TEST_CASE("a method draws what the two-pass plan selects, seed by seed") {
       {"optimal", Method::kOptimal}, {"root", Method::kRoot}, {"stem", Method::kStem}};
   for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
     made.options.selection = selection;
-    for (const auto& [name, method] : methods) {
+    for (const auto& entry : methods) {
+      const char* name = entry.first;
       CAPTURE(name);
       const auto prepared = Prepared(name, made);
-      made.options.method = method;
+      made.options.method = entry.second;
       for (made.options.seed = 1; made.options.seed <= 3; ++made.options.seed) {
         const auto planned = PlanTwoPass(open, "made", made.options);
         REQUIRE(planned.ok());
