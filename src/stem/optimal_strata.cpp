@@ -28,6 +28,10 @@ constexpr std::size_t kMostStrataSearched = 96;
 constexpr int kMostRounds = 12;
 // Decisions about what holds the ends of the bracket apart: each costs two searches for the price.
 constexpr int kMostDecisions = 12;
+constexpr int kMostQuickDecisions = 3;
+// Where there are many cells a dear stratum more or less matters little, and each search takes
+// long.
+constexpr std::size_t kMostCellsDecided = 50'000;
 
 struct Problem {
   std::vector<CutTable> tables;  // by kernel
@@ -381,7 +385,7 @@ void Complete(const Problem& problem, double lambda, const ParallelFor& parallel
 
 OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
                                  const ErrorTarget& target, std::uint64_t min_samples,
-                                 double multiplier, const ParallelFor& parallel) {
+                                 double multiplier, Effort effort, const ParallelFor& parallel) {
   Problem problem;
   problem.floor = static_cast<double>(std::max<std::uint64_t>(min_samples, 1));
   problem.tables.resize(kernels.size());
@@ -412,7 +416,12 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
 
   // What holds the two ends of the bracket apart is decided either way, the rest solved again, and
   // the better way followed.
-  for (int depth = 0; depth < kMostDecisions && !good(); ++depth) {
+  std::size_t cells = 0;
+  for (const CutTable& table : problem.tables) cells += table.size();
+  const int decisions = cells > kMostCellsDecided  ? 0
+                        : effort == Effort::kQuick ? kMostQuickDecisions
+                                                   : kMostDecisions;
+  for (int depth = 0; depth < decisions && !good(); ++depth) {
     const Bracket& bracket = branch.bracket;
     if (bracket.beyond.cuts.empty()) break;
     const Difference part = GreatestDifference(branch.rows, bracket.within, bracket.beyond);
@@ -434,7 +443,9 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
   }
   std::size_t strata = 0;
   for (const auto& ends : best.ends) strata += ends.size();
-  if (!good() && strata <= kMostStrataSearched) SearchLocally(problem, price, lower_bound, best);
+  if (effort == Effort::kThorough && !good() && strata <= kMostStrataSearched) {
+    SearchLocally(problem, price, lower_bound, best);
+  }
 
   OptimalStrata result;
   result.multiplier = price;

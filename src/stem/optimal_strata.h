@@ -5,11 +5,12 @@
 //
 //   sum N_i^2 S_i^2 / m_i (1 - m_i / N_i)  <=  (eps sum N_i mu_i / z)^2
 //
-// The budget is relaxed with a price lambda (cut_table.h finds each kernel's best strata at a price);
-// the search for the price brackets the budget. A solution at a price is all or nothing, so a gap
-// lies between the two ends of the bracket. It is closed by mixing the kernels of both ends, by sizing
-// in whole samples (whole_sizes.h), by deciding either way what holds the ends apart and solving the
-// rest again, and, in small problems, by a local search that moves, joins and splits strata.
+// The budget is relaxed with a price lambda (cut_table.h finds each kernel's best strata at a
+// price); the search for the price brackets the budget. A solution at a price is all or nothing, so
+// a gap lies between the two ends of the bracket. It is closed by mixing the kernels of both ends,
+// by sizing in whole samples (whole_sizes.h), by deciding either way what holds the ends apart and
+// solving the rest again, and, in small problems, by a local search that moves, joins and splits
+// strata.
 //
 // GUARANTEE  The result meets the budget. No strata at cell edges cost less than lower_bound (the
 // Lagrangian dual), as far as no row had to be shortened.
@@ -26,6 +27,11 @@
 
 namespace stemtap {
 
+// How much time the gap is worth. kQuick: a search for the price and three decisions, as the online
+// sampler needs it, again and again. kThorough: up to twelve decisions and the local search, for a
+// plan.
+enum class Effort { kQuick, kThorough };
+
 struct OptimalStrata {
   std::vector<std::vector<StratumRange>> kernels;  // by kernel, ascending
   double multiplier = 0.0;                         // lambda at the end of the search
@@ -38,6 +44,6 @@ struct OptimalStrata {
 // the gap.
 OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
                                  const ErrorTarget& target, std::uint64_t min_samples,
-                                 double multiplier, const ParallelFor& parallel);
+                                 double multiplier, Effort effort, const ParallelFor& parallel);
 
 }  // namespace stemtap

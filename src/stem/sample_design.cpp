@@ -130,8 +130,8 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
   double multiplier = 0.0;
   const double z = options.target().z;
   const auto solve = [&](double error_bound) {
-    OptimalStrata solved =
-        SolveOptimalStrata(kernels, {error_bound, z}, options.min_samples, multiplier, parallel);
+    OptimalStrata solved = SolveOptimalStrata(kernels, {error_bound, z}, options.min_samples,
+                                              multiplier, Effort::kThorough, parallel);
     multiplier = solved.multiplier;
     return std::move(solved.kernels);
   };

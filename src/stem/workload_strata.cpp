@@ -29,14 +29,14 @@ WorkloadStrata StratifyWorkload(std::span<const KernelCells> kernels,
   if (options.method == Method::kOptimal) {
     const ErrorTarget certified = {options.error_bound, CertifiedZ(options.confidence)};
     if (options.bound == BoundScope::kWorkload) {
-      OptimalStrata solved =
-          SolveOptimalStrata(kernels, certified, options.min_samples, multiplier, parallel);
+      OptimalStrata solved = SolveOptimalStrata(kernels, certified, options.min_samples, multiplier,
+                                                Effort::kQuick, parallel);
       return {std::move(solved.kernels), solved.multiplier};
     }
     result.kernels.resize(kernels.size());
     parallel(kernels.size(), [&](std::size_t i) {
-      OptimalStrata solved =
-          SolveOptimalStrata(kernels.subspan(i, 1), certified, options.min_samples, 0.0, Serially);
+      OptimalStrata solved = SolveOptimalStrata(kernels.subspan(i, 1), certified,
+                                                options.min_samples, 0.0, Effort::kQuick, Serially);
       result.kernels[i] = std::move(solved.kernels.front());
     });
     return result;

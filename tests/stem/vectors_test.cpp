@@ -146,7 +146,7 @@ TEST_CASE("golden: optimal strata") {
       }
     }
     const ErrorTarget target{c["error_bound"], TwoSidedZ(c["confidence"])};
-    const OptimalStrata solved = SolveOptimalStrata(rows, target, 1, 0.0, Serially);
+    const OptimalStrata solved = SolveOptimalStrata(rows, target, 1, 0.0, Effort::kThorough, Serially);
     double cost = 0.0;
     double variance = 0.0;
     for (const auto& kernel : solved.kernels) {
