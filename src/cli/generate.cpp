@@ -2,18 +2,16 @@
 // stemtap generate: a run that the project invents, as a profile.
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "trace/profile_writer.h"
-#include "workloads/llm_decode.h"
+#include "workloads/workload.h"
 
 namespace stemtap::cli {
 namespace {
@@ -23,56 +21,16 @@ constexpr std::size_t kBatch = 65536;
 struct GenerateArguments {
   std::string workload;
   std::string output;
-  std::uint64_t launches = LlmDecodeOptions().launches;
-  std::uint64_t seed = LlmDecodeOptions().seed;
-  std::uint64_t noise_seed = LlmDecodeOptions().noise_seed;
-  unsigned layers = LlmDecodeOptions().layers;
+  WorkloadOptions options;
   bool json = false;
 };
-
-using Made = Result<std::unique_ptr<ProfileReader>>;
-
-Made LlmDecode(const GenerateArguments& arguments) {
-  LlmDecodeOptions options;
-  options.launches = arguments.launches;
-  options.seed = arguments.seed;
-  options.noise_seed = arguments.noise_seed;
-  options.layers = arguments.layers;
-  const Status valid = ValidateLlmDecode(options);
-  if (!valid.ok()) return valid.error();
-  return MakeLlmDecode(options);
-}
-
-struct Workload {
-  const char* name;
-  const char* help;
-  Made (*make)(const GenerateArguments&);
-};
-
-// Every workload: a new one is a new line.
-constexpr std::array kWorkloads = {
-    Workload{"llm-decode", "a language model answers prompts, token by token", LlmDecode},
-};
-
-Made MakeWorkload(const GenerateArguments& arguments) {
-  std::vector<std::string> names;
-  for (const Workload& workload : kWorkloads) {
-    if (arguments.workload == workload.name) return workload.make(arguments);
-    names.emplace_back(workload.name);
-  }
-  const std::string_view nearest = NearestName(arguments.workload, names);
-  return Error{fmt::format("unknown workload '{}', {}", EscapeForTerminal(arguments.workload),
-                           nearest.empty() ? fmt::format("expected {}", fmt::join(names, ", "))
-                                           : fmt::format("did you mean {}?", nearest)),
-               2};
-}
 
 int Generate(const GenerateArguments& arguments) {
   const bool to_stdout = arguments.output == "-";
   if (to_stdout && arguments.json) {
     return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
   }
-  Made reader = MakeWorkload(arguments);
+  MadeWorkload reader = MakeWorkload(arguments.workload, arguments.options);
   if (!reader.ok()) return Fail(reader.error());
   auto writer = CreateProfileWriter(arguments.output);
   if (!writer.ok()) return Fail(writer.error());
@@ -108,20 +66,23 @@ void AddGenerate(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("generate", "write an invented run as a profile");
   auto arguments = std::make_shared<GenerateArguments>();
   std::string help = "what to generate:";
-  for (const Workload& workload : kWorkloads) {
-    help += fmt::format(" {} ({})", workload.name, workload.help);
+  for (const Workload& workload : Workloads()) {
+    help += fmt::format("\n{}: {}", workload.name, workload.help);
   }
   command->add_option("workload", arguments->workload, help)->required();
   command->add_option("-o,--output", arguments->output, "profile to write")->required();
-  command->add_option("--launches", arguments->launches, "number of kernel launches")
+  command->add_option("--launches", arguments->options.launches, "number of kernel launches")
       ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "of the launches, and of the noise")
+  command->add_option("--seed", arguments->options.seed, "of the launches, and of the noise")
       ->capture_default_str();
   command
-      ->add_option("--noise-seed", arguments->noise_seed,
+      ->add_option("--noise-seed", arguments->options.noise_seed,
                    "of the noise alone: a second run of the same launches (0: as --seed)")
       ->capture_default_str();
-  command->add_option("--layers", arguments->layers, "layers of the model")->capture_default_str();
+  command->add_flag("--other-gpu", arguments->options.other_gpu,
+                    "the same launches on a simulated other GPU, without noise");
+  command->add_option("--layers", arguments->options.layers,
+                      "layers of the model, where there is one (default: 12)");
   command->add_flag("--json", arguments->json, "print the totals as JSON");
   command->callback([arguments, &exit_code] { exit_code = Generate(*arguments); });
 }

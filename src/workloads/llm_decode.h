@@ -27,6 +27,7 @@ struct LlmDecodeOptions {
   unsigned split_tokens = 256;       // context tokens that one split of decode attention covers
   unsigned warmup_launches = 2'000;  // run on clocks that are still cold; 0: no warm-up
   std::uint32_t outlier_one_in = 20'000;  // one launch in so many is 5 to 30 times slower; 0: none
+  bool other_gpu = false;                 // as WorkloadOptions::other_gpu
 };
 
 // An error (exit code 2) when an option is out of its range.

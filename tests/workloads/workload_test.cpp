@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/workload.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "workloads/noise.h"
+
+namespace stemtap {
+namespace {
+
+struct Run {
+  std::vector<wire::KernelRecord> records;
+  std::unique_ptr<ProfileReader> reader;
+
+  const std::string& name(std::size_t i) const { return reader->names().name(records[i].name_id); }
+};
+
+WorkloadOptions Launches(std::uint64_t launches) {
+  WorkloadOptions options;
+  options.launches = launches;
+  return options;
+}
+
+Run RunOf(std::string_view workload, const WorkloadOptions& options, std::size_t limit = 65'536) {
+  Run run;
+  MadeWorkload made = MakeWorkload(workload, options);
+  REQUIRE(made.ok());
+  run.reader = std::move(made).value();
+  for (ProfileBatch batch;;) {
+    const Result<std::size_t> read = run.reader->Read(batch, limit);
+    REQUIRE(read.ok());
+    if (read.value() == 0) break;
+    run.records.insert(run.records.end(), batch.records.begin(), batch.records.end());
+  }
+  return run;
+}
+
+bool SameBytes(const Run& a, const Run& b) {
+  return a.records.size() == b.records.size() &&
+         std::memcmp(a.records.data(), b.records.data(),
+                     a.records.size() * sizeof(wire::KernelRecord)) == 0;
+}
+
+// Everything but the times.
+bool SameLaunches(const Run& a, const Run& b) {
+  if (a.records.size() != b.records.size()) return false;
+  for (std::size_t i = 0; i < a.records.size(); ++i) {
+    wire::KernelRecord x = a.records[i];
+    wire::KernelRecord y = b.records[i];
+    x.start_ns = y.start_ns = x.duration_ns = y.duration_ns = 0;
+    if (std::memcmp(&x, &y, sizeof x) != 0 || a.name(i) != b.name(i)) return false;
+  }
+  return true;
+}
+
+std::uint64_t Fingerprint(const Run& run) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const wire::KernelRecord& r : run.records) {
+    for (const std::uint64_t value : {r.start_ns, r.duration_ns, std::uint64_t{r.name_id},
+                                      std::uint64_t{r.grid[0]}, std::uint64_t{r.grid[1]}}) {
+      hash = (hash ^ value) * 0x100000001b3u;
+    }
+  }
+  return hash;
+}
+
+std::size_t NamesSeen(const Run& run) {
+  return run.reader->names().size();
+}
+
+TEST_CASE("every workload is exact, repeatable, ascending, and the same however it is read") {
+  for (const Workload& workload : Workloads()) {
+    CAPTURE(std::string(workload.name));
+    for (const std::uint64_t launches : {1, 2, 17, 161, 20'001}) {
+      const Run run = RunOf(workload.name, Launches(launches));
+      REQUIRE(run.records.size() == launches);
+      CHECK(SameBytes(run, RunOf(workload.name, Launches(launches), 97)));
+    }
+    const Run run = RunOf(workload.name, Launches(300'000));
+    std::map<std::uint32_t, std::uint64_t> ends;  // by stream
+    for (std::size_t i = 0; i < run.records.size(); ++i) {
+      const wire::KernelRecord& r = run.records[i];
+      REQUIRE(r.correlation_id == i);
+      REQUIRE(r.duration_ns >= 800);
+      REQUIRE(r.grid[0] * r.grid[1] * r.grid[2] >= 1);
+      REQUIRE(r.block[0] * r.block[1] * r.block[2] <= 1024);
+      if (i > 0) REQUIRE(r.start_ns > run.records[i - 1].start_ns);
+      REQUIRE(r.start_ns >= ends[r.stream]);
+      ends[r.stream] = r.start_ns + r.duration_ns;
+    }
+  }
+}
+
+TEST_CASE("another noise seed, or the other GPU, is another run of the same launches") {
+  for (const Workload& workload : Workloads()) {
+    CAPTURE(std::string(workload.name));
+    WorkloadOptions options = Launches(400'000);
+    const Run first = RunOf(workload.name, options);
+    options.noise_seed = 99;
+    const Run second = RunOf(workload.name, options);
+    options.other_gpu = true;
+    const Run other = RunOf(workload.name, options);
+    CHECK(SameLaunches(first, second));
+    CHECK(SameLaunches(first, other));
+    std::size_t equal = 0;
+    for (std::size_t i = 0; i < first.records.size(); ++i) {
+      equal += first.records[i].duration_ns == second.records[i].duration_ns;
+    }
+    CHECK(equal < first.records.size() / 50);
+    options.noise_seed = 7;  // the other GPU knows no noise
+    CHECK(SameBytes(other, RunOf(workload.name, options)));
+  }
+}
+
+// Where the script has no state but the kernel and its grid, these decide the duration.
+TEST_CASE("on the other GPU a kernel at a grid has one duration") {
+  const auto durations = [](const char* workload) {
+    WorkloadOptions options = Launches(400'000);
+    options.other_gpu = true;
+    const Run run = RunOf(workload, options);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<std::uint64_t>> seen;
+    for (const wire::KernelRecord& r : run.records) {
+      seen[{r.name_id, r.grid[0]}].insert(r.duration_ns);
+    }
+    std::size_t most = 0;
+    for (const auto& [kernel, values] : seen) most = std::max(most, values.size());
+    return most;
+  };
+  CHECK(durations("warmup") == 1);
+  CHECK(durations("outliers") == 1);
+  CHECK(durations("rare-kernels") == 1);
+  CHECK(durations("phases") <= 3);  // one in each phase
+}
+
+TEST_CASE("the other GPU scales a kernel by what bounds it") {
+  WorkloadOptions options = Launches(12);
+  options.other_gpu = true;
+  const Run run = RunOf("warmup", options);
+  CHECK(run.records[0].duration_ns == 1'440);   // 1,600 ns, bound by latency: 0.90
+  CHECK(run.records[1].duration_ns == 23'100);  // 42,000 ns, by memory: 0.55
+  CHECK(run.records[9].duration_ns == 22'000);  // 55,000 ns, by arithmetic: 0.40
+}
+
+TEST_CASE(
+    "the warm-up starts 10 to 40 percent high, halves every 25,600 launches, then clocks step") {
+  const Run run = RunOf("warmup", Launches(1'000'000));
+  // The mean of a gemm (launch 9 of 12, 40 % slow when cold) around a launch; sigma 2 %.
+  const auto around = [&](std::size_t launch) {
+    double sum = 0;
+    int count = 0;
+    for (std::size_t i = launch / 12 * 12 + 9; count < 200; i += 12, ++count) {
+      sum += static_cast<double>(run.records[i].duration_ns);
+    }
+    return sum / count / 55'000.0;
+  };
+  // 200 values of sigma 2 %: a standard error of 0.14 %, so 1 % is seven of them.
+  CHECK(std::fabs(around(0) - (1 + 0.4 * 0.968)) <
+        0.01);  // 0.968: the mean decay of 2,400 launches
+  CHECK(std::fabs(around(24'400) - 1.2) < 0.01);
+  CHECK(std::fabs(around(245'000) - 1.0) < 0.01);
+  double least = 9;
+  double most = 0;
+  for (std::size_t launch = 260'000; launch < 990'000; launch += 10'000) {
+    least = std::min(least, around(launch));
+    most = std::max(most, around(launch));
+  }
+  CHECK(most / least > 1.03);
+  CHECK(most < 1.17);
+  CHECK(least > 0.94);
+}
+
+TEST_CASE("phases change durations by large factors at the same grids and come back") {
+  WorkloadOptions options = Launches(1'000'000);
+  options.other_gpu = true;  // the medians, scaled
+  const Run run = RunOf("phases", options);
+  std::map<std::uint64_t, std::uint64_t> gemms;  // launches by duration
+  std::size_t changes = 0;
+  std::uint64_t before = 0;
+  for (std::size_t i = 9; i < run.records.size(); i += 12) {
+    const std::uint64_t duration = run.records[i].duration_ns;
+    ++gemms[duration];
+    changes += duration != before;
+    before = duration;
+  }
+  REQUIRE(gemms.size() == 3);  // 0.5, 1 and 8 times 55,000 ns x 0.40
+  CHECK(gemms.begin()->first == 11'000);
+  CHECK(gemms.rbegin()->first == 176'000);
+  CHECK(changes > 40);
+}
+
+TEST_CASE("outliers: one launch in 200 is at least four times slower, and one is a giant") {
+  const Run run = RunOf("outliers", Launches(1'000'000));
+  constexpr double kMedians[12] = {1'600,  42'000, 6'400,  2'900,  7'200, 2'600,
+                                   18'500, 11'000, 11'000, 55'000, 6'400, 2'900};
+  double outliers = 0;
+  double beyond_16 = 0;
+  int giants = 0;
+  for (std::size_t i = 0; i < run.records.size(); ++i) {
+    if (run.records[i].duration_ns == 2'000'000'000) {
+      ++giants;
+      continue;
+    }
+    const double factor = static_cast<double>(run.records[i].duration_ns) / kMedians[i % 12];
+    outliers += factor > 3;  // noise alone stays below 1.25, an outlier above 4 x 0.8
+    beyond_16 += factor > 16;
+  }
+  CHECK(giants == 1);
+  // Expected 5,000 with sigma 71, and an eighth of them beyond four times the least: 625, sigma 25
+  // (log-normal noise around that edge moves it by less than 2 %). Six sigma.
+  CHECK(std::fabs(outliers - 5'000) < 6 * 71);
+  CHECK(std::fabs(beyond_16 - 625) < 6 * 25 + 13);
+}
+
+TEST_CASE("rare kernels: thousands of names, most once or a few times, 16 at the very end") {
+  const Run run = RunOf("rare-kernels", Launches(400'000));
+  CHECK(NamesSeen(run) == 8 + 4'000 + 16);
+  std::map<std::uint32_t, std::size_t> counts;
+  for (const wire::KernelRecord& r : run.records) ++counts[r.name_id];
+  std::size_t rare_launches = 0;
+  std::size_t once = 0;
+  std::size_t most = 0;
+  for (const auto& [name, count] : counts) {
+    if (run.reader->names().name(name).find("fused::pointwise") == std::string::npos) continue;
+    rare_launches += count;
+    once += count == 1;
+    most = std::max(most, count);
+  }
+  CHECK(rare_launches == 7'000);
+  CHECK(once > 1'500);
+  CHECK(most < 30);
+  for (std::size_t i = 400'000 - 16; i < 400'000; ++i) CHECK(counts[run.records[i].name_id] == 1);
+  CHECK(NamesSeen(RunOf("rare-kernels", Launches(2'500))) == 8 + 100 + 16);
+}
+
+TEST_CASE("Pareto factors have the tail they promise") {
+  CHECK(Pareto(0xFFFFFFFFu) == doctest::Approx(65'536).epsilon(0.001));
+  CHECK(Pareto(0x80000000u) == doctest::Approx(65'536 * std::pow(0.5, -2.0 / 3)).epsilon(0.001));
+  for (std::uint32_t draw = 0xFFFFFFFFu; draw > 100; draw -= draw / 7) {
+    const double expected = 65'536 * std::pow(draw / 4294967296.0, -2.0 / 3);
+    REQUIRE(static_cast<double>(Pareto(draw)) == doctest::Approx(expected).epsilon(0.001));
+  }
+  CHECK(Pareto(0) == Pareto(1));
+}
+
+TEST_CASE("what is asked for wrongly is refused in one line") {
+  const auto message = [](std::string_view name, const WorkloadOptions& options) {
+    const MadeWorkload made = MakeWorkload(name, options);
+    REQUIRE_FALSE(made.ok());
+    CHECK(made.error().exit_code == 2);
+    return made.error().message;
+  };
+  CHECK(message("phase", {}) == "unknown workload 'phase', did you mean phases?");
+  CHECK(message("phases", Launches(0)) == "phases: launches is 0, expected 1 to 1000000000000");
+  WorkloadOptions options;
+  options.layers = 3;
+  CHECK(message("phases", options) == "phases: no model, expected no layers");
+  options.layers = 257;
+  CHECK(message("llm-decode", options) == "llm-decode: layers is 257, expected 1 to 256");
+}
+
+TEST_CASE("every workload has the fingerprint it has on every machine") {
+  const std::map<std::string, std::uint64_t> expected = {
+      {"llm-decode", 5'665'521'534'162'516'471u},    {"phases", 18'307'994'876'841'363'663u},
+      {"outliers", 1'817'938'315'725'142'582u},      {"warmup", 5'387'379'426'882'382'216u},
+      {"rare-kernels", 16'269'112'083'651'869'839u},
+  };
+  for (const Workload& workload : Workloads()) {
+    CAPTURE(std::string(workload.name));
+    REQUIRE(expected.count(workload.name) == 1);
+    CHECK(Fingerprint(RunOf(workload.name, Launches(300'000))) == expected.at(workload.name));
+  }
+}
+
+}  // namespace
+}  // namespace stemtap
