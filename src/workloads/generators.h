@@ -13,6 +13,7 @@ namespace stemtap {
 std::unique_ptr<ProfileReader> MakeOutliers(const WorkloadOptions& options);
 std::unique_ptr<ProfileReader> MakePhases(const WorkloadOptions& options);
 std::unique_ptr<ProfileReader> MakeRareKernels(const WorkloadOptions& options);
+std::unique_ptr<ProfileReader> MakeTraining(const WorkloadOptions& options);
 std::unique_ptr<ProfileReader> MakeWarmup(const WorkloadOptions& options);
 
 }  // namespace stemtap
