@@ -153,14 +153,14 @@ Result<Tuning> Tune(Tuner& fixed, Tuner& tuned, double error_bound, bool fixed_i
   const double p95 = tuning.fixed.p95;
   const Status sought = tuned.Seek(p95);
   if (!sought.ok()) return sought.error();
-  tuning.speedup = SpeedupAt(tuned.points(), p95, tuning.end, &tuning.tuned);
+  const double without_steps = SpeedupAt(tuned.points(), p95, tuning.end, &tuning.tuned);
   tuning.ratio = tuning.ratio_low = tuning.ratio_high = NAN;
   if (tuning.end != TuningEnd::kMet) return tuning;
   const auto ratio = [&](double tuned_speedup) {
     return fixed_is_one ? tuning.fixed.speedup / tuned_speedup
                         : tuned_speedup / tuning.fixed.speedup;
   };
-  tuning.ratio = ratio(tuning.speedup);
+  tuning.ratio = ratio(tuning.tuned.speedup);
   // Both methods' p95 are draws: their relative half widths add in squares.
   const auto half_width = [](const TunedPoint& p) {
     return p.p95 > 0.0 ? 0.5 * (p.p95_high - p.p95_low) / p.p95 : 0.0;
@@ -170,8 +170,10 @@ Result<Tuning> Tune(Tuner& fixed, Tuner& tuned, double error_bound, bool fixed_i
   const double at_less = ratio(SpeedupAt(tuned.points(), p95 * (1.0 - width), ignored));
   const double at_more = ratio(SpeedupAt(tuned.points(), p95 * (1.0 + width), ignored));
   // fmin and fmax pass over a NaN: an end of the interval that no bound reaches.
-  tuning.ratio_low = std::fmin(tuning.ratio, std::fmin(at_less, at_more));
-  tuning.ratio_high = std::fmax(tuning.ratio, std::fmax(at_less, at_more));
+  tuning.ratio_low =
+      std::fmin(std::fmin(tuning.ratio, ratio(without_steps)), std::fmin(at_less, at_more));
+  tuning.ratio_high =
+      std::fmax(std::fmax(tuning.ratio, ratio(without_steps)), std::fmax(at_less, at_more));
   return tuning;
 }
 

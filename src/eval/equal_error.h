@@ -8,19 +8,22 @@
 //   backward   the other at the error bound given, `one` tuned to its
 //   ratio      speedup of `one` / speedup of the other, either way; above 1: `one` is cheaper
 //
-// p95 falls and speedup falls as the bound asked for gets tighter, but both in steps (whole
-// samples, other clusters), not always monotone. The tuned method is given its best: of all bounds
-// tried, the cheapest not worse than the p95 wanted, and from there the straight line, in
-// logarithms, to the next one that is cheaper.
+// p95 and the sampled time go in steps (whole samples, other clusters), not always monotone.
+// `ratio` is of what can be had: the tuned method takes the cheapest of all bounds tried whose p95
+// is not larger. That favours the one that keeps its bound, by half a step on average, so
+// `ratio_low` and `ratio_high` also hold what the tuned one would cost without steps: on the
+// straight line, in logarithms, to the next sample that is cheaper. Where steps are wide they lie
+// far apart.
 //
 // A method saturates where no bound asked for reaches the p95 wanted: it still errs less with the
 // fewest samples that it ever takes, or is exact only when everything is taken. Then that direction
 // has no ratio.
 //
 // NOISE  p95 of R runs is itself a draw: with 95 % confidence it lies between the order statistics
-// 0.95 R +- 1.96 sqrt(0.95 0.05 R). `ratio_low`, `ratio_high` are the ratios with the p95 wanted
-// moved to either end of both methods' intervals combined. SOURCE: docs/evaluation.md, "At equal
-// error".
+// 0.95 R +- 1.96 sqrt(0.95 0.05 R). `ratio_low` and `ratio_high` are taken with the p95 wanted
+// moved to either end of both methods' intervals combined.
+//
+// SOURCE: docs/evaluation.md, "At equal error".
 #pragma once
 
 #include <cstdint>
@@ -48,10 +51,9 @@ enum class TuningEnd {
 
 struct Tuning {
   TunedPoint fixed;  // of the method that keeps its bound
-  TunedPoint tuned;  // of the tuned one: the best point tried, for the record
+  TunedPoint tuned;  // of the tuned one: the best point tried
   TuningEnd end = TuningEnd::kMet;
-  double speedup = 0.0;  // of the tuned one at the p95 of the fixed one
-  double ratio = 0.0;    // NaN when not kMet
+  double ratio = 0.0;  // of fixed and tuned; NaN when not kMet
   double ratio_low = 0.0;
   double ratio_high = 0.0;
 };
@@ -65,7 +67,7 @@ struct EqualError {
   double ratio_high = 0.0;
 };
 
-// The speedup of the best point at `p95`, as above. `points` in any order. Sets `end`, and `tuned`
+// The speedup at `p95` without steps, as above. `points` in any order. Sets `end`, and `tuned`
 // when not null.
 double SpeedupAt(const std::vector<TunedPoint>& points, double p95, TuningEnd& end,
                  TunedPoint* tuned = nullptr);

@@ -63,7 +63,7 @@ std::string EqualErrorCsv(const EqualErrorReport& report) {
       "backward_ratio\n";
   const auto tuning = [](const Tuning& t) {
     return fmt::format(",{},{},{},{},{}", Cell(t.fixed.p95), Cell(t.fixed.speedup),
-                       Cell(t.tuned.error_bound), Cell(t.speedup), Cell(t.ratio));
+                       Cell(t.tuned.error_bound), Cell(t.tuned.speedup), Cell(t.ratio));
   };
   for (std::size_t i = 0; i < report.results.size(); ++i) {
     const EvaluatedWorkload& w = report.workloads[i];

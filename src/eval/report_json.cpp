@@ -106,7 +106,6 @@ Json TuningJson(const Tuning& t) {
   return {{"fixed", PointJson(t.fixed)},
           {"tuned", PointJson(t.tuned)},
           {"end", kEnds[static_cast<std::size_t>(t.end)]},
-          {"speedup_at_equal_p95", Number(t.speedup)},
           {"ratio", Number(t.ratio)},
           {"ratio_low", Number(t.ratio_low)},
           {"ratio_high", Number(t.ratio_high)}};

@@ -182,7 +182,7 @@ std::string EqualErrorTable(const EqualErrorReport& report) {
       "reverse\n"
       "  {3:<32}{4:>8}{5:>11}{6:>9}{7:>11}{8:>7}  {9:<14}{10:>7}{11:>14}\n",
       report.one, report.other, Percent(report.error_bound), "workload", "p95 %",
-      report.one.substr(0, 10), "tuned %", report.other.substr(0, 10), "ratio", "95 %", "back",
+      report.one.substr(0, 10), "tuned %", report.other.substr(0, 10), "ratio", "interval", "back",
       "limit");
   std::vector<double> ratios;
   for (std::size_t i = 0; i < report.results.size(); ++i) {
@@ -196,7 +196,7 @@ std::string EqualErrorTable(const EqualErrorReport& report) {
         fmt::format("  {:<32}{:>8}{:>11}{:>9}{:>11}{:>7}  {:<14}{:>7}{:>14}\n", name.substr(0, 32),
                     Percent(e.forward.fixed.p95), Speedup(e.forward.fixed.speedup),
                     met ? Percent(e.forward.tuned.error_bound) : "-",
-                    met ? Speedup(e.forward.speedup) : "-", Ratio(e.forward.ratio),
+                    met ? Speedup(e.forward.tuned.speedup) : "-", Ratio(e.forward.ratio),
                     met ? fmt::format("{:.2f} .. {:.2f}", e.forward.ratio_low, e.forward.ratio_high)
                         : EndText(e.forward.end),
                     Ratio(e.backward.ratio), Speedup(report.workloads[i].speedup_limit));
