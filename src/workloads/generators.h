@@ -10,6 +10,7 @@
 
 namespace stemtap {
 
+std::unique_ptr<ProfileReader> MakeLlmServe(const WorkloadOptions& options);
 std::unique_ptr<ProfileReader> MakeOutliers(const WorkloadOptions& options);
 std::unique_ptr<ProfileReader> MakePhases(const WorkloadOptions& options);
 std::unique_ptr<ProfileReader> MakeRareKernels(const WorkloadOptions& options);

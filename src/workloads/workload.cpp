@@ -29,6 +29,8 @@ std::unique_ptr<ProfileReader> LlmDecode(const WorkloadOptions& common) {
 
 constexpr std::array kWorkloads = {
     Workload{"llm-decode", "a language model answers prompts, token by token", true, LlmDecode},
+    Workload{"llm-serve", "a language model answers many requests at once, in bursts", true,
+             MakeLlmServe},
     Workload{"training", "training steps with NCCL all-reduces that wait", true, MakeTraining},
     Workload{"phases", "kernels change their durations from phase to phase", false, MakePhases},
     Workload{"outliers", "Pareto outliers and one giant among a million", false, MakeOutliers},

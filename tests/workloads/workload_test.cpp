@@ -302,6 +302,32 @@ TEST_CASE("training: on the other GPU all-reduces only cross the wire") {
   CHECK(seen > 1'000);
 }
 
+TEST_CASE("llm-serve: decode batches 1 to 32 requests, attention grows with their contexts") {
+  WorkloadOptions options = Launches(1'000'000);
+  options.other_gpu = true;
+  const Run run = RunOf("llm-serve", options);
+  std::set<std::uint32_t> batches;
+  std::size_t prefills = 0;
+  std::uint32_t before = 0;
+  std::uint64_t before_ns = 0;
+  for (std::size_t i = 0; i < run.records.size(); ++i) {
+    const wire::KernelRecord& r = run.records[i];
+    if (run.name(i).find("FusedForward") != std::string::npos) {
+      ++prefills;
+      before = 0;
+    }
+    if (run.name(i).find("SplitDecode") == std::string::npos) continue;
+    batches.insert(r.grid[0]);
+    if (r.grid[0] == before) REQUIRE(r.duration_ns >= before_ns);  // nobody came or went
+    before = r.grid[0];
+    before_ns = r.duration_ns;
+  }
+  CHECK(*batches.begin() >= 1);
+  CHECK(*batches.rbegin() == 32);
+  CHECK(batches.size() > 20);
+  CHECK(prefills > 1'000);
+}
+
 TEST_CASE("Pareto factors have the tail they promise") {
   CHECK(Pareto(0xFFFFFFFFu) == doctest::Approx(65'536).epsilon(0.001));
   CHECK(Pareto(0x80000000u) == doctest::Approx(65'536 * std::pow(0.5, -2.0 / 3)).epsilon(0.001));
@@ -330,9 +356,10 @@ TEST_CASE("what is asked for wrongly is refused in one line") {
 
 TEST_CASE("every workload has the fingerprint it has on every machine") {
   const std::map<std::string, std::uint64_t> expected = {
-      {"llm-decode", 5'665'521'534'162'516'471u}, {"training", 18041692330612923331u},
-      {"phases", 18'307'994'876'841'363'663u},    {"outliers", 1'817'938'315'725'142'582u},
-      {"warmup", 5'387'379'426'882'382'216u},     {"rare-kernels", 16'269'112'083'651'869'839u},
+      {"llm-decode", 5'665'521'534'162'516'471u},    {"training", 18'041'692'330'612'923'331u},
+      {"llm-serve", 12'172'081'050'404'263'238u},    {"phases", 18'307'994'876'841'363'663u},
+      {"outliers", 1'817'938'315'725'142'582u},      {"warmup", 5'387'379'426'882'382'216u},
+      {"rare-kernels", 16'269'112'083'651'869'839u},
   };
   for (const Workload& workload : Workloads()) {
     CAPTURE(std::string(workload.name));
