@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/engine.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <span>
@@ -37,7 +35,7 @@ Engine::Engine(const SamplingOptions& options, wire::GateTable& gate, GateAsked 
       gate_(gate),
       pool_(pool),
       mask_(mask),
-      sampler_(options, gate),
+      sampler_(options, gate, asked == GateAsked::kByEngine ? lag : kLiveObserveFirst),
       group_by_(options.group_by),
       groups_(GroupsOf(options)),
       epoch_(NextEpoch()) {}
@@ -60,10 +58,8 @@ wire::LaunchHistory& Engine::HistoryOf(const wire::KernelRecord& record, std::ui
 std::uint32_t Engine::KernelOf(const wire::KernelRecord& record) {
   const std::uint32_t group = groups_.Of(record, sampler_.names());
   if (group == kExcludedKernel || group < sampler_.kernels()) return group;
-  const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
-  return sampler_.AddKernel(record.name_id, group_by_ == GroupBy::kName
-                                                ? wire::NameKey(name_hash)
-                                                : wire::ConfigKey(name_hash, ConfigOf(record)));
+  const wire::LaunchConfig config = ConfigOf(record);
+  return sampler_.AddKernel(record.name_id, group_by_ == GroupBy::kName ? nullptr : &config);
 }
 
 void Engine::LeaveOut(const wire::KernelRecord& record, std::uint64_t name_hash) {
@@ -141,23 +137,13 @@ void Engine::RunEpoch(std::size_t count) {
   }
 }
 
-std::string Engine::ExcludedLine() const {
-  const ExcludedTotals& out = excluded();
-  if (out.invocations == 0) return "";
-  std::string line = fmt::format(
-      "{} launches of excluded kernels, {:.6g} s of kernel time, are no part of the plan",
-      out.invocations, static_cast<double>(out.duration_ns) * 1e-9);
-  if (excluded_captured_ != 0) {
-    line += fmt::format("; {} of them were captured before the gate knew", excluded_captured_);
-  }
-  return line;
-}
-
 Plan Engine::Finish() {
   while (head_ < pending_.size()) {
     RunEpoch(std::min<std::size_t>(pending_.size() - head_, epoch_));
   }
   Plan plan = sampler_.Finish(OnPool(pool_));
+  plan.totals.excluded_invocations = excluded().invocations;
+  plan.totals.excluded_duration_ns = excluded().duration_ns;
   mask_.Write(sampler_.events(), sampler_.names());
   return plan;
 }

@@ -17,7 +17,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -51,8 +50,6 @@ class Engine {
 
   std::uint64_t launches() const { return launches_; }  // those excluded too
   const ExcludedTotals& excluded() const { return groups_.excluded(); }
-  // One line of what the exclusion left out; empty when that is nothing.
-  std::string ExcludedLine() const;
   // Excluded launches that a live gate let a tracer capture, before it knew. Not in the plan.
   std::uint64_t excluded_captured() const { return excluded_captured_; }
   const SamplerStatus& status() const { return sampler_.status(); }
@@ -64,6 +61,10 @@ class Engine {
   static constexpr std::uint64_t kFirstEpoch = 64;
   static constexpr std::uint64_t kLastEpoch = 8192;
   static constexpr std::uint64_t kEpochShare = 16;
+
+  // With a live gate feedback takes 0.1 to 0.5 s; how many launches that is differs from program to
+  // program. Half of the slowest of them: a run of that many ends with more than first sights.
+  static constexpr std::uint64_t kLiveObserveFirst = 1024;
 
   // The streams whose history is remembered: 65,536 take 4 MiB, and no program runs that many at a
   // time. One that makes new streams without end starts over with all histories.

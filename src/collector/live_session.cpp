@@ -272,7 +272,11 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
   if (reports_.empty()) {
     warnings_.push_back("no process initialised CUDA (cuInit), so there was nothing to record");
   }
-  if (const std::string line = engine_.ExcludedLine(); !line.empty()) warnings_.push_back(line);
+  if (engine_.excluded_captured() != 0) {
+    warnings_.push_back(
+        fmt::format("{} launches of excluded kernels were captured before the gate knew of them",
+                    engine_.excluded_captured()));
+  }
   report.warnings = warnings_;
   return outcome;
 }

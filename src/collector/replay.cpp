@@ -95,9 +95,6 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   report.elapsed_s = outcome.seconds;
   report.sampler = engine.status();
   report.warnings = reader.warnings();
-  if (const std::string line = engine.ExcludedLine(); !line.empty()) {
-    report.warnings.push_back(line);
-  }
   const Status closed = mask.Close();
   if (!closed.ok()) return closed.error();
   if (writer) {

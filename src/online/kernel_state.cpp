@@ -36,11 +36,11 @@ void KernelState::AddCaptured(const PlanSample& sample) {
   const std::uint64_t duration = sample.record.duration_ns;
   OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(duration))];
   if (sample.record.flags & wire::kFlagExploratory) {
-    ++cluster.explored;
-    cluster.typical += Typical(sample, cluster);
+    AddExplored(sample, cluster);
     explored_.push_back(sample);
   } else {
     ++cluster.captured;
+    cluster.captured_ns += static_cast<double>(duration);
     sketch_.AddCaptured(duration);
     samples_.push_back(sample);
   }
@@ -50,9 +50,18 @@ bool KernelState::Typical(const PlanSample& sample, const OnlineCluster& cluster
   // Half a percent: where a cluster has hardly any spread, a capture that near to its mean does no
   // harm to any error bound of use.
   constexpr double kNear = 0.005;
+  // Two: a random draw is within them nineteen times in twenty.
+  constexpr double kSpreads = 2.0;
   const double apart =
       std::fabs(static_cast<double>(sample.record.duration_ns) - cluster.moments.mean());
-  return apart <= std::max(cluster.moments.stddev(), kNear * cluster.moments.mean());
+  return apart <= std::max(kSpreads * cluster.moments.stddev(), kNear * cluster.moments.mean());
+}
+
+void KernelState::AddExplored(const PlanSample& sample, OnlineCluster& cluster) const {
+  ++cluster.explored;
+  if (!Typical(sample, cluster)) return;
+  ++cluster.typical;
+  cluster.captured_ns += static_cast<double>(sample.record.duration_ns);
 }
 
 bool KernelState::Stands(const PlanSample& sample) const {
@@ -125,7 +134,11 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
     cluster.end_bin = cell_bins_[end - 1] + 1;
     for (std::size_t i = first; i < end; ++i) {
       cluster.moments.Merge(cells_[i]);
-      cluster.captured += sketch_.bins()[cell_bins_[i] - sketch_.first_bin()].captured_count;
+      const LogSketch::Bin& bin = sketch_.bins()[cell_bins_[i] - sketch_.first_bin()];
+      cluster.captured += bin.captured_count;
+      cluster.captured_ns += static_cast<double>(bin.captured_count) *
+                                 static_cast<double>(LogSketch::LowerEdge(cell_bins_[i])) +
+                             static_cast<double>(bin.captured_offset_sum);
     }
     cluster.reachable = Reachable(Predicted(first, end), cluster.moments.count());
     // A cluster that keeps its ordinal keeps its standing until sizes are allocated.
@@ -146,8 +159,7 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
   }
   for (const PlanSample& sample : explored_) {
     OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))];
-    ++cluster.explored;
-    cluster.typical += Typical(sample, cluster);
+    AddExplored(sample, cluster);
   }
   if (anew) {
     cut_at_ = sketch_.count();

@@ -17,6 +17,7 @@
 #include "stem/stratum.h"
 #include "stem/workload_strata.h"
 #include "trace/plan.h"
+#include "wire/context_key.h"
 #include "wire/record.h"
 
 namespace stemtap {
@@ -38,6 +39,7 @@ struct OnlineCluster {
   std::uint64_t captured = 0;  // by credit
   std::uint64_t explored = 0;  // at the first sight of the name
   std::uint64_t typical = 0;   // of these, near enough to the cluster's mean to stay in its sample
+  double captured_ns = 0.0;    // of the captures by credit and the typical ones
   std::uint64_t target = 0;    // as of the last allocation
   std::uint64_t release = 0;   // captures that may be had until the next allocation, <= target
   bool reachable = true;       // some context predicts it, and not in vain
@@ -60,10 +62,13 @@ struct Standing {
 
 class KernelState {
  public:
-  // The name of id `name_id`, of which this kernel is all launches (the root key is the name's) or
-  // those of one configuration (the root key is the configuration's).
-  KernelState(std::uint32_t name_id, std::uint64_t name_key, std::uint64_t root_key)
-      : name_id_(name_id), name_key_(name_key), root_key_(root_key), contexts_(root_key) {}
+  // All launches of the name, or those of one configuration where `config` is given.
+  KernelState(std::uint32_t name_id, std::uint64_t name_hash, const wire::LaunchConfig* config)
+      : name_id_(name_id),
+        name_key_(wire::NameKey(name_hash)),
+        root_key_(config == nullptr ? name_key_ : wire::ConfigKey(name_hash, *config)),
+        config_(config == nullptr ? wire::LaunchConfig{} : *config),
+        contexts_(root_key_) {}
 
   // Counts the launches batch[at] for each `at` of `order`, in that order.
   void Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order);
@@ -114,7 +119,9 @@ class KernelState {
 
   std::uint32_t name_id() const { return name_id_; }
   std::uint64_t name_key() const { return name_key_; }
+  // The most general context that holds all launches of the kernel and no others.
   std::uint64_t root_key() const { return root_key_; }
+  const wire::LaunchConfig& config() const { return config_; }
   std::uint64_t last_occurrence() const { return last_occurrence_; }
   const LogSketch& sketch() const { return sketch_; }
   std::uint64_t zero_duration() const { return zero_duration_; }
@@ -156,10 +163,12 @@ class KernelState {
     return predicted || launches * kRare >= sketch_.count();
   }
   bool Typical(const PlanSample& sample, const OnlineCluster& cluster) const;
+  void AddExplored(const PlanSample& sample, OnlineCluster& cluster) const;
 
   std::uint32_t name_id_;
   std::uint64_t name_key_;
   std::uint64_t root_key_;
+  wire::LaunchConfig config_;
   LogSketch sketch_;
   std::uint64_t zero_duration_ = 0;
   std::uint64_t last_occurrence_ = 0;

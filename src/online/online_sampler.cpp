@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "online/collapse.h"
 #include "online/completion.h"
 #include "stem/certificate.h"
 
@@ -25,17 +26,43 @@ constexpr std::uint64_t kMissesFree = 8;
 // of what is missing as they are. Nearer to 1 they would follow chance, and each new cluster wants
 // a capture of its own; nearer to 0 they would grow stale.
 constexpr double kRecutGain = 0.75;
-// A kernel may have this much more variance than the best cut would give it before it is looked at.
-constexpr double kBudgetSlack = 1.1;
+// ... or when something is missing and all captures, made and to be made, cost this many times what
+// the best cut would. A kernel whose durations grow wants a little more at each allocation, which
+// would never be much cheaper elsewhere.
+constexpr double kMostOverBest = 1.5;
+// A cluster without a capture costs as much as this many captures: contexts mispredict, most of all
+// where the cut runs through noise.
+constexpr double kFirstCapturePrice = 2.0;
+
+// At the end, uncovered time is lost to every estimate, calibrated ones too: a bound that is wider
+// by this factor is the lesser harm.
+constexpr double kWorthCovering = 1.25;
+
+// Captures of a cluster are released in steps, a third of its target with each doubling of the
+// observations from the first release on.
+constexpr double kReleaseDoublings = 3.0;
+// The first release is not before the 64th observation: less is no distribution.
+constexpr std::uint64_t kFewestObserved = 64;
+
+// A cluster whose captures are off its mean by more than this share of the error bound (of the
+// total time) is given one capture more at an allocation ...
+constexpr double kOffShare = 0.05;
+// ... as long as these cost at most this share of all captures, or of them all again when the plain
+// estimate is far off.
+constexpr double kSupplementShare = 0.25;
+constexpr double kSupplementShareOff = 0.5;
+// "Far off": this share of the error bound. At a half, decode loops at 5 % cost a fifth more.
+constexpr double kFar = 0.8;
 
 }  // namespace
 
-OnlineSampler::OnlineSampler(const SamplingOptions& options, wire::GateTable& gate)
-    : options_(options), target_(options.target()), gate_(gate) {}
+OnlineSampler::OnlineSampler(const SamplingOptions& options, wire::GateTable& gate,
+                             std::uint64_t observe_first)
+    : options_(options), target_(options.target()), gate_(gate), observe_first_(observe_first) {}
 
-std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, std::uint64_t root_key) {
+std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, const wire::LaunchConfig* config) {
   const auto id = static_cast<std::uint32_t>(kernels_.size());
-  kernels_.emplace_back(name_id, wire::NameKey(names_.hash(name_id)), root_key);
+  kernels_.emplace_back(name_id, names_.hash(name_id), config);
   batch_counts_.push_back(0);
   ++status_.kernels;
   return id;
@@ -43,7 +70,7 @@ std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, std::uint64_t root
 
 std::uint32_t OnlineSampler::AddKernel(std::string_view name) {
   const std::uint32_t id = names_.Intern(name);
-  if (id == kernels_.size()) AddKernel(id, wire::NameKey(names_.hash(id)));
+  if (id == kernels_.size()) AddKernel(id, nullptr);
   return id;
 }
 
@@ -103,8 +130,10 @@ void OnlineSampler::UpdateKernel(std::size_t i) {
 
 void OnlineSampler::Commit(const ParallelFor& parallel) {
   if (allocate_now_) {
-    Allocate(parallel);
+    const bool waited = Waiting();
+    Allocate(parallel, false);
     next_allocation_ = status_.observed + (status_.observed >> kAllocationGrowthShift) + 1;
+    if (waited) next_allocation_ = std::min(next_allocation_, FirstRelease());
     status_.clusters_open = 0;
     status_.clusters_closed = 0;
     for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
@@ -148,7 +177,7 @@ void OnlineSampler::SettleCaptures() {
   }
 }
 
-void OnlineSampler::Allocate(const ParallelFor& parallel) {
+void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
   // Captures are counted into the clusters they were made for, then the clusters may change.
   for (KernelState& kernel : kernels_) {
     if (kernel.cells().empty()) continue;
@@ -162,7 +191,13 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
 
   // Cuts are looked for only while something is missing: what has been captured is enough for what
   // has been seen, or it is not, whatever cut would have been best.
-  if (options_.method == Method::kStem || SetTargets() > 0.0) {
+  if (Waiting() && !last) {
+    Hold();
+    return SetStatus();
+  }
+  const std::vector<std::vector<std::size_t>> joined = Collapsed({target_.z, 0.0, 1.0});
+  if (options_.method == Method::kStem || !Enough(joined)) {
+    if (options_.method != Method::kStem) SetTargets();
     std::vector<KernelCells> cells(kernels_.size());
     for (std::size_t id = 0; id < cells.size(); ++id) cells[id].swap(kernels_[id].cells());
     const WorkloadStrata found = StratifyWorkload(cells, options_, multiplier_, parallel);
@@ -170,7 +205,7 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
     for (std::size_t id = 0; id < cells.size(); ++id) cells[id].swap(kernels_[id].cells());
 
     parallel(kernels_.size(), [&](std::size_t id) {
-      if (!found.kernels[id].empty()) CutKernel(kernels_[id], found.kernels[id]);
+      if (!found.kernels[id].empty()) CutKernel(kernels_[id], found.kernels[id], joined[id]);
     });
     if (options_.method == Method::kStem) {
       for (std::size_t id = 0; id < kernels_.size(); ++id) {
@@ -181,36 +216,132 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
     } else {
       SetTargets();
     }
+    if (!last) {
+      Release();
+      Supplement(false);
+    }
+  } else if (!last) {
+    Hold();
+    Supplement(true);
   }
   SetStatus();
 }
 
-void OnlineSampler::CutKernel(KernelState& kernel, std::span<const StratumRange> strata) const {
+KernelCoverage OnlineSampler::CoverageOf(const KernelState& kernel) {
+  KernelCoverage coverage;
+  for (const OnlineCluster& cluster : kernel.clusters()) {
+    coverage.strata.push_back(cluster.moments);
+    coverage.had.push_back(kernel.Counted(cluster));
+  }
+  return coverage;
+}
+
+std::vector<std::vector<std::size_t>> OnlineSampler::Collapsed(const CollapseLimits& limits) const {
+  std::vector<KernelCoverage> coverage;
+  for (const KernelState& kernel : kernels_) coverage.push_back(CoverageOf(kernel));
+  return CollapseStrata(coverage, limits);
+}
+
+bool OnlineSampler::Enough(std::span<const std::vector<std::size_t>> joined) const {
+  const bool by_kernel = options_.bound == BoundScope::kKernel;
+  double variance = 0.0;
+  double uncovered = 0.0;
+  double total = 0.0;
+  const auto met = [&] {
+    const double bound = target_.z * std::sqrt(variance) + uncovered;
+    return bound <= target_.error_bound * total;
+  };
+  for (std::size_t id = 0; id < kernels_.size(); ++id) {
+    if (by_kernel) variance = uncovered = total = 0.0;
+    const KernelCoverage kernel = CoverageOf(kernels_[id]);
+    for (std::size_t first = 0; first < kernel.strata.size();) {
+      Moments all;
+      std::uint64_t had = 0;
+      std::size_t end = first;
+      for (; end < kernel.strata.size() && joined[id][end] == joined[id][first]; ++end) {
+        all.Merge(kernel.strata[end]);
+        had += kernel.had[end];
+      }
+      total += all.sum();
+      if (had < std::min(options_.min_samples, all.count()) && had > 0) return false;
+      if (had == 0) {
+        uncovered += all.sum();
+      } else {
+        variance += EstimateVariance(Stratum(all), had);
+      }
+      first = end;
+    }
+    if (by_kernel && !met()) return false;
+  }
+  return by_kernel || met();
+}
+
+namespace {
+
+// What a cut costs: the captures still to be made, and all of them.
+struct Cost {
+  double further = 0.0;
+  double whole = 0.0;
+};
+
+}  // namespace
+
+void OnlineSampler::CutKernel(KernelState& kernel, std::span<const StratumRange> strata,
+                              std::span<const std::size_t> joined) const {
   std::vector<std::size_t> fresh;
   for (const StratumRange& s : strata) fresh.push_back(s.first);
   const std::vector<std::size_t> current = kernel.CurrentFirstCells();
-  if (fresh == current) return;
-  if (options_.method == Method::kStem) return kernel.SetCut(fresh, true);
+  if (options_.method == Method::kStem) {
+    if (fresh != current) kernel.SetCut(fresh, true);
+    return;
+  }
 
-  // What either cut still has to capture until it is as good as the fresh one is meant to be. What
+  // What another cut would have to capture until it is as good as this one is meant to be. What
   // cannot be had costs nothing.
   double budget = 0.0;
+  Cost of_current;
+  for (const OnlineCluster& cluster : kernel.clusters()) {
+    const std::uint64_t had = kernel.Towards(cluster);
+    if (had == 0 && !cluster.reachable) continue;
+    const std::uint64_t size = std::max(cluster.target, had);
+    const double mean = cluster.moments.mean();
+    of_current.further += static_cast<double>(size - had) * mean;
+    if (had == 0) of_current.further += (kFirstCapturePrice - 1.0) * mean;
+    of_current.whole += static_cast<double>(size) * mean;
+    budget += EstimateVariance(Stratum(cluster.moments), size);
+  }
+  if (of_current.further <= 0.0) return;
+  double best = 0.0;
   for (const StratumRange& s : strata) {
-    budget += EstimateVariance(Stratum(s.moments), s.sample_size);
+    best += static_cast<double>(s.sample_size) * s.moments.mean();
   }
   const auto cost = [&](std::span<const std::size_t> cut) {
     const Standing all = kernel.StandingOf(cut);
     Standing open;
+    Cost sum;
     for (std::size_t i = 0; i < all.strata.size(); ++i) {
       if (all.had[i] == 0 && !all.reachable[i]) continue;
+      if (all.had[i] == 0) sum.further += (kFirstCapturePrice - 1.0) * all.strata[i].mean;
       open.strata.push_back(all.strata[i]);
       open.had.push_back(all.had[i]);
     }
-    const auto sizes =
-        CompleteSizes(open.strata, open.had, options_.min_samples, budget * kBudgetSlack);
-    return FurtherCost(open.strata, open.had, sizes);
+    const auto sizes = CompleteSizes(open.strata, open.had, options_.min_samples, budget);
+    sum.further += FurtherCost(open.strata, open.had, sizes);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      sum.whole += static_cast<double>(sizes[i]) * open.strata[i].mean;
+    }
+    return sum;
   };
-  if (cost(fresh) < kRecutGain * cost(current)) kernel.SetCut(fresh, true);
+  std::vector<std::size_t> collapsed;
+  for (std::size_t i = 0; i < current.size(); ++i) {
+    if (i == 0 || joined[i] != joined[i - 1]) collapsed.push_back(current[i]);
+  }
+  const Cost of_collapsed = collapsed == current ? of_current : cost(collapsed);
+  const Cost& kept = of_collapsed.further < of_current.further ? of_collapsed : of_current;
+  const bool anew =
+      cost(fresh).further < kRecutGain * kept.further || kept.whole > kMostOverBest * best;
+  const std::vector<std::size_t>& cut = anew ? fresh : &kept == &of_current ? current : collapsed;
+  if (cut != current) kernel.SetCut(cut, true);
 }
 
 double OnlineSampler::SetTargets() {
@@ -252,6 +383,78 @@ double OnlineSampler::SetTargets() {
   return missing;
 }
 
+std::uint64_t OnlineSampler::FirstRelease() const {
+  return std::max(observe_first_, kFewestObserved);
+}
+
+bool OnlineSampler::Waiting() const {
+  return status_.observed < FirstRelease();
+}
+
+void OnlineSampler::Hold() {
+  for (KernelState& kernel : kernels_) {
+    for (OnlineCluster& cluster : kernel.clusters()) {
+      cluster.target = std::max<std::uint64_t>(kernel.Towards(cluster), 1);
+      cluster.release = 0;
+    }
+  }
+}
+
+void OnlineSampler::Release() {
+  const double doublings =
+      std::log2(static_cast<double>(status_.observed) / static_cast<double>(FirstRelease()));
+  const double share = std::min(1.0, (1.0 + doublings) / kReleaseDoublings);
+  for (KernelState& kernel : kernels_) {
+    for (OnlineCluster& cluster : kernel.clusters()) {
+      const double part = share * static_cast<double>(cluster.target);
+      cluster.release = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(part));
+    }
+  }
+}
+
+void OnlineSampler::Supplement(bool enough) {
+  if (Waiting()) return;
+  struct Off {
+    double by_ns;
+    OnlineCluster* cluster;
+  };
+  std::vector<Off> off;
+  double error_ns = 0.0;  // of the plain estimate of what is covered
+  const double bound_ns = target_.error_bound * static_cast<double>(status_.duration_ns);
+  for (KernelState& kernel : kernels_) {
+    for (OnlineCluster& cluster : kernel.clusters()) {
+      const std::uint64_t had = cluster.captured + cluster.typical;
+      if (had == 0) continue;
+      const double by_ns =
+          static_cast<double>(cluster.moments.count()) *
+          (cluster.captured_ns / static_cast<double>(had) - cluster.moments.mean());
+      error_ns += by_ns;
+      // One that is short as it is gets its captures anyway.
+      if (had < cluster.target || had >= cluster.moments.count()) continue;
+      off.push_back({by_ns, &cluster});
+    }
+  }
+  // Many clusters may each be off by little and all the same way: they were captured on the same
+  // cold clocks.
+  const bool far = std::fabs(error_ns) > kFar * bound_ns;
+  if (!far && !enough) return;
+  std::erase_if(off, [&](const Off& o) {
+    return far ? o.by_ns * error_ns <= 0.0 : std::fabs(o.by_ns) <= kOffShare * bound_ns;
+  });
+  std::stable_sort(off.begin(), off.end(), [](const Off& a, const Off& b) {
+    return std::fabs(a.by_ns) > std::fabs(b.by_ns);
+  });
+  const double most_ns = (far ? kSupplementShareOff : kSupplementShare) *
+                         static_cast<double>(status_.captured_duration_ns);
+  for (const Off& o : off) {
+    const double cost_ns = o.cluster->moments.mean();
+    if (supplemented_ns_ + cost_ns > most_ns) continue;
+    supplemented_ns_ += cost_ns;
+    ++o.cluster->target;
+    o.cluster->release = o.cluster->target;
+  }
+}
+
 void OnlineSampler::SetStatus() {
   std::vector<Stratum> covered;
   std::vector<std::uint64_t> captured;
@@ -290,7 +493,8 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
     if (enough && i >= lines.size()) continue;
     const std::uint32_t slot = SlotOf(kernel, i);
     if (slot == wire::kClosedSlot) continue;
-    std::uint64_t need = enough ? 0 : target - had;
+    const std::uint64_t released = std::min(target, cluster.release);
+    std::uint64_t need = had >= released ? 0 : released - had;
     if (lines[i].misses > kMissesPerTarget * cluster.target + kMissesFree) need = 0;
     gate_.Grant(slot, lines[i].returned + static_cast<std::uint32_t>(need));
   }
@@ -344,36 +548,14 @@ void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t c
       {kind, last_index_, state.name_id(), state.last_occurrence(), cluster, last_time_ns_});
 }
 
-std::vector<SampledCluster> OnlineSampler::FinalClusters(std::uint32_t id) {
-  const KernelState& kernel = kernels_[id];
+std::vector<SampledCluster> OnlineSampler::FinalClusters(KernelState& kernel,
+                                                         std::span<const std::size_t> joined) {
   const std::vector<OnlineCluster>& cut = kernel.clusters();
-  // Collapsed strata (Cochran 1977): a cluster without a capture joins its neighbour with one, the
-  // nearer by mean. `home[i]` is the cluster that i joins, itself if it has captures.
-  constexpr std::size_t kNone = ~std::size_t{0};
-  std::vector<std::size_t> home(cut.size(), kNone);
-  for (std::size_t i = 0; i < cut.size(); ++i) {
-    if (kernel.Counted(cut[i]) > 0) home[i] = i;
-  }
-  const std::vector<std::size_t> own = home;
-  for (std::size_t i = 0; i < cut.size(); ++i) {
-    if (own[i] != kNone) continue;
-    std::size_t left = i;
-    while (left > 0 && own[left] == kNone) --left;
-    std::size_t right = i;
-    while (right + 1 < cut.size() && own[right] == kNone) ++right;
-    if (own[left] == kNone && own[right] == kNone) continue;  // no capture in this kernel at all
-    const double mean = cut[i].moments.mean();
-    const bool to_left =
-        own[right] == kNone ||
-        (own[left] != kNone && mean - cut[left].moments.mean() <= cut[right].moments.mean() - mean);
-    home[i] = to_left ? left : right;
-  }
-
+  const std::vector<std::size_t> first_cells = kernel.CurrentFirstCells();
   std::vector<SampledCluster> clusters;
   std::vector<std::size_t> place(cut.size(), 0);
   for (std::size_t i = 0; i < cut.size(); ++i) {
-    const bool joins = i > 0 && (home[i] == home[i - 1]);
-    if (!joins) {
+    if (i == 0 || joined[i] != joined[i - 1]) {
       clusters.emplace_back();
       clusters.back().lower_ns = LogSketch::LowerEdge(cut[i].first_bin);
     }
@@ -381,15 +563,19 @@ std::vector<SampledCluster> OnlineSampler::FinalClusters(std::uint32_t id) {
     cluster.upper_ns = LogSketch::LowerEdge(cut[i].end_bin) - 1;
     cluster.moments.Merge(cut[i].moments);
     cluster.target += cut[i].target;
+    const std::size_t end = i + 1 < cut.size() ? first_cells[i + 1] : kernel.cells().size();
+    cluster.cells.insert(cluster.cells.end(),
+                         kernel.cells().begin() + static_cast<std::ptrdiff_t>(first_cells[i]),
+                         kernel.cells().begin() + static_cast<std::ptrdiff_t>(end));
     place[i] = clusters.size() - 1;
   }
-  for (const PlanSample& sample : kernel.samples()) {
+  const auto add = [&](const PlanSample& sample) {
     const std::size_t at = kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns));
     clusters[place[at]].samples.push_back(sample);
-  }
+  };
+  for (const PlanSample& sample : kernel.samples()) add(sample);
   for (const PlanSample& sample : kernel.explored()) {
-    const std::size_t at = kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns));
-    if (kernel.Stands(sample)) clusters[place[at]].samples.push_back(sample);
+    if (kernel.Stands(sample)) add(sample);
   }
   for (SampledCluster& cluster : clusters) {
     std::sort(cluster.samples.begin(), cluster.samples.end(),
@@ -404,18 +590,20 @@ Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   for (KernelState& kernel : kernels_) {
     if (kernel.stale()) kernel.UpdateCells();
   }
-  Allocate(parallel);
+  Allocate(parallel, true);
+  const std::vector<std::vector<std::size_t>> joined =
+      Collapsed({target_.z, target_.error_bound, kWorthCovering});
   PlanBuilder builder(options_);
   for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
-    const KernelState& kernel = kernels_[id];
+    KernelState& kernel = kernels_[id];
     if (kernel.sketch().count() == 0) continue;
-    std::vector<SampledCluster> clusters = FinalClusters(id);
+    std::vector<SampledCluster> clusters = FinalClusters(kernel, joined[id]);
     for (std::size_t i = 0; i < clusters.size(); ++i) {
       if (clusters[i].samples.empty()) Emit(MaskEventKind::kTopUp, id, i);
     }
     builder.AddKernel(std::string(names_.name(kernel.name_id())), kernel.sketch().count(),
                       static_cast<std::uint64_t>(kernel.sketch().total_duration()),
-                      kernel.zero_duration(), std::move(clusters));
+                      kernel.zero_duration(), std::move(clusters), kernel.config());
   }
   return builder.Finish();
 }

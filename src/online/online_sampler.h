@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "online/collapse.h"
 #include "online/kernel_state.h"
 #include "stem/plan_builder.h"
 #include "stem/sampling_options.h"
@@ -69,15 +70,16 @@ struct SamplerStatus {
 class OnlineSampler {
  public:
   // Publishes into `gate`, which must outlive the sampler and belongs to it alone as writer.
-  OnlineSampler(const SamplingOptions& options, wire::GateTable& gate);
+  // Nothing but first sights is captured before `observe_first` launches have been observed.
+  OnlineSampler(const SamplingOptions& options, wire::GateTable& gate,
+                std::uint64_t observe_first = 0);
 
   // The id of `name` in names().
   std::uint32_t AddName(std::string_view name) { return names_.Intern(name); }
   const NameTable& names() const { return names_; }
-  // A kernel: all launches of a name, or those of one configuration. `root_key` is the most general
-  // context that holds them all and no others: the name's key or the configuration's. Ids are given
-  // in order.
-  std::uint32_t AddKernel(std::uint32_t name_id, std::uint64_t root_key);
+  // A kernel: all launches of a name, or, where `config` is given, those of one configuration. Ids
+  // are given in order.
+  std::uint32_t AddKernel(std::uint32_t name_id, const wire::LaunchConfig* config);
   // The id of the kernel that is all launches of `name`. REQUIRES: kernels are added in no other
   // way.
   std::uint32_t AddKernel(std::string_view name);
@@ -104,19 +106,30 @@ class OnlineSampler {
   };
 
   void SettleCaptures();
-  void Allocate(const ParallelFor& parallel);
-  void CutKernel(KernelState& kernel, std::span<const StratumRange> strata) const;
+  void Allocate(const ParallelFor& parallel, bool last);
+  static KernelCoverage CoverageOf(const KernelState& kernel);
+  std::vector<std::vector<std::size_t>> Collapsed(const CollapseLimits& limits) const;
+  bool Enough(std::span<const std::vector<std::size_t>> joined) const;
+  void CutKernel(KernelState& kernel, std::span<const StratumRange> strata,
+                 std::span<const std::size_t> joined) const;
+  void Hold();
   double SetTargets();  // what is missing, ns
+  void Release();
+  std::uint64_t FirstRelease() const;
+  bool Waiting() const;
+  void Supplement(bool enough);
   void SetStatus();
   void UpdateStanding(std::uint32_t id);
   void PublishKernel(std::uint32_t id);
   std::uint32_t SlotOf(KernelState& kernel, std::size_t cluster);
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
-  std::vector<SampledCluster> FinalClusters(std::uint32_t id);
+  static std::vector<SampledCluster> FinalClusters(KernelState& kernel,
+                                                   std::span<const std::size_t> joined);
 
   SamplingOptions options_;
   ErrorTarget target_;
   wire::GateTable& gate_;
+  std::uint64_t observe_first_;
   NameTable names_;
   std::deque<KernelState> kernels_;
 
@@ -128,6 +141,7 @@ class OnlineSampler {
   bool allocate_now_ = false;
 
   std::uint64_t next_allocation_ = 0;
+  double supplemented_ns_ = 0.0;
   double multiplier_ = 0.0;  // where the last search for the strata ended
   std::uint32_t next_slot_ = 1;
   std::uint64_t last_index_ = 0;

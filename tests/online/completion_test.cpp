@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "online/completion.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "stem/certificate.h"
+
+namespace stemtap {
+namespace {
+
+double Variance(const std::vector<Stratum>& strata, const std::vector<std::uint64_t>& sizes) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < strata.size(); ++i) sum += EstimateVariance(strata[i], sizes[i]);
+  return sum;
+}
+
+TEST_CASE("nothing is missing where what was captured is enough") {
+  const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {50, 20.0, 1.0}};
+  const std::vector<std::uint64_t> had = {7, 3};
+  CHECK(CompleteSizes(strata, had, 2, 1e9) == had);
+  CHECK(FurtherCost(strata, had, had) == 0.0);
+}
+
+TEST_CASE("a stratum that has none is given its floor, a small one no more than it holds") {
+  const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {1, 20.0, 0.0}, {0, 0.0, 0.0}};
+  const std::vector<std::uint64_t> had = {0, 0, 0};
+  CHECK(CompleteSizes(strata, had, 2, 1e9) == std::vector<std::uint64_t>{2, 1, 0});
+}
+
+TEST_CASE("a budget of nothing takes everything that has spread") {
+  const std::vector<Stratum> strata = {{40, 10.0, 4.0}, {50, 20.0, 0.0}};
+  const std::vector<std::uint64_t> had = {3, 1};
+  CHECK(CompleteSizes(strata, had, 1, 0.0) == std::vector<std::uint64_t>{40, 1});
+  CHECK(CompleteSizes(strata, had, 1, -5.0) == std::vector<std::uint64_t>{40, 1});
+}
+
+TEST_CASE("completion meets the budget at the least further cost, by brute force") {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Stratum> strata;
+    std::vector<std::uint64_t> had;
+    for (int i = 0; i < 3; ++i) {
+      strata.emplace_back(2 + random() % 9, 1.0 + static_cast<double>(random() % 50),
+                          static_cast<double>(random() % 40));
+      had.push_back(random() % 3);
+    }
+    const double budget =
+        Variance(strata, {1, 1, 1}) * (static_cast<double>(random() % 90) / 100.0);
+    const auto sizes = CompleteSizes(strata, had, 1, budget);
+    CHECK(Variance(strata, sizes) <= budget * (1.0 + 1e-9) + 1e-9);
+    double least = std::numeric_limits<double>::infinity();
+    double dearest = 0.0;
+    for (const Stratum& s : strata) dearest += s.mean;
+    for (std::uint64_t a = std::max<std::uint64_t>(had[0], 1); a <= strata[0].count; ++a) {
+      for (std::uint64_t b = std::max<std::uint64_t>(had[1], 1); b <= strata[1].count; ++b) {
+        for (std::uint64_t c = std::max<std::uint64_t>(had[2], 1); c <= strata[2].count; ++c) {
+          if (Variance(strata, {a, b, c}) > budget + 1e-9) continue;
+          least = std::min(least, FurtherCost(strata, had, std::vector<std::uint64_t>{a, b, c}));
+        }
+      }
+    }
+    // Whole sizes by steps are not always the best whole sizes; never more than a sample of each
+    // off.
+    CHECK(FurtherCost(strata, had, sizes) <= least + dearest + 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace stemtap
