@@ -36,7 +36,7 @@ constexpr double kFirstCapturePrice = 2.0;
 
 // At the end, uncovered time is lost to every estimate, calibrated ones too: a bound that is wider
 // by this factor is the lesser harm.
-constexpr double kWorthCovering = 1.25;
+constexpr double kWorthCovering = 2.0;
 
 // Captures of a cluster are released in steps, a third of its target with each doubling of the
 // observations from the first release on.
