@@ -38,6 +38,9 @@ Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
   for (const wire::KernelRecord& record : profile.records) {
     groups.push_back(kernels.Of(record, profile.names));
   }
+  if (kernels.size() == 0) {
+    return Error{"holds no kernel invocation that is not excluded, expected at least one"};
+  }
   Result<std::unique_ptr<PreparedMethod>> prepared =
       method.prepare({profile, groups, options, vectors});
   if (!prepared.ok()) return prepared.error();

@@ -24,11 +24,12 @@ void Shorten(std::vector<Moments>& cells, std::vector<std::uint32_t>& starts, st
     for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
       losses.push_back(JoinLoss(cells[i], cells[i + 1]));
     }
+    std::size_t left = cells.size() - most;  // joins still wanted
     std::vector<double> sorted = losses;
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    const auto middle =
+        sorted.begin() + static_cast<std::ptrdiff_t>(std::min(sorted.size() / 2, left - 1));
     std::nth_element(sorted.begin(), middle, sorted.end());
     const double threshold = *middle;
-    std::size_t left = cells.size() - most;  // joins still wanted
     std::size_t to = 0;
     for (std::size_t i = 0; i < cells.size(); ++i, ++to) {
       cells[to] = cells[i];

@@ -412,7 +412,9 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
   const double lower_bound = branch.bracket.lower_bound;
   const double price = branch.bracket.within.lambda;
   Solution best = branch.solution;
-  const auto good = [&] { return best.cost - lower_bound <= kGoodGap * best.cost; };
+  const auto good = [&] {
+    return std::isfinite(best.cost) && best.cost - lower_bound <= kGoodGap * best.cost;
+  };
 
   // What holds the two ends of the bracket apart is decided either way, the rest solved again, and
   // the better way followed.

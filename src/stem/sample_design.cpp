@@ -27,6 +27,18 @@ constexpr std::size_t kMostCellsForRoot = 20'000;
 
 using Strata = std::vector<std::vector<StratumRange>>;
 
+double NormalBoundOf(const Strata& strata, double z) {
+  std::vector<Stratum> wholes;
+  std::vector<std::uint64_t> sizes;
+  for (const auto& kernel : strata) {
+    for (const StratumRange& s : kernel) {
+      wholes.emplace_back(s.moments);
+      sizes.push_back(s.sample_size);
+    }
+  }
+  return ErrorBound(wholes, sizes, z);
+}
+
 double CertifiedBoundOf(std::span<const KernelCells> kernels, const Strata& strata,
                         double confidence) {
   std::vector<SampledStratum> sampled;
@@ -56,6 +68,14 @@ double CostOf(const Strata& strata) {
   return launches > 0.0 ? cost + 1e-3 * samples * total / launches : 0.0;
 }
 
+bool SameCuts(const Strata& a, const Strata& b) {
+  const auto same = [](const std::vector<StratumRange>& x, const std::vector<StratumRange>& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](const StratumRange& p, const StratumRange& q) { return p.end == q.end; });
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
 struct Candidate {
   Strata strata;
   double cost = INFINITY;
@@ -64,7 +84,7 @@ struct Candidate {
 
 // Asks `solve` for looser and tighter bounds until the certified one just meets `error_bound`;
 // keeps the cheapest that does in `best`.
-void Tune(std::span<const KernelCells> kernels, double error_bound, double confidence,
+void Tune(std::span<const KernelCells> kernels, double error_bound, double confidence, double z,
           const std::function<Strata(double)>& solve, Candidate& best) {
   double feasible = 0.0;
   double infeasible = INFINITY;
@@ -86,6 +106,8 @@ void Tune(std::span<const KernelCells> kernels, double error_bound, double confi
       infeasible = std::min(infeasible, ask);
     }
     double next = ask * std::min(ratio * (1.0 + kNear) / 2.0, 2.0);
+    // Any bound above the normal one of this solution gives this solution again.
+    if (!meets) next = std::min(next, 0.999 * NormalBoundOf(tried.strata, z));
     if (next <= feasible || next >= infeasible) {
       if (!std::isfinite(infeasible)) return;
       if (feasible == 0.0) {
@@ -135,22 +157,36 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
     multiplier = solved.multiplier;
     return std::move(solved.kernels);
   };
-  Tune(kernels, options.error_bound, options.confidence, solve, best);
+  Tune(kernels, options.error_bound, options.confidence, z, solve, best);
   std::size_t cells = 0;
   for (const KernelCells& kernel : kernels) cells += kernel.size();
-  if (cells <= kMostCellsForRoot) {
+  // Nothing is cheaper than the fewest samples of one stratum a kernel.
+  Strata least(kernels.size());
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    Moments all;
+    for (const Moments& cell : kernels[k]) all.Merge(cell);
+    if (all.count() == 0) continue;
+    least[k].push_back({0, kernels[k].size(), all, std::min(options.min_samples, all.count())});
+  }
+  const bool improvable = best.cost > CostOf(least) * (1.0 + 1e-9);
+  if (cells <= kMostCellsForRoot && improvable) {
+    Strata before;
     for (const double looseness : kRootLooseness) {
       Strata root(kernels.size());
       parallel(kernels.size(), [&](std::size_t i) {
         root[i] = Stratify(Method::kRoot, kernels[i], {options.error_bound * looseness, z});
       });
-      Tune(kernels, options.error_bound, options.confidence, SizedAnew(std::move(root), options),
+      if (SameCuts(root, before)) continue;
+      before = root;
+      Tune(kernels, options.error_bound, options.confidence, z, SizedAnew(std::move(root), options),
            best);
     }
   }
-  if (!std::isfinite(best.cost)) {
-    // Never seen: no tighter bound was certified. Everything is sampled then, without an error.
-    best.strata = solve(0.0);
+  // Where the certified bound falls in great steps the tries may not have been enough.
+  for (double ask = 0.5 * options.error_bound; !std::isfinite(best.cost); ask *= 0.5) {
+    best.strata = solve(ask > 1e-12 ? ask : 0.0);
+    best.bound = CertifiedBoundOf(kernels, best.strata, options.confidence);
+    if (best.bound <= options.error_bound || ask <= 1e-12) best.cost = CostOf(best.strata);
   }
   return std::move(best.strata);
 }

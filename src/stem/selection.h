@@ -5,7 +5,7 @@
 //   kRandom    at random, without replacement: what the certificate assumes
 //   kBalanced  systematic along duration, then time, from a random start: every invocation has the
 //   same
-//              chance m/N, and the picks spread over the cluster's durations; smaller variance
+//              chance m/N, and the picks spread over the cluster's durations; mostly smaller variance
 //   kFirst     the first m in launch order: what a profiler's window or a counter does; biased
 //   where a
 //              kernel's durations drift, kept to show what that costs

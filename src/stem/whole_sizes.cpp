@@ -23,6 +23,7 @@ double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor
     const auto spent = [&](double s) {
       double sum = 0.0;
       for (const StratumTerm& t : terms) {
+        if (!(t.variance > 0.0)) continue;
         const double size =
             std::clamp(s * std::sqrt(t.variance / t.cost), std::min(floor, t.count), t.count);
         sum += t.VarianceAt(size);

@@ -163,6 +163,12 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
     std::size_t samples = 0;
     for (const PlanCluster& c : k.clusters) samples += c.samples.size();
     std::string name = EscapeForTerminal(k.name);
+    const wire::LaunchConfig& launch = k.config;
+    if (launch.grid[0] !=
+        wire::kUnknownExtent) {  // --group-by launch: rows of one name differ by it
+      name = fmt::format("{}x{}x{}/{}x{}x{} {}", launch.grid[0], launch.grid[1], launch.grid[2],
+                         launch.block[0], launch.block[1], launch.block[2], name);
+    }
     constexpr std::size_t kNameWidth = 60;  // with the columns before it, a line of 108
     if (name.size() > kNameWidth) {
       std::size_t end = kNameWidth - 3;

@@ -87,5 +87,14 @@ TEST_CASE("method plan: every method that a bare profile allows, and what the ot
   }
 }
 
+TEST_CASE("method plan: nothing left by the exclusion") {
+  SamplingOptions options;
+  options.exclude = ".*";
+  const Result<Plan> plan = PlanByMethod(TwoKernels(), kEvenOdd, options, nullptr);
+  REQUIRE(!plan.ok());
+  CHECK(plan.error().message ==
+        "holds no kernel invocation that is not excluded, expected at least one");
+}
+
 }  // namespace
 }  // namespace stemtap
