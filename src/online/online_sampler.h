@@ -7,15 +7,16 @@
 // It works in epochs, runs of consecutive observations chosen by the caller by count, never by
 // time:
 //
-//   Begin(batch)                 sorts the observations by kernel
-//   UpdateKernel(i), i < touched()    in any order, on any threads: each is one kernel's own
-//   business Commit(parallel)             settles captures, allocates when due, publishes credits,
-//   collects events
+//   Begin(batch)      sorts the observations by kernel
+//   UpdateKernel(i)   for i < touched(), in any order, on any threads: each is one kernel's business
+//   Commit(parallel)  settles captures, allocates when due, publishes credits, collects events
 //
 // GUARANTEE  The same observations in the same epochs give the same gate, events and plan, bit for
-// bit, whatever ran UpdateKernel. INVARIANT  A capture in flight is a spent credit: for every
-// cluster, captures that came back + credits open or in flight never exceed what it needed when
-// they were granted, plus the misses allowed.
+// bit, whatever ran UpdateKernel.
+//
+// INVARIANT  A capture in flight is a spent credit: for every cluster, captures that came back +
+// credits open or in flight never exceed what it needed when they were granted, plus the misses
+// allowed.
 //
 // THREADS: only UpdateKernel may run concurrently with itself, for different i.  UNITS: ns.
 // SOURCE: docs/maths/online.md.

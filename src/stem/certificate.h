@@ -11,10 +11,11 @@
 // simulated, draw by draw from the strata's own cells, and the bound is a quantile of it. One
 // sample from a skewed stratum is where the theorem does not hold and the simulation does.
 //
-// GUARANTEE  With m_i invocations drawn at random, without replacement, from each stratum, the
-// plain estimate of the total lies within CertifiedBound with at least the stated confidence. NOT
-// guaranteed: anything about strata without a sample; they have no finite bound. SOURCE:
-// docs/maths/certificate.md.
+// GUARANTEE  With m_i invocations drawn at random, without replacement, from each stratum, the plain
+// estimate of the total lies within CertifiedBound with at least the stated confidence. It says
+// nothing about strata without a sample, which have no finite bound.
+//
+// SOURCE: docs/maths/certificate.md.
 #pragma once
 
 #include <cstdint>

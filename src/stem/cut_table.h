@@ -4,9 +4,8 @@
 //
 //   minimise over cuts and sizes   sum m a + lambda sum N^2 S^2 / m (1 - m / N),   floor <= m <= N
 //
-// where a sample costs its stratum's mean and a small overhead, a = mu + overhead,
-//
-// by a dynamic programme over the kernel's cells: best[j] = min over i < j of best[i] + cost(i, j),
+// where a sample costs its stratum's mean and a small overhead, a = mu + overhead. It does so by a
+// dynamic programme over the kernel's cells: best[j] = min over i < j of best[i] + cost(i, j),
 // and the size of a stratum in closed form: the smallest whole m with m (m + 1) >= lambda N^2 S^2 /
 // a.
 //

@@ -14,14 +14,11 @@ namespace stemtap {
 namespace {
 
 // The search for the price ends when its end within the budget is this near the lower bound: what
-// is left is below a hundredth of the sampled time.
+// is left is below a five-hundredth of the cost.
 constexpr double kGoodGap = 0.002;
 // ... or when the bracket is this narrow: the gap is then one of whole samples and strata.
 constexpr double kNarrow = 1.002;
 constexpr int kMostPrices = 40;
-// Overhead of a sample in mean durations of a launch: enough to prefer few samples where time is
-// equal.
-constexpr double kOverheadShare = 1e-3;
 // The local search tries a change and sizes all strata anew: the square of their number, each
 // round.
 constexpr std::size_t kMostStrataSearched = 96;
@@ -397,7 +394,7 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
       launches += static_cast<double>(cell.count());
     }
   }
-  const double overhead = launches > 0.0 ? kOverheadShare * total / launches : 0.0;
+  const double overhead = SampleOverhead(total, launches);
   parallel(kernels.size(),
            [&](std::size_t i) { problem.tables[i] = CutTable(kernels[i], overhead); });
   const double tolerance = target.error_bound * total / target.z;

@@ -32,6 +32,12 @@ namespace stemtap {
 // plan.
 enum class Effort { kQuick, kThorough };
 
+// What a sample costs besides its duration, ns: a thousandth of a mean launch, enough to prefer few
+// samples where time is equal. `total` is the time of all `launches`, ns.
+inline double SampleOverhead(double total, double launches) {
+  return launches > 0.0 ? 1e-3 * total / launches : 0.0;
+}
+
 struct OptimalStrata {
   std::vector<std::vector<StratumRange>> kernels;  // by kernel, ascending
   double multiplier = 0.0;                         // lambda at the end of the search

@@ -51,7 +51,7 @@ double CertifiedBoundOf(std::span<const KernelCells> kernels, const Strata& stra
   return CertifiedBound(sampled, confidence);
 }
 
-// Sampled time, and a little for each sample (the overhead of optimal_strata.h).
+// Sampled time, and the overhead of each sample.
 double CostOf(const Strata& strata) {
   double cost = 0.0;
   double total = 0.0;
@@ -65,7 +65,7 @@ double CostOf(const Strata& strata) {
       launches += static_cast<double>(s.moments.count());
     }
   }
-  return launches > 0.0 ? cost + 1e-3 * samples * total / launches : 0.0;
+  return cost + samples * SampleOverhead(total, launches);
 }
 
 bool SameCuts(const Strata& a, const Strata& b) {
@@ -126,14 +126,17 @@ std::function<Strata(double)> SizedAnew(Strata strata, const SamplingOptions& op
   return [strata = std::move(strata), &options](double error_bound) {
     std::vector<StratumTerm> terms;
     double total = 0.0;
+    double launches = 0.0;
     for (const auto& kernel : strata) {
       for (const StratumRange& s : kernel) {
         const Stratum whole(s.moments);
         const auto n = static_cast<double>(whole.count);
         terms.push_back({n, whole.mean, n * n * whole.sample_variance()});
         total += whole.sum();
+        launches += n;
       }
     }
+    for (StratumTerm& term : terms) term.cost += SampleOverhead(total, launches);
     const double tolerance = error_bound * total / options.target().z;
     std::vector<double> sizes;
     SizeWhole(terms, tolerance * tolerance, static_cast<double>(options.min_samples), sizes);
