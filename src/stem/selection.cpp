@@ -22,13 +22,22 @@ std::vector<std::uint64_t> DrawAtRandom(std::uint64_t count, std::uint64_t size,
   return drawn;
 }
 
-// Ranks floor((u + k count) / size) for one u in [0, count): each rank has the chance size / count.
-std::vector<std::uint64_t> DrawSystematically(std::uint64_t count, std::uint64_t size, Rng& rng) {
-  __extension__ using Wide = unsigned __int128;
-  const std::uint64_t start = rng.Below(count);
+// One rank of each of `size` equal parts. What does not fill a part is left out at random, and parts
+// equally far from both ends take mirrored offsets: each rank has the chance size / count.
+std::vector<std::uint64_t> DrawBalanced(std::uint64_t count, std::uint64_t size, Rng& rng) {
+  const std::uint64_t length = count / size;
   std::vector<std::uint64_t> drawn(size);
-  for (std::uint64_t k = 0; k < size; ++k) {
-    drawn[k] = static_cast<std::uint64_t>((Wide{k} * count + start) / size);
+  for (std::uint64_t k = 0; k < (size + 1) / 2; ++k) {
+    const std::uint64_t offset = rng.Below(length);
+    drawn[k] = k * length + offset;
+    if (size - 1 - k != k) drawn[size - 1 - k] = (size - 1 - k) * length + (length - 1 - offset);
+  }
+  // The ranks left out, ascending, move those at and above them up.
+  const std::vector<std::uint64_t> left_out = DrawAtRandom(count, count % size, rng);
+  std::size_t passed = 0;
+  for (std::uint64_t& rank : drawn) {
+    while (passed < left_out.size() && left_out[passed] <= rank + passed) ++passed;
+    rank += passed;
   }
   return drawn;
 }
@@ -39,7 +48,7 @@ std::vector<std::uint64_t> DrawRanks(Selection selection, std::uint64_t count, s
                                      Rng& rng) {
   if (size < count && selection == Selection::kRandom) return DrawAtRandom(count, size, rng);
   if (size < count && selection == Selection::kBalanced && size > 0) {
-    return DrawSystematically(count, size, rng);
+    return DrawBalanced(count, size, rng);
   }
   std::vector<std::uint64_t> first(std::min(count, size));
   std::iota(first.begin(), first.end(), std::uint64_t{0});

@@ -3,14 +3,13 @@
 // Selection picks which invocations of a cluster are sampled, once their number is known.
 //
 //   kRandom    at random, without replacement: what the certificate assumes
-//   kBalanced  systematic along duration, then time, from a random start: every invocation has the
-//   same
-//              chance m/N, and the picks spread over the cluster's durations; mostly smaller variance
+//   kBalanced  one of each of m equal parts along duration, then time, in mirrored pairs: every
+//              invocation has the same chance m/N, and long picks go with short ones; the variance
+//              is smaller, the more so the more samples a cluster has
 //   kFirst     the first m in launch order: what a profiler's window or a counter does; biased
-//   where a
-//              kernel's durations drift, kept to show what that costs
+//              where a kernel's durations drift, kept to show what that costs
 //
-// SOURCE: docs/maths/selection.md (Cochran 1977, chapters 2 and 8).
+// SOURCE: docs/maths/selection.md (Cochran 1977, chapters 2, 5A and 8; Sethi 1965).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ struct SelectionSpec {
 };
 inline constexpr SelectionSpec kSelections[] = {
     {Selection::kRandom, "random", "at random, without replacement"},
-    {Selection::kBalanced, "balanced", "evenly along duration and time, from a random start"},
+    {Selection::kBalanced, "balanced", "evenly along duration and time, long ones against short ones"},
     {Selection::kFirst, "first", "the first ones launched (biased; to show what it costs)"},
 };
 

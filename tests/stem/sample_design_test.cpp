@@ -198,28 +198,6 @@ TEST_CASE("design: --bound kernel holds for each kernel") {
   }
 }
 
-TEST_CASE("selection: every rank has the same chance, none twice") {
-  for (const Selection selection : {Selection::kRandom, Selection::kBalanced}) {
-    Rng rng(5);
-    std::vector<int> hits(10, 0);
-    constexpr int kRuns = 20000;
-    for (int run = 0; run < kRuns; ++run) {
-      const auto ranks = DrawRanks(selection, 10, 4, rng);
-      REQUIRE(ranks.size() == 4);
-      CHECK(std::adjacent_find(ranks.begin(), ranks.end(), std::greater_equal<>()) == ranks.end());
-      for (const std::uint64_t rank : ranks) ++hits[rank];
-    }
-    // 0.4 of the runs each; the standard error is 69.
-    for (const int hit : hits) CHECK(std::abs(hit - 8000) < 350);
-  }
-  Rng rng(6);
-  CHECK(DrawRanks(Selection::kFirst, 10, 3, rng) == std::vector<std::uint64_t>{0, 1, 2});
-  for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
-    CHECK(DrawRanks(selection, 3, 5, rng) == std::vector<std::uint64_t>{0, 1, 2});
-    CHECK(DrawRanks(selection, 3, 0, rng).empty());
-  }
-}
-
 TEST_CASE("selection: balanced estimates vary less than random ones") {
   const std::vector<KernelCells> kernels = Workload(8);
   SamplingOptions options;
