@@ -4,7 +4,7 @@
 // are paid for, whether or not they would be made again, so only what is missing is minimised.
 //
 //   minimise sum (m_i - had_i) mu_i   subject to   sum N_i^2 S_i^2 / m_i (1 - m_i / N_i) <= budget
-//                                     and   max(had_i, min(floor, N_i)) <= m_i <= N_i
+//                                     and   max(had_i, min(least_i, N_i)) <= m_i <= N_i
 //
 // The optimum is m_i = clamp(s sqrt(N_i^2 S_i^2 / mu_i), lo_i, N_i) for one s, as in allocation.h,
 // with other lower ends. Whole sizes: the real ones rounded down, then raised one sample at a time
@@ -23,10 +23,10 @@
 namespace stemtap {
 
 // Total sizes, those captured included; an empty stratum gets 0. A budget below 0 counts as 0.
-// REQUIRES: as many `had` as strata.
+// REQUIRES: as many `had` and `least` as strata, no `least` of 0.
 std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
-                                         std::span<const std::uint64_t> had, std::uint64_t floor,
-                                         double budget);
+                                         std::span<const std::uint64_t> had,
+                                         std::span<const std::uint64_t> least, double budget);
 
 // What the further captures cost on average: sum (m_i - had_i) mu_i, ns.
 double FurtherCost(std::span<const Stratum> strata, std::span<const std::uint64_t> had,

@@ -24,8 +24,14 @@ void KernelState::Observe(std::span<const Observation> batch,
     if (seen.record.flags & wire::kFlagCaptured) {
       unsettled_.push_back({seen.index, seen.occurrence, seen.record, 0.0});
     }
-    const std::uint32_t bin = sketch_.Add(duration);
     zero_duration_ += duration == 0;
+    if (seen.record.flags & wire::kFlagExploratory) {
+      explored_.push_back(unsettled_.back());
+      explored_ns_ += duration;
+      contexts_.Observe(seen.history_key, seen.config_key, LogSketch::BinOf(duration), cluster_of);
+      continue;
+    }
+    const std::uint32_t bin = sketch_.Add(duration);
     if (bin - first_cut_bin_ >= cluster_of_bin_.size()) outside_ns_ += duration;
     contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of);
   }
@@ -35,38 +41,10 @@ void KernelState::Observe(std::span<const Observation> batch,
 void KernelState::AddCaptured(const PlanSample& sample) {
   const std::uint64_t duration = sample.record.duration_ns;
   OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(duration))];
-  if (sample.record.flags & wire::kFlagExploratory) {
-    AddExplored(sample, cluster);
-    explored_.push_back(sample);
-  } else {
-    ++cluster.captured;
-    cluster.captured_ns += static_cast<double>(duration);
-    sketch_.AddCaptured(duration);
-    samples_.push_back(sample);
-  }
-}
-
-bool KernelState::Typical(const PlanSample& sample, const OnlineCluster& cluster) const {
-  // Half a percent: where a cluster has hardly any spread, a capture that near to its mean does no
-  // harm to any error bound of use.
-  constexpr double kNear = 0.005;
-  // Two: a random draw is within them nineteen times in twenty.
-  constexpr double kSpreads = 2.0;
-  const double apart =
-      std::fabs(static_cast<double>(sample.record.duration_ns) - cluster.moments.mean());
-  return apart <= std::max(kSpreads * cluster.moments.stddev(), kNear * cluster.moments.mean());
-}
-
-void KernelState::AddExplored(const PlanSample& sample, OnlineCluster& cluster) const {
-  ++cluster.explored;
-  if (!Typical(sample, cluster)) return;
-  ++cluster.typical;
-  cluster.captured_ns += static_cast<double>(sample.record.duration_ns);
-}
-
-bool KernelState::Stands(const PlanSample& sample) const {
-  const OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))];
-  return cluster.captured == 0 || few() || Typical(sample, cluster);
+  ++cluster.captured;
+  cluster.captured_ns += static_cast<double>(duration);
+  sketch_.AddCaptured(duration);
+  samples_.push_back(sample);
 }
 
 void KernelState::UpdateCells() {
@@ -109,16 +87,13 @@ Standing KernelState::StandingOf(std::span<const std::size_t> first_cells) const
     }
     standing.strata.emplace_back(all);
     standing.had.push_back(captured);
+    standing.explored.push_back(0);
     standing.reachable.push_back(Reachable(Predicted(first_cells[c], end), all.count()));
   }
   for (const PlanSample& sample : explored_) {
     const std::size_t cell = CellOf(LogSketch::BinOf(sample.record.duration_ns));
     const auto above = std::upper_bound(first_cells.begin(), first_cells.end(), cell);
-    const auto at = static_cast<std::size_t>(above - first_cells.begin()) - 1;
-    OnlineCluster cluster;
-    const Stratum& s = standing.strata[at];
-    cluster.moments = Moments(s.count, s.mean, s.variance * static_cast<double>(s.count));
-    if (few() || Typical(sample, cluster)) ++standing.had[at];
+    ++standing.explored[static_cast<std::size_t>(above - first_cells.begin()) - 1];
   }
   return standing;
 }
@@ -158,8 +133,7 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
     cluster_of_bin_.resize(end - first_cut_bin_, static_cast<std::uint16_t>(i));
   }
   for (const PlanSample& sample : explored_) {
-    OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))];
-    AddExplored(sample, cluster);
+    ++clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))].explored;
   }
   if (anew) {
     cut_at_ = sketch_.count();

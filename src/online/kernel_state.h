@@ -3,6 +3,11 @@
 // KernelState is all that the online sampler knows of one kernel: O(bins + contexts + captures),
 // never O(invocations).
 //
+// A launch captured at first sight of its name is certain to be captured, and is no random draw:
+// cold clocks and caches, 10 to 25 % off (docs/maths/online.md, finding 4). It is set aside, a
+// stratum of its own that is known exactly, and no part of the sketch or of the clusters. Only
+// where a cluster ends without any other capture does it stand for the cluster too.
+//
 // THREADS: none; different kernels may be updated by different threads.
 #pragma once
 
@@ -37,12 +42,15 @@ struct OnlineCluster {
   std::uint32_t end_bin = 0;
   Moments moments;             // as of the last allocation
   std::uint64_t captured = 0;  // by credit
-  std::uint64_t explored = 0;  // at the first sight of the name
-  std::uint64_t typical = 0;   // of these, near enough to the cluster's mean to stay in its sample
-  double captured_ns = 0.0;    // of the captures by credit and the typical ones
+  std::uint64_t explored = 0;  // at first sight, as of the last allocation
+  double captured_ns = 0.0;    // of the captures by credit
   std::uint64_t target = 0;    // as of the last allocation
-  std::uint64_t release = 0;   // captures that may be had until the next allocation, <= target
-  bool reachable = true;       // some context predicts it, and not in vain
+
+  // How many captures stand for the cluster: those by credit, or, where there is none, those at
+  // first sight.
+  std::uint64_t standing() const { return captured > 0 ? captured : explored; }
+  std::uint64_t release = 0;  // captures that may be had until the next allocation, <= target
+  bool reachable = true;      // some context predicts it, and not in vain
   bool closed = false;
 };
 
@@ -57,6 +65,7 @@ struct CreditLine {
 struct Standing {
   std::vector<Stratum> strata;
   std::vector<std::uint64_t> had;
+  std::vector<std::uint64_t> explored;
   std::vector<bool> reachable;
 };
 
@@ -73,26 +82,10 @@ class KernelState {
   // Counts the launches batch[at] for each `at` of `order`, in that order.
   void Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order);
 
-  // Notes a capture already counted by Observe.
+  // Notes a capture by credit, already counted by Observe.
   void AddCaptured(const PlanSample& sample);
 
-  // How many captures count for a cluster of this kernel. The exploratory one was made at the
-  // kernel's first launch, which is no random draw: cold clocks and caches, 10 to 25 % off
-  // (docs/maths/online.md, finding 4). It counts where it turned out to be like the others, where
-  // there is no other, and for kernels of few launches; else it gives way.
-  std::uint64_t Counted(const OnlineCluster& cluster) const {
-    return cluster.captured == 0 || few() ? cluster.captured + cluster.explored
-                                          : cluster.captured + cluster.typical;
-  }
-  // How many captures count against the target of a cluster: the same, but that a kernel of many
-  // launches is to have its target without an exploratory one that would give way.
-  std::uint64_t Towards(const OnlineCluster& cluster) const {
-    return cluster.captured + (few() ? cluster.explored : cluster.typical);
-  }
-  // Whether `sample`, an exploratory capture, is part of the sample of its cluster.
-  bool Stands(const PlanSample& sample) const;
-
-  // The cells of everything counted, and the bin of each. Kept until the next call.
+  // The cells of the launches in the sketch, and the bin of each. Kept until the next call.
   void UpdateCells();
   KernelCells& cells() { return cells_; }
 
@@ -113,7 +106,8 @@ class KernelState {
     return at < cluster_of_bin_.size() ? cluster_of_bin_[at] : cluster_of_bin_.back();
   }
 
-  // The stored captures, in launch order: those paid by credit, and those at first sight.
+  // The stored captures: those paid by credit, and those at first sight, one per process that met
+  // the name before the gate knew it.
   const std::vector<PlanSample>& samples() const { return samples_; }
   const std::vector<PlanSample>& explored() const { return explored_; }
 
@@ -123,7 +117,14 @@ class KernelState {
   std::uint64_t root_key() const { return root_key_; }
   const wire::LaunchConfig& config() const { return config_; }
   std::uint64_t last_occurrence() const { return last_occurrence_; }
+  // All launches but those set aside.
   const LogSketch& sketch() const { return sketch_; }
+  // All launches, and their time.
+  std::uint64_t launches() const { return sketch_.count() + explored_.size(); }
+  std::uint64_t duration_ns() const {
+    return static_cast<std::uint64_t>(sketch_.total_duration()) + explored_ns_;
+  }
+  std::uint64_t explored_ns() const { return explored_ns_; }
   std::uint64_t zero_duration() const { return zero_duration_; }
   std::vector<OnlineCluster>& clusters() { return clusters_; }
   const std::vector<OnlineCluster>& clusters() const { return clusters_; }
@@ -147,14 +148,10 @@ class KernelState {
   std::uint64_t TakeOutside() { return std::exchange(outside_ns_, 0); }
 
  private:
-  // From here on one capture more costs less than half a percent of a kernel's time.
-  static constexpr std::uint64_t kManyLaunches = 256;
-
   // A cluster that no context predicts and that holds less than this share of the launches would
   // cost so many captures of others for one of its own.
   static constexpr std::uint64_t kRare = 16;
 
-  bool few() const { return sketch_.count() < kManyLaunches; }
   std::size_t CellOf(std::uint32_t bin) const;
   bool Predicted(std::size_t first_cell, std::size_t end_cell) const;
   // Whether captures can be had of a cluster: a context predicts it, or what others predict falls
@@ -162,14 +159,13 @@ class KernelState {
   bool Reachable(bool predicted, std::uint64_t launches) const {
     return predicted || launches * kRare >= sketch_.count();
   }
-  bool Typical(const PlanSample& sample, const OnlineCluster& cluster) const;
-  void AddExplored(const PlanSample& sample, OnlineCluster& cluster) const;
 
   std::uint32_t name_id_;
   std::uint64_t name_key_;
   std::uint64_t root_key_;
   wire::LaunchConfig config_;
   LogSketch sketch_;
+  std::uint64_t explored_ns_ = 0;
   std::uint64_t zero_duration_ = 0;
   std::uint64_t last_occurrence_ = 0;
   std::uint64_t outside_ns_ = 0;
@@ -187,7 +183,7 @@ class KernelState {
   ContextPredictor contexts_;
   std::vector<CreditLine> credit_lines_;
   std::vector<PlanSample> samples_;
-  std::vector<PlanSample> explored_;  // one per process that met the name before the gate knew it
+  std::vector<PlanSample> explored_;
   std::vector<PlanSample> unsettled_;
 };
 

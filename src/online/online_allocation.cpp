@@ -63,7 +63,8 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
     Hold();
     return SetStatus();
   }
-  const std::vector<std::vector<std::size_t>> joined = Collapsed({target_.z, 0.0, 1.0});
+  const std::vector<std::vector<std::size_t>> joined =
+      Collapsed({target_.z, 0.0, 1.0}, [](const OnlineCluster& c) { return c.captured; });
   if (options_.method == Method::kStem || !Enough(joined)) {
     if (options_.method != Method::kStem) SetTargets();
     std::vector<KernelCells> cells(kernels_.size());
@@ -95,19 +96,20 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
   SetStatus();
 }
 
-KernelCoverage OnlineSampler::CoverageOf(const KernelState& kernel) {
-  KernelCoverage coverage;
-  for (const OnlineCluster& cluster : kernel.clusters()) {
-    coverage.strata.push_back(cluster.moments);
-    coverage.had.push_back(kernel.Counted(cluster));
+std::vector<std::vector<std::size_t>> OnlineSampler::Collapsed(
+    const CollapseLimits& limits, std::uint64_t (*had)(const OnlineCluster&)) const {
+  std::vector<KernelCoverage> coverage(kernels_.size());
+  for (std::size_t id = 0; id < kernels_.size(); ++id) {
+    for (const OnlineCluster& cluster : kernels_[id].clusters()) {
+      coverage[id].strata.push_back(cluster.moments);
+      coverage[id].had.push_back(had(cluster));
+    }
   }
-  return coverage;
+  return CollapseStrata(coverage, limits);
 }
 
-std::vector<std::vector<std::size_t>> OnlineSampler::Collapsed(const CollapseLimits& limits) const {
-  std::vector<KernelCoverage> coverage;
-  for (const KernelState& kernel : kernels_) coverage.push_back(CoverageOf(kernel));
-  return CollapseStrata(coverage, limits);
+std::uint64_t OnlineSampler::Least(std::uint64_t explored) const {
+  return std::max(options_.min_samples, explored + 1) - explored;
 }
 
 bool OnlineSampler::Enough(std::span<const std::vector<std::size_t>> joined) const {
@@ -121,17 +123,20 @@ bool OnlineSampler::Enough(std::span<const std::vector<std::size_t>> joined) con
   };
   for (std::size_t id = 0; id < kernels_.size(); ++id) {
     if (by_kernel) variance = uncovered = total = 0.0;
-    const KernelCoverage kernel = CoverageOf(kernels_[id]);
-    for (std::size_t first = 0; first < kernel.strata.size();) {
+    total += static_cast<double>(kernels_[id].explored_ns());
+    const std::vector<OnlineCluster>& clusters = kernels_[id].clusters();
+    for (std::size_t first = 0; first < clusters.size();) {
       Moments all;
       std::uint64_t had = 0;
+      std::uint64_t explored = 0;
       std::size_t end = first;
-      for (; end < kernel.strata.size() && joined[id][end] == joined[id][first]; ++end) {
-        all.Merge(kernel.strata[end]);
-        had += kernel.had[end];
+      for (; end < clusters.size() && joined[id][end] == joined[id][first]; ++end) {
+        all.Merge(clusters[end].moments);
+        had += clusters[end].captured;
+        explored += clusters[end].explored;
       }
       total += all.sum();
-      if (had < std::min(options_.min_samples, all.count()) && had > 0) return false;
+      if (had < std::min(Least(explored), all.count()) && had > 0) return false;
       if (had == 0) {
         uncovered += all.sum();
       } else {
@@ -169,7 +174,7 @@ void OnlineSampler::CutKernel(KernelState& kernel, std::span<const StratumRange>
   double budget = 0.0;
   Cost of_current;
   for (const OnlineCluster& cluster : kernel.clusters()) {
-    const std::uint64_t had = kernel.Towards(cluster);
+    const std::uint64_t had = cluster.captured;
     if (had == 0 && !cluster.reachable) continue;
     const std::uint64_t size = std::max(cluster.target, had);
     const double mean = cluster.moments.mean();
@@ -186,14 +191,16 @@ void OnlineSampler::CutKernel(KernelState& kernel, std::span<const StratumRange>
   const auto cost = [&](std::span<const std::size_t> cut) {
     const Standing all = kernel.StandingOf(cut);
     Standing open;
+    std::vector<std::uint64_t> least;
     Cost sum;
     for (std::size_t i = 0; i < all.strata.size(); ++i) {
       if (all.had[i] == 0 && !all.reachable[i]) continue;
       if (all.had[i] == 0) sum.further += (kFirstCapturePrice - 1.0) * all.strata[i].mean;
       open.strata.push_back(all.strata[i]);
       open.had.push_back(all.had[i]);
+      least.push_back(Least(all.explored[i]));
     }
-    const auto sizes = CompleteSizes(open.strata, open.had, options_.min_samples, budget);
+    const auto sizes = CompleteSizes(open.strata, open.had, least, budget);
     sum.further += FurtherCost(open.strata, open.had, sizes);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       sum.whole += static_cast<double>(sizes[i]) * open.strata[i].mean;
@@ -216,6 +223,7 @@ double OnlineSampler::SetTargets() {
   const bool by_kernel = options_.bound == BoundScope::kKernel;
   std::vector<Stratum> strata;
   std::vector<std::uint64_t> had;
+  std::vector<std::uint64_t> least;
   std::vector<OnlineCluster*> clusters;
   double total = 0.0;
   double lost = 0.0;  // time of clusters that no capture will be had of
@@ -224,17 +232,19 @@ double OnlineSampler::SetTargets() {
     // What is lost counts in full into the bound, so the rest has to do with less.
     const double share = total > 0.0 ? target_.error_bound - lost / total : 0.0;
     const double margin = std::max(share, target_.error_bound / 2) * total / target_.z;
-    const auto sizes = CompleteSizes(strata, had, options_.min_samples, margin * margin);
+    const auto sizes = CompleteSizes(strata, had, least, margin * margin);
     for (std::size_t i = 0; i < sizes.size(); ++i) clusters[i]->target = sizes[i];
     missing += FurtherCost(strata, had, sizes);
     strata.clear();
     had.clear();
+    least.clear();
     clusters.clear();
     total = lost = 0.0;
   };
   for (KernelState& kernel : kernels_) {
+    total += static_cast<double>(kernel.explored_ns());
     for (OnlineCluster& cluster : kernel.clusters()) {
-      const std::uint64_t so_far = kernel.Towards(cluster);
+      const std::uint64_t so_far = cluster.captured;
       total += cluster.moments.sum();
       if (so_far == 0 && !cluster.reachable) {
         lost += cluster.moments.sum();
@@ -243,6 +253,7 @@ double OnlineSampler::SetTargets() {
       }
       strata.emplace_back(cluster.moments);
       had.push_back(so_far);
+      least.push_back(Least(cluster.explored));
       clusters.push_back(&cluster);
     }
     if (by_kernel) solve();
@@ -262,7 +273,7 @@ bool OnlineSampler::Waiting() const {
 void OnlineSampler::Hold() {
   for (KernelState& kernel : kernels_) {
     for (OnlineCluster& cluster : kernel.clusters()) {
-      cluster.target = std::max<std::uint64_t>(kernel.Towards(cluster), 1);
+      cluster.target = std::max<std::uint64_t>(cluster.captured, 1);
       cluster.release = 0;
     }
   }
@@ -291,7 +302,7 @@ void OnlineSampler::Supplement(bool enough) {
   const double bound_ns = target_.error_bound * static_cast<double>(status_.duration_ns);
   for (KernelState& kernel : kernels_) {
     for (OnlineCluster& cluster : kernel.clusters()) {
-      const std::uint64_t had = cluster.captured + cluster.typical;
+      const std::uint64_t had = cluster.captured;
       if (had == 0) continue;
       const double by_ns =
           static_cast<double>(cluster.moments.count()) *
@@ -329,7 +340,7 @@ void OnlineSampler::SetStatus() {
   double uncovered = 0.0;
   for (const KernelState& kernel : kernels_) {
     for (const OnlineCluster& cluster : kernel.clusters()) {
-      const std::uint64_t counted = kernel.Counted(cluster);
+      const std::uint64_t counted = cluster.standing();
       if (counted == 0) {
         uncovered += cluster.moments.sum();
       } else {

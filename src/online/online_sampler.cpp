@@ -92,9 +92,9 @@ void OnlineSampler::UpdateKernel(std::size_t i) {
   if (allocate_now_) {
     kernel.UpdateCells();
   } else if (kernel.clusters().empty()) {
-    // One cluster until the next allocation; nothing is captured for it but the first sight.
+    // One cluster until the next allocation; nothing is captured for it.
     kernel.UpdateCells();
-    kernel.SetCut(std::array<std::size_t, 1>{0}, true);
+    if (!kernel.cells().empty()) kernel.SetCut(std::array<std::size_t, 1>{0}, true);
   }
 }
 
@@ -132,7 +132,8 @@ void OnlineSampler::SettleCaptures() {
             [](const auto& a, const auto& b) { return a.second.index < b.second.index; });
   for (const auto& [id, sample] : captures) {
     KernelState& kernel = kernels_[id];
-    kernel.AddCaptured(sample);
+    const bool explored = (sample.record.flags & wire::kFlagExploratory) != 0;
+    if (!explored) kernel.AddCaptured(sample);
     const std::size_t cluster = kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns));
     std::vector<CreditLine>& lines = kernel.credit_lines();
     for (std::size_t ordinal = 0; ordinal < lines.size(); ++ordinal) {
@@ -153,7 +154,7 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
   for (std::size_t i = 0; i < kernel.clusters().size(); ++i) {
     OnlineCluster& cluster = kernel.clusters()[i];
     const std::uint64_t target = std::max<std::uint64_t>(cluster.target, 1);
-    const std::uint64_t had = kernel.Towards(cluster);
+    const std::uint64_t had = cluster.captured;
     const bool enough = had >= target;
     // Sizes are whole, so a closed cluster reopens only when it is short by a whole sample.
     if (enough != cluster.closed) {
@@ -239,18 +240,38 @@ std::vector<SampledCluster> OnlineSampler::FinalClusters(KernelState& kernel,
                          kernel.cells().begin() + static_cast<std::ptrdiff_t>(end));
     place[i] = clusters.size() - 1;
   }
-  const auto add = [&](const PlanSample& sample) {
-    const std::size_t at = kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns));
-    clusters[place[at]].samples.push_back(sample);
+  const auto home = [&](const PlanSample& sample) -> SampledCluster& {
+    return clusters[place[kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns))]];
   };
-  for (const PlanSample& sample : kernel.samples()) add(sample);
-  for (const PlanSample& sample : kernel.explored()) {
-    if (kernel.Stands(sample)) add(sample);
+  for (const PlanSample& sample : kernel.samples()) home(sample).samples.push_back(sample);
+  std::vector<bool> stands(kernel.explored().size(), false);
+  if (!clusters.empty()) {
+    for (std::size_t i = 0; i < stands.size(); ++i) {
+      stands[i] = home(kernel.explored()[i]).samples.empty();
+    }
+  }
+  SampledCluster set_aside;
+  for (std::size_t i = 0; i < stands.size(); ++i) {
+    const PlanSample& sample = kernel.explored()[i];
+    const std::uint64_t duration = sample.record.duration_ns;
+    SampledCluster& cluster = stands[i] ? home(sample) : set_aside;
+    if (cluster.moments.count() == 0) cluster.lower_ns = cluster.upper_ns = duration;
+    cluster.lower_ns = std::min(cluster.lower_ns, duration);
+    cluster.upper_ns = std::max(cluster.upper_ns, duration);
+    cluster.moments.Add(static_cast<double>(duration));
+    cluster.samples.push_back(sample);
+    Moments cell;
+    cell.Add(static_cast<double>(duration));
+    const auto after = std::find_if(cluster.cells.begin(), cluster.cells.end(),
+                                    [&](const Moments& c) { return c.mean() > cell.mean(); });
+    cluster.cells.insert(after, cell);
+    if (!stands[i]) ++cluster.target;
   }
   for (SampledCluster& cluster : clusters) {
     std::sort(cluster.samples.begin(), cluster.samples.end(),
               [](const PlanSample& a, const PlanSample& b) { return a.index < b.index; });
   }
+  if (!set_aside.samples.empty()) clusters.push_back(std::move(set_aside));
   return clusters;
 }
 
@@ -262,18 +283,19 @@ Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   }
   Allocate(parallel, true);
   const std::vector<std::vector<std::size_t>> joined =
-      Collapsed({target_.z, target_.error_bound, kWorthCovering});
+      Collapsed({target_.z, target_.error_bound, kWorthCovering},
+                [](const OnlineCluster& c) { return c.standing(); });
   PlanBuilder builder(options_);
   for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
     KernelState& kernel = kernels_[id];
-    if (kernel.sketch().count() == 0) continue;
+    if (kernel.launches() == 0) continue;
     std::vector<SampledCluster> clusters = FinalClusters(kernel, joined[id]);
     for (std::size_t i = 0; i < clusters.size(); ++i) {
       if (clusters[i].samples.empty()) Emit(MaskEventKind::kTopUp, id, i);
     }
-    builder.AddKernel(std::string(names_.name(kernel.name_id())), kernel.sketch().count(),
-                      static_cast<std::uint64_t>(kernel.sketch().total_duration()),
-                      kernel.zero_duration(), std::move(clusters), kernel.config());
+    builder.AddKernel(std::string(names_.name(kernel.name_id())), kernel.launches(),
+                      kernel.duration_ns(), kernel.zero_duration(), std::move(clusters),
+                      kernel.config());
   }
   return builder.Finish();
 }

@@ -8,8 +8,9 @@
 // time:
 //
 //   Begin(batch)      sorts the observations by kernel
-//   UpdateKernel(i)   for i < touched(), in any order, on any threads: each is one kernel's business
-//   Commit(parallel)  settles captures, allocates when due, publishes credits, collects events
+//   UpdateKernel(i)   for i < touched(), in any order, on any threads: each is one kernel's
+//   business Commit(parallel)  settles captures, allocates when due, publishes credits, collects
+//   events
 //
 // GUARANTEE  The same observations in the same epochs give the same gate, events and plan, bit for
 // bit, whatever ran UpdateKernel.
@@ -108,8 +109,12 @@ class OnlineSampler {
 
   void SettleCaptures();
   void Allocate(const ParallelFor& parallel, bool last);
-  static KernelCoverage CoverageOf(const KernelState& kernel);
-  std::vector<std::vector<std::size_t>> Collapsed(const CollapseLimits& limits) const;
+  // `had`: which captures of a cluster count.
+  std::vector<std::vector<std::size_t>> Collapsed(const CollapseLimits& limits,
+                                                  std::uint64_t (*had)(const OnlineCluster&)) const;
+  // The floor of a cluster: launches captured at first sight that fall into it count towards it,
+  // but one capture by credit there must be.
+  std::uint64_t Least(std::uint64_t explored) const;
   bool Enough(std::span<const std::vector<std::size_t>> joined) const;
   void CutKernel(KernelState& kernel, std::span<const StratumRange> strata,
                  std::span<const std::size_t> joined) const;

@@ -19,24 +19,35 @@ double Variance(const std::vector<Stratum>& strata, const std::vector<std::uint6
   return sum;
 }
 
+std::vector<std::uint64_t> Least(const std::vector<Stratum>& strata, std::uint64_t of_each) {
+  return std::vector<std::uint64_t>(strata.size(), of_each);
+}
+
 TEST_CASE("nothing is missing where what was captured is enough") {
   const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {50, 20.0, 1.0}};
   const std::vector<std::uint64_t> had = {7, 3};
-  CHECK(CompleteSizes(strata, had, 2, 1e9) == had);
+  CHECK(CompleteSizes(strata, had, Least(strata, 2), 1e9) == had);
   CHECK(FurtherCost(strata, had, had) == 0.0);
 }
 
 TEST_CASE("a stratum that has none is given its floor, a small one no more than it holds") {
   const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {1, 20.0, 0.0}, {0, 0.0, 0.0}};
   const std::vector<std::uint64_t> had = {0, 0, 0};
-  CHECK(CompleteSizes(strata, had, 2, 1e9) == std::vector<std::uint64_t>{2, 1, 0});
+  CHECK(CompleteSizes(strata, had, Least(strata, 2), 1e9) == std::vector<std::uint64_t>{2, 1, 0});
+}
+
+TEST_CASE("each stratum has a floor of its own") {
+  const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {100, 20.0, 4.0}};
+  const std::vector<std::uint64_t> had = {0, 0};
+  const std::vector<std::uint64_t> least = {3, 1};
+  CHECK(CompleteSizes(strata, had, least, 1e9) == least);
 }
 
 TEST_CASE("a budget of nothing takes everything that has spread") {
   const std::vector<Stratum> strata = {{40, 10.0, 4.0}, {50, 20.0, 0.0}};
   const std::vector<std::uint64_t> had = {3, 1};
-  CHECK(CompleteSizes(strata, had, 1, 0.0) == std::vector<std::uint64_t>{40, 1});
-  CHECK(CompleteSizes(strata, had, 1, -5.0) == std::vector<std::uint64_t>{40, 1});
+  CHECK(CompleteSizes(strata, had, Least(strata, 1), 0.0) == std::vector<std::uint64_t>{40, 1});
+  CHECK(CompleteSizes(strata, had, Least(strata, 1), -5.0) == std::vector<std::uint64_t>{40, 1});
 }
 
 TEST_CASE("completion meets the budget at the least further cost, by brute force") {
@@ -51,7 +62,7 @@ TEST_CASE("completion meets the budget at the least further cost, by brute force
     }
     const double budget =
         Variance(strata, {1, 1, 1}) * (static_cast<double>(random() % 90) / 100.0);
-    const auto sizes = CompleteSizes(strata, had, 1, budget);
+    const auto sizes = CompleteSizes(strata, had, Least(strata, 1), budget);
     CHECK(Variance(strata, sizes) <= budget * (1.0 + 1e-9) + 1e-9);
     double least = std::numeric_limits<double>::infinity();
     double dearest = 0.0;
