@@ -24,6 +24,11 @@ constexpr std::uint64_t kMissesFree = 8;
 // by this factor is the lesser harm.
 constexpr double kWorthCovering = 2.0;
 
+// Of the captures that a cluster still wants, at most this share has its credit open at a time, and
+// at least one: credits are spent within moments of each other, on launches of the same step, which
+// cost nearly the same. The next is granted when one has come back.
+constexpr std::uint64_t kAtOnce = 2;
+
 }  // namespace
 
 OnlineSampler::OnlineSampler(const SamplingOptions& options, wire::GateTable& gate,
@@ -167,6 +172,7 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
     const std::uint64_t released = std::min(target, cluster.release);
     std::uint64_t need = had >= released ? 0 : released - had;
     if (lines[i].misses > kMissesPerTarget * cluster.target + kMissesFree) need = 0;
+    if (need > 1) need /= kAtOnce;
     gate_.Grant(slot, lines[i].returned + static_cast<std::uint32_t>(need));
   }
   // Ordinals that the last cut did away with.

@@ -99,9 +99,7 @@ TEST_CASE("every launch is accounted for, exactly") {
   const Plan plan = bench.Finish();
   CHECK(plan.totals.invocations == 20000);
   CHECK(plan.totals.duration_ns == total);
-  // The exploratory ones stand or give way.
-  CHECK(plan.totals.samples <= bench.captured);
-  CHECK(plan.totals.samples + 2 >= bench.captured);
+  CHECK(plan.totals.samples == bench.captured);
   REQUIRE(plan.kernels.size() == 2);
   std::uint64_t clustered = 0;
   for (const PlanKernel& k : plan.kernels) {
@@ -122,20 +120,41 @@ TEST_CASE("capturing stops: a steady kernel costs a handful of captures, however
   }
 }
 
-TEST_CASE("the capture at first sight stands for few launches only, unless it is like the others") {
+TEST_CASE("a launch captured at first sight stands for itself alone, unless there is no other") {
   for (const int launches : {100, 5000}) {
     CAPTURE(launches);
     Bench bench;
     for (int i = 0; i < launches; ++i) bench.Launch("gemm", i == 0 ? 10300 : 10000);
     const Plan plan = bench.Finish();
-    for (const PlanCluster& c : plan.kernels[0].clusters) {
-      for (const PlanSample& s : c.samples) {
-        if (launches == 5000 && s.index == 0) CHECK(c.count == 1);
-      }
+    const std::vector<PlanCluster>& clusters = plan.kernels[0].clusters;
+    if (launches == 100) {
+      // Shorter than the feedback: 3 % off, and nothing better to be had.
+      CHECK(plan.totals.samples == 1);
+      CHECK(plan.totals.observed_error == doctest::Approx(0.0297).epsilon(0.01));
+      continue;
     }
-    const double expected = launches == 100 ? 0.0297 : 0.0;
-    CHECK(std::fabs(plan.totals.observed_error - expected) < 1e-3);
+    REQUIRE(clusters.size() == 2);
+    CHECK(clusters[0].count == 4999);
+    CHECK(clusters[0].captured >= 1);
+    CHECK(clusters[1].count == 1);
+    CHECK(clusters[1].samples.at(0).index == 0);
+    CHECK(clusters[1].samples.at(0).weight == 1.0);
+    CHECK(plan.totals.observed_error < 1e-12);
   }
+}
+
+TEST_CASE("captures of a cluster are spread: few at a time, the next when one has come back") {
+  SamplingOptions options;
+  options.min_samples = 3;
+  Bench bench(options, 500);
+  std::vector<std::uint64_t> captured;
+  for (std::uint64_t i = 0; i < 10000; ++i) {
+    const std::uint64_t before = bench.captured;
+    bench.Launch("gemm", 10000);
+    if (bench.captured != before && i > 0) captured.push_back(i);
+  }
+  REQUIRE(captured.size() >= 2);
+  for (std::size_t i = 1; i < captured.size(); ++i) CHECK(captured[i] - captured[i - 1] >= 500);
 }
 
 TEST_CASE("the calibrated estimate is the known total") {
@@ -169,7 +188,9 @@ TEST_CASE(
   }
   const Plan plan = bench.Finish();
   REQUIRE(plan.kernels.size() == 1);
-  REQUIRE(plan.kernels[0].clusters.size() == 2);
+  // And the launch captured at first sight.
+  REQUIRE(plan.kernels[0].clusters.size() == 3);
+  CHECK(plan.kernels[0].clusters[2].count == 1);
   for (const PlanCluster& c : plan.kernels[0].clusters) CHECK(c.captured >= 1);
   CHECK(bench.captured <= 8);
   CHECK(plan.totals.bound <= 0.05);
