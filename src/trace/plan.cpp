@@ -139,6 +139,11 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
                           : fmt::format("error bound {:.2f} %", 100 * t.bound),
       100 * t.uncovered_fraction, t.plain_estimate_ns * 1e-6, 100 * t.observed_error,
       t.calibrated_estimate_ns * 1e-6, off(t.calibrated_estimate_ns));
+  if (t.observed_error > t.bound) {
+    text +=
+        "the plain estimate misses the bound, as it may by chance, or because durations drift and "
+        "captures came early: use calibrated weights\n";
+  }
   if (t.dropped != 0) {
     text += fmt::format("{} records were dropped: every number above stands on incomplete data\n",
                         t.dropped);

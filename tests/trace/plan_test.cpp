@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+namespace stemtap {
+namespace {
+
+bool Says(const Plan& plan, const std::string& text) {
+  return PlanSummary(plan, 1).find(text) != std::string::npos;
+}
+
+TEST_CASE("the summary says when the plain estimate misses its bound") {
+  Plan plan;
+  plan.totals.duration_ns = 1000;
+  plan.totals.bound = 0.05;
+  plan.totals.observed_error = 0.04;
+  CHECK_FALSE(Says(plan, "misses the bound"));
+  plan.totals.observed_error = 0.06;
+  CHECK(Says(plan, "misses the bound"));
+  plan.totals.bound = NAN;
+  CHECK_FALSE(Says(plan, "misses the bound"));
+  CHECK(Says(plan, "no error bound"));
+}
+
+TEST_CASE("the summary counts what is not in its figures") {
+  Plan plan;
+  CHECK_FALSE(Says(plan, "dropped"));
+  CHECK_FALSE(Says(plan, "0 ns"));
+  CHECK_FALSE(Says(plan, "excluded"));
+  plan.totals.dropped = 3;
+  plan.totals.zero_duration = 4;
+  plan.totals.excluded_invocations = 5;
+  CHECK(Says(plan, "3 records were dropped"));
+  CHECK(Says(plan, "4 invocations were recorded with 0 ns"));
+  CHECK(Says(plan, "5 invocations"));
+}
+
+}  // namespace
+}  // namespace stemtap
