@@ -43,8 +43,18 @@ void KernelState::AddCaptured(const PlanSample& sample) {
   OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(duration))];
   ++cluster.captured;
   cluster.captured_ns += static_cast<double>(duration);
-  sketch_.AddCaptured(duration);
-  samples_.push_back(sample);
+  captures_.push_back(
+      {sample, sketch_.count(), static_cast<double>(sketch_.total_duration()), false});
+}
+
+bool KernelState::Outlived(const Capture& capture) const {
+  const auto before = static_cast<double>(capture.launches);
+  const auto all = static_cast<double>(sketch_.count());
+  if (before * kEarly > all) return false;
+  const double mean_before = capture.duration_ns / before;
+  const double mean_since =
+      (static_cast<double>(sketch_.total_duration()) - capture.duration_ns) / (all - before);
+  return std::fabs(mean_before - mean_since) > kDrift * mean_since;
 }
 
 void KernelState::UpdateCells() {
@@ -55,6 +65,7 @@ void KernelState::UpdateCells() {
   contexts_.ForEachPredicted(
       [this](std::uint32_t bin) { predicted_cells_.push_back(CellOf(bin)); });
   std::sort(predicted_cells_.begin(), predicted_cells_.end());
+  for (Capture& capture : captures_) capture.outlived = Outlived(capture);
 }
 
 std::size_t KernelState::CellOf(std::uint32_t bin) const {
@@ -80,21 +91,21 @@ Standing KernelState::StandingOf(std::span<const std::size_t> first_cells) const
   for (std::size_t c = 0; c < first_cells.size(); ++c) {
     const std::size_t end = c + 1 < first_cells.size() ? first_cells[c + 1] : cells_.size();
     Moments all;
-    std::uint64_t captured = 0;
-    for (std::size_t i = first_cells[c]; i < end; ++i) {
-      all.Merge(cells_[i]);
-      captured += sketch_.bins()[cell_bins_[i] - sketch_.first_bin()].captured_count;
-    }
+    for (std::size_t i = first_cells[c]; i < end; ++i) all.Merge(cells_[i]);
     standing.strata.emplace_back(all);
-    standing.had.push_back(captured);
+    standing.had.push_back(0);
     standing.explored.push_back(0);
     standing.reachable.push_back(Reachable(Predicted(first_cells[c], end), all.count()));
   }
-  for (const PlanSample& sample : explored_) {
+  const auto stratum = [&](const PlanSample& sample) {
     const std::size_t cell = CellOf(LogSketch::BinOf(sample.record.duration_ns));
     const auto above = std::upper_bound(first_cells.begin(), first_cells.end(), cell);
-    ++standing.explored[static_cast<std::size_t>(above - first_cells.begin()) - 1];
+    return static_cast<std::size_t>(above - first_cells.begin()) - 1;
+  };
+  for (const Capture& capture : captures_) {
+    standing.had[stratum(capture.sample)] += capture.outlived ? 0 : 1;
   }
+  for (const PlanSample& sample : explored_) ++standing.explored[stratum(sample)];
   return standing;
 }
 
@@ -107,14 +118,7 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
     OnlineCluster cluster;
     cluster.first_bin = cell_bins_[first];
     cluster.end_bin = cell_bins_[end - 1] + 1;
-    for (std::size_t i = first; i < end; ++i) {
-      cluster.moments.Merge(cells_[i]);
-      const LogSketch::Bin& bin = sketch_.bins()[cell_bins_[i] - sketch_.first_bin()];
-      cluster.captured += bin.captured_count;
-      cluster.captured_ns += static_cast<double>(bin.captured_count) *
-                                 static_cast<double>(LogSketch::LowerEdge(cell_bins_[i])) +
-                             static_cast<double>(bin.captured_offset_sum);
-    }
+    for (std::size_t i = first; i < end; ++i) cluster.moments.Merge(cells_[i]);
     cluster.reachable = Reachable(Predicted(first, end), cluster.moments.count());
     // A cluster that keeps its ordinal keeps its standing until sizes are allocated.
     if (c < before.size()) {
@@ -132,8 +136,18 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
         i + 1 < clusters_.size() ? clusters_[i + 1].first_bin : clusters_[i].end_bin;
     cluster_of_bin_.resize(end - first_cut_bin_, static_cast<std::uint16_t>(i));
   }
-  for (const PlanSample& sample : explored_) {
-    ++clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))].explored;
+  const auto home = [this](const PlanSample& sample) -> OnlineCluster& {
+    return clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))];
+  };
+  for (const PlanSample& sample : explored_) ++home(sample).explored;
+  for (const Capture& capture : captures_) {
+    OnlineCluster& cluster = home(capture.sample);
+    if (capture.outlived) {
+      ++cluster.outlived;
+    } else {
+      ++cluster.captured;
+      cluster.captured_ns += static_cast<double>(capture.sample.record.duration_ns);
+    }
   }
   if (anew) {
     cut_at_ = sketch_.count();

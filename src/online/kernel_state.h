@@ -41,17 +41,28 @@ struct OnlineCluster {
   std::uint32_t first_bin = 0;  // bins [first_bin, end_bin)
   std::uint32_t end_bin = 0;
   Moments moments;             // as of the last allocation
-  std::uint64_t captured = 0;  // by credit
+  std::uint64_t captured = 0;  // by credit, and not outlived
   std::uint64_t explored = 0;  // at first sight, as of the last allocation
+  std::uint64_t outlived = 0;  // by credit, as of the last allocation
   double captured_ns = 0.0;    // of the captures by credit
   std::uint64_t target = 0;    // as of the last allocation
 
-  // How many captures stand for the cluster: those by credit, or, where there is none, those at
-  // first sight.
-  std::uint64_t standing() const { return captured > 0 ? captured : explored; }
+  // How many captures stand for the cluster: those by credit, or, where there is none, what else
+  // there is.
+  std::uint64_t standing() const { return captured > 0 ? captured : explored + outlived; }
   std::uint64_t release = 0;  // captures that may be had until the next allocation, <= target
   bool reachable = true;      // some context predicts it, and not in vain
   bool closed = false;
+};
+
+// A capture by credit, and what had been observed of its kernel when it came back.
+struct Capture {
+  PlanSample sample;
+  std::uint64_t launches = 0;
+  double duration_ns = 0.0;
+  // As of the last allocation: it was early, and the kernel has drifted since. It then stands for
+  // its cluster only where there is no other.
+  bool outlived = false;
 };
 
 // CreditLine is the account of one gate slot: the credits of one cluster ordinal of one kernel.
@@ -108,7 +119,7 @@ class KernelState {
 
   // The stored captures: those paid by credit, and those at first sight, one per process that met
   // the name before the gate knew it.
-  const std::vector<PlanSample>& samples() const { return samples_; }
+  const std::vector<Capture>& captures() const { return captures_; }
   const std::vector<PlanSample>& explored() const { return explored_; }
 
   std::uint32_t name_id() const { return name_id_; }
@@ -148,11 +159,18 @@ class KernelState {
   std::uint64_t TakeOutside() { return std::exchange(outside_ns_, 0); }
 
  private:
+  // A capture is early when its kernel has been launched this many times as often since, ...
+  static constexpr double kEarly = 8.0;
+  // ... and outlived when the kernel's launches up to then were longer or shorter on average than
+  // those since, by more than this.
+  static constexpr double kDrift = 0.05;
+
   // A cluster that no context predicts and that holds less than this share of the launches would
   // cost so many captures of others for one of its own.
   static constexpr std::uint64_t kRare = 16;
 
   std::size_t CellOf(std::uint32_t bin) const;
+  bool Outlived(const Capture& capture) const;
   bool Predicted(std::size_t first_cell, std::size_t end_cell) const;
   // Whether captures can be had of a cluster: a context predicts it, or what others predict falls
   // into it often enough.
@@ -182,7 +200,7 @@ class KernelState {
   std::uint32_t first_cut_bin_ = 0;
   ContextPredictor contexts_;
   std::vector<CreditLine> credit_lines_;
-  std::vector<PlanSample> samples_;
+  std::vector<Capture> captures_;
   std::vector<PlanSample> explored_;
   std::vector<PlanSample> unsettled_;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "online/collapse.h"
+#include "online/final_clusters.h"
 
 namespace stemtap {
 namespace {
@@ -223,62 +224,6 @@ void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t c
   const KernelState& state = kernels_[kernel];
   events_.push_back(
       {kind, last_index_, state.name_id(), state.last_occurrence(), cluster, last_time_ns_});
-}
-
-std::vector<SampledCluster> OnlineSampler::FinalClusters(KernelState& kernel,
-                                                         std::span<const std::size_t> joined) {
-  const std::vector<OnlineCluster>& cut = kernel.clusters();
-  const std::vector<std::size_t> first_cells = kernel.CurrentFirstCells();
-  std::vector<SampledCluster> clusters;
-  std::vector<std::size_t> place(cut.size(), 0);
-  for (std::size_t i = 0; i < cut.size(); ++i) {
-    if (i == 0 || joined[i] != joined[i - 1]) {
-      clusters.emplace_back();
-      clusters.back().lower_ns = LogSketch::LowerEdge(cut[i].first_bin);
-    }
-    SampledCluster& cluster = clusters.back();
-    cluster.upper_ns = LogSketch::LowerEdge(cut[i].end_bin) - 1;
-    cluster.moments.Merge(cut[i].moments);
-    cluster.target += cut[i].target;
-    const std::size_t end = i + 1 < cut.size() ? first_cells[i + 1] : kernel.cells().size();
-    cluster.cells.insert(cluster.cells.end(),
-                         kernel.cells().begin() + static_cast<std::ptrdiff_t>(first_cells[i]),
-                         kernel.cells().begin() + static_cast<std::ptrdiff_t>(end));
-    place[i] = clusters.size() - 1;
-  }
-  const auto home = [&](const PlanSample& sample) -> SampledCluster& {
-    return clusters[place[kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns))]];
-  };
-  for (const PlanSample& sample : kernel.samples()) home(sample).samples.push_back(sample);
-  std::vector<bool> stands(kernel.explored().size(), false);
-  if (!clusters.empty()) {
-    for (std::size_t i = 0; i < stands.size(); ++i) {
-      stands[i] = home(kernel.explored()[i]).samples.empty();
-    }
-  }
-  SampledCluster set_aside;
-  for (std::size_t i = 0; i < stands.size(); ++i) {
-    const PlanSample& sample = kernel.explored()[i];
-    const std::uint64_t duration = sample.record.duration_ns;
-    SampledCluster& cluster = stands[i] ? home(sample) : set_aside;
-    if (cluster.moments.count() == 0) cluster.lower_ns = cluster.upper_ns = duration;
-    cluster.lower_ns = std::min(cluster.lower_ns, duration);
-    cluster.upper_ns = std::max(cluster.upper_ns, duration);
-    cluster.moments.Add(static_cast<double>(duration));
-    cluster.samples.push_back(sample);
-    Moments cell;
-    cell.Add(static_cast<double>(duration));
-    const auto after = std::find_if(cluster.cells.begin(), cluster.cells.end(),
-                                    [&](const Moments& c) { return c.mean() > cell.mean(); });
-    cluster.cells.insert(after, cell);
-    if (!stands[i]) ++cluster.target;
-  }
-  for (SampledCluster& cluster : clusters) {
-    std::sort(cluster.samples.begin(), cluster.samples.end(),
-              [](const PlanSample& a, const PlanSample& b) { return a.index < b.index; });
-  }
-  if (!set_aside.samples.empty()) clusters.push_back(std::move(set_aside));
-  return clusters;
 }
 
 Plan OnlineSampler::Finish(const ParallelFor& parallel) {

@@ -129,8 +129,6 @@ class OnlineSampler {
   void PublishKernel(std::uint32_t id);
   std::uint32_t SlotOf(KernelState& kernel, std::size_t cluster);
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
-  static std::vector<SampledCluster> FinalClusters(KernelState& kernel,
-                                                   std::span<const std::size_t> joined);
 
   SamplingOptions options_;
   ErrorTarget target_;

@@ -157,6 +157,29 @@ TEST_CASE("captures of a cluster are spread: few at a time, the next when one ha
   for (std::size_t i = 1; i < captured.size(); ++i) CHECK(captured[i] - captured[i - 1] >= 500);
 }
 
+TEST_CASE("a capture made before the kernel drifted gives way to later ones") {
+  SamplingOptions options;
+  options.error_bound = 0.3;
+  options.min_samples = 1;
+  Bench bench(options);
+  std::mt19937_64 random(12);
+  constexpr std::uint64_t kWarmUp = 3000;
+  for (std::uint64_t i = 0; i < 60000; ++i) {
+    bench.Launch("gemm", (10000 + random() % 4000) * (i < kWarmUp ? 5 : 4) / 4);
+  }
+  const auto by_credit = std::find_if(
+      bench.events.begin(), bench.events.end(),
+      [](const MaskEvent& e) { return e.kind == MaskEventKind::kCapture && e.index > 0; });
+  REQUIRE(by_credit != bench.events.end());
+  CHECK(by_credit->index < kWarmUp);
+  const Plan plan = bench.Finish();
+  CHECK(plan.totals.samples < bench.captured);
+  for (const PlanCluster& c : plan.kernels[0].clusters) {
+    if (c.count == 1) continue;
+    for (const PlanSample& s : c.samples) CHECK(s.index >= kWarmUp);
+  }
+}
+
 TEST_CASE("the calibrated estimate is the known total") {
   Bench bench;
   std::mt19937_64 random(3);

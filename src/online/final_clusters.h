@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FinalClusters is what the plan holds of one kernel when the run has ended: its clusters, those
+// without a capture joined to others, and which captures stand for them.
+//
+//   by credit, made since the kernel drifted       stand for their cluster
+//   ... made before                                where their cluster has none of those
+//   at first sight                                 where their cluster has neither; else all of
+//   them
+//                                                  are a last cluster, whose launches stand for
+//                                                  themselves
+//
+// THREADS: none.  UNITS: ns.  SOURCE: docs/maths/online.md, findings 3 to 5.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "online/kernel_state.h"
+#include "stem/plan_builder.h"
+
+namespace stemtap {
+
+// `joined`: by cluster of the kernel, the cluster that it belongs to (CollapseStrata). REQUIRES:
+// kernel.cells() and its clusters are up to date.
+std::vector<SampledCluster> FinalClusters(KernelState& kernel, std::span<const std::size_t> joined);
+
+}  // namespace stemtap
