@@ -6,8 +6,8 @@
 namespace stemtap {
 namespace {
 
-// Sum of squared deviations from the mean of `count` offsets: q - s^2/n. Computed in integers, where
-// the subtraction is exact (equal values give 0), unless the products pass 128 bits.
+// Sum of squared deviations from the mean of `count` offsets: q - s^2/n. Computed in integers,
+// where the subtraction is exact (equal values give 0), unless the products pass 128 bits.
 double SquaredDeviations(std::uint64_t count, std::uint64_t offset_sum, uint128 square_sum) {
   uint128 scaled = 0;
   const uint128 sum_squared = static_cast<uint128>(offset_sum) * offset_sum;
@@ -41,16 +41,13 @@ LogSketch::Bin& LogSketch::GrowTo(std::uint32_t bin) {
 void LogSketch::Merge(const LogSketch& other) {
   for (std::size_t i = 0; i < other.bins_.size(); ++i) {
     const Bin& from = other.bins_[i];
-    if (from.count == 0 && from.captured_count == 0) continue;
+    if (from.count == 0) continue;
     Bin& to = Touch(other.first_ + static_cast<std::uint32_t>(i));
     to.count += from.count;
     to.offset_sum += from.offset_sum;
     to.offset_square_sum += from.offset_square_sum;
-    to.captured_count += from.captured_count;
-    to.captured_offset_sum += from.captured_offset_sum;
   }
   count_ += other.count_;
-  captured_count_ += other.captured_count_;
   total_ += other.total_;
 }
 
@@ -60,13 +57,6 @@ Moments LogSketch::BinMoments(std::uint32_t bin) const {
   return {b.count, static_cast<double>(LowerEdge(bin)),
           static_cast<double>(b.offset_sum) / static_cast<double>(b.count),
           SquaredDeviations(b.count, b.offset_sum, b.offset_square_sum)};
-}
-
-Moments LogSketch::CapturedBinMoments(std::uint32_t bin) const {
-  const Bin& b = bins_[bin - first_];
-  if (b.captured_count == 0) return {};
-  return {b.captured_count, static_cast<double>(LowerEdge(bin)),
-          static_cast<double>(b.captured_offset_sum) / static_cast<double>(b.captured_count), 0.0};
 }
 
 Moments LogSketch::All() const {

@@ -21,13 +21,11 @@ bool SameBins(const LogSketch& a, const LogSketch& b) {
     const LogSketch::Bin x = bin_at(a, bin);
     const LogSketch::Bin y = bin_at(b, bin);
     if (x.count != y.count || x.offset_sum != y.offset_sum ||
-        x.offset_square_sum != y.offset_square_sum || x.captured_count != y.captured_count ||
-        x.captured_offset_sum != y.captured_offset_sum) {
+        x.offset_square_sum != y.offset_square_sum) {
       return false;
     }
   }
-  return a.count() == b.count() && a.total_duration() == b.total_duration() &&
-         a.captured_count() == b.captured_count();
+  return a.count() == b.count() && a.total_duration() == b.total_duration();
 }
 
 // The sketch beside the values it was fed, every answer compared with theirs.
@@ -101,12 +99,7 @@ TEST_CASE("any split of a stream, merged in any order, is the same sketch bit fo
   for (int i = 0; i < 20000; ++i) {
     const std::uint64_t d = 100 + (random() >> (34 + random() % 20));
     whole.Add(d);
-    LogSketch& part = parts[random() % parts.size()];
-    part.Add(d);
-    if (i % 50 == 0) {
-      whole.AddCaptured(d);
-      part.AddCaptured(d);
-    }
+    parts[random() % parts.size()].Add(d);
   }
   for (int round = 0; round < 5; ++round) {
     std::shuffle(parts.begin(), parts.end(), random);
@@ -114,17 +107,6 @@ TEST_CASE("any split of a stream, merged in any order, is the same sketch bit fo
     for (const LogSketch& part : parts) merged.Merge(part);
     CHECK(SameBins(merged, whole));
   }
-}
-
-TEST_CASE("captured moments are those of the captured durations") {
-  LogSketch sketch;
-  for (const std::uint64_t d : {1000u, 1001u, 1003u, 5000u}) sketch.Add(d);
-  sketch.AddCaptured(1001);
-  sketch.AddCaptured(1003);
-  const Moments captured = sketch.CapturedBinMoments(LogSketch::BinOf(1001));
-  CHECK(captured.count() == 2);
-  CHECK(captured.mean() == 1002.0);
-  CHECK(sketch.CapturedBinMoments(LogSketch::BinOf(5000)).count() == 0);
 }
 
 }  // namespace
