@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/check_failure.h"
 #include "support/paths.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
@@ -21,19 +22,6 @@ constexpr const char* kHeader =
 ProcessResult Run(std::vector<std::string> arguments, ProcessOptions options = {}) {
   arguments.insert(arguments.begin(), StemtapProgram().string());
   return RunProcess(arguments, options);
-}
-
-// Failed with `code` and one line on stderr, which contains all of `words`; nothing on stdout.
-void CheckFailure(const ProcessResult& result, int code, const std::vector<std::string>& words) {
-  CAPTURE(result.err);
-  CHECK(result.exit_code == code);
-  CHECK(result.out.empty());
-  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-  CHECK(result.err.rfind("stemtap: ", 0) == 0);
-  for (const std::string& word : words) {
-    CAPTURE(word);
-    CHECK(result.err.find(word) != std::string::npos);
-  }
 }
 
 TEST_CASE("an unknown command or option names the nearest one") {

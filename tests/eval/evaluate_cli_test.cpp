@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/check_failure.h"
 #include "support/paths.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
@@ -17,18 +18,6 @@ namespace {
 ProcessResult Evaluate(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {StemtapProgram().string(), "evaluate"});
   return RunProcess(arguments);
-}
-
-void CheckFailure(const ProcessResult& result, int code, const std::vector<std::string>& words) {
-  CAPTURE(result.err);
-  CHECK(result.exit_code == code);
-  CHECK(result.out.empty());
-  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-  CHECK(result.err.rfind("stemtap: ", 0) == 0);
-  for (const std::string& word : words) {
-    CAPTURE(word);
-    CHECK(result.err.find(word) != std::string::npos);
-  }
 }
 
 // A profile of two kernels, their durations times `factor`.

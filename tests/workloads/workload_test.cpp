@@ -17,16 +17,10 @@
 #include <vector>
 
 #include "workloads/noise.h"
+#include "workloads/run.h"
 
 namespace stemtap {
 namespace {
-
-struct Run {
-  std::vector<wire::KernelRecord> records;
-  std::unique_ptr<ProfileReader> reader;
-
-  const std::string& name(std::size_t i) const { return reader->names().name(records[i].name_id); }
-};
 
 WorkloadOptions Launches(std::uint64_t launches) {
   WorkloadOptions options;
@@ -35,46 +29,9 @@ WorkloadOptions Launches(std::uint64_t launches) {
 }
 
 Run RunOf(std::string_view workload, const WorkloadOptions& options, std::size_t limit = 65'536) {
-  Run run;
   MadeWorkload made = MakeWorkload(workload, options);
   REQUIRE(made.ok());
-  run.reader = std::move(made).value();
-  for (ProfileBatch batch;;) {
-    const Result<std::size_t> read = run.reader->Read(batch, limit);
-    REQUIRE(read.ok());
-    if (read.value() == 0) break;
-    run.records.insert(run.records.end(), batch.records.begin(), batch.records.end());
-  }
-  return run;
-}
-
-bool SameBytes(const Run& a, const Run& b) {
-  return a.records.size() == b.records.size() &&
-         std::memcmp(a.records.data(), b.records.data(),
-                     a.records.size() * sizeof(wire::KernelRecord)) == 0;
-}
-
-// Everything but the times.
-bool SameLaunches(const Run& a, const Run& b) {
-  if (a.records.size() != b.records.size()) return false;
-  for (std::size_t i = 0; i < a.records.size(); ++i) {
-    wire::KernelRecord x = a.records[i];
-    wire::KernelRecord y = b.records[i];
-    x.start_ns = y.start_ns = x.duration_ns = y.duration_ns = 0;
-    if (std::memcmp(&x, &y, sizeof x) != 0 || a.name(i) != b.name(i)) return false;
-  }
-  return true;
-}
-
-std::uint64_t Fingerprint(const Run& run) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const wire::KernelRecord& r : run.records) {
-    for (const std::uint64_t value : {r.start_ns, r.duration_ns, std::uint64_t{r.name_id},
-                                      std::uint64_t{r.grid[0]}, std::uint64_t{r.grid[1]}}) {
-      hash = (hash ^ value) * 0x100000001b3u;
-    }
-  }
-  return hash;
+  return ReadWhole(std::move(made).value(), limit);
 }
 
 std::size_t NamesSeen(const Run& run) {
