@@ -5,7 +5,9 @@
 // says in one line what is missing.
 //
 // UNITS: counts per invocation, except kDivergenceEfficiency (any constant multiple of active
-// threads per warp instruction). SOURCE: docs/formats/metrics.md.
+// threads per warp instruction).
+//
+// SOURCE: docs/formats/metrics.md.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,9 @@
 //
 // The number of samples is itself random, so that the estimate errs even where all durations are
 // equal: relative error about 1 / sqrt(p N). A sample may be empty; its estimate is 0. No bound is
-// stated. SOURCE: docs/maths/baselines.md.
+// stated.
+//
+// SOURCE: docs/maths/baselines.md.
 #pragma once
 
 #include <memory>
