@@ -5,11 +5,9 @@
 // sampler alike.
 //
 //   bound           the certified bound over the clusters that have samples, plus the uncovered
-//   time:
-//                   nothing is known of it to the estimate, so it counts in full
+//                   time: nothing is known of it to the estimate, so it counts in full
 //   observed error  |plain estimate - true total| / true total, which is known exactly because
-//   every
-//                   duration was seen
+//                   every duration was seen
 //
 // SOURCE: docs/maths/certificate.md, docs/maths/weights.md.
 #pragma once

@@ -1,14 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stem/workload_strata.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "stem/certificate.h"
 #include "stem/optimal_strata.h"
-#include "stem/workload_allocation.h"
 
 namespace stemtap {
+namespace {
+
+// Sizes the strata of all these kernels jointly.
+void SizeTogether(std::span<std::vector<StratumRange>> kernels, const SamplingOptions& options) {
+  std::vector<Stratum> strata;
+  for (const std::vector<StratumRange>& kernel : kernels) {
+    for (const StratumRange& s : kernel) strata.emplace_back(s.moments);
+  }
+  const std::vector<std::uint64_t> sizes =
+      Allocate(strata, options.target(), Population::kFinite, options.min_samples);
+  std::size_t next = 0;
+  for (std::vector<StratumRange>& kernel : kernels) {
+    for (StratumRange& s : kernel) s.sample_size = sizes[next++];
+  }
+}
+
+}  // namespace
 
 KernelCells CellsOf(const LogSketch& sketch, std::vector<std::uint32_t>* bins) {
   KernelCells cells;
@@ -45,20 +62,17 @@ WorkloadStrata StratifyWorkload(std::span<const KernelCells> kernels,
   parallel(kernels.size(), [&](std::size_t i) {
     result.kernels[i] = Stratify(options.method, kernels[i], target);
   });
-  std::vector<Stratum> strata;
-  std::vector<std::uint64_t> own_sizes;
-  std::vector<KernelStrata> spans;
-  for (const std::vector<StratumRange>& kernel : result.kernels) {
-    spans.push_back({strata.size(), kernel.size()});
-    for (const StratumRange& s : kernel) {
-      strata.emplace_back(s.moments);
-      own_sizes.push_back(s.sample_size);
+  if (options.method == Method::kStem) {
+    // Allocates each cluster for itself.
+    for (std::vector<StratumRange>& kernel : result.kernels) {
+      for (StratumRange& s : kernel) {
+        s.sample_size = std::min(std::max(s.sample_size, options.min_samples), s.moments.count());
+      }
     }
-  }
-  const std::vector<std::uint64_t> sizes = AllocateWorkload(strata, own_sizes, spans, options);
-  std::size_t next = 0;
-  for (std::vector<StratumRange>& kernel : result.kernels) {
-    for (StratumRange& s : kernel) s.sample_size = sizes[next++];
+  } else if (options.bound == BoundScope::kWorkload) {
+    SizeTogether(result.kernels, options);
+  } else {
+    for (std::vector<StratumRange>& kernel : result.kernels) SizeTogether({&kernel, 1}, options);
   }
   return result;
 }

@@ -5,8 +5,7 @@
 // method and the options.
 //
 //   kOptimal    cuts and sizes of all kernels are solved for together (optimal_strata.h), with the
-//   z of
-//               the certificate, so that the certified bound ends near the one asked for
+//               z of the certificate, so that the certified bound ends near the one asked for
 //   kRoot       each kernel is cut on its own, sizes are allocated over all (or per kernel)
 //   kStem       each kernel is cut on its own, each stratum keeps its own size
 //
