@@ -4,8 +4,7 @@
 // header we were built with, records of CUDA 10.1 to 13.x are read alike. Pure functions over
 // bytes.
 //
-//   off 16 start   24 end   40 device   48 stream   52 grid   64 block   76 static   80 dynamic
-//   shared
+//   off 16 start   24 end   40 device   48 stream   52 grid   64 block   76 static   80 dynamic shared
 //      92 correlation   104 name        144 graph node (CUDA 11.0 on)   156 graph (CUDA 11.1 on)
 //
 // Checked against the headers of the build by static_assert in cupti_api.cpp.

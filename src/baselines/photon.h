@@ -3,15 +3,12 @@
 // Photon's kernel sampling: launches are taken in order, and one whose GPU basic-block vector is
 // near that of a launch sampled before is skipped; every other is sampled.
 //
-//   GPU vector     the kinds of warps by falling share, each kind's block counts scaled to length 1
-//   and
+//   GPU vector     the kinds of warps by falling share, each kind's block counts scaled to length 1 and
 //                  then by its share of the warps, one behind the other
-//   near           Euclidean distance below 0.05, and equal numbers of warps where either launch
-//   has
+//   near           Euclidean distance below 0.05, and equal numbers of warps where either launch has
 //                  fewer than fill the GPU
 //   of several     that with the most similar number of warps, then the nearest, then the earliest
-//   weight         each launch skipped adds its instructions / those of the sampled one (equal
-//   CPI); 1
+//   weight         each launch skipped adds its instructions / those of the sampled one (equal CPI); 1
 //                  where instructions are unknown
 //
 // COST: different vectors x samples comparisons.  UNITS: method.h.

@@ -4,8 +4,7 @@
 //
 //   tier 1   the count never changes        one stratum
 //   tier 2   CoV of the count < 0.4         one stratum
-//   tier 3   more                           divided at the valleys of its density until each is
-//   below
+//   tier 3   more                           divided at the valleys of its density, until below
 //
 // The representative is the first invocation in launch order that has the stratum's most frequent
 // CTA size. Its weight is the stratum's instructions / its own, which makes the estimated total

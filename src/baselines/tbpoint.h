@@ -5,8 +5,7 @@
 //   kernel launch size         instructions executed by threads
 //   control flow divergence    instructions executed by warps
 //   memory divergence          memory requests: sectors of global and local accesses
-//   thread block variation     CoV of the instructions of its thread blocks, where the column is
-//   there
+//   thread block variation     CoV of the instructions of its thread blocks, where known
 //
 // each divided by the kernel's average, down to a distance of 0.1. The launch nearest to the centre
 // of its cluster is sampled; its weight is the cluster's size.

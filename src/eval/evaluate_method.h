@@ -4,8 +4,7 @@
 // truth.
 //
 //   plain        the weights of the method itself
-//   calibrated   those, times (cluster's time) / (plain estimate of the cluster's time), from the
-//   run
+//   calibrated   those, times (cluster's time) / (plain estimate of the cluster's time), from the run
 //                that was sampled: each sampled cluster's own time comes out exactly
 //
 // Draws run in parallel and are judged on their own; what is reported is added up in order of seed,

@@ -75,7 +75,7 @@ std::vector<std::vector<std::size_t>> CollapseStrata(std::span<const KernelCover
       if (home == kNoHome) continue;
       const double joint = JointVariance(kernel, std::min(i, home), std::max(i, home)) -
                            JointVariance(kernel, home, home);
-      orphans.push_back({k, i, time > 0.0 ? joint / time : 0.0});
+      orphans.push_back({k, i, time > 0.0 ? joint / time : joint > 0.0 ? INFINITY : 0.0});
     }
   }
   std::sort(orphans.begin(), orphans.end(), [](const Orphan& a, const Orphan& b) {

@@ -3,12 +3,11 @@
 // FinalClusters is what the plan holds of one kernel when the run has ended: its clusters, those
 // without a capture joined to others, and which captures stand for them.
 //
-//   by credit, made since the kernel drifted       stand for their cluster
-//   ... made before                                where their cluster has none of those
-//   at first sight                                 where their cluster has neither; else all of
-//   them
-//                                                  are a last cluster, whose launches stand for
-//                                                  themselves
+//   by credit, made since the kernel drifted   stand for their cluster
+//   ... made before                            where their cluster has none of those
+//   at first sight                             where their cluster has neither; those whose cluster
+//                                              has are together a last cluster of their own, and
+//                                              stand for themselves
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/maths/online.md, findings 3 to 5.
 #pragma once

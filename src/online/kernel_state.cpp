@@ -21,18 +21,16 @@ void KernelState::Observe(std::span<const Observation> batch,
     }
     const Observation& seen = batch[order[i]];
     const std::uint64_t duration = seen.record.duration_ns;
-    if (seen.record.flags & wire::kFlagCaptured) {
-      unsettled_.push_back({seen.index, seen.occurrence, seen.record, 0.0});
-    }
+    const bool captured = (seen.record.flags & wire::kFlagCaptured) != 0;
+    if (captured) unsettled_.push_back({seen.index, seen.occurrence, seen.record, 0.0});
     zero_duration_ += duration == 0;
-    if (seen.record.flags & wire::kFlagExploratory) {
+    if (captured && (seen.record.flags & wire::kFlagExploratory) != 0) {
       explored_.push_back(unsettled_.back());
       explored_ns_ += duration;
       contexts_.Observe(seen.history_key, seen.config_key, LogSketch::BinOf(duration), cluster_of);
       continue;
     }
     const std::uint32_t bin = sketch_.Add(duration);
-    if (bin - first_cut_bin_ >= cluster_of_bin_.size()) outside_ns_ += duration;
     contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of);
   }
   last_occurrence_ = batch[order.back()].occurrence;
@@ -119,12 +117,14 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
     cluster.first_bin = cell_bins_[first];
     cluster.end_bin = cell_bins_[end - 1] + 1;
     for (std::size_t i = first; i < end; ++i) cluster.moments.Merge(cells_[i]);
-    cluster.reachable = Reachable(Predicted(first, end), cluster.moments.count());
+    cluster.predicted = Predicted(first, end);
+    cluster.reachable = Reachable(cluster.predicted, cluster.moments.count());
     // A cluster that keeps its ordinal keeps its standing until sizes are allocated.
     if (c < before.size()) {
       cluster.target = before[c].target;
       cluster.release = before[c].release;
       cluster.closed = before[c].closed;
+      cluster.supplemented_at = before[c].supplemented_at;
     }
     clusters_.push_back(cluster);
   }
@@ -150,7 +150,6 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
     }
   }
   if (anew) {
-    cut_at_ = sketch_.count();
     recut_ = true;
     for (CreditLine& line : credit_lines_) line.misses = 0;
   }

@@ -46,13 +46,17 @@ struct OnlineCluster {
   std::uint64_t outlived = 0;  // by credit, as of the last allocation
   double captured_ns = 0.0;    // of the captures by credit
   std::uint64_t target = 0;    // as of the last allocation
+  std::uint64_t release = 0;   // captures that may be had until the next allocation, <= target
+  bool predicted = false;      // some context predicts it
+  bool reachable = true;       // captures can be had of it: see KernelState::Reachable
+  bool closed = false;
+  // What had been captured when a capture beyond the target was last charged for: it is charged
+  // once, however long it is in flight.
+  std::uint64_t supplemented_at = ~std::uint64_t{0};
 
   // How many captures stand for the cluster: those by credit, or, where there is none, what else
   // there is.
   std::uint64_t standing() const { return captured > 0 ? captured : explored + outlived; }
-  std::uint64_t release = 0;  // captures that may be had until the next allocation, <= target
-  bool reachable = true;      // some context predicts it, and not in vain
-  bool closed = false;
 };
 
 // A capture by credit, and what had been observed of its kernel when it came back.
@@ -153,10 +157,14 @@ class KernelState {
   void SetAnnounced() { announced_ = true; }
   // Whether the sketch holds launches that the cells do not.
   bool stale() const { return cells_at_ != sketch_.count(); }
-  // Launches counted when the clusters were last cut anew.
-  std::uint64_t cut_at() const { return cut_at_; }
-  // Time of launches outside all clusters since the last call.
-  std::uint64_t TakeOutside() { return std::exchange(outside_ns_, 0); }
+  // The cluster whose credits launches predicted into closed clusters may spend: one that is short
+  // and that no context predicts. kNone: there is none.
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  std::size_t fallback() const { return fallback_; }
+  void SetFallback(std::size_t cluster) {
+    if (cluster != fallback_) MarkRecut();
+    fallback_ = cluster;
+  }
 
  private:
   // A capture is early when its kernel has been launched this many times as often since, ...
@@ -186,12 +194,11 @@ class KernelState {
   std::uint64_t explored_ns_ = 0;
   std::uint64_t zero_duration_ = 0;
   std::uint64_t last_occurrence_ = 0;
-  std::uint64_t outside_ns_ = 0;
   KernelCells cells_;
   std::vector<std::uint32_t> cell_bins_;
   std::vector<std::size_t> predicted_cells_;  // ascending
   std::uint64_t cells_at_ = 0;                // sketch count at the last UpdateCells
-  std::uint64_t cut_at_ = 0;
+  std::size_t fallback_ = kNone;
   bool recut_ = false;
   bool announced_ = false;
   std::vector<OnlineCluster> clusters_;

@@ -2,6 +2,7 @@
 // The allocation of OnlineSampler: how clusters are cut, how much of each is still to be captured,
 // and when. Epochs, credits, events and the plan stand in online_sampler.cpp.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +39,8 @@ constexpr std::uint64_t kFewestObserved = 64;
 constexpr double kOffShare = 0.05;
 // ... as long as these cost at most this share of all captures, or of them all again when the plain
 // estimate is far off.
-constexpr double kSupplementShare = 0.25;
-constexpr double kSupplementShareOff = 0.5;
+constexpr double kSupplementShare = 0.2;
+constexpr double kSupplementShareOff = 0.35;
 // "Far off": this share of the error bound. At a half, decode loops at 5 % cost a fifth more.
 constexpr double kFar = 0.8;
 
@@ -219,7 +220,7 @@ void OnlineSampler::CutKernel(KernelState& kernel, std::span<const StratumRange>
   if (cut != current) kernel.SetCut(cut, true);
 }
 
-double OnlineSampler::SetTargets() {
+void OnlineSampler::SetTargets() {
   const bool by_kernel = options_.bound == BoundScope::kKernel;
   std::vector<Stratum> strata;
   std::vector<std::uint64_t> had;
@@ -227,14 +228,12 @@ double OnlineSampler::SetTargets() {
   std::vector<OnlineCluster*> clusters;
   double total = 0.0;
   double lost = 0.0;  // time of clusters that no capture will be had of
-  double missing = 0.0;
   const auto solve = [&] {
     // What is lost counts in full into the bound, so the rest has to do with less.
     const double share = total > 0.0 ? target_.error_bound - lost / total : 0.0;
     const double margin = std::max(share, target_.error_bound / 2) * total / target_.z;
     const auto sizes = CompleteSizes(strata, had, least, margin * margin);
     for (std::size_t i = 0; i < sizes.size(); ++i) clusters[i]->target = sizes[i];
-    missing += FurtherCost(strata, had, sizes);
     strata.clear();
     had.clear();
     least.clear();
@@ -259,7 +258,6 @@ double OnlineSampler::SetTargets() {
     if (by_kernel) solve();
   }
   if (!by_kernel) solve();
-  return missing;
 }
 
 std::uint64_t OnlineSampler::FirstRelease() const {
@@ -326,9 +324,12 @@ void OnlineSampler::Supplement(bool enough) {
   const double most_ns = (far ? kSupplementShareOff : kSupplementShare) *
                          static_cast<double>(status_.captured_duration_ns);
   for (const Off& o : off) {
-    const double cost_ns = o.cluster->moments.mean();
-    if (supplemented_ns_ + cost_ns > most_ns) continue;
-    supplemented_ns_ += cost_ns;
+    if (o.cluster->supplemented_at != o.cluster->captured) {
+      const double cost_ns = o.cluster->moments.mean();
+      if (supplemented_ns_ + cost_ns > most_ns) continue;
+      supplemented_ns_ += cost_ns;
+      o.cluster->supplemented_at = o.cluster->captured;
+    }
     ++o.cluster->target;
     o.cluster->release = o.cluster->target;
   }
@@ -337,6 +338,7 @@ void OnlineSampler::Supplement(bool enough) {
 void OnlineSampler::SetStatus() {
   std::vector<Stratum> covered;
   std::vector<std::uint64_t> captured;
+  double covered_ns = 0.0;  // what is set aside is known, and no part of it
   double uncovered = 0.0;
   for (const KernelState& kernel : kernels_) {
     for (const OnlineCluster& cluster : kernel.clusters()) {
@@ -346,13 +348,14 @@ void OnlineSampler::SetStatus() {
       } else {
         covered.emplace_back(cluster.moments);
         captured.push_back(counted);
+        covered_ns += cluster.moments.sum();
       }
     }
   }
   const auto total = static_cast<double>(status_.duration_ns);
   if (total > 0.0) {
     status_.bound =
-        ErrorBound(covered, captured, target_.z) * (1.0 - uncovered / total) + uncovered / total;
+        (ErrorBound(covered, captured, target_.z) * covered_ns + uncovered) / total;
   }
 }
 

@@ -157,6 +157,7 @@ void OnlineSampler::SettleCaptures() {
 void OnlineSampler::UpdateStanding(std::uint32_t id) {
   KernelState& kernel = kernels_[id];
   std::vector<CreditLine>& lines = kernel.credit_lines();
+  std::size_t fallback = KernelState::kNone;
   for (std::size_t i = 0; i < kernel.clusters().size(); ++i) {
     OnlineCluster& cluster = kernel.clusters()[i];
     const std::uint64_t target = std::max<std::uint64_t>(cluster.target, 1);
@@ -165,6 +166,7 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
     // Sizes are whole, so a closed cluster reopens only when it is short by a whole sample.
     if (enough != cluster.closed) {
       cluster.closed = enough;
+      if (kernel.fallback() != KernelState::kNone) kernel.MarkRecut();
       Emit(enough ? MaskEventKind::kClose : MaskEventKind::kReopen, id, i);
     }
     if (enough && i >= lines.size()) continue;
@@ -173,9 +175,12 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
     const std::uint64_t released = std::min(target, cluster.release);
     std::uint64_t need = had >= released ? 0 : released - had;
     if (lines[i].misses > kMissesPerTarget * cluster.target + kMissesFree) need = 0;
+    const bool by_others = had == 0 && cluster.reachable && !cluster.predicted;
+    if (need > 0 && by_others && fallback == KernelState::kNone) fallback = i;
     if (need > 1) need /= kAtOnce;
     gate_.Grant(slot, lines[i].returned + static_cast<std::uint32_t>(need));
   }
+  kernel.SetFallback(fallback);
   // Ordinals that the last cut did away with.
   for (std::size_t i = kernel.clusters().size(); i < lines.size(); ++i) {
     if (lines[i].slot != 0) gate_.Grant(lines[i].slot, lines[i].returned);
@@ -203,7 +208,10 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
   kernel.contexts().ForEachChanged(kernel.recut(), [&](ContextPredictor::Context& context) {
     std::uint32_t slot = wire::kNoSlot;
     if (context.votes >= ContextPredictor::kTrustedVotes) {
-      const std::size_t cluster = kernel.ClusterOf(context.candidate_bin);
+      std::size_t cluster = kernel.ClusterOf(context.candidate_bin);
+      if (kernel.fallback() != KernelState::kNone && kernel.clusters()[cluster].closed) {
+        cluster = kernel.fallback();
+      }
       slot = cluster < lines.size() ? lines[cluster].slot : wire::kClosedSlot;
     } else if (context.key == kernel.root_key()) {
       slot = wire::kClosedSlot;  // the name is known, where its launches fall is not

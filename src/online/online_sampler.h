@@ -8,9 +8,8 @@
 // time:
 //
 //   Begin(batch)      sorts the observations by kernel
-//   UpdateKernel(i)   for i < touched(), in any order, on any threads: each is one kernel's
-//   business Commit(parallel)  settles captures, allocates when due, publishes credits, collects
-//   events
+//   UpdateKernel(i)   for i < touched(), in any order, on any threads: each is one kernel's business
+//   Commit(parallel)  settles captures, allocates when due, publishes credits, collects events
 //
 // GUARANTEE  The same observations in the same epochs give the same gate, events and plan, bit for
 // bit, whatever ran UpdateKernel.
@@ -66,7 +65,6 @@ struct SamplerStatus {
   double bound = 0.0;  // of what has been captured so far; uncovered time counts in full
   std::uint64_t contexts_refused = 0;  // contexts that the gate table had no room for
   std::uint64_t slots_refused = 0;     // clusters that the gate table had no slot for
-  std::uint64_t cuts = 0;              // of a kernel's clusters, the first and all later ones
 };
 
 class OnlineSampler {
@@ -119,7 +117,7 @@ class OnlineSampler {
   void CutKernel(KernelState& kernel, std::span<const StratumRange> strata,
                  std::span<const std::size_t> joined) const;
   void Hold();
-  double SetTargets();  // what is missing, ns
+  void SetTargets();
   void Release();
   std::uint64_t FirstRelease() const;
   bool Waiting() const;

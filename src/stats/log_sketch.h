@@ -3,8 +3,8 @@
 // LogSketch is a histogram of durations on a logarithmic axis whose bins know their exact moments,
 // so that the moments of any run of bins are exact and only where a cut falls is quantised.
 //
-//   duration 6,112 ns:  octave [4096, 8192), 64 parts of 64 ns, part 31 -> bin [6080, 6144), offset
-//   32
+//   duration 6,112 ns:  octave [4096, 8192), 64 parts of 64 ns, part 31 -> bin [6080, 6144),
+//                       offset 32
 //
 // Every octave is divided into 64 equal parts: bins are 0.8 to 1.6 % wide relative to their value;
 // durations below 64 ns have a bin each. A bin holds integers only (count, sum of offsets, sum of

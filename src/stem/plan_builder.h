@@ -36,7 +36,7 @@ class PlanBuilder {
  public:
   explicit PlanBuilder(const SamplingOptions& options) : options_(options) {}
 
-  // Kernels in order of first launch; clusters ascending. `config` where it is part of the kernel.
+  // Kernels in order of first launch; clusters ascending, but for one set aside, last. `config` where it is part of the kernel.
   void AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
                  std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
                  const wire::LaunchConfig& config = {});

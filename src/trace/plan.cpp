@@ -139,7 +139,8 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
                           : fmt::format("error bound {:.2f} %", 100 * t.bound),
       100 * t.uncovered_fraction, t.plain_estimate_ns * 1e-6, 100 * t.observed_error,
       t.calibrated_estimate_ns * 1e-6, off(t.calibrated_estimate_ns));
-  if (t.observed_error > t.bound) {
+  constexpr double kRounding = 1e-9;
+  if (t.observed_error > t.bound + kRounding) {
     text +=
         "the plain estimate misses the bound, as it may by chance, or because durations drift and "
         "captures came early: use calibrated weights\n";

@@ -46,5 +46,14 @@ TEST_CASE("where the bound asked for allows it, all is covered, else what lowers
   CHECK(CollapseStrata(all, {1.96, 0.02, 30.0}) == Places{{0, 0}});
 }
 
+TEST_CASE("a stratum without time does not stand in the way of cheap joins") {
+  // Joining 1,000 launches of 0 ns to as many of 1 ms would cost a bound of half the time, and
+  // covers none; the other kernel's stratum is a third of the time and joins for nearly nothing.
+  const KernelCoverage zeros{{{1000, 0.0, 0.0}, {1000, 1e6, 0.0}}, {0, 2}};
+  const KernelCoverage near{{{1000, 1e6, 1e6}, {1000, 1.001e6, 1e6}}, {2, 0}};
+  CHECK(CollapseStrata(std::vector<KernelCoverage>{zeros, near}, {1.96, 0.0, 1.0}) ==
+        Places{{0, 1}, {0, 0}});
+}
+
 }  // namespace
 }  // namespace stemtap

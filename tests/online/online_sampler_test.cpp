@@ -180,6 +180,23 @@ TEST_CASE("a capture made before the kernel drifted gives way to later ones") {
   }
 }
 
+TEST_CASE("a cluster that no context predicts is captured through another's launches") {
+  for (const unsigned common : {60u, 70u, 80u}) {
+    CAPTURE(common);
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      Bench bench({}, 1000);
+      std::mt19937_64 random(seed);
+      for (int i = 0; i < 30000; ++i) {
+        bench.Launch("gemm", (random() % 100 < common ? 10000 : 100000) + random() % 500);
+      }
+      const Plan plan = bench.Finish();
+      CHECK(plan.totals.uncovered_fraction == 0.0);
+      CHECK(plan.totals.bound <= 0.05);
+      CHECK(bench.captured <= 20);
+    }
+  }
+}
+
 TEST_CASE("the calibrated estimate is the known total") {
   Bench bench;
   std::mt19937_64 random(3);

@@ -21,6 +21,11 @@ TEST_CASE("the summary says when the plain estimate misses its bound") {
   CHECK_FALSE(Says(plan, "misses the bound"));
   plan.totals.observed_error = 0.06;
   CHECK(Says(plan, "misses the bound"));
+  // Nothing but rounding.
+  plan.totals.bound = 0.0;
+  plan.totals.observed_error = 1e-16;
+  CHECK_FALSE(Says(plan, "misses the bound"));
+  plan.totals.observed_error = 0.06;
   plan.totals.bound = NAN;
   CHECK_FALSE(Says(plan, "misses the bound"));
   CHECK(Says(plan, "no error bound"));
