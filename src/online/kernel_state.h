@@ -74,6 +74,11 @@ struct CreditLine {
   std::uint32_t slot = 0;
   std::uint32_t returned = 0;  // captures that came back
   std::uint32_t misses = 0;    // of these, into another cluster than predicted, since the last cut
+  std::uint32_t lost = 0;      // captures given up: their records have not come back
+  // Launches observed, and captures come back, when captures were last seen to be in flight; 0: none
+  // are.
+  std::uint64_t waiting_since = 0;
+  std::uint32_t returned_then = 0;
 };
 
 // What a kernel's clusters are to the allocation, by cluster.

@@ -30,6 +30,11 @@ constexpr double kWorthCovering = 2.0;
 // cost nearly the same. The next is granted when one has come back.
 constexpr std::uint64_t kAtOnce = 2;
 
+// Launches within which a record comes back, beyond as many as had been observed when its credit was
+// spent (no credit is granted before as many have been observed as feedback is late in a replay):
+// half a second at two million launches a second.
+constexpr std::uint64_t kLongestFeedback = 1 << 20;
+
 }  // namespace
 
 OnlineSampler::OnlineSampler(const SamplingOptions& options, wire::GateTable& gate,
@@ -178,12 +183,33 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
     const bool by_others = had == 0 && cluster.reachable && !cluster.predicted;
     if (need > 0 && by_others && fallback == KernelState::kNone) fallback = i;
     if (need > 1) need /= kAtOnce;
-    gate_.Grant(slot, lines[i].returned + static_cast<std::uint32_t>(need));
+    GiveUpLost(lines[i]);
+    gate_.Grant(slot, lines[i].returned + lines[i].lost + static_cast<std::uint32_t>(need));
   }
   kernel.SetFallback(fallback);
   // Ordinals that the last cut did away with.
   for (std::size_t i = kernel.clusters().size(); i < lines.size(); ++i) {
-    if (lines[i].slot != 0) gate_.Grant(lines[i].slot, lines[i].returned);
+    if (lines[i].slot != 0) gate_.Grant(lines[i].slot, lines[i].returned + lines[i].lost);
+  }
+}
+
+// A record can be lost after its credit was spent: CUPTI drops it, or its process is killed. The
+// slot would then be out of credit for good.
+void OnlineSampler::GiveUpLost(CreditLine& line) const {
+  const std::uint32_t spent = gate_.spent(line.slot);
+  const std::uint32_t accounted = line.returned + line.lost;
+  const auto in_flight = static_cast<std::int32_t>(spent - accounted);
+  if (in_flight < 0) {
+    // One that was given up came back after all.
+    line.lost -= std::min(line.lost, accounted - spent);
+  } else if (in_flight == 0) {
+    line.waiting_since = 0;
+  } else if (line.waiting_since == 0 || line.returned != line.returned_then) {
+    line.waiting_since = status_.observed;
+    line.returned_then = line.returned;
+  } else if (status_.observed > 2 * line.waiting_since + kLongestFeedback) {
+    line.lost += static_cast<std::uint32_t>(in_flight);
+    line.waiting_since = 0;
   }
 }
 

@@ -124,6 +124,7 @@ class OnlineSampler {
   void Supplement(bool enough);
   void SetStatus();
   void UpdateStanding(std::uint32_t id);
+  void GiveUpLost(CreditLine& line) const;
   void PublishKernel(std::uint32_t id);
   std::uint32_t SlotOf(KernelState& kernel, std::size_t cluster);
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);

@@ -197,6 +197,23 @@ TEST_CASE("a cluster that no context predicts is captured through another's laun
   }
 }
 
+TEST_CASE("a capture whose record is lost is given up, and another made") {
+  Bench bench({}, 1000);
+  std::vector<std::uint64_t> by_credit;
+  for (std::uint64_t i = 0; i < 1'300'000; ++i) {
+    const std::uint64_t before = bench.captured;
+    bench.Launch("gemm", 10000 + i % 7);
+    if (bench.captured == before || i == 0) continue;
+    by_credit.push_back(i);
+    if (by_credit.size() == 1) bench.pending.pop_back();
+  }
+  REQUIRE(by_credit.size() == 2);
+  CHECK(by_credit[1] > 1'000'000);
+  const Plan plan = bench.Finish();
+  CHECK(plan.kernels[0].clusters[0].captured == 1);
+  CHECK(plan.kernels[0].clusters[0].samples[0].index == by_credit[1]);
+}
+
 TEST_CASE("the calibrated estimate is the known total") {
   Bench bench;
   std::mt19937_64 random(3);
