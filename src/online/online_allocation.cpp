@@ -354,8 +354,7 @@ void OnlineSampler::SetStatus() {
   }
   const auto total = static_cast<double>(status_.duration_ns);
   if (total > 0.0) {
-    status_.bound =
-        (ErrorBound(covered, captured, target_.z) * covered_ns + uncovered) / total;
+    status_.bound = (ErrorBound(covered, captured, target_.z) * covered_ns + uncovered) / total;
   }
 }
 
