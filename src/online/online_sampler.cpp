@@ -25,8 +25,8 @@ constexpr std::uint64_t kMissesFree = 8;
 // by this factor is the lesser harm.
 constexpr double kWorthCovering = 2.0;
 
-// Of the captures that a cluster still wants, at most this share has its credit open at a time, and
-// at least one: credits are spent within moments of each other, on launches of the same step, which
+// Of the captures that a cluster still wants, one in this many has its credit open at a time, and at
+// least one: credits are spent within moments of each other, on launches of the same step, which
 // cost nearly the same. The next is granted when one has come back.
 constexpr std::uint64_t kAtOnce = 2;
 

@@ -16,7 +16,7 @@
 //
 // INVARIANT  A capture in flight is a spent credit: for every cluster, captures that came back +
 // credits open or in flight never exceed what it needed when they were granted, plus the misses
-// allowed.
+// allowed and those given up as lost.
 //
 // THREADS: only UpdateKernel may run concurrently with itself, for different i.  UNITS: ns.
 // SOURCE: docs/maths/online.md.

@@ -51,7 +51,7 @@ double SizeFor(double x) {
 }
 
 // The compiler makes a second version for processors with AVX2, and the loader chooses; both give
-// the same bits. Nine tenths of the time of a solution is spent there. It needs a C library whose
+// the same bits. Four fifths of the time of a solution is spent there. It needs a C library whose
 // loader can choose, and sanitizers do not support it.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

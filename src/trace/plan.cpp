@@ -139,7 +139,7 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
                           : fmt::format("error bound {:.2f} %", 100 * t.bound),
       100 * t.uncovered_fraction, t.plain_estimate_ns * 1e-6, 100 * t.observed_error,
       t.calibrated_estimate_ns * 1e-6, off(t.calibrated_estimate_ns));
-  constexpr double kRounding = 1e-9;
+  constexpr double kRounding = 1e-9;  // of sums of 64-bit durations in doubles
   if (t.observed_error > t.bound + kRounding) {
     text +=
         "the plain estimate misses the bound, as it may by chance, or because durations drift and "
@@ -169,9 +169,9 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
     std::size_t samples = 0;
     for (const PlanCluster& c : k.clusters) samples += c.samples.size();
     std::string name = EscapeForTerminal(k.name);
+    // With --group-by launch rows of one name differ by it.
     const wire::LaunchConfig& launch = k.config;
-    if (launch.grid[0] !=
-        wire::kUnknownExtent) {  // --group-by launch: rows of one name differ by it
+    if (launch.grid[0] != wire::kUnknownExtent) {
       name = fmt::format("{}x{}x{}/{}x{}x{} {}", launch.grid[0], launch.grid[1], launch.grid[2],
                          launch.block[0], launch.block[1], launch.block[2], name);
     }
