@@ -35,10 +35,14 @@ bool BeginsLikeZstd(std::string_view leading) {
 
 class FileSource : public ByteSource {
  public:
-  FileSource(std::string name, int fd) : ByteSource(std::move(name)), fd_(fd) {}
+  // `path` is empty where `fd` is no regular file.
+  FileSource(std::string name, std::string path, int fd)
+      : ByteSource(std::move(name)), path_(std::move(path)), fd_(fd) {}
   ~FileSource() override {
     if (fd_ != STDIN_FILENO) ::close(fd_);
   }
+
+  std::string PlainPath() const override { return path_; }
 
  private:
   Result<std::size_t> ReadSome(char* data, std::size_t size) override {
@@ -51,6 +55,7 @@ class FileSource : public ByteSource {
     }
   }
 
+  std::string path_;
   int fd_;
 };
 
@@ -216,13 +221,17 @@ Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> sourc
 }
 
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path) {
-  if (path == "-") return Decompress(std::make_unique<FileSource>("standard input", STDIN_FILENO));
+  if (path == "-") {
+    return Decompress(std::make_unique<FileSource>("standard input", "", STDIN_FILENO));
+  }
   const std::string name = EscapeForTerminal(path);
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", name, std::strerror(errno))};
-  auto source = std::make_unique<FileSource>(name, fd);
   struct stat status = {};
-  if (::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+  const bool known = ::fstat(fd, &status) == 0;
+  auto source =
+      std::make_unique<FileSource>(name, known && S_ISREG(status.st_mode) ? path : "", fd);
+  if (known && S_ISDIR(status.st_mode)) {
     return Error{fmt::format("{}: is a folder, expected a file", name)};
   }
   return Decompress(std::move(source));

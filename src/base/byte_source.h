@@ -35,6 +35,10 @@ class ByteSource {
   // next call.
   Result<std::string_view> Peek(std::size_t size);
 
+  // Path of the regular file whose bytes, as they stand there, are the content; empty where there
+  // is none (compressed, a pipe, memory). For libraries that open files themselves.
+  virtual std::string PlainPath() const { return {}; }
+
  private:
   virtual Result<std::size_t> ReadSome(char* data, std::size_t size) = 0;
 

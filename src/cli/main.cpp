@@ -75,6 +75,9 @@ int main(int argc, char** argv) {
   stemtap::cli::AddPlan(app, exit_code);
   stemtap::cli::AddEvaluate(app, exit_code);
   stemtap::cli::AddConvert(app, exit_code);
+  stemtap::cli::AddExport(app, exit_code);
+  stemtap::cli::AddExtrapolate(app, exit_code);
+  stemtap::cli::AddAlign(app, exit_code);
   stemtap::cli::AddFormats(app, exit_code);
   stemtap::cli::AddGenerate(app, exit_code);
   stemtap::cli::AddDemo(app, exit_code);

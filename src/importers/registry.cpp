@@ -8,6 +8,13 @@
 
 #include "importers/binary_profile.h"
 #include "importers/canonical_csv.h"
+#include "importers/kineto_json.h"
+#include "importers/ncu_csv.h"
+#include "importers/nsys_csv.h"
+#include "importers/nsys_sqlite.h"
+#include "importers/nvprof_csv.h"
+#include "importers/rocprof_csv.h"
+#include "importers/stem_columns_csv.h"
 
 namespace stemtap {
 namespace {
@@ -18,6 +25,25 @@ constexpr std::array kFormats = {
     ProfileFormat{"stemtap", "binary profile, plain, .gz or .zst",
                   "stemtap convert profile.csv -o profile.stemtap.zst", LooksLikeBinaryProfile,
                   OpenBinaryProfile},
+    ProfileFormat{"nsys-sqlite", "Nsight Systems SQLite export",
+                  "nsys export --type sqlite report.nsys-rep", LooksLikeNsysSqlite, OpenNsysSqlite},
+    ProfileFormat{"kineto", "torch.profiler (Kineto) JSON, plain or .gz",
+                  "torch.profiler.profile(...).export_chrome_trace(\"trace.json.gz\")",
+                  LooksLikeKinetoJson, OpenKinetoJson},
+    ProfileFormat{"nsys-csv", "Nsight Systems CSV reports cuda_gpu_trace and cuda_kern_exec_trace",
+                  "nsys stats --report cuda_gpu_trace --format csv report.nsys-rep",
+                  LooksLikeNsysCsv, OpenNsysCsv},
+    ProfileFormat{"ncu-csv", "Nsight Compute CSV, raw or details page",
+                  "ncu --csv --page raw --metrics gpu__time_duration.sum ./app", LooksLikeNcuCsv,
+                  OpenNcuCsv},
+    ProfileFormat{"nvprof-csv", "nvprof GPU trace CSV",
+                  "nvprof --csv --print-gpu-trace --log-file trace.csv ./app", LooksLikeNvprofCsv,
+                  OpenNvprofCsv},
+    ProfileFormat{"rocprofv3-csv", "rocprofv3 kernel trace CSV",
+                  "rocprofv3 --kernel-trace --output-format csv -- ./app", LooksLikeRocprofCsv,
+                  OpenRocprofCsv},
+    ProfileFormat{"stem-csv", "durations, one column per kernel (STEM artifact)",
+                  "stemtap plan runtime.csv", LooksLikeStemColumnsCsv, OpenStemColumnsCsv},
     ProfileFormat{"csv", "canonical profile CSV, plain, .gz or .zst", "stemtap plan profile.csv.gz",
                   LooksLikeCanonicalCsv, OpenCanonicalCsv},
 };

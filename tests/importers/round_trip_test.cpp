@@ -186,7 +186,7 @@ TEST_CASE("every format has its texts") {
   for (const ProfileFormat& format : ProfileFormats()) {
     CHECK_FALSE(format.name.empty());
     CHECK_FALSE(format.description.empty());
-    CHECK(format.example.starts_with("stemtap "));
+    CHECK_FALSE(format.example.empty());
   }
 }
 

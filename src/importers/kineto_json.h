@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON trace of torch.profiler (Kineto). See docs/formats/kineto.md.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "trace/profile_reader.h"
+
+namespace stemtap {
+
+bool LooksLikeKinetoJson(std::string_view leading);
+
+Result<std::unique_ptr<ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source);
+
+}  // namespace stemtap

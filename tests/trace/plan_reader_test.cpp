@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/plan_reader.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+namespace stemtap {
+namespace {
+
+Plan Example() {
+  Plan plan;
+  plan.source = "decode \"x\".csv";
+  plan.options = {
+      {"error_bound", 0.05}, {"method", std::string("optimal")}, {"seed", std::uint64_t{7}}};
+  plan.totals.invocations = 12;
+  plan.totals.duration_ns = 1234;
+  plan.totals.bound = NAN;
+  plan.totals.observed_error = 0.0125;
+  plan.totals.plain_estimate_ns = 1250.5;
+  PlanKernel kernel;
+  kernel.name = "k<int, \"2\">";
+  kernel.invocations = 12;
+  kernel.duration_ns = 1234;
+  kernel.config.grid[0] = kernel.config.grid[1] = kernel.config.grid[2] = 3;
+  kernel.config.block[0] = kernel.config.block[1] = kernel.config.block[2] = 2;
+  PlanCluster cluster;
+  cluster.lower_ns = 1;
+  cluster.upper_ns = 99;
+  cluster.count = 12;
+  cluster.mean_ns = 1234.0 / 12;
+  cluster.captured = 2;
+  PlanSample known;
+  known.index = 4711;
+  known.occurrence = 391;
+  known.weight = 1.0 / 3;
+  known.record.device = 1;
+  known.record.stream = 7;
+  known.record.grid[0] = 8;
+  known.record.grid[1] = known.record.grid[2] = 1;
+  known.record.block[0] = 64;
+  known.record.block[1] = known.record.block[2] = 1;
+  known.record.duration_ns = 100;
+  PlanSample unknown;
+  unknown.record.device = wire::kUnknown16;
+  unknown.record.stream = wire::kUnknown32;
+  cluster.samples = {known, unknown};
+  kernel.clusters.push_back(cluster);
+  plan.kernels.push_back(kernel);
+  return plan;
+}
+
+TEST_CASE("a plan reads back as it was written") {
+  const std::string text = PlanToJson(Example());
+  const Result<Plan> read = ParsePlan(text, "plan.json");
+  REQUIRE(read.ok());
+  CHECK(PlanToJson(read.value()) == text);
+  const PlanSample& sample = read.value().kernels[0].clusters[0].samples[0];
+  CHECK(sample.weight == 1.0 / 3);
+  CHECK(std::isnan(read.value().totals.bound));
+}
+
+TEST_CASE("what is no plan is refused with the place") {
+  const auto error = [](const std::string& text) {
+    const Result<Plan> read = ParsePlan(text, "plan.json");
+    return read.ok() ? std::string("read") : read.error().message;
+  };
+  CHECK(error("[1, 2]") == "plan.json: expected a plan.json");
+  CHECK(error("{").find("plan.json: ") == 0);
+  CHECK(error("{\"schema\": \"other/2\"}").find("schema: expected \"stemtap.plan/1\"") !=
+        std::string::npos);
+  const std::string good = PlanToJson(Example());
+  const auto without = [&](const std::string& what, const std::string& by) {
+    std::string text = good;
+    const std::size_t at = text.find(what);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, what.size(), by);
+  };
+  CHECK(error(without("\"index\": 4711", "\"index\": -1")) ==
+        "plan.json: kernels[0].clusters[0].samples[0].index: expected a whole number");
+  CHECK(error(without("[8,1,1]", "[8,1]")).find("grid: expected three whole numbers") !=
+        std::string::npos);
+  CHECK(error(without("\"device\": 1", "\"device\": 65536")).find("device") != std::string::npos);
+  CHECK(error(without("\"kernels\": [\n", "\"kernals\": [\n")).find("kernels: expected an array") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace stemtap
