@@ -6,7 +6,7 @@
 // together in the order in which they were added, and times count from the first.
 //
 // Launches of several processes have one clock only where one tool recorded them all; see OpenRanks
-// in registry.h for several files.
+// in ranks.h for several files.
 #pragma once
 
 #include <cstddef>
