@@ -8,7 +8,9 @@ if(STEMTAP_WERROR)
   add_compile_options(-Werror)
 endif()
 if(STEMTAP_SANITIZE)
-  add_compile_options(-fsanitize=${STEMTAP_SANITIZE} -fno-omit-frame-pointer)
+  # Undefined behaviour ends the program, as the other reports do; by default it is only printed.
+  add_compile_options(-fsanitize=${STEMTAP_SANITIZE} -fno-sanitize-recover=undefined
+                      -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${STEMTAP_SANITIZE})
 endif()
 

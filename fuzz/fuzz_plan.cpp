@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads any bytes as a plan.json; what is read is written and read again, to the same bytes.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "trace/plan_reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace stemtap;
+  const Result<Plan> plan = ParsePlan({reinterpret_cast<const char*>(data), size}, "input");
+  if (!plan.ok()) {
+    if (plan.error().message.find('\n') != std::string::npos) std::abort();
+    return 0;
+  }
+  const std::string text = PlanToJson(plan.value());
+  const Result<Plan> again = ParsePlan(text, "again");
+  if (!again.ok() || PlanToJson(again.value()) != text) std::abort();
+  return 0;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads any bytes as a profile of one format: whatever they are, the reader ends with launches or with
+// one line that says what is wrong, and the launches name kernels that there are.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/memory_source.h"
+#include "importers/registry.h"
+
+namespace {
+
+using namespace stemtap;
+
+// Names a broken promise in the fuzzer's report.
+#define EXPECT(condition) \
+  if (!(condition)) std::abort()
+
+const ProfileFormat& Format() {
+  const auto formats = ProfileFormats();
+  const auto at = std::find_if(formats.begin(), formats.end(), [](const ProfileFormat& format) {
+    return format.name == STEMTAP_FUZZ_FORMAT;
+  });
+  EXPECT(at != formats.end());
+  return *at;
+}
+
+void ExpectOneLine(const Error& error) {
+  EXPECT(!error.message.empty());
+  EXPECT(error.message.find('\n') == std::string::npos);
+  EXPECT(error.message.starts_with("input"));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const ProfileFormat& format = Format();
+  const std::string_view content(reinterpret_cast<const char*>(data), size);
+  format.detect(content);
+  // Small pieces find what only shows at the seams of a stream.
+  const std::size_t piece = size % 3 == 0 ? 7 : kReadBytes;
+  auto opened = format.open(std::make_unique<MemorySource>("input", content, piece));
+  if (!opened.ok()) {
+    ExpectOneLine(opened.error());
+    return 0;
+  }
+  ProfileReader& reader = *opened.value();
+  ProfileBatch batch;
+  for (;;) {
+    const Result<std::size_t> read = reader.Read(batch, 1000);
+    if (!read.ok()) {
+      ExpectOneLine(read.error());
+      return 0;
+    }
+    EXPECT(read.value() == batch.records.size() && read.value() <= 1000);
+    EXPECT(batch.metrics.size() == reader.metric_names().size());
+    for (const auto& column : batch.metrics) EXPECT(column.size() == batch.records.size());
+    for (const wire::KernelRecord& record : batch.records) {
+      EXPECT(record.name_id < reader.names().size());
+      EXPECT(!reader.names().name(record.name_id).empty());
+    }
+    if (read.value() == 0) return 0;
+  }
+}
