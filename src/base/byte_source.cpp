@@ -36,8 +36,12 @@ bool BeginsLikeZstd(std::string_view leading) {
 class FileSource : public ByteSource {
  public:
   // `path` is empty where `fd` is no regular file.
-  FileSource(std::string name, std::string path, int fd)
-      : ByteSource(std::move(name)), path_(std::move(path)), fd_(fd) {}
+  FileSource(std::string name, std::string path, int fd, std::uint64_t size, ReadWatch watch)
+      : ByteSource(std::move(name)),
+        path_(std::move(path)),
+        fd_(fd),
+        size_(size),
+        watch_(std::move(watch)) {}
   ~FileSource() override {
     if (fd_ != STDIN_FILENO) ::close(fd_);
   }
@@ -48,7 +52,11 @@ class FileSource : public ByteSource {
   Result<std::size_t> ReadSome(char* data, std::size_t size) override {
     for (;;) {
       const ssize_t count = ::read(fd_, data, size);
-      if (count >= 0) return static_cast<std::size_t>(count);
+      if (count >= 0) {
+        read_ += static_cast<std::uint64_t>(count);
+        if (watch_) watch_(read_, size_);
+        return static_cast<std::size_t>(count);
+      }
       if (errno != EINTR) {
         return Error{fmt::format("{}: cannot be read: {}", name(), std::strerror(errno))};
       }
@@ -57,6 +65,9 @@ class FileSource : public ByteSource {
 
   std::string path_;
   int fd_;
+  std::uint64_t size_;
+  std::uint64_t read_ = 0;
+  ReadWatch watch_;
 };
 
 // What both decompressors share: the compressed bytes at hand.
@@ -220,17 +231,20 @@ Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> sourc
   return source;
 }
 
-Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path) {
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, ReadWatch watch) {
   if (path == "-") {
-    return Decompress(std::make_unique<FileSource>("standard input", "", STDIN_FILENO));
+    return Decompress(
+        std::make_unique<FileSource>("standard input", "", STDIN_FILENO, 0, std::move(watch)));
   }
   const std::string name = EscapeForTerminal(path);
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", name, std::strerror(errno))};
   struct stat status = {};
   const bool known = ::fstat(fd, &status) == 0;
-  auto source =
-      std::make_unique<FileSource>(name, known && S_ISREG(status.st_mode) ? path : "", fd);
+  const bool regular = known && S_ISREG(status.st_mode);
+  auto source = std::make_unique<FileSource>(
+      name, regular ? path : "", fd, regular ? static_cast<std::uint64_t>(status.st_size) : 0,
+      std::move(watch));
   if (known && S_ISDIR(status.st_mode)) {
     return Error{fmt::format("{}: is a folder, expected a file", name)};
   }

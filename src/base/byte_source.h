@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,8 +49,12 @@ class ByteSource {
   std::size_t peeked_begin_ = 0;
 };
 
+// Told after each read of a file how many of its bytes, as they stand there, have been read, and how
+// many there are; `size` is 0 where nobody knows (a pipe).
+using ReadWatch = std::function<void(std::uint64_t read, std::uint64_t size)>;
+
 // The decompressed content of the file at `path`; "-" is standard input.
-Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path);
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, ReadWatch watch = {});
 
 // The content of `source`, decompressed if its leading bytes say that it is compressed.
 Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> source);

@@ -103,11 +103,15 @@ class RankReader : public ProfileReader {
 
 }  // namespace
 
-Result<std::unique_ptr<ProfileReader>> OpenRanks(std::span<const std::string> paths) {
-  if (paths.size() == 1) return OpenProfile(paths[0]);
+Result<std::unique_ptr<ProfileReader>> OpenRanks(std::span<const std::string> paths,
+                                                 const WatchOf& watch_of) {
+  const auto open = [&](const std::string& path) {
+    return OpenProfile(path, watch_of ? watch_of(path) : ReadWatch());
+  };
+  if (paths.size() == 1) return open(paths[0]);
   std::vector<std::unique_ptr<ProfileReader>> ranks;
   for (const std::string& path : paths) {
-    Result<std::unique_ptr<ProfileReader>> rank = OpenProfile(path);
+    Result<std::unique_ptr<ProfileReader>> rank = open(path);
     if (!rank.ok()) return rank.error();
     ranks.push_back(std::move(rank).value());
   }

@@ -8,16 +8,22 @@
 // 0 are devices 0 to 7. A single file is read as it is.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "base/byte_source.h"
 #include "base/result.h"
 #include "trace/profile_reader.h"
 
 namespace stemtap {
 
+// Makes the watch of the file at `path`.
+using WatchOf = std::function<ReadWatch(const std::string& path)>;
+
 // Opens all of `paths`; a metric that a rank lacks is NaN there. REQUIRES: not empty.
-Result<std::unique_ptr<ProfileReader>> OpenRanks(std::span<const std::string> paths);
+Result<std::unique_ptr<ProfileReader>> OpenRanks(std::span<const std::string> paths,
+                                                 const WatchOf& watch_of = {});
 
 }  // namespace stemtap

@@ -72,8 +72,8 @@ Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> s
                   source->name(), names)};
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenProfile(const std::string& path) {
-  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
+Result<std::unique_ptr<ProfileReader>> OpenProfile(const std::string& path, ReadWatch watch) {
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path, std::move(watch));
   if (!source.ok()) return source.error();
   return OpenProfile(std::move(source).value());
 }

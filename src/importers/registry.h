@@ -28,7 +28,7 @@ struct ProfileFormat {
 std::span<const ProfileFormat> ProfileFormats();
 
 // Opens the profile at `path`; "-" is standard input.
-Result<std::unique_ptr<ProfileReader>> OpenProfile(const std::string& path);
+Result<std::unique_ptr<ProfileReader>> OpenProfile(const std::string& path, ReadWatch watch = {});
 
 // The same from a source of decompressed content.
 Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source);

@@ -297,5 +297,33 @@ TEST_CASE("a sink that cannot be made is an error") {
   CHECK(self.error().message.find("is a folder") != std::string::npos);
 }
 
+TEST_CASE("a watch is told how much of a file has been read, compressed or not") {
+  TempDir folder;
+  const std::string text = SomeText(1 << 20);
+  for (const char* name : {"a.txt", "a.txt.gz", "a.txt.zst"}) {
+    CAPTURE(name);
+    const std::string path = (folder / name).string();
+    Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
+    REQUIRE(sink.ok());
+    REQUIRE(sink.value()->Write(text).ok());
+    REQUIRE(sink.value()->Finish().ok());
+    const std::uint64_t bytes = std::filesystem::file_size(path);
+    std::uint64_t last = 0;
+    std::uint64_t told = 0;
+    Result<std::unique_ptr<ByteSource>> source =
+        OpenByteSource(path, [&](std::uint64_t read, std::uint64_t size) {
+          CHECK(read >= last);
+          CHECK(size == bytes);
+          last = read;
+          ++told;
+        });
+    REQUIRE(source.ok());
+    REQUIRE(Drain(*source.value(), 4096).value() == text);
+    CHECK(last == bytes);
+    CHECK(told >= 2);
+    CHECK(source.value()->PlainPath() == (std::string_view(name) == "a.txt" ? path : ""));
+  }
+}
+
 }  // namespace
 }  // namespace stemtap

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/read_progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/output.h"
+
+namespace stemtap::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kFirst{500};
+constexpr std::chrono::milliseconds kPeriod{100};
+
+}  // namespace
+
+ReadProgress::ReadProgress(bool quiet)
+    : terminal_(!quiet && ::isatty(STDERR_FILENO) == 1), next_(Clock::now() + kFirst) {}
+
+ReadWatch ReadProgress::Of(const std::string& path) {
+  if (!terminal_) return {};
+  return [this, shown = EscapeForTerminal(path)](std::uint64_t read, std::uint64_t size) {
+    Show(shown, read, size);
+  };
+}
+
+void ReadProgress::Show(const std::string& path, std::uint64_t read, std::uint64_t size) {
+  const Clock::time_point now = Clock::now();
+  if (now < next_) return;
+  next_ = now + kPeriod;
+  shown_ = true;
+  const std::string how_far =
+      size == 0
+          ? fmt::format("{:.0f} MB", static_cast<double>(read) * 1e-6)
+          : fmt::format("{:.0f} %", 100.0 * static_cast<double>(read) / static_cast<double>(size));
+  // As the progress line of a run: rewritten in place, never wrapped.
+  Tell(fmt::format("\r\x1b[?7l{}  reading {}\x1b[K\x1b[?7h", how_far, path));
+}
+
+void ReadProgress::Clear() {
+  if (!shown_) return;
+  Tell("\r\x1b[K");
+  shown_ = false;
+}
+
+}  // namespace stemtap::cli
