@@ -95,6 +95,16 @@ void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
   RunDueEpochs();
 }
 
+void Engine::Skip(const wire::KernelRecord& record, std::uint16_t process) {
+  ++launches_;
+  if (asked_ == GateAsked::kByEngine || record.graph_id == 0) {
+    wire::LaunchHistory& history = HistoryOf(record, process);
+    history = wire::Advance(history, sampler_.names().hash(record.name_id));
+  }
+  if (record.name_id >= occurrences_.size()) occurrences_.resize(sampler_.names().size(), 0);
+  ++occurrences_[record.name_id];
+}
+
 // An epoch is due when its last launch is `lag` launches old.
 void Engine::RunDueEpochs() {
   if (pending_.size() - head_ >= epoch_ && launches_ - pending_[head_ + epoch_ - 1].index > lag_) {

@@ -45,6 +45,10 @@ class Engine {
   // apart those whose devices and streams are numbered alike.
   void Push(const wire::KernelRecord& record, std::uint16_t process = 0);
 
+  // A launch whose duration will never be known: it keeps its index, its occurrence and its place in
+  // the history of its stream, and is no part of anything else.
+  void Skip(const wire::KernelRecord& record, std::uint16_t process = 0);
+
   // Works off what is held back, ends the sampler and returns the plan. Call once.
   Plan Finish();
 

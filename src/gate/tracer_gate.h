@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TracerGate is the sampler inside a tracer, where CUPTI cannot run (an NVBit tool): the tracer asks
+// at each launch whether to capture it, and tells its duration afterwards.
+//
+//   ShouldCapture ─► gate table ─► yes / no, and an id        Observe(id, duration)
+//                        ▲                                          │
+//                        └── credits ◄── Engine ◄── launch order ◄──┘
+//
+// The engine and all it decides are those of a live session; only the way in differs. Ids count
+// launches from 0, and are the launch indices of the plan.
+//
+// A captured launch is instrumented, and its duration says nothing: the tracer tells
+// kUnknownDuration, and the mean of the launches of the same context stands in, of the same kernel
+// where there is none. A launch captured at first sight waits for the next launch of its kernel, at
+// most kFirstSightWait launches. What never becomes known is given up, and counted as dropped.
+//
+// THREADS: any; calls are serialised by a mutex. An epoch of the engine runs inside Observe: some
+// milliseconds now and then, with the application waiting.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "collector/engine.h"
+#include "collector/session_writer.h"
+#include "stem/sampling_options.h"
+#include "trace/plan.h"
+#include "wire/context_key.h"
+#include "wire/record.h"
+
+namespace stemtap {
+
+struct TracerGateOptions {
+  SamplingOptions sampling;
+  OptionList listed;   // for plan.json and session.json
+  std::string folder;  // session folder to make; empty: no files
+};
+
+// TracerLaunch is what a tracer knows of a launch before it runs. `record` holds device, stream,
+// grid, block and shared bytes; the rest of it is not read.
+struct TracerLaunch {
+  std::string_view name;
+  wire::KernelRecord record;
+};
+
+class TracerGate {
+ public:
+  static constexpr std::uint64_t kUnknownDuration = wire::kUnknownTime;
+  static constexpr std::uint64_t kFirstSightWait = 256;
+  // Launches whose duration is outstanding; the oldest is given up beyond.
+  static constexpr std::size_t kMostPending = std::size_t{1} << 16;
+
+  struct Answer {
+    std::uint64_t id = 0;
+    bool capture = false;
+  };
+
+  // An exclude pattern that is none, or a folder that cannot be made.
+  static Result<std::unique_ptr<TracerGate>> Open(const TracerGateOptions& options);
+
+  Answer ShouldCapture(const TracerLaunch& launch);
+
+  // False for an id that was never given, was told before, or has been given up.
+  bool Observe(std::uint64_t id, std::uint64_t duration_ns);
+
+  // Ends the sampler, and writes the session when there is a folder. Call once.
+  Result<Plan> Close();
+
+ private:
+  enum class State : std::uint8_t { kRunning, kDurationUnknown, kKnown };
+  struct Pending {
+    wire::KernelRecord record;
+    std::uint64_t config_key = 0;
+    State state = State::kRunning;
+  };
+  struct Mean {
+    double sum_ns = 0.0;
+    std::uint64_t count = 0;
+  };
+
+  TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionWriter> writer,
+             MaskWriter mask);
+
+  // Whether the duration of the oldest launch is known, if need be from others of its context.
+  bool Settle(Pending& launch) const;
+  void Drain();
+  void GiveUpOldest();
+  void Forward(const Pending& launch);
+
+  TracerGateOptions options_;
+  std::unique_ptr<SessionWriter> writer_;
+  MaskWriter mask_;
+  std::unique_ptr<wire::GateTable> table_ = std::make_unique<wire::GateTable>();
+  WorkerPool pool_{1};
+  Engine engine_;
+
+  std::mutex mutex_;
+  std::deque<Pending> pending_;  // launches first_ ... in launch order
+  std::uint64_t first_ = 0;
+  std::vector<bool> explored_;  // by name id
+  std::unordered_map<std::uint64_t, wire::LaunchHistory> histories_;
+  std::unordered_map<std::uint64_t, Mean> means_;  // by configuration, and by name id + 1
+  std::uint64_t given_up_ = 0;
+  std::uint64_t stood_in_ = 0;  // durations that others stand in for
+};
+
+}  // namespace stemtap
