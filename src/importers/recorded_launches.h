@@ -48,6 +48,11 @@ class RecordedLaunches : public ProfileReader {
 
   Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override;
 
+  bool Rewind() override {
+    next_ = 0;
+    return true;
+  }
+
  private:
   std::vector<wire::KernelRecord> records_;
   std::vector<std::vector<double>> metrics_;  // by column; empty when there are none

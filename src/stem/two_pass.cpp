@@ -167,7 +167,7 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
       fmt::format("{}: is not the same when read again, expected a file that is "
                   "complete",
                   EscapeForTerminal(source))};
-  reader = open();
+  if (!reader.value()->Rewind()) reader = open();
   if (!reader.ok()) return reader.error();
   Result<KernelGroups> groups = KernelGroups::Create(options.group_by, options.exclude);
   if (!groups.ok()) return groups.error();

@@ -24,7 +24,7 @@
 
 namespace stemtap {
 
-// Opens the profile from its beginning; called twice.
+// Opens the profile from its beginning; called twice, once where the reader can start over.
 using OpenReader = std::function<Result<std::unique_ptr<ProfileReader>>()>;
 
 struct TwoPassPlan {

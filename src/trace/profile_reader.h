@@ -29,6 +29,10 @@ class ProfileReader {
   // Replaces the content of `batch` by the next invocations, at most `limit`; empty at the end.
   virtual Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) = 0;
 
+  // Starts over with the first invocation. False, and nothing done, where the source would have to
+  // be opened again; cheap where it is held in memory anyway.
+  virtual bool Rewind() { return false; }
+
   // Names of the kernels read so far; KernelRecord::name_id indexes it.
   const NameTable& names() const { return names_; }
 

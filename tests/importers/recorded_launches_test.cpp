@@ -34,6 +34,9 @@ TEST_CASE("recorded launches come in order of start, those of one instant as the
   CHECK(batch.metrics[0] == std::vector<double>{3.0});
   REQUIRE(launches.Read(batch, 2).value() == 0);
   CHECK(batch.metrics.size() == 1);
+  REQUIRE(launches.Rewind());
+  REQUIRE(launches.Read(batch, 9).value() == 3);
+  CHECK(batch.records[0].duration_ns == 2);
 }
 
 TEST_CASE("recorded launches without a start keep their order") {
