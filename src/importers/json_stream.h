@@ -85,15 +85,15 @@ class JsonStream {
   Error Refuse(const char* first, const char* end, simdjson::error_code code);
 
   std::unique_ptr<ByteSource> source_;
-  // [begin_, end_) is not yet taken; SIMDJSON_PADDING bytes stand behind buffer_[window_bytes_]. What
-  // before begin_ is taken: its last byte may be overwritten, and stays when the window moves.
+  // [begin_, end_) is not yet taken; SIMDJSON_PADDING bytes stand behind the window. The byte before
+  // begin_ is taken and may be overwritten, and stays when the window moves.
   std::vector<char> buffer_;
   std::size_t window_bytes_;
   std::size_t begin_ = 1;
   std::size_t end_ = 1;
-  std::uint64_t base_ =
-      ~std::uint64_t{0};  // offset of buffer_[0], modulo 2^64: one before the first
-  bool at_end_ = false;   // the source has no more
+  // Offset of buffer_[0], modulo 2^64: the content begins at buffer_[1].
+  std::uint64_t base_ = ~std::uint64_t{0};
+  bool at_end_ = false;  // the source has no more
   simdjson::dom::parser parser_;
   Run run_;
 };
