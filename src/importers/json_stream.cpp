@@ -186,7 +186,8 @@ Result<const JsonStream::Run*> JsonStream::TakeRun(char close, bool many) {
       end = next;
       run_.texts.emplace_back(first, static_cast<std::size_t>(end - first));
       first = end + 1;
-    } while (many && *end == ',');
+    } while (many && *end == ',' &&
+             first < buffer_.data() + begin_ + kWindowBytes);  // also where the window has grown
     if (!run_.texts.empty()) break;
     const Status more = NeedMore("a value");
     if (!more.ok()) return more.error();

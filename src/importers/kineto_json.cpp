@@ -364,8 +364,9 @@ void KinetoReader::WarnAtEnd() {
     launches_->Warn(fmt::format("{}: byte {}: {}", stream_.name(), tally.first, what));
   };
   warn(not_understood_,
-       fmt::format("a kernel event {} ({} events like it are left out, for this or another reason)",
-                   not_understood_.what, not_understood_.count));
+       fmt::format(
+           "a kernel event {}, and is left out (such events, for this or another reason: {})",
+           not_understood_.what, not_understood_.count));
   warn(no_object_, fmt::format("an event is no object ({} such, left out)", no_object_.count));
   warn(rounded_, fmt::format("a time is finer than 1 ns ({} such, rounded)", rounded_.count));
   for (std::size_t i = 0; i < kCells.size(); ++i) {

@@ -263,7 +263,7 @@ TEST_CASE("kineto: kernels that are not understood are counted") {
     CHECK(profile.records.size() == 1);
     REQUIRE(profile.warnings.size() == 1);
     CHECK(Has(profile.warnings, why));
-    CHECK(Has(profile.warnings, "(2 events"));
+    CHECK(Has(profile.warnings, "reason: 2)"));
     CHECK(Has(profile.warnings, "byte " + std::to_string(good.size() + 2) + ":"));
   }
   CHECK(MustParse("[" + Kernel("4611686018427387.903", "9223372036854775.807") + "]")
@@ -311,6 +311,25 @@ TEST_CASE("kineto: cells that cannot be are unknown, and counted") {
   CHECK(most.records[0].device == 65534);
   CHECK(most.records[0].stream == 4294967294u);
   CHECK(most.records[0].block[2] == 65535);
+}
+
+TEST_CASE("kineto: what is left in the middle does not disturb what follows") {
+  const Profile profile = MustParse(
+      R"([{"args":{"grid":[1,[2,{"device":9}],3],"block":[1,2,3,4,5],"stream":{"device":8},"device":2},)"
+      R"("x":[{"ts":9}],"cat":"kernel","ts":1,"name":"k","ph":"X","dur":4}])");
+  REQUIRE(profile.records.size() == 1);
+  CHECK(profile.records[0].device == 2);
+  CHECK(profile.records[0].duration_ns == 4000);
+  CHECK(profile.records[0].grid[0] == wire::kUnknownExtent);
+  CHECK(profile.warnings.size() == 3);
+}
+
+TEST_CASE("kineto: a name that is too long is cut, and counted") {
+  const Profile profile =
+      MustParse("[" + Kernel("1", "1", "", std::string(wire::kMaxNameBytes + 1, 'n')) + "]");
+  REQUIRE(profile.records.size() == 1);
+  CHECK(NameOf(profile, 0) == std::string(wire::kMaxNameBytes, 'n'));
+  CHECK(Has(profile.warnings, "cut there"));
 }
 
 TEST_CASE("kineto: a trace without kernels is legal and says what may be wrong") {
@@ -432,6 +451,11 @@ TEST_CASE("kineto: values larger than the window, and too large ones") {
                 Kernel("1") + ",{\"ph\":\"M\",\"x\":\"" + megabyte + "\"}," + Kernel("2") +
                 "],\"b\":[\"" + megabyte + "\"]}");
   CHECK(profile.records.size() == 2);
+  // Many small elements behind a large one, in a window that has grown.
+  std::string many = "{\"a\":[\"" + megabyte + "\"";
+  for (int i = 0; i < 1000000; ++i) many += ",1";
+  CHECK(MustParse(many + "],\"traceEvents\":[" + Kernel("1") + "]}").records.size() == 1);
+  CheckError(many + ",]}", "byte " + std::to_string(many.size() + 1) + ":");
   std::string large = "[" + Kernel("1") + ",{\"ph\":\"M\",\"x\":\"";
   const std::size_t begin = Kernel("1").size() + 2;
   // One byte below the limit of 16 MiB, at it, and above.
