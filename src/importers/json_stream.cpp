@@ -177,18 +177,20 @@ Result<const JsonStream::Run*> JsonStream::TakeRun(char close, bool many) {
   // The end of a value is sought again from its beginning after every growth of the window, which
   // doubles, so that it costs little.
   run_.texts.clear();
-  char* end = nullptr;
-  while (run_.texts.empty()) {
+  char* end = nullptr;  // behind the last value found
+  for (;;) {
+    char* const window_end = buffer_.data() + end_;
     char* first = buffer_.data() + begin_;
-    do {
-      char* const next = FindValueEnd(first, buffer_.data() + end_);
+    const char* const enough = first + kWindowBytes;  // also where the window has grown
+    for (;;) {
+      char* const next = FindValueEnd(first, window_end);
       if (next == nullptr) break;
       end = next;
       run_.texts.emplace_back(first, static_cast<std::size_t>(end - first));
       first = end + 1;
-    } while (many && *end == ',' &&
-             first < buffer_.data() + begin_ + kWindowBytes);  // also where the window has grown
-    if (!run_.texts.empty()) break;
+      if (!many || *end != ',' || first >= enough) break;
+    }
+    if (end != nullptr) break;
     const Status more = NeedMore("a value");
     if (!more.ok()) return more.error();
   }

@@ -128,6 +128,7 @@ class KinetoReader {
   Status ReadArray(bool events);
   void ReadEvents(const JsonStream::Run& run);
   void ReadKernel(std::string_view text, std::uint64_t offset);
+  void ReadArgs(ondemand::value value, std::uint64_t offset, wire::KernelRecord& record);
   bool ReadCell(Cell cell, ondemand::value value, wire::KernelRecord& record);
   std::optional<JsonDecimal> ReadTime(std::string_view text, std::uint64_t offset);
   void WarnAtEnd();
@@ -279,21 +280,7 @@ void KinetoReader::ReadKernel(std::string_view text, std::uint64_t offset) {
     } else if (key == "dur") {
       duration_text = NumberText(value);
     } else if (key == "args") {
-      ondemand::object args;
-      if (value.get_object().get(args) != simdjson::SUCCESS) continue;
-      for (auto arg : args) {
-        std::string_view arg_key;
-        ondemand::value arg_value;
-        if (arg.unescaped_key().get(arg_key) != simdjson::SUCCESS ||
-            arg.value().get(arg_value) != simdjson::SUCCESS) {
-          return not_understood_.Add(offset, "cannot be walked");
-        }
-        for (std::size_t i = 0; i < kCells.size(); ++i) {
-          if (arg_key != kCells[i].key) continue;
-          if (!ReadCell(static_cast<Cell>(i), arg_value, record)) bad_cells_[i].Add(offset);
-          break;
-        }
-      }
+      ReadArgs(value, offset, record);
     }
   }
 
@@ -313,6 +300,25 @@ void KinetoReader::ReadKernel(std::string_view text, std::uint64_t offset) {
   record.start_ns = start->negative ? kZero - start->magnitude : kZero + start->magnitude;
   record.duration_ns = duration->magnitude;
   launches_->Add(record, name);
+}
+
+void KinetoReader::ReadArgs(ondemand::value value, std::uint64_t offset,
+                            wire::KernelRecord& record) {
+  ondemand::object args;
+  if (value.get_object().get(args) != simdjson::SUCCESS) return;
+  for (auto field : args) {
+    std::string_view key;
+    ondemand::value cell;
+    if (field.unescaped_key().get(key) != simdjson::SUCCESS ||
+        field.value().get(cell) != simdjson::SUCCESS) {
+      return;  // cannot be: the text is valid
+    }
+    for (std::size_t i = 0; i < kCells.size(); ++i) {
+      if (key != kCells[i].key) continue;
+      if (!ReadCell(static_cast<Cell>(i), cell, record)) bad_cells_[i].Add(offset);
+      break;
+    }
+  }
 }
 
 // False if the value is none that the cell can hold, which leaves it unknown.
