@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An NVBit tool that instruments only the launches that stemtap picks. It counts their warp
+// instructions, as a stand-in for whatever a real tool collects, and prints one line per captured
+// launch: `<index>,<warp instructions>,<kernel>`, index as in the session's plan.json.
+//
+// Every launch is asked for before its function is instrumented, so that kernels which are never picked
+// cost nothing but the question. Launches that run natively are timed with CUDA events and reported; an
+// instrumented one is not native, so its duration is left unknown. Like other NVBit tools this one waits
+// for each kernel, hence launches of one process do not overlap.
+//
+// Not traced, and counted at the end: launches made while their stream is captured into a graph (the
+// function would have to be chosen at each replay).
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
+
+// Once per tool, and first; they bring the driver's declarations.
+#include "nvbit_tool.h"
+// The interface itself.
+#include "nvbit.h"
+#include "stemtap/gate.h"
+
+// Counted on the device by inject_funcs.cu.
+__managed__ uint64_t warp_instructions = 0;
+
+namespace {
+
+// What a launch call asks for.
+struct LaunchCall {
+  CUfunction function = nullptr;
+  CUstream stream = nullptr;
+  stemtap_launch launch = {};
+};
+
+// The launch between its two callbacks. NVBit serialises launches; `mutex` covers versions that do not.
+struct UnderWay {
+  stemtap_answer answer = {};
+  CUevent start = nullptr;
+  CUevent stop = nullptr;
+  bool active = false;
+};
+
+std::mutex mutex;
+stemtap_gate* gate = nullptr;
+UnderWay under_way;
+std::unordered_set<CUfunction> instrumented;
+uint64_t captured_into_graphs = 0;
+// NVBit before 1.7.5 calls back for the CUDA calls of the tool itself.
+bool in_tool = false;
+
+void SetConfig(stemtap_launch& launch, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+               unsigned by, unsigned bz) {
+  launch.grid[0] = gx;
+  launch.grid[1] = gy;
+  launch.grid[2] = gz;
+  launch.block[0] = bx;
+  launch.block[1] = by;
+  launch.block[2] = bz;
+}
+
+// False when `cbid` launches no kernel.
+bool ReadCall(nvbit_api_cuda_t cbid, void* params, LaunchCall& call) {
+  switch (cbid) {
+    case API_CUDA_cuLaunchKernel:
+    case API_CUDA_cuLaunchKernel_ptsz: {
+      const auto* p = static_cast<const cuLaunchKernel_params*>(params);
+      call.function = p->f;
+      call.stream = p->hStream;
+      SetConfig(call.launch, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY,
+                p->blockDimZ);
+      return true;
+    }
+    case API_CUDA_cuLaunchCooperativeKernel:
+    case API_CUDA_cuLaunchCooperativeKernel_ptsz: {
+      const auto* p = static_cast<const cuLaunchCooperativeKernel_params*>(params);
+      call.function = p->f;
+      call.stream = p->hStream;
+      SetConfig(call.launch, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY,
+                p->blockDimZ);
+      return true;
+    }
+    case API_CUDA_cuLaunchKernelEx:  // what cuBLAS uses on Hopper
+    case API_CUDA_cuLaunchKernelEx_ptsz: {
+      const auto* p = static_cast<const cuLaunchKernelEx_params*>(params);
+      call.function = p->f;
+      call.stream = p->config->hStream;
+      SetConfig(call.launch, p->config->gridDimX, p->config->gridDimY, p->config->gridDimZ,
+                p->config->blockDimX, p->config->blockDimY, p->config->blockDimZ);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool BeingCaptured(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void Instrument(CUcontext ctx, CUfunction function) {
+  std::vector<CUfunction> functions = nvbit_get_related_functions(ctx, function);
+  functions.push_back(function);
+  for (CUfunction f : functions) {
+    if (!instrumented.insert(f).second) continue;
+    for (Instr* instruction : nvbit_get_instrs(ctx, f)) {
+      nvbit_insert_call(instruction, "stemtap_count_warp", IPOINT_BEFORE);
+      nvbit_add_call_arg_guard_pred_val(instruction);
+      nvbit_add_call_arg_const_val64(instruction, reinterpret_cast<uint64_t>(&warp_instructions));
+    }
+  }
+}
+
+void BeforeLaunch(CUcontext ctx, LaunchCall& call) {
+  if (BeingCaptured(call.stream)) {
+    ++captured_into_graphs;
+    if (instrumented.count(call.function) != 0) {
+      nvbit_enable_instrumented(ctx, call.function, false);
+    }
+    return;
+  }
+  stemtap_launch& launch = call.launch;
+  launch.struct_size = sizeof launch;
+  launch.name = nvbit_get_func_name(ctx, call.function, true);
+  launch.shared_bytes = STEMTAP_UNKNOWN_32;  // the call states the dynamic share alone
+  CUdevice device = 0;
+  launch.device =
+      cuCtxGetDevice(&device) == CUDA_SUCCESS ? static_cast<uint32_t>(device) : STEMTAP_UNKNOWN_32;
+  launch.context = reinterpret_cast<uint64_t>(ctx);
+  launch.stream = reinterpret_cast<uint64_t>(call.stream);
+
+  under_way = {};
+  under_way.active = true;
+  under_way.answer = stemtap_gate_should_capture(gate, &launch);
+  const bool capture = under_way.answer.capture != 0;
+  if (capture) {
+    warp_instructions = 0;
+    Instrument(ctx, call.function);
+  }
+  // A function stays instrumented once it is: each launch says which version it wants.
+  if (instrumented.count(call.function) != 0) {
+    nvbit_enable_instrumented(ctx, call.function, capture);
+  }
+  if (capture) return;
+  const bool ready = cuEventCreate(&under_way.start, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
+                     cuEventCreate(&under_way.stop, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
+                     cuEventRecord(under_way.start, call.stream) == CUDA_SUCCESS;
+  if (!ready && under_way.start != nullptr) {
+    cuEventDestroy(under_way.start);
+    under_way.start = nullptr;
+  }
+}
+
+// The time between the two events; false when it could not be had.
+bool Elapsed(CUstream stream, uint64_t& duration_ns) {
+  float ms = 0;
+  if (under_way.start == nullptr || under_way.stop == nullptr) return false;
+  if (cuEventRecord(under_way.stop, stream) != CUDA_SUCCESS ||
+      cuEventSynchronize(under_way.stop) != CUDA_SUCCESS ||
+      cuEventElapsedTime(&ms, under_way.start, under_way.stop) != CUDA_SUCCESS || !(ms >= 0)) {
+    return false;
+  }
+  duration_ns = static_cast<uint64_t>(static_cast<double>(ms) * 1e6 + 0.5);
+  return true;
+}
+
+void AfterLaunch(CUcontext ctx, const LaunchCall& call, CUresult result) {
+  if (!under_way.active) return;
+  under_way.active = false;
+  const stemtap_answer answer = under_way.answer;
+  uint64_t duration_ns = 0;
+  if (result != CUDA_SUCCESS) {
+    stemtap_gate_abandon(gate, answer.id);
+  } else if (answer.capture != 0) {
+    if (cuStreamSynchronize(call.stream) == CUDA_SUCCESS) {
+      stemtap_gate_observe(gate, answer.id, STEMTAP_UNKNOWN_DURATION);
+      std::fprintf(stderr, "%llu,%llu,%s\n", static_cast<unsigned long long>(answer.id - 1),
+                   static_cast<unsigned long long>(warp_instructions),
+                   nvbit_get_func_name(ctx, call.function, true));
+    } else {
+      stemtap_gate_abandon(gate, answer.id);
+    }
+  } else if (Elapsed(call.stream, duration_ns)) {
+    stemtap_gate_observe(gate, answer.id, duration_ns);
+  } else {
+    stemtap_gate_abandon(gate, answer.id);
+  }
+  if (under_way.start != nullptr) cuEventDestroy(under_way.start);
+  if (under_way.stop != nullptr) cuEventDestroy(under_way.stop);
+}
+
+}  // namespace
+
+void nvbit_at_init() {
+  gate = stemtap_gate_open(nullptr);  // STEMTAP_SESSION and STEMTAP_OPTIONS say how
+}
+
+void nvbit_at_term() {
+  stemtap_gate_close(gate);
+  gate = nullptr;
+  if (captured_into_graphs > 0) {
+    std::fprintf(stderr, "stemtap: %llu launches were captured into graphs and not looked at\n",
+                 static_cast<unsigned long long>(captured_into_graphs));
+  }
+}
+
+void nvbit_at_cuda_event(CUcontext ctx, int is_exit, nvbit_api_cuda_t cbid, const char*,
+                         void* params, CUresult* status) {
+  LaunchCall call;
+  if (in_tool || !ReadCall(cbid, params, call)) return;
+  const std::lock_guard<std::mutex> lock(mutex);
+  in_tool = true;
+  if (is_exit == 0) {
+    BeforeLaunch(ctx, call);
+  } else {
+    AfterLaunch(ctx, call, *status);
+  }
+  in_tool = false;
+}

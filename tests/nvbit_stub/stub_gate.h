@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the stub gate was asked and told, for the test to look at. */
+#ifndef STEMTAP_STUB_GATE_H
+#define STEMTAP_STUB_GATE_H
+
+#include "stemtap/gate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { STUB_GATE_MOST = 64 };
+
+typedef struct stub_gate_log {
+  int open;  /* gates open now */
+  int fails; /* set before opening: the gate fails */
+  uint64_t asked;
+  stemtap_launch launches[STUB_GATE_MOST]; /* name is not to be read */
+  char names[STUB_GATE_MOST][32];
+  int captured[STUB_GATE_MOST];
+  /* By id - 1: times told, and what. */
+  int observed[STUB_GATE_MOST];
+  uint64_t durations_ns[STUB_GATE_MOST];
+  int abandoned[STUB_GATE_MOST];
+} stub_gate_log;
+
+extern stub_gate_log stub_gate;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
