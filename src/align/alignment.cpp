@@ -16,9 +16,9 @@
 namespace stemtap {
 namespace {
 
-// Streams of a device beyond which they are paired by order of first use alone: the table of how much
-// each has in common with each would outgrow the runs.
-constexpr std::size_t kMostStreamsCompared = 512;
+// Streams of a device beyond which they are paired by order of first use alone. Comparing each with each
+// costs this many look-ups per kind of launch on a stream: seconds for millions of unlike launches.
+constexpr std::size_t kMostStreamsCompared = 128;
 
 using Line = std::vector<std::uint32_t>;  // launch indices, ascending
 

@@ -224,6 +224,9 @@ class Transfer {
     if (!whole)
       return Success{};  // all samples are dropped; B's launches are counted in NewKernels
     carried.name = b_.names.name(in_b_.groups[other->second].name_id);
+    if (carried_[other->second]) {
+      return NotOfA(fmt::format("the kernel '{}' stands twice", EscapeForTerminal(kernel.name)));
+    }
     carried_[other->second] = true;
     carried.duration_ns = 0;
     for (const std::uint32_t i : in_b_.launches[other->second]) {

@@ -166,6 +166,9 @@ std::string Verdict(const Alignment& alignment) {
     case LaunchOrder::kDifferent:
       break;
   }
+  if (alignment.only_in_a == 0 && alignment.only_in_b == 0) {
+    return "not aligned: the same launches in the same order, on streams that do not correspond\n";
+  }
   return fmt::format(
       "not aligned: {} launches only in A, {} only in B, {} kernels of unequal count\n",
       alignment.only_in_a, alignment.only_in_b, alignment.differs.size());

@@ -104,6 +104,17 @@ TEST_CASE("a plan that cannot be carried over writes nothing") {
   CHECK(std::filesystem::exists(plan_b));
 }
 
+TEST_CASE("launches that changed streams are named as such") {
+  TempDir folder;
+  const std::string head = "duration_ns,stream,name\n";
+  const std::string a = folder.Write("a.csv", head + "1,1,k\n1,2,k\n1,1,k\n1,2,k\n").string();
+  const std::string b = folder.Write("b.csv", head + "1,1,k\n1,1,k\n1,1,k\n1,2,k\n").string();
+  const auto moved = RunProcess({Stemtap(), "align", a, b});
+  CHECK(moved.out.find("on streams that do not correspond") != std::string::npos);
+  CHECK(moved.out.find("not compared, since a run does not know it of every launch: device\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("wrong use and bad input") {
   TempDir folder;
   const std::string a = folder.Write("a.csv", ProfileText("", 1)).string();

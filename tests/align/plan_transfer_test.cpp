@@ -183,6 +183,11 @@ TEST_CASE("a plan of another run is refused") {
   other.kernels[0].clusters[0].samples[0].index = 1'000'000'000'000;
   CHECK_FALSE(Carry(other, a, b).ok());
   other = PlanOfA(a);
+  other.kernels.push_back(other.kernels[1]);
+  refused = Carry(other, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("the kernel 'norm' stands twice") != std::string::npos);
+  other = PlanOfA(a);
   other.kernels[1].invocations = 9;
   refused = Carry(other, a, b);
   REQUIRE_FALSE(refused.ok());
