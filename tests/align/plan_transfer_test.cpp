@@ -130,6 +130,26 @@ TEST_CASE("a sample of a kernel of nondeterministic count is refused") {
   CHECK(totals.uncovered_fraction == doctest::Approx((500.0 + 180.0) / 6770.0));
 }
 
+TEST_CASE("a count that differs on the devices is refused though the sums are equal") {
+  Run a, b;
+  Launch(a, {"k", 10, 1, 7, 0});
+  Launch(a, {"k", 10, 1, 7, 0});
+  Launch(a, {"k", 10, 1, 7, 1});
+  Launch(b, {"k", 10, 1, 7, 0});
+  Launch(b, {"k", 10, 1, 7, 1});
+  Launch(b, {"k", 10, 1, 7, 1});
+  Plan plan;
+  plan.totals.samples = 1;
+  PlanKernel kernel;
+  kernel.name = "k";
+  kernel.invocations = 3;
+  kernel.clusters = {{10, 10, 3, 10, 0, 1, 1, {SampleOf(a, 0, 0, 3)}}};
+  plan.kernels = {kernel};
+  const auto refused = Carry(plan, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("launched unequally often") != std::string::npos);
+}
+
 TEST_CASE("a sample without a partner leaves its weight to the rest of its cluster") {
   const Run a = RunA();
   Run b = RunB();
