@@ -22,10 +22,10 @@
  * failed, so no result needs to be checked for the program's sake.
  *
  * THREADS: stemtap_gate_should_capture, _observe and _abandon may be called from any thread, at once.
- * They take a lock for the time of a table look-up; statistics, files and whatever else takes long are
- * the business of a thread of the gate's own, which blocks all signals. _open and _close are called once
- * each, while no other call on that gate runs. None may be called from a signal handler. After fork()
- * the child's gate has failed; the parent's is untouched.
+ * They take one lock: for a table look-up in _should_capture; in _observe also for the statistics, some
+ * milliseconds now and then, so that the same launches and durations give the same answers. _open and
+ * _close are called once each, while no other call on that gate runs. None may be called from a signal
+ * handler. After fork() the child's gate has failed; the parent's is untouched.
  *
  * VERSIONS: structs that the caller fills begin with struct_size, which the caller sets to sizeof. Later
  * versions add members at the end and never change those before; the library reads no further than
@@ -129,8 +129,9 @@ STEMTAP_GATE_API stemtap_answer stemtap_gate_should_capture(stemtap_gate* gate,
 
 /* Tells that launch `id` took `duration_ns`, in any order and as late as need be: until then, later launches
  * are decided without it. 0 is a duration. With STEMTAP_UNKNOWN_DURATION the launch counts with the
- * mean of the launches of its kernel, grid and block that are known when the session ends, and is
- * reported as estimated; where none is known it counts as lost. An id of 0 is passed over.
+ * mean of the launches of its kernel, grid and block that are known by then, of its kernel where none of
+ * those is, and is reported as estimated; where none becomes known within 256 launches it counts as
+ * lost. An id of 0 is passed over.
  *
  * Returns STEMTAP_GATE_OK, _FAILED or _UNKNOWN_ID; nothing needs to be done about either. */
 STEMTAP_GATE_API int stemtap_gate_observe(stemtap_gate* gate, uint64_t id, uint64_t duration_ns);
@@ -143,7 +144,7 @@ STEMTAP_GATE_API int stemtap_gate_abandon(stemtap_gate* gate, uint64_t id);
  * nothing to say. Valid until the gate is closed. A null gate has a message too. */
 STEMTAP_GATE_API const char* stemtap_gate_message(const stemtap_gate* gate);
 
-/* Ends the session: waits for what has been told to be worked in, writes plan.json, session.json and
+/* Ends the session: works in what has been told, writes plan.json, session.json and
  * summary.txt, frees the gate. Ids still waiting are counted as lost. May take a second. A gate that is
  * never closed leaves the mask as far as it was written, and no plan. Null is passed over.
  *

@@ -80,11 +80,29 @@ TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
   return answer;
 }
 
+TracerGate::Pending* TracerGate::Running(std::uint64_t id) {
+  if (id < first_ || id - first_ >= pending_.size()) return nullptr;
+  Pending& launch = pending_[id - first_];
+  return launch.state == State::kRunning ? &launch : nullptr;
+}
+
+bool TracerGate::Abandon(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  Pending* const launch = Running(id);
+  if (launch == nullptr) return false;
+  launch->state = State::kAbandoned;
+  wire::KernelRecord& record = launch->record;
+  if (record.credit_slot != 0) table_->Refund(record.credit_slot);
+  if ((record.flags & wire::kFlagExploratory) != 0) explored_[record.name_id] = false;
+  Drain();
+  return true;
+}
+
 bool TracerGate::Observe(std::uint64_t id, std::uint64_t duration_ns) {
   const std::lock_guard lock(mutex_);
-  if (id < first_ || id - first_ >= pending_.size()) return false;
-  Pending& launch = pending_[id - first_];
-  if (launch.state != State::kRunning) return false;
+  Pending* const found = Running(id);
+  if (found == nullptr) return false;
+  Pending& launch = *found;
   if (duration_ns == kUnknownDuration) {
     launch.state = State::kDurationUnknown;
   } else {
@@ -124,7 +142,8 @@ void TracerGate::Drain() {
       engine_.Push(oldest.record);
       pending_.pop_front();
       ++first_;
-    } else if (oldest.state == State::kDurationUnknown && pending_.size() > kFirstSightWait) {
+    } else if (oldest.state == State::kAbandoned ||
+               (oldest.state == State::kDurationUnknown && pending_.size() > kFirstSightWait)) {
       GiveUpOldest();
     } else {
       return;

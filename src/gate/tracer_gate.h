@@ -72,11 +72,15 @@ class TracerGate {
   // False for an id that was never given, was told before, or has been given up.
   bool Observe(std::uint64_t id, std::uint64_t duration_ns);
 
+  // Nothing will be known of launch `id`: it is counted as dropped, and its credit given back. False
+  // as Observe.
+  bool Abandon(std::uint64_t id);
+
   // Ends the sampler, and writes the session when there is a folder. Call once.
   Result<Plan> Close();
 
  private:
-  enum class State : std::uint8_t { kRunning, kDurationUnknown, kKnown };
+  enum class State : std::uint8_t { kRunning, kDurationUnknown, kKnown, kAbandoned };
   struct Pending {
     wire::KernelRecord record;
     std::uint64_t config_key = 0;
@@ -90,11 +94,12 @@ class TracerGate {
   TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionWriter> writer,
              MaskWriter mask);
 
+  // The launch `id` if its duration is outstanding, else null.
+  Pending* Running(std::uint64_t id);
   // Whether the duration of the oldest launch is known, if need be from others of its context.
   bool Settle(Pending& launch) const;
   void Drain();
   void GiveUpOldest();
-  void Forward(const Pending& launch);
 
   TracerGateOptions options_;
   std::unique_ptr<SessionWriter> writer_;

@@ -161,6 +161,31 @@ TEST_CASE("a kernel that is launched once and captured then is dropped, not made
   }
 }
 
+TEST_CASE("a capture that was not made is given back and made later") {
+  const auto gate = Open(Optimal());
+  std::uint64_t abandoned = 0;
+  std::uint64_t captured = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto answer = gate->ShouldCapture(Launch("k"));
+    if (answer.capture && abandoned < 5) {
+      CHECK(gate->Abandon(answer.id));
+      CHECK_FALSE(gate->Abandon(answer.id));
+      CHECK_FALSE(gate->Observe(answer.id, 1));
+      ++abandoned;
+      continue;
+    }
+    captured += answer.capture;
+    gate->Observe(answer.id, 1000u + static_cast<std::uint64_t>(i) % 7);
+  }
+  const Result<Plan> plan = gate->Close();
+  REQUIRE(plan.ok());
+  CHECK(abandoned == 5);
+  CHECK(captured >= 2);
+  CHECK(plan.value().totals.dropped == 5);
+  CHECK(plan.value().totals.invocations == 20'000 - 5);
+  CHECK(Samples(plan.value()) == captured);
+}
+
 TEST_CASE("a folder makes a session, and one that is there is refused") {
   const test::TempDir folder;
   TracerGateOptions options = Optimal();
