@@ -509,6 +509,10 @@ TEST_CASE("a plain file is not touched, whatever its journal mode and its name")
     CHECK(MustLoad(file).records.size() == 1);
     CHECK(test::ReadFile(file) == content);
     CHECK(Files(folder) == std::vector<std::string>{file.filename().string()});
+    const Result<Profile> piped =
+        Load(OpenNsysSqlite(std::make_unique<MemorySource>("standard input", content)));
+    if (!piped.ok()) FAIL(piped.error().message);
+    CHECK(piped.value().records.size() == 1);
   }
   SUBCASE("open: part of it lies in the log") {
     CHECK(ErrorOf(file).starts_with("a program writes to it or was stopped while it did ("));
