@@ -1,8 +1,296 @@
 // SPDX-License-Identifier: Apache-2.0
+// stemtap export: a plan's samples in the form in which a simulator, tracer or profiler takes them.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "cli/commands.h"
+#include "cli/output.h"
+#include "exporters/consumers.h"
+#include "importers/registry.h"
+#include "trace/plan_reader.h"
 
 namespace stemtap::cli {
+namespace {
 
-void AddExport(CLI::App&, int&) {}
+// Lists of traces hold a line per kernel; more than this is none.
+constexpr std::size_t kMostListBytes = std::size_t{1} << 30;
+
+struct ExportArguments {
+  std::string plan;
+  std::string consumer;
+  std::string output;
+  std::string profile;
+  std::string list;
+  std::string weights_csv;
+  std::uint16_t device = 0;
+  bool plain_launches = false;
+  Processes processes = Processes::kUnsaid;
+  Graphs graphs = Graphs::kUnsaid;
+  std::string copies = "keep";
+  NcuRuns mode = NcuRuns::kAuto;
+  NcuNames name_base = NcuNames::kGuess;
+  std::uint64_t timeline_launches = ExportOptions().timeline_launches;
+  bool explain = false;
+  bool json = false;
+  const CLI::App* command = nullptr;  // says which options were given
+};
+
+bool Given(const ExportArguments& arguments, const char* option) {
+  return arguments.command->count(option) != 0;
+}
+
+// Wrong use that CLI11 does not see.
+Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
+  const bool to_stdout = arguments.output.empty() || arguments.output == "-";
+  const std::string name(consumer.name);
+  const auto only_of = [&](const char* option, const char* of) -> Status {
+    if (!Given(arguments, option) || name == of) return Success{};
+    return Error{fmt::format("{} is of --to {}, not of {}", option, of, name), 2};
+  };
+  for (const Status& use :
+       {only_of("--copies", "accelsim-kernelslist"), only_of("--mode", "ncu"),
+        only_of("--kernel-name-base", "ncu"), only_of("--timeline-launches", "perfetto")}) {
+    if (!use.ok()) return use;
+  }
+  if (consumer.needs_list && arguments.list.empty()) {
+    return Error{
+        fmt::format("--to {}: takes a part of an existing list, expected --list FILE", name), 2};
+  }
+  if (!consumer.needs_list && !arguments.list.empty()) {
+    return Error{
+        fmt::format("--list is of the consumers that take a part of a list, not of {}", name), 2};
+  }
+  if (arguments.json && arguments.explain)
+    return Error{"expected --json or --explain, not both", 2};
+  if (arguments.json && to_stdout) {
+    return Error{"--json and the selection both go to standard output, expected -o FILE", 2};
+  }
+  if (name == "macsim-config" && !to_stdout &&
+      std::filesystem::path(arguments.output).filename().string().find('.') == std::string::npos) {
+    return Error{"--output: MacSim wants a '.' in the name of the file, e.g. sampled.txt", 2};
+  }
+  return Success{};
+}
+
+Result<std::string> ReadWhole(const std::string& path) {
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
+  if (!source.ok()) return source.error();
+  std::string text;
+  std::vector<char> piece(1 << 16);
+  for (;;) {
+    const Result<std::size_t> read = source.value()->Read(piece.data(), piece.size());
+    if (!read.ok()) return read.error();
+    if (read.value() == 0) return text;
+    text.append(piece.data(), read.value());
+    if (text.size() > kMostListBytes) {
+      return Error{fmt::format("{}: is longer than {} bytes, expected a list of traces",
+                               EscapeForTerminal(path), kMostListBytes)};
+    }
+  }
+}
+
+// The run that the plan was made of: nullptr where the plan alone is enough.
+Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& arguments,
+                                                   const Consumer& consumer,
+                                                   const std::string& path) {
+  const bool given = !arguments.profile.empty();
+  if (!given && consumer.model.scope == CountScope::kNone && !consumer.needs_timeline) {
+    return std::unique_ptr<ProfileReader>();
+  }
+  if (given && path == "-" && consumer.needs_timeline) {
+    return Error{"--profile: is read twice, expected a file", 2};
+  }
+  Result<std::unique_ptr<ProfileReader>> opened =
+      !given && path == "-" ? Error{"was standard input"} : OpenProfile(path);
+  if (opened.ok() || given) return opened;
+  if (arguments.plain_launches && !consumer.needs_timeline) return std::unique_ptr<ProfileReader>();
+  return Error{fmt::format(
+      "{}: the run that it was made of cannot be read ({}), expected --profile FILE{}",
+      EscapeForTerminal(arguments.plan), opened.error().message,
+      consumer.needs_timeline
+          ? ""
+          : ", or --plain-launches if it was one process with one device and no CUDA graph")};
+}
+
+int WriteFiles(const ExportArguments& arguments, const Exported& exported,
+               std::vector<std::string>& written) {
+  for (const ExportedFile& file : exported.files) {
+    const std::string path = arguments.output + file.suffix;
+    const Status status = WriteFileAtomically(path, file.content);
+    if (!status.ok()) return Fail(status.error());
+    written.push_back(path);
+  }
+  return 0;
+}
+
+int RunExport(const ExportArguments& arguments) {
+  const Consumer& consumer = *FindConsumer(arguments.consumer);
+  const std::string tool(consumer.tool);
+  const bool to_stdout = arguments.output.empty() || arguments.output == "-";
+  const Status use = CheckUse(arguments, consumer);
+  if (!use.ok()) return Fail(use.error());
+  const Result<Plan> plan = LoadPlan(arguments.plan);
+  if (!plan.ok()) return Fail(plan.error());
+
+  ExportOptions options;
+  options.counting.processes = arguments.processes;
+  options.counting.graphs = arguments.graphs;
+  options.counting.plain_launches = arguments.plain_launches;
+  if (Given(arguments, "--device")) options.counting.device = arguments.device;
+  options.keep_copies = arguments.copies == "keep";
+  options.ncu_runs = arguments.mode;
+  options.ncu_names = arguments.name_base;
+  options.timeline_launches = arguments.timeline_launches;
+  if (consumer.needs_list) {
+    Result<std::string> list = ReadWhole(arguments.list);
+    if (!list.ok()) return Fail(list.error());
+    options.list = std::move(list).value();
+    options.list_name = EscapeForTerminal(arguments.list);
+  }
+
+  const std::string path = arguments.profile.empty() ? plan.value().source : arguments.profile;
+  const std::string shown = EscapeForTerminal(path);
+  Result<std::unique_ptr<ProfileReader>> profile = OpenPlanned(arguments, consumer, path);
+  if (!profile.ok()) return Fail(profile.error());
+  const Result<CountedPlan> counted = CountLaunches(plan.value(), profile.value().get(), shown,
+                                                    consumer.model, tool, options.counting);
+  if (!counted.ok()) return Fail(counted.error());
+  if (profile.value() != nullptr) Warn(profile.value()->warnings());
+  if (arguments.explain && to_stdout) return Print(Explain(consumer, counted.value()));
+
+  std::unique_ptr<ProfileReader> again;
+  if (consumer.needs_timeline) {
+    Result<std::unique_ptr<ProfileReader>> reopened = OpenProfile(path);
+    if (!reopened.ok()) return Fail(reopened.error());
+    again = std::move(reopened).value();
+  }
+  const Result<Exported> result = consumer.write({counted.value(), options, again.get(), shown});
+  if (!result.ok()) return Fail(result.error());
+  const Exported& exported = result.value();
+
+  std::vector<std::string> written;
+  if (to_stdout && !exported.files.front().suffix.empty()) {
+    return Fail({fmt::format("takes {} files, expected -o PATH", exported.files.size()), 2});
+  }
+  if (!to_stdout) {
+    const int failed = WriteFiles(arguments, exported, written);
+    if (failed != 0) return failed;
+  }
+  std::vector<std::string> notes = exported.notes;
+  if (counted.value().left_out != 0) {
+    notes.push_back(fmt::format("{} samples of other devices are left out (--device {})",
+                                counted.value().left_out, arguments.device));
+  }
+  if (!arguments.weights_csv.empty()) {
+    const Status status = WriteFileAtomically(arguments.weights_csv, WeightsCsv(counted.value()));
+    if (!status.ok()) return Fail(status.error());
+    written.push_back(arguments.weights_csv);
+  } else if (consumer.model.scope != CountScope::kNone) {
+    notes.push_back("weights: keep the plan, which 'stemtap extrapolate' reads, or --weights-csv");
+  }
+  Tell(
+      fmt::format("stemtap: {} launches for {} in {}{}\n", exported.ids, tool,
+                  to_stdout ? "standard output" : EscapeForTerminal(arguments.output),
+                  exported.runs > 1 ? fmt::format(", {} runs of the program", exported.runs) : ""));
+  for (const std::string& note : notes) Tell("stemtap: " + EscapeForTerminal(note) + "\n");
+  if (to_stdout) return Print(exported.files.front().content);
+  if (arguments.explain) return Print(Explain(consumer, counted.value()));
+  if (!arguments.json) return 0;
+  const nlohmann::ordered_json json = {
+      {"consumer", arguments.consumer},
+      {"plan", arguments.plan},
+      {"profile", counted.value().from_profile ? nlohmann::ordered_json(path) : nullptr},
+      {"samples", counted.value().samples.size()},
+      {"launches", exported.ids},
+      {"runs", exported.runs},
+      {"files", written},
+      {"notes", notes}};
+  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+std::string ConsumerHelp() {
+  std::string help;
+  for (const Consumer& consumer : Consumers()) {
+    help += (help.empty() ? "" : "; ") + fmt::format("{}: {}", consumer.name, consumer.what);
+  }
+  return help;
+}
+
+}  // namespace
+
+void AddExport(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("export", "write a plan's samples for a tracer, simulator or profiler");
+  auto arguments = std::make_shared<ExportArguments>();
+  arguments->command = command;
+  command->add_option("--plan", arguments->plan, "plan.json to export")->required();
+  std::vector<std::string> names;
+  for (const Consumer& consumer : Consumers()) names.emplace_back(consumer.name);
+  command->add_option("--to", arguments->consumer, ConsumerHelp())
+      ->required()
+      ->check(CLI::IsMember(names));
+  command->add_option("-o,--output", arguments->output,
+                      "file to write; without it the selection goes to standard output");
+  command->add_option("--profile", arguments->profile,
+                      "run that the plan was made of; without it, the plan's source");
+  command->add_option("--device", arguments->device, "only the samples of this device")
+      ->check(CLI::Range(0, 65534));
+  command
+      ->add_option("--processes", arguments->processes,
+                   "where there are several devices: one process drove them all (one), or each had "
+                   "its own (per-device)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Processes>{
+          {"one", Processes::kOne}, {"per-device", Processes::kPerDevice}}));
+  command
+      ->add_option(
+          "--graphs", arguments->graphs,
+          "CUDA graphs in the run to trace: off (their kernels are launched one by one), or "
+          "uncounted (neither capture nor replay advances the tool's count)")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Graphs>{{"off", Graphs::kOff}, {"uncounted", Graphs::kUncounted}}));
+  command->add_flag(
+      "--plain-launches", arguments->plain_launches,
+      "where no profile says so: it was one process with one device and no CUDA graph");
+  command->add_option("--list", arguments->list,
+                      "existing kernelslist.g or kernel_config.txt to take the planned part of");
+  command
+      ->add_option("--copies", arguments->copies, "memory copies of a kernelslist.g: keep or drop")
+      ->check(CLI::IsMember({"keep", "drop"}));
+  command
+      ->add_option(
+          "--mode", arguments->mode,
+          "runs of ncu: one per kernel (kernels), one per window of launches (windows), or "
+          "kernels where every version counts alike (auto)")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, NcuRuns>{{"auto", NcuRuns::kAuto},
+                                                                 {"kernels", NcuRuns::kKernels},
+                                                                 {"windows", NcuRuns::kWindows}}));
+  command
+      ->add_option("--kernel-name-base", arguments->name_base,
+                   "which of ncu's names the profile has: function, demangled or mangled; guessed")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, NcuNames>{{"function", NcuNames::kFunction},
+                                          {"demangled", NcuNames::kDemangled},
+                                          {"mangled", NcuNames::kMangled}}));
+  command->add_option("--timeline-launches", arguments->timeline_launches,
+                      "perfetto: show every launch of a run of at most this many");
+  command->add_option("--weights-csv", arguments->weights_csv,
+                      "also write each launch's id and weight to this file");
+  command->add_flag("--explain", arguments->explain,
+                    "print how the tool counts and the first ids, instead of the selection or "
+                    "beside -o");
+  command->add_flag("--json", arguments->json, "print the totals as JSON");
+  command->callback([arguments, &exit_code] { exit_code = RunExport(*arguments); });
+}
 
 }  // namespace stemtap::cli

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap export, run as a user does.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/check_failure.h"
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+using test::CheckFailure;
+using test::ProcessResult;
+using test::ReadFile;
+using test::RunProcess;
+using test::TempDir;
+
+// A profile of eight launches on one device and its plan, of all of the four launches of `b`.
+class Planned {
+ public:
+  explicit Planned(const std::string& device = "0") {
+    std::string csv = "start_ns,duration_ns,device,stream,name\n";
+    for (int i = 0; i < 8; ++i) {
+      csv += std::to_string(1000 * i) + "," + std::to_string(i % 2 == 0 ? 10 : 4000 + 900 * i) +
+             "," + device + ",7," + (i % 2 == 0 ? "a" : "b") + "\n";
+    }
+    profile_ = folder_.Write("profile.csv", csv).string();
+    plan_ = (folder_ / "plan.json").string();
+    const auto made = RunProcess(
+        {Stemtap(), "plan", profile_, "--exclude", "a", "--min-samples", "4", "-o", plan_});
+    CAPTURE(made.err);
+    REQUIRE(made.exit_code == 0);
+  }
+  static std::string Stemtap() { return test::StemtapProgram().string(); }
+
+  ProcessResult Export(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {Stemtap(), "export", "--plan", plan_});
+    return RunProcess(arguments);
+  }
+  std::string At(const char* name) const { return (folder_ / name).string(); }
+  void LoseProfile() const { std::filesystem::remove(profile_); }
+
+  TempDir folder_;
+  std::string profile_;
+  std::string plan_;
+};
+
+TEST_CASE("the selection goes to standard output, the rest to stderr; excluded kernels count") {
+  const Planned planned;
+  const auto sieve = planned.Export({"--to", "sieve"});
+  CAPTURE(sieve.err);
+  REQUIRE(sieve.exit_code == 0);
+  CHECK(sieve.out == "1\n3\n5\n7\n");
+  CHECK(sieve.err.find("4 launches for the Sieve tracer") != std::string::npos);
+  CHECK(sieve.err.find("--weights-csv") != std::string::npos);
+  CHECK(planned.Export({"--to", "accelsim", "-o", "-"}).out.find("RANGE=\"2 4 6 8\"\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("files, weights and totals") {
+  const Planned planned;
+  const auto made = planned.Export({"--to", "ncu", "-o", planned.At("ncu.sh"), "--json", "--mode",
+                                    "windows", "--weights-csv", planned.At("weights.csv")});
+  CAPTURE(made.err);
+  REQUIRE(made.exit_code == 0);
+  const auto totals = nlohmann::json::parse(made.out);
+  CHECK(totals.at("consumer") == "ncu");
+  CHECK(totals.at("launches") == 4);
+  CHECK(totals.at("runs") == 4);
+  CHECK(totals.at("profile") == planned.profile_);
+  CHECK(totals.at("files").size() == 6);
+  for (const auto& file : totals.at("files"))
+    CHECK_FALSE(ReadFile(file.get<std::string>()).empty());
+  CHECK(ReadFile(planned.At("ncu.sh.2.rsp")) == "--launch-skip\n3\n--launch-count\n1\n");
+  CHECK(ReadFile(planned.At("weights.csv")).find("\n3,3,0,7,b,1,") != std::string::npos);
+  CHECK(RunProcess({"sh", "-n", planned.At("ncu.sh")}).exit_code == 0);
+}
+
+TEST_CASE("every consumer writes something") {
+  const Planned planned;
+  const std::string kernels =
+      planned.folder_
+          .Write("kernelslist.g",
+                 "kernel-2.traceg\nkernel-4.traceg\nkernel-6.traceg\nkernel-8.traceg\n")
+          .string();
+  const std::string config =
+      planned.folder_
+          .Write("kernel_config.txt",
+                 "nvbit\n14\n-1\n./Kernel1/trace.txt\n./Kernel3/trace.txt\n./Kernel5/trace.txt\n"
+                 "./Kernel7/trace.txt\n")
+          .string();
+  for (const char* to : {"accelsim", "accelsim-range-old", "accelsim-kernelslist", "macsim",
+                         "macsim-config", "sieve", "nvbit", "ncu", "csv", "roaring", "perfetto"}) {
+    CAPTURE(to);
+    std::vector<std::string> arguments = {"--to", to, "-o", planned.At("out.txt")};
+    if (std::string(to) == "accelsim-kernelslist")
+      arguments.insert(arguments.end(), {"--list", kernels});
+    if (std::string(to) == "macsim-config") arguments.insert(arguments.end(), {"--list", config});
+    const auto made = planned.Export(arguments);
+    CAPTURE(made.err);
+    CHECK(made.exit_code == 0);
+    CHECK(made.out.empty());
+    CHECK_FALSE(ReadFile(planned.At("out.txt")).empty());
+    std::filesystem::remove(planned.At("out.txt"));
+    const auto explained = planned.Export({"--to", to, "--explain"});
+    if (explained.exit_code == 0) CHECK(explained.out.rfind(std::string(to) + ": ", 0) == 0);
+  }
+}
+
+TEST_CASE("without the profile: what needs none is written, the rest asks") {
+  const Planned planned;
+  planned.LoseProfile();
+  CHECK(planned.Export({"--to", "csv"}).exit_code == 0);
+  CHECK(planned.Export({"--to", "roaring"}).exit_code == 0);
+  CheckFailure(planned.Export({"--to", "sieve"}), 1,
+               {"plan.json", "--profile", "--plain-launches"});
+  CheckFailure(planned.Export({"--to", "perfetto", "--plain-launches"}), 1, {"--profile FILE"});
+  const auto plain = planned.Export({"--to", "sieve", "--plain-launches"});
+  CHECK(plain.exit_code == 0);
+  CHECK(plain.out == "1\n3\n5\n7\n");
+  CheckFailure(planned.Export({"--to", "sieve", "--plain-launches", "--profile", "/nowhere/x.csv"}),
+               1, {"/nowhere/x.csv"});
+}
+
+TEST_CASE("wrong use") {
+  const Planned planned;
+  CheckFailure(planned.Export({"--to", "sieve", "--json"}), 2, {"-o FILE"});
+  CheckFailure(planned.Export({"--to", "sieve", "--list", "x"}), 2, {"--list"});
+  CheckFailure(planned.Export({"--to", "macsim-config"}), 2, {"--list FILE"});
+  CheckFailure(planned.Export({"--to", "sieve", "--mode", "windows"}), 2,
+               {"--mode is of --to ncu"});
+  CheckFailure(planned.Export({"--to", "csv", "--timeline-launches", "3"}), 2, {"perfetto"});
+  CheckFailure(planned.Export({"--to", "nobody"}), 2, {"--to"});
+  CheckFailure(
+      planned.Export({"--to", "macsim-config", "--list", planned.plan_, "-o", planned.At("x")}), 2,
+      {"'.'"});
+  CheckFailure(planned.Export({"--to", "macsim-config", "--list", planned.plan_}), 1,
+               {"plan.json:1", "expected nvbit"});
+  CheckFailure(planned.Export({"--to", "sieve", "--device", "1"}), 1, {"no sample"});
+  CheckFailure(planned.Export({"--to", "sieve", "-o", "/nowhere/ids.txt"}), 1,
+               {"/nowhere/ids.txt"});
+  CheckFailure(
+      RunProcess({Planned::Stemtap(), "export", "--plan", planned.profile_, "--to", "csv"}), 1,
+      {"expected a plan.json"});
+}
+
+}  // namespace
+}  // namespace stemtap
