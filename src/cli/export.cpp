@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -34,16 +33,46 @@ struct ExportArguments {
   std::string weights_csv;
   std::uint16_t device = 0;
   bool plain_launches = false;
-  Processes processes = Processes::kUnsaid;
-  Graphs graphs = Graphs::kUnsaid;
+  std::string processes;
+  std::string graphs;
   std::string copies = "keep";
-  NcuRuns mode = NcuRuns::kAuto;
-  NcuNames name_base = NcuNames::kGuess;
+  std::string mode = "auto";
+  std::string name_base;
   std::uint64_t timeline_launches = ExportOptions().timeline_launches;
   bool explain = false;
   bool json = false;
   const CLI::App* command = nullptr;  // says which options were given
 };
+
+// The words of an option and what they mean.
+template <typename T>
+using Words = std::vector<std::pair<std::string, T>>;
+
+const Words<Processes> kProcesses = {{"one", Processes::kOne},
+                                     {"per-device", Processes::kPerDevice}};
+const Words<Graphs> kGraphs = {{"off", Graphs::kOff}, {"uncounted", Graphs::kUncounted}};
+const Words<NcuRuns> kModes = {
+    {"auto", NcuRuns::kAuto}, {"kernels", NcuRuns::kKernels}, {"windows", NcuRuns::kWindows}};
+const Words<NcuNames> kNameBases = {{"function", NcuNames::kFunction},
+                                    {"demangled", NcuNames::kDemangled},
+                                    {"mangled", NcuNames::kMangled}};
+
+template <typename T>
+T Chosen(const Words<T>& words, const std::string& word, T otherwise) {
+  for (const auto& [name, value] : words) {
+    if (name == word) return value;
+  }
+  return otherwise;
+}
+
+// REQUIRES: `into` outlives `command`.
+template <typename T>
+void AddWordOption(CLI::App& command, const std::string& option, const Words<T>& words,
+                   std::string& into, const std::string& help) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : words) names.push_back(name);
+  command.add_option(option, into, help)->check(CLI::IsMember(names));
+}
 
 bool Given(const ExportArguments& arguments, const char* option) {
   return arguments.command->count(option) != 0;
@@ -143,13 +172,13 @@ int RunExport(const ExportArguments& arguments) {
   if (!plan.ok()) return Fail(plan.error());
 
   ExportOptions options;
-  options.counting.processes = arguments.processes;
-  options.counting.graphs = arguments.graphs;
+  options.counting.processes = Chosen(kProcesses, arguments.processes, Processes::kUnsaid);
+  options.counting.graphs = Chosen(kGraphs, arguments.graphs, Graphs::kUnsaid);
   options.counting.plain_launches = arguments.plain_launches;
   if (Given(arguments, "--device")) options.counting.device = arguments.device;
   options.keep_copies = arguments.copies == "keep";
-  options.ncu_runs = arguments.mode;
-  options.ncu_names = arguments.name_base;
+  options.ncu_runs = Chosen(kModes, arguments.mode, NcuRuns::kAuto);
+  options.ncu_names = Chosen(kNameBases, arguments.name_base, NcuNames::kGuess);
   options.timeline_launches = arguments.timeline_launches;
   if (consumer.needs_list) {
     Result<std::string> list = ReadWhole(arguments.list);
@@ -245,19 +274,11 @@ void AddExport(CLI::App& app, int& exit_code) {
                       "run that the plan was made of; without it, the plan's source");
   command->add_option("--device", arguments->device, "only the samples of this device")
       ->check(CLI::Range(0, 65534));
-  command
-      ->add_option("--processes", arguments->processes,
-                   "where there are several devices: one process drove them all (one), or each had "
-                   "its own (per-device)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Processes>{
-          {"one", Processes::kOne}, {"per-device", Processes::kPerDevice}}));
-  command
-      ->add_option(
-          "--graphs", arguments->graphs,
-          "CUDA graphs in the run to trace: off (their kernels are launched one by one), or "
-          "uncounted (neither capture nor replay advances the tool's count)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Graphs>{{"off", Graphs::kOff}, {"uncounted", Graphs::kUncounted}}));
+  AddWordOption(*command, "--processes", kProcesses, arguments->processes,
+                "where there are several devices: one process drove them all, or each had its own");
+  AddWordOption(*command, "--graphs", kGraphs, arguments->graphs,
+                "CUDA graphs in the run to trace: off, so that their kernels are launched one by "
+                "one, or uncounted, where neither capture nor replay advances the tool's count");
   command->add_flag(
       "--plain-launches", arguments->plain_launches,
       "where no profile says so: it was one process with one device and no CUDA graph");
@@ -266,22 +287,12 @@ void AddExport(CLI::App& app, int& exit_code) {
   command
       ->add_option("--copies", arguments->copies, "memory copies of a kernelslist.g: keep or drop")
       ->check(CLI::IsMember({"keep", "drop"}));
-  command
-      ->add_option(
-          "--mode", arguments->mode,
-          "runs of ncu: one per kernel (kernels), one per window of launches (windows), or "
-          "kernels where every version counts alike (auto)")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, NcuRuns>{{"auto", NcuRuns::kAuto},
-                                                                 {"kernels", NcuRuns::kKernels},
-                                                                 {"windows", NcuRuns::kWindows}}));
-  command
-      ->add_option("--kernel-name-base", arguments->name_base,
-                   "which of ncu's names the profile has: function, demangled or mangled; guessed")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, NcuNames>{{"function", NcuNames::kFunction},
-                                          {"demangled", NcuNames::kDemangled},
-                                          {"mangled", NcuNames::kMangled}}));
+  AddWordOption(
+      *command, "--mode", kModes, arguments->mode,
+      "runs of ncu: one per kernel, one per window of consecutive launches, or (auto) per "
+      "kernel where every version of ncu counts alike");
+  AddWordOption(*command, "--kernel-name-base", kNameBases, arguments->name_base,
+                "which of ncu's names the profile has; guessed by default");
   command->add_option("--timeline-launches", arguments->timeline_launches,
                       "perfetto: show every launch of a run of at most this many");
   command->add_option("--weights-csv", arguments->weights_csv,
