@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_sink.h"
 #include "base/byte_source.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -151,11 +151,19 @@ Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& argume
           : ", or --plain-launches if it was one process with one device and no CUDA graph")};
 }
 
+// Whole or not at all; devices and pipes directly.
+Status WriteWhole(const std::string& path, const std::string& content) {
+  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
+  if (!sink.ok()) return sink.error();
+  const Status written = sink.value()->Write(content);
+  return written.ok() ? sink.value()->Finish() : written;
+}
+
 int WriteFiles(const ExportArguments& arguments, const Exported& exported,
                std::vector<std::string>& written) {
   for (const ExportedFile& file : exported.files) {
     const std::string path = arguments.output + file.suffix;
-    const Status status = WriteFileAtomically(path, file.content);
+    const Status status = WriteWhole(path, file.content);
     if (!status.ok()) return Fail(status.error());
     written.push_back(path);
   }
@@ -221,7 +229,7 @@ int RunExport(const ExportArguments& arguments) {
                                 counted.value().left_out, arguments.device));
   }
   if (!arguments.weights_csv.empty()) {
-    const Status status = WriteFileAtomically(arguments.weights_csv, WeightsCsv(counted.value()));
+    const Status status = WriteWhole(arguments.weights_csv, WeightsCsv(counted.value()));
     if (!status.ok()) return Fail(status.error());
     written.push_back(arguments.weights_csv);
   } else if (consumer.model.scope != CountScope::kNone) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <roaring/roaring.h>
 
+#include <cmath>
 #include <limits>
 #include <memory>
 
@@ -24,6 +25,11 @@ std::string Known(std::uint64_t value, std::uint64_t unknown) {
   return value == unknown ? std::string() : fmt::format("{}", value);
 }
 
+// A weight that the plan does not state is empty.
+std::string Weight(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : std::string();
+}
+
 // The cells that both tables have.
 std::string SampleCells(const CountedSample& s) {
   const wire::KernelRecord& r = s.sample->record;
@@ -35,7 +41,7 @@ std::string SampleCells(const CountedSample& s) {
   for (const std::uint32_t extent : r.block) cells += "," + Known(extent, wire::kUnknownExtent);
   const double plain = static_cast<double>(c.count) / static_cast<double>(c.samples.size());
   return cells + fmt::format(",{},{},{},{},{},{}\n", r.duration_ns, s.cluster_number, c.count,
-                             c.samples.size(), s.sample->weight, plain);
+                             c.samples.size(), Weight(s.sample->weight), plain);
 }
 
 constexpr std::string_view kColumns =

@@ -2,6 +2,7 @@
 // Selections for no tool in particular, and the timeline.
 #include <roaring/roaring.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "stand_ins.h"
@@ -17,8 +18,8 @@ Profile TwoDevices() {
   for (std::uint32_t i = 0; i < 6; ++i) {
     wire::KernelRecord r;
     r.name_id = profile.names.Intern(i % 2 == 0 ? "void f<int, 2>(\"a\")" : "bad\xFFname\n");
-    r.start_ns = 5000 + 1001 * i;
-    r.duration_ns = 10 * i + 1;
+    r.start_ns = 5000 + 1987 * i;
+    r.duration_ns = 1310 * i + 1;
     r.device = static_cast<std::uint16_t>(i % 2);
     r.stream = 7 + i / 4;
     r.grid[0] = r.grid[1] = r.grid[2] = 4;
@@ -33,8 +34,8 @@ TEST_CASE("csv: a row per sample, as the plan has it") {
   CHECK(exported.files[0].content ==
         "id,index,device,stream,kernel,occurrence,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
         "duration_ns,cluster,cluster_launches,cluster_samples,weight,plain_weight\n"
-        "0,2,0,7,\"void f<int, 2>(\"\"a\"\")\",1,4,4,4,,,,21,0,3,1,3,3\n"
-        "1,5,1,8,\"bad\xFFname\n\",2,4,4,4,,,,51,1,3,1,3,3\n");
+        "0,2,0,7,\"void f<int, 2>(\"\"a\"\")\",1,4,4,4,,,,2621,0,3,1,3,3\n"
+        "1,5,1,8,\"bad\xFFname\n\",2,4,4,4,,,,6551,1,3,1,3,3\n");
 }
 
 TEST_CASE("weights beside a selection carry the tool's ids") {
@@ -87,8 +88,10 @@ TEST_CASE("perfetto: samples where they ran, with weight and cluster") {
     const std::uint64_t index = event.at("args").at("index");
     const wire::KernelRecord& r = profile.records[index];
     CHECK(event.at("pid") == r.device);
-    CHECK(event.at("ts").get<double>() == doctest::Approx((r.start_ns - 5000) / 1000.0));
-    CHECK(event.at("dur").get<double>() == doctest::Approx(r.duration_ns / 1000.0));
+    CHECK(std::llround(event.at("ts").get<double>() * 1000) ==
+          static_cast<long long>(r.start_ns - 5000));
+    CHECK(std::llround(event.at("dur").get<double>() * 1000) ==
+          static_cast<long long>(r.duration_ns));
     const bool sample = event.at("cat") == "sample";
     CHECK(tracks.at(track) ==
           "stream " + std::to_string(r.stream) + (sample ? ", samples" : ", every launch"));
