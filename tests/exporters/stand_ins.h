@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -335,7 +334,8 @@ inline Indices NcuProfiles(const Arguments& call, const Run& run, bool by_launch
   latin.set_dot_nl(true);
   const RE2 name(fields[3], latin);
   REQUIRE(name.ok());
-  const std::regex invocation(fields[4]);
+  const RE2 invocation(fields[4], latin);
+  REQUIRE(invocation.ok());
   std::map<std::uint32_t, bool> matches;
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::vector<std::uint32_t>>;
   std::map<Key, std::uint64_t> counts;
@@ -353,7 +353,7 @@ inline Indices NcuProfiles(const Arguments& call, const Run& run, bool by_launch
              r.stream,
              {r.grid[0], r.grid[1], r.grid[2], r.block[0], r.block[1], r.block[2], r.shared_bytes}};
     }
-    if (std::regex_match(std::to_string(++counts[key]), invocation)) profiled.insert(i);
+    if (RE2::FullMatch(std::to_string(++counts[key]), invocation)) profiled.insert(i);
   }
   return profiled;
 }
