@@ -17,31 +17,6 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A variance estimated from squares, and what one unit of it adds to the variance of the total.
-struct Spread {
-  double variance = 0.0;
-  double degrees = 0.0;
-  double in_own = 0.0;  // coefficient in the total's variance
-  double unit_ns2 =
-      1.0;  // variance / unit_ns2 is per squared ns of duration: comparable in a kernel
-};
-
-// A cluster as the variance sees it.
-struct ClusterTerms {
-  double factor = 0.0;     // variance of the total's part by variance of one value
-  double unit_ns2 = 1.0;   // squared scale of durations
-  double from_pool = 0.0;  // share of its variance that is the kernel's pooled one
-  double known = 0.0;      // addend that is not estimated from squares
-};
-
-// The pooled spread of one kernel: sum degrees * variance / unit / sum degrees.
-struct Pool {
-  std::vector<Spread> spreads;
-  double degrees = 0.0;
-  double scale = 0.0;   // size of the metric by duration, over the kernel
-  double wanted = 0.0;  // coefficient of the pooled variance in the total's variance
-};
-
 double MeanOf(const std::vector<Observation>& seen, double Observation::*what) {
   double sum = 0.0;
   for (const Observation& s : seen) sum += s.*what;
@@ -55,186 +30,261 @@ double WeightOf(const ObservedCluster& cluster, Weights weights) {
   return sampled > 0.0 ? plain * (cluster.mean_ns / sampled) : plain;
 }
 
-// Value by duration in the cluster's sample; 0 where durations are 0.
-double RatioOf(const ObservedCluster& cluster) {
+double TotalOf(std::span<const ObservedCluster> clusters, Weights weights) {
+  double total = 0.0;
+  for (const ObservedCluster& cluster : clusters) {
+    if (cluster.seen.empty()) continue;
+    const double weight = WeightOf(cluster, weights);
+    for (const Observation& s : cluster.seen) total += weight * s.value;
+  }
+  return total;
+}
+
+// How a metric goes with duration in one cluster: at the cluster's mean, and at that of its sample,
+// which in a wide cluster lies elsewhere.
+struct Trend {
+  double ratio = 0.0;  // value by duration, at the cluster's mean
+  double slope = 0.0;  // change of the value by that of the duration, there
+  double scale = 0.0;  // size of a value, there; >= 0: what relative spread is relative to
+  double seen_slope = 0.0;
+  double seen_scale = 0.0;
+};
+
+// The power b of  value ~ duration^b  over a kernel's samples, by least squares of the logarithms;
+// 1 where too little is known.
+struct Power {
+  double power = 1.0;
+  double log_factor = 0.0;  // of the value at the mean of the logs
+  double log_duration = 0.0;
+};
+
+Power PowerOf(std::span<const ObservedCluster> kernel) {
+  // A power beyond these is the noise of few samples.
+  constexpr double kLeast = -2.0;
+  constexpr double kMost = 3.0;
+  constexpr std::size_t kFewest = 4;
+  // Values below this share of their mean, zeros among them, count as it.
+  constexpr double kFloor = 0.01;
+  double mean = 0.0;
+  std::size_t n = 0;
+  std::size_t degrees = 0;
+  for (const ObservedCluster& cluster : kernel) {
+    for (const Observation& s : cluster.seen) mean += std::abs(s.value);
+    n += cluster.seen.size();
+    if (!cluster.seen.empty()) degrees += cluster.seen.size() - 1;
+  }
+  Power fit;
+  if (n == 0 || !(mean > 0.0)) {
+    fit.log_factor = -kInfinity;
+    return fit;
+  }
+  mean /= static_cast<double>(n);
+  double sum_x = 0.0;
+  double sum_y = 0.0;
+  double sum_xx = 0.0;
+  double sum_xy = 0.0;
+  for (const ObservedCluster& cluster : kernel) {
+    for (const Observation& s : cluster.seen) {
+      const double x = std::log(std::max(s.duration_ns, 1.0));
+      const double y = std::log(std::max(std::abs(s.value), kFloor * mean));
+      sum_x += x;
+      sum_y += y;
+      sum_xx += x * x;
+      sum_xy += x * y;
+    }
+  }
+  const auto count = static_cast<double>(n);
+  const double spread = sum_xx - sum_x * sum_x / count;
+  fit.log_factor = sum_y / count;
+  fit.log_duration = sum_x / count;
+  // Single samples alone leave nothing to tell the trend from the spread by.
+  if (n >= kFewest && degrees > 0 && spread > 1e-9 * count) {
+    fit.power = std::clamp((sum_xy - sum_x * sum_y / count) / spread, kLeast, kMost);
+  }
+  return fit;
+}
+
+// The clusters of each kernel, which stand together.
+std::vector<std::span<const ObservedCluster>> ByKernel(std::span<const ObservedCluster> clusters) {
+  std::vector<std::span<const ObservedCluster>> kernels;
+  for (std::size_t begin = 0; begin < clusters.size();) {
+    std::size_t end = begin + 1;
+    while (end < clusters.size() && clusters[end].kernel == clusters[begin].kernel) ++end;
+    kernels.push_back(clusters.subspan(begin, end - begin));
+    begin = end;
+  }
+  return kernels;
+}
+
+std::vector<Trend> TrendsOf(std::span<const ObservedCluster> clusters) {
+  std::vector<Trend> trends;
+  for (const std::span<const ObservedCluster> kernel : ByKernel(clusters)) {
+    const Power fit = PowerOf(kernel);
+    for (const ObservedCluster& cluster : kernel) {
+      Trend& trend = trends.emplace_back();
+      if (cluster.seen.empty()) continue;
+      const double mean = std::max(cluster.mean_ns, 1.0);
+      const double seen = std::max(MeanOf(cluster.seen, &Observation::duration_ns), 1.0);
+      const double value = MeanOf(cluster.seen, &Observation::value);
+      const auto scale = [&](double duration) {
+        return std::exp(fit.log_factor + fit.power * (std::log(duration) - fit.log_duration));
+      };
+      trend.ratio = value * std::pow(mean / seen, fit.power) / mean;
+      trend.slope = fit.power * trend.ratio;
+      trend.scale = scale(mean);
+      trend.seen_slope = fit.power * value / seen;
+      trend.seen_scale = scale(seen);
+    }
+  }
+  return trends;
+}
+
+// Relative variance found in one cluster, or between single samples of neighbouring ones.
+struct Spread {
+  double variance = 0.0;
+  double degrees = 0.0;
+  std::size_t kernel = 0;
+};
+
+// What is pooled over a kernel: sum degrees * variance / sum degrees.
+struct Pool {
+  double degrees = 0.0;
+  double wanted = 0.0;  // coefficient of the pooled variance in the total's variance
+};
+
+// Sum of the squared residuals from the line of that slope through the cluster's means.
+double Squares(const ObservedCluster& cluster, double slope) {
+  const double value = MeanOf(cluster.seen, &Observation::value);
   const double duration = MeanOf(cluster.seen, &Observation::duration_ns);
-  return duration > 0.0 ? MeanOf(cluster.seen, &Observation::value) / duration : 0.0;
-}
-
-double UnitOf(const ObservedCluster& cluster) {
-  return cluster.mean_ns > 0.0 ? cluster.mean_ns * cluster.mean_ns : 1.0;
-}
-
-// Sum of the squared residuals: from the mean, or from the line through the origin.
-double Squares(const ObservedCluster& cluster, bool ratio) {
-  const double slope = ratio ? RatioOf(cluster) : 0.0;
-  const bool through_origin = ratio && MeanOf(cluster.seen, &Observation::duration_ns) > 0.0;
-  const double mean = MeanOf(cluster.seen, &Observation::value);
   double sum = 0.0;
   for (const Observation& s : cluster.seen) {
-    const double residual = s.value - (through_origin ? slope * s.duration_ns : mean);
+    const double residual = s.value - value - slope * (s.duration_ns - duration);
     sum += residual * residual;
   }
   return sum;
 }
 
-ClusterTerms TermsOf(const ObservedCluster& cluster, Weights weights, double prior_degrees) {
-  const auto n = static_cast<double>(cluster.seen.size());
-  ClusterTerms terms;
-  terms.unit_ns2 = UnitOf(cluster);
-  const double weight = WeightOf(cluster, weights);
-  // (N/n g)^2 n (1 - n/N): of a sum of n values drawn without replacement.
-  terms.factor = weight * weight * n * std::max(0.0, 1.0 - n / cluster.count);
-  terms.from_pool = prior_degrees / (prior_degrees + n - 1.0);
-  if (n < 2.0) terms.from_pool = 1.0;
-  if (weights == Weights::kPlain && terms.from_pool > 0.0) {
-    // What is pooled is the spread around the line; what durations add to it is known.
-    const double slope = RatioOf(cluster);
-    const double count = cluster.count;
-    const double duration_variance =
-        count > 1.0 ? cluster.stddev_ns * cluster.stddev_ns * count / (count - 1.0) : 0.0;
-    terms.known = terms.factor * terms.from_pool * slope * slope * duration_variance;
-  }
-  return terms;
-}
-
 // Clusters of one sample each say nothing about their own spread. Neighbours in twos (the last
-// three) are taken for one: how their ratios to duration differ bounds it from above.
-std::vector<Spread> Collapsed(const std::vector<const ObservedCluster*>& clusters) {
-  std::vector<Spread> spreads;
-  for (std::size_t begin = 0; begin + 1 < clusters.size();) {
-    const std::size_t size = clusters.size() - begin == 3 ? 3 : 2;
+// three) are taken for one: how their values differ by their scales bounds it from above.
+void Collapse(std::span<const ObservedCluster> kernel, std::span<const Trend> trends,
+              std::size_t number, std::vector<Spread>& spreads) {
+  std::vector<double> relative;
+  for (std::size_t h = 0; h < kernel.size(); ++h) {
+    if (kernel[h].seen.size() != 1 || !(trends[h].seen_scale > 0.0)) continue;
+    relative.push_back(kernel[h].seen.front().value / trends[h].seen_scale);
+  }
+  for (std::size_t begin = 0; begin + 1 < relative.size();) {
+    const std::size_t size = relative.size() - begin == 3 ? 3 : 2;
     double mean = 0.0;
-    for (std::size_t i = 0; i < size; ++i) mean += RatioOf(*clusters[begin + i]);
+    for (std::size_t i = 0; i < size; ++i) mean += relative[begin + i];
     mean /= static_cast<double>(size);
     double squares = 0.0;
     for (std::size_t i = 0; i < size; ++i) {
-      const double rest = RatioOf(*clusters[begin + i]) - mean;
-      squares += rest * rest;
+      squares += (relative[begin + i] - mean) * (relative[begin + i] - mean);
     }
     const double degrees = static_cast<double>(size) - 1.0;
-    spreads.push_back({squares / degrees, degrees, 0.0, 1.0});
+    spreads.push_back({squares / degrees, degrees, number});
     begin += size;
   }
-  return spreads;
+}
+
+// Half-width and degrees of the interval around the total.
+Estimate IntervalOf(std::span<const ObservedCluster> clusters, std::span<const Trend> trends,
+                    Weights weights, double confidence, double prior_degrees) {
+  std::vector<Pool> pools;
+  std::vector<Spread> spreads;
+  double variance = 0.0;  // first the part that durations leave, which is known
+  std::size_t first = 0;
+  for (const std::span<const ObservedCluster> kernel : ByKernel(clusters)) {
+    const std::span<const Trend> kernel_trends = trends.subspan(first, kernel.size());
+    first += kernel.size();
+    Pool& pool = pools.emplace_back();
+    const std::size_t begin = spreads.size();
+    for (std::size_t h = 0; h < kernel.size(); ++h) {
+      const ObservedCluster& cluster = kernel[h];
+      const Trend& trend = kernel_trends[h];
+      if (cluster.seen.empty()) continue;
+      const auto n = static_cast<double>(cluster.seen.size());
+      // Variance of the part of the total by that of one value, drawn without replacement.
+      const double factor =
+          cluster.count * cluster.count / n * std::max(0.0, 1.0 - n / cluster.count);
+      const double slope = trend.slope - (weights == Weights::kCalibrated ? trend.ratio : 0.0);
+      if (cluster.count > 1.0) {
+        variance += factor * slope * slope * cluster.stddev_ns * cluster.stddev_ns * cluster.count /
+                    (cluster.count - 1.0);
+      }
+      pool.wanted += factor * trend.scale * trend.scale;
+      if (n < 2.0 || !(trend.seen_scale > 0.0)) continue;
+      spreads.push_back(
+          {Squares(cluster, trend.seen_slope) / (n - 1.0) / (trend.seen_scale * trend.seen_scale),
+           n - 1.0, pools.size() - 1});
+    }
+    if (spreads.size() == begin) Collapse(kernel, kernel_trends, pools.size() - 1, spreads);
+    for (std::size_t i = begin; i < spreads.size(); ++i) pool.degrees += spreads[i].degrees;
+  }
+
+  double all_degrees = 0.0;
+  double all_wanted = 0.0;
+  for (const Pool& pool : pools) {
+    all_degrees += pool.degrees;
+    const double borrowed =
+        pool.degrees > 0.0 ? prior_degrees / (prior_degrees + pool.degrees) : 1.0;
+    all_wanted += pool.wanted * borrowed;
+  }
+  if (all_wanted > 0.0 && all_degrees == 0.0) return {0.0, kNaN, 0.0};
+  double squared = 0.0;  // sum (c v)^2 / (degrees + 2)
+  double degrees = 0.0;
+  for (const Spread& spread : spreads) {
+    const Pool& pool = pools[spread.kernel];
+    const double coefficient = pool.wanted * spread.degrees / (pool.degrees + prior_degrees) +
+                               all_wanted * spread.degrees / all_degrees;
+    const double part = coefficient * spread.variance;
+    if (!(part > 0.0)) continue;
+    variance += part;
+    squared += part * part / (spread.degrees + 2.0);
+    degrees += spread.degrees;
+  }
+  Estimate estimate;
+  estimate.degrees = kInfinity;
+  if (squared > 0.0) {
+    // Satterthwaite's degrees of freedom; 2 make up for the variances being estimated (Welch).
+    estimate.degrees = std::max(variance * variance / squared - 2.0, std::min(1.0, degrees));
+  }
+  estimate.half_width = StudentQuantile(confidence, estimate.degrees) * std::sqrt(variance);
+  return estimate;
 }
 
 }  // namespace
 
 Estimate EstimateTotal(std::span<const ObservedCluster> clusters, Weights weights,
                        double confidence, double prior_degrees) {
-  Estimate estimate;
-  std::vector<Pool> pools;
-  std::vector<std::vector<const ObservedCluster*>> single;  // by kernel: clusters of one sample
-  std::vector<double> time;
-  double known = 0.0;
-  for (const ObservedCluster& cluster : clusters) {
-    if (cluster.seen.empty()) continue;
-    if (pools.size() <= cluster.kernel) {
-      pools.resize(cluster.kernel + 1);
-      single.resize(cluster.kernel + 1);
-      time.resize(cluster.kernel + 1);
-    }
-    Pool& pool = pools[cluster.kernel];
-    double sum = 0.0;
-    for (const Observation& s : cluster.seen) sum += s.value;
-    estimate.value += WeightOf(cluster, weights) * sum;
-    pool.scale += cluster.count * MeanOf(cluster.seen, &Observation::scale);
-    time[cluster.kernel] += cluster.count * cluster.mean_ns;
-
-    const ClusterTerms terms = TermsOf(cluster, weights, prior_degrees);
-    pool.wanted += terms.factor * terms.from_pool * terms.unit_ns2;
-    known += terms.known;
-    if (cluster.seen.size() < 2) {
-      if (cluster.mean_ns > 0.0) single[cluster.kernel].push_back(&cluster);
-      continue;
-    }
-    const double degrees = static_cast<double>(cluster.seen.size()) - 1.0;
-    pool.degrees += degrees;
-    pool.spreads.push_back({Squares(cluster, weights == Weights::kCalibrated) / degrees, degrees,
-                            terms.factor * (1.0 - terms.from_pool), terms.unit_ns2});
-    // The plain estimate's own spread holds that of durations; what is pooled must not.
-    if (weights == Weights::kPlain) {
-      pool.spreads.push_back({Squares(cluster, true) / degrees, degrees, 0.0, terms.unit_ns2});
-    }
-  }
-
-  // Which spreads a kernel's pool is made of: in plain estimates, every second.
-  const auto pooled = [&](std::size_t i) { return weights == Weights::kCalibrated || i % 2 == 1; };
-  double all_degrees = 0.0;
-  double all_wanted = 0.0;
-  for (std::size_t k = 0; k < pools.size(); ++k) {
-    Pool& pool = pools[k];
-    pool.scale = time[k] > 0.0 ? pool.scale / time[k] : 0.0;
-    if (pool.degrees == 0.0) {
-      // In plain estimates the pool looks at odd places.
-      for (const Spread& spread : Collapsed(single[k])) {
-        if (weights == Weights::kPlain) pool.spreads.push_back({});
-        pool.spreads.push_back(spread);
-        pool.degrees += spread.degrees;
-      }
-    }
-    if (pool.scale > 0.0) all_degrees += pool.degrees;
-    if (pool.degrees == 0.0) all_wanted += pool.wanted * pool.scale * pool.scale;
-  }
-  if (all_wanted > 0.0 && all_degrees == 0.0) {
-    estimate.half_width = kNaN;
-    estimate.degrees = 0.0;
-    return estimate;
-  }
-
-  double variance = known;
-  double squared = 0.0;  // sum (c v)^2 / (degrees + 2)
-  double most_degrees = 0.0;
-  for (const Pool& pool : pools) {
-    for (std::size_t i = 0; i < pool.spreads.size(); ++i) {
-      const Spread& spread = pool.spreads[i];
-      double coefficient = spread.in_own;
-      if (pooled(i)) {
-        coefficient += pool.wanted / pool.degrees * spread.degrees / spread.unit_ns2;
-        if (pool.scale > 0.0 && all_wanted > 0.0) {
-          coefficient += all_wanted / all_degrees * spread.degrees /
-                         (spread.unit_ns2 * pool.scale * pool.scale);
-        }
-      }
-      const double part = coefficient * spread.variance;
-      if (!(part > 0.0)) continue;
-      variance += part;
-      squared += part * part / (spread.degrees + 2.0);
-      most_degrees += spread.degrees;
-    }
-  }
-  if (!(squared > 0.0)) {
-    estimate.degrees = kInfinity;
-    estimate.half_width = StudentQuantile(confidence, kInfinity) * std::sqrt(variance);
-    return estimate;
-  }
-  // Satterthwaite's degrees of freedom; the 2 makes up for the variances being estimated (Welch).
-  estimate.degrees =
-      std::clamp(variance * variance / squared - 2.0, 1.0, known > 0.0 ? kInfinity : most_degrees);
-  estimate.half_width = StudentQuantile(confidence, estimate.degrees) * std::sqrt(variance);
+  Estimate estimate = IntervalOf(clusters, TrendsOf(clusters), weights, confidence, prior_degrees);
+  estimate.value = TotalOf(clusters, weights);
   return estimate;
 }
 
 Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
                        std::span<const ObservedCluster> denominator, Weights weights,
                        double confidence, double prior_degrees) {
-  const double top = EstimateTotal(numerator, weights, confidence).value;
-  const double bottom = EstimateTotal(denominator, weights, confidence).value;
+  const double bottom = TotalOf(denominator, weights);
   if (!(std::abs(bottom) > 0.0)) return {kNaN, kNaN, 0.0};
-  const double ratio = top / bottom;
+  const double ratio = TotalOf(numerator, weights) / bottom;
   // Linearised: the ratio's error is that of the total of  numerator - ratio * denominator, by the
   // denominator.
   std::vector<ObservedCluster> rests(numerator.begin(), numerator.end());
+  std::vector<Trend> trends = TrendsOf(numerator);
+  const std::vector<Trend> below = TrendsOf(denominator);
   for (std::size_t h = 0; h < rests.size(); ++h) {
     for (std::size_t i = 0; i < rests[h].seen.size(); ++i) {
-      Observation& rest = rests[h].seen[i];
-      const double expected = ratio * denominator[h].seen[i].value;
-      rest.scale = std::max(std::abs(rest.value), std::abs(expected));
-      rest.value -= expected;
+      rests[h].seen[i].value -= ratio * denominator[h].seen[i].value;
     }
+    trends[h].ratio -= ratio * below[h].ratio;
+    trends[h].slope -= ratio * below[h].slope;
+    trends[h].seen_slope -= ratio * below[h].seen_slope;
+    trends[h].scale = std::max(trends[h].scale, std::abs(ratio) * below[h].scale);
+    trends[h].seen_scale = std::max(trends[h].seen_scale, std::abs(ratio) * below[h].seen_scale);
   }
-  Estimate estimate = EstimateTotal(rests, weights, confidence, prior_degrees);
+  Estimate estimate = IntervalOf(rests, trends, weights, confidence, prior_degrees);
   estimate.value = ratio;
   estimate.half_width /= std::abs(bottom);
   return estimate;
@@ -257,8 +307,7 @@ std::vector<ObservedCluster> Observe(const Plan& plan, const Match& match,
         if (row == kNoResult) continue;
         const double value = value_of(row, planned.samples[s]);
         if (!std::isfinite(value)) continue;
-        cluster.seen.push_back(
-            {static_cast<double>(planned.samples[s].record.duration_ns), value, std::abs(value)});
+        cluster.seen.push_back({static_cast<double>(planned.samples[s].record.duration_ns), value});
       }
       clusters.push_back(std::move(cluster));
     }

@@ -29,15 +29,13 @@
 
 namespace stemtap {
 
-// How many samples' worth of the kernel's pooled spread moderate a cluster's own. 0 is the textbook's
-// variance; more steadies the interval where clusters hold two samples, and errs where their spread
-// differs most. Chosen by measured coverage (docs/maths/extrapolate.md).
+// How many degrees of freedom the spread of all kernels lends each kernel's own. Chosen by measured
+// coverage (docs/maths/extrapolate.md).
 inline constexpr double kPriorDegrees = 1.0;
 
 struct Observation {
   double duration_ns = 0.0;  // native
   double value = 0.0;
-  double scale = 0.0;  // size of the value, >= 0: what relative spread is relative to
 };
 
 struct ObservedCluster {

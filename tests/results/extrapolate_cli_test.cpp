@@ -1,2 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
+// extrapolate, run as a user does.
 #include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "support/check_failure.h"
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+using test::CheckFailure;
+using test::RunProcess;
+using test::TempDir;
+
+std::string Stemtap() {
+  return test::StemtapProgram().string();
+}
+
+struct Files {
+  TempDir folder;
+  std::string plan = (folder / "plan.json").string();
+  nlohmann::json json;
+
+  Files() {
+    const std::string profile = (folder / "run.csv").string();
+    REQUIRE(RunProcess({Stemtap(), "generate", "llm-decode", "--launches", "5000", "-o", profile})
+                .exit_code == 0);
+    const auto planned = RunProcess({Stemtap(), "plan", profile, "-o", plan, "--json"});
+    REQUIRE(planned.exit_code == 0);
+    json = nlohmann::json::parse(planned.out);
+  }
+  // id,cycles of every sample, cycles = 2 * duration, but the first `left_out`.
+  std::string Results(std::size_t left_out = 0) const {
+    std::string csv = "id,cycles,insts\n";
+    for (const auto& kernel : json.at("kernels")) {
+      for (const auto& cluster : kernel.at("clusters")) {
+        for (const auto& sample : cluster.at("samples")) {
+          if (left_out > 0) {
+            --left_out;
+            continue;
+          }
+          const auto duration = sample.at("duration_ns").get<std::uint64_t>();
+          csv += sample.at("index").dump() + "," + std::to_string(2 * duration) + "," +
+                 std::to_string(6 * duration) + "\n";
+        }
+      }
+    }
+    return folder.Write("results.csv", csv).string();
+  }
+};
+
+TEST_CASE("extrapolate gives totals, ratios and what is missing") {
+  const Files files;
+  const auto got = RunProcess({Stemtap(), "extrapolate", "--plan", files.plan, "--results",
+                               files.Results(), "--ratio", "ipc=insts/cycles", "--json"});
+  CAPTURE(got.err);
+  REQUIRE(got.exit_code == 0);
+  const auto json = nlohmann::json::parse(got.out);
+  CHECK(json.at("missing") == 0);
+  CHECK(json.at("from") == "csv");
+  const double truth = 2.0 * files.json.at("totals").at("duration_ns").get<double>();
+  CHECK(json.at("metrics")[0].at("calibrated").at("value").get<double>() ==
+        doctest::Approx(truth).epsilon(1e-12));
+  CHECK(json.at("metrics")[2].at("name") == "ipc");
+  CHECK(json.at("metrics")[2].at("plain").at("value").get<double>() == doctest::Approx(3.0));
+
+  const auto text =
+      RunProcess({Stemtap(), "extrapolate", "--plan", files.plan, "--results", files.Results(1)});
+  REQUIRE(text.exit_code == 0);
+  CHECK(text.out.find("1 samples without result: launch ") != std::string::npos);
+  CHECK(text.out.find("uncovered: ") != std::string::npos);
+  CHECK(text.out.find("next: run the 1 samples") != std::string::npos);
+}
+
+TEST_CASE("extrapolate fails with one line") {
+  const Files files;
+  const std::string results = files.Results();
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> command = {Stemtap(), "extrapolate", "--plan", files.plan};
+    command.insert(command.end(), more.begin(), more.end());
+    return RunProcess(command);
+  };
+  CheckFailure(run({"--results", results, "--ratio", "x=y/z"}), 2, {"no metric 'y'"});
+  CheckFailure(run({"--results", results, "--ratio", "xyz"}), 2, {"NAME=NUMERATOR/DENOMINATOR"});
+  CheckFailure(run({"--results", results, "--metrics", "cycle"}), 2, {"did you mean 'cycles'"});
+  CheckFailure(run({"--results", results, "--from", "accelsim"}), 1, {"Processing kernel"});
+  CheckFailure(run({"--results", files.plan + ".none"}), 1, {"plan.json.none"});
+  CheckFailure(RunProcess({Stemtap(), "extrapolate", "--plan", results, "--results", results}), 1,
+               {"results.csv"});
+  CheckFailure(run({"--results", files.folder.Write("x.csv", "id,v\n1,2").string(), "--id-base",
+                    "1", "--id-column", "nr"}),
+               1, {"no column 'nr'"});
+  CheckFailure(run({"--results", results, "--confidence", "1.5"}), 2, {"between 0 and 1"});
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,2 +1,214 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "results/extrapolate.h"
+
 #include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "results/match.h"
+#include "results/student.h"
+
+namespace stemtap {
+namespace {
+
+TEST_CASE("Student's quantiles are those of the tables") {
+  CHECK(StudentQuantile(0.95, 1.0) == doctest::Approx(12.7062047).epsilon(1e-8));
+  CHECK(StudentQuantile(0.95, 2.0) == doctest::Approx(4.30265273).epsilon(1e-8));
+  CHECK(StudentQuantile(0.99, 10.0) == doctest::Approx(3.16927267).epsilon(1e-8));
+  CHECK(StudentQuantile(0.95, 1e6) == doctest::Approx(1.95996636).epsilon(1e-7));
+  CHECK(StudentQuantile(0.95, INFINITY) == doctest::Approx(1.95996398).epsilon(1e-8));
+  CHECK(std::isinf(StudentQuantile(0.95, 0.0)));
+}
+
+// 100 launches of mean 10 ns; the two seen took 8 and 12.
+ObservedCluster Cluster(double a, double b) {
+  return {0, 100.0, 10.0, 2.0, {{8.0, a}, {12.0, b}}};
+}
+
+TEST_CASE("totals are weighted sums; without spread around duration nothing is uncertain") {
+  const std::vector<ObservedCluster> one = {Cluster(16.0, 24.0)};
+  const Estimate plain = EstimateTotal(one, Weights::kPlain, 0.95);
+  CHECK(plain.value == 2000.0);
+  // What is uncertain is duration, whose spread is known: 2 * 100 * 2 * sqrt(100/99 * 0.98 / 2).
+  CHECK(
+      plain.half_width ==
+      doctest::Approx(1.959964 * 200.0 * 2.0 * std::sqrt(100.0 / 99.0 * 0.98 / 2.0)).epsilon(1e-6));
+  const Estimate calibrated = EstimateTotal(one, Weights::kCalibrated, 0.95);
+  CHECK(calibrated.value == 2000.0);
+  CHECK(calibrated.half_width == doctest::Approx(0.0));
+}
+
+TEST_CASE("a cluster that was taken whole has no error") {
+  const std::vector<ObservedCluster> whole = {{0, 2.0, 10.0, 2.0, {{8.0, 3.0}, {12.0, 40.0}}}};
+  CHECK(EstimateTotal(whole, Weights::kPlain, 0.95).half_width == 0.0);
+  CHECK(EstimateTotal(whole, Weights::kPlain, 0.95).value == 43.0);
+}
+
+TEST_CASE("one sample alone gives no interval; beside others it borrows theirs") {
+  const std::vector<ObservedCluster> lone = {{0, 100.0, 10.0, 2.0, {{8.0, 16.0}}}};
+  CHECK(EstimateTotal(lone, Weights::kPlain, 0.95).value == 1600.0);
+  CHECK(std::isnan(EstimateTotal(lone, Weights::kPlain, 0.95).half_width));
+  CHECK(std::isnan(EstimateTotal(lone, Weights::kCalibrated, 0.95).half_width));
+  std::vector<ObservedCluster> two = lone;
+  two.push_back({0, 100.0, 20.0, 2.0, {{20.0, 44.0}}});  // collapsed with its neighbour
+  CHECK(EstimateTotal(two, Weights::kCalibrated, 0.95).half_width > 0.0);
+  std::vector<ObservedCluster> other = lone;
+  other.push_back({1, 100.0, 20.0, 2.0, {{18.0, 44.0}, {22.0, 40.0}}});  // of another kernel
+  const Estimate borrowed = EstimateTotal(other, Weights::kCalibrated, 0.95);
+  CHECK(borrowed.half_width > 0.0);
+  CHECK(std::isfinite(borrowed.half_width));
+}
+
+TEST_CASE("a ratio is one of totals, exact where it is the same everywhere") {
+  const std::vector<ObservedCluster> top = {Cluster(30.0, 50.0)};
+  const std::vector<ObservedCluster> bottom = {Cluster(60.0, 100.0)};
+  const Estimate same = EstimateRatio(top, bottom, Weights::kPlain, 0.95);
+  CHECK(same.value == doctest::Approx(0.5));
+  CHECK(same.half_width == doctest::Approx(0.0));
+  const std::vector<ObservedCluster> off = {Cluster(60.0, 40.0)};
+  CHECK(EstimateRatio(top, off, Weights::kPlain, 0.95).value == doctest::Approx(0.8));
+  CHECK(EstimateRatio(top, off, Weights::kPlain, 0.95).half_width > 0.1);
+  const std::vector<ObservedCluster> none = {Cluster(0.0, 0.0)};
+  CHECK(std::isnan(EstimateRatio(top, none, Weights::kPlain, 0.95).value));
+}
+
+TEST_CASE("metrics of 0, durations of 0 and nothing at all have an answer") {
+  const std::vector<ObservedCluster> zero = {Cluster(0.0, 0.0)};
+  CHECK(EstimateTotal(zero, Weights::kCalibrated, 0.95).value == 0.0);
+  CHECK(EstimateTotal(zero, Weights::kCalibrated, 0.95).half_width == 0.0);
+  const std::vector<ObservedCluster> instant = {{0, 10.0, 0.0, 0.0, {{0.0, 3.0}, {0.0, 5.0}}}};
+  CHECK(EstimateTotal(instant, Weights::kCalibrated, 0.95).value == 40.0);
+  CHECK(EstimateTotal(instant, Weights::kCalibrated, 0.95).half_width > 0.0);
+  CHECK(EstimateTotal({}, Weights::kPlain, 0.95).value == 0.0);
+}
+
+PlanSample Sample(std::uint64_t index, std::uint64_t duration, double weight) {
+  PlanSample sample;
+  sample.index = index;
+  sample.weight = weight;
+  sample.record.duration_ns = duration;
+  sample.record.device = wire::kUnknown16;
+  return sample;
+}
+
+// Two kernels: "a" with a cluster of 10 (samples at 3 and 5), "b" with one of 4 (sample at 8).
+Plan SmallPlan() {
+  Plan plan;
+  plan.totals.duration_ns = 140;
+  PlanKernel a{"a(int)", 10, 100, {}};
+  PlanCluster ca;
+  ca.count = 10;
+  ca.mean_ns = 10.0;
+  ca.samples = {Sample(3, 10, 5.0), Sample(5, 10, 5.0)};
+  a.clusters = {ca};
+  PlanKernel b{"b(int)", 4, 40, {}};
+  PlanCluster cb;
+  cb.count = 4;
+  cb.mean_ns = 10.0;
+  cb.samples = {Sample(8, 10, 4.0)};
+  b.clusters = {cb};
+  plan.kernels = {a, b};
+  return plan;
+}
+
+KernelResults Table(std::vector<std::pair<std::uint64_t, double>> rows,
+                    ResultsSource source = ResultsSource::kCsv) {
+  KernelResults results;
+  results.source = source;
+  results.metrics = {{"v", "", MetricKind::kSum}};
+  for (const auto& [id, value] : rows) results.rows.push_back({id, "", {}, "t:1", {value}});
+  return results;
+}
+
+TEST_CASE("what is missing is corrected for within its cluster, and a lost cluster is uncovered") {
+  const Plan plan = SmallPlan();
+  const KernelResults results = Table({{3, 7.0}, {3, 8.0}, {99, 1.0}});
+  const Result<Match> match = MatchResults(plan, results, {});
+  REQUIRE(match.ok());
+  CHECK(match.value().matched == 1);
+  CHECK(match.value().missing_count == 2);
+  CHECK(match.value().stranger_count == 1);
+  CHECK(match.value().duplicate_count == 1);
+  const Result<Extrapolation> got = Extrapolate(plan, results, match.value(), {});
+  REQUIRE(got.ok());
+  const MetricEstimate& metric = got.value().metrics[0];
+  CHECK(metric.plain.value == 70.0);  // ten times the one, not five
+  CHECK(std::isnan(metric.planned));
+  CHECK(metric.uncovered_fraction == doctest::Approx(40.0 / 140.0));
+  CHECK(got.value().uncovered_clusters == 1);
+}
+
+TEST_CASE("ids follow each consumer's convention") {
+  const Plan plan = SmallPlan();
+  const auto matched = [&](const KernelResults& results, const MatchOptions& options) {
+    const Result<Match> match = MatchResults(plan, results, options);
+    return match.ok() ? match.value().matched : 0;
+  };
+  CHECK(matched(Table({{3, 1}, {5, 1}, {8, 1}}), {}) == 3);
+  CHECK(matched(Table({{3, 1}, {5, 1}, {8, 1}}, ResultsSource::kMacsim), {}) == 3);
+  CHECK(matched(Table({{4, 1}, {6, 1}, {9, 1}}, ResultsSource::kAccelsim), {}) == 3);
+  MatchOptions one;
+  one.id_base = 1;
+  CHECK(matched(Table({{4, 1}, {6, 1}, {9, 1}, {0, 1}}), one) == 3);
+  MatchOptions ids;
+  ids.use_ids = true;
+  ids.index_of = {{70, 3}, {71, 8}};
+  CHECK(matched(Table({{70, 1}, {71, 1}, {3, 1}}, ResultsSource::kAccelsim), ids) == 2);
+  CHECK_FALSE(MatchResults(plan, Table({{70, 1}}), {}).ok());
+}
+
+TEST_CASE("ncu rows are the samples of a name in launch order, or its occurrences") {
+  Plan plan = SmallPlan();
+  plan.kernels[0].clusters[0].samples[0].occurrence = 2;
+  plan.kernels[0].clusters[0].samples[1].occurrence = 4;
+  KernelResults results = Table({{0, 1}, {1, 2}, {2, 3}}, ResultsSource::kNcu);
+  results.rows[0].name = "b";
+  results.rows[1].name = results.rows[2].name = "_Z1ai";
+  const Result<Match> order = MatchResults(plan, results, {});
+  REQUIRE(order.ok());
+  CHECK(order.value().rows[0][0] == std::vector<std::size_t>{1, 2});
+  CHECK(order.value().rows[1][0] == std::vector<std::size_t>{0});
+
+  KernelResults all = Table({}, ResultsSource::kNcu);
+  for (std::uint64_t i = 0; i < 10; ++i) all.rows.push_back({i, "a(int)", {}, "t:1", {1.0}});
+  const Result<Match> occurrences = MatchResults(plan, all, {});
+  REQUIRE(occurrences.ok());
+  CHECK(occurrences.value().rows[0][0] == std::vector<std::size_t>{2, 4});
+  CHECK(occurrences.value().stranger_count == 8);
+  all.rows.pop_back();
+  CHECK_FALSE(MatchResults(plan, all, {}).ok());  // neither samples nor launches
+}
+
+TEST_CASE("results of other kernels are an error, a single one a warning") {
+  const Plan plan = SmallPlan();
+  KernelResults results = Table({{3, 1}, {5, 1}, {8, 1}});
+  results.rows[0].name = "a";
+  results.rows[1].name = "_Z1ai";
+  results.rows[2].name = "c";
+  const Result<Match> match = MatchResults(plan, results, {});
+  REQUIRE(match.ok());
+  CHECK(match.value().warnings.size() == 1);
+  results.rows[1].name = "c";
+  CHECK_FALSE(MatchResults(plan, results, {}).ok());
+}
+
+TEST_CASE("Accel-Sim ids of several devices need --device or --ids") {
+  Plan plan = SmallPlan();
+  plan.kernels[0].clusters[0].samples[0].record.device = 0;
+  plan.kernels[1].clusters[0].samples[0].record.device = 1;
+  const KernelResults results = Table({{4, 1}, {9, 1}}, ResultsSource::kAccelsim);
+  const Result<Match> refused = MatchResults(plan, results, {});
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().message.find("--device") != std::string::npos);
+  MatchOptions device;
+  device.device = 1;
+  const Result<Match> match = MatchResults(plan, results, device);
+  REQUIRE(match.ok());
+  CHECK(match.value().matched == 1);
+  CHECK(match.value().rows[1][0][0] == 1);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is taken from each source, and what is refused.
+#include "results/results_reader.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/memory_source.h"
+#include "results/kernel_names.h"
+
+namespace stemtap {
+namespace {
+
+Result<KernelResults> Read(const std::string& text, ResultsOptions options = {}) {
+  // Small pieces, so that lines fall across reads.
+  return ReadResults(std::make_unique<MemorySource>("log", text, 7), options);
+}
+
+KernelResults Good(const std::string& text, ResultsOptions options = {}) {
+  Result<KernelResults> read = Read(text, std::move(options));
+  REQUIRE_MESSAGE(read.ok(), (read.ok() ? "" : read.error().message));
+  return std::move(read).value();
+}
+
+void Refused(const std::string& text, const std::string& word, ResultsOptions options = {}) {
+  const Result<KernelResults> read = Read(text, std::move(options));
+  REQUIRE(!read.ok());
+  CAPTURE(read.error().message);
+  CHECK(read.error().message.find(word) != std::string::npos);
+  CHECK(read.error().message.find('\n') == std::string::npos);
+}
+
+double Value(const KernelResults& results, std::size_t row, const std::string& metric) {
+  for (std::size_t i = 0; i < results.metrics.size(); ++i) {
+    if (results.metrics[i].name == metric) return results.rows[row].values[i];
+  }
+  return std::nan("");
+}
+
+std::string Kernel(int id, int uid, int cycles, int total, int l2, const char* name = "_Z3addv") {
+  const std::string n = std::to_string(id);
+  return "Processing kernel t/kernel-" + n +
+         "-ctx_0x1f.traceg.xz\n-kernel name = x\n-kernel id = " + n +
+         "\nlaunching kernel name: " + name + " uid: " + std::to_string(uid) +
+         " cuda_stream_id: 0\nkernel_name = " + name +
+         " \nkernel_launch_uid = " + std::to_string(uid) +
+         " \ngpu_sim_cycle = " + std::to_string(cycles) +
+         "\ngpu_sim_insn = 640\ngpu_ipc =       1.2345\ngpu_tot_sim_cycle = " +
+         std::to_string(total) +
+         "\ngpu_occupancy = 12.5000% \nL2_total_cache_accesses = " + std::to_string(l2) + "\n";
+}
+const std::string kExit = "GPGPU-Sim: *** exit detected ***\n";
+
+TEST_CASE("an Accel-Sim uid is mapped to the id of the n-th trace") {
+  const KernelResults results = Good("   Accel-Sim [build x]\n" + Kernel(7, 1, 100, 100, 10) +
+                                     Kernel(41, 2, 300, 400, 35) + kExit);
+  CHECK(results.source == ResultsSource::kAccelsim);
+  REQUIRE(results.rows.size() == 2);
+  CHECK(results.rows[0].id == 7);
+  CHECK(results.rows[1].id == 41);
+  CHECK(results.rows[1].name == "_Z3addv");
+  CHECK(Value(results, 1, "gpu_sim_cycle") == 300.0);
+  CHECK(Value(results, 0, "gpu_sim_insn") == 640.0);
+  CHECK(Value(results, 0, "gpu_occupancy") == 12.5);
+  // Counts since the start are differenced, and running totals of what is there per kernel left out.
+  CHECK(Value(results, 0, "L2_total_cache_accesses") == 10.0);
+  CHECK(Value(results, 1, "L2_total_cache_accesses") == 25.0);
+  CHECK(std::isnan(Value(results, 0, "gpu_tot_sim_cycle")));
+}
+
+TEST_CASE("Accel-Sim kernels that end out of order keep their ids") {
+  const std::string two =
+      "Processing kernel t/kernel-5.traceg\nlaunching kernel name: a uid: 1\n"
+      "Processing kernel t/kernel-9.traceg\nlaunching kernel name: b uid: 2\n"
+      "kernel_name = b \nkernel_launch_uid = 2 \ngpu_sim_cycle = 20\n"
+      "kernel_name = a \nkernel_launch_uid = 1 \ngpu_sim_cycle = 10\n" +
+      kExit;
+  const KernelResults results = Good(two);
+  REQUIRE(results.rows.size() == 2);
+  CHECK(results.rows[0].id == 9);
+  CHECK(results.rows[1].id == 5);
+}
+
+TEST_CASE("an Accel-Sim run that met its limit loses its last kernel, and says so") {
+  const std::string broken =
+      Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20) +
+      "GPGPU-Sim: ** break due to reaching the maximum cycles (or instructions) **\n";
+  for (const std::string& end : {std::string(), kExit}) {
+    const KernelResults results = Good(broken + end);
+    REQUIRE(results.rows.size() == 1);
+    CHECK(results.rows[0].id == 7);
+    REQUIRE(results.warnings.size() == 1);
+    CHECK(results.warnings[0].find("kernel id 8") != std::string::npos);
+  }
+}
+
+TEST_CASE("an Accel-Sim log is whole or an error") {
+  const std::string log = Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20);
+  Refused(log, "exit detected");
+  ResultsOptions cut;
+  cut.allow_cut = true;
+  const KernelResults results = Good(log, cut);
+  CHECK(results.rows.size() == 1);
+  CHECK(results.warnings.size() == 1);
+  // Cut anywhere, it is never taken for whole.
+  const std::string whole = log + kExit;
+  for (std::size_t size = 0; size + 2 < whole.size(); ++size) {
+    CHECK_FALSE(Read(whole.substr(0, size)).ok());
+  }
+}
+
+TEST_CASE("what an Accel-Sim log cannot be read by is refused") {
+  const std::string one = Kernel(7, 1, 100, 100, 10);
+  Refused(
+      "Processing kernel t/kernel-5.traceg\nProcessing kernel t/kernel-6.traceg\n"
+      "kernel_name = a b \nkernel_launch_uid = 1 2 \ngpu_sim_cycle = 1\n" +
+          kExit,
+      "log:4: statistics of several kernels");
+  Refused(one + "kernel_name = a\nkernel_launch_uid = 2\n" + kExit, "uid 2 after 1 lines");
+  Refused("Processing kernel t/x.traceg\nkernel_name = a\nkernel_launch_uid = 1\n" + kExit,
+          "log:1: no kernel id");
+  Refused("Processing kernel t/kernel-5.traceg\n-kernel id = 6\n" + kExit, "expected 5");
+  const KernelResults odd = Good(
+      "Processing kernel t/kernel-5.traceg\nkernel_name = a\n"
+      "kernel_launch_uid = 1\ngpu_sim_cycle = 1e999\n" +
+      kExit);
+  CHECK(odd.warnings.size() == 1);
+}
+
+const std::string kMacsim =
+    "src/process_manager.cc:427: (I=0  C=0):  setup_process:0 t/Kernel7/trace.txt current_index:0 "
+    "(2)\n"
+    "**Core 00 Thread 00 Finished:   insts:40          cycles:90          (90)  seconds:0\n"
+    "**Core 01 Thread 00 Finished:   insts:60          cycles:100         (100)  seconds:0\n"
+    "src/process_manager.cc:427: (I=1  C=100):  setup_process:0 t/Kernel12/trace.txt "
+    "current_index:1 (2)\n"
+    "**Core 00 Thread 01 Finished:   insts:45          cycles:350         (350)  seconds:0\n";
+
+TEST_CASE("MacSim cycles are differences, keyed by the kernel of the path") {
+  const KernelResults results = Good(kMacsim);
+  CHECK(results.source == ResultsSource::kMacsim);
+  REQUIRE(results.rows.size() == 2);
+  CHECK(results.rows[0].id == 7);
+  CHECK(results.rows[1].id == 12);
+  CHECK(Value(results, 0, "cycles") == 100.0);
+  CHECK(Value(results, 1, "cycles") == 250.0);
+  CHECK(Value(results, 0, "insts") == 100.0);
+  CHECK(Value(results, 1, "insts") == 5.0);
+}
+
+TEST_CASE("a MacSim log is whole or an error") {
+  const std::size_t second = kMacsim.rfind("src/");
+  Refused(kMacsim.substr(0, second), "1 of 2 kernels");
+  Refused(kMacsim.substr(0, kMacsim.rfind("**Core")), "2 of 2 kernels, the last not whole");
+  ResultsOptions cut;
+  cut.allow_cut = true;
+  CHECK(Good(kMacsim.substr(0, kMacsim.rfind("**Core")), cut).rows.size() == 1);
+  Refused(kMacsim.substr(second), "kernel 1 of 2 begins after 0");
+  Refused("CORE_0_X 1\nCYC_COUNT_TOT 350\n", "standard output");
+}
+
+TEST_CASE("the raw page of ncu has a row of units and numbers with commas") {
+  const KernelResults results = Good(
+      "==PROF== Connected to process 12\nhello, \"world\"\n"
+      "\"ID\",\"Process ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"sm__cycles.sum\","
+      "\"gpu__time.sum\",\"l1__hit_rate.pct\",\"text\"\r\n"
+      "\"\",\"\",\"\",\"\",\"\",\"cycle\",\"us\",\"%\",\"\"\r\n"
+      "\"0\",\"12\",\"add(int*, int)\",\"(256, 1, 1)\",\"(64, 2, 1)\",\"1,234,567\",\"3.5\","
+      "\"50\",\"x\"\r\n");
+  CHECK(results.source == ResultsSource::kNcu);
+  REQUIRE(results.rows.size() == 1);
+  CHECK(results.rows[0].name == "add(int*, int)");
+  CHECK(results.rows[0].config.grid[1] == 2);
+  CHECK(results.rows[0].config.block[0] == 256);
+  CHECK(Value(results, 0, "sm__cycles.sum") == 1234567.0);
+  CHECK(Value(results, 0, "gpu__time.sum") == 3500.0);
+  REQUIRE(results.metrics.size() == 3);
+  CHECK(results.metrics[1].unit == "ns");
+  CHECK(results.metrics[2].kind == MetricKind::kMean);
+  CHECK(results.warnings.size() == 1);  // text
+}
+
+TEST_CASE("the details page of ncu has a row per metric, whose prefix may change") {
+  const std::string header =
+      "\"ID\",\"Process ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\","
+      "\"Metric Value\"\n";
+  const KernelResults results = Good(header +
+                                     "\"0\",\"1\",\"f\",\"S\",\"Duration\",\"usecond\",\"2.5\"\n"
+                                     "\"0\",\"1\",\"f\",\"S\",\"Elapsed Cycles\",\"cycle\",\"9\"\n"
+                                     "\"0\",\"1\",\"f\",\"Rule\",\"\",\"\",\"\"\n"
+                                     "\"1\",\"1\",\"f\",\"S\",\"Duration\",\"msecond\",\"1.5\"\n");
+  REQUIRE(results.rows.size() == 2);
+  CHECK(Value(results, 0, "Duration") == 2500.0);
+  CHECK(Value(results, 1, "Duration") == 1.5e6);
+  Refused(header + "\"0\",\"1\",\"f\",\"S\",\"Dur", "not closed");
+  Refused(header + "\"0\",\"1\",\"f\"\n", "log:2: 3 cells, expected 7");
+  Refused(header +
+              "\"0\",\"1\",\"f\",\"S\",\"D\",\"cycle\",\"1\"\n\"1\",\"1\",\"f\",\"S\",\"D\","
+              "\"byte\",\"1\"\n",
+          "unit of D");
+}
+
+TEST_CASE("any CSV with an id column is a table of results") {
+  const KernelResults results = Good("note,id,cycles,ipc\nx,7,100,1.5\ny,9,,2\n");
+  CHECK(results.source == ResultsSource::kCsv);
+  REQUIRE(results.rows.size() == 2);
+  CHECK(results.rows[1].id == 9);
+  CHECK(Value(results, 0, "cycles") == 100.0);
+  CHECK(std::isnan(Value(results, 1, "cycles")));
+  CHECK(results.metrics[1].kind == MetricKind::kMean);
+  CHECK(results.warnings.size() == 1);  // note
+  ResultsOptions other;
+  other.id_column = "k";
+  CHECK(Good("id,k,v\n1,2,3\n", other).rows[0].id == 2);
+  Refused("a,b\n1,2\n", "log:1: no column");
+  Refused("id,v\n1,2,3\n", "log:2: 3 cells");
+  Refused("id,v\n-1,2\n", "log:2: id is '-1'");
+  Refused("id,v\n99999999999999999999,2\n", "expected a whole number");
+  Refused("id,v,v\n1,2,3\n", "stands twice");
+}
+
+TEST_CASE("what is no text in UTF-8, or nothing known, is refused") {
+  Refused("", "empty");
+  Refused(std::string("i\0d\0,\0v\0", 8), "NUL");
+  Refused("hello\nworld\n", "not recognised");
+  ResultsOptions csv;
+  csv.source = ResultsSource::kCsv;
+  Refused(std::string(5 << 20, 'a'), "4 MiB", csv);
+  Refused("id,v\n1,\"" + std::string(200, 'a'), "log:2: a quote that is not closed", csv);
+}
+
+TEST_CASE("names of a kernel in different tools have one base") {
+  CHECK(BaseName("void lib::gemm<float, (int)4>(float const*, int)") == "gemm");
+  CHECK(BaseName("_ZN3lib4gemmEPfi") == "gemm");
+  CHECK(BaseName("gemm") == "gemm");
+  CHECK(BaseName("(anonymous namespace)::scan(int)") == "scan");
+  CHECK(BaseName("lib::(anonymous namespace)::scan<2>(int)") == "scan");
+  CHECK(MaySameKernel("_Z3addPii", "add(int*, int)"));
+  CHECK_FALSE(MaySameKernel("_Z3addPii", "sub(int*, int)"));
+}
+
+}  // namespace
+}  // namespace stemtap
