@@ -88,9 +88,9 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
   const Result<Plan> plan = LoadPlan(arguments.plan);
   if (!plan.ok()) return Fail(plan.error());
   if (!arguments.ids.empty()) {
-    auto ids = LoadIds(arguments.ids);
+    const auto ids = LoadIds(arguments.ids);
     if (!ids.ok()) return Fail(ids.error());
-    matching.index_of = std::move(ids).value();
+    matching.index_of = ids.value();
     matching.use_ids = true;
   }
   Result<KernelResults> results = LoadResults(arguments.results, reading);

@@ -206,9 +206,6 @@ TEST_CASE("intervals cover the truth as often as they state, and are not absurdl
         CHECK(coverage.covered[w] >= floor.least);
         CHECK(coverage.width[w] >= 0.8);
         CHECK(coverage.width[w] <= 3.0);
-        MESSAGE(fmt::format("{} {} {}: covered {:.3f}, half-width {:.2f} of 1.96 sd {:.4f}",
-                            workload, floor.metric, w == 0 ? "plain" : "calibrated",
-                            coverage.covered[w], coverage.width[w], coverage.spread[w]));
       }
     }
   }
