@@ -104,7 +104,6 @@ class LogReader {
   // Of the simulation that the present lines belong to; a log may hold several, one after another.
   std::vector<Processed> processed_;
   std::map<std::string, double, std::less<>> before_;  // cumulative statistics
-  bool base_known_ = true;  // the cumulative statistics start at 0 or at a kernel that was read
   std::uint64_t launched_ = 0;
   std::optional<std::string> broken_;  // where the run reached its limit
   std::vector<std::size_t> after_break_;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -128,6 +129,7 @@ class NcuReader {
   std::string first_no_number_;
   std::set<std::string> text_metrics_;
   std::uint64_t repeated_ = 0;
+  std::string first_repeated_;
   std::string first_error_;
   std::uint64_t errors_ = 0;
 };
@@ -190,19 +192,21 @@ Status NcuReader::SetValue(KernelResult& row, const std::string& metric, const s
   }
   if (*value != *value) return Success{};
   auto [base, factor] = BaseUnit(unit);
-  const auto [at, fresh] = columns_.emplace(metric, results_.metrics.size());
-  if (fresh) {
-    results_.metrics.push_back({metric, base, GuessKind(metric, base)});
-  } else if (results_.metrics[at->second].unit != base) {
-    return Error{fmt::format("{}: the unit of {} is '{}', expected '{}' as before", where,
-                             ShownCell(metric), ShownCell(unit),
-                             ShownCell(results_.metrics[at->second].unit))};
+  // Sections use one name for several metrics: Memory Throughput is a share here, bytes per second
+  // there. The first keeps the name.
+  std::string name = metric;
+  const auto known = columns_.find(name);
+  if (known != columns_.end() && results_.metrics[known->second].unit != base) {
+    name += fmt::format(" [{}]", base);
   }
+  const auto [at, fresh] = columns_.emplace(name, results_.metrics.size());
+  if (fresh) results_.metrics.push_back({name, base, GuessKind(name, base)});
   if (row.values.size() <= at->second) row.values.resize(at->second + 1, kNaN);
-  if (row.values[at->second] == row.values[at->second]) {
-    ++repeated_;  // a metric of several sections
-  } else {
-    row.values[at->second] = *value * factor;
+  double& held = row.values[at->second];
+  if (std::isnan(held)) {
+    held = *value * factor;
+  } else if (held != *value * factor && repeated_++ == 0) {
+    first_repeated_ = fmt::format("{}: {}", where, ShownCell(name));
   }
   return Success{};
 }
@@ -282,6 +286,12 @@ Result<KernelResults> NcuReader::Read() {
   if (no_number_ > 0) {
     results_.warnings.push_back(fmt::format("{}, no number ({} such cells), taken as missing",
                                             first_no_number_, no_number_));
+  }
+  if (repeated_ > 0) {
+    results_.warnings.push_back(
+        fmt::format("{} has another value in an earlier row of the kernel, which is kept ({} such "
+                    "rows)",
+                    first_repeated_, repeated_));
   }
   if (errors_ > 0) {
     results_.warnings.push_back(fmt::format("{} ({} such lines of ncu)", first_error_, errors_));

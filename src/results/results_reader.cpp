@@ -31,7 +31,7 @@ std::string Lower(std::string_view text) {
 }  // namespace
 
 MetricKind GuessKind(std::string_view name, std::string_view unit) {
-  constexpr std::array<std::string_view, 18> kWords = {"pct",
+  constexpr std::array<std::string_view, 19> kWords = {"pct",
                                                        "percent",
                                                        "ratio",
                                                        "_rate",
@@ -48,6 +48,7 @@ MetricKind GuessKind(std::string_view name, std::string_view unit) {
                                                        "power",
                                                        "temperature",
                                                        "device__attribute",
+                                                       "block size",
                                                        "registers"};
   const std::string lower_unit = Lower(unit);
   if (unit.find('%') != std::string_view::npos || unit.find('/') != std::string_view::npos ||

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/memory_source.h"
+#include "base/rng.h"
 #include "results/kernel_names.h"
 
 namespace stemtap {
@@ -197,10 +198,14 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
   CHECK(Value(results, 1, "Duration") == 1.5e6);
   Refused(header + "\"0\",\"1\",\"f\",\"S\",\"Dur", "not closed");
   Refused(header + "\"0\",\"1\",\"f\"\n", "log:2: 3 cells, expected 7");
-  Refused(header +
-              "\"0\",\"1\",\"f\",\"S\",\"D\",\"cycle\",\"1\"\n\"1\",\"1\",\"f\",\"S\",\"D\","
-              "\"byte\",\"1\"\n",
-          "unit of D");
+  // One name in two sections, as ncu has it.
+  const KernelResults two = Good(header +
+                                 "\"0\",\"1\",\"f\",\"S\",\"D\",\"%\",\"12\"\n"
+                                 "\"0\",\"1\",\"f\",\"T\",\"D\",\"Gbyte/second\",\"3\"\n"
+                                 "\"0\",\"1\",\"f\",\"U\",\"D\",\"%\",\"13\"\n");
+  CHECK(Value(two, 0, "D") == 12.0);
+  CHECK(Value(two, 0, "D [byte/nsecond]") == 3.0);
+  CHECK(two.warnings.size() == 1);
 }
 
 TEST_CASE("any CSV with an id column is a table of results") {
@@ -230,6 +235,28 @@ TEST_CASE("what is no text in UTF-8, or nothing known, is refused") {
   csv.source = ResultsSource::kCsv;
   Refused(std::string(5 << 20, 'a'), "4 MiB", csv);
   Refused("id,v\n1,\"" + std::string(200, 'a'), "log:2: a quote that is not closed", csv);
+}
+
+TEST_CASE("damage is an error or a warning, never a crash") {
+  const std::string texts[] = {Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20) + kExit,
+                               kMacsim, "note,id,cycles\n\"x, y\",7,\"1,000\"\ny,9,5\n",
+                               "\"ID\",\"Kernel Name\",\"v\"\n\"\",\"\",\"Kbyte\"\n"
+                               "\"0\",\"f\",\"1,234\"\n"};
+  Rng rng(1);
+  std::size_t refused = 0;
+  for (const std::string& text : texts) {
+    for (int i = 0; i < 2000; ++i) {
+      std::string damaged = text.substr(0, 1 + rng.Below(text.size()));
+      for (std::uint64_t flips = rng.Below(4); flips > 0; --flips) {
+        damaged[rng.Below(damaged.size())] = static_cast<char>(rng.Next());
+      }
+      const Result<KernelResults> read = Read(damaged);
+      if (read.ok()) continue;
+      ++refused;
+      CHECK(read.error().message.find('\n') == std::string::npos);
+    }
+  }
+  CHECK(refused > 4000);
 }
 
 TEST_CASE("names of a kernel in different tools have one base") {
