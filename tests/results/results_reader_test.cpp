@@ -245,7 +245,7 @@ TEST_CASE("damage is an error or a warning, never a crash") {
   Rng rng(1);
   std::size_t refused = 0;
   for (const std::string& text : texts) {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 200; ++i) {
       std::string damaged = text.substr(0, 1 + rng.Below(text.size()));
       for (std::uint64_t flips = rng.Below(4); flips > 0; --flips) {
         damaged[rng.Below(damaged.size())] = static_cast<char>(rng.Next());
@@ -256,7 +256,7 @@ TEST_CASE("damage is an error or a warning, never a crash") {
       CHECK(read.error().message.find('\n') == std::string::npos);
     }
   }
-  CHECK(refused > 4000);
+  CHECK(refused > 400);
 }
 
 TEST_CASE("names of a kernel in different tools have one base") {
