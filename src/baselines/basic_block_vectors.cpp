@@ -18,6 +18,7 @@ namespace stemtap {
 namespace {
 
 constexpr std::string_view kHeader = "index,warps,instructions,blocks";
+constexpr std::string_view kPhotonHeader = "Warp ID,Basic Block Counts";
 
 // A row longer than this is no row: 64 MiB name about four million blocks.
 constexpr std::size_t kMostRowBytes = std::size_t{64} * 1024 * 1024;
@@ -101,8 +102,10 @@ class Reader {
     auto more = lines_.Next(line);
     if (!more) return more.error();
     if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+    if (more.value() && line == kPhotonHeader) return ReadPhoton();
     if (!more.value() || line != kHeader) {
-      return lines_.At(fmt::format("'{}', expected the header '{}'", Shown(line), kHeader));
+      return lines_.At(fmt::format("'{}', expected the header '{}' or Photon's, '{}'", Shown(line),
+                                   kHeader, kPhotonHeader));
     }
     while (true) {
       more = lines_.Next(line);
@@ -144,7 +147,10 @@ class Reader {
     const auto vector = AddVector(rest);
     if (!vector) return vector.error();
     kind.vector = vector.value();
+    return AddKind(index, kind);
+  }
 
+  Status AddKind(std::uint64_t index, const WarpKind& kind) {
     if (result_.invocations.empty() || index > result_.invocations.back().index) {
       result_.invocations.push_back({index, result_.kinds.size(), result_.kinds.size()});
     } else if (index < result_.invocations.back().index) {
@@ -154,6 +160,110 @@ class Reader {
     result_.kinds.push_back(kind);
     result_.invocations.back().end = result_.kinds.size();
     return Success{};
+  }
+
+  // The file of Photon's instrumentation tool: two lines for each launch.
+  Result<BasicBlockVectors> ReadPhoton() {
+    while (true) {
+      std::string_view line;
+      auto more = lines_.Next(line);
+      if (!more) return more.error();
+      if (!more.value()) return std::move(result_);
+      if (line.empty()) continue;
+      if (line == kPhotonHeader) {  // the tool appends to a file that is there
+        return lines_.At("a second header, expected the launches of one run");
+      }
+      const Status launch = AddPhotonLaunch(std::string(line));
+      if (!launch) return launch.error();
+    }
+  }
+
+  // Kernel<index>,<blocks>,<warps>,<mangled name> and a line of one count for each block.
+  Status AddPhotonLaunch(std::string_view line) {
+    constexpr std::string_view kKernel = "Kernel";
+    const Error unexpected =
+        lines_.At(fmt::format("'{}', expected Kernel<index>,<blocks>,<warps>,<name>", Shown(line)));
+    if (!line.starts_with(kKernel)) return unexpected;
+    line.remove_prefix(kKernel.size());
+    std::uint64_t index = 0;
+    std::uint64_t blocks = 0;
+    WarpKind kind;
+    if (!Parse(TakeUntil(line, ','), index) || !Parse(TakeUntil(line, ','), blocks)) {
+      return unexpected;
+    }
+    const std::string_view warps = TakeUntil(line, ',');
+    if (line.empty()) return unexpected;
+    if (!Parse(warps, kind.warps) || kind.warps == 0 || kind.warps > kMostWarps) {
+      return lines_.At(fmt::format("warps '{}', expected a number from 1 to 2^40", Shown(warps)));
+    }
+    kind.instructions = std::numeric_limits<double>::quiet_NaN();
+    if (!result_.invocations.empty() && index <= result_.invocations.back().index) {
+      return lines_.At(fmt::format("index {} after {}, expected launches in order, once each",
+                                   index, result_.invocations.back().index));
+    }
+    const auto first = FirstBlock(line, blocks);
+    if (!first) return first.error();
+    std::string_view counts;
+    const auto more = lines_.Next(counts);
+    if (!more) return more.error();
+    if (!more.value()) {
+      return lines_.At(fmt::format("the end, expected the counts of {} blocks", blocks));
+    }
+    const auto vector = AddPhotonVector(counts, first.value(), blocks);
+    if (!vector) return vector.error();
+    kind.vector = vector.value();
+    return AddKind(index, kind);
+  }
+
+  // Blocks are numbered in their kernel: each gets a range of the program's numbers.
+  Result<std::uint32_t> FirstBlock(std::string_view name, std::uint64_t blocks) {
+    const auto known = kernels_.find(std::string(name));
+    if (known != kernels_.end()) {
+      if (known->second.second == blocks) return known->second.first;
+      return lines_.At(fmt::format("{} blocks, expected {} as in the kernel's first launch", blocks,
+                                   known->second.second));
+    }
+    const std::uint64_t room = std::numeric_limits<std::uint32_t>::max() - next_block_;
+    if (blocks > room) {
+      return lines_.At(fmt::format("{} blocks, expected at most {}", blocks, room));
+    }
+    kernels_.emplace(name, std::pair(next_block_, blocks));
+    const std::uint32_t first = next_block_;
+    next_block_ += static_cast<std::uint32_t>(blocks);
+    return first;
+  }
+
+  Result<std::uint32_t> AddPhotonVector(std::string_view counts, std::uint32_t first,
+                                        std::uint64_t blocks) {
+    const std::string key = fmt::format("{} {}", first, counts);
+    if (const auto known = ids_.find(key); known != ids_.end()) return known->second;
+    const std::size_t before = result_.counts.size();
+    std::string_view rest = counts;
+    std::uint64_t seen = 0;
+    for (; !rest.empty(); ++seen) {
+      // A comma stands behind every count, the last one too: without it the line is cut.
+      const bool whole = rest.find(',') != std::string_view::npos;
+      const std::string_view cell = TakeUntil(rest, ',');
+      BlockCount entry;
+      if (!whole || !Parse(cell, entry.count)) {
+        return lines_.At(fmt::format("'{}', expected a count and a comma", Shown(cell)));
+      }
+      if (seen == blocks) {
+        return lines_.At(fmt::format("more than {} counts, expected one for each block", blocks));
+      }
+      entry.block = first + static_cast<std::uint32_t>(seen);
+      if (entry.count > 0) result_.counts.push_back(entry);
+    }
+    if (seen != blocks) {
+      return lines_.At(fmt::format("{} counts, expected {}, one for each block", seen, blocks));
+    }
+    if (result_.counts.size() == before) {
+      return lines_.At("no block was counted, expected a launch that was instrumented");
+    }
+    const auto id = static_cast<std::uint32_t>(result_.size());
+    result_.starts.push_back(result_.counts.size());
+    ids_.emplace(key, id);
+    return id;
   }
 
   // Equal text is an equal vector, and most rows repeat one: parsed and kept once.
@@ -190,6 +300,9 @@ class Reader {
   LineReader lines_;
   BasicBlockVectors result_;
   std::unordered_map<std::string, std::uint32_t> ids_;
+  // Photon: the first block and the number of blocks of each kernel.
+  std::unordered_map<std::string, std::pair<std::uint32_t, std::uint64_t>> kernels_;
+  std::uint32_t next_block_ = 0;
 };
 
 }  // namespace

@@ -11,6 +11,13 @@
 // Invocation 0 ran 520 warps of two kinds; each of the 512 went 36 times through block 3, and
 // together they executed 151,552 instructions.
 //
+// The file that Photon's own tool writes is read too, and found by its header; it counts for the
+// launch as a whole, so that each has one kind:
+//
+//   Warp ID,Basic Block Counts
+//   Kernel0,3,520,_Z4axpyPfS_f
+//   520,18720,520,
+//
 // THREADS: const methods may be called concurrently.  SOURCE: docs/formats/metrics.md; Photon
 // (MICRO 2023), whose GPU basic-block vector is made from this.
 #pragma once

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "importers/registry.h"
+#include "importers/metric_join.h"
 #include "trace/profile_writer.h"
 
 namespace stemtap::cli {
@@ -21,6 +21,7 @@ constexpr std::size_t kBatch = 16384;
 struct ConvertArguments {
   std::string profile;
   std::string output;
+  std::string metrics;
   bool json = false;
 };
 
@@ -29,7 +30,8 @@ int RunConvert(const ConvertArguments& arguments) {
   if (to_stdout && arguments.json) {
     return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
   }
-  Result<std::unique_ptr<ProfileReader>> opened = OpenProfile(arguments.profile);
+  Result<std::unique_ptr<ProfileReader>> opened =
+      OpenProfileWithMetrics(arguments.profile, arguments.metrics);
   if (!opened.ok()) return Fail(opened.error());
   ProfileReader& reader = *opened.value();
   Result<std::unique_ptr<ProfileWriter>> writer = CreateProfileWriter(arguments.output);
@@ -72,6 +74,8 @@ void AddConvert(CLI::App& app, int& exit_code) {
                    "file to write, .csv or .stemtap, then .gz or .zst to compress; '-' is CSV on "
                    "standard output")
       ->required();
+  command->add_option("--metrics", arguments->metrics,
+                      "metrics of the same launches, from Nsight Compute, to put beside them");
   command->add_flag("--json", arguments->json, "print the totals as JSON");
   command->callback([arguments, &exit_code] { exit_code = RunConvert(*arguments); });
 }

@@ -18,7 +18,7 @@
 #include "collector/replay.h"
 #include "eval/evaluation.h"
 #include "eval/report.h"
-#include "importers/registry.h"
+#include "importers/metric_join.h"
 
 namespace stemtap::cli {
 namespace {
@@ -37,6 +37,7 @@ struct EvaluateArguments {
   std::vector<double> error_bounds;
   std::vector<std::string> equal_error;
   std::string bbv;
+  std::string metrics;
   std::string csv;
   bool json = false;
   const CLI::App* command = nullptr;
@@ -44,8 +45,8 @@ struct EvaluateArguments {
   bool Given(const char* option) const { return command->count(option) > 0; }
 };
 
-Result<Profile> Load(const std::string& path) {
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(path);
+Result<Profile> Load(const std::string& path, const std::string& metrics) {
+  Result<std::unique_ptr<ProfileReader>> reader = OpenProfileWithMetrics(path, metrics);
   if (!reader.ok()) return reader.error();
   Result<Profile> profile = LoadProfile(*reader.value());
   if (!profile.ok()) return profile.error();
@@ -61,12 +62,12 @@ Result<Profile> Load(const std::string& path) {
 }
 
 Result<Workload> LoadWorkload(const std::string& path, const EvaluateArguments& arguments) {
-  Result<Profile> profile = Load(path);
+  Result<Profile> profile = Load(path, arguments.metrics);
   if (!profile.ok()) return profile.error();
   Result<Workload> workload =
       MakeWorkload(path, std::move(profile).value(), arguments.sampling.Options());
   if (!workload.ok() || arguments.against.empty()) return workload;
-  const Result<Profile> other = Load(arguments.against);
+  const Result<Profile> other = Load(arguments.against, "");
   if (!other.ok()) return other.error();
   const Status held = HoldAgainst(workload.value(), arguments.against, other.value());
   if (!held.ok()) return held.error();
@@ -101,6 +102,11 @@ Result<std::vector<const MethodEntry*>> FindMethods(const std::vector<std::strin
 Status CheckUse(const EvaluateArguments& arguments) {
   if (!arguments.bbv.empty() && arguments.profiles.size() != 1) {
     return Error{fmt::format("--bbv belongs to one profile, expected one PROFILE, got {}",
+                             arguments.profiles.size()),
+                 2};
+  }
+  if (!arguments.metrics.empty() && arguments.profiles.size() != 1) {
+    return Error{fmt::format("--metrics belong to one profile, expected one PROFILE, got {}",
                              arguments.profiles.size()),
                  2};
   }
@@ -283,6 +289,10 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command->add_option("--bbv", arguments->bbv,
                       "basic-block vectors of the profile's launches, which photon needs");
+  command->add_option(
+      "--metrics", arguments->metrics,
+      "metrics of the profile's launches, from Nsight Compute, which pka, sieve and "
+      "tbpoint need");
   command->add_option("--csv", arguments->csv, "also write the rows to this file");
   command->add_flag("--json", arguments->json, "print the evaluation as JSON");
   arguments->sampling.AddTo(*command);

@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/sampling_flags.h"
 #include "collector/worker_pool.h"
+#include "importers/metric_join.h"
 #include "importers/registry.h"
 #include "stem/two_pass.h"
 #include "trace/profile.h"
@@ -27,6 +28,7 @@ struct PlanArguments {
   std::string profile;
   std::string output;
   std::string bbv;
+  std::string metrics;
   bool json = false;
 };
 
@@ -46,9 +48,11 @@ int RunPlan(const PlanArguments& arguments) {
   const MethodEntry* other = OtherMethod(arguments.sampling.method());
   // Standard input cannot be read twice, and the other methods want metrics: held in memory. Else
   // the file is streamed.
+  const bool hold = arguments.profile == "-" || other != nullptr || !arguments.metrics.empty();
   Profile held;
-  if (arguments.profile == "-" || other != nullptr) {
-    Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(arguments.profile);
+  if (hold) {
+    Result<std::unique_ptr<ProfileReader>> reader =
+        OpenProfileWithMetrics(arguments.profile, arguments.metrics);
     if (!reader.ok()) return Fail(reader.error());
     Result<Profile> profile = LoadProfile(*reader.value());
     if (!profile.ok()) return Fail(profile.error());
@@ -56,7 +60,7 @@ int RunPlan(const PlanArguments& arguments) {
     Warn(held.warnings);
   }
   const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
-    if (arguments.profile == "-") return ReadProfile(held);
+    if (hold) return ReadProfile(held);
     return OpenProfile(arguments.profile);
   };
   Plan plan;
@@ -86,7 +90,7 @@ int RunPlan(const PlanArguments& arguments) {
     };
     Result<TwoPassPlan> planned = PlanTwoPass(open, arguments.profile, options, parallel);
     if (!planned.ok()) return Fail(planned.error());
-    if (arguments.profile != "-") Warn(planned.value().warnings);
+    if (!hold) Warn(planned.value().warnings);
     plan = std::move(planned).value().plan;
   }
   plan.source = arguments.profile;
@@ -109,6 +113,9 @@ void AddPlan(CLI::App& app, int& exit_code) {
   command->add_flag("--json", arguments->json, "print plan.json instead of the summary");
   command->add_option("--bbv", arguments->bbv,
                       "basic-block vectors of the profile's launches, which photon needs");
+  command->add_option("--metrics", arguments->metrics,
+                      "metrics of the same launches, from Nsight Compute, which pka, sieve and "
+                      "tbpoint need");
   std::vector<std::pair<std::string, std::string>> others;
   for (const MethodEntry& entry : Methods()) {
     if (OtherMethod(entry.name) != nullptr) others.emplace_back(entry.name, entry.help);

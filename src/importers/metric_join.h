@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Joins the metrics of one recording (a profile of Nsight Compute) to the launches of another: the
-// n-th invocation of a kernel name there is the n-th of that name here.
+// n-th invocation of a kernel name there is the n-th of that name here. Both are held in memory.
+//
+// Profilers spell names differently. Equal names are joined first; of those left over, names that
+// differ in spaces or mangling alone; of those, names of the same function, whatever its template
+// arguments, parameters and namespace. Where several names fall together so, their launches are
+// counted together. See docs/formats/metrics.md.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/result.h"
 #include "trace/profile_reader.h"
 
 namespace stemtap {
 
-// The launches of `profile` with the metrics of `metrics` beside them.
+// The launches of `profile` with the metrics of `metrics` beside them, empty where there are none.
+// The names are those of the files, for messages. An error when nothing matches, or when a pair of
+// launches has another grid or block.
 Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader> profile,
-                                                   std::unique_ptr<ProfileReader> metrics);
+                                                   const std::string& profile_name,
+                                                   std::unique_ptr<ProfileReader> metrics,
+                                                   const std::string& metrics_name);
+
+// The profile at `path`, with the metrics of the file at `metrics` unless that is empty. That file
+// is one of Nsight Compute, with durations or without, or any profile with metric columns.
+Result<std::unique_ptr<ProfileReader>> OpenProfileWithMetrics(const std::string& path,
+                                                              const std::string& metrics);
 
 }  // namespace stemtap

@@ -57,9 +57,13 @@ TEST_CASE("a header without rows describes nothing") {
 
 TEST_CASE("errors say where, what, and what was expected") {
   const std::string header = "index,warps,instructions,blocks\n";
-  CHECK(MessageOf("") == "bbv.csv:1: '', expected the header 'index,warps,instructions,blocks'");
-  CHECK(MessageOf("index,name\n") ==
-        "bbv.csv:1: 'index,name', expected the header 'index,warps,instructions,blocks'");
+  CHECK(MessageOf("") ==
+        "bbv.csv:1: '', expected the header 'index,warps,instructions,blocks' or Photon's, "
+        "'Warp ID,Basic Block Counts'");
+  CHECK(
+      MessageOf("index,name\n") ==
+      "bbv.csv:1: 'index,name', expected the header 'index,warps,instructions,blocks' or Photon's, "
+      "'Warp ID,Basic Block Counts'");
   CHECK(MessageOf(header + "0,1\n") ==
         "bbv.csv:2: '0,1', expected index,warps,instructions,blocks");
   CHECK(MessageOf(header + "x,1,,0:1\n") == "bbv.csv:2: index 'x', expected a number from 0");
@@ -129,6 +133,72 @@ TEST_CASE("rows longer than what is read at a time are whole") {
   REQUIRE(read.ok());
   CHECK(read.value().vector(0).size() == 100'000);
   CHECK(read.value().vector(1).size() == 1);
+}
+
+TEST_CASE("the file of Photon's tool: one kind for each launch, blocks apart by kernel") {
+  const auto read = Read(
+      "Warp ID,Basic Block Counts\n"
+      "Kernel0,3,520,_Z1aPf\n520,0,1040,\n"
+      "Kernel1,2,16,_Z1bPf\r\n16,32,\r\n"
+      "Kernel3,3,520,_Z1aPf\n520,0,1040,\n"
+      "Kernel4,3,8,_Z1aPf\n1,2,18446744073709551615,\n");
+  REQUIRE(read.ok());
+  const BasicBlockVectors& v = read.value();
+  REQUIRE(v.invocations.size() == 4);
+  CHECK(v.invocations[2].index == 3);
+  REQUIRE(v.kinds.size() == 4);
+  CHECK(v.kinds[0].warps == 520);
+  CHECK(std::isnan(v.kinds[0].instructions));
+  CHECK(v.kinds[2].vector == v.kinds[0].vector);
+  CHECK(v.size() == 3);
+  REQUIRE(v.vector(0).size() == 2);
+  CHECK(v.vector(0)[0].block == 0);
+  CHECK(v.vector(0)[1].block == 2);
+  CHECK(v.vector(0)[1].count == 1040);
+  REQUIRE(v.vector(1).size() == 2);
+  CHECK(v.vector(1)[0].block == 3);
+  CHECK(v.vector(1)[1].block == 4);
+  CHECK(v.vector(2)[2].count == 18446744073709551615U);
+}
+
+TEST_CASE("kernels with equal counts stay apart in the file of Photon's tool") {
+  const auto read = Read("Warp ID,Basic Block Counts\nKernel0,1,1,a\n5,\nKernel1,1,1,b\n5,\n");
+  REQUIRE(read.ok());
+  CHECK(read.value().kinds[0].vector != read.value().kinds[1].vector);
+}
+
+TEST_CASE("damage in the file of Photon's tool") {
+  const std::string header = "Warp ID,Basic Block Counts\n";
+  const std::string first = "Kernel0,2,4,a\n1,2,\n";
+  CHECK(Read(header).ok());
+  CHECK(MessageOf(header + "Kernel0,2,4,a\n") ==
+        "bbv.csv:2: the end, expected the counts of 2 blocks");
+  CHECK(MessageOf(header + "Kernel0,2,4,a\n1,2") == "bbv.csv:3: '2', expected a count and a comma");
+  CHECK(MessageOf(header + "Kernel0,2,4,a\n1,\n") ==
+        "bbv.csv:3: 1 counts, expected 2, one for each block");
+  CHECK(MessageOf(header + "Kernel0,2,4,a\n1,2,3,\n") ==
+        "bbv.csv:3: more than 2 counts, expected one for each block");
+  CHECK(MessageOf(header + "Kernel0,2,4,a\n1,-2,\n") ==
+        "bbv.csv:3: '-2', expected a count and a comma");
+  CHECK(MessageOf(header + "Kernel0,2,4,a\n0,0,\n") ==
+        "bbv.csv:3: no block was counted, expected a launch that was instrumented");
+  CHECK(MessageOf(header + "Kernel0,2,0,a\n1,2,\n") ==
+        "bbv.csv:2: warps '0', expected a number from 1 to 2^40");
+  for (const char* bad : {"Kernel0,2,4", "Kernel,2,4,a", "Kernelx,2,4,a", "Kernel0,,4,a", "1,2,"}) {
+    CAPTURE(bad);
+    CHECK(MessageOf(header + bad + "\n1,2,\n") ==
+          std::string("bbv.csv:2: '") + bad + "', expected Kernel<index>,<blocks>,<warps>,<name>");
+  }
+  CHECK(MessageOf(header + first + first) ==
+        "bbv.csv:4: index 0 after 0, expected launches in order, once each");
+  CHECK(MessageOf(header + first + "Kernel1,3,4,a\n1,2,3,\n") ==
+        "bbv.csv:4: 3 blocks, expected 2 as in the kernel's first launch");
+  CHECK(MessageOf(header + first + "Kernel1,4294967295,4,b\n1,\n")
+            .starts_with("bbv.csv:4: 4294967295 blocks, expected at most"));
+  CHECK(MessageOf(header + first + header) ==
+        "bbv.csv:4: a second header, expected the launches of one run");
+  CHECK(MessageOf(header + "Kernel3,2,4,a\n1,2,\n" + first)
+            .starts_with("bbv.csv:4: index 0 after 3"));
 }
 
 }  // namespace
