@@ -41,7 +41,7 @@ enum class Metric {
 
 struct MetricNames {
   Metric metric;
-  const char* names[4];  // any of these columns; messages use the first; nullptr: no more
+  const char* names[6];  // any of these columns; messages use the first; nullptr: no more
 };
 
 // Every metric with its names, in the order of the enumeration.

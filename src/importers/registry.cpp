@@ -42,10 +42,10 @@ constexpr std::array kFormats = {
     ProfileFormat{"rocprofv3-csv", "rocprofv3 kernel trace CSV",
                   "rocprofv3 --kernel-trace --output-format csv -- ./app", LooksLikeRocprofCsv,
                   OpenRocprofCsv},
-    ProfileFormat{"stem-csv", "durations, one column per kernel (STEM artifact)",
-                  "stemtap plan runtime.csv", LooksLikeStemColumnsCsv, OpenStemColumnsCsv},
     ProfileFormat{"csv", "canonical profile CSV, plain, .gz or .zst", "stemtap plan profile.csv.gz",
                   LooksLikeCanonicalCsv, OpenCanonicalCsv},
+    ProfileFormat{"stem-csv", "durations, one column per kernel (STEM artifact)",
+                  "stemtap plan runtime.csv", LooksLikeStemColumnsCsv, OpenStemColumnsCsv},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // convert and generate, run as a user does: what goes to which stream.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -62,6 +63,74 @@ TEST_CASE("JSON and the profile do not share standard output") {
   const auto made = RunProcess({Stemtap(), "generate", "llm-decode", "-o", "-", "--json"});
   CHECK(made.exit_code == 2);
   CHECK(made.out.empty());
+}
+
+// The twelve counters of PKA for 20 launches of two kernels, as ncu's details page has them.
+std::string CountersOfTwoKernels() {
+  std::string page =
+      "==PROF== Connected to process 7\n"
+      "\"ID\",\"Process ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"Section Name\","
+      "\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n";
+  for (int i = 0; i < 20; ++i) {
+    for (const char* metric :
+         {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+          "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+          "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "smsp__inst_executed_op_global_ld.sum",
+          "smsp__inst_executed_op_global_st.sum", "smsp__inst_executed_op_local_ld.sum",
+          "smsp__inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_st.sum",
+          "smsp__sass_inst_executed_op_global_atom.sum", "smsp__inst_executed.sum",
+          "smsp__thread_inst_executed_per_inst_executed.ratio", "launch__grid_size"}) {
+      page += "\"" + std::to_string(i) + "\",\"7\",\"" + (i % 2 == 0 ? "axpy" : "gemm") +
+              "\",\"(256, 1, 1)\",\"(64, 1, 1)\",\"Command line profiler metrics\",\"" + metric +
+              "\",\"inst\",\"" + (i % 2 == 0 ? "1,000,000" : "31.5") + "\"\n";
+    }
+  }
+  return page;
+}
+
+TEST_CASE("metrics of ncu stand beside the launches, and the methods that need them find them") {
+  TempDir folder;
+  std::string run = "duration_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z\n";
+  for (int i = 0; i < 10; ++i) run += "100,axpy,64,1,1,256,1,1\n9000,\"gemm\",64,1,1,256,1,1\n";
+  const std::string csv = folder.Write("run.csv", run).string();
+  const std::string ncu = folder.Write("ncu.csv", CountersOfTwoKernels()).string();
+  const auto converted = RunProcess({Stemtap(), "convert", csv, "--metrics", ncu, "-o", "-"});
+  REQUIRE(converted.exit_code == 0);
+  CHECK(converted.out.find(",smsp__inst_executed.sum,") != std::string::npos);
+  CHECK(converted.out.find("gemm,31.5,31.5,") != std::string::npos);
+  CHECK(converted.out.find("axpy,1000000,1000000,") != std::string::npos);
+
+  for (const char* method : {"pka", "sieve"}) {
+    CAPTURE(method);
+    CHECK(RunProcess({Stemtap(), "plan", csv, "--method", method}).exit_code == 1);
+    const auto plan =
+        RunProcess({Stemtap(), "plan", csv, "--method", method, "--metrics", ncu, "--json"});
+    REQUIRE(plan.exit_code == 0);
+    CHECK(nlohmann::json::parse(plan.out).at("totals").at("clusters") == 2);
+  }
+  CHECK(RunProcess({Stemtap(), "plan", csv, "--metrics", ncu}).exit_code == 0);
+  const auto evaluated = RunProcess(
+      {Stemtap(), "evaluate", csv, "--methods", "pka,sieve", "--runs", "2", "--metrics", ncu});
+  CHECK(evaluated.exit_code == 0);
+  CHECK(evaluated.out.find("sieve") != std::string::npos);
+  CHECK(evaluated.out.find("pka") != std::string::npos);
+}
+
+TEST_CASE("metrics that do not belong to the profile are one clear line") {
+  TempDir folder;
+  const std::string csv = folder.Write("run.csv", "duration_ns,name\n5,other\n").string();
+  const std::string ncu = folder.Write("ncu.csv", CountersOfTwoKernels()).string();
+  const std::string output = (folder / "out.csv").string();
+  const auto none = RunProcess({Stemtap(), "convert", csv, "--metrics", ncu, "-o", output});
+  CHECK(none.exit_code == 1);
+  CHECK(none.err.find("ncu.csv: no kernel of ") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(output));
+  CHECK(RunProcess({Stemtap(), "evaluate", csv, csv, "--metrics", ncu}).exit_code == 2);
+  CHECK(RunProcess({Stemtap(), "convert", "-", "--metrics", "-", "-o", output}).exit_code == 2);
+  // As a profile, the page has no durations.
+  const auto alone = RunProcess({Stemtap(), "convert", ncu, "-o", output});
+  CHECK(alone.exit_code == 1);
+  CHECK(alone.err.find("gpu__time_duration.sum") != std::string::npos);
 }
 
 }  // namespace
