@@ -122,10 +122,7 @@ Result<bool> StemColumns::NextRow() {
   if (lines_.cells().size() != columns_) {
     return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), columns_));
   }
-  // An empty last cell is whole; a number without a line end may have lost digits.
-  if (lines_.MayBeCut() && !lines_.cells().back().empty()) {
-    return lines_.At("no line end behind the last row, expected a whole file");
-  }
+  if (lines_.MayBeCut()) return lines_.At("no line end behind the last row, expected a whole file");
   next_ = 0;
   return true;
 }

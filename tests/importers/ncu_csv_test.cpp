@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/memory_source.h"
+#include "damage.h"
 #include "importers/registry.h"
 #include "trace/profile.h"
 
@@ -308,6 +309,14 @@ TEST_CASE("ncu: a page written again without quotes") {
   CHECK(p.records[1].duration_ns == 6);
   CHECK(ErrorOf("ID,Process ID,Kernel Name,gpu__time_duration.sum\n,,,ns\n0,1,g,5")
             .starts_with("t.csv:3: no line end behind the last row"));
+}
+
+TEST_CASE("ncu: any damage is read or refused") {
+  const std::string rows = Launch("0", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n" + Launch("1", "b") +
+                           ",\"1\",\"1,005.5\",\"\",\"8\"\n";
+  test::CheckDamage("==PROF== Connected\n" + kRawHeader + kRawUnits + rows);
+  test::CheckDamage(kDetailsHeader + Detail("0", "a", "Duration", "us", "3.52") +
+                    Detail("1", "b", "Duration", "us", "4.5"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/memory_source.h"
+#include "damage.h"
 #include "importers/csv_cells.h"
 #include "importers/registry.h"
 #include "support/shared_data.h"
@@ -249,6 +250,10 @@ TEST_CASE("nvprof: recorded files equal their namesakes") {
     CHECK(ours.warnings[0].find(std::to_string(file.copies) + " rows of copies") !=
           std::string::npos);
   }
+}
+
+TEST_CASE("nvprof: any damage is read or refused") {
+  test::CheckDamage(kPreamble + kHeader + kUnits + kRow + kRow);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/memory_source.h"
+#include "damage.h"
 #include "importers/registry.h"
 #include "trace/profile.h"
 
@@ -179,6 +180,11 @@ TEST_CASE("rocprofv3: other files are not taken for a trace") {
       LooksLikeRocprofCsv("\"Domain\",\"Function\",\"Start_Timestamp\",\"End_Timestamp\"\n"));
   CHECK_FALSE(LooksLikeRocprofCsv("\"Kernel_Name\",\"Counter_Name\",\"Counter_Value\"\n"));
   CHECK_FALSE(LooksLikeRocprofCsv(""));
+}
+
+TEST_CASE("rocprofv3: any damage is read or refused") {
+  test::CheckDamage(kHeader + Row("\"Agent 7\"", "49", "f(int)", "15", "25") +
+                    Row("\"Agent 8\"", "49", "g", "17", "27"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/memory_source.h"
+#include "damage.h"
 #include "importers/registry.h"
 #include "trace/profile.h"
 
@@ -119,6 +120,10 @@ TEST_CASE("no other table is taken for columns of durations") {
   CHECK_FALSE(LooksLikeStemColumnsCsv("hello, world\n"));
   CHECK_FALSE(LooksLikeStemColumnsCsv(""));
   CHECK(ErrorOf("ka,kb\n1,2\n").starts_with("t.csv: not a known profile format"));
+}
+
+TEST_CASE("columns of durations: any damage is read or refused") {
+  test::CheckDamage("ka,kb\n1,2\n3,4\n5,6\n7,8\n9,10\n");
 }
 
 }  // namespace
