@@ -111,6 +111,33 @@ TEST_CASE("missing columns are named, all in one line") {
         "smsp__thread_inst_executed_per_inst_executed.ratio");
 }
 
+TEST_CASE("a column is found by any of its names, and by no other metric's") {
+  for (const MetricNames& m : AllMetricNames()) {
+    for (const char* name : m.names) {
+      if (name == nullptr) break;
+      CAPTURE(name);
+      MadeProfile made;
+      made.Add("kernel", 100);
+      made.AddMetric(name, {3});
+      for (const MetricNames& other : AllMetricNames()) {
+        CHECK(HasMetric(made.profile, other.metric) == (other.metric == m.metric));
+      }
+    }
+  }
+  for (const auto& [name, metric] :
+       {std::pair("sass__inst_executed_global_loads", Metric::kGlobalLoads),
+        std::pair("smsp__sass_inst_executed_op_shared_st.sum", Metric::kSharedStores),
+        std::pair("Executed Instructions", Metric::kInstructions),
+        std::pair("Avg. Active Threads Per Warp", Metric::kDivergenceEfficiency),
+        std::pair("Grid Size", Metric::kBlocks), std::pair("Block Size", Metric::kBlockThreads)}) {
+    CAPTURE(name);
+    MadeProfile made;
+    made.Add("kernel", 100);
+    made.AddMetric(name, {3});
+    CHECK(HasMetric(made.profile, metric));
+  }
+}
+
 TEST_CASE("the other names of a column serve too, and the grid stands in for its column") {
   MadeProfile made;
   made.Add("kernel", 100, 128, 1);
