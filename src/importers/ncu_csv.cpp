@@ -69,6 +69,10 @@ struct Reading {
   double comma = kNone;
 };
 
+bool IsMissing(std::string_view text) {
+  return text.empty() || text == "n/a" || text == "N/A" || text == "nan" || text == "-nan";
+}
+
 bool AllDigits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -364,9 +368,7 @@ Status NcuPage::ReadUnits() {
 
 Status NcuPage::AddValue(std::size_t index, std::string_view text) {
   Metric& metric = metrics_[index];
-  if (text.empty() || text == "n/a" || text == "N/A" || text == "nan" || text == "-nan") {
-    return Success{};
-  }
+  if (IsMissing(text)) return Success{};
   Reading reading = ReadBoth(text);
   const bool point = !std::isnan(reading.point);
   const bool comma = !std::isnan(reading.comma);
@@ -470,6 +472,7 @@ Status NcuPage::ReadRow() {
   }
   const Result<std::size_t> metric = MetricOf(Cell(kSection), Cell(kMetric));
   if (!metric.ok()) return metric.error();
+  if (IsMissing(Cell(kValue))) return Success{};  // and its unit with it
   const Status unit = SetUnit(metrics_[metric.value()], Cell(kUnit));
   if (!unit.ok()) return unit.error();
   return AddValue(metric.value(), Cell(kValue));

@@ -200,6 +200,15 @@ TEST_CASE("ncu: the decimal mark is that of the file") {
       "t.csv:2: '1,5' has a decimal comma, '1.5' in line 4 a decimal point, expected one of them");
 }
 
+TEST_CASE("ncu: a value that is missing may lack its unit") {
+  const Profile p = Metrics(kDetailsHeader + Detail("0", "a", "m", "", "n/a") +
+                            Detail("1", "a", "m", "%", "5.5") + Detail("2", "a", "m", "", "nan"));
+  CHECK(std::isnan(p.metrics.at(0)[0]));
+  CHECK(p.metrics[0][1] == 5.5);
+  CHECK(std::isnan(p.metrics[0][2]));
+  CHECK(p.warnings.empty());
+}
+
 TEST_CASE("ncu: what is no number is no value") {
   const Profile p = Metrics(kDetailsHeader + Detail("0", "a", "m", "", "1.5") +
                             Detail("1", "a", "m", "", "1,23,4.5") + Detail("2", "a", "m", "", "") +
