@@ -30,8 +30,12 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 // Length of the valid UTF-8 sequence at the start of `text`, 0 if there is none.
 std::size_t Utf8Length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3
-                           : lead < 0xF5 ? 4 : 0;
+  const std::size_t length = lead < 0x80   ? 1
+                             : lead < 0xC2 ? 0
+                             : lead < 0xE0 ? 2
+                             : lead < 0xF0 ? 3
+                             : lead < 0xF5 ? 4
+                                           : 0;
   if (length == 0 || length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
@@ -74,6 +78,11 @@ std::string EscapeForTerminal(std::string_view text) {
     text.remove_prefix(length);
   }
   return escaped;
+}
+
+std::string ShownCell(std::string_view cell) {
+  constexpr std::size_t kMost = 40;  // enough to find it by
+  return EscapeForTerminal(cell.substr(0, kMost)) + (cell.size() > kMost ? "..." : "");
 }
 
 }  // namespace stemtap

@@ -26,13 +26,6 @@ constexpr std::size_t kMaxColumns = 4096;
 // How much of the file is looked at to tell metrics from columns of text.
 constexpr std::size_t kSampleBytes = std::size_t{64} * 1024;
 
-// A cell as an error message shows it.
-std::string Shown(std::string_view cell) {
-  constexpr std::size_t kMost = 40;
-  return cell.size() <= kMost ? EscapeForTerminal(cell)
-                              : EscapeForTerminal(cell.substr(0, kMost)) + "...";
-}
-
 std::string ColumnList() {
   std::string list;
   for (const CanonicalColumnInfo& column : kCanonicalColumns) {
@@ -143,7 +136,7 @@ Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
     }
     if (std::find(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(i), name) !=
         header.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return csv_.At(fmt::format("the column '{}' stands twice, expected once", Shown(name)));
+      return csv_.At(fmt::format("the column '{}' stands twice, expected once", ShownCell(name)));
     }
     const auto* const canonical =
         std::find_if(kCanonicalColumns.begin(), kCanonicalColumns.end(),
@@ -151,7 +144,7 @@ Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
     if (canonical == kCanonicalColumns.end()) {
       if (holds_text[i]) {
         warnings_.push_back(fmt::format("{}: the column '{}' holds no numbers and is left out",
-                                        csv_.name(), Shown(name)));
+                                        csv_.name(), ShownCell(name)));
       } else {
         metrics_.push_back({i, metric_names_.size(), {}});
         metric_names_.push_back(name);
@@ -179,7 +172,7 @@ Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
 Error CanonicalCsvReader::BadNumber(CanonicalColumn column, std::string_view cell) const {
   const CanonicalColumnInfo& info = InfoOf(column);
   return csv_.At(fmt::format("{} is '{}', expected a whole number from {} to {}{}", info.name,
-                             Shown(cell), info.least, info.most,
+                             ShownCell(cell), info.least, info.most,
                              info.required ? "" : ", or an empty cell"));
 }
 
@@ -259,9 +252,10 @@ void CanonicalCsvReader::WarnAtEnd() {
   }
   for (const Metric& metric : metrics_) {
     if (metric.no_number.count == 0) continue;
-    warnings_.push_back(fmt::format(
-        "{}:{}: a cell of the column '{}' is no number ({} such rows), taken as empty", csv_.name(),
-        metric.no_number.first_line, Shown(metric_names_[metric.column]), metric.no_number.count));
+    warnings_.push_back(
+        fmt::format("{}:{}: a cell of the column '{}' is no number ({} such rows), taken as empty",
+                    csv_.name(), metric.no_number.first_line,
+                    ShownCell(metric_names_[metric.column]), metric.no_number.count));
   }
 }
 

@@ -89,11 +89,6 @@ std::optional<std::size_t> FindCell(const std::vector<std::string_view>& cells,
   return static_cast<std::size_t>(cells.rend() - at) - 1;
 }
 
-std::string ShownCell(std::string_view cell) {
-  constexpr std::size_t kMost = 40;
-  return EscapeForTerminal(cell.substr(0, kMost)) + (cell.size() > kMost ? "..." : "");
-}
-
 std::optional<std::uint64_t> WholeNumber(std::string_view text) {
   std::uint64_t value = 0;
   const char* const end = text.data() + text.size();

@@ -62,9 +62,6 @@ class CsvLines {
 std::optional<std::size_t> FindCell(const std::vector<std::string_view>& cells,
                                     std::string_view name);
 
-// A cell as an error message shows it: short, and nothing that a terminal would obey.
-std::string ShownCell(std::string_view cell);
-
 // A whole number without sign, space or separator.
 std::optional<std::uint64_t> WholeNumber(std::string_view text);
 

@@ -62,12 +62,6 @@ constexpr Report kKernExecTrace = {
     {"Kernel Start", "Kernel Dur", "Kernel Name", "", "DevId", "", "GridXYZ", "", "", "BlockXYZ"},
     true};
 
-std::string Shown(std::string_view cell) {
-  constexpr std::size_t kMost = 40;
-  return cell.size() <= kMost ? EscapeForTerminal(cell)
-                              : EscapeForTerminal(cell.substr(0, kMost)) + "...";
-}
-
 std::string_view Trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -291,7 +285,7 @@ class ReportReader {
   }
   Error Bad(Column column, std::string_view expected) const {
     return csv_.At(fmt::format("{} is '{}', expected {}", report_->columns[column],
-                               Shown(Cell(column)), expected));
+                               ShownCell(Cell(column)), expected));
   }
   Result<std::int64_t> Time(Column column);
   // A whole number; `missing` where the cell is empty or the report lacks the column.
@@ -325,7 +319,7 @@ Status ReportReader::FindColumns() {
       if (report_->columns[column].empty() || heading.name != report_->columns[column]) continue;
       if (cells_[column] >= 0) {
         return csv_.At(
-            fmt::format("the column '{}' stands twice, expected once", Shown(heading.name)));
+            fmt::format("the column '{}' stands twice, expected once", ShownCell(heading.name)));
       }
       cells_[column] = static_cast<int>(i);
       const bool time = column == kStart || column == kDuration;
@@ -335,7 +329,7 @@ Status ReportReader::FindColumns() {
       if (units_[column] == 0) {
         return csv_.At(
             fmt::format("the column '{}' has no known unit, expected one as in '{} ({})'",
-                        Shown(csv_.cells()[i]), heading.name, time ? "ns" : "MB"));
+                        ShownCell(csv_.cells()[i]), heading.name, time ? "ns" : "MB"));
       }
     }
   }

@@ -23,6 +23,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "results/csv_rows.h"
 #include "results/results_reader.h"
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "results/csv_rows.h"
 #include "results/results_reader.h"
 

@@ -110,10 +110,4 @@ std::optional<std::uint64_t> ParseWhole(std::string_view cell) {
   return value;
 }
 
-std::string ShownCell(std::string_view cell) {
-  constexpr std::size_t kMost = 60;
-  return cell.size() <= kMost ? EscapeForTerminal(cell)
-                              : EscapeForTerminal(cell.substr(0, kMost)) + "...";
-}
-
 }  // namespace stemtap

@@ -26,7 +26,4 @@ std::optional<double> ParseCell(std::string_view cell);
 // A whole number that fills the cell.
 std::optional<std::uint64_t> ParseWhole(std::string_view cell);
 
-// A cell as an error message shows it.
-std::string ShownCell(std::string_view cell);
-
 }  // namespace stemtap

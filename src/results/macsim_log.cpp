@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/text.h"
 #include "results/csv_rows.h"
 #include "results/results_reader.h"
 
