@@ -6,11 +6,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "importers/metric_join.h"
+#include "cli/read_progress.h"
+#include "cli/recorded_run.h"
 #include "trace/profile_writer.h"
 
 namespace stemtap::cli {
@@ -19,7 +21,7 @@ namespace {
 constexpr std::size_t kBatch = 16384;
 
 struct ConvertArguments {
-  std::string profile;
+  std::vector<std::string> profiles;
   std::string output;
   std::string metrics;
   bool json = false;
@@ -30,8 +32,10 @@ int RunConvert(const ConvertArguments& arguments) {
   if (to_stdout && arguments.json) {
     return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
   }
+  ReadProgress progress;
   Result<std::unique_ptr<ProfileReader>> opened =
-      OpenProfileWithMetrics(arguments.profile, arguments.metrics);
+      OpenRun(arguments.profiles, arguments.metrics, progress);
+  if (!opened.ok()) progress.Clear();
   if (!opened.ok()) return Fail(opened.error());
   ProfileReader& reader = *opened.value();
   Result<std::unique_ptr<ProfileWriter>> writer = CreateProfileWriter(arguments.output);
@@ -40,7 +44,10 @@ int RunConvert(const ConvertArguments& arguments) {
   std::uint64_t zero_duration = 0;
   for (ProfileBatch batch;;) {
     const Result<std::size_t> read = reader.Read(batch, kBatch);
-    if (!read.ok()) return Fail(read.error());
+    if (!read.ok()) {
+      progress.Clear();
+      return Fail(read.error());
+    }
     // Also the empty batch at the end: it carries the metric names of a profile without rows.
     const Status written = writer.value()->Write(batch, reader.names(), reader.metric_names());
     if (!written.ok()) return Fail(written.error());
@@ -48,6 +55,7 @@ int RunConvert(const ConvertArguments& arguments) {
     invocations += read.value();
     for (const wire::KernelRecord& record : batch.records) zero_duration += record.duration_ns == 0;
   }
+  progress.Clear();
   const Status finished = writer.value()->Finish();
   if (!finished.ok()) return Fail(finished.error());
   Warn(reader.warnings());
@@ -55,10 +63,12 @@ int RunConvert(const ConvertArguments& arguments) {
                    reader.names().size(), zero_duration,
                    to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
   if (!arguments.json) return 0;
-  const nlohmann::ordered_json json = {
-      {"source", arguments.profile},      {"output", arguments.output},
-      {"invocations", invocations},       {"zero_duration", zero_duration},
-      {"kernels", reader.names().size()}, {"metrics", reader.metric_names()}};
+  const nlohmann::ordered_json json = {{"source", RunName(arguments.profiles)},
+                                       {"output", arguments.output},
+                                       {"invocations", invocations},
+                                       {"zero_duration", zero_duration},
+                                       {"kernels", reader.names().size()},
+                                       {"metrics", reader.metric_names()}};
   return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
@@ -67,8 +77,7 @@ int RunConvert(const ConvertArguments& arguments) {
 void AddConvert(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("convert", "rewrite a profile in the canonical form");
   auto arguments = std::make_shared<ConvertArguments>();
-  command->add_option("profile", arguments->profile, "recorded run, see 'stemtap formats'")
-      ->required();
+  command->add_option("profile", arguments->profiles, kRunHelp)->required();
   command
       ->add_option("-o,--output", arguments->output,
                    "file to write, .csv or .stemtap, then .gz or .zst to compress; '-' is CSV on "

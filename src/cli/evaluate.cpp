@@ -14,11 +14,12 @@
 #include "baselines/method.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/read_progress.h"
+#include "cli/recorded_run.h"
 #include "cli/sampling_flags.h"
 #include "collector/replay.h"
 #include "eval/evaluation.h"
 #include "eval/report.h"
-#include "importers/metric_join.h"
 
 namespace stemtap::cli {
 namespace {
@@ -46,7 +47,8 @@ struct EvaluateArguments {
 };
 
 Result<Profile> Load(const std::string& path, const std::string& metrics) {
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfileWithMetrics(path, metrics);
+  ReadProgress progress;
+  Result<std::unique_ptr<ProfileReader>> reader = OpenRun({path}, metrics, progress);
   if (!reader.ok()) return reader.error();
   Result<Profile> profile = LoadProfile(*reader.value());
   if (!profile.ok()) return profile.error();

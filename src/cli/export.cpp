@@ -14,8 +14,9 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/recorded_run.h"
 #include "exporters/consumers.h"
-#include "importers/registry.h"
+#include "importers/ranks.h"
 #include "trace/plan_reader.h"
 
 namespace stemtap::cli {
@@ -28,7 +29,7 @@ struct ExportArguments {
   std::string plan;
   std::string consumer;
   std::string output;
-  std::string profile;
+  std::vector<std::string> profiles;
   std::string list;
   std::string weights_csv;
   std::uint16_t device = 0;
@@ -131,16 +132,16 @@ Result<std::string> ReadWhole(const std::string& path) {
 // The run that the plan was made of: nullptr where the plan alone is enough.
 Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& arguments,
                                                    const Consumer& consumer,
-                                                   const std::string& path) {
-  const bool given = !arguments.profile.empty();
+                                                   const std::vector<std::string>& paths) {
+  const bool given = !arguments.profiles.empty();
   if (!given && consumer.model.scope == CountScope::kNone && !consumer.needs_timeline) {
     return std::unique_ptr<ProfileReader>();
   }
-  if (given && path == "-" && consumer.needs_timeline) {
+  if (given && paths.front() == "-" && consumer.needs_timeline) {
     return Error{"--profile: is read twice, expected a file", 2};
   }
   Result<std::unique_ptr<ProfileReader>> opened =
-      !given && path == "-" ? Error{"was standard input"} : OpenProfile(path);
+      !given && paths.front() == "-" ? Error{"was standard input"} : OpenRanks(paths);
   if (opened.ok() || given) return opened;
   if (arguments.plain_launches && !consumer.needs_timeline) return std::unique_ptr<ProfileReader>();
   return Error{fmt::format(
@@ -195,9 +196,12 @@ int RunExport(const ExportArguments& arguments) {
     options.list_name = EscapeForTerminal(arguments.list);
   }
 
-  const std::string path = arguments.profile.empty() ? plan.value().source : arguments.profile;
+  const std::vector<std::string> paths = arguments.profiles.empty()
+                                             ? std::vector<std::string>{plan.value().source}
+                                             : arguments.profiles;
+  const std::string path = RunName(paths);
   const std::string shown = EscapeForTerminal(path);
-  Result<std::unique_ptr<ProfileReader>> profile = OpenPlanned(arguments, consumer, path);
+  Result<std::unique_ptr<ProfileReader>> profile = OpenPlanned(arguments, consumer, paths);
   if (!profile.ok()) return Fail(profile.error());
   const Result<CountedPlan> counted = CountLaunches(plan.value(), profile.value().get(), shown,
                                                     consumer.model, tool, options.counting);
@@ -207,7 +211,7 @@ int RunExport(const ExportArguments& arguments) {
 
   std::unique_ptr<ProfileReader> again;
   if (consumer.needs_timeline) {
-    Result<std::unique_ptr<ProfileReader>> reopened = OpenProfile(path);
+    Result<std::unique_ptr<ProfileReader>> reopened = OpenRanks(paths);
     if (!reopened.ok()) return Fail(reopened.error());
     again = std::move(reopened).value();
   }
@@ -278,7 +282,7 @@ void AddExport(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember(names));
   command->add_option("-o,--output", arguments->output,
                       "file to write; without it the selection goes to standard output");
-  command->add_option("--profile", arguments->profile,
+  command->add_option("--profile", arguments->profiles,
                       "run that the plan was made of; without it, the plan's source");
   command->add_option("--device", arguments->device, "only the samples of this device")
       ->check(CLI::Range(0, 65534));

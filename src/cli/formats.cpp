@@ -17,7 +17,7 @@ std::string FormatsText() {
   std::string text;
   for (const ProfileFormat& format : ProfileFormats()) {
     text +=
-        fmt::format("{:<10} {}\n{:<10} {}\n", format.name, format.description, "", format.example);
+        fmt::format("{:<14} {}\n{:<14} {}\n", format.name, format.description, "", format.example);
   }
   return text;
 }

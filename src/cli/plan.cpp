@@ -13,10 +13,10 @@
 #include "baselines/method_plan.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/read_progress.h"
+#include "cli/recorded_run.h"
 #include "cli/sampling_flags.h"
 #include "collector/worker_pool.h"
-#include "importers/metric_join.h"
-#include "importers/registry.h"
 #include "stem/two_pass.h"
 #include "trace/profile.h"
 
@@ -25,7 +25,7 @@ namespace {
 
 struct PlanArguments {
   SamplingFlags sampling;
-  std::string profile;
+  std::vector<std::string> profiles;
   std::string output;
   std::string bbv;
   std::string metrics;
@@ -48,20 +48,23 @@ int RunPlan(const PlanArguments& arguments) {
   const MethodEntry* other = OtherMethod(arguments.sampling.method());
   // Standard input cannot be read twice, and the other methods want metrics: held in memory. Else
   // the file is streamed.
-  const bool hold = arguments.profile == "-" || other != nullptr || !arguments.metrics.empty();
+  const bool hold =
+      arguments.profiles.front() == "-" || other != nullptr || !arguments.metrics.empty();
+  const std::string run = RunName(arguments.profiles);
+  ReadProgress progress;
   Profile held;
   if (hold) {
     Result<std::unique_ptr<ProfileReader>> reader =
-        OpenProfileWithMetrics(arguments.profile, arguments.metrics);
-    if (!reader.ok()) return Fail(reader.error());
-    Result<Profile> profile = LoadProfile(*reader.value());
+        OpenRun(arguments.profiles, arguments.metrics, progress);
+    Result<Profile> profile = reader.ok() ? LoadProfile(*reader.value()) : reader.error();
+    progress.Clear();
     if (!profile.ok()) return Fail(profile.error());
     held = std::move(profile).value();
     Warn(held.warnings);
   }
   const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
     if (hold) return ReadProfile(held);
-    return OpenProfile(arguments.profile);
+    return OpenRun(arguments.profiles, "", progress);
   };
   Plan plan;
   if (other != nullptr) {
@@ -73,14 +76,13 @@ int RunPlan(const PlanArguments& arguments) {
     }
     if (held.records.empty()) {
       return Fail({fmt::format("{}: holds no kernel invocation, expected at least one",
-                               EscapeForTerminal(arguments.profile))});
+                               EscapeForTerminal(run))});
     }
     Result<Plan> planned =
         PlanByMethod(held, *other, options, arguments.bbv.empty() ? nullptr : &vectors);
     if (!planned.ok()) {
-      return Fail(
-          {fmt::format("{}: {}", EscapeForTerminal(arguments.profile), planned.error().message),
-           planned.error().exit_code});
+      return Fail({fmt::format("{}: {}", EscapeForTerminal(run), planned.error().message),
+                   planned.error().exit_code});
     }
     plan = std::move(planned).value();
   } else {
@@ -88,12 +90,13 @@ int RunPlan(const PlanArguments& arguments) {
     const ParallelFor parallel = [&](std::size_t count, const auto& part) {
       pool.ForEach(count, part);
     };
-    Result<TwoPassPlan> planned = PlanTwoPass(open, arguments.profile, options, parallel);
+    Result<TwoPassPlan> planned = PlanTwoPass(open, run, options, parallel);
+    progress.Clear();
     if (!planned.ok()) return Fail(planned.error());
     if (!hold) Warn(planned.value().warnings);
     plan = std::move(planned).value().plan;
   }
-  plan.source = arguments.profile;
+  plan.source = run;
   plan.options = arguments.sampling.Listed();
   if (!arguments.output.empty()) {
     const Status written = WriteFileAtomically(arguments.output, PlanToJson(plan));
@@ -107,8 +110,7 @@ int RunPlan(const PlanArguments& arguments) {
 void AddPlan(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("plan", "choose the sample from a finished profile");
   auto arguments = std::make_shared<PlanArguments>();
-  command->add_option("profile", arguments->profile, "recorded run, see 'stemtap formats'")
-      ->required();
+  command->add_option("profile", arguments->profiles, kRunHelp)->required();
   command->add_option("-o,--output", arguments->output, "also write plan.json to this file");
   command->add_flag("--json", arguments->json, "print plan.json instead of the summary");
   command->add_option("--bbv", arguments->bbv,

@@ -27,7 +27,7 @@ ReadWatch ReadProgress::Of(const std::string& path) {
 
 void ReadProgress::Show(const std::string& path, std::uint64_t read, std::uint64_t size) {
   const Clock::time_point now = Clock::now();
-  if (now < next_) return;
+  if (!terminal_ || now < next_) return;
   next_ = now + kPeriod;
   shown_ = true;
   const std::string how_far =

@@ -24,6 +24,11 @@ class ReadProgress {
 
   // Takes the line off the terminal, before other output. Later reads may show it again.
   void Clear();
+  // The same, and for good.
+  void End() {
+    Clear();
+    terminal_ = false;
+  }
 
  private:
   using Clock = std::chrono::steady_clock;

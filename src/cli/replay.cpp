@@ -10,15 +10,16 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/read_progress.h"
+#include "cli/recorded_run.h"
 #include "cli/sampling_flags.h"
-#include "importers/registry.h"
 
 namespace stemtap::cli {
 namespace {
 
 struct ReplayArguments {
   SamplingFlags sampling;
-  std::string profile;
+  std::vector<std::string> profiles;
   std::string output;
   std::uint64_t lag = kDefaultLag;
   bool json = false;
@@ -32,16 +33,19 @@ std::string Stem(const std::string& path) {
 }
 
 int Replay(const ReplayArguments& arguments) {
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(arguments.profile);
+  // The sampler's own line takes over where reading goes on under it.
+  ReadProgress progress(arguments.quiet);
+  Result<std::unique_ptr<ProfileReader>> reader = OpenRun(arguments.profiles, "", progress);
+  progress.End();
   if (!reader.ok()) return Fail(reader.error());
   ReplayOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
   options.listed.emplace_back("lag", arguments.lag);
   options.lag = arguments.lag;
-  options.source = arguments.profile;
+  options.source = RunName(arguments.profiles);
   options.folder =
-      arguments.output.empty() ? DefaultFolder(Stem(arguments.profile)) : arguments.output;
+      arguments.output.empty() ? DefaultFolder(Stem(arguments.profiles.front())) : arguments.output;
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
   Result<ReplayOutcome> outcome = RunReplay(*reader.value(), options);
@@ -62,8 +66,7 @@ void AddReplay(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("replay", "sample a recorded profile online, as if it ran now");
   auto arguments = std::make_shared<ReplayArguments>();
-  command->add_option("profile", arguments->profile, "recorded run, see 'stemtap formats'")
-      ->required();
+  command->add_option("profile", arguments->profiles, kRunHelp)->required();
   command->add_option("-o,--output", arguments->output,
                       "session folder to write (default: stemtap-<profile>-<pid>)");
   command->add_option("--lag", arguments->lag, "launches before a duration is known to the sampler")

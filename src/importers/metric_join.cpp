@@ -319,16 +319,12 @@ Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader
       std::make_unique<Joined>(std::move(here), std::move(warnings)));
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenProfileWithMetrics(const std::string& path,
-                                                              const std::string& metrics) {
-  if (path == "-" && metrics == "-") {
-    return Error{"both the profile and its metrics are standard input, expected one of them", 2};
-  }
-  Result<std::unique_ptr<ProfileReader>> profile = OpenProfile(path);
-  if (!profile.ok() || metrics.empty()) return profile;
+Result<std::unique_ptr<ProfileReader>> JoinMetricsFile(std::unique_ptr<ProfileReader> profile,
+                                                       const std::string& profile_name,
+                                                       const std::string& metrics) {
   Result<std::unique_ptr<ProfileReader>> measured = OpenMetrics(metrics);
   if (!measured.ok()) return measured.error();
-  return JoinMetrics(std::move(profile).value(), path, std::move(measured).value(), metrics);
+  return JoinMetrics(std::move(profile), profile_name, std::move(measured).value(), metrics);
 }
 
 }  // namespace stemtap

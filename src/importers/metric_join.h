@@ -25,9 +25,10 @@ Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader
                                                    std::unique_ptr<ProfileReader> metrics,
                                                    const std::string& metrics_name);
 
-// The profile at `path`, with the metrics of the file at `metrics` unless that is empty. That file
-// is one of Nsight Compute, with durations or without, or any profile with metric columns.
-Result<std::unique_ptr<ProfileReader>> OpenProfileWithMetrics(const std::string& path,
-                                                              const std::string& metrics);
+// `profile` with the metrics of the file at `metrics`, which is one of Nsight Compute, with durations
+// or without, or any profile with metric columns.
+Result<std::unique_ptr<ProfileReader>> JoinMetricsFile(std::unique_ptr<ProfileReader> profile,
+                                                       const std::string& profile_name,
+                                                       const std::string& metrics);
 
 }  // namespace stemtap

@@ -27,7 +27,7 @@ constexpr std::array kFormats = {
                   OpenBinaryProfile},
     ProfileFormat{"nsys-sqlite", "Nsight Systems SQLite export",
                   "nsys export --type sqlite report.nsys-rep", LooksLikeNsysSqlite, OpenNsysSqlite},
-    ProfileFormat{"kineto", "torch.profiler (Kineto) JSON, plain or .gz",
+    ProfileFormat{"kineto", "torch.profiler (Kineto) JSON, plain, .gz or .zst",
                   "torch.profiler.profile(...).export_chrome_trace(\"trace.json.gz\")",
                   LooksLikeKinetoJson, OpenKinetoJson},
     ProfileFormat{"nsys-csv", "Nsight Systems CSV reports cuda_gpu_trace and cuda_kern_exec_trace",

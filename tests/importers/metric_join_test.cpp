@@ -149,16 +149,17 @@ TEST_CASE("files are joined by path, a page of ncu without durations too") {
   std::ofstream(ncu) << "==PROF== Connected\n\"ID\",\"Process ID\",\"Kernel Name\",\"Metric "
                         "Name\",\"Metric Unit\",\"Metric Value\"\n\"0\",\"1\",\"b\","
                         "\"smsp__inst_executed.sum\",\"inst\",\"1,234\"\n";
-  auto joined = OpenProfileWithMetrics(run, ncu);
+  const auto join = [&](const std::string& metrics) {
+    return JoinMetricsFile(std::move(OpenProfile(run)).value(), run, metrics);
+  };
+  auto joined = join(ncu);
   REQUIRE(joined.ok());
   const Result<Profile> profile = LoadProfile(*joined.value());
   REQUIRE(profile.ok());
   CHECK(Column(profile.value()) == std::vector{kNone, 1234.0});
   CHECK(profile.value().records[1].duration_ns == 5);
-  CHECK(OpenProfileWithMetrics("-", "-").error().exit_code == 2);
-  CHECK_FALSE(OpenProfileWithMetrics(run, run).ok());
-  CHECK_FALSE(OpenProfileWithMetrics(run, (folder.path() / "none.csv").string()).ok());
-  CHECK(OpenProfileWithMetrics(run, "").ok());
+  CHECK_FALSE(join(run).ok());
+  CHECK_FALSE(join((folder.path() / "none.csv").string()).ok());
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/recorded_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "importers/metric_join.h"
+#include "importers/ranks.h"
+
+namespace stemtap::cli {
+
+std::string RunName(const std::vector<std::string>& paths) {
+  std::string name;
+  for (const std::string& path : paths) name += (name.empty() ? "" : ", ") + path;
+  return name;
+}
+
+Result<std::unique_ptr<ProfileReader>> OpenRun(const std::vector<std::string>& paths,
+                                               const std::string& metrics, ReadProgress& progress) {
+  if (std::count(paths.begin(), paths.end(), "-") + (metrics == "-" ? 1 : 0) > 1) {
+    return Error{"standard input is named twice, expected once", 2};
+  }
+  const auto watch_of = [&progress](const std::string& path) { return progress.Of(path); };
+  Result<std::unique_ptr<ProfileReader>> run = OpenRanks(paths, watch_of);
+  if (!run.ok() || metrics.empty()) return run;
+  return JoinMetricsFile(std::move(run).value(), RunName(paths), metrics);
+}
+
+}  // namespace stemtap::cli
