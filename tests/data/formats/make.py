@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes one invented run of 12 launches in the form of every profiler that stemtap reads, beside itself.
+
+The tests hold the importers to it (tests/importers/samples_test.cpp), and the fuzzers start from it.
+"""
+import json
+import pathlib
+import sqlite3
+
+HERE = pathlib.Path(__file__).resolve().parent
+NAMES = ["void axpy<float>(int, float const*, float*)", "reduce_sum", "gemm_64x64(half*, half*)"]
+# kernel, start ns, duration ns, stream, grid, block
+RUN = [(i % 3, 1000 + 20_000 * i, [2_048, 3_584, 15_040][i % 3] + 32 * i, 7 + i % 2,
+        ([16 + i // 3, 1, 1], [1, 1, 1], [8, 4, 2])[i % 3], ([256, 1, 1], [1024, 1, 1], [16, 16, 1])[i % 3])
+       for i in range(12)]
+EPOCH = 1_790_000_000_000_000_000
+
+
+def write(folder, name, text):
+    (HERE / folder).mkdir(exist_ok=True)
+    (HERE / folder / name).write_text(text)
+
+
+def nsys_sqlite():
+    (HERE / "nsys-sqlite").mkdir(exist_ok=True)
+    path = HERE / "nsys-sqlite/sample.sqlite"
+    path.unlink(missing_ok=True)
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA page_size = 512")
+    db.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL)")
+    db.execute("CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT)")
+    db.execute("INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '3.11.0')")
+    db.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(NAMES))
+    db.execute("""CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL,
+        deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,
+        demangledName INTEGER, shortName INTEGER, mangledName INTEGER, gridX INTEGER, gridY INTEGER,
+        gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER,
+        dynamicSharedMemory INTEGER, graphNodeId INTEGER)""")
+    for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
+        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" + "?," * 18 + "?)",
+                   (start, start + duration, 0, 1, stream, i + 1, 1 << 24, k, k, None, *grid, *block, 0, 0, None))
+    db.commit()
+    db.close()
+
+
+def kineto():
+    events = [{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "python"}}]
+    for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
+        at = EPOCH + start
+        events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
+                       "ts": f"@{(at - 9000) // 1000}.{(at - 9000) % 1000:03}@", "dur": 4,
+                       "args": {"correlation": i + 1}})
+        events.append({"ph": "X", "cat": "kernel", "name": NAMES[k], "pid": 0, "tid": stream,
+                       "ts": f"@{at // 1000}.{at % 1000:03}@", "dur": f"@{duration // 1000}.{duration % 1000:03}@",
+                       "args": {"device": 0, "context": 1, "stream": stream, "correlation": i + 1,
+                                "grid": grid, "block": block, "shared memory": 0}})
+    text = json.dumps({"schemaVersion": 1, "traceEvents": events, "baseTimeNanoseconds": 0}, indent=0)
+    write("kineto", "sample.json", text.replace('"@', "").replace('@"', "") + "\n")
+    old = [dict(e, cat="Kernel") if e.get("cat") == "kernel" else e for e in events]
+    write("kineto", "array.json", json.dumps(old).replace('"@', "").replace('@"', "") + "\n")
+
+
+def nsys_csv():
+    gpu = ("Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),"
+           "Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,Name\n")
+    gpu += "500,100,1,,,,,,,,,,0.001,10.0,Pageable,Device,Acme G1 (0),1,,7,[CUDA memcpy Host-to-Device]\n"
+    executed = ("API Start (ns),API Dur (ns),Queue Start (ns),Queue Dur (ns),Kernel Start (ns),Kernel Dur (ns),"
+                "Total Dur (ns),PID,TID,DevId,API Function,GridXYZ,BlockXYZ,Kernel Name\n")
+    for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
+        gpu += (f"{start},{duration},{i + 2},{grid[0]},{grid[1]},{grid[2]},{block[0]},{block[1]},{block[2]},32,"
+                f"0.000,0.000,,,,,Acme G1 (0),1,,{stream},\"{NAMES[k]}\"\n")
+        xyz = ["%4d %4d %4d" % tuple(v) for v in (grid, block)]
+        executed += (f"{start - 600},400,,,{start},{duration},{duration + 600},100,100,0,cudaLaunchKernel,"
+                     f"{xyz[0]},{xyz[1]},\"{NAMES[k]}\"\n")
+    write("nsys-csv", "gpu_trace.csv", gpu)
+    write("nsys-csv", "kern_exec_trace.csv", executed)
+
+
+def ncu_csv():
+    head = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size",
+            "Grid Size", "Device", "CC"]
+    raw = "==PROF== Connected to process 100 (app)\n"
+    raw += ",".join(f'"{h}"' for h in head + ["gpu__time_duration.sum", "smsp__inst_executed.sum"]) + "\n"
+    raw += ",".join(['""'] * len(head) + ['"us"', '"inst"']) + "\n"
+    details = ",".join(f'"{h}"' for h in head + ["Section Name", "Metric Name", "Metric Unit", "Metric Value"]) + "\n"
+    for i, (k, _, duration, stream, grid, block) in enumerate(RUN):
+        size = ["({}, {}, {})".format(*v) for v in (block, grid)]
+        cells = [i, 100, "app", "127.0.0.1", NAMES[k], 1, stream, size[0], size[1], 0, "9.0"]
+        row = ",".join(f'"{c}"' for c in cells)
+        raw += row + f',"{duration / 1000}","{1000 * (k + 1):,}"\n'
+        details += row + f',"Speed Of Light","Duration","usecond","{duration / 1000:.2f}"\n'
+        details += row + f',"Instruction Statistics","Executed Instructions","inst","{1000 * (k + 1):,}"\n'
+    write("ncu-csv", "raw.csv", raw)
+    write("ncu-csv", "details.csv", details)
+
+
+def nvprof_csv():
+    text = "==100== NVPROF is profiling process 100, command: ./app\n==100== Profiling result:\n"
+    text += ('"Start","Duration","Grid X","Grid Y","Grid Z","Block X","Block Y","Block Z","Registers Per Thread",'
+             '"Static SMem","Dynamic SMem","Size","Throughput","SrcMemType","DstMemType","Device","Context",'
+             '"Stream","Name"\n')
+    text += "ms,us,,,,,,,,B,B,KB,GB/s,,,,,,\n"
+    for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
+        text += (f"{start / 1e6:.6f},{duration / 1e3:.6f},{grid[0]},{grid[1]},{grid[2]},{block[0]},{block[1]},"
+                 f'{block[2]},32,0,0,,,,,"Acme G1 (0)","1","{stream}","{NAMES[k]} [{i + 1}]"\n')
+    write("nvprof-csv", "sample.csv", text)
+
+
+def rocprofv3_csv():
+    text = ('"Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id","Kernel_Id","Kernel_Name",'
+            '"Correlation_Id","Start_Timestamp","End_Timestamp","LDS_Block_Size","Scratch_Size","VGPR_Count",'
+            '"Accum_VGPR_Count","SGPR_Count","Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z",'
+            '"Grid_Size_X","Grid_Size_Y","Grid_Size_Z"\n')
+    for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
+        items = [g * b for g, b in zip(grid, block)]
+        text += (f'"KERNEL_DISPATCH","GPU 0",1,{stream},100,{i + 1},{k + 1},"{NAMES[k]}",{i + 1},{start},'
+                 f"{start + duration},0,0,16,0,32,{block[0]},{block[1]},{block[2]},{items[0]},{items[1]},{items[2]}\n")
+    write("rocprofv3-csv", "sample.csv", text)
+
+
+def stem_csv():
+    columns = [[d for k, _, d, *_ in RUN if k == kernel] for kernel in range(3)]
+    text = "\ufeff" + ",".join(f'"{n}"' if "," in n else n for n in NAMES) + "\n"
+    for row in zip(*columns):
+        text += ",".join(str(d) for d in row) + "\n"
+    write("stem-csv", "sample.csv", text)
+
+
+def canonical_csv():
+    text = "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,shared_bytes,graph_id,name\n"
+    for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
+        text += (f"{i},{start - RUN[0][1]},{duration},0,{stream},{grid[0]},{grid[1]},{grid[2]},{block[0]},"
+                 f'{block[1]},{block[2]},0,,"{NAMES[k]}"\n')
+    write("csv", "sample.csv", text)
+
+
+for make in (nsys_sqlite, kineto, nsys_csv, ncu_csv, nvprof_csv, rocprofv3_csv, stem_csv, canonical_csv):
+    make()
