@@ -24,11 +24,12 @@ using test::TempDir;
 // A profile of eight launches on one device and its plan, of all of the four launches of `b`.
 class Planned {
  public:
-  explicit Planned(const std::string& device = "0") {
+  // `other`: the stream of `b`, where `a` runs on 7.
+  explicit Planned(const std::string& device = "0", const std::string& other = "7") {
     std::string csv = "start_ns,duration_ns,device,stream,name\n";
     for (int i = 0; i < 8; ++i) {
       csv += std::to_string(1000 * i) + "," + std::to_string(i % 2 == 0 ? 10 : 4000 + 900 * i) +
-             "," + device + ",7," + (i % 2 == 0 ? "a" : "b") + "\n";
+             "," + device + "," + (i % 2 == 0 ? "7,a" : other + ",b") + "\n";
     }
     profile_ = folder_.Write("profile.csv", csv).string();
     plan_ = (folder_ / "plan.json").string();
@@ -61,6 +62,18 @@ TEST_CASE("the selection goes to standard output, the rest to stderr; excluded k
   CHECK(sieve.err.find("--weights-csv") != std::string::npos);
   CHECK(planned.Export({"--to", "accelsim", "-o", "-"}).out.find("RANGE=\"2 4 6 8\"\n") !=
         std::string::npos);
+}
+
+TEST_CASE("several streams: the order of start may not be that of launch, which is said") {
+  const auto said = [](const Planned& planned, const char* consumer) {
+    const auto exported = planned.Export({"--to", consumer});
+    REQUIRE(exported.exit_code == 0);
+    return exported.err.find("2 streams on a device") != std::string::npos;
+  };
+  CHECK(said(Planned("0", "9"), "sieve"));
+  CHECK(said(Planned("0", "9"), "accelsim"));
+  CHECK_FALSE(said(Planned("0", "9"), "csv"));  // counts nothing
+  CHECK_FALSE(said(Planned(), "sieve"));
 }
 
 TEST_CASE("files, weights and totals") {
