@@ -27,7 +27,7 @@ endfunction()
 function(stemtap_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;USES;LINK;LABELS;DEPENDS" ${ARGN})
   list(TRANSFORM TEST_USES PREPEND stemtap_)
-  add_executable(${name} ${TEST_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+  add_executable(${name} ${TEST_SOURCES} $<TARGET_OBJECTS:stemtap_test_main>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${TEST_USES} ${TEST_LINK} stemtap_test_support)
   # Tests name the options that matter to them and leave the others out.

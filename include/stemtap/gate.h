@@ -17,9 +17,10 @@
  * UNITS: durations in ns, shared memory in bytes, extents as given to the launch.
  *
  * FAILURE never harms the program: no function aborts, exits, throws, raises a signal or writes to stdout.
- * A gate that fails answers "do not capture" with id 0 from then on, says so once on stderr (unless it
- * was opened with STEMTAP_GATE_QUIET), and goes on accepting every call. A null gate is a gate that has
- * failed, so no result needs to be checked for the program's sake.
+ * A gate that cannot be opened, or has no memory, answers "do not capture" with id 0 from then on, says why
+ * once on stderr (unless it was opened with STEMTAP_GATE_QUIET), and goes on accepting every call. A full
+ * disk fails no gate: it is told when the gate is closed. A null gate is a gate that has failed, so no
+ * result needs to be checked for the program's sake.
  *
  * THREADS: stemtap_gate_should_capture, _observe and _abandon may be called from any thread, at once.
  * They take one lock: for a table look-up in _should_capture; in _observe also for the statistics, some
@@ -128,10 +129,10 @@ STEMTAP_GATE_API stemtap_answer stemtap_gate_should_capture(stemtap_gate* gate,
                                                             const stemtap_launch* launch);
 
 /* Tells that launch `id` took `duration_ns`, in any order and as late as need be: until then, later launches
- * are decided without it. 0 is a duration. With STEMTAP_UNKNOWN_DURATION the launch counts with the
- * mean of the launches of its kernel, grid and block that are known by then, of its kernel where none of
- * those is, and is reported as estimated; where none becomes known within 256 launches it counts as
- * lost. An id of 0 is passed over.
+ * are decided without it. 0 is a duration. With STEMTAP_UNKNOWN_DURATION (or more than
+ * 2^53) the launch counts with the last duration told of its kernel, grid, block and predecessors on its
+ * stream, of its kernel where none of those was, and is reported as such; where none is told within 256
+ * launches it counts as lost. An id of 0 is passed over.
  *
  * Returns STEMTAP_GATE_OK, _FAILED or _UNKNOWN_ID; nothing needs to be done about either. */
 STEMTAP_GATE_API int stemtap_gate_observe(stemtap_gate* gate, uint64_t id, uint64_t duration_ns);
@@ -140,7 +141,7 @@ STEMTAP_GATE_API int stemtap_gate_observe(stemtap_gate* gate, uint64_t id, uint6
  * answer had it. Counted as lost, its credit is given back. Returns as _observe. */
 STEMTAP_GATE_API int stemtap_gate_abandon(stemtap_gate* gate, uint64_t id);
 
-/* Why the gate has failed, or what it warned of last: one line, without a line end; "" when there is
+/* Why the gate has failed: one line, without a line end; "" when there is
  * nothing to say. Valid until the gate is closed. A null gate has a message too. */
 STEMTAP_GATE_API const char* stemtap_gate_message(const stemtap_gate* gate);
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -90,9 +91,14 @@ struct stemtap_gate {
   // Streams by device, context and stream, in order of first use.
   std::mutex mutex;
   std::unordered_map<std::uint64_t, std::uint32_t> streams;
+  std::uint32_t next_stream = 0;
 
   // Forked children have a copy, and no business with the session.
-  bool usable() const { return gate != nullptr && owner == ::getpid(); }
+  bool usable() const { return gate != nullptr && !broken && owner == ::getpid(); }
+
+  // Memory is out: what was being done is half done, and the gate fails for good. The session stays
+  // as it is; nothing is allocated here.
+  std::atomic<bool> broken{false};
 
   void Fail(std::string why) {
     gate.reset();
@@ -105,8 +111,11 @@ struct stemtap_gate {
     if (launch.stream == STEMTAP_UNKNOWN_64) return stemtap::wire::kUnknown32;
     const std::uint64_t key = MixKeys(MixKeys(launch.device, launch.context), launch.stream);
     const std::lock_guard lock(mutex);
+    const auto known = streams.find(key);
+    if (known != streams.end()) return known->second;
     if (streams.size() >= kMostStreams) streams.clear();
-    return streams.try_emplace(key, static_cast<std::uint32_t>(streams.size())).first->second;
+    // Numbers go on: a stream that is met again after that is a new one.
+    return streams.emplace(key, next_stream++).first->second;
   }
 };
 
@@ -117,6 +126,7 @@ static T Guarded(stemtap_gate* gate, T failed, const Deed& deed) noexcept {
   try {
     return deed(*gate->gate);
   } catch (const std::exception&) {
+    gate->broken = true;
     return failed;
   }
 }
@@ -132,6 +142,7 @@ stemtap_gate* stemtap_gate_open(const stemtap_gate_options* options) {
     stemtap_gate_options given = {};
     if (options != nullptr) {
       if (options->struct_size < kOptionsV1) {
+        gate->quiet = options->struct_size >= 8 && (options->flags & STEMTAP_GATE_QUIET) != 0;
         gate->Fail(fmt::format("stemtap_gate_options.struct_size is {}, expected at least {}",
                                options->struct_size, kOptionsV1));
         return gate;
@@ -150,8 +161,8 @@ stemtap_gate* stemtap_gate_open(const stemtap_gate_options* options) {
     } else {
       gate->Fail(opened.error().message);
     }
-  } catch (const std::exception& error) {
-    gate->gate.reset();
+  } catch (const std::exception&) {
+    gate->broken = true;
   }
   return gate;
 }
@@ -192,7 +203,7 @@ int stemtap_gate_abandon(stemtap_gate* gate, uint64_t id) {
 }
 
 const char* stemtap_gate_message(const stemtap_gate* gate) {
-  return gate == nullptr ? "out of memory" : gate->message.c_str();
+  return gate == nullptr || gate->broken ? "out of memory" : gate->message.c_str();
 }
 
 int stemtap_gate_close(stemtap_gate* gate) {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <utility>
 
 namespace stemtap {
@@ -14,8 +14,8 @@ wire::LaunchConfig ConfigOf(const wire::KernelRecord& record) {
           {record.block[0], record.block[1], record.block[2]}};
 }
 
-// As many contexts' means as the gate table has contexts; a program with more starts over.
-constexpr std::size_t kMostMeans = wire::kGateContexts;
+// As many as the gate table has; a program with more starts over.
+constexpr std::size_t kMostContexts = wire::kGateContexts;
 
 }  // namespace
 
@@ -57,20 +57,25 @@ TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
   pending.config_key = wire::ConfigKey(name_hash, ConfigOf(record));
   // As the engine keeps them (engine.cpp, Push): a graph's kernels are no part of a history.
   wire::LaunchHistory& history = histories_[(std::uint64_t{record.device} << 32) | record.stream];
-  const std::uint64_t history_key = wire::HistoryKey(pending.config_key, history);
+  pending.history_key = wire::HistoryKey(pending.config_key, history);
   if (record.graph_id == 0) history = wire::Advance(history, name_hash);
 
-  std::uint32_t slot = table_->Find(history_key);
+  std::uint32_t slot = table_->Find(pending.history_key);
   if (slot == wire::kNoSlot) slot = table_->Find(pending.config_key);
   if (slot == wire::kNoSlot) slot = table_->Find(wire::NameKey(name_hash));
-  if (record.name_id >= explored_.size()) explored_.resize(record.name_id + 1, false);
+  if (record.name_id >= first_sights_.size()) first_sights_.resize(record.name_id + 1);
+  FirstSight& first_sight = first_sights_[record.name_id];
   if (slot == wire::kNoSlot) {
-    if (!explored_[record.name_id]) record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
+    if (first_sight.pause == 0) {
+      record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
+    } else if (first_sight.pause != kExplored) {
+      --first_sight.pause;
+    }
   } else if (slot != wire::kClosedSlot && table_->TrySpend(slot)) {
     record.flags = wire::kFlagCaptured;
     record.credit_slot = static_cast<std::uint16_t>(slot);
   }
-  if (record.flags != 0) explored_[record.name_id] = true;
+  if (record.flags != 0) first_sight.pause = kExplored;
   pending_.push_back(pending);
   const Answer answer = {first_ + pending_.size() - 1, record.flags != 0};
   if (pending_.size() > kMostPending) {
@@ -91,11 +96,18 @@ bool TracerGate::Abandon(std::uint64_t id) {
   Pending* const launch = Running(id);
   if (launch == nullptr) return false;
   launch->state = State::kAbandoned;
-  wire::KernelRecord& record = launch->record;
-  if (record.credit_slot != 0) table_->Refund(record.credit_slot);
-  if ((record.flags & wire::kFlagExploratory) != 0) explored_[record.name_id] = false;
+  Refund(launch->record);
   Drain();
   return true;
+}
+
+void TracerGate::Refund(const wire::KernelRecord& record) {
+  if (record.credit_slot != 0) table_->Refund(record.credit_slot);
+  if ((record.flags & wire::kFlagExploratory) != 0) {
+    FirstSight& first_sight = first_sights_[record.name_id];
+    first_sight.last_pause = std::min(2 * first_sight.last_pause + 1, kExplored / 4);
+    first_sight.pause = first_sight.last_pause;
+  }
 }
 
 bool TracerGate::Observe(std::uint64_t id, std::uint64_t duration_ns) {
@@ -103,17 +115,14 @@ bool TracerGate::Observe(std::uint64_t id, std::uint64_t duration_ns) {
   Pending* const found = Running(id);
   if (found == nullptr) return false;
   Pending& launch = *found;
-  if (duration_ns == kUnknownDuration) {
+  if (duration_ns > kMostDuration) {
+    absurd_ += duration_ns != kUnknownDuration;
     launch.state = State::kDurationUnknown;
   } else {
     launch.state = State::kKnown;
     launch.record.duration_ns = duration_ns;
-    if (means_.size() >= kMostMeans) means_.clear();
-    for (const std::uint64_t key : {launch.config_key, std::uint64_t{launch.record.name_id} + 1}) {
-      Mean& mean = means_[key];
-      mean.sum_ns += static_cast<double>(duration_ns);
-      ++mean.count;
-    }
+    if (last_ns_.size() >= kMostContexts) last_ns_.clear();
+    for (const std::uint64_t key : KeysOf(launch)) last_ns_[key] = duration_ns;
   }
   Drain();
   return true;
@@ -121,11 +130,10 @@ bool TracerGate::Observe(std::uint64_t id, std::uint64_t duration_ns) {
 
 bool TracerGate::Settle(Pending& launch) const {
   if (launch.state == State::kDurationUnknown) {
-    for (const std::uint64_t key : {launch.config_key, std::uint64_t{launch.record.name_id} + 1}) {
-      const auto mean = means_.find(key);
-      if (mean == means_.end()) continue;
-      launch.record.duration_ns = static_cast<std::uint64_t>(
-          std::llround(mean->second.sum_ns / static_cast<double>(mean->second.count)));
+    for (const std::uint64_t key : KeysOf(launch)) {
+      const auto last = last_ns_.find(key);
+      if (last == last_ns_.end()) continue;
+      launch.record.duration_ns = last->second;
       launch.state = State::kKnown;
       return true;
     }
@@ -152,6 +160,7 @@ void TracerGate::Drain() {
 }
 
 void TracerGate::GiveUpOldest() {
+  if (pending_.front().state != State::kAbandoned) Refund(pending_.front().record);
   engine_.Skip(pending_.front().record);
   pending_.pop_front();
   ++first_;
@@ -167,8 +176,8 @@ Result<Plan> TracerGate::Close() {
   Plan plan = engine_.Finish();
   plan.source = "tracer gate";
   plan.options = options_.listed;
-  const Status closed = mask_.Close();
-  if (!closed.ok()) return closed.error();
+  // A mask that could not be written whole is told after the plan is.
+  const Status mask = mask_.Close();
   plan.totals.dropped = given_up_;
   if (writer_ == nullptr) return plan;
   SessionReport report;
@@ -177,15 +186,20 @@ Result<Plan> TracerGate::Close() {
   report.sampler = engine_.status();
   if (stood_in_ > 0) {
     report.warnings.push_back(fmt::format(
-        "{} captured launches have no duration of their own, the mean of their like stands in",
-        stood_in_));
+        "{} launches have no duration of their own, the last of their like stands in", stood_in_));
   }
   if (given_up_ > 0) {
     report.warnings.push_back(
         fmt::format("{} launches were given up, their durations never became known", given_up_));
   }
+  if (absurd_ > 0) {
+    report.warnings.push_back(fmt::format(
+        "{} durations were longer than {} ns and taken as unknown", absurd_, kMostDuration));
+  }
+  if (!mask.ok()) report.warnings.push_back(mask.error().message);
   const Status written = writer_->Finish(report, plan);
   if (!written.ok()) return written.error();
+  if (!mask.ok()) return mask.error();
   return plan;
 }
 

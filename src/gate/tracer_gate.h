@@ -11,14 +11,17 @@
 // launches from 0, and are the launch indices of the plan.
 //
 // A captured launch is instrumented, and its duration says nothing: the tracer tells
-// kUnknownDuration, and the mean of the launches of the same context stands in, of the same kernel
-// where there is none. A launch captured at first sight waits for the next launch of its kernel, at
+// kUnknownDuration, and the last duration told of the same context stands in: of the same history (see
+// context_key.h) as the gate's credit was for, else of the configuration, else of the kernel. One
+// duration, not a mean: where a context has two modes a mean would be of neither, and a cluster that
+// nothing falls into would get the capture. Total and cluster counts then stay right on average. A launch captured at first sight waits for the next launch of its kernel, at
 // most kFirstSightWait launches. What never becomes known is given up, and counted as dropped.
 //
 // THREADS: any; calls are serialised by a mutex. An epoch of the engine runs inside Observe: some
 // milliseconds now and then, with the application waiting.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -55,6 +58,8 @@ struct TracerLaunch {
 class TracerGate {
  public:
   static constexpr std::uint64_t kUnknownDuration = wire::kUnknownTime;
+  // 104 days: longer is a clock that went backwards, and taken as unknown.
+  static constexpr std::uint64_t kMostDuration = std::uint64_t{1} << 53;
   static constexpr std::uint64_t kFirstSightWait = 256;
   // Launches whose duration is outstanding; the oldest is given up beyond.
   static constexpr std::size_t kMostPending = std::size_t{1} << 16;
@@ -83,23 +88,25 @@ class TracerGate {
   enum class State : std::uint8_t { kRunning, kDurationUnknown, kKnown, kAbandoned };
   struct Pending {
     wire::KernelRecord record;
+    std::uint64_t history_key = 0;
     std::uint64_t config_key = 0;
     State state = State::kRunning;
-  };
-  struct Mean {
-    double sum_ns = 0.0;
-    std::uint64_t count = 0;
   };
 
   TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionWriter> writer,
              MaskWriter mask);
 
+  static std::array<std::uint64_t, 3> KeysOf(const Pending& launch) {
+    return {launch.history_key, launch.config_key, std::uint64_t{launch.record.name_id} + 1};
+  }
   // The launch `id` if its duration is outstanding, else null.
   Pending* Running(std::uint64_t id);
   // Whether the duration of the oldest launch is known, if need be from others of its context.
   bool Settle(Pending& launch) const;
   void Drain();
   void GiveUpOldest();
+  // The credit of a capture that was not made is there again, first sights after a pause.
+  void Refund(const wire::KernelRecord& record);
 
   TracerGateOptions options_;
   std::unique_ptr<SessionWriter> writer_;
@@ -111,11 +118,20 @@ class TracerGate {
   std::mutex mutex_;
   std::deque<Pending> pending_;  // launches first_ ... in launch order
   std::uint64_t first_ = 0;
-  std::vector<bool> explored_;  // by name id
+  // By name id: launches to come before the next capture at first sight; kExplored: it was made.
+  // Where it comes to nothing, the pause doubles.
+  static constexpr std::uint32_t kExplored = ~std::uint32_t{0};
+  struct FirstSight {
+    std::uint32_t pause = 0;
+    std::uint32_t last_pause = 0;
+  };
+  std::vector<FirstSight> first_sights_;
   std::unordered_map<std::uint64_t, wire::LaunchHistory> histories_;
-  std::unordered_map<std::uint64_t, Mean> means_;  // by configuration, and by name id + 1
+  // Last duration told, ns: by history, by configuration, by name id + 1.
+  std::unordered_map<std::uint64_t, std::uint64_t> last_ns_;
   std::uint64_t given_up_ = 0;
   std::uint64_t stood_in_ = 0;  // durations that others stand in for
+  std::uint64_t absurd_ = 0;    // durations that cannot be
 };
 
 }  // namespace stemtap

@@ -81,7 +81,7 @@ TEST_CASE("a generated run behind the gate: few captures stand for all launches"
   CHECK(Samples(plan.value()) > 20);
   CHECK(Samples(plan.value()) <= captured);
   const auto truth = static_cast<double>(total_ns);
-  // Captured launches have a mean for their duration: some 0.2 % of them.
+  // Captured launches have the duration of their like: some 0.2 % of them.
   CHECK(std::fabs(static_cast<double>(plan.value().totals.duration_ns) - truth) < 0.001 * truth);
   CHECK(std::fabs(plan.value().totals.calibrated_estimate_ns - truth) < 0.001 * truth);
   CHECK(plan.value().totals.bound < 0.1);
@@ -184,6 +184,77 @@ TEST_CASE("a capture that was not made is given back and made later") {
   CHECK(plan.value().totals.dropped == 5);
   CHECK(plan.value().totals.invocations == 20'000 - 5);
   CHECK(Samples(plan.value()) == captured);
+}
+
+TEST_CASE("a captured launch stands for the launches of its context") {
+  // gemm takes 10 us behind a and 200 us behind b, in one shape; what is captured cannot be timed.
+  const auto gate = Open(Optimal());
+  const char* const names[] = {"a", "gemm", "b", "gemm"};
+  const std::uint64_t durations[] = {2'000, 10'000, 3'000, 200'000};
+  std::uint64_t total = 0;
+  for (int i = 0; i < 40'000; ++i) {
+    const auto answer = gate->ShouldCapture(Launch(names[i % 4]));
+    const std::uint64_t duration = durations[i % 4] + static_cast<std::uint64_t>(i) * 37 % 50;
+    total += duration;
+    gate->Observe(answer.id, answer.capture ? TracerGate::kUnknownDuration : duration);
+  }
+  const Result<Plan> plan = gate->Close();
+  REQUIRE(plan.ok());
+  CHECK(plan.value().totals.samples < 40);
+  double metric = 0.0;  // as the tracer would measure it: the true duration
+  for (const PlanKernel& kernel : plan.value().kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      for (const PlanSample& sample : cluster.samples) {
+        metric += sample.weight * static_cast<double>(durations[sample.index % 4]);
+      }
+    }
+  }
+  CHECK(std::fabs(metric / static_cast<double>(total) - 1.0) < 0.02);
+}
+
+TEST_CASE("a capture that never comes back is made again") {
+  const auto gate = Open(Optimal());
+  std::uint64_t lost = 0;
+  std::uint64_t captured = 0;
+  for (std::uint64_t i = 0; i < 6 * TracerGate::kMostPending; ++i) {
+    const auto answer = gate->ShouldCapture(Launch("k"));
+    if (answer.capture && lost < 3) {
+      ++lost;
+      continue;  // never told
+    }
+    captured += answer.capture;
+    gate->Observe(answer.id, 1000 + i % 7);
+  }
+  const Result<Plan> plan = gate->Close();
+  REQUIRE(plan.ok());
+  CHECK(lost == 3);
+  CHECK(plan.value().totals.dropped == 3);
+  CHECK(captured >= 2);
+  CHECK(plan.value().totals.bound < 0.05);
+}
+
+TEST_CASE("first sights that come to nothing are tried ever more rarely") {
+  const auto gate = Open(Optimal());
+  std::uint64_t captured = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const auto answer = gate->ShouldCapture(Launch("k"));
+    captured += answer.capture;
+    gate->Abandon(answer.id);
+  }
+  CHECK(captured >= 5);
+  CHECK(captured <= 13);  // 1 + log2(4000)
+  REQUIRE(gate->Close().ok());
+}
+
+TEST_CASE("a duration that cannot be is none") {
+  const auto gate = Open(Optimal());
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    const auto answer = gate->ShouldCapture(Launch("k"));
+    CHECK(gate->Observe(answer.id, i == 500 ? ~std::uint64_t{0} - 1000 : 1000));
+  }
+  const Result<Plan> plan = gate->Close();
+  REQUIRE(plan.ok());
+  CHECK(plan.value().totals.duration_ns == 1000 * 1000);
 }
 
 TEST_CASE("a folder makes a session, and one that is there is refused") {
