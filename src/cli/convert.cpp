@@ -33,31 +33,31 @@ int RunConvert(const ConvertArguments& arguments) {
     return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
   }
   ReadProgress progress;
+  const auto fail = [&progress](const Error& error) {
+    progress.Clear();
+    return Fail(error);
+  };
   Result<std::unique_ptr<ProfileReader>> opened =
       OpenRun(arguments.profiles, arguments.metrics, progress);
-  if (!opened.ok()) progress.Clear();
-  if (!opened.ok()) return Fail(opened.error());
+  if (!opened.ok()) return fail(opened.error());
   ProfileReader& reader = *opened.value();
   Result<std::unique_ptr<ProfileWriter>> writer = CreateProfileWriter(arguments.output);
-  if (!writer.ok()) return Fail(writer.error());
+  if (!writer.ok()) return fail(writer.error());
   std::uint64_t invocations = 0;
   std::uint64_t zero_duration = 0;
   for (ProfileBatch batch;;) {
     const Result<std::size_t> read = reader.Read(batch, kBatch);
-    if (!read.ok()) {
-      progress.Clear();
-      return Fail(read.error());
-    }
+    if (!read.ok()) return fail(read.error());
     // Also the empty batch at the end: it carries the metric names of a profile without rows.
     const Status written = writer.value()->Write(batch, reader.names(), reader.metric_names());
-    if (!written.ok()) return Fail(written.error());
+    if (!written.ok()) return fail(written.error());
     if (read.value() == 0) break;
     invocations += read.value();
     for (const wire::KernelRecord& record : batch.records) zero_duration += record.duration_ns == 0;
   }
   progress.Clear();
   const Status finished = writer.value()->Finish();
-  if (!finished.ok()) return Fail(finished.error());
+  if (!finished.ok()) return fail(finished.error());
   Warn(reader.warnings());
   Tell(fmt::format("stemtap: {} invocations of {} kernels, {} of duration 0, in {}\n", invocations,
                    reader.names().size(), zero_duration,

@@ -137,7 +137,7 @@ Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& argume
   if (!given && consumer.model.scope == CountScope::kNone && !consumer.needs_timeline) {
     return std::unique_ptr<ProfileReader>();
   }
-  if (given && paths.front() == "-" && consumer.needs_timeline) {
+  if (given && !CanReadAgain(paths) && consumer.needs_timeline) {
     return Error{"--profile: is read twice, expected a file", 2};
   }
   Result<std::unique_ptr<ProfileReader>> opened =

@@ -46,10 +46,10 @@ const MethodEntry* OtherMethod(const std::string& name) {
 int RunPlan(const PlanArguments& arguments) {
   const SamplingOptions options = arguments.sampling.Options();
   const MethodEntry* other = OtherMethod(arguments.sampling.method());
-  // Standard input cannot be read twice, and the other methods want metrics: held in memory. Else
+  // A pipe cannot be read twice, and the other methods want metrics: held in memory. Else
   // the file is streamed.
   const bool hold =
-      arguments.profiles.front() == "-" || other != nullptr || !arguments.metrics.empty();
+      !CanReadAgain(arguments.profiles) || other != nullptr || !arguments.metrics.empty();
   const std::string run = RunName(arguments.profiles);
   ReadProgress progress;
   Profile held;

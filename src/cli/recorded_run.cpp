@@ -2,12 +2,23 @@
 #include "cli/recorded_run.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "importers/metric_join.h"
 #include "importers/ranks.h"
 
 namespace stemtap::cli {
+
+bool CanReadAgain(const std::vector<std::string>& paths) {
+  return std::all_of(paths.begin(), paths.end(), [](const std::string& path) {
+    std::error_code error;
+    // A path that is not there is told when it is opened.
+    return path != "-" &&
+           (std::filesystem::is_regular_file(path, error) || !std::filesystem::exists(path, error));
+  });
+}
 
 std::string RunName(const std::vector<std::string>& paths) {
   std::string name;

@@ -18,6 +18,9 @@ namespace stemtap::cli {
 inline constexpr const char* kRunHelp =
     "recorded run, see 'stemtap formats'; several files are its ranks";
 
+// Whether the run can be read a second time: all of it is in regular files.
+bool CanReadAgain(const std::vector<std::string>& paths);
+
 // What files of results call the run.
 std::string RunName(const std::vector<std::string>& paths);
 

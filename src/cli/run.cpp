@@ -29,10 +29,10 @@ int Run(const RunArguments& arguments) {
   options.command = arguments.command;
   options.attach_pid = arguments.attach;
   if (options.folder.empty()) {
-    options.folder = DefaultFolder(
-        arguments.command.empty()
-            ? "session"
-            : std::filesystem::path(arguments.command.front()).filename().string());
+    options.folder =
+        DefaultFolder(arguments.command.empty()
+                          ? "session"
+                          : std::filesystem::path(arguments.command.front()).filename().string());
   }
   return RunAndReport(options);
 }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -24,6 +25,15 @@ namespace {
 
 constexpr std::size_t kDetectBytes = std::size_t{64} * 1024;
 constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
+constexpr std::uint32_t kNoName = ~std::uint32_t{0};
+
+// The devices of a run, ascending; the unknown one is the last.
+std::vector<std::uint16_t> DevicesOf(const Profile& profile) {
+  std::set<std::uint16_t> devices;
+  for (const wire::KernelRecord& record : profile.records) devices.insert(record.device);
+  if (devices.empty()) devices.insert(wire::kUnknown16);
+  return {devices.begin(), devices.end()};
+}
 
 std::string Demangled(const std::string& name) {
   if (!name.starts_with("_Z")) return name;
@@ -187,17 +197,31 @@ class Join {
   }
 
   Status Pair() {
-    std::vector<std::vector<std::size_t>> there(groups_);
+    // Devices are told apart where both files name the same ones.
+    const std::vector<std::uint16_t> devices = DevicesOf(profile_);
+    const bool by_device = devices == DevicesOf(metrics_) && devices.back() != wire::kUnknown16;
+    if (!by_device && std::max(devices.size(), DevicesOf(metrics_).size()) > 1) {
+      Warn(fmt::format("{} has other devices than {}, launches are counted over all of them",
+                       metrics_name_, profile_name_));
+    }
+    const std::size_t per_group = by_device ? devices.size() : 1;
+    const auto place = [&](std::uint32_t group, std::uint16_t device) {
+      const auto at = std::lower_bound(devices.begin(), devices.end(), device);
+      return group * per_group + (by_device ? static_cast<std::size_t>(at - devices.begin()) : 0);
+    };
+    const std::size_t places = groups_ * per_group;
+    std::vector<std::vector<std::size_t>> there(places);
     for (std::size_t i = 0; i < metrics_.records.size(); ++i) {
-      const std::uint32_t group = metrics_group_of_[metrics_.records[i].name_id];
+      const wire::KernelRecord& record = metrics_.records[i];
+      const std::uint32_t group = metrics_group_of_[record.name_id];
       if (group == kNoGroup) {
         ++unmatched_there_;
       } else {
-        there[group].push_back(i);
+        there[place(group, record.device)].push_back(i);
       }
     }
-    std::vector<std::size_t> seen(groups_);
-    std::vector<std::uint32_t> example(groups_, 0);
+    std::vector<std::size_t> seen(places);
+    std::vector<std::uint32_t> example(places, kNoName);
     rows_.assign(profile_.records.size(), kNoRow);
     for (std::size_t i = 0; i < profile_.records.size(); ++i) {
       const wire::KernelRecord& record = profile_.records[i];
@@ -206,10 +230,11 @@ class Join {
         ++unmatched_here_;
         continue;
       }
-      example[group] = record.name_id;
-      const std::size_t n = seen[group]++;
-      if (n >= there[group].size()) continue;
-      const std::size_t row = there[group][n];
+      const std::size_t at = place(group, record.device);
+      example[at] = record.name_id;
+      const std::size_t n = seen[at]++;
+      if (n >= there[at].size()) continue;
+      const std::size_t row = there[at][n];
       const wire::KernelRecord& other = metrics_.records[row];
       if (Differ(record.grid, other.grid) || Differ(record.block, other.block)) {
         return Error{fmt::format(
@@ -220,12 +245,12 @@ class Join {
       }
       rows_[i] = row;
     }
-    for (std::size_t group = 0; group < groups_; ++group) {
-      if (seen[group] == there[group].size()) continue;
+    for (std::size_t at = 0; at < places; ++at) {
+      if (seen[at] == there[at].size() || example[at] == kNoName) continue;
       if (uneven_++ == 0) {
         uneven_example_ =
-            fmt::format("'{}' {} times, {} in {}", ShownCell(profile_.names.name(example[group])),
-                        there[group].size(), seen[group], profile_name_);
+            fmt::format("'{}' {} times, {} in {}", ShownCell(profile_.names.name(example[at])),
+                        there[at].size(), seen[at], profile_name_);
       }
     }
     return Success{};
@@ -233,8 +258,10 @@ class Join {
 
   void WarnOfLeftOver() {
     if (uneven_ > 0) {
-      Warn(fmt::format("{} kernels were launched another number of times, such as {}", uneven_,
-                       uneven_example_));
+      Warn(fmt::format(
+          "{} kernels were launched another number of times, such as {}: taken to be the first of "
+          "each, which is wrong if the profiler skipped any (ncu --launch-skip)",
+          uneven_, uneven_example_));
     }
     const auto count = [](const std::vector<std::uint32_t>& groups) {
       return std::count(groups.begin(), groups.end(), kNoGroup);

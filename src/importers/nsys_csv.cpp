@@ -523,7 +523,8 @@ Status ReportReader::Read() {
     more = csv_.Next();
     if (!more.ok()) return more.error();
     if (!more.value()) break;
-    const bool said = csv_.cells().size() == 1 && csv_.cells()[0].starts_with("Processing [");
+    // No row of a report begins so; the path may hold commas.
+    const bool said = csv_.cells()[0].starts_with("Processing [");
     const Status read = said ? LeaveRest() : AddRow();
     if (!read.ok()) return read;
   }

@@ -158,8 +158,11 @@ Status NvprofTable::ReadLine() {
   if (IsHeader(lines_)) {
     return lines_.At("a second table, expected the trace of one process (--log-file trace.%p.csv)");
   }
-  // A row begins with its start. Lines of nvprof (==1234==) or of the program may stand between.
-  const bool row = !text.empty() && (text[0] >= '0' && text[0] <= '9');
+  // A row begins with its start, a decimal number and a comma. Lines of nvprof (==1234==) or of the
+  // program may stand between; one that ends within the number may be a row that was cut.
+  const std::size_t number = text.find_first_not_of("0123456789.e+-");
+  const bool row = !text.empty() && text[0] >= '0' && text[0] <= '9' &&
+                   (number == std::string_view::npos ? lines_.MayBeCut() : text[number] == ',');
   if (!row) {
     NoteOther();
     return Success{};

@@ -77,6 +77,10 @@ std::optional<Columns> FindColumns(const std::vector<std::string_view>& cells) {
     const auto* const at = std::find(kColumnNames.begin(), kColumnNames.end(), LowerCase(cells[i]));
     if (at != kColumnNames.end()) columns[static_cast<std::size_t>(at - kColumnNames.begin())] = i;
   }
+  // Counters are in files of the same form, a row for each counter of a launch.
+  for (const std::string_view cell : cells) {
+    if (LowerCase(cell) == "counter_name") return std::nullopt;
+  }
   for (const Column needed : {kKernelName, kStart, kEnd}) {
     if (!columns[needed]) return std::nullopt;
   }

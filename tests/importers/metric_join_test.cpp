@@ -67,9 +67,10 @@ TEST_CASE("names and counts that differ are counted") {
                              "name,duration_ns,m\na,1,1\na,1,2\nc,1,3\nc,1,4\nc,1,5\nd,1,6\n");
   CHECK(Column(p) == std::vector{1.0, 2.0, kNone, kNone, 3.0, 4.0});
   REQUIRE(p.warnings.size() == 3);
-  CHECK(p.warnings[0] ==
-        "ncu.csv: 2 kernels were launched another number of times, such as 'a' 2 times, 3 in "
-        "run.csv");
+  CHECK(
+      p.warnings[0].starts_with("ncu.csv: 2 kernels were launched another number of times, such as "
+                                "'a' 2 times, 3 in run.csv: "
+                                "taken to be the first of each"));
   CHECK(p.warnings[1] == "ncu.csv: 1 kernel names (1 launches) are not in run.csv, left out");
   CHECK(p.warnings[2] ==
         "ncu.csv: 2 of the 6 launches of run.csv have no metrics, 1 of them in 1 kernels that were "
@@ -160,6 +161,28 @@ TEST_CASE("files are joined by path, a page of ncu without durations too") {
   CHECK(profile.value().records[1].duration_ns == 5);
   CHECK_FALSE(join(run).ok());
   CHECK_FALSE(join((folder.path() / "none.csv").string()).ok());
+}
+
+TEST_CASE("the n-th launch is counted on its device where both files name the same devices") {
+  const test::TempDir folder;
+  const std::string header = "duration_ns,device,name";
+  const std::string run =
+      folder.Write("run.csv", header + "\n1,0,k\n2,1,k\n3,0,k\n4,1,k\n").string();
+  const auto joined = [&](const std::string& metrics) {
+    auto reader = JoinMetricsFile(std::move(OpenProfile(run)).value(), run,
+                                  folder.Write("m.csv", header + ",m\n" + metrics).string());
+    REQUIRE(reader.ok());
+    Result<Profile> profile = LoadProfile(*reader.value());
+    REQUIRE(profile.ok());
+    return std::move(profile).value();
+  };
+  CHECK(Column(joined("1,0,k,10\n3,0,k,30\n2,1,k,20\n4,1,k,40\n")) ==
+        std::vector{10.0, 20.0, 30.0, 40.0});
+  // Other devices: in order, and said.
+  const Profile other = joined("1,5,k,10\n3,5,k,30\n2,5,k,20\n4,5,k,40\n");
+  CHECK(Column(other) == std::vector{10.0, 30.0, 20.0, 40.0});
+  REQUIRE_FALSE(other.warnings.empty());
+  CHECK(other.warnings[0].find("other devices") != std::string::npos);
 }
 
 }  // namespace

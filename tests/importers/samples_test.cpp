@@ -11,8 +11,10 @@
 #include <string>
 
 #include "base/byte_source.h"
+#include "base/memory_source.h"
 #include "importers/registry.h"
 #include "support/paths.h"
+#include "support/temp_dir.h"
 #include "trace/profile.h"
 
 namespace stemtap {
@@ -81,6 +83,36 @@ TEST_CASE("one run in the form of every profiler reads as the same run") {
   for (const ProfileFormat& format : ProfileFormats()) {
     CHECK((format.name == "stemtap" || seen.count(std::string(format.name)) == 1));
   }
+}
+
+TEST_CASE("what looks like another format at first is known by its header") {
+  const auto format_of = [](std::string_view leading) {
+    for (const ProfileFormat& format : ProfileFormats()) {
+      if (format.detect(leading)) return std::string(format.name);
+    }
+    return std::string("none");
+  };
+  // A program that prints JSON, under Nsight Compute.
+  CHECK(format_of("{\"step\": 1, \"loss\": 0.5}\n" +
+                  test::ReadFile(kSamples / "ncu-csv/raw.csv")) == "ncu-csv");
+  CHECK(format_of("[1]\n" + test::ReadFile(kSamples / "nvprof-csv/sample.csv")) == "nvprof-csv");
+  // Counters of rocprofv3: the columns of a trace, a row for each counter.
+  CHECK(format_of("\"Kernel_Name\",\"Counter_Name\",\"Counter_Value\",\"Start_Timestamp\",\"End_"
+                  "Timestamp\"\n\"k\",\"SQ_WAVES\",4,1,2\n") == "none");
+}
+
+TEST_CASE("nvprof: a program's line may begin with a digit") {
+  const std::string sample = test::ReadFile(kSamples / "nvprof-csv/sample.csv");
+  const auto read = [](const std::string& text) -> Result<Profile> {
+    auto reader = OpenProfile(std::make_unique<MemorySource>("trace.csv", text));
+    if (!reader.ok()) return reader.error();
+    return LoadProfile(*reader.value());
+  };
+  const Result<Profile> with = read(sample + "1000 elements ok\n");
+  REQUIRE(with.ok());
+  CHECK(with.value().records.size() == 12);
+  CHECK_FALSE(with.value().warnings.empty());
+  CHECK_FALSE(read(sample + "0.26").ok());  // a row that was cut
 }
 
 }  // namespace
