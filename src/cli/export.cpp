@@ -196,9 +196,8 @@ int RunExport(const ExportArguments& arguments) {
     options.list_name = EscapeForTerminal(arguments.list);
   }
 
-  const std::vector<std::string> paths = arguments.profiles.empty()
-                                             ? std::vector<std::string>{plan.value().source}
-                                             : arguments.profiles;
+  const std::vector<std::string> paths =
+      arguments.profiles.empty() ? RunPaths(plan.value().source) : arguments.profiles;
   const std::string path = RunName(paths);
   const std::string shown = EscapeForTerminal(path);
   Result<std::unique_ptr<ProfileReader>> profile = OpenPlanned(arguments, consumer, paths);

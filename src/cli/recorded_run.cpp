@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -24,6 +25,20 @@ std::string RunName(const std::vector<std::string>& paths) {
   std::string name;
   for (const std::string& path : paths) name += (name.empty() ? "" : ", ") + path;
   return name;
+}
+
+std::vector<std::string> RunPaths(const std::string& name) {
+  constexpr std::string_view kBetween = ", ";
+  std::error_code error;
+  std::vector<std::string> paths;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; end != std::string::npos && !std::filesystem::exists(name, error);
+       begin = end + kBetween.size()) {
+    end = name.find(kBetween, begin);
+    paths.push_back(name.substr(begin, end - begin));
+    if (!std::filesystem::exists(paths.back(), error)) return {name};
+  }
+  return paths.empty() ? std::vector<std::string>{name} : paths;
 }
 
 Result<std::unique_ptr<ProfileReader>> OpenRun(const std::vector<std::string>& paths,

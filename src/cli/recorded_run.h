@@ -24,6 +24,10 @@ bool CanReadAgain(const std::vector<std::string>& paths);
 // What files of results call the run.
 std::string RunName(const std::vector<std::string>& paths);
 
+// The files that RunName named, as far as they are there: a path that holds ", " is one file if there
+// is one of that name.
+std::vector<std::string> RunPaths(const std::string& name);
+
 // `metrics` is empty where there are none. Reads until the end are shown by `progress`.
 Result<std::unique_ptr<ProfileReader>> OpenRun(const std::vector<std::string>& paths,
                                                const std::string& metrics, ReadProgress& progress);

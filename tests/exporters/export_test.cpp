@@ -76,6 +76,27 @@ TEST_CASE("several streams: the order of start may not be that of launch, which 
   CHECK_FALSE(said(Planned(), "sieve"));
 }
 
+TEST_CASE("a plan of several ranks finds its files") {
+  const TempDir folder;
+  const std::string a = folder.Write("a.csv", "duration_ns,device,name\n9,0,k\n9,0,k\n").string();
+  const std::string b =
+      folder.Write("b, c.csv", "duration_ns,device,name\n7,0,k\n9,0,k\n").string();
+  const std::string plan = (folder / "plan.json").string();
+  REQUIRE(
+      RunProcess({Planned::Stemtap(), "plan", a, b, "--min-samples", "4", "-o", plan}).exit_code ==
+      0);
+  const auto exported = [&] {
+    return RunProcess({Planned::Stemtap(), "export", "--plan", plan, "--to", "accelsim"});
+  };
+  // A comma within a name is not told from one between two: said, and cured with --profile.
+  CHECK(exported().exit_code == 1);
+  std::filesystem::rename(b, folder / "b.csv");
+  REQUIRE(RunProcess({Planned::Stemtap(), "plan", a, (folder / "b.csv").string(), "--min-samples",
+                      "4", "-o", plan})
+              .exit_code == 0);
+  CHECK(exported().out.find("RANGE=\"1-2\"\n") != std::string::npos);
+}
+
 TEST_CASE("files, weights and totals") {
   const Planned planned;
   const auto made = planned.Export({"--to", "ncu", "-o", planned.At("ncu.sh"), "--json", "--mode",
