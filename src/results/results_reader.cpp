@@ -28,37 +28,45 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
+bool IsWordCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+// The words of a name in lower case, a blank around each: " l1 hit rate " of "l1__hitRate".
+std::string Words(std::string_view name) {
+  std::string words = " ";
+  char before = ' ';
+  for (const char c : name) {
+    const auto at = static_cast<unsigned char>(c);
+    const bool hump =
+        std::isupper(at) != 0 && std::islower(static_cast<unsigned char>(before)) != 0;
+    if ((hump || !IsWordCharacter(c)) && words.back() != ' ') words += ' ';
+    if (IsWordCharacter(c)) words += static_cast<char>(std::tolower(at));
+    before = c;
+  }
+  if (words.back() != ' ') words += ' ';
+  return words;
+}
+
 }  // namespace
 
 MetricKind GuessKind(std::string_view name, std::string_view unit) {
-  constexpr std::array<std::string_view, 19> kWords = {"pct",
-                                                       "percent",
-                                                       "ratio",
-                                                       "_rate",
-                                                       " rate",
-                                                       "_per_",
-                                                       " per ",
-                                                       "ipc",
-                                                       "throughput",
-                                                       "frequency",
-                                                       "bandwidth",
-                                                       "occupancy",
-                                                       "hit rate",
-                                                       "utiliz",
-                                                       "power",
-                                                       "temperature",
-                                                       "device__attribute",
-                                                       "block size",
-                                                       "registers"};
+  // Whole words: "Duration" and "iterations" hold "ratio", "tripcount" holds "ipc".
+  constexpr std::array<std::string_view, 17> kWords = {
+      "pct",        "percent",    "ratio",       "rate",      "per",
+      "ipc",        "cpi",        "throughput",  "frequency", "bandwidth",
+      "occupancy",  "power",      "temperature", "registers", "device attribute",
+      "block size", "block limit"};
   const std::string lower_unit = Lower(unit);
   if (unit.find('%') != std::string_view::npos || unit.find('/') != std::string_view::npos ||
       lower_unit == "ratio" || lower_unit.ends_with("hz")) {
     return MetricKind::kMean;
   }
-  const std::string lower = Lower(name);
-  const bool mean = lower.find('%') != std::string::npos || lower.ends_with(" ipc") ||
+  const std::string words = Words(name);
+  const bool mean = name.find('%') != std::string_view::npos ||
+                    words.find(" utiliz") != std::string::npos ||
                     std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
-                      return lower.find(word) != std::string::npos;
+                      return words.find(fmt::format(" {} ", word)) != std::string::npos;
                     });
   return mean ? MetricKind::kMean : MetricKind::kSum;
 }
