@@ -10,7 +10,8 @@
 //   gpu_sim_cycle = <of this kernel>
 //   gpu_tot_sim_cycle = <since the start>
 //
-// uid counts the simulated kernels and is not the id of the trace.
+// uid counts the simulated kernels and is not the id of the trace. It begins again with each run:
+// a log of several runs, one of which was killed, is told by that.
 // SOURCE: docs/formats/results.md.
 #include <fmt/format.h>
 
@@ -88,7 +89,9 @@ class LogReader {
   Status TakeUid(std::string_view text);
   void TakeStatistic(const Statistic& statistic);
   void EndBlock();
-  Status EndRun();
+  void EndRun();
+  Status EndCutRun(std::string_view what, bool half);
+  Status TakeLaunch(std::string_view line);
   std::size_t ColumnOf(std::string_view name, MetricKind kind);
   std::string IdText(const KernelResult& row) const;
 
@@ -106,6 +109,9 @@ class LogReader {
   std::vector<Processed> processed_;
   std::map<std::string, double, std::less<>> before_;  // cumulative statistics
   std::uint64_t launched_ = 0;
+  std::uint64_t last_uid_ = 0;         // largest launched
+  std::size_t fresh_ = 0;              // of processed_: behind all other lines of the run
+  bool half_before_ = false;           // the newest of processed_ came amid statistics
   std::optional<std::string> broken_;  // where the run reached its limit
   std::vector<std::size_t> after_break_;
   std::size_t first_row_ = 0;
@@ -127,8 +133,10 @@ std::size_t LogReader::ColumnOf(std::string_view name, MetricKind kind) {
 }
 
 Status LogReader::TakeProcessing(std::string_view path) {
+  half_before_ = in_block_ && has_uid_;
   EndBlock();
   in_run_ = any_ = true;
+  ++fresh_;
   processed_.push_back({IdInPath(path), lines_.Where()});
   return Success{};
 }
@@ -214,7 +222,7 @@ std::string LogReader::IdText(const KernelResult& row) const {
 }
 
 // The run has said that it is over, or the log has.
-Status LogReader::EndRun() {
+void LogReader::EndRun() {
   EndBlock();
   if (broken_) {
     // What was running then is not whole: whatever was printed after the break, else the last.
@@ -236,10 +244,67 @@ Status LogReader::EndRun() {
   processed_.clear();
   before_.clear();
   launched_ = 0;
+  last_uid_ = 0;
+  fresh_ = 0;
+  half_before_ = false;
   broken_.reset();
   after_break_.clear();
   first_row_ = results_.rows.size();
   in_run_ = false;
+}
+
+// The run is over without having said so; `half`: while the last row was being printed.
+Status LogReader::EndCutRun(std::string_view what, bool half) {
+  const bool stopped = broken_.has_value();
+  if (!stopped && !allow_cut_) {
+    return lines_.At(
+        fmt::format("{}, expected 'GPGPU-Sim: *** exit detected ***' (--allow-cut takes the "
+                    "kernels before the last)",
+                    what));
+  }
+  EndRun();
+  if (stopped) return Success{};
+  std::string dropped = "no kernel was amid its statistics";
+  if (half) {
+    dropped = "left out as perhaps not whole: " + IdText(results_.rows.back());
+    results_.rows.pop_back();
+    first_row_ = results_.rows.size();
+  }
+  results_.warnings.push_back(
+      fmt::format("{}: {}, without the simulator's last line; {}", lines_.Where(), what, dropped));
+  return Success{};
+}
+
+Status LogReader::TakeLaunch(std::string_view line) {
+  constexpr std::string_view kUid = " uid: ";
+  const std::size_t at = line.rfind(kUid);
+  const std::string_view rest =
+      at == std::string_view::npos ? std::string_view() : line.substr(at + kUid.size());
+  const std::uint64_t uid =
+      ParseWhole(rest.substr(0, rest.find_first_not_of("0123456789"))).value_or(0);
+  if (uid != 0 && uid <= last_uid_) {
+    // Another run, whose first kernel was announced above.
+    if (!broken_ && allow_cut_ && fresh_ != 1) {
+      return lines_.At(
+          fmt::format("another simulation begins after {} lines 'Processing kernel', expected one: "
+                      "split the log where it begins",
+                      fresh_));
+    }
+    std::vector<Processed> newest(processed_.end() - static_cast<std::ptrdiff_t>(fresh_),
+                                  processed_.end());
+    const Status ended = EndCutRun(
+        fmt::format("uid {} is launched again, by another simulation, before the end of the one "
+                    "above",
+                    uid),
+        half_before_);
+    if (!ended.ok()) return ended;
+    processed_ = std::move(newest);
+  }
+  EndBlock();
+  in_run_ = any_ = true;
+  last_uid_ = std::max(last_uid_, uid);
+  fresh_ = 0;
+  ++launched_;
   return Success{};
 }
 
@@ -248,6 +313,11 @@ Status LogReader::TakeLine() {
   constexpr std::string_view kId = "-kernel id = ";
   constexpr std::string_view kLaunching = "launching kernel name: ";
   const std::string_view line = lines_.line();
+  // Anywhere in the line: the one before may have been cut amid it.
+  if (in_run_ && line.find("Accel-Sim [build ") != std::string_view::npos) {
+    return EndCutRun("another simulation begins before the end of the one above",
+                     in_block_ && has_uid_);
+  }
   if (line.starts_with(kProcessing)) return TakeProcessing(line.substr(kProcessing.size()));
   if (line.starts_with(kId)) {
     const std::optional<std::uint64_t> id = ParseWhole(line.substr(kId.size()));
@@ -264,19 +334,17 @@ Status LogReader::TakeLine() {
     kernel.id = *id;
     return Success{};
   }
-  if (line.starts_with(kLaunching)) {
-    EndBlock();
-    in_run_ = any_ = true;
-    ++launched_;
-    return Success{};
-  }
+  if (line.starts_with(kLaunching)) return TakeLaunch(line);
   if (line.find("GPGPU-Sim: ** break due to reaching the maximum cycles") !=
       std::string_view::npos) {
     EndBlock();
     broken_ = lines_.Where();
     return Success{};
   }
-  if (line.find("GPGPU-Sim: *** exit detected ***") != std::string_view::npos) return EndRun();
+  if (line.find("GPGPU-Sim: *** exit detected ***") != std::string_view::npos) {
+    EndRun();
+    return Success{};
+  }
   const std::optional<Statistic> statistic = StatisticOf(line);
   if (!statistic) return Success{};
   if (statistic->name == "kernel_name") {
@@ -284,6 +352,7 @@ Status LogReader::TakeLine() {
     in_run_ = any_ = true;
     in_block_ = true;
     has_uid_ = false;
+    fresh_ = 0;
     row_ = {};
     row_.where = lines_.Where();
     row_.name = statistic->text;
@@ -308,26 +377,8 @@ Result<KernelResults> LogReader::Read() {
                              lines_.name())};
   }
   if (in_run_) {
-    const bool stopped = broken_.has_value();
-    if (!stopped && !allow_cut_) {
-      return lines_.At(
-          "the log ends here, expected 'GPGPU-Sim: *** exit detected ***' (--allow-cut takes the "
-          "kernels before the last)");
-    }
-    const bool half = in_block_;
-    const Status ended = EndRun();
+    const Status ended = EndCutRun("the log ends here", in_block_ && has_uid_);
     if (!ended.ok()) return ended.error();
-    if (!stopped) {
-      std::string dropped = "no kernel had begun its statistics";
-      if (half && !results_.rows.empty()) {
-        dropped = "left out as perhaps not whole: " + IdText(results_.rows.back());
-        results_.rows.pop_back();
-      }
-      results_.warnings.push_back(
-          fmt::format("{}: the log ends here, without the simulator's last "
-                      "line; {}",
-                      lines_.Where(), dropped));
-    }
   }
   if (no_number_ > 0) {
     results_.warnings.push_back(

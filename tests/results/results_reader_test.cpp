@@ -113,6 +113,53 @@ TEST_CASE("an Accel-Sim log is whole or an error") {
   }
 }
 
+TEST_CASE("an Accel-Sim run that was started again ends the one before") {
+  ResultsOptions cut;
+  cut.allow_cut = true;
+  const std::string first = Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20);
+  const std::string second = Kernel(8, 1, 60, 60, 12) + Kernel(9, 2, 70, 130, 20) + kExit;
+  for (const char* header : {"", "Accel-Sim [build x]\n", "gpgpu_n_loAccel-Sim [build x]\n"}) {
+    CAPTURE(header);
+    const std::string log = first + header + second;
+    Refused(log, "exit detected");
+    const KernelResults results = Good(log, cut);
+    REQUIRE(results.rows.size() == 3);
+    CHECK(results.rows[0].id == 7);
+    CHECK(results.rows[1].id == 8);
+    CHECK(results.rows[2].id == 9);
+    CHECK(Value(results, 1, "gpu_sim_cycle") == 60.0);
+    CHECK(Value(results, 1, "L2_total_cache_accesses") == 12.0);
+    REQUIRE(results.warnings.size() == 1);
+    CHECK(results.warnings[0].find("kernel id 8") != std::string::npos);
+  }
+  // Killed before its first launch, and while a kernel ran: nothing is half, nothing is left out.
+  const std::string begun = "Processing kernel t/kernel-5.traceg\n";
+  CHECK(Good(begun + "Accel-Sim [build x]\n" + second, cut).rows.size() == 2);
+  const std::string running = begun + "launching kernel name: a uid: 1\n";
+  Refused(running + second, "exit detected");
+  const KernelResults ran = Good(running + second, cut);
+  REQUIRE(ran.rows.size() == 2);
+  CHECK(ran.rows[0].id == 8);
+  // Which of them the run before began, nothing tells.
+  Refused(running + begun + second, "2 lines 'Processing kernel'", cut);
+  // A run that met its limit has said so.
+  const std::string limit =
+      "GPGPU-Sim: ** break due to reaching the maximum cycles (or instructions) **\n";
+  CHECK(Good(first + limit + second).rows.size() == 3);
+}
+
+TEST_CASE("a kernel is left out of a cut Accel-Sim log only where its statistics had begun") {
+  ResultsOptions cut;
+  cut.allow_cut = true;
+  const std::string one = Kernel(7, 1, 100, 100, 10);
+  const std::string two = Kernel(8, 2, 50, 150, 20);
+  const std::size_t uid = two.find("kernel_launch_uid");
+  REQUIRE(Good(one + two.substr(0, uid), cut).rows.size() == 1);
+  CHECK(Good(one + two.substr(0, uid), cut).rows[0].id == 7);
+  CHECK(Good(one + two.substr(0, two.find("kernel_name")), cut).rows.size() == 1);
+  CHECK(Good(one + two.substr(0, two.find("gpu_sim_insn")), cut).rows.size() == 1);
+}
+
 TEST_CASE("what an Accel-Sim log cannot be read by is refused") {
   const std::string one = Kernel(7, 1, 100, 100, 10);
   Refused(
@@ -225,6 +272,42 @@ TEST_CASE("any CSV with an id column is a table of results") {
   Refused("id,v\n-1,2\n", "log:2: id is '-1'");
   Refused("id,v\n99999999999999999999,2\n", "expected a whole number");
   Refused("id,v,v\n1,2,3\n", "stands twice");
+}
+
+TEST_CASE("what a name says of its kind, it says in whole words") {
+  for (const char* sum :
+       {"Duration", "duration_ns", "gpu__time_duration.sum", "iterations", "operations",
+        "Operations", "loop_tripcount", "smsp__inst_executed.avg", "sm__cycles_elapsed.max",
+        "L2_total_cache_accesses", "period", "superpowers", "generated", "Grid Size"}) {
+    CAPTURE(sum);
+    CHECK(GuessKind(sum, "") == MetricKind::kSum);
+  }
+  for (const char* mean : {"sm__warps_active.avg.per_cycle_active",
+                           "cpi",
+                           "CPI",
+                           "rate",
+                           "Block Limit SM",
+                           "ipc",
+                           "gpu_ipc",
+                           "Executed Ipc Active",
+                           "L1 Hit Rate",
+                           "l1tex__t_sector_hit_rate.pct",
+                           "hitRate",
+                           "SM Frequency",
+                           "Registers Per Thread",
+                           "launch__registers_per_thread",
+                           "Block Size",
+                           "device__attribute_clock_rate",
+                           "device__attribute_warp_size",
+                           "utilization",
+                           "busy %",
+                           "dram__throughput.avg",
+                           "Achieved Occupancy",
+                           "power"}) {
+    CAPTURE(mean);
+    CHECK(GuessKind(mean, "") == MetricKind::kMean);
+  }
+  CHECK(GuessKind("x", "byte/second") == MetricKind::kMean);
 }
 
 TEST_CASE("what is no text in UTF-8, or nothing known, is refused") {
