@@ -27,12 +27,21 @@ rm -f "$OUT"/ncu.sh* "$OUT"/report.*
 "$STEMTAP" export --plan "$OUT/plan.json" --profile "$trace" --to ncu -o "$OUT/ncu.sh"
 NCU="$NCU" NCU_OPTIONS="--metrics $METRICS" REPORT="$OUT/report" sh "$OUT/ncu.sh" "$@"
 
-# The reports are numbered in launch order.
+# One report per run of ncu.sh: of one kernel, or of a window of launches. Launch order holds within a
+# kernel alone, and only where the reports are given by number. A run that met none of its launches
+# leaves no report; `stemtap extrapolate` says which samples are without a result.
 set --
+runs=$(grep -c '^"\$NCU"' "$OUT/ncu.sh" || true)
 run=1
-while [ -e "$OUT/report.$run.ncu-rep" ]; do
-  "$NCU" --import "$OUT/report.$run.ncu-rep" --csv --page raw >"$OUT/report.$run.csv"
-  set -- "$@" "$OUT/report.$run.csv"
+while [ "$run" -le "$runs" ]; do
+  if [ -e "$OUT/report.$run.ncu-rep" ]; then
+    "$NCU" --import "$OUT/report.$run.ncu-rep" --csv --page raw >"$OUT/report.$run.csv"
+    set -- "$@" "$OUT/report.$run.csv"
+  fi
   run=$((run + 1))
 done
+if [ $# -eq 0 ]; then
+  echo "no report of $runs runs in $OUT, expected $OUT/report.<run>.ncu-rep" >&2
+  exit 1
+fi
 "$STEMTAP" extrapolate --plan "$OUT/plan.json" --results "$@" --from ncu

@@ -13,6 +13,10 @@ namespace stemtap {
 // "gemm". The name itself where it cannot be told.
 std::string BaseName(std::string_view name);
 
+// The name without return type, parameters, blanks and casts, but with template arguments:
+// "lib::gemm<float,4>" of "void lib::gemm<float, (int)4>(float const*)".
+std::string Spelling(std::string_view name);
+
 // Whether both may name the same kernel.
 bool MaySameKernel(std::string_view a, std::string_view b);
 

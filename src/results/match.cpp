@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/byte_source.h"
@@ -21,6 +22,18 @@ constexpr std::size_t kNamed = 5;
 
 struct SamplePlace {
   std::size_t kernel, cluster, sample;
+};
+
+// A launch may be drawn twice.
+struct Launch {
+  std::uint64_t index;
+  std::vector<SamplePlace> places;
+};
+
+// What the plan has of a kernel's name.
+struct Planned {
+  std::vector<const Launch*> sampled;  // in launch order
+  std::uint64_t launches = 0;
 };
 
 void Note(std::vector<std::string>& named, std::uint64_t& count, std::string text) {
@@ -55,8 +68,9 @@ class Matcher {
   Status ByIndex();
   Status ByOrder();
   Status CheckDevices() const;
-  void Pair(const SamplePlace& place, std::size_t row);
-  Status OrderWithinName(const std::vector<std::size_t>& kernels,
+  void Pair(const Launch& launch, std::size_t row);
+  void GatherLaunches();
+  Status OrderWithinName(const std::string& kernel, const Planned& planned,
                          const std::vector<std::size_t>& rows);
   void CheckNames();
   void Stranger(std::size_t row) {
@@ -69,59 +83,62 @@ class Matcher {
   const KernelResults& results_;
   const MatchOptions& options_;
   Match match_;
-  std::vector<SamplePlace> places_;  // of the samples that results may be of
+  std::vector<Launch> launches_;  // that results may be of, by index
   std::uint64_t other_name_ = 0;
   std::uint64_t other_shape_ = 0;
   std::string first_other_;
 };
 
-// A consumer that counts launches per context gives the same id on every device.
+// A consumer that counts launches per context or process gives one id on several devices.
 Status Matcher::CheckDevices() const {
-  const bool per_context = results_.source == ResultsSource::kAccelsim;
-  if (!per_context || options_.device || options_.use_ids) return Success{};
+  const bool counts_apart =
+      results_.source == ResultsSource::kAccelsim || results_.source == ResultsSource::kMacsim;
+  if (!counts_apart || options_.device || options_.use_ids) return Success{};
   std::optional<std::uint16_t> first;
-  for (const SamplePlace& place : places_) {
-    const std::uint16_t device = At(place).record.device;
+  for (const Launch& launch : launches_) {
+    const std::uint16_t device = At(launch.places.front()).record.device;
     if (device == wire::kUnknown16) continue;
     if (first && *first != device) {
-      return Error{
-          fmt::format("the plan's samples are of devices {} and {}, and {} counts launches per "
-                      "context: expected "
-                      "--device N for ids that count the launches of all devices, or --ids FILE",
-                      *first, device, NameOf(results_.source))};
+      return Error{fmt::format(
+          "the plan's samples are of devices {} and {}, and {} counts launches per {}: expected "
+          "--device N for ids that count the launches of all devices, or --ids FILE",
+          *first, device, NameOf(results_.source),
+          results_.source == ResultsSource::kAccelsim ? "context" : "process")};
     }
     first = device;
   }
   return Success{};
 }
 
-void Matcher::Pair(const SamplePlace& place, std::size_t row) {
-  std::size_t& taken = match_.rows[place.kernel][place.cluster][place.sample];
+void Matcher::Pair(const Launch& launch, std::size_t row) {
   const KernelResult& result = results_.rows[row];
-  if (taken != kNoResult) {
-    Note(match_.duplicates, match_.duplicate_count,
-         fmt::format("{} (id {}, as {})", result.where, result.id, results_.rows[taken].where));
-    return;
+  for (const SamplePlace& place : launch.places) {
+    std::size_t& taken = match_.rows[place.kernel][place.cluster][place.sample];
+    if (taken != kNoResult) {
+      Note(match_.duplicates, match_.duplicate_count,
+           fmt::format("{} (id {}, as {})", result.where, result.id, results_.rows[taken].where));
+      return;
+    }
+    taken = row;
+    ++match_.matched;
+    const PlanKernel& kernel = plan_.kernels[place.kernel];
+    const PlanSample& sample = At(place);
+    const bool other_name = !result.name.empty() && !MaySameKernel(result.name, kernel.name);
+    const bool other_shape = !other_name && !SameShape(result.config, sample.record);
+    if ((other_name || other_shape) && other_name_ + other_shape_ == 0) {
+      first_other_ =
+          fmt::format("{}: id {} has {} '{}', the plan's launch {} is of '{}'", result.where,
+                      result.id, other_name ? "the kernel" : "another shape of",
+                      ShownCell(result.name), sample.index, ShownCell(kernel.name));
+    }
+    other_name_ += other_name;
+    other_shape_ += other_shape;
   }
-  taken = row;
-  ++match_.matched;
-  const PlanKernel& kernel = plan_.kernels[place.kernel];
-  const PlanSample& sample = At(place);
-  const bool other_name = !result.name.empty() && !MaySameKernel(result.name, kernel.name);
-  const bool other_shape = !other_name && !SameShape(result.config, sample.record);
-  if ((other_name || other_shape) && other_name_ + other_shape_ == 0) {
-    first_other_ =
-        fmt::format("{}: {} has {} '{}', the plan's launch {} is of '{}'", result.where,
-                    fmt::format("id {}", result.id), other_name ? "the kernel" : "another shape of",
-                    ShownCell(result.name), sample.index, ShownCell(kernel.name));
-  }
-  other_name_ += other_name;
-  other_shape_ += other_shape;
 }
 
 Status Matcher::ByIndex() {
-  std::unordered_map<std::uint64_t, std::size_t> place_of;  // launch index -> places_
-  for (std::size_t i = 0; i < places_.size(); ++i) place_of.emplace(At(places_[i]).index, i);
+  std::unordered_map<std::uint64_t, std::size_t> launch_of;  // index -> launches_
+  for (std::size_t i = 0; i < launches_.size(); ++i) launch_of.emplace(launches_[i].index, i);
   const std::uint64_t base = results_.source == ResultsSource::kAccelsim ? 1
                              : results_.source == ResultsSource::kCsv    ? options_.id_base
                                                                          : 0;
@@ -134,91 +151,98 @@ Status Matcher::ByIndex() {
     } else if (id >= base) {
       index = id - base;
     }
-    const auto place = index ? place_of.find(*index) : place_of.end();
-    if (place == place_of.end()) {
+    const auto launch = index ? launch_of.find(*index) : launch_of.end();
+    if (launch == launch_of.end()) {
       Stranger(row);
     } else {
-      Pair(places_[place->second], row);
+      Pair(launches_[launch->second], row);
     }
   }
   return Success{};
 }
 
-Status Matcher::OrderWithinName(const std::vector<std::size_t>& kernels,
+Status Matcher::OrderWithinName(const std::string& kernel, const Planned& planned,
                                 const std::vector<std::size_t>& rows) {
-  std::vector<SamplePlace> samples;
-  std::uint64_t launches = 0;
-  for (const std::size_t k : kernels) launches += plan_.kernels[k].invocations;
-  for (const SamplePlace& place : places_) {
-    if (std::find(kernels.begin(), kernels.end(), place.kernel) != kernels.end()) {
-      samples.push_back(place);
-    }
-  }
-  std::sort(samples.begin(), samples.end(),
-            [&](const SamplePlace& a, const SamplePlace& b) { return At(a).index < At(b).index; });
-  const std::string name = ShownCell(plan_.kernels[kernels.front()].name);
-  if (rows.size() > samples.size()) {
-    // Every launch was profiled: rows count occurrences, which are known within one name.
-    const bool one_name = std::all_of(kernels.begin(), kernels.end(), [&](std::size_t k) {
-      return plan_.kernels[k].name == plan_.kernels[kernels.front()].name;
-    });
-    if (rows.size() != launches || !one_name) {
+  const std::vector<const Launch*>& sampled = planned.sampled;
+  const std::uint64_t launches = planned.launches;
+  const std::string name = ShownCell(kernel);
+  if (rows.size() > sampled.size()) {
+    // Every launch was profiled: rows count occurrences.
+    if (rows.size() != launches) {
       return Error{fmt::format(
           "{}: {} rows of '{}', expected one for each of the plan's {} samples or {} launches "
           "(--ids FILE says which row is which launch)",
-          results_.rows[rows.front()].where, rows.size(), name, samples.size(), launches)};
+          results_.rows[rows.front()].where, rows.size(), name, sampled.size(), launches)};
     }
     std::vector<bool> used(rows.size());
-    for (const SamplePlace& place : samples) {
-      const std::uint64_t occurrence = At(place).occurrence;
+    for (const Launch* launch : sampled) {
+      const std::uint64_t occurrence = At(launch->places.front()).occurrence;
       if (occurrence >= rows.size()) continue;
       used[occurrence] = true;
-      Pair(place, rows[occurrence]);
+      Pair(*launch, rows[occurrence]);
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!used[i]) Stranger(rows[i]);
     }
     return Success{};
   }
-  if (rows.size() < samples.size()) {
+  if (rows.size() < sampled.size()) {
     match_.warnings.push_back(
         fmt::format("{} rows of '{}' for {} samples: taken as the first ones in launch order",
-                    rows.size(), name, samples.size()));
+                    rows.size(), name, sampled.size()));
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) Pair(samples[i], rows[i]);
+  for (std::size_t i = 0; i < rows.size(); ++i) Pair(*sampled[i], rows[i]);
   return Success{};
 }
 
-// ncu numbers what it profiled, not what was launched; within a kernel's name the order is the same.
+// Names of the plan and of the results by what tools leave of them.
+struct Form {
+  std::string (*of)(std::string_view name);
+  std::map<std::string, std::set<std::string>, std::less<>> plan;
+  std::map<std::string, std::uint64_t, std::less<>> results;
+};
+
+// ncu numbers what it profiled, not what was launched. Within a kernel's name the order is the same;
+// between the names of one function it is not where each has its own report, so that rows are never
+// taken together for being of one function.
 Status Matcher::ByOrder() {
-  std::map<std::string, std::vector<std::size_t>, std::less<>> by_name;  // rows
+  std::map<std::string, std::vector<std::size_t>> rows_of;  // by name
   for (std::size_t row = 0; row < results_.rows.size(); ++row) {
-    by_name[results_.rows[row].name].push_back(row);
+    rows_of[results_.rows[row].name].push_back(row);
   }
-  std::map<std::string, std::vector<std::size_t>, std::less<>> exact;
-  std::map<std::string, std::vector<std::size_t>, std::less<>> base;
-  for (std::size_t k = 0; k < plan_.kernels.size(); ++k) {
-    exact[plan_.kernels[k].name].push_back(k);
-    base[BaseName(plan_.kernels[k].name)].push_back(k);
+  std::map<std::string, Planned> exact;
+  Form forms[] = {{&Spelling, {}, {}}, {&BaseName, {}, {}}};
+  for (const PlanKernel& kernel : plan_.kernels) exact[kernel.name].launches += kernel.invocations;
+  for (const Launch& launch : launches_) {
+    exact[plan_.kernels[launch.places.front().kernel].name].sampled.push_back(&launch);
   }
-  const bool all_exact = std::all_of(by_name.begin(), by_name.end(), [&](const auto& named) {
-    // A name that no kernel of the plan has in any form is a stranger either way.
-    return exact.contains(named.first) || !base.contains(BaseName(named.first));
-  });
-  std::map<std::string, std::vector<std::size_t>, std::less<>> groups;  // rows by the plan's key
-  for (const auto& [name, rows] : by_name) {
-    std::vector<std::size_t>& group = groups[all_exact ? name : BaseName(name)];
-    group.insert(group.end(), rows.begin(), rows.end());
+  for (Form& form : forms) {
+    for (const auto& [name, planned] : exact) form.plan[form.of(name)].insert(name);
+    for (const auto& [name, rows] : rows_of) ++form.results[form.of(name)];
   }
-  for (auto& [key, rows] : groups) {
-    const auto& keys = all_exact ? exact : base;
-    const auto kernels = keys.find(key);
-    std::sort(rows.begin(), rows.end());
-    if (kernels == keys.end()) {
+  for (const auto& [name, rows] : rows_of) {
+    const std::string* kernel = exact.contains(name) ? &name : nullptr;
+    for (const Form& form : forms) {
+      if (kernel != nullptr) break;
+      const std::string key = form.of(name);
+      const auto named = form.plan.find(key);
+      if (named == form.plan.end()) continue;
+      const std::uint64_t results = form.results.find(key)->second;
+      if (named->second.size() > 1 || results > 1) {
+        return Error{fmt::format(
+            "{}: '{}' is no name of the plan, and as '{}' {} kernels of the plan and {} names of "
+            "the results go: expected names as in the plan (ncu --print-kernel-base), or --ids "
+            "FILE, which says which row is which launch",
+            results_.rows[rows.front()].where, ShownCell(name), ShownCell(key),
+            named->second.size(), results)};
+      }
+      kernel = &*named->second.begin();
+    }
+    if (kernel == nullptr) {
       for (const std::size_t row : rows) Stranger(row);
       continue;
     }
-    const Status ordered = OrderWithinName(kernels->second, rows);
+    const Status ordered = OrderWithinName(*kernel, exact[*kernel], rows);
     if (!ordered.ok()) return ordered;
   }
   return Success{};
@@ -231,7 +255,8 @@ void Matcher::CheckNames() {
                   first_other_, other_name_, other_shape_, match_.matched));
 }
 
-Result<Match> Matcher::Run() {
+void Matcher::GatherLaunches() {
+  std::map<std::uint64_t, std::vector<SamplePlace>> places;
   for (std::size_t k = 0; k < plan_.kernels.size(); ++k) {
     std::vector<std::vector<std::size_t>>& kernel = match_.rows.emplace_back();
     for (std::size_t c = 0; c < plan_.kernels[k].clusters.size(); ++c) {
@@ -240,11 +265,16 @@ Result<Match> Matcher::Run() {
       for (std::size_t s = 0; s < samples.size(); ++s) {
         ++match_.samples;
         if (!options_.device || samples[s].record.device == *options_.device) {
-          places_.push_back({k, c, s});
+          places[samples[s].index].push_back({k, c, s});
         }
       }
     }
   }
+  for (auto& [index, at] : places) launches_.push_back({index, std::move(at)});
+}
+
+Result<Match> Matcher::Run() {
+  GatherLaunches();
   const Status devices = CheckDevices();
   if (!devices.ok()) return devices.error();
   const bool by_order = results_.source == ResultsSource::kNcu && !options_.use_ids;
@@ -257,7 +287,9 @@ Result<Match> Matcher::Run() {
         results_.rows.empty()
             ? ""
             : fmt::format(
-                  ", first {} '{}' id {}: expected the plan that these results were made by",
+                  ", first {} '{}' id {}: expected the plan that these results were made by, or "
+                  "--ids FILE, a table of ids and launch indexes as 'stemtap export --weights-csv' "
+                  "writes it",
                   results_.rows.front().where, ShownCell(results_.rows.front().name),
                   results_.rows.front().id))};
   }
@@ -322,8 +354,11 @@ Result<std::unordered_map<std::uint64_t, std::uint64_t>> LoadIds(const std::stri
       return Error{fmt::format(
           "{}: expected the columns id and index with a whole number in each row", where)};
     }
-    if (!index_of.emplace(*id, *index).second) {
-      return Error{fmt::format("{}: id {} stands twice, expected once", where, *id)};
+    // A launch that was drawn twice has two rows in the table of an export.
+    const auto [at, fresh] = index_of.emplace(*id, *index);
+    if (!fresh && at->second != *index) {
+      return Error{fmt::format("{}: id {} is of the launches {} and {}, expected one", where, *id,
+                               at->second, *index)};
     }
   }
   if (index_of.empty()) {

@@ -5,8 +5,9 @@
 //   csv        id - id_base
 //   accelsim   id - 1
 //   macsim     id
-//   ncu        the n-th row of a kernel name is its n-th sample in launch order; where there are as
-//              many rows as launches, the row of its occurrence
+//   ncu        the n-th row of a kernel name is its n-th sampled launch in order; where there are as
+//              many rows as launches, the row of its occurrence. Names are those of the plan, or
+//              another form of them that is in no doubt
 //
 // or whatever a table of ids says. Nothing is passed over: what has no partner is listed.
 #pragma once

@@ -156,7 +156,10 @@ TEST_CASE("ids follow each consumer's convention") {
   ids.use_ids = true;
   ids.index_of = {{70, 3}, {71, 8}};
   CHECK(matched(Table({{70, 1}, {71, 1}, {3, 1}}, ResultsSource::kAccelsim), ids) == 2);
-  CHECK_FALSE(MatchResults(plan, Table({{70, 1}}), {}).ok());
+  const Result<Match> none = MatchResults(plan, Table({{70, 1}}), {});
+  REQUIRE(!none.ok());
+  CHECK(none.error().message.find("--ids") != std::string::npos);
+  CHECK(none.error().message.find("--weights-csv") != std::string::npos);
 }
 
 TEST_CASE("ncu rows are the samples of a name in launch order, or its occurrences") {
@@ -181,6 +184,76 @@ TEST_CASE("ncu rows are the samples of a name in launch order, or its occurrence
   CHECK_FALSE(MatchResults(plan, all, {}).ok());  // neither samples nor launches
 }
 
+// A kernel of two launches, both sampled.
+PlanKernel Pair(const std::string& name, std::uint64_t first, std::uint64_t second) {
+  PlanKernel kernel{name, 2, 20, {}};
+  PlanCluster cluster;
+  cluster.count = 2;
+  cluster.mean_ns = 10.0;
+  cluster.samples = {Sample(first, 10, 1.0), Sample(second, 10, 1.0)};
+  kernel.clusters = {cluster};
+  return kernel;
+}
+
+KernelResults Named(const std::vector<std::string>& names) {
+  KernelResults results = Table({}, ResultsSource::kNcu);
+  for (const std::string& name : names) {
+    results.rows.push_back({results.rows.size(), name, {}, "t:1", {1.0}});
+  }
+  return results;
+}
+
+TEST_CASE("rows of ncu never go to another instance of a template") {
+  // In launch order f<4>, f<8>, f<4>, f<8>; the reports have one kernel after the other.
+  Plan plan;
+  plan.kernels = {Pair("void f<4>(float*)", 0, 2), Pair("void f<8>(float*)", 1, 3)};
+  using Rows = std::vector<std::size_t>;
+  for (const auto& [four, eight] :
+       {std::pair<std::string, std::string>{"void f<4>(float*)", "void f<8>(float*)"},
+        {"void f<(int)4>(float *)", "void f<(int)8>(float *)"},
+        {"void f<4>(float*)", "void f<(int)8>(float *)"},
+        {"f<4>", "f<8>"},
+        {"_Z1fILi4EEvPf", "_Z1fILi8EEvPf"}}) {
+    CAPTURE(four);
+    const Result<Match> match = MatchResults(plan, Named({eight, eight, four, four}), {});
+    REQUIRE_MESSAGE(match.ok(), (match.ok() ? "" : match.error().message));
+    CHECK(match.value().rows[0][0] == Rows{2, 3});
+    CHECK(match.value().rows[1][0] == Rows{0, 1});
+  }
+  const auto refused = [&](const std::vector<std::string>& names) {
+    const Result<Match> match = MatchResults(plan, Named(names), {});
+    REQUIRE(!match.ok());
+    CHECK(match.error().message.find("--ids") != std::string::npos);
+  };
+  refused({"f", "f", "f", "f"});
+  refused({"void f<4>(float*)", "f"});
+  refused({"void f<(int)4>(float *)", "void f<4>(float *)"});  // are these two kernels?
+  // A function of one kernel on both sides is in no doubt.
+  plan.kernels = {Pair("void f<float const*>(float*)", 0, 2), Pair("g", 1, 3)};
+  const Result<Match> match = MatchResults(plan, Named({"g", "f<const float *>", "h"}), {});
+  REQUIRE(match.ok());
+  CHECK(match.value().rows[0][0] == Rows{1, kNoResult});
+  CHECK(match.value().rows[1][0] == Rows{0, kNoResult});
+  CHECK(match.value().stranger_count == 1);
+  refused({"f<const float *>", "f<const int *>"});
+}
+
+TEST_CASE("a launch that was drawn twice has its result twice") {
+  Plan plan = SmallPlan();
+  plan.kernels[0].clusters[0].samples[1].index = 3;
+  const Result<Match> match = MatchResults(plan, Table({{3, 7.0}, {8, 1.0}, {3, 8.0}}), {});
+  REQUIRE(match.ok());
+  CHECK(match.value().matched == 3);
+  CHECK(match.value().missing_count == 0);
+  CHECK(match.value().duplicate_count == 1);
+  CHECK(match.value().rows[0][0] == std::vector<std::size_t>{0, 0});
+  // ncu profiles it once.
+  const Result<Match> ncu = MatchResults(plan, Named({"a(int)", "b(int)"}), {});
+  REQUIRE(ncu.ok());
+  CHECK(ncu.value().missing_count == 0);
+  CHECK(ncu.value().rows[0][0] == std::vector<std::size_t>{0, 0});
+}
+
 TEST_CASE("results of other kernels are an error, a single one a warning") {
   const Plan plan = SmallPlan();
   KernelResults results = Table({{3, 1}, {5, 1}, {8, 1}});
@@ -194,14 +267,17 @@ TEST_CASE("results of other kernels are an error, a single one a warning") {
   CHECK_FALSE(MatchResults(plan, results, {}).ok());
 }
 
-TEST_CASE("Accel-Sim ids of several devices need --device or --ids") {
+TEST_CASE("ids of a simulator's trace of several devices need --device or --ids") {
   Plan plan = SmallPlan();
   plan.kernels[0].clusters[0].samples[0].record.device = 0;
   plan.kernels[1].clusters[0].samples[0].record.device = 1;
   const KernelResults results = Table({{4, 1}, {9, 1}}, ResultsSource::kAccelsim);
-  const Result<Match> refused = MatchResults(plan, results, {});
-  REQUIRE(!refused.ok());
-  CHECK(refused.error().message.find("--device") != std::string::npos);
+  for (const KernelResults& several : {results, Table({{3, 1}, {8, 1}}, ResultsSource::kMacsim)}) {
+    const Result<Match> refused = MatchResults(plan, several, {});
+    REQUIRE(!refused.ok());
+    CHECK(refused.error().message.find("--device") != std::string::npos);
+    CHECK(refused.error().message.find("--ids") != std::string::npos);
+  }
   MatchOptions device;
   device.device = 1;
   const Result<Match> match = MatchResults(plan, results, device);
