@@ -17,6 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t kNameWidth = 44;
+constexpr std::size_t kNamed = 5;  // metrics in a note
 
 std::string TextOption(const Plan& plan, std::string_view name) {
   for (const auto& [option, value] : plan.options) {
@@ -73,6 +74,8 @@ std::string NextStep(const ExtrapolationReport& report) {
   bool none = false;
   for (const MetricEstimate& metric : report.extrapolation.metrics) {
     const Estimate& estimate = metric.calibrated;
+    // Where there is no value, more samples give none: Caveats says why.
+    if (!std::isfinite(estimate.value)) continue;
     none = none || std::isnan(estimate.half_width);
     const double relative =
         estimate.value != 0.0 ? estimate.half_width / std::abs(estimate.value) : 0.0;
@@ -129,6 +132,31 @@ std::vector<std::string> Caveats(const ExtrapolationReport& report) {
     caveats.push_back(
         fmt::format("{} clusters have one result each and borrow their spread from others",
                     report.extrapolation.single_clusters));
+  }
+  std::vector<std::string> divided_by_0;
+  std::vector<std::string> uncalibrated;
+  for (const MetricEstimate& metric : report.extrapolation.metrics) {
+    if (metric.samples == 0) continue;
+    if (!metric.additive && !std::isfinite(metric.plain.value)) {
+      divided_by_0.push_back(Shortened(metric.name));
+    } else if (std::isfinite(metric.plain.value) && !std::isfinite(metric.calibrated.value)) {
+      uncalibrated.push_back(Shortened(metric.name));
+    }
+  }
+  const auto first = [](std::vector<std::string> names) {
+    const std::size_t count = names.size();
+    if (names.size() > kNamed) names.resize(kNamed);
+    return Listed(names, count);
+  };
+  if (!divided_by_0.empty()) {
+    caveats.push_back(
+        fmt::format("the denominator is 0, so there is no value of: {}", first(divided_by_0)));
+  }
+  if (!uncalibrated.empty()) {
+    caveats.push_back(
+        fmt::format("the plan lacks the mean duration (mean_ns) of clusters, so there is no "
+                    "calibrated value of: {}",
+                    first(uncalibrated)));
   }
   return caveats;
 }

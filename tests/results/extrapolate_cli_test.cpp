@@ -77,6 +77,66 @@ TEST_CASE("extrapolate gives totals, ratios and what is missing") {
   CHECK(text.out.find("next: run the 1 samples") != std::string::npos);
 }
 
+TEST_CASE("extrapolate says why there is no value, and gives no advice against it") {
+  const Files files;
+  std::string csv = "id,v,zero\n";
+  for (const auto& kernel : files.json.at("kernels")) {
+    for (const auto& cluster : kernel.at("clusters")) {
+      for (const auto& sample : cluster.at("samples")) {
+        csv += sample.at("index").dump() + ",1,0\n";
+      }
+    }
+  }
+  const std::string results = files.folder.Write("zero.csv", csv).string();
+  const auto run = [&](const std::string& plan) {
+    const auto got = RunProcess({Stemtap(), "extrapolate", "--plan", plan, "--results", results,
+                                 "--ratio", "share=v/zero", "--json"});
+    CAPTURE(got.err);
+    REQUIRE(got.exit_code == 0);
+    return nlohmann::json::parse(got.out);
+  };
+  const auto zero = run(files.plan);
+  CHECK(zero.at("metrics")[2].at("plain").at("value").is_null());
+  CHECK(zero.at("notes").dump().find("denominator is 0, so there is no value of: share") !=
+        std::string::npos);
+  CHECK(zero.at("next").dump().find("for an interval") == std::string::npos);
+
+  auto plan = files.json;
+  plan.at("kernels")[0].at("clusters")[0].at("mean_ns") = nullptr;
+  const auto lacking = run(files.folder.Write("null.json", plan.dump()).string());
+  CHECK(lacking.at("metrics")[0].at("calibrated").at("value").is_null());
+  CHECK(lacking.at("notes").dump().find("no calibrated value of: v") != std::string::npos);
+  CHECK(lacking.at("next").dump().find("for an interval") == std::string::npos);
+}
+
+TEST_CASE("the table of --ids may be that of an export, with a launch drawn twice") {
+  const Files files;
+  const std::string results = files.Results();
+  const auto write = [&](const std::string& last) {
+    std::string csv = "id,index,kernel\n";
+    std::string row;
+    for (const auto& kernel : files.json.at("kernels")) {
+      for (const auto& cluster : kernel.at("clusters")) {
+        for (const auto& sample : cluster.at("samples")) {
+          const std::string index = sample.at("index").dump();
+          row = index + "," + index + ",\"f(int, int)\"\n";
+          csv += row;
+        }
+      }
+    }
+    return files.folder.Write("ids.csv", csv + (last.empty() ? row : last)).string();
+  };
+  const auto run = [&](const std::string& table) {
+    return RunProcess({Stemtap(), "extrapolate", "--plan", files.plan, "--results", results,
+                       "--ids", table, "--json"});
+  };
+  const auto got = run(write(""));
+  CAPTURE(got.err);
+  REQUIRE(got.exit_code == 0);
+  CHECK(nlohmann::json::parse(got.out).at("missing") == 0);
+  CheckFailure(run(write("7,1,x\n7,2,x\n")), 1, {"id 7 is of the launches", "expected one"});
+}
+
 TEST_CASE("extrapolate fails with one line") {
   const Files files;
   const std::string results = files.Results();
