@@ -284,7 +284,7 @@ Status LogReader::TakeLaunch(std::string_view line) {
       ParseWhole(rest.substr(0, rest.find_first_not_of("0123456789"))).value_or(0);
   if (uid != 0 && uid <= last_uid_) {
     // Another run, whose first kernel was announced above.
-    if (!broken_ && allow_cut_ && fresh_ != 1) {
+    if ((broken_ || allow_cut_) && fresh_ != 1) {
       return lines_.At(
           fmt::format("another simulation begins after {} lines 'Processing kernel', expected one: "
                       "split the log where it begins",
