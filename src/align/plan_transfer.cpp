@@ -93,11 +93,12 @@ struct Durations {
     m2 += delta * (x - mean);
   }
 
+  // REQUIRES: count > 0.
   void Describe(PlanCluster& cluster) const {
-    cluster.lower_ns = count == 0 ? 0 : least_ns;
+    cluster.lower_ns = least_ns;
     cluster.upper_ns = most_ns;
     cluster.mean_ns = mean;
-    cluster.stddev_ns = count == 0 ? 0.0 : std::sqrt(m2 / static_cast<double>(count));
+    cluster.stddev_ns = std::sqrt(m2 / static_cast<double>(count));
   }
 };
 
@@ -160,14 +161,17 @@ class Transfer {
     in_b_ = std::move(of_b).value();
     for (const KernelCount& count : alignment_.differs) unequal_.insert(count.name);
     for (std::size_t g = 0; g < in_b_.groups.size(); ++g) {
-      group_of_b_.emplace(KeyOf(b_.names.name(in_b_.groups[g].name_id), in_b_.groups[g].config), g);
+      groups_of_b_[ComparableKey(b_.names.name(in_b_.groups[g].name_id), in_b_.groups[g].config)]
+          .push_back(g);
     }
     carried_.assign(in_b_.groups.size(), false);
 
     result_.plan.source = options_.source_b;
     result_.plan.options = plan_.options;
     for (std::size_t g = 0; g < in_a_.groups.size(); ++g) {
-      group_of_a_.emplace(KeyOf(a_.names.name(in_a_.groups[g].name_id), in_a_.groups[g].config), g);
+      const std::string& name = a_.names.name(in_a_.groups[g].name_id);
+      group_of_a_.emplace(KeyOf(name, in_a_.groups[g].config), g);
+      ++alike_in_a_[ComparableKey(name, in_a_.groups[g].config)];
     }
     for (const PlanKernel& kernel : plan_.kernels) {
       const Status done = Kernel(kernel);
@@ -180,9 +184,13 @@ class Transfer {
   }
 
  private:
-  std::string KeyOf(const std::string& name, const wire::LaunchConfig& c) const {
+  static std::string KeyOf(const std::string& name, const wire::LaunchConfig& c) {
     return fmt::format("{},{},{},{},{},{},{}", c.grid[0], c.grid[1], c.grid[2], c.block[0],
-                       c.block[1], c.block[2], Comparable(name));
+                       c.block[1], c.block[2], name);
+  }
+
+  std::string ComparableKey(const std::string& name, const wire::LaunchConfig& c) const {
+    return KeyOf(Comparable(name), c);
   }
 
   std::string Comparable(const std::string& name) const {
@@ -194,12 +202,44 @@ class Transfer {
                         EscapeForTerminal(options_.plan_name), what)};
   }
 
-  // Why a sample's launch cannot be carried over; empty when it can. `whole`: both runs launch its
-  // kernel equally often.
-  std::string Obstacle(const PlanSample& sample, bool whole) const {
-    if (!whole) return "its kernel is launched unequally often";
+  // The group of B that is the kernel of `key`, and why its samples cannot be carried over to it:
+  // empty when they can.
+  struct Counterpart {
+    std::size_t group = 0;
+    std::string obstacle;
+  };
+
+  Counterpart CounterpartOf(const PlanKernel& kernel, std::size_t launches) const {
+    const std::string key = ComparableKey(kernel.name, kernel.config);
+    const auto other = groups_of_b_.find(key);
+    const bool present = other != groups_of_b_.end();
+    if (alike_in_a_.at(key) > 1 || (present && other->second.size() > 1)) {
+      return {0, "its name without the compilers' marks is that of several kernels"};
+    }
+    if (!present || unequal_.contains(Comparable(kernel.name)) ||
+        in_b_.launches[other->second.front()].size() != launches) {
+      return {0, "its kernel is launched unequally often"};
+    }
+    return {other->second.front(), {}};
+  }
+
+  // The partner of a launch of A, if it belongs to `group` of B: where a property is compared nowhere,
+  // partners need not be of one kernel as the plan tells kernels apart.
+  std::uint32_t PartnerIn(std::size_t group, std::uint64_t index) const {
+    const std::uint32_t partner = alignment_.partner_of_a[index];
+    const std::vector<std::uint32_t>& launches = in_b_.launches[group];
+    const bool in_group = std::binary_search(launches.begin(), launches.end(), partner);
+    return in_group ? partner : kNoPartner;
+  }
+
+  // Why a sample's launch cannot be carried over; empty when it can.
+  std::string Obstacle(const PlanSample& sample, const Counterpart& other) const {
+    if (!other.obstacle.empty()) return other.obstacle;
     if (alignment_.partner_of_a[sample.index] == kNoPartner) {
       return "the launch has no partner at its place in the order";
+    }
+    if (PartnerIn(other.group, sample.index) == kNoPartner) {
+      return "the launch at its place in the order is another kernel's";
     }
     return {};
   }
@@ -213,33 +253,31 @@ class Transfer {
           known == group_of_a_.end() ? std::size_t{0} : in_a_.launches[known->second].size()));
     }
     const std::vector<std::uint32_t>& launches = in_a_.launches[known->second];
-    const auto other = group_of_b_.find(KeyOf(kernel.name, kernel.config));
-    const bool whole = other != group_of_b_.end() && !unequal_.contains(Comparable(kernel.name)) &&
-                       in_b_.launches[other->second].size() == launches.size();
+    const Counterpart other = CounterpartOf(kernel, launches.size());
     PlanKernel carried = kernel;
     for (PlanCluster& cluster : carried.clusters) {
-      const Status done = Samples(kernel, launches, whole, cluster);
+      const Status done = Samples(kernel, launches, other, cluster);
       if (!done.ok()) return done;
     }
-    if (!whole)
-      return Success{};  // all samples are dropped; B's launches are counted in NewKernels
-    carried.name = b_.names.name(in_b_.groups[other->second].name_id);
-    if (carried_[other->second]) {
+    // All samples are dropped then; B's launches are counted in NewKernels.
+    if (!other.obstacle.empty()) return Success{};
+    carried.name = b_.names.name(in_b_.groups[other.group].name_id);
+    if (carried_[other.group]) {
       return NotOfA(fmt::format("the kernel '{}' stands twice", EscapeForTerminal(kernel.name)));
     }
-    carried_[other->second] = true;
+    carried_[other.group] = true;
     carried.duration_ns = 0;
-    for (const std::uint32_t i : in_b_.launches[other->second]) {
+    for (const std::uint32_t i : in_b_.launches[other.group]) {
       carried.duration_ns += b_.launches[i].duration_ns;
     }
-    Describe(kernel, launches, carried);
+    Describe(kernel, launches, other.group, carried);
     result_.plan.kernels.push_back(std::move(carried));
     return Success{};
   }
 
   // Carries the samples of `cluster` over, in place.
-  Status Samples(const PlanKernel& kernel, const std::vector<std::uint32_t>& launches, bool whole,
-                 PlanCluster& cluster) {
+  Status Samples(const PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
+                 const Counterpart& other, PlanCluster& cluster) {
     std::vector<PlanSample> kept;
     double weight = 0.0;
     double weight_kept = 0.0;
@@ -254,7 +292,7 @@ class Transfer {
                                   sample.record.duration_ns, recorded));
       }
       weight += sample.weight;
-      const std::string obstacle = Obstacle(sample, whole);
+      const std::string obstacle = Obstacle(sample, other);
       if (!obstacle.empty()) {
         result_.dropped.push_back({sample.index, kernel.name, obstacle});
         continue;
@@ -281,12 +319,12 @@ class Transfer {
 
   // Replaces the clusters' description of A's durations by one of B's.
   void Describe(const PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
-                PlanKernel& carried) {
+                std::size_t group, PlanKernel& carried) {
     const std::optional<std::vector<std::size_t>> member = Membership(kernel, a_, launches);
     std::vector<Durations> durations(kernel.clusters.size());
     std::size_t without = 0;
     for (std::size_t i = 0; i < launches.size(); ++i) {
-      const std::uint32_t partner = alignment_.partner_of_a[launches[i]];
+      const std::uint32_t partner = PartnerIn(group, launches[i]);
       if (partner == kNoPartner) {
         ++without;
       } else if (member) {
@@ -295,8 +333,9 @@ class Transfer {
     }
     if (without > 0) {
       result_.warnings.push_back(
-          fmt::format("'{}': {} of {} launches have no partner; the clusters' counts are those of "
-                      "the first run",
+          fmt::format("'{}': {} of {} launches have no partner of their kernel; the clusters' "
+                      "counts, and all that "
+                      "is said of a cluster without partners, are those of the first run",
                       EscapeForTerminal(kernel.name), without, launches.size()));
     }
     if (!member) {
@@ -307,7 +346,10 @@ class Transfer {
                       EscapeForTerminal(kernel.name)));
       return;
     }
-    for (std::size_t c = 0; c < durations.size(); ++c) durations[c].Describe(carried.clusters[c]);
+    for (std::size_t c = 0; c < durations.size(); ++c) {
+      // Nothing is known of a cluster without partners, least of all that it takes no time.
+      if (durations[c].count > 0) durations[c].Describe(carried.clusters[c]);
+    }
   }
 
   // The launches of B that stand for no kernel that was carried over: clusters without a sample.
@@ -338,6 +380,7 @@ class Transfer {
       ++totals.kernels;
       double described = 0.0;  // the clusters' time by their means, to share the kernel's out
       double bare = 0.0;
+      bool covered = false;
       for (const PlanCluster& cluster : kernel.clusters) {
         ++totals.clusters;
         const double time = static_cast<double>(cluster.count) * cluster.mean_ns;
@@ -352,11 +395,14 @@ class Transfer {
           in_force += sample.weight * duration;
         }
         if (!cluster.samples.empty()) {
+          covered = true;
           totals.plain_estimate_ns += sampled * static_cast<double>(cluster.count) /
                                       static_cast<double>(cluster.samples.size());
         }
       }
-      if (described > 0.0) {
+      if (!covered) {
+        uncovered_ns += static_cast<double>(kernel.duration_ns);
+      } else if (described > 0.0) {
         uncovered_ns += static_cast<double>(kernel.duration_ns) * bare / described;
       }
     }
@@ -399,9 +445,11 @@ class Transfer {
   const PlanTransferOptions& options_;
   Population in_a_;
   Population in_b_;
-  std::set<std::string> unequal_;  // kernels of nondeterministic count
-  std::unordered_map<std::string, std::size_t> group_of_a_;
-  std::unordered_map<std::string, std::size_t> group_of_b_;
+  std::set<std::string> unequal_;                            // kernels of nondeterministic count
+  std::unordered_map<std::string, std::size_t> group_of_a_;  // by whole name: a plan states those
+  // By the name that is compared, which several kernels may have in common.
+  std::unordered_map<std::string, std::size_t> alike_in_a_;
+  std::unordered_map<std::string, std::vector<std::size_t>> groups_of_b_;
   std::vector<bool> carried_;  // by group of B
   PlanTransfer result_;
 };

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "align/runs.h"
+#include "wire/record.h"
 
 namespace stemtap {
 namespace {
@@ -167,8 +168,8 @@ TEST_CASE("a sample without a partner leaves its weight to the rest of its clust
   CHECK(cluster.samples[0].weight == doctest::Approx(8.0));
   CHECK(cluster.captured == 1);
   REQUIRE(dropped.value().warnings.size() == 1);
-  CHECK(dropped.value().warnings[0].find("'gemm': 1 of 10 launches have no partner") !=
-        std::string::npos);
+  CHECK(dropped.value().warnings[0].find(
+            "'gemm': 1 of 10 launches have no partner of their kernel") != std::string::npos);
 }
 
 TEST_CASE("a cluster that loses its only sample is uncovered") {
@@ -180,6 +181,42 @@ TEST_CASE("a cluster that loses its only sample is uncovered") {
   const Plan& plan = dropped.value().plan;
   CHECK(plan.kernels[0].clusters[1].samples.empty());
   CHECK(plan.totals.uncovered_fraction > 0.5);
+}
+
+TEST_CASE("a cluster none of whose launches has a partner is not taken to last no time") {
+  const Run a = RunA();
+  Run b = RunB();
+  for (const std::size_t i : {17, 19}) b.launches[i].grid[0] = 99;  // both long gemms
+  auto dropped = Carry(PlanOfA(a), a, b, true);
+  REQUIRE(dropped.ok());
+  const PlanKernel& gemm = dropped.value().plan.kernels[0];
+  CHECK(gemm.clusters[0].mean_ns == doctest::Approx(207.0));
+  CHECK(gemm.clusters[1].lower_ns == 1000);
+  CHECK(gemm.clusters[1].upper_ns == 1010);
+  CHECK(gemm.clusters[1].mean_ns == 1008.5);
+  CHECK(gemm.clusters[1].stddev_ns == 0.5);
+  // By the means at hand: gemm takes 5690 of 6650 ns, the warm-up 500.
+  const double bare = 2 * 1008.5;
+  CHECK(dropped.value().plan.totals.uncovered_fraction ==
+        doctest::Approx((500 + 5690 * bare / (bare + 8 * 207)) / 6650));
+
+  // No gemm is left: all its time is uncovered.
+  for (std::size_t i = 1; i < 21; i += 2) b.launches[i].grid[0] = 99;
+  dropped = Carry(PlanOfA(a), a, b, true);
+  REQUIRE(dropped.ok());
+  CHECK(dropped.value().dropped.size() == 3);
+  CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx((500 + 5690) / 6650.0));
+
+  // The same where A took no time that would share it out.
+  Run idle = RunA();
+  Plan plan = PlanOfA(a);
+  for (RunLaunch& launch : idle.launches) {
+    if (launch.name_id == 0) launch.duration_ns = 0;
+  }
+  plan.kernels[0].clusters = {{0, 0, 10, 0, 0, 1, 1, {SampleOf(idle, 2, 1, 10)}}};
+  dropped = Carry(plan, idle, b, true);
+  REQUIRE(dropped.ok());
+  CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx((500 + 5690) / 6650.0));
 }
 
 TEST_CASE("a plan of another run is refused") {
@@ -274,6 +311,96 @@ TEST_CASE("kernels are told apart as the plan does, and its exclusion holds for 
   const auto refused = Carry(plan, a, b);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().message.find("2 of 2 samples") != std::string::npos);
+}
+
+// One sample, the first launch of `name` in `a`, for all of a kernel's launches.
+PlanKernel WholeKernel(const Run& a, const std::string& name, std::uint64_t first,
+                       std::uint64_t count) {
+  const std::uint64_t time = a.launches[first].duration_ns;
+  PlanKernel kernel;
+  kernel.name = name;
+  kernel.invocations = count;
+  PlanCluster& cluster = kernel.clusters.emplace_back();
+  cluster.lower_ns = cluster.upper_ns = time;
+  cluster.count = count;
+  cluster.mean_ns = static_cast<double>(time);
+  cluster.samples = {SampleOf(a, first, 0, static_cast<double>(count))};
+  return kernel;
+}
+
+TEST_CASE("a partner with another grid is another kernel where the plan tells grids apart") {
+  // One launch of B has no grid, so grids are compared nowhere; B runs its small and large k the
+  // other way round.
+  Run a, b;
+  for (int i = 0; i < 4; ++i) {
+    Launch(a, {"k", 1000, 1});
+    Launch(a, {"k", 50000, 2});
+    Launch(b, {"k", 50000, 2});
+    Launch(b, {"k", 1000, 1});
+  }
+  Launch(a, {"other", 5, 1});
+  Launch(b, {"other", 5, 1});
+  b.launches.back().grid[0] = wire::kUnknownExtent;
+  Plan plan;
+  plan.options = {{"group_by", "launch"}, {"weights", "plain"}};
+  plan.totals.samples = 2;
+  for (std::uint32_t grid = 1; grid <= 2; ++grid) {
+    PlanKernel kernel = WholeKernel(a, "k", grid - 1, 4);
+    kernel.config = {{grid, 1, 1}, {1, 1, 1}};
+    plan.kernels.push_back(kernel);
+  }
+  const auto refused = Carry(plan, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(
+      refused.error().message.find(
+          "2 of 2 samples cannot be carried over: launch 0 of 'k' (the launch at its place in the "
+          "order is another kernel's)") != std::string::npos);
+  const auto dropped = Carry(plan, a, b, true);
+  REQUIRE(dropped.ok());
+  REQUIRE(dropped.value().plan.kernels.size() == 3);
+  const PlanKernel& small = dropped.value().plan.kernels[0];
+  CHECK(small.duration_ns == 4000);
+  CHECK(small.clusters[0].mean_ns == 1000);  // not that of the partners
+  CHECK(dropped.value().plan.totals.samples == 0);
+  CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx(1.0));
+}
+
+TEST_CASE("kernels that only the compilers' marks tell apart are kernels of A, but not carried") {
+  Run a, b;
+  for (int i = 0; i < 2; ++i) {
+    Launch(a, {"k", 10});
+    Launch(a, {"k.kd", 20});
+    Launch(a, {"f", 7});
+    Launch(b, {"k [clone x]", 10});
+    Launch(b, {"k (.kd)", 20});
+    Launch(b, {"f.kd", 7});
+  }
+  REQUIRE(AlignRuns(a, b).names_cut);
+  Plan plan;
+  plan.options = {{"group_by", "name"}, {"weights", "plain"}};
+  plan.totals.samples = 3;
+  plan.kernels = {WholeKernel(a, "k", 0, 2), WholeKernel(a, "k.kd", 1, 2),
+                  WholeKernel(a, "f", 2, 2)};
+  const auto refused = Carry(plan, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find(
+            "2 of 3 samples cannot be carried over: launch 0 of 'k' (its name without the "
+            "compilers' marks is that of several kernels); launch 1 of 'k.kd'") !=
+        std::string::npos);
+  const auto dropped = Carry(plan, a, b, true);
+  REQUIRE(dropped.ok());
+  CHECK(dropped.value().dropped.size() == 2);
+  CHECK(dropped.value().plan.kernels[0].name == "f.kd");
+  CHECK(dropped.value().plan.totals.samples == 1);
+  CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx(60.0 / 74.0));
+
+  // The same where A alone has both.
+  for (RunLaunch& launch : b.launches) {
+    if (launch.name_id == 1) launch.name_id = 0;
+  }
+  const auto merged = Carry(plan, a, b, true);
+  REQUIRE(merged.ok());
+  CHECK(merged.value().dropped.size() == 2);
 }
 
 }  // namespace
