@@ -124,17 +124,29 @@ std::vector<Line> ByStream(const Run& run, const Line& line) {
   return streams;
 }
 
+// Streams that correspond one to one, as far as launches that correspond have shown.
+class StreamMaps {
+ public:
+  // False when the two streams contradict what was seen before.
+  bool Agree(std::uint32_t in_a, std::uint32_t in_b) {
+    return b_of_.emplace(in_a, in_b).first->second == in_b &&
+           a_of_.emplace(in_b, in_a).first->second == in_a;
+  }
+
+ private:
+  std::unordered_map<std::uint32_t, std::uint32_t> b_of_, a_of_;
+};
+
 // Whether the same launches stand in the same order, on streams that correspond one to one.
 bool SameOrder(const Side& a, const Side& b, const Line& line_a, const Line& line_b, bool streams) {
   if (line_a.size() != line_b.size()) return false;
-  std::unordered_map<std::uint32_t, std::uint32_t> b_of, a_of;
+  StreamMaps maps;
   for (std::size_t i = 0; i < line_a.size(); ++i) {
     if (a.symbols[line_a[i]] != b.symbols[line_b[i]]) return false;
-    if (!streams) continue;
-    const std::uint32_t in_a = a.run.launches[line_a[i]].stream;
-    const std::uint32_t in_b = b.run.launches[line_b[i]].stream;
-    if (b_of.emplace(in_a, in_b).first->second != in_b) return false;
-    if (a_of.emplace(in_b, in_a).first->second != in_a) return false;
+    if (streams &&
+        !maps.Agree(a.run.launches[line_a[i]].stream, b.run.launches[line_b[i]].stream)) {
+      return false;
+    }
   }
   return true;
 }
@@ -216,11 +228,19 @@ std::vector<SequencePair> AlignLines(const Side& a, const Side& b, const Line& l
   return pairs;
 }
 
-// Where two lines part: the first place at which the launches are not each other's partners.
-std::pair<std::size_t, std::size_t> FirstParting(const Line& line_a, const Line& line_b,
-                                                 const std::vector<std::uint32_t>& partner) {
+// Where two lines part: the first place at which the launches are not each other's partners, or, with
+// `streams`, are on streams that do not correspond.
+std::pair<std::size_t, std::size_t> FirstParting(const Side& a, const Side& b, const Line& line_a,
+                                                 const Line& line_b, bool streams) {
+  StreamMaps maps;
   std::size_t at = 0;
-  while (at < line_a.size() && at < line_b.size() && partner[line_a[at]] == line_b[at]) ++at;
+  for (; at < line_a.size() && at < line_b.size(); ++at) {
+    if (a.partner[line_a[at]] != line_b[at]) break;
+    if (streams &&
+        !maps.Agree(a.run.launches[line_a[at]].stream, b.run.launches[line_b[at]].stream)) {
+      break;
+    }
+  }
   return {at, at};
 }
 
@@ -284,7 +304,7 @@ class DevicePair {
   void Show(DeviceAlignment& device, const Line& line_a, const Line& line_b) {
     device.line_a = line_a;
     device.line_b = line_b;
-    std::tie(device.first_a, device.first_b) = FirstParting(line_a, line_b, a_.partner);
+    std::tie(device.first_a, device.first_b) = FirstParting(a_, b_, line_a, line_b, streams_known_);
   }
 
   // The stream that parts earliest in the run, streams without a counterpart among them.
@@ -306,7 +326,7 @@ class DevicePair {
     }
     std::uint32_t earliest = kNoPartner;
     for (const auto& [in_a, in_b] : lines) {
-      const std::size_t at = FirstParting(*in_a, *in_b, a_.partner).first;
+      const std::size_t at = FirstParting(a_, b_, *in_a, *in_b, streams_known_).first;
       if (at >= in_a->size() && at >= in_b->size()) continue;
       const std::uint32_t index = std::min(at < in_a->size() ? (*in_a)[at] : kNoPartner,
                                            at < in_b->size() ? (*in_b)[at] : kNoPartner);

@@ -103,9 +103,11 @@ std::string WindowText(const char* side, const Run& run, const std::vector<Shown
     const RunLaunch& launch = run.launches[shown.index];
     std::string name = EscapeForTerminal(run.names.name(launch.name_id));
     if (name.size() > 80) name = name.substr(0, 77) + "...";
-    text += fmt::format("  {} {} {:>8}  ({},{},{}) ({},{},{})  {}\n", side,
-                        shown.paired ? ' ' : '!', shown.index, launch.grid[0], launch.grid[1],
-                        launch.grid[2], launch.block[0], launch.block[1], launch.block[2], name);
+    text += fmt::format("  {} {} {:>8}  stream {}  ({},{},{}) ({},{},{})  {}\n", side,
+                        shown.paired ? ' ' : '!', shown.index,
+                        launch.stream == wire::kUnknown32 ? "?" : std::to_string(launch.stream),
+                        launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
+                        launch.block[1], launch.block[2], name);
   }
   if (window.empty()) text = fmt::format("  {}   (no launch)\n", side);
   return text;

@@ -124,6 +124,23 @@ TEST_CASE("kernels that change streams are not identical") {
   CHECK(AlignRuns(a, b).order != LaunchOrder::kIdentical);
 }
 
+TEST_CASE("launches that changed streams part where they did") {
+  // Two streams in turns, but from launch 41 on all on one in B.
+  Run a, b;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    Launch(a, {"k", 1, 1, i % 2});
+    Launch(b, {"k", 1, 1, 5 + (i < 41 ? i % 2 : 0)});
+  }
+  const Alignment alignment = AlignRuns(a, b);
+  CHECK(alignment.order == LaunchOrder::kDifferent);
+  REQUIRE(alignment.devices.size() == 1);
+  const DeviceAlignment& device = alignment.devices[0];
+  REQUIRE(device.paired == 100);
+  REQUIRE_FALSE(device.by_stream);
+  CHECK(device.first_a == 41);
+  CHECK(device.first_b == 41);
+}
+
 TEST_CASE("devices are compared apart, whatever the order between them") {
   Run a, b;
   Loop(a, 5, 7, 0);
