@@ -7,7 +7,7 @@
 // Every launch is asked for before its function is instrumented, so that kernels which are never picked
 // cost nothing but the question. Launches that run natively are timed with CUDA events and reported; an
 // instrumented one is not native, so its duration is left unknown. Like other NVBit tools this one waits
-// for each kernel, hence launches of one process do not overlap.
+// for each kernel, and lets one thread launch at a time, hence launches of one process do not overlap.
 //
 // Not traced, and counted at the end: launches made while their stream is captured into a graph (the
 // function would have to be chosen at each replay).
@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 // Once per tool, and first; they bring the driver's declarations.
@@ -35,21 +36,25 @@ struct LaunchCall {
   stemtap_launch launch = {};
 };
 
-// The launch between its two callbacks. NVBit serialises launches; `mutex` covers versions that do not.
+// A thread's launch between its two callbacks.
 struct UnderWay {
+  std::unique_lock<std::mutex> alone;
   stemtap_answer answer = {};
   CUevent start = nullptr;
   CUevent stop = nullptr;
   bool active = false;
 };
 
+// Held from the callback before a launch to the one after it, since what lies between is one for the
+// whole process: the counter, and which version of a function runs. NVBit does not see to that.
 std::mutex mutex;
+thread_local UnderWay under_way;
+// NVBit before 1.7.5 calls back for the CUDA calls of the tool itself: on the thread that makes them, so
+// that other threads' launches are looked at meanwhile.
+thread_local bool in_tool = false;
 stemtap_gate* gate = nullptr;
-UnderWay under_way;
 std::unordered_set<CUfunction> instrumented;
 uint64_t captured_into_graphs = 0;
-// NVBit before 1.7.5 calls back for the CUDA calls of the tool itself.
-bool in_tool = false;
 
 void SetConfig(stemtap_launch& launch, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                unsigned by, unsigned bz) {
@@ -59,6 +64,13 @@ void SetConfig(stemtap_launch& launch, unsigned gx, unsigned gy, unsigned gz, un
   launch.block[0] = bx;
   launch.block[1] = by;
   launch.block[2] = bz;
+}
+
+// Whether stream 0 of the call is the calling thread's own, as in programs built with
+// --default-stream per-thread.
+bool PerThreadDefault(nvbit_api_cuda_t cbid) {
+  return cbid == API_CUDA_cuLaunchKernel_ptsz || cbid == API_CUDA_cuLaunchCooperativeKernel_ptsz ||
+         cbid == API_CUDA_cuLaunchKernelEx_ptsz;
 }
 
 // False when `cbid` launches no kernel.
@@ -133,7 +145,6 @@ void BeforeLaunch(CUcontext ctx, LaunchCall& call) {
   launch.context = reinterpret_cast<uint64_t>(ctx);
   launch.stream = reinterpret_cast<uint64_t>(call.stream);
 
-  under_way = {};
   under_way.active = true;
   under_way.answer = stemtap_gate_should_capture(gate, &launch);
   const bool capture = under_way.answer.capture != 0;
@@ -168,9 +179,20 @@ bool Elapsed(CUstream stream, uint64_t& duration_ns) {
   return true;
 }
 
+void DestroyEvents() {
+  if (under_way.start != nullptr) cuEventDestroy(under_way.start);
+  if (under_way.stop != nullptr) cuEventDestroy(under_way.stop);
+}
+
+// A launch whose second callback never came.
+void Forget() {
+  if (under_way.active) stemtap_gate_abandon(gate, under_way.answer.id);
+  DestroyEvents();
+  under_way = {};
+}
+
 void AfterLaunch(CUcontext ctx, const LaunchCall& call, CUresult result) {
   if (!under_way.active) return;
-  under_way.active = false;
   const stemtap_answer answer = under_way.answer;
   uint64_t duration_ns = 0;
   if (result != CUDA_SUCCESS) {
@@ -189,8 +211,7 @@ void AfterLaunch(CUcontext ctx, const LaunchCall& call, CUresult result) {
   } else {
     stemtap_gate_abandon(gate, answer.id);
   }
-  if (under_way.start != nullptr) cuEventDestroy(under_way.start);
-  if (under_way.stop != nullptr) cuEventDestroy(under_way.stop);
+  DestroyEvents();
 }
 
 }  // namespace
@@ -212,12 +233,15 @@ void nvbit_at_cuda_event(CUcontext ctx, int is_exit, nvbit_api_cuda_t cbid, cons
                          void* params, CUresult* status) {
   LaunchCall call;
   if (in_tool || !ReadCall(cbid, params, call)) return;
-  const std::lock_guard<std::mutex> lock(mutex);
+  if (call.stream == nullptr && PerThreadDefault(cbid)) call.stream = CU_STREAM_PER_THREAD;
   in_tool = true;
   if (is_exit == 0) {
+    if (under_way.alone.owns_lock()) Forget();
+    under_way.alone = std::unique_lock<std::mutex>(mutex);
     BeforeLaunch(ctx, call);
-  } else {
+  } else if (under_way.alone.owns_lock()) {
     AfterLaunch(ctx, call, *status);
+    under_way = {};
   }
   in_tool = false;
 }

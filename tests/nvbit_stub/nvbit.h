@@ -19,6 +19,7 @@ using CUevent = struct CUevent_st*;
 enum CUresult { CUDA_SUCCESS = 0, CUDA_ERROR_LAUNCH_FAILED = 1 };
 enum CUstreamCaptureStatus { CU_STREAM_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_STATUS_ACTIVE };
 enum { CU_EVENT_DEFAULT = 0 };
+#define CU_STREAM_PER_THREAD (reinterpret_cast<CUstream>(std::uintptr_t{2}))
 
 struct CUlaunchConfig {
   unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;

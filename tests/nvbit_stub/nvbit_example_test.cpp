@@ -4,11 +4,16 @@
 // take notes.
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "nvbit.h"
@@ -23,6 +28,8 @@ struct Driver {
   int live_events = 0;
   int inserted_calls = 0;
   std::map<CUfunction, bool> enabled;  // as last set
+  std::set<CUstream> streams;          // that calls named
+  std::function<void()> meanwhile;     // done once, during the next callback before a launch
 };
 
 Driver driver;
@@ -31,6 +38,7 @@ Driver driver;
 
 CUresult cuCtxGetDevice(CUdevice* device) {
   *device = 3;
+  if (driver.meanwhile) std::exchange(driver.meanwhile, nullptr)();
   return CUDA_SUCCESS;
 }
 CUresult cuEventCreate(CUevent* event, unsigned) {
@@ -43,7 +51,8 @@ CUresult cuEventDestroy(CUevent) {
   --driver.live_events;
   return CUDA_SUCCESS;
 }
-CUresult cuEventRecord(CUevent, CUstream) {
+CUresult cuEventRecord(CUevent, CUstream stream) {
+  driver.streams.insert(stream);
   return CUDA_SUCCESS;
 }
 CUresult cuEventSynchronize(CUevent) {
@@ -53,11 +62,13 @@ CUresult cuEventElapsedTime(float* ms, CUevent, CUevent) {
   *ms = driver.elapsed_ms;
   return CUDA_SUCCESS;
 }
-CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  driver.streams.insert(stream);
   *status = driver.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
-CUresult cuStreamSynchronize(CUstream) {
+CUresult cuStreamSynchronize(CUstream stream) {
+  driver.streams.insert(stream);
   return CUDA_SUCCESS;
 }
 const std::vector<Instr*>& nvbit_get_instrs(CUcontext, CUfunction) {
@@ -165,6 +176,72 @@ TEST_CASE("the NVBit example asks at each launch and tells what it took") {
   std::uint64_t bytes = 0;
   Call(API_CUDA_cuMemAlloc, &bytes);
   CHECK(stub_gate.asked == 6);
+  End();
+}
+
+TEST_CASE("stream 0 is the thread's own where the call says so") {
+  Begin();
+  cuLaunchKernel_params params = {kGemm, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr};
+  CUlaunchConfig config = {1, 1, 1, 32, 1, 1, 0, nullptr};
+  cuLaunchKernelEx_params ex = {&config, kGemm, nullptr, nullptr};
+  cuLaunchCooperativeKernel_params cooperative = {kGemm, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr};
+  Call(API_CUDA_cuLaunchKernel_ptsz, &params);  // captured
+  Call(API_CUDA_cuLaunchKernel_ptsz, &params);  // timed
+  Call(API_CUDA_cuLaunchKernelEx_ptsz, &ex);
+  Call(API_CUDA_cuLaunchCooperativeKernel_ptsz, &cooperative);
+  REQUIRE(stub_gate.asked == 4);
+  for (int i = 0; i < 4; ++i) CHECK(stub_gate.launches[i].stream == 2);
+  CHECK(driver.streams == std::set<CUstream>{CU_STREAM_PER_THREAD});
+  params.hStream = kStream;
+  Call(API_CUDA_cuLaunchKernel_ptsz, &params);
+  CHECK(stub_gate.launches[4].stream == 0x2000);
+  params.hStream = nullptr;
+  Call(API_CUDA_cuLaunchKernel, &params);
+  CHECK(stub_gate.launches[5].stream == 0);
+  End();
+}
+
+// Starts a thread that launches norm, and gives it time to get as far as it can.
+std::thread LaunchElsewhere() {
+  static std::atomic<bool> launched;
+  launched = false;
+  std::thread other([] {
+    Launch(kNorm);
+    launched = true;
+  });
+  for (int i = 0; i < 100 && !launched; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return other;
+}
+
+TEST_CASE("a launch of another thread waits, and is asked for, whenever it comes") {
+  Begin();
+  std::thread other;
+  driver.meanwhile = [&] { other = LaunchElsewhere(); };  // within a callback
+  Launch(kGemm);
+  other.join();
+  CHECK(stub_gate.asked == 2);
+
+  cuLaunchKernel_params params = {kGemm, 4, 5, 6, 64, 2, 1, 128, kStream, nullptr, nullptr};
+  CUresult status = CUDA_SUCCESS;
+  nvbit_at_cuda_event(kContext, 0, API_CUDA_cuLaunchKernel, "", &params, &status);
+  other = LaunchElsewhere();  // between the two callbacks
+  CHECK(stub_gate.asked == 3);
+  nvbit_at_cuda_event(kContext, 1, API_CUDA_cuLaunchKernel, "", &params, &status);
+  other.join();
+  CHECK(stub_gate.asked == 4);
+  End();
+}
+
+TEST_CASE("a launch without its second callback holds up no other") {
+  Begin();
+  cuLaunchKernel_params params = {kGemm, 4, 5, 6, 64, 2, 1, 128, kStream, nullptr, nullptr};
+  CUresult status = CUDA_SUCCESS;
+  nvbit_at_cuda_event(kContext, 0, API_CUDA_cuLaunchKernel, "", &params, &status);
+  Launch(kGemm);
+  CHECK(stub_gate.abandoned[0] == 1);
+  CHECK(stub_gate.observed[1] == 1);
   End();
 }
 
