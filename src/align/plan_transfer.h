@@ -3,9 +3,10 @@
 // TransferPlan re-expresses a plan for run A as a plan for run B: each sample becomes its partner in B.
 //
 // A sample is carried over only if both runs launch its kernel equally often on every device and its
-// launch has a partner. Then the populations correspond one to one and the clusters' counts and weights
-// hold for B as they stand. What is not carried over is an error or, with `drop_unmatched`, dropped:
-// the rest of a cluster takes over its weight, and a cluster without any sample is uncovered.
+// launch has a partner of the same kernel. Then the populations correspond one to one and the clusters'
+// counts and weights hold for B as they stand. What is not carried over is an error or, with
+// `drop_unmatched`, dropped: the rest of a cluster takes over its weight, and a cluster without any
+// sample is uncovered.
 //
 // Durations and totals are those of B, counted anew; `bound` is NaN, since no bound was computed from
 // B's durations. See docs/formats/align.md.

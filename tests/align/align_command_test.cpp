@@ -111,7 +111,8 @@ TEST_CASE("launches that changed streams are named as such") {
   const std::string b = folder.Write("b.csv", head + "1,1,k\n1,1,k\n1,1,k\n1,2,k\n").string();
   const auto moved = RunProcess({Stemtap(), "align", a, b});
   CHECK(moved.out.find("on streams that do not correspond") != std::string::npos);
-  // Launch 1 is the first on another stream, not launch 4, which is none.
+  // They part at launch 1, so the listing begins with launch 0.
+  CHECK(moved.out.find("  B          0  stream 1  ") != std::string::npos);
   CHECK(moved.out.find("        1  stream 2  ") != std::string::npos);
   CHECK(moved.out.find("  B          1  stream 1  ") != std::string::npos);
   CHECK(moved.out.find("not compared, since a run does not know it of every launch: device\n") !=
