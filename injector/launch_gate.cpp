@@ -159,9 +159,8 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
   if (denied || launch.cooperative || table == nullptr) return;
 
   const std::uint64_t config_key = wire::ConfigKey(name_hash, launch.config);
-  std::uint32_t slot = table->Find(wire::HistoryKey(config_key, before));
-  if (slot == wire::kNoSlot) slot = table->Find(config_key);
-  if (slot == wire::kNoSlot) slot = table->Find(wire::NameKey(name_hash));
+  const std::uint32_t slot =
+      wire::FindLaunch(*table, wire::HistoryKey(config_key, before), config_key, name_hash);
   PendingCaptures::Capture capture{0, wire::kFlagCaptured};
   if (slot == wire::kNoSlot) {
     // The collector does not know the name yet: its first launch here is captured, so that a run

@@ -117,9 +117,8 @@ void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
   record.flags = 0;
   record.credit_slot = 0;
   if (name_id >= explored_.size()) explored_.resize(sampler_.names().size(), false);
-  std::uint32_t slot = gate_.Find(launch.history_key);
-  if (slot == wire::kNoSlot) slot = gate_.Find(launch.config_key);
-  if (slot == wire::kNoSlot) slot = gate_.Find(wire::NameKey(sampler_.names().hash(name_id)));
+  const std::uint32_t slot = wire::FindLaunch(gate_, launch.history_key, launch.config_key,
+                                              sampler_.names().hash(name_id));
   if (slot == wire::kNoSlot) {
     // A name that the table does not know yet: its first launch is captured, so that a run shorter
     // than the feedback does not end with nothing.

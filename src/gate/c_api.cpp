@@ -98,6 +98,8 @@ struct stemtap_gate {
 
   // Memory is out: what was being done is half done, and the gate fails for good. The session stays
   // as it is; nothing is allocated here.
+  // Set by the thread that ran out, read by every call; it publishes nothing else, so its order does
+  // not matter.
   std::atomic<bool> broken{false};
 
   void Fail(std::string why) {

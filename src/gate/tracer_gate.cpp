@@ -60,9 +60,8 @@ TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
   pending.history_key = wire::HistoryKey(pending.config_key, history);
   if (record.graph_id == 0) history = wire::Advance(history, name_hash);
 
-  std::uint32_t slot = table_->Find(pending.history_key);
-  if (slot == wire::kNoSlot) slot = table_->Find(pending.config_key);
-  if (slot == wire::kNoSlot) slot = table_->Find(wire::NameKey(name_hash));
+  const std::uint32_t slot =
+      wire::FindLaunch(*table_, pending.history_key, pending.config_key, name_hash);
   if (record.name_id >= first_sights_.size()) first_sights_.resize(record.name_id + 1);
   FirstSight& first_sight = first_sights_[record.name_id];
   if (slot == wire::kNoSlot) {

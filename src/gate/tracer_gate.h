@@ -60,8 +60,12 @@ class TracerGate {
   static constexpr std::uint64_t kUnknownDuration = wire::kUnknownTime;
   // 104 days: longer is a clock that went backwards, and taken as unknown.
   static constexpr std::uint64_t kMostDuration = std::uint64_t{1} << 53;
+  // Launches behind a first sight wait with it, and the gate learns nothing of them meanwhile. A loop
+  // over the layers of a model repeats its kernels well within 256; a longer wait would serve start-up
+  // kernels that never come back.
   static constexpr std::uint64_t kFirstSightWait = 256;
-  // Launches whose duration is outstanding; the oldest is given up beyond.
+  // Launches whose duration is outstanding; the oldest is given up beyond. 88 bytes each, as many as the
+  // collector holds to restore an order (LaunchOrder::kWindow).
   static constexpr std::size_t kMostPending = std::size_t{1} << 16;
 
   struct Answer {

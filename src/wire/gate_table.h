@@ -27,6 +27,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "wire/context_key.h"
+
 namespace stemtap::wire {
 
 inline constexpr std::uint64_t kGateMagic = 0x3154474150415453;  // "STAPAGT1"
@@ -135,6 +137,16 @@ class GateTable {
   GateEntry contexts_[kGateContexts];
   CreditSlot slots_[kGateSlots];
 };
+
+// Where the launch with these keys points to: the most specific context that is known decides
+// (context_key.h). kNoSlot: not even its name is known.
+inline std::uint32_t FindLaunch(const GateTable& table, std::uint64_t history_key,
+                                std::uint64_t config_key, std::uint64_t name_hash) noexcept {
+  std::uint32_t slot = table.Find(history_key);
+  if (slot == kNoSlot) slot = table.Find(config_key);
+  if (slot == kNoSlot) slot = table.Find(NameKey(name_hash));
+  return slot;
+}
 
 struct GateFile {
   std::uint64_t magic = kGateMagic;

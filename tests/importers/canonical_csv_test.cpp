@@ -10,6 +10,7 @@
 #include "base/memory_source.h"
 #include "importers/csv_reader.h"
 #include "importers/registry.h"
+#include "parse_text.h"
 #include "support/paths.h"
 #include "support/temp_dir.h"
 #include "trace/canonical_columns.h"
@@ -17,29 +18,6 @@
 
 namespace stemtap {
 namespace {
-
-// `text` as a profile, read in pieces of `piece` bytes.
-Result<Profile> Parse(std::string_view text, std::size_t piece = kReadBytes) {
-  Result<std::unique_ptr<ProfileReader>> reader =
-      OpenProfile(std::make_unique<MemorySource>("t.csv", text, piece));
-  if (!reader.ok()) return reader.error();
-  return LoadProfile(*reader.value());
-}
-
-Profile MustParse(std::string_view text, std::size_t piece = kReadBytes) {
-  Result<Profile> profile = Parse(text, piece);
-  if (!profile.ok()) FAIL(profile.error().message);
-  return std::move(profile).value();
-}
-
-std::string ErrorOf(std::string_view text) {
-  const Result<Profile> profile = Parse(text);
-  REQUIRE_FALSE(profile.ok());
-  CHECK(profile.error().message.find('\n') == std::string::npos);
-  CHECK(profile.error().message.find("expected") != std::string::npos);
-  CHECK(profile.error().exit_code == 1);
-  return profile.error().message;
-}
 
 const std::string& NameOf(const Profile& profile, std::size_t row) {
   return profile.names.name(profile.records[row].name_id);

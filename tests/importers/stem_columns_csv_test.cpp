@@ -10,24 +10,11 @@
 #include "base/memory_source.h"
 #include "damage.h"
 #include "importers/registry.h"
+#include "parse_text.h"
 #include "trace/profile.h"
 
 namespace stemtap {
 namespace {
-
-Result<Profile> Parse(std::string_view text, std::size_t piece = kReadBytes) {
-  auto reader = OpenProfile(std::make_unique<MemorySource>("t.csv", text, piece));
-  if (!reader.ok()) return reader.error();
-  return LoadProfile(*reader.value());
-}
-
-std::string ErrorOf(std::string_view text) {
-  const Result<Profile> profile = Parse(text);
-  REQUIRE_FALSE(profile.ok());
-  CHECK(profile.error().message.find('\n') == std::string::npos);
-  CHECK(profile.error().message.find("expected") != std::string::npos);
-  return profile.error().message;
-}
 
 const std::string kHead =
     "\xEF\xBB\xBFmax_pool,sgemm_128x64_nn,\"f(int, int)\"\r\n"
