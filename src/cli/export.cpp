@@ -231,13 +231,6 @@ int RunExport(const ExportArguments& arguments) {
     notes.push_back(fmt::format("{} samples of other devices are left out (--device {})",
                                 counted.value().left_out, arguments.device));
   }
-  if (consumer.model.scope != CountScope::kNone && counted.value().streams > 1) {
-    notes.push_back(fmt::format(
-        "{} streams on a device: a profile has its launches in order of start, {} counts them in "
-        "order of launch, and where streams overtake each other these differ; compare with the "
-        "tool's own list of launches (stemtap align)",
-        counted.value().streams, tool));
-  }
   if (!arguments.weights_csv.empty()) {
     const Status status = WriteWhole(arguments.weights_csv, WeightsCsv(counted.value()));
     if (!status.ok()) return Fail(status.error());

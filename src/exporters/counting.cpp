@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/text.h"
 
@@ -111,9 +110,6 @@ class Counter {
       if (names_[i].launches != 0) counted_.names.push_back(reader.names().name(i));
     }
     counted_.devices = launches_;
-    for (const auto& [device, streams] : streams_) {
-      counted_.streams = std::max(counted_.streams, streams.size());
-    }
     return CheckRun();
   }
 
@@ -186,7 +182,6 @@ class Counter {
       name.uniform = name.uniform && SameLaunch(record, name.first);
     }
     const std::uint64_t on_device = launches_[record.device]++;
-    streams_[record.device].insert(record.stream);
     const std::uint64_t before = model_.scope == CountScope::kContext ? on_device : total_;
     ++total_;
     return before + model_.base;
@@ -254,7 +249,6 @@ class Counter {
   CountedPlan counted_;
   std::vector<NameState> names_;  // by name id
   std::map<std::uint16_t, std::uint64_t> launches_;
-  std::map<std::uint16_t, std::set<std::uint32_t>> streams_;  // of the launches counted
   std::map<std::uint16_t, int> seen_;
   std::map<std::uint64_t, bool> uncounted_;  // launch indices of samples that have no number
   std::uint64_t total_ = 0;

@@ -76,9 +76,6 @@ struct CountedPlan {
   std::size_t left_out = 0;                        // samples of other devices
   std::map<std::uint16_t, std::uint64_t> devices;  // launches counted on each; needs the profile
   std::uint64_t graph_kernels = 0;                 // in the profile
-  // Most streams of one device that counted launches ran on; needs the profile. With several the
-  // numbers are only as good as the order of the profile: of start, where the tool counts launches.
-  std::size_t streams = 0;
   // Names of the counted launches, in order of first launch; needs the profile.
   std::vector<std::string> names;
 };

@@ -44,6 +44,7 @@ enum Column : int {
   kBlockZ,
   kStaticShared,
   kDynamicShared,
+  kProcess,
   kColumns
 };
 
@@ -51,16 +52,19 @@ struct Report {
   std::string_view name;
   std::array<std::string_view, kColumns> columns;  // without units; empty where it has none
   bool joined_extents;                             // "  16    1    1" in one cell
+  bool by_launch;  // rows are in order of the launch calls, not of the kernels' starts
 };
 
 constexpr Report kGpuTrace = {"cuda_gpu_trace",
                               {"Start", "Duration", "Name", "CorrId", "Device", "Strm", "GrdX",
-                               "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ", "StcSMem", "DymSMem"},
+                               "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ", "StcSMem", "DymSMem", ""},
+                              false,
                               false};
-constexpr Report kKernExecTrace = {
-    "cuda_kern_exec_trace",
-    {"Kernel Start", "Kernel Dur", "Kernel Name", "", "DevId", "", "GridXYZ", "", "", "BlockXYZ"},
-    true};
+constexpr Report kKernExecTrace = {"cuda_kern_exec_trace",
+                                   {"Kernel Start", "Kernel Dur", "Kernel Name", "", "DevId", "",
+                                    "GridXYZ", "", "", "BlockXYZ", "", "", "", "", "PID"},
+                                   true,
+                                   true};
 
 std::string_view Trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -447,7 +451,12 @@ Status ReportReader::AddRow() {
   const Result<std::uint64_t> correlation =
       Number(kCorrelation, std::numeric_limits<std::int64_t>::max(), 0);
   if (!correlation.ok()) return correlation.error();
-  record.correlation_id = static_cast<std::uint32_t>(correlation.value());
+  record.correlation_id =
+      static_cast<std::uint32_t>(report_->by_launch ? launches_.size() + 1 : correlation.value());
+  const Result<std::uint64_t> process =
+      Number(kProcess, std::numeric_limits<std::int64_t>::max(), 0);
+  if (!process.ok()) return process.error();
+  launches_.SetProcess(process.value());
   const Result<std::uint64_t> shared = SharedBytes();
   if (!shared.ok()) return shared.error();
   record.shared_bytes = static_cast<std::uint32_t>(shared.value());

@@ -15,7 +15,6 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -325,8 +324,6 @@ class KernelTable {
   std::array<bool, kColumns> found_ = {};
   std::uint64_t row_ = 0;                                     // 1-based
   std::unordered_map<std::int64_t, std::uint32_t> name_ids_;  // by StringIds.id
-  std::set<std::pair<std::int64_t, std::int64_t>> devices_;   // of which processes
-  std::pair<std::int64_t, std::int64_t> last_device_ = {-1, -1};
   Tally no_times_;
   Tally ends_early_;
 };
@@ -514,10 +511,7 @@ Status KernelTable::AddRow() {
 
   const Result<std::int64_t> process = Number(kProcess, kNone + 1, kAny, kNone);
   if (!process.ok()) return process.error();
-  if (const std::pair used(device.value(), process.value()); used != last_device_) {
-    devices_.insert(used);
-    last_device_ = used;
-  }
+  launches_.SetProcess(static_cast<std::uint64_t>(process.value()));
   launches_.Add(record, name.value());
   return Success{};
 }
@@ -553,24 +547,6 @@ void KernelTable::WarnOfRows() {
                                database_.name(), ends_early_.first_row, kKernelTable,
                                ends_early_.count));
   }
-  std::int64_t device = -1;
-  std::size_t processes = 0;
-  const auto told = [&] {
-    if (processes > 1 && device != wire::kUnknown16) {
-      launches_.Warn(
-          fmt::format("{}: device {} is that of {} processes, each of which may mean another GPU",
-                      database_.name(), device, processes));
-    }
-  };
-  for (const auto& [of_device, process] : devices_) {  // sorted by device
-    if (of_device != device) {
-      told();
-      device = of_device;
-      processes = 0;
-    }
-    ++processes;
-  }
-  told();
 }
 
 Status KernelTable::Read() {

@@ -5,9 +5,20 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
 
 namespace stemtap {
+namespace {
+
+// Correlation ids of every recorded profile at hand fall nowhere along a stream. One in a hundred is
+// more than threads that race can cause, and less than ids mean that are not CUPTI's.
+constexpr double kMostContradictions = 0.01;
+
+}  // namespace
 
 wire::KernelRecord RecordedLaunches::Unknown() {
   wire::KernelRecord record;
@@ -34,6 +45,13 @@ void RecordedLaunches::Add(const wire::KernelRecord& record, std::uint32_t name_
   for (std::size_t i = 0; i < metrics.size(); ++i) metrics_[i].push_back(metrics[i]);
   records_.push_back(record);
   records_.back().name_id = name_id;
+  if (process_ids_.size() > 1) processes_.push_back(process_);
+}
+
+void RecordedLaunches::SetProcess(std::uint64_t id) {
+  const auto next = static_cast<std::uint32_t>(process_ids_.size());
+  process_ = process_ids_.try_emplace(id, next).first->second;
+  if (process_ids_.size() > 1) processes_.resize(records_.size(), 0);
 }
 
 void RecordedLaunches::Finish(std::string_view source) {
@@ -41,31 +59,124 @@ void RecordedLaunches::Finish(std::string_view source) {
     Warn(fmt::format("{}: {} launches have a name of more than {} bytes, cut there", source,
                      names_cut_, wire::kMaxNameBytes));
   }
-  const auto earlier = [](const wire::KernelRecord& a, const wire::KernelRecord& b) {
-    return a.start_ns < b.start_ns;
+  const auto earlier = [&](std::size_t a, std::size_t b) {
+    return records_[a].start_ns < records_[b].start_ns;
   };
-  if (!std::is_sorted(records_.begin(), records_.end(), earlier)) {
-    if (metrics_.empty()) {
-      std::stable_sort(records_.begin(), records_.end(), earlier);
-    } else {
-      std::vector<std::size_t> order(records_.size());
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return earlier(records_[a], records_[b]);
-      });
-      const auto reorder = [&](auto& column) {
-        auto sorted = column;
-        for (std::size_t i = 0; i < order.size(); ++i) sorted[i] = column[order[i]];
-        column.swap(sorted);
-      };
-      reorder(records_);
-      for (std::vector<double>& column : metrics_) reorder(column);
-    }
+  std::vector<std::size_t> order(records_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (!std::is_sorted(order.begin(), order.end(), earlier)) {
+    std::stable_sort(order.begin(), order.end(), earlier);
+    Reorder(order);
   }
   const std::uint64_t first = records_.empty() ? 0 : records_.front().start_ns;
+  if (first == wire::kUnknownTime) return;  // no starts: the order of the file is all there is
   for (wire::KernelRecord& record : records_) {
     if (record.start_ns != wire::kUnknownTime) record.start_ns -= first;
   }
+  NumberDevices(source);
+  OrderByLaunch(source);
+}
+
+void RecordedLaunches::NumberDevices(std::string_view source) {
+  if (processes_.empty()) return;
+  std::vector<std::size_t> rank(process_ids_.size(),
+                                records_.size());  // first launch of each process
+  for (std::size_t i = records_.size(); i-- > 0;) rank[processes_[i]] = i;
+  const auto device_of = [&](std::size_t i) {
+    return std::pair(rank[processes_[i]], records_[i].device);
+  };
+  std::map<std::pair<std::size_t, std::uint16_t>, std::uint16_t> devices;  // old to new
+  std::set<std::uint16_t> ordinals;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (records_[i].device == wire::kUnknown16) continue;
+    devices.try_emplace(device_of(i));
+    ordinals.insert(records_[i].device);
+  }
+  if (devices.size() == ordinals.size()) return;  // no ordinal is that of two processes
+  std::size_t next = 0;
+  for (auto& [old, number] : devices) {
+    number = static_cast<std::uint16_t>(std::min<std::size_t>(next++, wire::kUnknown16));
+  }
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (records_[i].device != wire::kUnknown16) records_[i].device = devices.at(device_of(i));
+  }
+  Warn(
+      fmt::format("{}: {} processes use the same device ordinals, which may mean different GPUs: "
+                  "numbered anew, process by process, 0 to {}",
+                  source, process_ids_.size(), devices.size() - 1));
+}
+
+void RecordedLaunches::OrderByLaunch(std::string_view source) {
+  // As the collector does (launch_order.cpp): ids are 32 bits of a number that grows with every API
+  // call. The first is placed a full turn up, so that earlier ones do not go below 0.
+  constexpr std::uint64_t kTurn = std::uint64_t{1} << 32;
+  std::vector<std::uint64_t> launch(records_.size());
+  std::vector<std::uint64_t> last(std::max<std::size_t>(process_ids_.size(), 1), 0);
+  bool has_ids = false;
+  bool sorted = true;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const std::uint32_t id = records_[i].correlation_id;
+    std::uint64_t& previous = last[ProcessOf(i)];
+    launch[i] = previous;
+    if (id == 0) continue;  // unknown: it stays behind the launch before it
+    const auto step = static_cast<std::int32_t>(id - static_cast<std::uint32_t>(previous));
+    launch[i] =
+        previous == 0 ? kTurn + id : previous + static_cast<std::uint64_t>(std::int64_t{step});
+    sorted = sorted && launch[i] >= previous;
+    has_ids = true;
+    previous = launch[i];
+  }
+  if (has_ids && sorted) return;
+
+  // A stream runs its launches one by one, so ids that are launch order do not fall along it, but
+  // where two threads raced to launch on it.
+  std::map<std::tuple<std::size_t, std::uint16_t, std::uint32_t>, std::size_t>
+      newest;  // of a stream
+  std::set<std::pair<std::size_t, std::uint16_t>> devices;
+  std::size_t contradictions = 0;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const wire::KernelRecord& record = records_[i];
+    if (record.stream == wire::kUnknown32) continue;
+    devices.emplace(ProcessOf(i), record.device);
+    const auto [at, is_new] = newest.try_emplace({ProcessOf(i), record.device, record.stream}, i);
+    contradictions +=
+        launch[i] < launch[at->second] && record.start_ns > records_[at->second].start_ns;
+    at->second = i;
+  }
+  const bool trusted = static_cast<double>(contradictions) <=
+                       kMostContradictions * static_cast<double>(records_.size());
+  if (!has_ids || !trusted) {
+    if (newest.size() == devices.size()) return;  // one stream each: launched as they started
+    Warn(fmt::format(
+        "{}: launches are numbered in order of start, which on several streams may "
+        "not be that of launch: {}",
+        source,
+        has_ids ? "its correlation ids contradict its streams" : "it has no correlation ids"));
+    return;
+  }
+
+  std::vector<std::size_t> order(records_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> places = order;
+  const auto by_process = [&](std::size_t a, std::size_t b) { return ProcessOf(a) < ProcessOf(b); };
+  std::stable_sort(places.begin(), places.end(), by_process);
+  std::vector<std::size_t> launched = places;
+  std::stable_sort(launched.begin(), launched.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(ProcessOf(a), launch[a]) < std::pair(ProcessOf(b), launch[b]);
+  });
+  for (std::size_t i = 0; i < places.size(); ++i) order[places[i]] = launched[i];
+  Reorder(order);
+}
+
+void RecordedLaunches::Reorder(const std::vector<std::size_t>& order) {
+  const auto reorder = [&](auto& column) {
+    auto sorted = column;
+    for (std::size_t i = 0; i < column.size(); ++i) sorted[i] = column[order[i]];
+    column.swap(sorted);
+  };
+  reorder(records_);
+  if (!processes_.empty()) reorder(processes_);
+  for (std::vector<double>& column : metrics_) reorder(column);
 }
 
 Result<std::size_t> RecordedLaunches::Read(ProfileBatch& batch, std::size_t limit) {

@@ -24,12 +24,11 @@ using test::TempDir;
 // A profile of eight launches on one device and its plan, of all of the four launches of `b`.
 class Planned {
  public:
-  // `other`: the stream of `b`, where `a` runs on 7.
-  explicit Planned(const std::string& device = "0", const std::string& other = "7") {
+  explicit Planned(const std::string& device = "0") {
     std::string csv = "start_ns,duration_ns,device,stream,name\n";
     for (int i = 0; i < 8; ++i) {
       csv += std::to_string(1000 * i) + "," + std::to_string(i % 2 == 0 ? 10 : 4000 + 900 * i) +
-             "," + device + "," + (i % 2 == 0 ? "7,a" : other + ",b") + "\n";
+             "," + device + "," + (i % 2 == 0 ? "7,a" : "7,b") + "\n";
     }
     profile_ = folder_.Write("profile.csv", csv).string();
     plan_ = (folder_ / "plan.json").string();
@@ -64,16 +63,31 @@ TEST_CASE("the selection goes to standard output, the rest to stderr; excluded k
         std::string::npos);
 }
 
-TEST_CASE("several streams: the order of start may not be that of launch, which is said") {
-  const auto said = [](const Planned& planned, const char* consumer) {
-    const auto exported = planned.Export({"--to", consumer});
-    REQUIRE(exported.exit_code == 0);
-    return exported.err.find("2 streams on a device") != std::string::npos;
+TEST_CASE("several streams: launches have the numbers in which the program launched them") {
+  // All of `a` ran before all of `b`, on streams of their own; the program launched them in turns.
+  const auto exported = [](bool with_ids) {
+    std::string csv =
+        "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Device,Strm,Name\n";
+    for (int i = 0; i < 8; ++i) {
+      const bool is_b = i >= 4;
+      const std::string id = with_ids ? std::to_string(1 + 2 * (i % 4) + is_b) : "";
+      csv += std::to_string(1000 * i) + "," + std::to_string(10 + 900 * i) + "," + id +
+             ",1,1,1,32,1,1,GPU (0)," + (is_b ? "9,b" : "7,a") + "\n";
+    }
+    const TempDir folder;
+    const std::string profile = folder.Write("trace.csv", csv).string();
+    const std::string plan = (folder / "plan.json").string();
+    REQUIRE(RunProcess({Planned::Stemtap(), "plan", profile, "--exclude", "a", "--min-samples", "4",
+                        "-o", plan})
+                .exit_code == 0);
+    return RunProcess({Planned::Stemtap(), "export", "--plan", plan, "--to", "sieve"});
   };
-  CHECK(said(Planned("0", "9"), "sieve"));
-  CHECK(said(Planned("0", "9"), "accelsim"));
-  CHECK_FALSE(said(Planned("0", "9"), "csv"));  // counts nothing
-  CHECK_FALSE(said(Planned(), "sieve"));
+  const auto launched = exported(true);
+  CHECK(launched.out == "1\n3\n5\n7\n");
+  CHECK(launched.err.find("order of start") == std::string::npos);
+  const auto started = exported(false);
+  CHECK(started.out == "4\n5\n6\n7\n");
+  CHECK(started.err.find("numbered in order of start") != std::string::npos);
 }
 
 TEST_CASE("a plan of several ranks finds its files") {

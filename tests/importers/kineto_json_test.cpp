@@ -16,6 +16,7 @@
 
 #include "base/memory_source.h"
 #include "importers/registry.h"
+#include "start_order.h"
 #include "support/shared_data.h"
 #include "trace/profile.h"
 
@@ -550,9 +551,10 @@ TEST_CASE("kineto: recorded traces equal the profiles made of them") {
       rows.resize(recorded.kernels);
     }
     REQUIRE(rows.size() == recorded.kernels);
+    const std::vector<wire::KernelRecord> records = InStartOrder(trace);
     std::size_t different = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const wire::KernelRecord& a = trace.records[i];
+      const wire::KernelRecord& a = records[i];
       const wire::KernelRecord& b = rows[i];
       const bool same = trace.names.name(a.name_id) == whole.names.name(b.name_id) &&
                         a.start_ns == b.start_ns - rows[0].start_ns &&
@@ -563,6 +565,9 @@ TEST_CASE("kineto: recorded traces equal the profiles made of them") {
       if (!same && different++ == 0) MESSAGE("the first row that differs is ", i);
     }
     CHECK(different == 0);
+    CHECK(std::is_sorted(
+        trace.records.begin(), trace.records.end(),
+        [](const auto& a, const auto& b) { return a.correlation_id < b.correlation_id; }));
   }
 }
 

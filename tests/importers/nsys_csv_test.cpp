@@ -67,7 +67,7 @@ const std::string kDrops =
 TEST_CASE("cuda_gpu_trace: kernels among copies and sets, in order of start") {
   const Profile profile = MustParse(
       kTrace +
-      "900,50,9,1,2,3,64,4,2,16,0.000,0.001,,,,,NVIDIA H100 (PCIe) (3),1,,13,\"k<1, 2>(int)\"\n"
+      "900,50,249,1,2,3,64,4,2,16,0.000,0.001,,,,,NVIDIA H100 (PCIe) (3),1,,13,\"k<1, 2>(int)\"\n"
       "100,5184,237,,,,,,,,,,0.090,17361.090,Pageable,Device,GPU (0),1,,7,[CUDA memcpy "
       "Host-to-Device]\n"
       "400,1952,247,10,11,12,16,8,1,16,0.002,0.010,,,,,GPU (0),1,,7,axpy\n"
@@ -98,30 +98,31 @@ TEST_CASE("cuda_gpu_trace: kernels among copies and sets, in order of start") {
   CHECK(profile.warnings[1] == kRounded);
 }
 
-TEST_CASE("cuda_kern_exec_trace: padded extents, order of the kernels, and its warning") {
+TEST_CASE("cuda_kern_exec_trace: padded extents, order of the launch calls, and its warning") {
   const Profile profile = MustParse(
       kExec +
-      "50,10,60,1,900,40,90,7,7,1,cudaLaunchKernel,  16    1    2, 256    8    4,\"k(int, "
+      "30,10,60,1,900,40,90,7,7,1,cudaLaunchKernel,  16    1    2, 256    8    4,\"k(int, "
       "int)\"\n"
       "40,10,,,100,30,90,7,7,0,cudaLaunchKernel,4294967295 65535 1,1024 1 1,axpy\n");
   REQUIRE(profile.records.size() == 2);
-  CHECK(NameOf(profile, 0) == "axpy");
-  CHECK(profile.records[0].duration_ns == 30);
-  CHECK(profile.records[0].grid[0] == 4294967295);
-  CHECK(profile.records[0].grid[1] == 65535);
-  const wire::KernelRecord& second = profile.records[1];
-  CHECK(NameOf(profile, 1) == "k(int, int)");
-  CHECK(second.start_ns == 800);
-  CHECK(second.duration_ns == 40);
-  CHECK(second.device == 1);
-  CHECK(second.grid[0] == 16);
-  CHECK(second.grid[1] == 1);
-  CHECK(second.grid[2] == 2);
-  CHECK(second.block[0] == 256);
-  CHECK(second.block[1] == 8);
-  CHECK(second.block[2] == 4);
-  CHECK(second.stream == wire::kUnknown32);
-  CHECK(second.shared_bytes == wire::kUnknown32);
+  const wire::KernelRecord& first = profile.records[0];
+  CHECK(NameOf(profile, 0) == "k(int, int)");
+  CHECK(first.start_ns == 800);
+  CHECK(first.duration_ns == 40);
+  CHECK(first.device == 1);
+  CHECK(first.grid[0] == 16);
+  CHECK(first.grid[1] == 1);
+  CHECK(first.grid[2] == 2);
+  CHECK(first.block[0] == 256);
+  CHECK(first.block[1] == 8);
+  CHECK(first.block[2] == 4);
+  CHECK(first.stream == wire::kUnknown32);
+  CHECK(first.shared_bytes == wire::kUnknown32);
+  CHECK(NameOf(profile, 1) == "axpy");
+  CHECK(profile.records[1].start_ns == 0);
+  CHECK(profile.records[1].duration_ns == 30);
+  CHECK(profile.records[1].grid[0] == 4294967295);
+  CHECK(profile.records[1].grid[1] == 65535);
   CHECK(profile.warnings == std::vector<std::string>{kDrops});
 }
 

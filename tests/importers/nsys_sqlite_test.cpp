@@ -236,10 +236,23 @@ TEST_CASE("two processes, each with its own correlation ids") {
   CHECK(profile.records[1].device == 1);
   CHECK(profile.warnings.empty());
   const Profile mixed = MustLoadMade(kNew + apart + NewRow(base, "50,60,1,1,100"));
-  CHECK(mixed.records.size() == 3);
+  REQUIRE(mixed.records.size() == 3);
+  CHECK(mixed.records[0].device == 0);  // of process 100
+  CHECK(mixed.records[1].device == 2);  // of process 200, whose GPU 1 may be another one
+  CHECK(mixed.records[2].device == 1);
   REQUIRE(mixed.warnings.size() == 1);
   CHECK(Ends(mixed.warnings[0],
-             "device 1 is that of 2 processes, each of which may mean another GPU"));
+             "2 processes use the same device ordinals, which may mean different GPUs: numbered "
+             "anew, process by process, 0 to 2"));
+  const std::string numbered = base + ",correlationId,streamId";
+  const Profile own = MustLoadMade(
+      kNew + "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN correlationId INTEGER;" +
+      NewRow(numbered, "10,20,1,0,100,8,1") + NewRow(numbered, "15,25,1,1,200,7,1") +
+      NewRow(numbered, "30,40,1,0,100,5,2"));
+  REQUIRE(own.records.size() == 3);
+  CHECK(own.records[0].correlation_id == 5);
+  CHECK(own.records[1].correlation_id == 7);
+  CHECK(own.records[2].correlation_id == 8);
 }
 
 TEST_CASE("a table without rows is a profile without invocations") {

@@ -13,6 +13,7 @@
 #include "importers/csv_cells.h"
 #include "importers/registry.h"
 #include "parse_text.h"
+#include "start_order.h"
 #include "support/shared_data.h"
 #include "trace/profile.h"
 
@@ -211,10 +212,11 @@ TEST_CASE("nvprof: recorded files equal their namesakes") {
     const Profile theirs = LoadProfile(*reader.value()).value();
     REQUIRE(ours.records.size() == file.kernels);
     REQUIRE(theirs.records.size() == file.kernels);
+    const std::vector<wire::KernelRecord> records = InStartOrder(ours);
     std::size_t different = 0;
     std::set<std::pair<std::uint32_t, std::uint32_t>> shared;
     for (std::size_t i = 0; i < file.kernels; ++i) {
-      const wire::KernelRecord& a = ours.records[i];
+      const wire::KernelRecord& a = records[i];
       const wire::KernelRecord& b = theirs.records[i];
       bool same = ours.names.name(a.name_id) == theirs.names.name(b.name_id) &&
                   a.start_ns == b.start_ns && a.duration_ns == b.duration_ns &&
@@ -226,6 +228,9 @@ TEST_CASE("nvprof: recorded files equal their namesakes") {
       if (a.shared_bytes != b.shared_bytes) shared.emplace(a.shared_bytes, b.shared_bytes);
     }
     CHECK(different == 0);
+    CHECK(std::is_sorted(
+        ours.records.begin(), ours.records.end(),
+        [](const auto& a, const auto& b) { return a.correlation_id < b.correlation_id; }));
     CHECK(shared == file.shared);
     REQUIRE(ours.warnings.size() == 1);
     CHECK(ours.warnings[0].find(std::to_string(file.copies) + " rows of copies") !=

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace stemtap {
 namespace {
@@ -15,7 +17,103 @@ wire::KernelRecord At(std::uint64_t start, std::uint64_t duration) {
   return record;
 }
 
-TEST_CASE("recorded launches come in order of start, those of one instant as they were added") {
+wire::KernelRecord At(std::uint64_t start, std::uint32_t id, std::uint32_t stream) {
+  wire::KernelRecord record = At(start, 1);
+  record.device = 0;
+  record.correlation_id = id;
+  record.stream = stream;
+  return record;
+}
+
+// The starts of all launches, in the order in which they are handed out.
+std::vector<std::uint64_t> Starts(RecordedLaunches& launches) {
+  launches.Finish("file");
+  ProfileBatch batch;
+  REQUIRE(launches.Read(batch, 1000).ok());
+  std::vector<std::uint64_t> starts;
+  for (const wire::KernelRecord& record : batch.records) starts.push_back(record.start_ns);
+  return starts;
+}
+
+using Times = std::vector<std::uint64_t>;
+
+TEST_CASE("launch order is that of correlation ids, a graph's kernels by start") {
+  RecordedLaunches launches;
+  launches.Add(At(0, 10, 1), "k");
+  launches.Add(At(5, 13, 1), "k");  // launched last, ran early: its stream was free
+  launches.Add(At(7, 11, 2), "k");
+  launches.Add(At(8, 0, 2), "k");  // unknown: stays behind the launch before it
+  launches.Add(At(30, 12, 3), "k");
+  launches.Add(At(20, 12, 4), "k");
+  CHECK(Starts(launches) == Times{0, 7, 8, 20, 30, 5});
+  CHECK(launches.warnings().empty());
+}
+
+TEST_CASE("correlation ids wrap") {
+  RecordedLaunches launches;
+  launches.Add(At(0, 0xFFFFFFFE, 1), "k");
+  launches.Add(At(10, 2, 2), "k");
+  launches.Add(At(20, 0xFFFFFFFF, 1), "k");
+  CHECK(Starts(launches) == Times{0, 20, 10});
+}
+
+TEST_CASE("metrics follow their launches") {
+  RecordedLaunches launches;
+  launches.AddMetric("m");
+  launches.Add(At(0, 2, 1), launches.Name("a"), {2.0});
+  launches.Add(At(10, 1, 2), launches.Name("b"), {1.0});
+  launches.Finish("file");
+  ProfileBatch batch;
+  REQUIRE(launches.Read(batch, 9).value() == 2);
+  CHECK(launches.names().name(batch.records[0].name_id) == "b");
+  CHECK(batch.metrics[0] == std::vector<double>{1.0, 2.0});
+}
+
+TEST_CASE("each process keeps the places that its launches have in the order of starts") {
+  RecordedLaunches launches;
+  launches.SetProcess(77);
+  launches.Add(At(0, 900, 1), "k");
+  launches.Add(At(20, 800, 2), "k");
+  launches.SetProcess(5);
+  launches.Add(At(10, 3, 1), "k");
+  launches.Add(At(30, 2, 2), "k");
+  CHECK(Starts(launches) == Times{20, 30, 0, 10});
+}
+
+TEST_CASE("ids that contradict a stream are not taken for launch order") {
+  for (const std::uint32_t streams : {1u, 2u}) {
+    CAPTURE(streams);
+    RecordedLaunches launches;
+    for (std::uint32_t i = 0; i < 300; ++i) {
+      const bool wrong = i % 50 == 1;  // 2 in a hundred
+      launches.Add(At(i * 10, wrong ? i - 1 : i + 1, i % 50 < 2 ? 0 : i % streams), "k");
+    }
+    Times in_order;
+    for (std::uint64_t i = 0; i < 300; ++i) in_order.push_back(i * 10);
+    CHECK(Starts(launches) == in_order);
+    // On one stream launches ran as they were launched, whatever their ids.
+    REQUIRE(launches.warnings().size() == streams - 1);
+    if (streams == 2) {
+      CHECK(launches.warnings()[0] ==
+            "file: launches are numbered in order of start, which on several streams may not be "
+            "that of launch: its correlation ids contradict its streams");
+    }
+  }
+}
+
+TEST_CASE("without ids, launches on several streams are numbered by start, and that is said") {
+  RecordedLaunches launches;
+  launches.Add(At(10, 0, 1), "k");
+  launches.Add(At(0, 0, 2), "k");
+  CHECK(Starts(launches) == Times{0, 10});
+  CHECK(launches.warnings() ==
+        std::vector<std::string>{"file: launches are numbered in order of start, which on several "
+                                 "streams may not be that of launch: it has no correlation ids"});
+}
+
+TEST_CASE(
+    "recorded launches without ids come in order of start, those of one instant as they were "
+    "added") {
   RecordedLaunches launches;
   launches.AddMetric("m");
   launches.Add(At(1700, 1), launches.Name("b"), {1.0});
