@@ -59,13 +59,15 @@ void RecordedLaunches::Finish(std::string_view source) {
     Warn(fmt::format("{}: {} launches have a name of more than {} bytes, cut there", source,
                      names_cut_, wire::kMaxNameBytes));
   }
-  const auto earlier = [&](std::size_t a, std::size_t b) {
-    return records_[a].start_ns < records_[b].start_ns;
+  const auto earlier = [](const wire::KernelRecord& a, const wire::KernelRecord& b) {
+    return a.start_ns < b.start_ns;
   };
-  std::vector<std::size_t> order(records_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  if (!std::is_sorted(order.begin(), order.end(), earlier)) {
-    std::stable_sort(order.begin(), order.end(), earlier);
+  if (!std::is_sorted(records_.begin(), records_.end(), earlier)) {
+    std::vector<std::size_t> order(records_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return earlier(records_[a], records_[b]);
+    });
     Reorder(order);
   }
   const std::uint64_t first = records_.empty() ? 0 : records_.front().start_ns;
