@@ -34,7 +34,8 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Statistics that count since the start of the run; the kernel's own is the difference to the
-// kernel before.
+// kernel before. (Between kernels the simulator sets back gpu_sim_* and the occupancy alone:
+// gpgpu_sim::init and update_stats in gpu-sim.cc of GPGPU-Sim 4.)
 constexpr std::array<std::string_view, 6> kCumulative = {
     "L2_total_cache_accesses",  "L2_total_cache_misses", "gpgpu_n_mem_read_global",
     "gpgpu_n_mem_write_global", "gpgpu_n_load_insn",     "gpgpu_n_store_insn"};
@@ -44,11 +45,13 @@ struct Statistic {
   std::string_view text;
 };
 
-// "name = value" with a name of one word, which each of the lines taken is.
+// "name = value" with a name of one word, which each of the lines taken is. Some names are padded:
+// "gpgpu_n_load_insn  = 7".
 std::optional<Statistic> StatisticOf(std::string_view line) {
   const std::size_t equals = line.find(" = ");
   if (equals == std::string_view::npos || equals == 0) return {};
-  const std::string_view name = line.substr(0, equals);
+  std::string_view name = line.substr(0, equals);
+  while (name.ends_with(' ')) name.remove_suffix(1);
   if (name.find(' ') != std::string_view::npos) return {};
   std::string_view text = line.substr(equals + 3);
   while (text.starts_with(' ')) text.remove_prefix(1);

@@ -51,7 +51,8 @@ std::string Kernel(int id, int uid, int cycles, int total, int l2, const char* n
          " \ngpu_sim_cycle = " + std::to_string(cycles) +
          "\ngpu_sim_insn = 640\ngpu_ipc =       1.2345\ngpu_tot_sim_cycle = " +
          std::to_string(total) +
-         "\ngpu_occupancy = 12.5000% \nL2_total_cache_accesses = " + std::to_string(l2) + "\n";
+         "\ngpu_occupancy = 12.5000% \ngpgpu_n_load_insn  = " + std::to_string(3 * l2) +
+         "\nL2_total_cache_accesses = " + std::to_string(l2) + "\n";
 }
 const std::string kExit = "GPGPU-Sim: *** exit detected ***\n";
 
@@ -69,6 +70,7 @@ TEST_CASE("an Accel-Sim uid is mapped to the id of the n-th trace") {
   // Counts since the start are differenced, and running totals of what is there per kernel left out.
   CHECK(Value(results, 0, "L2_total_cache_accesses") == 10.0);
   CHECK(Value(results, 1, "L2_total_cache_accesses") == 25.0);
+  CHECK(Value(results, 1, "gpgpu_n_load_insn") == 75.0);  // printed with two spaces before the '='
   CHECK(std::isnan(Value(results, 0, "gpu_tot_sim_cycle")));
 }
 
