@@ -49,7 +49,7 @@ bool IsSpecial(char c) {
 }
 
 std::string Pattern(std::string_view name) {
-  std::string pattern = "^";
+  std::string pattern;
   for (const char c : name) {
     if (IsPlain(c)) {
       pattern += c;
@@ -59,7 +59,7 @@ std::string Pattern(std::string_view name) {
       pattern += '.';
     }
   }
-  return pattern + "$";
+  return pattern;
 }
 
 bool IsAscii(std::string_view name) {
@@ -133,14 +133,18 @@ class Writer {
     }
     base_ = options_.ncu_names == NcuNames::kGuess ? GuessBase(counted.names) : options_.ncu_names;
     std::vector<std::uint64_t> by_window;
+    // Kernels of which the same launches are wanted share a run.
+    std::map<std::vector<std::uint64_t>, std::vector<const std::string*>> kernels;
     for (const auto& [name, samples] : names) {
       if (ByWindow(name, samples)) {
         by_window.insert(by_window.end(), samples.ids.begin(), samples.ids.end());
         continue;
       }
-      const Status added = AddKernel(name, samples);
-      if (!added.ok()) return added.error();
+      const Status checked = CheckName(name);
+      if (!checked.ok()) return checked.error();
+      kernels[samples.occurrences].push_back(&name);
     }
+    for (const auto& [occurrences, alike] : kernels) AddKernels(occurrences, alike);
     std::sort(by_window.begin(), by_window.end());
     for (const IdRange& window : Ranges(by_window)) {
       runs_.push_back({fmt::format("launches {} to {}", window.first, window.last),
@@ -156,7 +160,7 @@ class Writer {
     const bool in_doubt = base_ == NcuNames::kDemangled && options_.ncu_names == NcuNames::kGuess &&
                           SpellingInDoubt(name);
     return !input_.counted.from_profile || !samples.uniform || in_doubt || !IsAscii(name) ||
-           !Other(name).empty();
+           !Other(name).empty() || Pattern(name).size() > MostNameBytes();
   }
 
   // Another kernel of the profile that the pattern of `name` matches too.
@@ -172,32 +176,50 @@ class Writer {
     return {};
   }
 
-  Status AddKernel(const std::string& name, const NameSamples& samples) {
+  Status CheckName(const std::string& name) const {
+    const std::string shown = EscapeForTerminal(name.substr(0, 80));
     if (!IsAscii(name)) {
       return Error{
-          fmt::format("'{}' is no ASCII name, which no filter of ncu can hold for certain; "
-                      "expected --mode windows",
-                      EscapeForTerminal(name.substr(0, 80)))};
+          fmt::format("'{}' is no ASCII name, which no filter of ncu can hold for "
+                      "certain; expected --mode windows",
+                      shown)};
     }
     const std::string other = Other(name);
     if (!other.empty()) {
       return Error{fmt::format("no filter of ncu tells '{}' from '{}', expected --mode windows",
-                               EscapeForTerminal(name.substr(0, 80)),
-                               EscapeForTerminal(other.substr(0, 80)))};
+                               shown, EscapeForTerminal(other.substr(0, 80)))};
     }
-    const std::string pattern = Pattern(name);
-    const std::size_t fixed = pattern.size() + std::string_view("::regex::").size();
-    if (fixed + 64 > options_.most_value_bytes) {
-      return Error{fmt::format("'{}' is too long for a filter of ncu, expected --mode windows",
-                               EscapeForTerminal(name.substr(0, 80)))};
-    }
-    for (const std::string& occurrences :
-         OccurrencePatterns(samples.occurrences, options_.most_value_bytes - fixed)) {
-      runs_.push_back({EscapeForTerminal(name),
-                       {"--kernel-name-base", std::string(BaseName(base_)), "--kernel-id",
-                        fmt::format("::regex:{}:{}", pattern, occurrences)}});
+    if (Pattern(name).size() > MostNameBytes()) {
+      return Error{
+          fmt::format("'{}' is too long for a filter of ncu, expected --mode windows", shown)};
     }
     return Success{};
+  }
+
+  // Names take at most half of what an argument may hold, so that there is room for their launches.
+  std::size_t MostNameBytes() const { return options_.most_value_bytes / 2; }
+
+  // Profiles the same launches of each of `names`.
+  void AddKernels(const std::vector<std::uint64_t>& occurrences,
+                  const std::vector<const std::string*>& names) {
+    for (std::size_t next = 0; next < names.size();) {
+      std::string pattern;
+      std::string comment;
+      for (; next < names.size(); ++next) {
+        const std::string one = Pattern(*names[next]);
+        if (!pattern.empty() && pattern.size() + one.size() + 1 > MostNameBytes()) break;
+        pattern += (pattern.empty() ? "" : "|") + one;
+        comment += (comment.empty() ? "" : "\n# ") + EscapeForTerminal(*names[next]);
+      }
+      pattern = Contains(pattern, "|") ? "^(" + pattern + ")$" : "^" + pattern + "$";
+      const std::size_t fixed = pattern.size() + std::string_view("::regex::").size();
+      for (const std::string& launches :
+           OccurrencePatterns(occurrences, options_.most_value_bytes - fixed)) {
+        runs_.push_back({comment,
+                         {"--kernel-name-base", std::string(BaseName(base_)), "--kernel-id",
+                          fmt::format("::regex:{}:{}", pattern, launches)}});
+      }
+    }
   }
 
   Exported Script() const {

@@ -53,6 +53,12 @@ Indices Profiled(const Exported& exported, const Run& run, bool by_launch) {
   return all;
 }
 
+ExportOptions Demangled() {
+  ExportOptions options;
+  options.ncu_names = NcuNames::kDemangled;
+  return options;
+}
+
 void CheckBothWays(const Profile& profile, const Indices& planned,
                    const ExportOptions& options = {}, int device = -1) {
   const Exported exported = Exports("ncu", profile, PlanOf(profile, planned), options);
@@ -72,6 +78,33 @@ TEST_CASE("one run per kernel where no version can misunderstand it") {
         Arguments{"--kernel-name-base", "mangled", "--kernel-id", "::regex:^_Z3barv$:^(1)$"});
   CHECK(KernelId(calls[1]) == "::regex:^_Z3fooPf$:^(1|3)$");
   CheckBothWays(profile, {0, 1, 3});
+}
+
+TEST_CASE("kernels of which the same launches are wanted share a run") {
+  const Profile profile = Of({"a", "b", "c", "a", "b", "c", "a", "b(int)"});
+  const auto calls = NcuCalls(
+      Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4, 5}), Demangled()).files[0].content);
+  REQUIRE(calls.size() == 2);
+  CHECK(KernelId(calls[0]) == "::regex:^(a|b)$:^(1|2)$");
+  CHECK(KernelId(calls[1]) == "::regex:^c$:^(2)$");
+  CheckBothWays(profile, {0, 1, 3, 4, 5}, Demangled());
+  CheckBothWays(profile, {0, 1, 2, 7}, Demangled());
+}
+
+TEST_CASE("names that one argument cannot hold are spread over runs") {
+  std::vector<std::string> names;
+  for (int i = 100; i < 200; ++i) names.push_back("kernel_" + std::to_string(i));
+  const Profile profile = Of(names);
+  Indices planned;
+  for (std::uint64_t i = 0; i < names.size(); i += 2) planned.insert(i);
+  ExportOptions options;
+  options.most_value_bytes = 400;
+  const Exported exported = Exports("ncu", profile, PlanOf(profile, planned), options);
+  CHECK(exported.runs == 3);
+  for (const Arguments& call : NcuCalls(exported.files[0].content)) {
+    for (const std::string& argument : call) CHECK(argument.size() <= 400);
+  }
+  CheckBothWays(profile, planned, options);
 }
 
 TEST_CASE("by window where launches of a kernel differ, or their shape is unknown") {
