@@ -146,12 +146,21 @@ class Writer {
     }
     for (const auto& [occurrences, alike] : kernels) AddKernels(occurrences, alike);
     std::sort(by_window.begin(), by_window.end());
-    for (const IdRange& window : Ranges(by_window)) {
+    const std::vector<IdRange> windows = Ranges(by_window);
+    for (const IdRange& window : windows) {
       runs_.push_back({fmt::format("launches {} to {}", window.first, window.last),
                        {"--launch-skip", fmt::format("{}", window.first), "--launch-count",
                         fmt::format("{}", window.last - window.first + 1)}});
     }
-    return Script();
+    Exported exported = Script();
+    if (!windows.empty() && options_.ncu_runs == NcuRuns::kAuto && counted.from_profile) {
+      exported.notes.push_back(fmt::format(
+          "{} of the runs are windows of launches, for versions of ncu count or spell these "
+          "kernels in different ways; where yours counts each kernel's launches, --mode kernels "
+          "takes fewer runs",
+          windows.size()));
+    }
+    return exported;
   }
 
  private:

@@ -110,8 +110,10 @@ TEST_CASE("names that one argument cannot hold are spread over runs") {
 TEST_CASE("by window where launches of a kernel differ, or their shape is unknown") {
   Profile profile = Of({"foo", "foo", "bar", "foo", "bar"});
   profile.records[3].grid[0] = 2;
-  const auto calls =
-      NcuCalls(Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4})).files[0].content);
+  const Exported exported = Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4}));
+  REQUIRE(exported.notes.size() == 1);
+  CHECK(exported.notes[0].starts_with("2 of the runs are windows"));
+  const auto calls = NcuCalls(exported.files[0].content);
   REQUIRE(calls.size() == 3);
   CHECK(KernelId(calls[0]) == "::regex:^bar$:^(2)$");
   CHECK(calls[1] == Arguments{"--launch-skip", "0", "--launch-count", "2"});
