@@ -43,6 +43,7 @@ const char* LoadCuptiApi(void* library, CuptiApi& api) noexcept {
   Load(library, "cuptiSubscribe_v2", api.SubscribeV2);
   Load(library, "cuptiGetResultString", api.GetResultString);
   Load(library, "cuptiGetTimestamp", api.GetTimestamp);
+  Load(library, "cuptiActivityGetAttribute", api.ActivityGetAttribute);
 #define STEMTAP_LOAD(function, name) \
   if (!Load(library, name, api.function)) return name
   STEMTAP_LOAD(GetVersion, "cuptiGetVersion");

@@ -26,6 +26,8 @@ struct CuptiApi {
                                            CUpti_BuffersCallbackCompleteFunc) = nullptr;
   CUptiResult (*ActivityEnable)(CUpti_ActivityKind) = nullptr;
   CUptiResult (*ActivitySetAttribute)(CUpti_ActivityAttribute, std::size_t*, void*) = nullptr;
+  CUptiResult (*ActivityGetAttribute)(CUpti_ActivityAttribute, std::size_t*,
+                                      void*) = nullptr;  // may be null
   CUptiResult (*ActivityFlushAll)(std::uint32_t) = nullptr;
   CUptiResult (*ActivityGetNextRecord)(std::uint8_t*, std::size_t, CUpti_Activity**) = nullptr;
   CUptiResult (*ActivityGetNumDroppedRecords)(CUcontext, std::uint32_t, std::size_t*) = nullptr;

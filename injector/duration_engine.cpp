@@ -32,6 +32,18 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   }
   g_engine = this;
 
+  if (!ClaimCupti(problem, problem_size)) return false;
+  marks_readable_ = MarksStand();
+  heard_ns_ = MonotonicNs();
+  if (!StartThread(FlusherMain, this)) {
+    ::snprintf(problem, problem_size, "no thread could be started");
+    return false;
+  }
+  return true;
+}
+
+// Makes CUPTI record kernels into our buffers, whoever had it before.
+bool DurationEngine::ClaimCupti(char* problem, std::size_t problem_size) noexcept {
   // Our buffers come zeroed, so CUPTI need not zero them on the launching thread. One buffer per
   // thread spares launches a lock. Older versions do not know these: then they do without.
   const auto set = [this](CUpti_ActivityAttribute attribute, std::uint8_t value) {
@@ -58,16 +70,61 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
     api_.ActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY);
     api_.ActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
   }
-  if (!StartThread(FlusherMain, this)) {
-    ::snprintf(problem, problem_size, "no thread could be started");
-    return false;
+  return true;
+}
+
+// Whether CUPTI is as ClaimCupti left it, as far as can be told without disturbing who may be using
+// it: there is no call that tells whose callbacks are registered. Kineto sets PER_THREAD back to 0
+// when it stops, after it has switched the kinds off (CuptiActivityApi::activityBuffers), and
+// cuptiFinalize sets all back.
+bool DurationEngine::MarksStand() const noexcept {
+  for (const CUpti_ActivityAttribute mark : {CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
+                                             CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER}) {
+    std::uint8_t value = 0;
+    std::size_t size = sizeof(value);
+    if (api_.ActivityGetAttribute == nullptr ||
+        api_.ActivityGetAttribute(mark, &size, &value) != CUPTI_SUCCESS || value != 1) {
+      return false;
+    }
   }
   return true;
+}
+
+// Another profiler has had CUPTI and has stopped: records again, and says what was missed.
+void DurationEngine::TakeBack() noexcept {
+  char problem[sizeof(wire::RingHeader::reason)];
+  const bool claimed = ClaimCupti(problem, sizeof(problem));
+  marks_readable_ = claimed && MarksStand();
+  files_->Count(wire::Loss::kGaps);
+  char* reason = files_->ring().header.reason;
+  if (claimed) {
+    const std::uint64_t now = MonotonicNs();
+    gap_ns_ += now - heard_ns_;
+    heard_ns_ = now;
+    ::snprintf(reason, sizeof(wire::RingHeader::reason),
+               "another profiler had CUPTI, for %u ms at most: launches of that time are unknown",
+               static_cast<unsigned>(gap_ns_ / 1'000'000));
+  } else {
+    ::snprintf(reason, sizeof(wire::RingHeader::reason),
+               "another profiler had CUPTI, and recording did not go on: %.150s", problem);
+  }
+  files_->SetState(wire::RingState::kRecording);  // publishes the reason
+}
+
+// At the end: says so if nothing came for long.
+void DurationEngine::NoteSilence() noexcept {
+  const std::uint64_t silent_ns = MonotonicNs() - heard_ns_;
+  char* reason = files_->ring().header.reason;
+  if (silent_ns < kSilenceNs || reason[0] != 0) return;
+  ::snprintf(reason, sizeof(wire::RingHeader::reason),
+             "nothing was recorded in the last %u s: no kernel ran, or another profiler took CUPTI",
+             static_cast<unsigned>(silent_ns / 1'000'000'000));
 }
 
 void CUPTIAPI DurationEngine::OnRequest(std::uint8_t** buffer, std::size_t* size,
                                         std::size_t* max_records) {
   DurationEngine& engine = *g_engine;
+  Add(engine.calls_, 1);
   void* lent = engine.pool_.Lend();
   if (lent == nullptr) {
     lent = engine.pool_.Discard();
@@ -81,7 +138,9 @@ void CUPTIAPI DurationEngine::OnRequest(std::uint8_t** buffer, std::size_t* size
 void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t* buffer,
                                          std::size_t, std::size_t valid_size) {
   DurationEngine& engine = *g_engine;
-  if (engine.abandoned() || engine.pool_.IsDiscard(buffer)) return;
+  if (engine.abandoned()) return;
+  Add(engine.calls_, 1);
+  if (engine.pool_.IsDiscard(buffer)) return;
   if (!engine.pool_.Owns(buffer)) {
     engine.files_->Count(wire::Loss::kForeignBuffers);
     return;
@@ -298,6 +357,12 @@ void DurationEngine::RunFlusher() noexcept {
     if (abandoned()) return;
     files_->MapGate();
     pool_.Grow();
+    const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
+    if (calls != calls_seen_) {
+      calls_seen_ = calls;
+      heard_ns_ = MonotonicNs();
+    }
+    if (marks_readable_ && !MarksStand()) TakeBack();
     // Nothing lent, nothing to fetch: an idle program is left alone.
     if (pool_.lent_weak() != 0 && stop_.load(std::memory_order_acquire) == 0) Flush(false);
   }
@@ -310,7 +375,10 @@ void DurationEngine::RunFlusher() noexcept {
   producer_lock_.Lock();  // for refused_
   const bool refused = refused_;
   producer_lock_.Unlock();
-  if (!refused) files_->SetState(wire::RingState::kClosed);  // else it says why it stood down
+  if (!refused) {  // else it says why it stood down
+    NoteSilence();
+    files_->SetState(wire::RingState::kClosed);
+  }
   // Release: matched by the acquire in Stop.
   stop_.store(2, std::memory_order_release);
   FutexWakeAll(stop_);

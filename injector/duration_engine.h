@@ -5,7 +5,7 @@
 //
 //   launching thread ──Request──► pool     CUPTI worker or flusher ──Complete──► decode ──► ring
 //   flusher: FlushAll(0) every 200 ms, counts what CUPTI dropped, refills the pool, maps the gate,
-//            compares CUPTI's clock to ours
+//            compares CUPTI's clock to ours, takes CUPTI back from a profiler that has stopped
 //
 // THREADS: Request runs on application threads and does nothing but pop a buffer. Complete runs on
 // CUPTI's worker or on our flusher; a spin lock makes them one producer. That lock is held across
@@ -51,6 +51,9 @@ class DurationEngine {
   static constexpr std::uint32_t kExitMs = 500;
   // CUPTI may bring buffers back from another thread after the last flush has returned.
   static constexpr std::uint32_t kLateMs = 100;
+  // A program that ends after so long a time without a kernel is told of: either there was none, or
+  // another profiler took CUPTI over and has kept it.
+  static constexpr std::uint64_t kSilenceNs = 10'000'000'000;
   // Of a CUPTI that is newer than known, so many records must look right, one after another.
   static constexpr std::uint32_t kOnProbation = 64;
   // Records pushed into the ring at a time: 16 KiB, half of an L1 cache.
@@ -62,6 +65,10 @@ class DurationEngine {
                                   std::size_t valid_size);
   static void* FlusherMain(void* self);
 
+  bool ClaimCupti(char* problem, std::size_t problem_size) noexcept;
+  bool MarksStand() const noexcept;
+  void TakeBack() noexcept;
+  void NoteSilence() noexcept;
   void Flush(bool forced) noexcept;
   void CheckClock() noexcept;
   void AwaitLateBuffers() noexcept;
@@ -87,6 +94,14 @@ class DurationEngine {
   BufferPool pool_;
   PendingCaptures pending_;
   ClockCheck clock_;
+
+  // Calls from CUPTI, so that the flusher can tell whether it still hears from it.
+  std::atomic<std::uint64_t> calls_{0};
+  // The flusher's own.
+  std::uint64_t calls_seen_ = 0;
+  std::uint64_t heard_ns_ = 0;   // when it last saw one more
+  std::uint64_t gap_ns_ = 0;     // while others had CUPTI, in all
+  bool marks_readable_ = false;  // CUPTI gives back the attributes that we set
 
   // The flusher waits on this word: 0 run, 1 stop wanted, 2 stopped.
   std::atomic<std::uint32_t> stop_{0};

@@ -49,6 +49,7 @@ std::string TotalsJson(const Plan& plan) {
                                        {"observed_error", t.observed_error},
                                        {"uncovered_fraction", t.uncovered_fraction},
                                        {"dropped", t.dropped},
+                                       {"gaps", t.gaps},
                                        {"zero_duration", t.zero_duration}};
   return json.dump() + "\n";
 }

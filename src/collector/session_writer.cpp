@@ -82,6 +82,7 @@ std::string SessionToJson(const SessionReport& report, const Plan& plan) {
   counters["seen"] = seen;
   counters["kept"] = s.observed;
   counters["dropped"] = plan.totals.dropped;
+  counters["gaps"] = plan.totals.gaps;
   counters["captured"] = s.captured;
   counters["captured_duration_ns"] = s.captured_duration_ns;
   counters["zero_duration"] = s.zero_duration;
@@ -103,6 +104,12 @@ std::uint64_t ProcessReport::dropped() const {
   return sum + malformed;
 }
 
+std::uint64_t ProcessReport::gaps() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = wire::kRecordLossCount; i < wire::kGapLossEnd; ++i) sum += losses[i];
+  return sum;
+}
+
 Result<SessionWriter> SessionWriter::Create(const std::string& folder, bool adopt) {
   SessionWriter writer;
   writer.folder_ = folder;
@@ -118,7 +125,10 @@ Result<SessionWriter> SessionWriter::Create(const std::string& folder, bool adop
 }
 
 Status SessionWriter::Finish(const SessionReport& report, Plan& plan) {
-  for (const ProcessReport& p : report.processes) plan.totals.dropped += p.dropped();
+  for (const ProcessReport& p : report.processes) {
+    plan.totals.dropped += p.dropped();
+    plan.totals.gaps += p.gaps();
+  }
   plan.options = report.options;
   Status status = WriteFileAtomically(PathOf("plan.json"), PlanToJson(plan));
   if (!status.ok()) return status;
@@ -138,6 +148,8 @@ std::string SessionSummary(const SessionReport& report, const Plan& plan) {
     const std::string who = fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
     if (p.state == "stood_down") {
       text += fmt::format("{}: nothing was recorded: {}\n", who, EscapeForTerminal(p.reason));
+    } else if (!p.reason.empty()) {
+      text += fmt::format("{}: {}\n", who, EscapeForTerminal(p.reason));
     }
     for (std::uint32_t i = 0; i < wire::kLossCount; ++i) {
       if (p.losses[i] != 0)

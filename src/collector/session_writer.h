@@ -35,6 +35,7 @@ struct ProcessReport {
   std::uint64_t losses[wire::kLossCount] = {};
 
   std::uint64_t dropped() const;  // kernel records that are known to be lost
+  std::uint64_t gaps() const;     // losses of unknown size
 };
 
 // What session.json holds besides the plan's totals.

@@ -265,6 +265,12 @@ Result<CountedPlan> CountLaunches(const Plan& plan, ProfileReader* profile,
         "for {}; expected a plan without losses",
         plan.totals.dropped, tool)};
   }
+  if (model.scope != CountScope::kNone && plan.totals.gaps != 0) {
+    return Error{fmt::format(
+        "the plan was recorded with {} gaps of unknown size, so that no launch behind them can be "
+        "numbered for {}; expected a plan without gaps",
+        plan.totals.gaps, tool)};
+  }
   Counter counter(plan, profile_name, model, tool, options);
   const Status counted = profile != nullptr ? counter.FromProfile(*profile) : counter.FromPlan();
   if (!counted.ok()) return counted.error();

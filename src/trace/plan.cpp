@@ -98,11 +98,12 @@ std::string PlanToJson(const Plan& plan) {
       "{}, "
       "\"samples\": {}, \"sampled_duration_ns\": {}, \"speedup\": {}, \"bound\": {}, "
       "\"observed_error\": {}, \"plain_estimate_ns\": {}, \"calibrated_estimate_ns\": {}, "
-      "\"uncovered_fraction\": {}, \"dropped\": {}, \"zero_duration\": {}, "
+      "\"uncovered_fraction\": {}, \"dropped\": {}, \"gaps\": {}, \"zero_duration\": {}, "
       "\"excluded_invocations\": {}, \"excluded_duration_ns\": {}}},\n",
       t.invocations, t.duration_ns, t.kernels, t.clusters, t.samples, t.sampled_duration_ns,
       Number(t.speedup), Number(t.bound), Number(t.observed_error), Number(t.plain_estimate_ns),
-      Number(t.calibrated_estimate_ns), Number(t.uncovered_fraction), t.dropped, t.zero_duration,
+      Number(t.calibrated_estimate_ns), Number(t.uncovered_fraction), t.dropped, t.gaps,
+      t.zero_duration,
       t.excluded_invocations, t.excluded_duration_ns);
   json += "  \"kernels\": [";
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
@@ -148,6 +149,10 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
   if (t.dropped != 0) {
     text += fmt::format("{} records were dropped: every number above stands on incomplete data\n",
                         t.dropped);
+  }
+  if (t.gaps != 0) {
+    text += fmt::format("{} gaps, whose launches are not known: the run was longer than this\n",
+                        t.gaps);
   }
   if (t.zero_duration != 0) {
     text += fmt::format("{} invocations were recorded with 0 ns (a profiler's rounding)\n",

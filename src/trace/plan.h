@@ -60,6 +60,7 @@ struct PlanTotals {
   double calibrated_estimate_ns = 0.0;  // ... with calibrated ones: misses the uncovered time alone
   double uncovered_fraction = 0.0;      // time of kernels without a sample
   std::uint64_t dropped = 0;            // records lost on the way, see session.json
+  std::uint64_t gaps = 0;               // losses of unknown size: buffers, another profiler's turn
   std::uint64_t zero_duration = 0;      // invocations recorded with 0 ns
   // Of kernels that --exclude left out; no part of the figures above.
   std::uint64_t excluded_invocations = 0;

@@ -18,10 +18,12 @@ enum class Loss : std::uint32_t {
   kIncomplete,     // still running at the forced flush of the exit (end == 0)
   kTooManyNames,   // the name table is full
   kNameGone,       // its module was unloaded, and its name with it, before it was seen
-  // Not seen at all, as far as CUPTI or the pool know.
-  kCuptiDropped,    // cuptiActivityGetNumDroppedRecords
+  // Not seen at all, as far as CUPTI knows.
+  kCuptiDropped,  // cuptiActivityGetNumDroppedRecords
+  // Gaps: how many records were lost is not known.
   kPoolExhausted,   // buffers of unknown content: the pool had none left, a discard buffer was lent
   kForeignBuffers,  // buffers that went astray: ours to another CUPTI client, or another's to us
+  kGaps,            // times during which another profiler had CUPTI: their launches are unknown
   // Not records.
   kNamesCut,        // names longer than kMaxNameBytes, kept cut
   kCapturesDenied,  // the gate said capture; the table of pending captures was full, or another
@@ -33,11 +35,14 @@ enum class Loss : std::uint32_t {
 inline constexpr std::uint32_t kLossCount = static_cast<std::uint32_t>(Loss::kCount);
 // Losses below this are kernel records, one each.
 inline constexpr std::uint32_t kRecordLossCount = static_cast<std::uint32_t>(Loss::kPoolExhausted);
+// Those from there on and below this are gaps.
+inline constexpr std::uint32_t kGapLossEnd = static_cast<std::uint32_t>(Loss::kNamesCut);
 
 // As they appear in session.json and in the summary.
 inline constexpr const char* kLossNames[kLossCount] = {
     "ring_full",       "no_timestamps", "bad_timestamps",  "incomplete",
     "too_many_names",  "name_gone",     "cupti_dropped",   "pool_exhausted",
-    "foreign_buffers", "names_cut",     "captures_denied", "graph_launches"};
+    "foreign_buffers", "gaps",          "names_cut",       "captures_denied",
+    "graph_launches"};
 
 }  // namespace stemtap::wire

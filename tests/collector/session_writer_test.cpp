@@ -42,12 +42,16 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   process.kept = 100;
   process.losses[static_cast<std::uint32_t>(wire::Loss::kRingFull)] = 10;
   process.losses[static_cast<std::uint32_t>(wire::Loss::kNamesCut)] = 3;
+  process.losses[static_cast<std::uint32_t>(wire::Loss::kForeignBuffers)] = 1;
+  process.losses[static_cast<std::uint32_t>(wire::Loss::kGaps)] = 2;
+  process.reason = "another profiler had CUPTI\x1b";
   report.processes.push_back(process);
   report.sampler.observed = 100;
   Plan plan;
   plan.totals.invocations = 100;
   REQUIRE(writer.value().Finish(report, plan).ok());
   CHECK(plan.totals.dropped == 10);  // cut names are no lost records
+  CHECK(plan.totals.gaps == 3);
 
   const auto session = nlohmann::json::parse(ReadFile(scratch / "s/session.json"));
   CHECK(session["schema"] == "stemtap.session/1");
@@ -59,7 +63,9 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   const auto written = nlohmann::json::parse(ReadFile(scratch / "s/plan.json"));
   CHECK(written["totals"]["dropped"] == 10);
   const std::string summary = ReadFile(scratch / "s/summary.txt");
+  CHECK(written["totals"]["gaps"] == 3);
   CHECK(summary.find("10 ring_full") != std::string::npos);
+  CHECK(summary.find("another profiler had CUPTI") != std::string::npos);
   CHECK(summary.find('\x1b') == std::string::npos);
 }
 

@@ -100,6 +100,8 @@ TEST_CASE("a profile of another run") {
 TEST_CASE("launches that were lost have shifted every number") {
   const Profile profile = Four();
   Plan plan = PlanOf(profile, {2});
+  plan.totals.gaps = 1;
+  for (const char* to : kNumbered) CHECK(Says(RefusalOf(to, profile, plan), "1 gaps"));
   plan.totals.dropped = 1;
   for (const char* to : kNumbered)
     CHECK(Says(RefusalOf(to, profile, plan), "1 launches were lost"));

@@ -142,6 +142,37 @@ TEST_CASE("a profiler that comes later gets CUPTI and all of its own records") {
   }
 }
 
+TEST_CASE("a profiler that stops gives CUPTI back, and the gap is told") {
+  for (const char* when : {"kineto", "finalize"}) {
+    CAPTURE(when);
+    const Injected injected;
+    const ProcessResult result =
+        injected.Run("profiler_client", {"9000", when}, {{"STEMTAP_FLUSH_MS", "10"}});
+    CHECK(result.exit_code == 0);
+    CHECK(result.err.empty());
+    CHECK(result.out.starts_with("subscribe=0 records="));
+    const long long theirs = std::stoll(result.out.substr(result.out.rfind('=') + 1));
+    CHECK(theirs >= 3000);
+    Ring ring(injected.RingFile());
+    ring.Drain();
+    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.seen() == ring.kept() + ring.lost_records());
+    CHECK(ring.lost(wire::Loss::kGaps) == 1);
+    CHECK(std::string(ring.header().reason).starts_with("another profiler had CUPTI, for "));
+    // The last third is ours again, whole; of the first it may have got what was not flushed yet.
+    CHECK(ring.kept() >= 3000);
+    CHECK(static_cast<long long>(ring.kept()) + theirs == 9000);
+    const std::vector<Ring::Kernel>& kernels = ring.kernels();
+    REQUIRE(kernels.size() >= 3000);
+    const std::uint32_t last = kernels.back().record.correlation_id;
+    std::size_t of_the_last_third = 0;
+    for (const Ring::Kernel& kernel : kernels) {
+      of_the_last_third += last - kernel.record.correlation_id < 3000;
+    }
+    CHECK(of_the_last_third == 3000);
+  }
+}
+
 TEST_CASE("in gate level a later profiler is told that the place is taken") {
   const Injected injected;
   const ProcessResult result =

@@ -2,20 +2,25 @@
 /*
  * A program with a profiler of its own, as PyTorch has in Kineto. Usage:
  *
- *   profiler_client [LAUNCHES] [before|after|between]
+ *   profiler_client [LAUNCHES] [before|after|between|kineto|finalize]
  *
  * before: the profiler starts before cuInit and stays; after: it starts after half of the launches
  * and stays; between: it records the middle third and stops the way Kineto does, which switches the
- * kind off for everybody. Prints `subscribe=<result> records=<what it got itself>`.
+ * kind off for everybody. kineto: as between, but it stays subscribed, as Kineto does, and sets
+ * PER_THREAD_ACTIVITY_BUFFER back to 0; finalize: as between, and ends with cuptiFinalize. Both wait
+ * 300 ms before the last third. Prints `subscribe=<result> records=<what it got itself>`.
  */
 #include <cupti.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "victim.h"
 
 static long g_records = 0;
 static CUpti_SubscriberHandle g_subscriber;
 static int g_subscribed = -1;
+static int g_kineto = 0;
+static int g_finalize = 0;
 
 static void Request(uint8_t** buffer, size_t* size, size_t* max_records) {
   *size = 256 * 1024;
@@ -48,14 +53,24 @@ static void Stop(void) {
   if (g_subscribed != CUPTI_SUCCESS) return;
   cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  cuptiUnsubscribe(g_subscriber);
+  if (g_kineto) {
+    uint8_t per_thread = 0;
+    size_t size = sizeof(per_thread);
+    cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
+  } else {
+    cuptiUnsubscribe(g_subscriber);
+  }
+  if (g_finalize) cuptiFinalize();
+  if (g_kineto || g_finalize) usleep(300 * 1000);
 }
 
 int main(int argc, char** argv) {
   const long count = LaunchCount(argc, argv);
   const char* when = argc > 2 ? argv[2] : "after";
   const int before = strcmp(when, "before") == 0;
-  const int between = strcmp(when, "between") == 0;
+  g_kineto = strcmp(when, "kineto") == 0;
+  g_finalize = strcmp(when, "finalize") == 0;
+  const int between = strcmp(when, "between") == 0 || g_kineto || g_finalize;
   const long start_at = before ? 0 : between ? count / 3 : count / 2;
   const long stop_at = between ? 2 * (count / 3) : count;
 

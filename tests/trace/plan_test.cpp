@@ -40,6 +40,9 @@ TEST_CASE("the summary counts what is not in its figures") {
   plan.totals.zero_duration = 4;
   plan.totals.excluded_invocations = 5;
   CHECK(Says(plan, "3 records were dropped"));
+  CHECK_FALSE(Says(plan, "gaps"));
+  plan.totals.gaps = 2;
+  CHECK(Says(plan, "2 gaps"));
   CHECK(Says(plan, "4 invocations were recorded with 0 ns"));
   CHECK(Says(plan, "5 invocations"));
 }

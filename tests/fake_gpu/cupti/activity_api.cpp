@@ -157,5 +157,6 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiFinalize(void) {
   if (HasBufferCallbacks()) Flush(true);
   UnsubscribeAnybody();
   SetBufferCallbacks(nullptr, nullptr);
+  ResetAttributes();
   return CUPTI_SUCCESS;
 }

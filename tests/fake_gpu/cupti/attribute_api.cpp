@@ -2,6 +2,7 @@
 //
 // Attributes and switches of the activity API. Two attributes change what the fake does, the others
 // are kept and given back.
+#include <array>
 #include <cstring>
 #include <mutex>
 
@@ -20,7 +21,7 @@ struct Attribute {
 
 std::mutex g_mutex;
 // Defaults: cupti_activity.h.
-Attribute g_attributes[] = {
+constexpr Attribute kDefaults[] = {
     {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, sizeof(size_t), 3'200'000},
     {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP, sizeof(size_t), 8u << 20},
     {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, sizeof(size_t), 250},
@@ -32,6 +33,7 @@ Attribute g_attributes[] = {
     {CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, sizeof(uint8_t), 0},
     {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, sizeof(uint8_t), 1},
 };
+auto g_attributes = std::to_array(kDefaults);
 
 Attribute* Find(CUpti_ActivityAttribute id) {
   for (Attribute& attribute : g_attributes) {
@@ -41,6 +43,13 @@ Attribute* Find(CUpti_ActivityAttribute id) {
 }
 
 }  // namespace
+
+void fake_cupti::ResetAttributes() {
+  const std::lock_guard lock(g_mutex);
+  g_attributes = std::to_array(kDefaults);
+  SetZeroedOut(false);
+  SetPerThread(true);
+}
 
 FAKE_CUPTI_EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute id, size_t* bytes,
                                                         void* value) {

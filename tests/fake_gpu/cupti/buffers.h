@@ -38,6 +38,8 @@ bool HasBufferCallbacks();
 // Attributes that change how buffers are handled.
 void SetZeroedOut(bool client_zeroes);
 void SetPerThread(bool per_thread);
+// Back to the defaults, as cuptiFinalize leaves them (attribute_api.cpp).
+void ResetAttributes();
 
 // The kind that kernel records carry: CONCURRENT_KERNEL or KERNEL.
 void SetKernelKind(CUpti_ActivityKind kind);
