@@ -48,8 +48,10 @@ struct ObservedCluster {
 
 struct Estimate {
   double value = 0.0;
-  double half_width = 0.0;  // of the interval around it; NaN: none can be given
-  double degrees = 0.0;     // of freedom; +inf where no spread had to be estimated
+  double half_width = 0.0;  // the longer side of the interval around it; NaN: none can be given
+  double low = 0.0;         // its ends: low <= value <= high
+  double high = 0.0;
+  double degrees = 0.0;  // of freedom; +inf where no spread had to be estimated
 };
 
 // Total over the clusters that were seen. REQUIRES: 0 < confidence < 1.

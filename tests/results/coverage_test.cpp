@@ -53,7 +53,7 @@ const Metric kMetrics[] = {
 
 struct Coverage {
   double covered[2] = {};  // share of seeds, plain and calibrated
-  double width[2] = {};    // mean half-width by 1.96 standard deviations of the error
+  double width[2] = {};    // mean half of the interval by 1.96 standard deviations of the error
   double bias[2] = {};     // mean error by its standard deviation
   double spread[2] = {};   // standard deviation of the error by the truth
 };
@@ -141,8 +141,9 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
       const Estimate estimate = EstimateTotal(clusters, weights, 0.95, prior_degrees);
       const double error = estimate.value - truth;
       // The rounding of a sum of 1e5 terms counts as none.
-      coverage.covered[w] += std::abs(error) <= estimate.half_width + 1e-9 * std::abs(truth);
-      coverage.width[w] += estimate.half_width;
+      const double rounding = 1e-9 * std::abs(truth);
+      coverage.covered[w] += estimate.low <= truth + rounding && estimate.high >= truth - rounding;
+      coverage.width[w] += (estimate.high - estimate.low) / 2.0;
       sum[w] += error;
       squares[w] += error * error;
     }
