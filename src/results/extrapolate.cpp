@@ -96,7 +96,7 @@ LogSums SumLogs(std::span<const ObservedCluster> kernel, Power& fit) {
     fit.log_factor = -kInfinity;
     return sums;
   }
-  fit.least = 0.5 * least;
+  fit.least = std::max(0.5 * least, std::numeric_limits<double>::min());
   for (const ObservedCluster& cluster : kernel) {
     for (const Observation& s : cluster.seen) {
       fit.log_duration += LogDuration(s.duration_ns) / sums.count;
@@ -217,7 +217,8 @@ Part PartOf(const ObservedCluster& cluster, const Power& fit, Weights weights) {
   double first_order = b * b * square;
   double sign = b;
   if (calibrated) {
-    const double weighted = WeightOf(cluster, weights) * values / cluster.count;
+    const double weighted =
+        cluster.count > 0.0 ? WeightOf(cluster, weights) * values / cluster.count : 0.0;
     if (std::abs(weighted) > std::abs(mean)) mean = weighted;
     variance += square - 2.0 * std::expm1(b * log_variance);
     first_order = (b - 1.0) * (b - 1.0) * square;
@@ -311,17 +312,17 @@ double DegreesOf(double variance, double squared, double least) {
 }
 
 struct Interval {
-  double low = 0.0;
-  double high = 0.0;
+  double lower = 0.0;
+  double upper = 0.0;
   double degrees = 0.0;
 };
 
 // Where values spread by factors rather than by amounts (lognormal), their sum does so too, and its
-// interval reaches further away from 0 than towards it. Relative variance of the total by the logs,
-// and its degrees; nothing where the logs do not fit the better.
+// interval reaches further away from 0 than towards it. Relative variance of the total by the logs;
+// 0 where logs do not describe the values better.
 struct LogSpread {
   double variance = 0.0;
-  double degrees = 0.0;
+  double squared = 0.0;  // as DegreesOf wants it
 };
 
 LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
@@ -360,21 +361,19 @@ LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const
     }
   }
   LogSpread spread;
-  double squared = 0.0;
   for (std::size_t i = 0; i < pools.size(); ++i) {
     const double part = pools[i].wanted * std::exp(logs[i]) * std::expm1(logs[i]) / (total * total);
     const double own =
         pools[i].degrees > 0.0 ? std::min(degrees, pools[i].degrees + prior_degrees) : degrees;
     spread.variance += part;
-    squared += part * part / (own + 2.0);
+    spread.squared += part * part / (own + 2.0);
   }
-  spread.degrees = squared;
   return spread;
 }
 
-// The interval around the total. `logs`: values are such as may be lognormal.
+// The interval around the total.
 Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
-                    double total, bool logs, double confidence, double prior_degrees) {
+                    double total, double confidence, double prior_degrees) {
   std::vector<Pool> pools;
   std::vector<Spread> spreads;
   double known = 0.0;  // variance that durations leave
@@ -432,23 +431,42 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
   Interval interval;
   interval.degrees = DegreesOf(variance, squared, std::min(1.0, all_degrees));
   const double half_width = StudentQuantile(confidence, interval.degrees) * std::sqrt(variance);
-  interval.low = centre - half_width;
-  interval.high = centre + half_width;
-  const LogSpread spread = logs ? LogSpreadOf(clusters, parts, pools, prior_degrees) : LogSpread();
+  interval.lower = centre - half_width;
+  interval.upper = centre + half_width;
+  const LogSpread spread = LogSpreadOf(clusters, parts, pools, prior_degrees);
   if (spread.variance > 0.0 && std::isfinite(spread.variance) && centre != 0.0) {
     // Bounds the side that few samples leave open.
-    constexpr double kMostSkew = 1.75;
+    constexpr double kMostSkew = 1.5;
     const double relative = spread.variance + known / (centre * centre);
     const double log_variance = std::log1p(relative);
-    const double reach = StudentQuantile(confidence, DegreesOf(relative, spread.degrees, 1.0)) *
+    const double reach = StudentQuantile(confidence, DegreesOf(relative, spread.squared, 1.0)) *
                          std::sqrt(log_variance);
-    const double near = std::abs(centre) * std::exp(log_variance / 2.0 - reach);
-    const double far = std::min(std::abs(centre) * std::exp(log_variance / 2.0 + reach),
-                                std::abs(centre) + kMostSkew * half_width);
-    interval.low = std::min(interval.low, centre > 0.0 ? near : -far);
-    interval.high = std::max(interval.high, centre > 0.0 ? far : -near);
+    const double size = std::abs(centre);
+    const double far =
+        std::min(size * std::exp(log_variance / 2.0 + reach), size + kMostSkew * half_width);
+    if (centre > 0.0) {
+      interval.upper = std::max(interval.upper, far);
+    } else {
+      interval.lower = std::min(interval.lower, -far);
+    }
   }
   return interval;
+}
+
+// Geometric mean of what the curves of two metrics say, one by the other; 0 for nothing to compare.
+double TypicalRatio(std::span<const Part> above, std::span<const Part> below) {
+  double sum = 0.0;
+  double count = 0.0;
+  for (std::size_t h = 0; h < above.size(); ++h) {
+    for (std::size_t i = 0; i < above[h].seen.size(); ++i) {
+      const double top = above[h].seen[i].fitted;
+      const double bottom = below[h].seen[i].fitted;
+      if (!(top > 0.0) || !(bottom > 0.0)) continue;
+      sum += std::log(top) - std::log(bottom);
+      count += 1.0;
+    }
+  }
+  return count > 0.0 ? std::exp(sum / count) : 0.0;
 }
 
 Estimate EstimateWithin(double value, const Interval& interval) {
@@ -456,9 +474,12 @@ Estimate EstimateWithin(double value, const Interval& interval) {
   estimate.value = value;
   estimate.degrees = interval.degrees;
   // A bias may be larger than what is uncertain.
-  estimate.low = std::isnan(interval.low) ? kNaN : std::min(interval.low, value);
-  estimate.high = std::isnan(interval.high) ? kNaN : std::max(interval.high, value);
-  estimate.half_width = std::max(estimate.high - value, value - estimate.low);
+  estimate.lower = std::min(value, interval.lower);
+  estimate.upper = std::max(value, interval.upper);
+  if (std::isnan(interval.lower) || std::isnan(interval.upper)) {
+    estimate.lower = estimate.upper = kNaN;
+  }
+  estimate.half_width = std::max(estimate.upper - value, value - estimate.lower);
   return estimate;
 }
 
@@ -467,8 +488,8 @@ Estimate EstimateWithin(double value, const Interval& interval) {
 Estimate EstimateTotal(std::span<const ObservedCluster> clusters, Weights weights,
                        double confidence, double prior_degrees) {
   const double total = TotalOf(clusters, weights);
-  return EstimateWithin(total, IntervalOf(clusters, PartsOf(clusters, weights), total, true,
-                                          confidence, prior_degrees));
+  return EstimateWithin(
+      total, IntervalOf(clusters, PartsOf(clusters, weights), total, confidence, prior_degrees));
 }
 
 Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
@@ -476,27 +497,31 @@ Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
                        double confidence, double prior_degrees) {
   const double bottom = TotalOf(denominator, weights);
   if (!(std::abs(bottom) > 0.0)) return {kNaN, kNaN, kNaN, kNaN, 0.0};
-  const double ratio = TotalOf(numerator, weights) / bottom;
+  const double top = TotalOf(numerator, weights);
+  const double ratio = top / bottom;
   // Linearised: the ratio's error is that of the total of  numerator - ratio * denominator, by the
   // denominator.
   std::vector<ObservedCluster> rests(numerator.begin(), numerator.end());
   std::vector<Part> parts = PartsOf(numerator, weights);
   const std::vector<Part> below = PartsOf(denominator, weights);
+  const double typical = TypicalRatio(parts, below);
   for (std::size_t h = 0; h < rests.size(); ++h) {
     parts[h].swing -= ratio * below[h].swing;
     parts[h].doubt = 0.0;  // the slopes' difference, squared, has the error of both in it
     parts[h].bias -= ratio * below[h].bias;
-    parts[h].scale = std::max(parts[h].scale, std::abs(ratio) * below[h].scale);
+    parts[h].scale = std::max(parts[h].scale, typical * below[h].scale);
     for (std::size_t i = 0; i < rests[h].seen.size(); ++i) {
       rests[h].seen[i].value -= ratio * denominator[h].seen[i].value;
       SeenPart& seen = parts[h].seen[i];
       seen.residual -= ratio * below[h].seen[i].residual;
-      seen.fitted = std::max(seen.fitted, std::abs(ratio) * below[h].seen[i].fitted);
+      seen.fitted = std::max(seen.fitted, typical * below[h].seen[i].fitted);
+      seen.log -= below[h].seen[i].log;
     }
   }
-  Interval interval = IntervalOf(rests, parts, 0.0, false, confidence, prior_degrees);
-  interval.low = ratio + interval.low / std::abs(bottom);
-  interval.high = ratio + interval.high / std::abs(bottom);
+  Interval interval = IntervalOf(rests, parts, top, confidence, prior_degrees);
+  interval.lower /= bottom;
+  interval.upper /= bottom;
+  if (bottom < 0.0) std::swap(interval.lower, interval.upper);
   return EstimateWithin(ratio, interval);
 }
 

@@ -9,8 +9,10 @@
 // cluster; a cluster without any is left out, and its share of native time stated (uncovered).
 //
 // The interval is Student's t times the standard error, which is estimated from the differences
-// within clusters; clusters with a single sample borrow the spread of their neighbours. It describes
-// a random sample of each cluster and cannot know what no sample shows.
+// within clusters; clusters with a single sample borrow the spread of their neighbours. It lies
+// around the total less its estimated bias, and reaches further on the side where skewed values leave
+// more open: its two ends differ. It describes a random sample of each cluster and cannot know what
+// no sample shows.
 //
 // UNITS: durations in ns, values in the metric's own. SOURCE: docs/maths/extrapolate.md, which has
 // the measured coverage.
@@ -49,8 +51,8 @@ struct ObservedCluster {
 struct Estimate {
   double value = 0.0;
   double half_width = 0.0;  // the longer side of the interval around it; NaN: none can be given
-  double low = 0.0;         // its ends: low <= value <= high
-  double high = 0.0;
+  double lower = 0.0;       // its ends: lower <= value <= upper
+  double upper = 0.0;
   double degrees = 0.0;  // of freedom; +inf where no spread had to be estimated
 };
 

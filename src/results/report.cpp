@@ -33,12 +33,15 @@ std::string Percent(double fraction) {
                                               : fmt::format("{:.2f} %", 100.0 * fraction);
 }
 
-// The interval relative to what it is around.
+// The interval relative to what it is around; both its sides where they differ.
 std::string Margin(const Estimate& estimate) {
   if (!std::isfinite(estimate.half_width)) return "none";
   if (estimate.half_width == 0.0) return "0 %";
   if (estimate.value == 0.0) return fmt::format("{:.4g}", estimate.half_width);
-  return Percent(estimate.half_width / std::abs(estimate.value));
+  const double size = std::abs(estimate.value);
+  const std::string below = Percent((estimate.value - estimate.lower) / size);
+  const std::string above = Percent((estimate.upper - estimate.value) / size);
+  return below == above ? below : fmt::format("-{} +{}", below, above);
 }
 
 std::string Number(double value) {
@@ -99,8 +102,8 @@ ordered_json EstimateJson(const Estimate& estimate) {
   };
   return {{"value", number(estimate.value)},
           {"half_width", number(estimate.half_width)},
-          {"lower", number(estimate.value - estimate.half_width)},
-          {"upper", number(estimate.value + estimate.half_width)},
+          {"lower", number(estimate.lower)},
+          {"upper", number(estimate.upper)},
           {"degrees", number(estimate.degrees)}};
 }
 
@@ -186,7 +189,7 @@ std::string ReportText(const ExtrapolationReport& report) {
   for (const MetricEstimate& metric : extrapolation.metrics) {
     name_width = std::max(name_width, Shortened(metric.name).size());
   }
-  text += fmt::format("{:{}}  {:>16}  {:>8}  {:>16}  {:>8}  {:>7}  {}\n", "metric", name_width,
+  text += fmt::format("{:{}}  {:>16}  {:>19}  {:>16}  {:>19}  {:>7}  {}\n", "metric", name_width,
                       "plain", "+-", "calibrated", "+-", "samples", "how");
   for (const MetricEstimate& metric : extrapolation.metrics) {
     std::string how = EscapeForTerminal(metric.how);
@@ -194,10 +197,10 @@ std::string ReportText(const ExtrapolationReport& report) {
     if (metric.uncovered_fraction > extrapolation.uncovered_fraction) {
       how += fmt::format(", {} of time uncovered", Percent(metric.uncovered_fraction));
     }
-    text += fmt::format("{:{}}  {:>16}  {:>8}  {:>16}  {:>8}  {:>7}  {}\n", Shortened(metric.name),
-                        name_width, Number(metric.plain.value), Margin(metric.plain),
-                        Number(metric.calibrated.value), Margin(metric.calibrated), metric.samples,
-                        how);
+    text += fmt::format("{:{}}  {:>16}  {:>19}  {:>16}  {:>19}  {:>7}  {}\n",
+                        Shortened(metric.name), name_width, Number(metric.plain.value),
+                        Margin(metric.plain), Number(metric.calibrated.value),
+                        Margin(metric.calibrated), metric.samples, how);
   }
   text += "\n";
   for (const std::string& caveat : Caveats(report)) text += "note: " + caveat + "\n";

@@ -9,7 +9,9 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/rng.h"
@@ -50,6 +52,13 @@ const Metric kMetrics[] = {
     {"one in ten",
      [](Rng& rng, std::uint32_t, double d) { return d * (rng.Below(10) == 0 ? 20.0 : 1.0); }},
 };
+
+const Metric& MetricOf(std::string_view name) {
+  const auto* metric = std::find_if(std::begin(kMetrics), std::end(kMetrics),
+                                    [&](const Metric& m) { return name == m.name; });
+  REQUIRE(metric != std::end(kMetrics));
+  return *metric;
+}
 
 struct Coverage {
   double covered[2] = {};  // share of seeds, plain and calibrated
@@ -104,14 +113,23 @@ Design MakeDesign(const std::string& workload, std::uint64_t launches, double er
 
 // The same strata and sizes, samples drawn anew by every seed as the planner draws them: each subset
 // of a cluster with the same chance.
+// With a denominator, the ratio of the two totals is estimated.
 Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds,
-                 double prior_degrees) {
+                 double prior_degrees, const Metric* denominator = nullptr) {
   Rng rng(4711);
-  double truth = 0.0;
-  std::vector<double> values;
-  for (const wire::KernelRecord& record : design.profile.records) {
-    values.push_back(metric.value(rng, record.name_id, static_cast<double>(record.duration_ns)));
-    truth += values.back();
+  const auto values_of = [&](const Metric& of) {
+    std::vector<double> values;
+    for (const wire::KernelRecord& record : design.profile.records) {
+      values.push_back(of.value(rng, record.name_id, static_cast<double>(record.duration_ns)));
+    }
+    return values;
+  };
+  const std::vector<double> values = values_of(metric);
+  std::vector<double> below;
+  double truth = std::accumulate(values.begin(), values.end(), 0.0);
+  if (denominator != nullptr) {
+    below = values_of(*denominator);
+    truth /= std::accumulate(below.begin(), below.end(), 0.0);
   }
   std::vector<ObservedCluster> clusters;
   std::vector<std::size_t> sizes;
@@ -125,25 +143,31 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
   Coverage coverage;
   double sum[2] = {};
   double squares[2] = {};
+  std::vector<ObservedCluster> denominators = clusters;
   std::vector<std::vector<std::size_t>> members = design.members;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     for (std::size_t h = 0; h < clusters.size(); ++h) {
       clusters[h].seen.clear();
+      denominators[h].seen.clear();
       for (std::size_t i = 0; i < sizes[h]; ++i) {
         std::swap(members[h][i], members[h][i + rng.Below(members[h].size() - i)]);
         const std::size_t launch = members[h][i];
-        clusters[h].seen.push_back(
-            {static_cast<double>(design.profile.records[launch].duration_ns), values[launch]});
+        const auto duration = static_cast<double>(design.profile.records[launch].duration_ns);
+        clusters[h].seen.push_back({duration, values[launch]});
+        if (!below.empty()) denominators[h].seen.push_back({duration, below[launch]});
       }
     }
     for (const Weights weights : {Weights::kPlain, Weights::kCalibrated}) {
       const int w = weights == Weights::kCalibrated;
-      const Estimate estimate = EstimateTotal(clusters, weights, 0.95, prior_degrees);
+      const Estimate estimate =
+          below.empty() ? EstimateTotal(clusters, weights, 0.95, prior_degrees)
+                        : EstimateRatio(clusters, denominators, weights, 0.95, prior_degrees);
       const double error = estimate.value - truth;
       // The rounding of a sum of 1e5 terms counts as none.
       const double rounding = 1e-9 * std::abs(truth);
-      coverage.covered[w] += estimate.low <= truth + rounding && estimate.high >= truth - rounding;
-      coverage.width[w] += (estimate.high - estimate.low) / 2.0;
+      coverage.covered[w] +=
+          estimate.lower <= truth + rounding && estimate.upper >= truth - rounding;
+      coverage.width[w] += (estimate.upper - estimate.lower) / 2.0;
       sum[w] += error;
       squares[w] += error * error;
     }
@@ -160,6 +184,19 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
   return coverage;
 }
 
+// Ratios of two totals, by name.
+const char* const kRatios[][2] = {{"correlated", "mildly skewed"}, {"mildly skewed", "correlated"},
+                                  {"skewed", "correlated"},        {"skewed", "skewed"},
+                                  {"uncorrelated", "correlated"},  {"power 1.5", "correlated"}};
+
+void Print(const std::string& name, double prior, const Coverage& c) {
+  fmt::print(
+      "  {:26} prior {:<3g} plain {:.3f} w {:.2f} b {:+.2f} sd {:.4f}   calibrated {:.3f} w {:.2f} "
+      "b {:+.2f} sd {:.4f}\n",
+      name, prior, c.covered[0], c.width[0], c.bias[0], c.spread[0], c.covered[1], c.width[1],
+      c.bias[1], c.spread[1]);
+}
+
 TEST_CASE("figures: coverage by workload, metric and prior" * doctest::skip()) {
   for (const std::uint64_t min_samples : {2u, 1u, 4u}) {
     for (const char* workload : {"llm-decode", "training", "phases", "outliers", "llm-serve"}) {
@@ -168,14 +205,12 @@ TEST_CASE("figures: coverage by workload, metric and prior" * doctest::skip()) {
                  design.plan.totals.clusters, design.plan.totals.samples);
       for (const Metric& metric : kMetrics) {
         for (const double prior : {0.0, 1.0, 4.0}) {
-          const Coverage c = Measure(design, metric, 1000, prior);
-          fmt::print(
-              "  {:16} prior {:<6g} plain {:.3f} w {:.2f} b {:+.2f} sd {:.4f}   calibrated {:.3f} "
-              "w {:.2f} b "
-              "{:+.2f} sd {:.4f}\n",
-              metric.name, prior, c.covered[0], c.width[0], c.bias[0], c.spread[0], c.covered[1],
-              c.width[1], c.bias[1], c.spread[1]);
+          Print(metric.name, prior, Measure(design, metric, 1000, prior));
         }
+      }
+      for (const auto& [top, bottom] : kRatios) {
+        Print(fmt::format("{} / {}", top, bottom), kPriorDegrees,
+              Measure(design, MetricOf(top), 1000, kPriorDegrees, &MetricOf(bottom)));
       }
     }
   }
@@ -195,11 +230,7 @@ TEST_CASE("intervals cover the truth as often as they state, and are not absurdl
   for (const char* workload : {"llm-decode", "phases", "llm-serve"}) {
     const Design design = MakeDesign(workload, 50'000, 0.05, 2);
     for (const Floor& floor : floors) {
-      const auto* metric =
-          std::find_if(std::begin(kMetrics), std::end(kMetrics),
-                       [&](const Metric& m) { return std::string(m.name) == floor.metric; });
-      REQUIRE(metric != std::end(kMetrics));
-      const Coverage coverage = Measure(design, *metric, 1000, kPriorDegrees);
+      const Coverage coverage = Measure(design, MetricOf(floor.metric), 1000, kPriorDegrees);
       for (int w = 0; w < 2; ++w) {
         CAPTURE(workload);
         CAPTURE(floor.metric);
