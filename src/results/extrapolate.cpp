@@ -504,17 +504,19 @@ Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
   std::vector<ObservedCluster> rests(numerator.begin(), numerator.end());
   std::vector<Part> parts = PartsOf(numerator, weights);
   const std::vector<Part> below = PartsOf(denominator, weights);
-  const double typical = TypicalRatio(parts, below);
+  // Where a kernel's numerator is next to nothing, its residuals are small by the denominator's share.
+  // Half of it, for small samples of skewed values put the numerator too low as often as not.
+  const double share = 0.5 * TypicalRatio(parts, below);
   for (std::size_t h = 0; h < rests.size(); ++h) {
     parts[h].swing -= ratio * below[h].swing;
     parts[h].doubt = 0.0;  // the slopes' difference, squared, has the error of both in it
     parts[h].bias -= ratio * below[h].bias;
-    parts[h].scale = std::max(parts[h].scale, typical * below[h].scale);
+    parts[h].scale = std::max(parts[h].scale, share * below[h].scale);
     for (std::size_t i = 0; i < rests[h].seen.size(); ++i) {
       rests[h].seen[i].value -= ratio * denominator[h].seen[i].value;
       SeenPart& seen = parts[h].seen[i];
       seen.residual -= ratio * below[h].seen[i].residual;
-      seen.fitted = std::max(seen.fitted, typical * below[h].seen[i].fitted);
+      seen.fitted = std::max(seen.fitted, share * below[h].seen[i].fitted);
       seen.log -= below[h].seen[i].log;
     }
   }
