@@ -74,6 +74,79 @@ TEST_CASE("a ratio is one of totals, exact where it is the same everywhere") {
   CHECK(std::isnan(EstimateRatio(top, none, Weights::kPlain, 0.95).value));
 }
 
+TEST_CASE(
+    "the interval reaches further where skewed values leave more open, and mirrors with sign") {
+  std::vector<ObservedCluster> skewed;
+  std::vector<ObservedCluster> mirrored;
+  std::vector<ObservedCluster> even;
+  const double factors[] = {0.3, 1.1, 0.5, 4.0, 0.9, 0.4, 2.2, 0.7};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double a = 10.0 * factors[2 * i];
+    const double b = 10.0 * factors[2 * i + 1];
+    skewed.push_back({i, 100.0, 10.0, 0.0, {{10.0, a}, {10.0, b}}});
+    mirrored.push_back({i, 100.0, 10.0, 0.0, {{10.0, -a}, {10.0, -b}}});
+    even.push_back({i, 100.0, 10.0, 0.0, {{10.0, 9.0}, {10.0, 11.0}}});
+  }
+  for (const Weights weights : {Weights::kPlain, Weights::kCalibrated}) {
+    const Estimate right = EstimateTotal(skewed, weights, 0.95);
+    CHECK(right.upper - right.value > 1.2 * (right.value - right.lower));
+    CHECK(right.upper - right.value <= 1.5 * (right.value - right.lower) * (1.0 + 1e-12));
+    CHECK(right.half_width == right.upper - right.value);
+    const Estimate left = EstimateTotal(mirrored, weights, 0.95);
+    CHECK(left.lower == doctest::Approx(-right.upper));
+    CHECK(left.upper == doctest::Approx(-right.lower));
+    const Estimate same = EstimateTotal(even, weights, 0.95);
+    CHECK(same.upper - same.value == doctest::Approx(same.value - same.lower).epsilon(0.15));
+  }
+  const Estimate ratio = EstimateRatio(skewed, mirrored, Weights::kPlain, 0.95);
+  CHECK(ratio.value == doctest::Approx(-1.0));
+  CHECK(ratio.lower <= ratio.value);
+  CHECK(ratio.upper >= ratio.value);
+}
+
+// The estimated bias of one cluster is  value * theta (1 - b) / (1 + theta), with
+// theta = (1 - n/N)/n * (sigma/mu)^2.
+TEST_CASE("calibrated intervals lie around the total less the bias that the power of d tells") {
+  // Four durations over a factor of 8 settle the power: 0 for a constant metric, 2 for d^2.
+  const auto cluster = [](double power) {
+    ObservedCluster made{0, 100.0, 20.0, 10.0, {}};
+    for (const double d : {5.0, 10.0, 20.0, 40.0}) {
+      made.seen.push_back({d, std::pow(d, power)});
+    }
+    return std::vector<ObservedCluster>{made};
+  };
+  const double theta = 0.96 / 4.0 * 0.25;
+  for (const double power : {0.0, 1.0, 2.0}) {
+    CAPTURE(power);
+    const Estimate estimate = EstimateTotal(cluster(power), Weights::kCalibrated, 0.95);
+    const double bias = estimate.value * theta * (1.0 - power) / (1.0 + theta);
+    CHECK((estimate.lower + estimate.upper) / 2.0 == doctest::Approx(estimate.value - bias));
+    const Estimate plain = EstimateTotal(cluster(power), Weights::kPlain, 0.95);
+    CHECK((plain.lower + plain.upper) / 2.0 == doctest::Approx(plain.value));
+  }
+}
+
+TEST_CASE("one launch of another size, taken whole, does not widen what the others say") {
+  std::vector<ObservedCluster> clusters = {
+      {0, 1000.0, 1000.0, 20.0, {{990.0, 1980.0}, {1010.0, 2040.0}}},
+      {0, 1000.0, 2000.0, 40.0, {{1980.0, 4000.0}, {2020.0, 4020.0}}}};
+  const double before = EstimateTotal(clusters, Weights::kPlain, 0.95).half_width;
+  clusters.push_back({0, 1.0, 2e9, 0.0, {{2e9, 4e9}}});
+  CHECK(EstimateTotal(clusters, Weights::kPlain, 0.95).half_width < 1.5 * before);
+}
+
+TEST_CASE("values of 0 among others leave an interval, whatever the unit") {
+  for (const double size : {1e-50, 1.0, 1e50}) {
+    CAPTURE(size);
+    const std::vector<ObservedCluster> some = {Cluster(0.0, 24.0 * size), Cluster(0.0, 0.0),
+                                               Cluster(16.0 * size, 0.0)};
+    const Estimate estimate = EstimateTotal(some, Weights::kPlain, 0.95);
+    CHECK(std::isfinite(estimate.half_width));
+    CHECK(estimate.lower < estimate.value);
+    CHECK(estimate.upper > estimate.value);
+  }
+}
+
 TEST_CASE("metrics of 0, durations of 0 and nothing at all have an answer") {
   const std::vector<ObservedCluster> zero = {Cluster(0.0, 0.0)};
   CHECK(EstimateTotal(zero, Weights::kCalibrated, 0.95).value == 0.0);
