@@ -210,7 +210,10 @@ Part PartOf(const ObservedCluster& cluster, const Power& fit, Weights weights) {
   const bool calibrated = weights == Weights::kCalibrated;
   const double relative = cluster.stddev_ns / std::max(cluster.mean_ns, 1.0);
   const double square = relative * relative;
-  const double log_variance = std::log1p(square);
+  // No launch takes next to no time: to a negative power the tail of long ones counts for little.
+  constexpr double kMostShort = 0.5;
+  const double curved = b < 0.0 ? std::min(relative, kMostShort) : relative;
+  const double log_variance = std::log1p(curved * curved);
   double mean =
       level * part.scale * std::exp(std::clamp(b * (b - 1.0) * log_variance / 2, -1., 1.));
   double variance = std::expm1(b * b * log_variance);
