@@ -98,10 +98,13 @@ TEST_CASE(
     const Estimate same = EstimateTotal(even, weights, 0.95);
     CHECK(same.upper - same.value == doctest::Approx(same.value - same.lower).epsilon(0.15));
   }
-  const Estimate ratio = EstimateRatio(skewed, mirrored, Weights::kPlain, 0.95);
-  CHECK(ratio.value == doctest::Approx(-1.0));
-  CHECK(ratio.lower <= ratio.value);
-  CHECK(ratio.upper >= ratio.value);
+  const Estimate above = EstimateRatio(skewed, even, Weights::kPlain, 0.95);
+  const Estimate below = EstimateRatio(even, mirrored, Weights::kPlain, 0.95);
+  CHECK(above.upper - above.value > above.value - above.lower);
+  CHECK(above.lower < above.value);
+  CHECK(below.value == doctest::Approx(-1.0 / above.value));
+  CHECK(below.lower < below.value);
+  CHECK(below.upper > below.value);
 }
 
 // The estimated bias of one cluster is  value * theta (1 - b) / (1 + theta), with
@@ -124,6 +127,18 @@ TEST_CASE("calibrated intervals lie around the total less the bias that the powe
     const Estimate plain = EstimateTotal(cluster(power), Weights::kPlain, 0.95);
     CHECK((plain.lower + plain.upper) / 2.0 == doctest::Approx(plain.value));
   }
+}
+
+// 1 / d, where a few long launches make the spread of d: they cannot make that of 1 / d.
+TEST_CASE("long outliers do not widen what falls with duration") {
+  const auto estimate = [](double stddev_ns) {
+    const std::vector<ObservedCluster> clusters = {
+        {0, 1000.0, 100.0, stddev_ns, {{50.0, 1.0 / 50.0}, {200.0, 1.0 / 200.0}}},
+        {0, 1000.0, 1000.0, 10.0, {{990.0, 1.0 / 990.0}, {1010.0, 1.0 / 1010.0}}}};
+    return EstimateTotal(clusters, Weights::kPlain, 0.95).half_width;
+  };
+  CHECK(estimate(50.0) > 0.0);
+  CHECK(estimate(300.0) == doctest::Approx(estimate(50.0)).epsilon(0.01));
 }
 
 TEST_CASE("one launch of another size, taken whole, does not widen what the others say") {
