@@ -1,70 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Totals of a metric over a run from its values on the samples, with confidence intervals.
-//
-//   plain        sum_h N_h / n_h * sum y                              unbiased
-//   calibrated   sum_h N_h / n_h * (mu_h / mean sampled d) * sum y    the ratio estimator
-//
-// n_h counts the samples that have a result, so that missing ones are corrected for within their
-// cluster; a cluster without any is left out, and its share of native time stated (uncovered).
-//
-// The interval is Student's t times the standard error, which is estimated from the differences
-// within clusters; clusters with a single sample borrow the spread of their neighbours. It lies
-// around the total less its estimated bias, and reaches further on the side where skewed values leave
-// more open: its two ends differ. It describes a random sample of each cluster and cannot know what
-// no sample shows.
-//
-// UNITS: durations in ns, values in the metric's own. SOURCE: docs/maths/extrapolate.md, which has
-// the measured coverage.
+// What the results on a plan's samples say of the run: every metric's total, ratio or mean over
+// native time, with intervals (estimate.h), and what was missing.
 #pragma once
 
-#include <cstddef>
-#include <span>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "results/estimate.h"
 #include "results/kernel_results.h"
 #include "results/match.h"
-#include "stem/weights.h"
 #include "trace/plan.h"
 
 namespace stemtap {
-
-// How many degrees of freedom the spread of all kernels lends each kernel's own. Chosen by measured
-// coverage (docs/maths/extrapolate.md).
-inline constexpr double kPriorDegrees = 1.0;
-
-struct Observation {
-  double duration_ns = 0.0;  // native
-  double value = 0.0;
-};
-
-struct ObservedCluster {
-  std::size_t kernel = 0;  // clusters of a kernel stand together, ascending by duration
-  double count = 0.0;
-  double mean_ns = 0.0;
-  double stddev_ns = 0.0;  // population
-  std::vector<Observation> seen;
-};
-
-struct Estimate {
-  double value = 0.0;
-  double half_width = 0.0;  // the longer side of the interval around it; NaN: none can be given
-  double lower = 0.0;       // its ends: lower <= value <= upper
-  double upper = 0.0;
-  double degrees = 0.0;  // of freedom; +inf where no spread had to be estimated
-};
-
-// Total over the clusters that were seen. REQUIRES: 0 < confidence < 1.
-Estimate EstimateTotal(std::span<const ObservedCluster> clusters, Weights weights,
-                       double confidence, double prior_degrees = kPriorDegrees);
-
-// Ratio of two totals, by the delta method. REQUIRES: the same clusters and samples in both. NaN for
-// a denominator of 0.
-Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
-                       std::span<const ObservedCluster> denominator, Weights weights,
-                       double confidence, double prior_degrees = kPriorDegrees);
 
 // What is said of one metric.
 struct MetricEstimate {

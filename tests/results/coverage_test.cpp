@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "results/extrapolate.h"
+#include "results/estimate.h"
 #include "stem/two_pass.h"
 #include "trace/profile.h"
 #include "workloads/workload.h"
