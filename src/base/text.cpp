@@ -80,6 +80,12 @@ std::string EscapeForTerminal(std::string_view text) {
   return escaped;
 }
 
+std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
 std::string ShownCell(std::string_view cell) {
   constexpr std::size_t kMost = 40;  // enough to find it by
   return EscapeForTerminal(cell.substr(0, kMost)) + (cell.size() > kMost ? "..." : "");

@@ -17,6 +17,9 @@ std::string_view NearestName(std::string_view word, std::span<const std::string>
 // Kernel names come from the traced program: they are data.
 std::string EscapeForTerminal(std::string_view text);
 
+// `text` without the spaces and tabs around it.
+std::string_view Trimmed(std::string_view text);
+
 // The beginning of a cell of somebody's file, for an error message: escaped, "..." where it is cut.
 std::string ShownCell(std::string_view cell);
 

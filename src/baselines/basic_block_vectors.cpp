@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/line_reader.h"
 #include "base/text.h"
 
 namespace stemtap {
@@ -26,53 +27,6 @@ constexpr std::size_t kMostRowBytes = std::size_t{64} * 1024 * 1024;
 // More than any grid has (2^31 blocks of 32 warps are 2^36), and few enough for the sum over the
 // kinds of an invocation.
 constexpr std::uint64_t kMostWarps = std::uint64_t{1} << 40;
-
-// Lines of a source, without their ends.
-class LineReader {
- public:
-  explicit LineReader(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
-
-  // The next line, valid until the next call; false at the end of the content.
-  Result<bool> Next(std::string_view& line) {
-    std::size_t searched = begin_;
-    while (true) {
-      const std::size_t newline = buffer_.find('\n', searched);
-      const bool last = newline == std::string::npos && at_end_ && begin_ < buffer_.size();
-      if (newline != std::string::npos || last) {
-        line = std::string_view(buffer_).substr(begin_, last ? newline : newline - begin_);
-        begin_ = last ? buffer_.size() : newline + 1;
-        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-        ++line_;
-        return true;
-      }
-      if (at_end_) return false;
-      buffer_.erase(0, begin_);
-      begin_ = 0;
-      searched = buffer_.size();
-      if (searched > kMostRowBytes) {
-        ++line_;
-        return At("a row of more than 64 MiB, expected one invocation's blocks");
-      }
-      buffer_.resize(searched + kReadBytes);
-      const auto read = source_->Read(buffer_.data() + searched, kReadBytes);
-      if (!read) return read.error();
-      buffer_.resize(searched + read.value());
-      at_end_ = read.value() == 0;
-    }
-  }
-
-  Error At(const std::string& what) const {
-    return Error{
-        fmt::format("{}:{}: {}", source_->name(), std::max<std::uint64_t>(line_, 1), what)};
-  }
-
- private:
-  std::unique_ptr<ByteSource> source_;
-  std::string buffer_;
-  std::size_t begin_ = 0;  // of the next line in the buffer
-  std::uint64_t line_ = 0;
-  bool at_end_ = false;
-};
 
 template <typename Number>
 bool Parse(std::string_view text, Number& number) {
@@ -95,24 +49,23 @@ std::string Shown(std::string_view text) {
 
 class Reader {
  public:
-  explicit Reader(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
+  explicit Reader(std::unique_ptr<ByteSource> source) : lines_(std::move(source), kMostRowBytes) {}
 
   Result<BasicBlockVectors> Read() {
-    std::string_view line;
-    auto more = lines_.Next(line);
+    auto more = lines_.Next();
     if (!more) return more.error();
-    if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+    const std::string_view line = lines_.text();
     if (more.value() && line == kPhotonHeader) return ReadPhoton();
     if (!more.value() || line != kHeader) {
       return lines_.At(fmt::format("'{}', expected the header '{}' or Photon's, '{}'", Shown(line),
                                    kHeader, kPhotonHeader));
     }
     while (true) {
-      more = lines_.Next(line);
+      more = lines_.Next();
       if (!more) return more.error();
       if (!more.value()) return std::move(result_);
-      if (line.empty()) continue;
-      const Status row = AddRow(line);
+      if (lines_.text().empty()) continue;
+      const Status row = AddRow(lines_.text());
       if (!row) return row.error();
     }
   }
@@ -165,10 +118,10 @@ class Reader {
   // The file of Photon's instrumentation tool: two lines for each launch.
   Result<BasicBlockVectors> ReadPhoton() {
     while (true) {
-      std::string_view line;
-      auto more = lines_.Next(line);
+      auto more = lines_.Next();
       if (!more) return more.error();
       if (!more.value()) return std::move(result_);
+      const std::string_view line = lines_.text();
       if (line.empty()) continue;
       if (line == kPhotonHeader) {  // the tool appends to a file that is there
         return lines_.At("a second header, expected the launches of one run");
@@ -203,13 +156,12 @@ class Reader {
     }
     const auto first = FirstBlock(line, blocks);
     if (!first) return first.error();
-    std::string_view counts;
-    const auto more = lines_.Next(counts);
+    const Error no_counts =
+        lines_.At(fmt::format("the end, expected the counts of {} blocks", blocks));
+    const auto more = lines_.Next();
     if (!more) return more.error();
-    if (!more.value()) {
-      return lines_.At(fmt::format("the end, expected the counts of {} blocks", blocks));
-    }
-    const auto vector = AddPhotonVector(counts, first.value(), blocks);
+    if (!more.value()) return no_counts;
+    const auto vector = AddPhotonVector(lines_.text(), first.value(), blocks);
     if (!vector) return vector.error();
     kind.vector = vector.value();
     return AddKind(index, kind);

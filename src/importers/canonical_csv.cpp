@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/csv.h"
 #include "base/memory_source.h"
 #include "base/text.h"
-#include "importers/csv_reader.h"
 #include "trace/canonical_columns.h"
 
 namespace stemtap {
@@ -96,8 +96,8 @@ std::vector<bool> FindText(std::string_view sample, bool whole, std::size_t colu
   std::vector<Kind> kinds(columns, Kind::kEmpty);
   std::vector<Kind> before = kinds;
   CsvReader csv(std::make_unique<MemorySource>("", sample));
-  Result<bool> more = csv.Next();  // the header
-  for (more = csv.Next(); more.ok() && more.value(); more = csv.Next()) {
+  Result<bool> more = csv.NextRow();  // the header
+  for (more = csv.NextRow(); more.ok() && more.value(); more = csv.NextRow()) {
     before = kinds;
     for (std::size_t i = 0; i < std::min(columns, csv.cells().size()); ++i) {
       if (kinds[i] != Kind::kEmpty || csv.cells()[i].empty()) continue;
@@ -112,7 +112,7 @@ std::vector<bool> FindText(std::string_view sample, bool whole, std::size_t colu
 }
 
 Status CanonicalCsvReader::Start(std::string_view sample, bool whole) {
-  const Result<bool> header = csv_.Next();
+  const Result<bool> header = csv_.NextRow();
   if (!header.ok()) return header.error();
   if (!header.value()) {
     return Error{fmt::format("{}: empty file, expected the columns {}", csv_.name(), ColumnList())};
@@ -221,7 +221,7 @@ Result<std::size_t> CanonicalCsvReader::Read(ProfileBatch& batch, std::size_t li
   batch.metrics.resize(metrics_.size());
   for (std::vector<double>& column : batch.metrics) column.clear();
   while (batch.records.size() < limit && !ended_) {
-    const Result<bool> more = csv_.Next();
+    const Result<bool> more = csv_.NextRow();
     if (!more.ok()) return more.error();
     if (!more.value()) {
       ended_ = true;
@@ -263,7 +263,7 @@ void CanonicalCsvReader::WarnAtEnd() {
 
 bool LooksLikeCanonicalCsv(std::string_view leading) {
   CsvReader csv(std::make_unique<MemorySource>("", leading));
-  const Result<bool> header = csv.Next();
+  const Result<bool> header = csv.NextRow();
   if (!header.ok() || !header.value()) return false;
   return std::any_of(csv.cells().begin(), csv.cells().end(), [](std::string_view cell) {
     return std::any_of(kCanonicalColumns.begin(), kCanonicalColumns.end(),

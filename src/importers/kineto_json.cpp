@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "base/decimal.h"
 #include "base/text.h"
-#include "importers/json_decimal.h"
 #include "importers/json_stream.h"
 #include "importers/recorded_launches.h"
 

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "importers/csv_cells.h"
 #include "importers/ncu_csv.h"
 #include "importers/registry.h"
 #include "trace/profile.h"

@@ -16,9 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/csv.h"
+#include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
-#include "importers/csv_cells.h"
 #include "importers/recorded_launches.h"
 
 namespace stemtap {
@@ -53,14 +54,14 @@ constexpr std::array<std::string_view, 5> kOtherColumns = {"Process Name", "Host
                                                            "Kernel Time", "Context", "CC"};
 
 // Splits the line if it may be the header; whether it is.
-bool IsHeader(CsvLines& lines) {
+bool IsHeader(CsvReader& lines) {
   // A program that does not end its last line has it glued before the header.
   std::size_t from = lines.text().find("\"ID\",\"");
   if (from == std::string_view::npos) {
     if (!lines.text().starts_with("ID,")) return false;
     from = 0;
   }
-  return lines.Split(from) && FindCell(lines.cells(), "Kernel Name");
+  return lines.SplitLine(from) && FindCell(lines.cells(), "Kernel Name");
 }
 
 // What a number is when the point is the decimal mark, and when the comma is; NaN: none at all.
@@ -254,7 +255,7 @@ class NcuPage {
                                  ShownCell(Cell(column)), expected));
   }
 
-  CsvLines lines_;
+  CsvReader lines_;
   const bool needs_duration_;
   std::vector<std::string> header_;
   bool quoted_ = false;      // the header, and so every row, is in quotes
@@ -449,7 +450,7 @@ Status NcuPage::StartLaunch() {
 }
 
 Status NcuPage::ReadRow() {
-  if (!lines_.Split()) return lines_.At("a quote is not closed, expected '\"'");
+  if (!lines_.SplitLine()) return lines_.At("a quote is not closed, expected '\"'");
   if (lines_.cells().size() != header_.size()) {
     return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), header_.size()));
   }
@@ -629,15 +630,15 @@ Status NcuPage::Deliver() {
 }
 
 Result<std::unique_ptr<ProfileReader>> NcuPage::Read() {
-  Result<bool> more = lines_.Next();
-  for (; more.ok() && more.value() && !IsHeader(lines_); more = lines_.Next()) NoteOther();
+  Result<bool> more = lines_.NextLine();
+  for (; more.ok() && more.value() && !IsHeader(lines_); more = lines_.NextLine()) NoteOther();
   if (!more.ok()) return more.error();
   if (!more.value()) {
     return lines_.At("no table, expected a line \"ID\",\"Process ID\",... (ncu --csv)");
   }
   const Status table = StartTable();
   if (!table.ok()) return table.error();
-  for (more = lines_.Next(); more.ok() && more.value(); more = lines_.Next()) {
+  for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
     const Status line = ReadLine();
     if (!line.ok()) return line.error();
   }
@@ -650,8 +651,8 @@ Result<std::unique_ptr<ProfileReader>> NcuPage::Read() {
 }  // namespace
 
 bool LooksLikeNcuCsv(std::string_view leading) {
-  CsvLines lines(std::make_unique<MemorySource>("", leading));
-  for (Result<bool> more = lines.Next(); more.ok() && more.value(); more = lines.Next()) {
+  CsvReader lines(std::make_unique<MemorySource>("", leading));
+  for (Result<bool> more = lines.NextLine(); more.ok() && more.value(); more = lines.NextLine()) {
     if (lines.text().starts_with("==PROF== ") || IsHeader(lines)) return true;
   }
   return false;

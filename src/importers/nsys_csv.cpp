@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/csv.h"
 #include "base/memory_source.h"
 #include "base/text.h"
-#include "importers/csv_reader.h"
 #include "importers/recorded_launches.h"
 
 namespace stemtap {
@@ -66,12 +66,6 @@ constexpr Report kKernExecTrace = {"cuda_kern_exec_trace",
                                    true,
                                    true};
 
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 // "Start (ns)", "Start(nsec)" and "Start:ts_ns" as "Start" and "ns", "nsec", "ns".
 struct Heading {
   std::string_view name;
@@ -120,7 +114,7 @@ std::optional<Place> FindHeader(std::string_view leading) {
     if (line.find("GrdX") != std::string_view::npos ||
         line.find("GridXYZ") != std::string_view::npos) {
       CsvReader csv(std::make_unique<MemorySource>("", line));
-      const Result<bool> row = csv.Next();
+      const Result<bool> row = csv.NextRow();
       if (row.ok() && row.value() && ReportOf(csv.cells()) != nullptr) return place;
     }
     place.byte = end + 1;
@@ -470,7 +464,7 @@ Status ReportReader::AddRow() {
 Status ReportReader::LeaveRest() {
   rest_.Add(csv_.line());
   for (;;) {
-    const Result<bool> more = csv_.Next();
+    const Result<bool> more = csv_.NextRow();
     if (!more.ok()) return more.error();
     if (!more.value()) return Success{};
     rest_.Add(csv_.line());
@@ -523,13 +517,13 @@ void ReportReader::Warn() {
 }
 
 Status ReportReader::Read() {
-  Result<bool> more = csv_.Next();
+  Result<bool> more = csv_.NextRow();
   if (!more.ok()) return more.error();
   if (!more.value()) return Error{csv_.name() + ": empty file, expected a report of 'nsys stats'"};
   const Status found = FindColumns();
   if (!found.ok()) return found;
   for (;;) {
-    more = csv_.Next();
+    more = csv_.NextRow();
     if (!more.ok()) return more.error();
     if (!more.value()) break;
     // No row of a report begins so; the path may hold commas.

@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/csv.h"
+#include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
-#include "importers/csv_cells.h"
 #include "importers/recorded_launches.h"
 
 namespace stemtap {
@@ -43,11 +44,11 @@ constexpr std::array<std::string_view, kColumns> kColumnNames = {
     "Block Z", "Static SMem", "Dynamic SMem", "Device", "Stream", "Correlation_ID", "Name"};
 
 // Splits the line only if it may be one.
-bool IsHeader(CsvLines& lines) {
+bool IsHeader(CsvReader& lines) {
   const std::string_view text = lines.text();
   if (!text.starts_with("\"Start\"") && !text.starts_with("Start,")) return false;
-  return lines.Split() && FindCell(lines.cells(), "Start") && FindCell(lines.cells(), "Duration") &&
-         FindCell(lines.cells(), "Name");
+  return lines.SplitLine() && FindCell(lines.cells(), "Start") &&
+         FindCell(lines.cells(), "Duration") && FindCell(lines.cells(), "Name");
 }
 
 // "GeForce GTX 1080 Ti (0)" is device 0.
@@ -72,15 +73,15 @@ class NvprofTable {
   explicit NvprofTable(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
 
   Result<std::unique_ptr<ProfileReader>> Read() {
-    Result<bool> more = lines_.Next();
-    for (; more.ok() && more.value() && !IsHeader(lines_); more = lines_.Next()) NoteOther();
+    Result<bool> more = lines_.NextLine();
+    for (; more.ok() && more.value() && !IsHeader(lines_); more = lines_.NextLine()) NoteOther();
     if (!more.ok()) return more.error();
     if (!more.value()) {
       return lines_.At("no line \"Start\",\"Duration\",...,\"Name\", expected a GPU trace");
     }
     const Status units = ReadUnits();
     if (!units.ok()) return units.error();
-    for (more = lines_.Next(); more.ok() && more.value(); more = lines_.Next()) {
+    for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
       const Status row = ReadLine();
       if (!row.ok()) return row.error();
     }
@@ -117,7 +118,7 @@ class NvprofTable {
   }
   void Report();
 
-  CsvLines lines_;
+  CsvReader lines_;
   std::array<std::optional<std::size_t>, kColumns> columns_;
   std::size_t width_ = 0;
   int start_exponent_ = 0;
@@ -133,9 +134,10 @@ Status NvprofTable::ReadUnits() {
   for (std::size_t i = 0; i < kColumns; ++i)
     columns_[i] = FindCell(lines_.cells(), kColumnNames[i]);
   width_ = lines_.cells().size();
-  const Result<bool> more = lines_.Next();
+  const Result<bool> more = lines_.NextLine();
   if (!more.ok()) return more.error();
-  if (!more.value() || !lines_.Split() || lines_.cells().size() != width_ || lines_.MayBeCut()) {
+  if (!more.value() || !lines_.SplitLine() || lines_.cells().size() != width_ ||
+      lines_.MayBeCut()) {
     return lines_.At(fmt::format("expected the units of {} columns below the header", width_));
   }
   const std::optional<int> start = TimeExponent(Cell(kStart));
@@ -167,7 +169,7 @@ Status NvprofTable::ReadLine() {
     NoteOther();
     return Success{};
   }
-  if (!lines_.Split()) return lines_.At("a quote is not closed, expected '\"'");
+  if (!lines_.SplitLine()) return lines_.At("a quote is not closed, expected '\"'");
   if (lines_.cells().size() != width_) {
     return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), width_));
   }
@@ -271,8 +273,8 @@ void NvprofTable::Report() {
 }  // namespace
 
 bool LooksLikeNvprofCsv(std::string_view leading) {
-  CsvLines lines(std::make_unique<MemorySource>("", leading));
-  for (Result<bool> more = lines.Next(); more.ok() && more.value(); more = lines.Next()) {
+  CsvReader lines(std::make_unique<MemorySource>("", leading));
+  for (Result<bool> more = lines.NextLine(); more.ok() && more.value(); more = lines.NextLine()) {
     if (IsHeader(lines)) return true;
   }
   return false;

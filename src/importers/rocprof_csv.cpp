@@ -14,9 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/csv.h"
+#include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
-#include "importers/csv_cells.h"
 #include "importers/recorded_launches.h"
 
 namespace stemtap {
@@ -140,7 +141,7 @@ class RocprofTrace {
   void WarnOfNames();
   void Report();
 
-  CsvLines lines_;
+  CsvReader lines_;
   std::vector<std::string> header_;
   Columns columns_;
   struct Row {
@@ -159,16 +160,16 @@ class RocprofTrace {
 };
 
 Result<std::unique_ptr<ProfileReader>> RocprofTrace::Read() {
-  Result<bool> more = lines_.Next();
+  Result<bool> more = lines_.NextLine();
   if (!more.ok()) return more.error();
   const std::optional<Columns> columns =
-      more.value() && lines_.Split() ? FindColumns(lines_.cells()) : std::nullopt;
+      more.value() && lines_.SplitLine() ? FindColumns(lines_.cells()) : std::nullopt;
   if (!columns) {
     return lines_.At("no header of a kernel trace, expected Kernel_Name, Start_Timestamp, ...");
   }
   columns_ = *columns;
   header_.assign(lines_.cells().begin(), lines_.cells().end());
-  for (more = lines_.Next(); more.ok() && more.value(); more = lines_.Next()) {
+  for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
     if (lines_.text().empty()) continue;
     const Status row = ReadRow();
     if (!row.ok()) return row.error();
@@ -238,7 +239,7 @@ RocprofTrace::Name& RocprofTrace::NameOf(std::string_view name) {
 }
 
 Status RocprofTrace::ReadRow() {
-  if (!lines_.Split()) return lines_.At("a quote is not closed, expected '\"'");
+  if (!lines_.SplitLine()) return lines_.At("a quote is not closed, expected '\"'");
   if (lines_.cells().size() != header_.size()) {
     return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), header_.size()));
   }
@@ -339,9 +340,9 @@ void RocprofTrace::Report() {
 }  // namespace
 
 bool LooksLikeRocprofCsv(std::string_view leading) {
-  CsvLines lines(std::make_unique<MemorySource>("", leading));
-  const Result<bool> more = lines.Next();
-  return more.ok() && more.value() && lines.Split() && FindColumns(lines.cells());
+  CsvReader lines(std::make_unique<MemorySource>("", leading));
+  const Result<bool> more = lines.NextLine();
+  return more.ok() && more.value() && lines.SplitLine() && FindColumns(lines.cells());
 }
 
 Result<std::unique_ptr<ProfileReader>> OpenRocprofCsv(std::unique_ptr<ByteSource> source) {

@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/csv.h"
+#include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
-#include "importers/csv_cells.h"
 #include "trace/canonical_columns.h"
 
 namespace stemtap {
@@ -78,7 +79,7 @@ class StemColumns : public ProfileReader {
   // Goes to the next row; false at the end.
   Result<bool> NextRow();
 
-  CsvLines lines_;
+  CsvReader lines_;
   std::size_t columns_ = 0;
   std::size_t next_ = 0;         // column to hand out next
   std::vector<bool> ended_;      // the column had an empty cell ...
@@ -89,9 +90,9 @@ class StemColumns : public ProfileReader {
 };
 
 Status StemColumns::Start() {
-  const Result<bool> more = lines_.Next();
+  const Result<bool> more = lines_.NextLine();
   if (!more.ok()) return more.error();
-  if (!more.value() || !lines_.Split() || !IsHeader(lines_.cells())) {
+  if (!more.value() || !lines_.SplitLine() || !IsHeader(lines_.cells())) {
     return lines_.At("no header, expected the names of at least 2 kernels");
   }
   columns_ = lines_.cells().size();
@@ -113,12 +114,12 @@ Status StemColumns::Start() {
 
 Result<bool> StemColumns::NextRow() {
   for (;;) {
-    const Result<bool> more = lines_.Next();
+    const Result<bool> more = lines_.NextLine();
     if (!more.ok()) return more.error();
     if (!more.value()) return false;
     if (!lines_.text().empty()) break;
   }
-  if (!lines_.Split()) return lines_.At("a quote is not closed, expected '\"'");
+  if (!lines_.SplitLine()) return lines_.At("a quote is not closed, expected '\"'");
   if (lines_.cells().size() != columns_) {
     return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), columns_));
   }
@@ -182,16 +183,16 @@ Result<std::size_t> StemColumns::Read(ProfileBatch& batch, std::size_t limit) {
 }  // namespace
 
 bool LooksLikeStemColumnsCsv(std::string_view leading) {
-  CsvLines lines(std::make_unique<MemorySource>("", leading));
-  Result<bool> more = lines.Next();
-  if (!more.ok() || !more.value() || !lines.Split() || !IsHeader(lines.cells())) return false;
+  CsvReader lines(std::make_unique<MemorySource>("", leading));
+  Result<bool> more = lines.NextLine();
+  if (!more.ok() || !more.value() || !lines.SplitLine() || !IsHeader(lines.cells())) return false;
   const std::size_t columns = lines.cells().size();
   std::size_t rows = 0;
-  for (more = lines.Next(); more.ok() && more.value(); more = lines.Next()) {
+  for (more = lines.NextLine(); more.ok() && more.value(); more = lines.NextLine()) {
     // The last line of what is seen may go on, or be cut: reading decides.
     if (lines.MayBeCut()) break;
     if (lines.text().empty()) continue;
-    if (!lines.Split() || lines.cells().size() != columns) return false;
+    if (!lines.SplitLine() || lines.cells().size() != columns) return false;
     const auto& cells = lines.cells();
     if (!std::all_of(cells.begin(), cells.end(),
                      [](std::string_view cell) { return cell.empty() || Duration(cell); })) {

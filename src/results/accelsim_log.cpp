@@ -24,8 +24,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/decimal.h"
+#include "base/line_reader.h"
 #include "base/text.h"
-#include "results/csv_rows.h"
 #include "results/results_reader.h"
 
 namespace stemtap {
@@ -66,7 +67,7 @@ std::optional<std::uint64_t> IdInPath(std::string_view path) {
   constexpr std::string_view kPrefix = "kernel-";
   if (!path.starts_with(kPrefix)) return {};
   path.remove_prefix(kPrefix.size());
-  return ParseWhole(path.substr(0, path.find_first_not_of("0123456789")));
+  return WholeNumber(path.substr(0, path.find_first_not_of("0123456789")));
 }
 
 class LogReader {
@@ -93,7 +94,7 @@ class LogReader {
   void TakeStatistic(const Statistic& statistic);
   void EndBlock();
   void EndRun();
-  Status EndCutRun(std::string_view what, bool half);
+  Status EndCutRun(const std::string& where, std::string_view what, bool half);
   Status TakeLaunch(std::string_view line);
   std::size_t ColumnOf(std::string_view name, MetricKind kind);
   std::string IdText(const KernelResult& row) const;
@@ -151,7 +152,7 @@ Status LogReader::TakeUid(std::string_view text) {
                     "-gpgpu_concurrent_kernel_sm 0",
                     ShownCell(text)));
   }
-  const std::optional<std::uint64_t> uid = ParseWhole(text);
+  const std::optional<std::uint64_t> uid = WholeNumber(text);
   if (!uid || *uid == 0) {
     return lines_.At(
         fmt::format("kernel_launch_uid is '{}', expected a whole number from 1", ShownCell(text)));
@@ -181,7 +182,7 @@ void LogReader::TakeStatistic(const Statistic& statistic) {
   if (!direct && !share && !cumulative) return;
   std::string_view text = statistic.text;
   if (text.ends_with('%')) text.remove_suffix(1);
-  const std::optional<double> value = ParseCell(text);
+  const std::optional<double> value = CellNumber(text);
   if (!value || std::isnan(*value)) {
     if (no_number_++ == 0) first_no_number_ = lines_.Where();
     return;
@@ -257,13 +258,13 @@ void LogReader::EndRun() {
 }
 
 // The run is over without having said so; `half`: while the last row was being printed.
-Status LogReader::EndCutRun(std::string_view what, bool half) {
+Status LogReader::EndCutRun(const std::string& where, std::string_view what, bool half) {
   const bool stopped = broken_.has_value();
   if (!stopped && !allow_cut_) {
-    return lines_.At(
-        fmt::format("{}, expected 'GPGPU-Sim: *** exit detected ***' (--allow-cut takes the "
+    return Error{
+        fmt::format("{}: {}, expected 'GPGPU-Sim: *** exit detected ***' (--allow-cut takes the "
                     "kernels before the last)",
-                    what));
+                    where, what)};
   }
   EndRun();
   if (stopped) return Success{};
@@ -274,7 +275,7 @@ Status LogReader::EndCutRun(std::string_view what, bool half) {
     first_row_ = results_.rows.size();
   }
   results_.warnings.push_back(
-      fmt::format("{}: {}, without the simulator's last line; {}", lines_.Where(), what, dropped));
+      fmt::format("{}: {}, without the simulator's last line; {}", where, what, dropped));
   return Success{};
 }
 
@@ -284,7 +285,7 @@ Status LogReader::TakeLaunch(std::string_view line) {
   const std::string_view rest =
       at == std::string_view::npos ? std::string_view() : line.substr(at + kUid.size());
   const std::uint64_t uid =
-      ParseWhole(rest.substr(0, rest.find_first_not_of("0123456789"))).value_or(0);
+      WholeNumber(rest.substr(0, rest.find_first_not_of("0123456789"))).value_or(0);
   if (uid != 0 && uid <= last_uid_) {
     // Another run, whose first kernel was announced above.
     if ((broken_ || allow_cut_) && fresh_ != 1) {
@@ -296,6 +297,7 @@ Status LogReader::TakeLaunch(std::string_view line) {
     std::vector<Processed> newest(processed_.end() - static_cast<std::ptrdiff_t>(fresh_),
                                   processed_.end());
     const Status ended = EndCutRun(
+        lines_.Where(),
         fmt::format("uid {} is launched again, by another simulation, before the end of the one "
                     "above",
                     uid),
@@ -315,15 +317,15 @@ Status LogReader::TakeLine() {
   constexpr std::string_view kProcessing = "Processing kernel ";
   constexpr std::string_view kId = "-kernel id = ";
   constexpr std::string_view kLaunching = "launching kernel name: ";
-  const std::string_view line = lines_.line();
+  const std::string_view line = lines_.text();
   // Anywhere in the line: the one before may have been cut amid it.
   if (in_run_ && line.find("Accel-Sim [build ") != std::string_view::npos) {
-    return EndCutRun("another simulation begins before the end of the one above",
+    return EndCutRun(lines_.Where(), "another simulation begins before the end of the one above",
                      in_block_ && has_uid_);
   }
   if (line.starts_with(kProcessing)) return TakeProcessing(line.substr(kProcessing.size()));
   if (line.starts_with(kId)) {
-    const std::optional<std::uint64_t> id = ParseWhole(line.substr(kId.size()));
+    const std::optional<std::uint64_t> id = WholeNumber(Trimmed(line.substr(kId.size())));
     if (!id) {
       return lines_.At(fmt::format("-kernel id is '{}', expected a whole number",
                                    ShownCell(line.substr(kId.size()))));
@@ -380,7 +382,8 @@ Result<KernelResults> LogReader::Read() {
                              lines_.name())};
   }
   if (in_run_) {
-    const Status ended = EndCutRun("the log ends here", in_block_ && has_uid_);
+    const std::string last = fmt::format("{}:{}", lines_.name(), lines_.number() - 1);
+    const Status ended = EndCutRun(last, "the log ends here", in_block_ && has_uid_);
     if (!ended.ok()) return ended.error();
   }
   if (no_number_ > 0) {

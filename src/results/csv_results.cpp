@@ -7,8 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "base/csv.h"
+#include "base/decimal.h"
 #include "base/text.h"
-#include "results/csv_rows.h"
 #include "results/results_reader.h"
 
 namespace stemtap {
@@ -27,22 +28,15 @@ struct Column {
 
 Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
                                      const std::string& id_column) {
-  LineReader lines(std::move(source));
-  std::vector<std::string> header;
-  for (;;) {
-    const Result<bool> more = lines.Next();
-    if (!more.ok()) return more.error();
-    if (!more.value()) {
-      return Error{fmt::format("{}: empty file, expected a CSV with an id column", lines.name())};
-    }
-    if (lines.line().empty()) continue;
-    Result<std::vector<std::string>> cells = SplitRow(lines);
-    if (!cells.ok()) return cells.error();
-    header = std::move(cells).value();
-    break;
+  CsvReader csv(std::move(source));
+  const Result<bool> first = csv.NextRow();
+  if (!first.ok()) return first.error();
+  if (!first.value()) {
+    return Error{fmt::format("{}: empty file, expected a CSV with an id column", csv.name())};
   }
+  const std::vector<std::string> header(csv.cells().begin(), csv.cells().end());
   if (header.size() > kMaxColumns) {
-    return lines.At(fmt::format("{} columns, expected at most {}", header.size(), kMaxColumns));
+    return csv.At(fmt::format("{} columns, expected at most {}", header.size(), kMaxColumns));
   }
   constexpr std::array<const char*, 4> kIds = {"index", "id", "kernel_id", "ID"};
   auto id = header.end();
@@ -54,7 +48,7 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     }
   }
   if (id == header.end()) {
-    return lines.At(
+    return csv.At(
         fmt::format("no column '{}', expected the id of a kernel in each row (--id-column)",
                     id_column.empty() ? "index', 'id', 'kernel_id' or 'ID" : ShownCell(id_column)));
   }
@@ -67,7 +61,7 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (!seen.insert(header[i]).second) {
-      return lines.At(
+      return csv.At(
           fmt::format("the column '{}' stands twice, expected once", ShownCell(header[i])));
     }
     if (header[i] == "name" || header[i] == "kernel_name" || header[i] == "Kernel Name") {
@@ -77,31 +71,26 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     if (i != id_cell) columns.push_back({i});
   }
   for (;;) {
-    const Result<bool> more = lines.Next();
+    const Result<bool> more = csv.NextRow();
     if (!more.ok()) return more.error();
     if (!more.value()) break;
-    if (lines.line().empty()) continue;
-    const std::string where = lines.Where();
-    const std::uint64_t line = lines.number();
-    Result<std::vector<std::string>> split = SplitRow(lines);
-    if (!split.ok()) return split.error();
-    const std::vector<std::string>& cells = split.value();
+    const std::vector<std::string_view>& cells = csv.cells();
     if (cells.size() != header.size()) {
-      return Error{fmt::format("{}: {} cells, expected {}", where, cells.size(), header.size())};
+      return csv.At(fmt::format("{} cells, expected {}", cells.size(), header.size()));
     }
-    const std::optional<std::uint64_t> number = ParseWhole(cells[id_cell]);
+    const std::optional<std::uint64_t> number = WholeNumber(Trimmed(cells[id_cell]));
     if (!number) {
-      return Error{fmt::format("{}: {} is '{}', expected a whole number", where,
-                               ShownCell(header[id_cell]), ShownCell(cells[id_cell]))};
+      return csv.At(fmt::format("{} is '{}', expected a whole number", ShownCell(header[id_cell]),
+                                ShownCell(cells[id_cell])));
     }
     KernelResult row;
     row.id = *number;
-    row.where = where;
+    row.where = csv.Where();
     if (name_cell < cells.size()) row.name = cells[name_cell];
     for (Column& column : columns) {
-      const std::optional<double> value = ParseCell(cells[column.cell]);
+      const std::optional<double> value = CellNumber(cells[column.cell]);
       if (!value) {
-        if (column.texts++ == 0) column.first_text = line;
+        if (column.texts++ == 0) column.first_text = csv.line();
       } else if (*value == *value) {
         ++column.numbers;
       }
@@ -116,14 +105,14 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     const std::string shown = ShownCell(header[column.cell]);
     if (column.numbers == 0) {
       results.warnings.push_back(
-          fmt::format("{}: the column '{}' holds no numbers and is left out", lines.name(), shown));
+          fmt::format("{}: the column '{}' holds no numbers and is left out", csv.name(), shown));
       continue;
     }
     if (column.texts > 0) {
       results.warnings.push_back(
           fmt::format("{}:{}: a cell of the column '{}' is no number ({} such rows), taken as "
                       "missing",
-                      lines.name(), column.first_text, shown, column.texts));
+                      csv.name(), column.first_text, shown, column.texts));
     }
     kept.push_back(i);
     const std::string& name = header[column.cell];

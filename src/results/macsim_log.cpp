@@ -17,8 +17,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/decimal.h"
+#include "base/line_reader.h"
 #include "base/text.h"
-#include "results/csv_rows.h"
 #include "results/results_reader.h"
 
 namespace stemtap {
@@ -30,7 +31,7 @@ std::optional<std::uint64_t> NumberBehind(std::string_view line, std::string_vie
   if (at == std::string_view::npos) return {};
   std::string_view rest = line.substr(at + key.size());
   while (rest.starts_with(' ')) rest.remove_prefix(1);
-  return ParseWhole(rest.substr(0, rest.find_first_not_of("0123456789")));
+  return WholeNumber(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
 // 7 of ".../Kernel7/trace.txt".
@@ -43,7 +44,7 @@ std::optional<std::uint64_t> KernelInPath(std::string_view path) {
       before == std::string_view::npos ? folder : folder.substr(before + 1);
   constexpr std::string_view kKernel = "Kernel";
   if (!name.starts_with(kKernel)) return {};
-  return ParseWhole(name.substr(kKernel.size()));
+  return WholeNumber(name.substr(kKernel.size()));
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
     const Result<bool> more = lines.Next();
     if (!more.ok()) return more.error();
     if (!more.value()) break;
-    const std::string_view line = lines.line();
+    const std::string_view line = lines.text();
     constexpr std::string_view kSetup = "setup_process:";
     const std::size_t setup = line.find(kSetup);
     if (setup != std::string_view::npos) {
@@ -148,13 +149,15 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
                              lines.name())};
   }
   if (begun < listed || finished == 0) {
+    const std::string where = fmt::format("{}:{}", lines.name(), lines.number() - 1);
     const std::string what =
         fmt::format("the log ends after {} of {} kernels, the last not whole", begun, listed);
     if (!allow_cut) {
-      return lines.At(what + ", expected all (--allow-cut takes those before the last)");
+      return Error{fmt::format("{}: {}, expected all (--allow-cut takes those before the last)",
+                               where, what)};
     }
     results.warnings.push_back(
-        fmt::format("{}: {}: Kernel{} is left out", lines.Where(), what, results.rows.back().id));
+        fmt::format("{}: {}: Kernel{} is left out", where, what, results.rows.back().id));
     results.rows.pop_back();
     return results;
   }

@@ -10,8 +10,9 @@
 #include <utility>
 
 #include "base/byte_source.h"
+#include "base/csv.h"
+#include "base/decimal.h"
 #include "base/text.h"
-#include "results/csv_rows.h"
 #include "results/kernel_names.h"
 
 namespace stemtap {
@@ -324,46 +325,41 @@ Result<Match> MatchResults(const Plan& plan, const KernelResults& results,
 Result<std::unordered_map<std::uint64_t, std::uint64_t>> LoadIds(const std::string& path) {
   Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
   if (!opened.ok()) return opened.error();
-  LineReader lines(std::move(opened).value());
+  CsvReader csv(std::move(opened).value());
   std::unordered_map<std::uint64_t, std::uint64_t> index_of;
   std::vector<std::string> header;
   for (;;) {
-    const Result<bool> more = lines.Next();
+    const Result<bool> more = csv.NextRow();
     if (!more.ok()) return more.error();
     if (!more.value()) break;
-    if (lines.line().empty()) continue;
-    const std::string where = lines.Where();
-    Result<std::vector<std::string>> split = SplitRow(lines);
-    if (!split.ok()) return split.error();
-    const std::vector<std::string>& cells = split.value();
+    const std::vector<std::string_view>& cells = csv.cells();
     if (header.empty()) {
-      header = cells;
+      header.assign(cells.begin(), cells.end());
       continue;
     }
     if (cells.size() != header.size()) {
-      return Error{fmt::format("{}: {} cells, expected {}", where, cells.size(), header.size())};
+      return csv.At(fmt::format("{} cells, expected {}", cells.size(), header.size()));
     }
     const auto cell = [&](const char* name) -> std::optional<std::uint64_t> {
       const auto at = std::find(header.begin(), header.end(), name);
       if (at == header.end()) return {};
-      return ParseWhole(cells[static_cast<std::size_t>(at - header.begin())]);
+      return WholeNumber(Trimmed(cells[static_cast<std::size_t>(at - header.begin())]));
     };
     const std::optional<std::uint64_t> id = cell("id");
     const std::optional<std::uint64_t> index = cell("index");
     if (!id || !index) {
-      return Error{fmt::format(
-          "{}: expected the columns id and index with a whole number in each row", where)};
+      return csv.At("expected the columns id and index with a whole number in each row");
     }
     // A launch that was drawn twice has two rows in the table of an export.
     const auto [at, fresh] = index_of.emplace(*id, *index);
     if (!fresh && at->second != *index) {
-      return Error{fmt::format("{}: id {} is of the launches {} and {}, expected one", where, *id,
-                               at->second, *index)};
+      return csv.At(
+          fmt::format("id {} is of the launches {} and {}, expected one", *id, at->second, *index));
     }
   }
   if (index_of.empty()) {
     return Error{
-        fmt::format("{}: no ids, expected a CSV with the columns id and index", lines.name())};
+        fmt::format("{}: no ids, expected a CSV with the columns id and index", csv.name())};
   }
   return index_of;
 }

@@ -14,8 +14,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/csv.h"
+#include "base/decimal.h"
 #include "base/text.h"
-#include "results/csv_rows.h"
 #include "results/results_reader.h"
 
 namespace stemtap {
@@ -112,15 +113,14 @@ class NcuReader {
 
  private:
   Result<bool> FindHeader();
-  Status TakeRow(const std::string& where, const std::vector<std::string>& cells);
-  Status SetValue(KernelResult& row, const std::string& metric, const std::string& unit,
-                  const std::string& cell, const std::string& where);
+  Status TakeRow(const std::string& where);
+  Status SetValue(KernelResult& row, const std::string& metric, std::string_view unit,
+                  std::string_view cell, const std::string& where);
   std::size_t Cell(std::string_view name) const;
-  std::string_view Text(const std::vector<std::string>& cells, std::string_view name) const;
-  KernelResult NewRow(const std::string& where, std::uint64_t id,
-                      const std::vector<std::string>& cells) const;
+  std::string_view Text(std::string_view name) const;  // of the present row
+  KernelResult NewRow(const std::string& where, std::uint64_t id) const;
 
-  LineReader lines_;
+  CsvReader lines_;
   KernelResults results_;
   std::vector<std::string> header_;
   std::vector<std::string> units_;  // of the raw page, by column
@@ -142,26 +142,25 @@ std::size_t NcuReader::Cell(std::string_view name) const {
   return kNone;
 }
 
-std::string_view NcuReader::Text(const std::vector<std::string>& cells,
-                                 std::string_view name) const {
+std::string_view NcuReader::Text(std::string_view name) const {
   const std::size_t cell = Cell(name);
-  return cell == kNone ? std::string_view() : std::string_view(cells[cell]);
+  return cell == kNone ? std::string_view() : lines_.cells()[cell];
 }
 
 Result<bool> NcuReader::FindHeader() {
   for (;;) {
-    const Result<bool> more = lines_.Next();
+    const Result<bool> more = lines_.NextLine();
     if (!more.ok()) return more.error();
     if (!more.value()) return false;
-    if (lines_.line().starts_with("==ERROR==")) {
+    if (lines_.text().starts_with("==ERROR==")) {
       if (errors_++ == 0) {
-        first_error_ = fmt::format("{}: {}", lines_.Where(), ShownCell(lines_.line()));
+        first_error_ = fmt::format("{}: {}", lines_.Where(), ShownCell(lines_.text()));
       }
     }
-    if (!IsNcuHeader(lines_.line())) continue;
-    Result<std::vector<std::string>> cells = SplitRow(lines_);
-    if (!cells.ok()) return cells.error();
-    header_ = std::move(cells).value();
+    if (!IsNcuHeader(lines_.text())) continue;
+    const Status split = lines_.SplitRow();
+    if (!split.ok()) return split.error();
+    header_.assign(lines_.cells().begin(), lines_.cells().end());
     if (header_.size() > kMaxColumns) {
       return lines_.At(fmt::format("{} columns, expected at most {}", header_.size(), kMaxColumns));
     }
@@ -169,20 +168,19 @@ Result<bool> NcuReader::FindHeader() {
   }
 }
 
-KernelResult NcuReader::NewRow(const std::string& where, std::uint64_t id,
-                               const std::vector<std::string>& cells) const {
+KernelResult NcuReader::NewRow(const std::string& where, std::uint64_t id) const {
   KernelResult row;
   row.id = id;
   row.where = where;
-  row.name = Text(cells, "Kernel Name");
-  ParseExtents(Text(cells, "Grid Size"), row.config.grid);
-  ParseExtents(Text(cells, "Block Size"), row.config.block);
+  row.name = Text("Kernel Name");
+  ParseExtents(Text("Grid Size"), row.config.grid);
+  ParseExtents(Text("Block Size"), row.config.block);
   return row;
 }
 
-Status NcuReader::SetValue(KernelResult& row, const std::string& metric, const std::string& unit,
-                           const std::string& cell, const std::string& where) {
-  const std::optional<double> value = ParseCell(cell);
+Status NcuReader::SetValue(KernelResult& row, const std::string& metric, std::string_view unit,
+                           std::string_view cell, const std::string& where) {
+  const std::optional<double> value = CellNumber(cell);
   if (!value) {
     if (!columns_.contains(metric)) {
       text_metrics_.insert(metric);
@@ -212,31 +210,32 @@ Status NcuReader::SetValue(KernelResult& row, const std::string& metric, const s
   return Success{};
 }
 
-Status NcuReader::TakeRow(const std::string& where, const std::vector<std::string>& cells) {
-  const std::optional<std::uint64_t> id = ParseWhole(Text(cells, "ID"));
+Status NcuReader::TakeRow(const std::string& where) {
+  const std::vector<std::string_view>& cells = lines_.cells();
+  const std::optional<std::uint64_t> id = WholeNumber(Trimmed(Text("ID")));
   if (!id) {
-    return Error{fmt::format("{}: ID is '{}', expected a whole number", where,
-                             ShownCell(Text(cells, "ID")))};
+    return Error{
+        fmt::format("{}: ID is '{}', expected a whole number", where, ShownCell(Text("ID")))};
   }
   const std::size_t metric = Cell("Metric Name");
   if (metric == kNone) {
-    KernelResult row = NewRow(where, *id, cells);
+    KernelResult row = NewRow(where, *id);
     for (std::size_t i = 0; i < header_.size(); ++i) {
       if (IsIdentity(header_[i]) || header_[i].empty()) continue;
-      const Status set =
-          SetValue(row, header_[i], units_.empty() ? std::string() : units_[i], cells[i], where);
+      const Status set = SetValue(row, header_[i], units_.empty() ? std::string_view() : units_[i],
+                                  cells[i], where);
       if (!set.ok()) return set;
     }
     results_.rows.push_back(std::move(row));
     return Success{};
   }
-  const std::string key = fmt::format("{}/{}", Text(cells, "Process ID"), *id);
+  const std::string key = fmt::format("{}/{}", Text("Process ID"), *id);
   const auto [at, fresh] = kernels_.emplace(key, results_.rows.size());
-  if (fresh) results_.rows.push_back(NewRow(where, *id, cells));
+  if (fresh) results_.rows.push_back(NewRow(where, *id));
   // The rows of rules have no metric.
   if (cells[metric].empty()) return Success{};
-  return SetValue(results_.rows[at->second], cells[metric], std::string(Text(cells, "Metric Unit")),
-                  std::string(Text(cells, "Metric Value")), where);
+  return SetValue(results_.rows[at->second], std::string(cells[metric]), Text("Metric Unit"),
+                  Text("Metric Value"), where);
 }
 
 Result<KernelResults> NcuReader::Read() {
@@ -251,30 +250,29 @@ Result<KernelResults> NcuReader::Read() {
     return lines_.At("no column 'Metric Value', expected one beside 'Metric Name'");
   }
   for (bool first = true;;) {
-    const Result<bool> more = lines_.Next();
+    const Result<bool> more = lines_.NextLine();
     if (!more.ok()) return more.error();
     if (!more.value()) break;
-    if (lines_.line().empty()) continue;
-    if (lines_.line().starts_with("==")) {
-      if (lines_.line().starts_with("==ERROR==") && errors_++ == 0) {
-        first_error_ = fmt::format("{}: {}", lines_.Where(), ShownCell(lines_.line()));
+    if (lines_.text().empty()) continue;
+    if (lines_.text().starts_with("==")) {
+      if (lines_.text().starts_with("==ERROR==") && errors_++ == 0) {
+        first_error_ = fmt::format("{}: {}", lines_.Where(), ShownCell(lines_.text()));
       }
       continue;
     }
     const std::string where = lines_.Where();
-    Result<std::vector<std::string>> cells = SplitRow(lines_);
-    if (!cells.ok()) return cells.error();
-    if (cells.value().size() != header_.size()) {
-      return Error{
-          fmt::format("{}: {} cells, expected {}", where, cells.value().size(), header_.size())};
+    const Status split = lines_.SplitRow();
+    if (!split.ok()) return split.error();
+    if (lines_.cells().size() != header_.size()) {
+      return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), header_.size()));
     }
-    if (raw && first && Text(cells.value(), "ID").empty()) {
-      units_ = std::move(cells).value();
+    if (raw && first && Text("ID").empty()) {
+      units_.assign(lines_.cells().begin(), lines_.cells().end());
       first = false;
       continue;
     }
     first = false;
-    const Status taken = TakeRow(where, cells.value());
+    const Status taken = TakeRow(where);
     if (!taken.ok()) return taken.error();
   }
   for (const auto& [metric, column] : columns_) text_metrics_.erase(metric);

@@ -24,5 +24,11 @@ TEST_CASE("a terminal obeys nothing") {
   CHECK(EscapeForTerminal("\xC3\xA4") == "\xC3\xA4");
 }
 
+TEST_CASE("spaces and tabs around a text are trimmed") {
+  CHECK(Trimmed("\t a b \t") == "a b");
+  CHECK(Trimmed(" \t ").empty());
+  CHECK(Trimmed("\na\r") == "\na\r");
+}
+
 }  // namespace
 }  // namespace stemtap

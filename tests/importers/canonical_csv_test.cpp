@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/memory_source.h"
-#include "importers/csv_reader.h"
 #include "importers/registry.h"
 #include "parse_text.h"
 #include "support/paths.h"
@@ -240,21 +239,6 @@ TEST_CASE("bad headers are errors") {
 TEST_CASE("what is hostile in a cell does not reach the terminal") {
   CHECK(ErrorOf("duration_ns,name\n\x1B[2J,a\n").find('\x1B') == std::string::npos);
   CHECK(ErrorOf("duration_ns,name\n" + std::string(5000, '7') + ",a\n").size() < 200);
-}
-
-TEST_CASE("a line is counted once, whatever is in it") {
-  const std::string text = "a,\"b\n\n\"\r\n\r\n\"\n\"\nlast,";
-  CsvReader csv(std::make_unique<MemorySource>("t", text, 1));
-  REQUIRE(csv.Next().value());
-  CHECK(csv.line() == 1);
-  CHECK(csv.cells() == std::vector<std::string_view>{"a", "b\n\n"});
-  REQUIRE(csv.Next().value());
-  CHECK(csv.line() == 5);
-  CHECK(csv.cells() == std::vector<std::string_view>{"\n"});
-  REQUIRE(csv.Next().value());
-  CHECK(csv.line() == 7);
-  CHECK(csv.cells() == std::vector<std::string_view>{"last", ""});
-  CHECK_FALSE(csv.Next().value());
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 
 #include "base/memory_source.h"
 #include "damage.h"
-#include "importers/csv_cells.h"
 #include "importers/registry.h"
 #include "parse_text.h"
 #include "start_order.h"
@@ -160,28 +159,6 @@ TEST_CASE("nvprof: other files are not taken for a trace") {
   CHECK_FALSE(LooksLikeNvprofCsv("index,start_ns,duration_ns,name\n0,1,2,\"Start\"\n"));
   CHECK_FALSE(LooksLikeNvprofCsv("\"Start\",\"Duration\"\n"));
   CHECK_FALSE(LooksLikeNvprofCsv(""));
-}
-
-TEST_CASE("decimal numbers are scaled exactly and rounded half up") {
-  CHECK(ScaledDecimal("0.148007", 6) == 148007);
-  CHECK(ScaledDecimal("69.994444", 6) == 69994444);
-  CHECK(ScaledDecimal("0.0000005", 6) == 1);
-  CHECK(ScaledDecimal("0.00000049", 6) == 0);
-  CHECK(ScaledDecimal("0.00000005", 6) == 0);
-  CHECK(ScaledDecimal("1.5", 0) == 2);
-  CHECK(ScaledDecimal("2", 9) == 2'000'000'000);
-  CHECK(ScaledDecimal("4.0e-05", 9) == 40000);
-  CHECK(ScaledDecimal("1e+3", 0) == 1000);
-  CHECK(ScaledDecimal(".5", 1) == 5);
-  CHECK(ScaledDecimal("9223372036854775807", 0) == 9223372036854775807U);
-  CHECK_FALSE(ScaledDecimal("9223372036854775808", 0));
-  CHECK_FALSE(ScaledDecimal("9223372036854775807.5", 0));
-  CHECK_FALSE(ScaledDecimal("1e400", 0));
-  CHECK_FALSE(ScaledDecimal("1e99999999999", 0));
-  for (const char* bad : {"", ".", "-1", "+1", "1.2.3", "1,5", " 1", "1e", "nan", "0x1"}) {
-    CAPTURE(bad);
-    CHECK_FALSE(ScaledDecimal(bad, 3));
-  }
 }
 
 // Row by row: the profile beside it was made from the same file by another reader.

@@ -318,8 +318,8 @@ TEST_CASE("what is no text in UTF-8, or nothing known, is refused") {
   Refused("hello\nworld\n", "not recognised");
   ResultsOptions csv;
   csv.source = ResultsSource::kCsv;
-  Refused(std::string(5 << 20, 'a'), "4 MiB", csv);
-  Refused("id,v\n1,\"" + std::string(200, 'a'), "log:2: a quote that is not closed", csv);
+  Refused(std::string(5 << 20, 'a'), "4194304 bytes", csv);
+  Refused("id,v\n1,\"" + std::string(200, 'a'), "log:2: a quote is not closed", csv);
 }
 
 TEST_CASE("damage is an error or a warning, never a crash") {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "importers/json_decimal.h"
+#include "base/decimal.h"
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -64,6 +65,66 @@ TEST_CASE("what is no JSON number, or too large, is nothing") {
   CHECK_FALSE(ParseDecimal("18446744073709551615.5", 0).has_value());
   CHECK_FALSE(ParseDecimal(std::string(1000, '9'), 3).has_value());
   CHECK_FALSE(ParseDecimal(std::string_view("1\0", 2), 0).has_value());
+}
+
+TEST_CASE("decimal numbers are scaled exactly and rounded half up") {
+  CHECK(ScaledDecimal("0.148007", 6) == 148007);
+  CHECK(ScaledDecimal("69.994444", 6) == 69994444);
+  CHECK(ScaledDecimal("0.0000005", 6) == 1);
+  CHECK(ScaledDecimal("0.00000049", 6) == 0);
+  CHECK(ScaledDecimal("0.00000005", 6) == 0);
+  CHECK(ScaledDecimal("1.5", 0) == 2);
+  CHECK(ScaledDecimal("2", 9) == 2'000'000'000);
+  CHECK(ScaledDecimal("4.0e-05", 9) == 40000);
+  CHECK(ScaledDecimal("1e+3", 0) == 1000);
+  CHECK(ScaledDecimal(".5", 1) == 5);
+  CHECK(ScaledDecimal("9223372036854775807", 0) == 9223372036854775807U);
+  CHECK(ScaledDecimal("007.", 0) == 7);
+  CHECK_FALSE(ScaledDecimal("9223372036854775808", 0));
+  CHECK_FALSE(ScaledDecimal("9223372036854775807.5", 0));
+  CHECK_FALSE(ScaledDecimal("1e400", 0));
+  CHECK_FALSE(ScaledDecimal("1e99999999999", 0));
+  for (const char* bad : {"", ".", "-1", "+1", "1.2.3", "1,5", " 1", "1e", "nan", "0x1"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(ScaledDecimal(bad, 3));
+  }
+}
+
+TEST_CASE("whole numbers fill their text") {
+  CHECK(WholeNumber("0") == 0);
+  CHECK(WholeNumber("007") == 7);
+  CHECK(WholeNumber("18446744073709551615") == 18446744073709551615u);
+  for (const char* bad :
+       {"", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x1", "18446744073709551616"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(WholeNumber(bad));
+  }
+}
+
+TEST_CASE("cells are numbers as tools print them, nothing given, or text") {
+  CHECK(CellNumber(" 12,345,678.5\t") == 12345678.5);
+  CHECK(CellNumber("-1,000") == -1000.0);
+  CHECK(CellNumber("1e3") == 1000.0);
+  for (const char* none : {"", " ", "n/a", "N/A", "nan", "NaN", "-nan", "-", "(!) n/a"}) {
+    CAPTURE(none);
+    REQUIRE(CellNumber(none));
+    CHECK(std::isnan(*CellNumber(none)));
+  }
+  for (const char* text : {"a", "1,00", "1000,000", ",100", "1.000,5", "1,000,00", "inf", "1e999",
+                           "1 2", "+1", "0x1"}) {
+    CAPTURE(text);
+    CHECK_FALSE(CellNumber(text));
+  }
+}
+
+TEST_CASE("times of every unit become ns") {
+  CHECK(TimeExponent("s") == 9);
+  CHECK(TimeExponent("second") == 9);
+  CHECK(TimeExponent("msecond") == 6);
+  CHECK(TimeExponent("us") == 3);
+  CHECK(TimeExponent("nsecond") == 0);
+  CHECK_FALSE(TimeExponent("h"));
+  CHECK_FALSE(TimeExponent(""));
 }
 
 }  // namespace

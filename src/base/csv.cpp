@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/csv.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace stemtap {
+namespace {
+
+// The first `what` in [begin, end), or `end`.
+template <typename Char>
+Char* Find(Char* begin, Char* end, char what) {
+  if (begin == end) return end;
+  auto* const at =
+      static_cast<Char*>(std::memchr(begin, what, static_cast<std::size_t>(end - begin)));
+  return at == nullptr ? end : at;
+}
+
+}  // namespace
+
+// Splits the line from byte `from` on, which is inside of the quotes of open_ where `in_quotes`.
+CsvReader::Ending CsvReader::Split(std::size_t from, bool in_quotes) {
+  char* const data = lines_.data();
+  char* const end = data + lines_.text().size();
+  for (char* p = data + from;; ++p) {
+    if (in_quotes || (p != end && *p == '"')) {
+      if (!in_quotes) ++p;
+      char* const begin = in_quotes ? data + open_.begin : p;
+      char* out = in_quotes ? begin + open_.size : p;  // doubled quotes shrink in place
+      in_quotes = false;
+      for (;;) {
+        char* const quote = Find(p, end, '"');
+        const auto length = static_cast<std::size_t>(quote - p);
+        if (out != p) std::memmove(out, p, length);
+        out += length;
+        if (quote == end) {
+          open_ = {static_cast<std::size_t>(begin - data), static_cast<std::size_t>(out - begin)};
+          return Ending::kOpenQuote;
+        }
+        p = quote + 1;
+        if (p == end || *p != '"') break;
+        *out++ = *p++;
+      }
+      cells_.emplace_back(begin, static_cast<std::size_t>(out - begin));
+      if (p != end && *p != ',') return Ending::kTextAfterQuote;
+    } else {
+      const char* const begin = p;
+      while (p != end && *p != ',') ++p;
+      cells_.emplace_back(begin, static_cast<std::size_t>(p - begin));
+    }
+    if (p == end) return Ending::kRow;
+  }
+}
+
+bool CsvReader::SplitLine(std::size_t from) {
+  cells_.clear();
+  return Split(from, false) == Ending::kRow;
+}
+
+// Makes the cells places in the line.
+void CsvReader::KeepPlaces() {
+  for (const std::string_view cell : cells_) {
+    places_.push_back({static_cast<std::size_t>(cell.data() - lines_.data()), cell.size()});
+  }
+  cells_.clear();
+}
+
+Status CsvReader::SplitRow() {
+  cells_.clear();
+  const Ending ending = Split(0, false);
+  return ending == Ending::kRow ? Success{} : EndRow(ending);
+}
+
+// What is left of a row that is not whole in its first line.
+Status CsvReader::EndRow(Ending ending) {
+  if (ending == Ending::kOpenQuote) {  // reading on moves the line, and the cells with it
+    places_.clear();
+    while (ending == Ending::kOpenQuote) {
+      KeepPlaces();
+      const std::size_t size = text().size();
+      const Result<bool> more = lines_.Extend();
+      if (!more.ok()) return more.error();
+      if (!more.value()) return At("a quote is not closed, expected '\"'");
+      ending = Split(size, true);
+    }
+    KeepPlaces();
+    for (const Place& place : places_) cells_.emplace_back(lines_.data() + place.begin, place.size);
+  }
+  if (ending == Ending::kTextAfterQuote) {
+    return At("text behind a closing quote, expected a comma or a line end");
+  }
+  return Success{};
+}
+
+// Most rows are one line, held to its end, without quotes inside of cells: such a row is split on the
+// way to its end, which spares a pass over it (a tenth of the time that canonical CSV takes). False,
+// and nothing done, for any other.
+bool CsvReader::TakeRow() {
+  const std::string_view held = lines_.held();
+  const char* const begin = held.data();
+  const char* const end = begin + held.size();
+  cells_.clear();
+  for (const char* p = begin;; ++p) {
+    const char* first = p;
+    if (p != end && *p == '"') {
+      first = ++p;
+      p = Find(p, end, '"');
+      if (Find(first, p, '\n') != p) return false;
+      cells_.emplace_back(first, static_cast<std::size_t>(p - first));
+      if (p == end || ++p == end) return false;
+      if (*p != ',' && *p != '\n') return false;
+    } else {
+      while (*p != ',' && *p != '\n') ++p;  // stops at the line end behind what is held
+      if (p == end) return false;
+      const bool carriage_return = *p == '\n' && p != first && p[-1] == '\r';
+      cells_.emplace_back(first, static_cast<std::size_t>(p - first) - (carriage_return ? 1 : 0));
+    }
+    if (*p == '\n') {
+      const bool may_be_empty = p - begin < 2;  // but for a carriage return
+      return !may_be_empty && lines_.TryTake(static_cast<std::size_t>(p - begin));
+    }
+  }
+}
+
+Result<bool> CsvReader::NextRow() {
+  if (TakeRow()) return true;
+  Result<bool> more = lines_.Next();
+  while (more.ok() && more.value() && text().empty()) more = lines_.Next();
+  if (!more.ok() || !more.value()) return more;
+  cells_.clear();
+  const Ending ending = Split(0, false);
+  if (ending == Ending::kRow) return more;
+  const Status ended = EndRow(ending);
+  if (!ended.ok()) return ended.error();
+  return more;
+}
+
+std::optional<std::size_t> FindCell(const std::vector<std::string_view>& cells,
+                                    std::string_view name) {
+  const auto at = std::find(cells.rbegin(), cells.rend(), name);
+  if (at == cells.rend()) return std::nullopt;
+  return static_cast<std::size_t>(cells.rend() - at) - 1;
+}
+
+}  // namespace stemtap

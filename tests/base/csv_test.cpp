@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/csv.h"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/memory_source.h"
+
+namespace stemtap {
+namespace {
+
+using Cells = std::vector<std::string_view>;
+
+CsvReader Open(std::string_view text, std::size_t piece = kReadBytes) {
+  return CsvReader(std::make_unique<MemorySource>("t", text, piece));
+}
+
+TEST_CASE("a line is counted once, whatever is in it") {
+  const std::string text = "a,\"b\n\n\"\r\n\r\n\"\n\"\nlast,";
+  CsvReader csv = Open(text, 1);
+  REQUIRE(csv.NextRow().value());
+  CHECK(csv.line() == 1);
+  CHECK(csv.cells() == Cells{"a", "b\n\n"});
+  REQUIRE(csv.NextRow().value());
+  CHECK(csv.line() == 5);
+  CHECK(csv.cells() == Cells{"\n"});
+  REQUIRE(csv.NextRow().value());
+  CHECK(csv.line() == 7);
+  CHECK(csv.cells() == Cells{"last", ""});
+  CHECK_FALSE(csv.NextRow().value());
+}
+
+TEST_CASE("rows of one line are split as cells, quotes and commas say") {
+  struct {
+    const char* line;
+    Cells cells;
+  } const cases[] = {
+      {"a", {"a"}},
+      {"a,", {"a", ""}},
+      {",", {"", ""}},
+      {"\"\"", {""}},
+      {"\"\",\"\"", {"", ""}},
+      {"\"a,b\",c", {"a,b", "c"}},
+      {"\"a\"\"b\",\"\"\"\",c", {"a\"b", "\"", "c"}},
+      {"\"\"\"a\"\"b\"\"c\"\"\"", {"\"a\"b\"c\""}},
+      {"a\"b\",\"c", {}},
+      {"a\"b\",c\"", {"a\"b\"", "c\""}},
+      {"\"a\" ,b", {}},
+      {"\"a\"\"", {}},
+  };
+  for (const auto& one : cases) {
+    CAPTURE(one.line);
+    CsvReader line = Open(one.line);
+    REQUIRE(line.NextLine().value());
+    CHECK(line.SplitLine() == !one.cells.empty());
+    if (!one.cells.empty()) CHECK(line.cells() == one.cells);
+    CsvReader row = Open(one.line);
+    const Result<bool> more = row.NextRow();
+    CHECK(more.ok() == !one.cells.empty());
+    if (more.ok()) CHECK(row.cells() == one.cells);
+  }
+}
+
+TEST_CASE("a line is split from where its table begins") {
+  CsvReader csv = Open("no line end\"a\",\"b,c\"\n");
+  REQUIRE(csv.NextLine().value());
+  REQUIRE(csv.SplitLine(11));
+  CHECK(csv.cells() == Cells{"a", "b,c"});
+}
+
+TEST_CASE("a quote ends with its line, or with its row") {
+  const std::string text = "a,\"b\nc\",\"\"\"d\n\n\"\"\",e\nf\n";
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{3}, kReadBytes}) {
+    CAPTURE(piece);
+    CsvReader csv = Open(text, piece);
+    REQUIRE(csv.NextLine().value());
+    CHECK_FALSE(csv.SplitLine());
+    REQUIRE(csv.NextLine().value());
+    CHECK(csv.text() == "c\",\"\"\"d");
+    csv = Open(text, piece);
+    REQUIRE(csv.NextLine().value());
+    REQUIRE(csv.SplitRow().ok());
+    CHECK(csv.cells() == Cells{"a", "b\nc", "\"d\n\n\"", "e"});
+    CHECK(csv.line() == 1);
+    REQUIRE(csv.NextLine().value());
+    CHECK(csv.text() == "f");
+    CHECK(csv.line() == 5);
+  }
+}
+
+TEST_CASE("rows are the same wherever reading stops, and whatever ends them") {
+  for (const std::string end : {"\n", "\r\n"}) {
+    std::string text = "\xEF\xBB\xBF\"head\"" + end;
+    for (int i = 0; i < 3; ++i) {
+      text += "1,,\"a,b\"" + end + end + "x" + end + "\"a\"\"b\"," + end + "\"\",2" + end;
+    }
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{13}, kReadBytes}) {
+      CAPTURE(piece);
+      CsvReader csv = Open(text, piece);
+      REQUIRE(csv.NextRow().value());
+      CHECK(csv.cells() == Cells{"head"});
+      for (std::uint64_t line = 2; line < 17; line += 5) {
+        REQUIRE(csv.NextRow().value());
+        CHECK(csv.cells() == Cells{"1", "", "a,b"});
+        CHECK(csv.line() == line);
+        REQUIRE(csv.NextRow().value());
+        CHECK(csv.cells() == Cells{"x"});
+        CHECK(csv.line() == line + 2);
+        REQUIRE(csv.NextRow().value());
+        CHECK(csv.cells() == Cells{"a\"b", ""});
+        REQUIRE(csv.NextRow().value());
+        CHECK(csv.cells() == Cells{"", "2"});
+        CHECK(csv.line() == line + 4);
+        CHECK_FALSE(csv.MayBeCut());
+      }
+      CHECK_FALSE(csv.NextRow().value());
+      CHECK(csv.line() == 17);
+    }
+  }
+}
+
+TEST_CASE("a row with a NUL byte is an error, the rows before it are not") {
+  const std::string text("a,b\n1,2\n3,\0\n", 13);
+  for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
+    CsvReader csv = Open(text, piece);
+    REQUIRE(csv.NextRow().value());
+    REQUIRE(csv.NextRow().value());
+    const Result<bool> more = csv.NextRow();
+    REQUIRE_FALSE(more.ok());
+    CHECK(more.error().message.starts_with("t:3: holds NUL bytes"));
+  }
+}
+
+// Rows longer than what is read at a time, and cells that were split before the text moved.
+TEST_CASE("cells stay whole while their row is read on") {
+  std::string text;
+  for (int i = 0; i < 5; ++i) {
+    text += "first,\"" + std::string(kReadBytes, static_cast<char>('a' + i)) + "\n\",\"" +
+            std::string(kReadBytes, '\n') + "\",last\n";
+  }
+  CsvReader csv = Open(text);
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(csv.NextRow().value());
+    REQUIRE(csv.cells().size() == 4);
+    CHECK(csv.cells()[0] == "first");
+    CHECK((csv.cells()[1] == std::string(kReadBytes, static_cast<char>('a' + i)) + '\n'));
+    CHECK((csv.cells()[2] == std::string(kReadBytes, '\n')));
+    CHECK(csv.cells()[3] == "last");
+    CHECK(csv.line() == 1 + static_cast<std::uint64_t>(i) * (kReadBytes + 2));
+  }
+  CHECK_FALSE(csv.NextRow().value());
+}
+
+TEST_CASE("a row of a great many lines takes no more than its size") {
+  std::string text = std::string(1 << 19, ',') + '"';
+  for (int i = 0; i < (1 << 19); ++i) text += "\"\"\n";
+  text += "\"\n";
+  CsvReader csv = Open(text);
+  REQUIRE(csv.NextRow().value());
+  CHECK(csv.cells().size() == (1 << 19) + 1);
+  CHECK(csv.cells().back().size() == 2 << 19);
+}
+
+TEST_CASE("a line may be cut where neither its end nor a quote proves it whole") {
+  struct {
+    const char* text;
+    bool may_be_cut;
+  } const cases[] = {{"a,b\n", false}, {"a,b", true}, {"a,\"b\"", false}, {"\"\",", true}};
+  for (const auto& one : cases) {
+    CAPTURE(one.text);
+    CsvReader csv = Open(one.text);
+    REQUIRE(csv.NextLine().value());
+    CHECK(csv.MayBeCut() == one.may_be_cut);
+    REQUIRE(csv.SplitLine());
+    CHECK(csv.MayBeCut() == one.may_be_cut);
+  }
+}
+
+TEST_CASE("of columns with one name the last is found") {
+  const Cells cells = {"a", "b", "a"};
+  CHECK(FindCell(cells, "a") == 2);
+  CHECK(FindCell(cells, "b") == 1);
+  CHECK_FALSE(FindCell(cells, "c"));
+}
+
+}  // namespace
+}  // namespace stemtap
