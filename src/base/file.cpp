@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 namespace stemtap {
 namespace {
@@ -18,6 +19,22 @@ Error SystemError(const std::string& path, const char* deed) {
 }
 
 }  // namespace
+
+Result<std::string> ReadWhole(ByteSource& source, std::size_t max_bytes,
+                              std::string_view expected) {
+  std::string text;
+  std::vector<char> piece(kReadBytes);
+  for (;;) {
+    const Result<std::size_t> read = source.Read(piece.data(), piece.size());
+    if (!read.ok()) return read.error();
+    if (read.value() == 0) return text;
+    text.append(piece.data(), read.value());
+    if (text.size() > max_bytes) {
+      return Error{fmt::format("{}: is longer than {} bytes, expected {}", source.name(), max_bytes,
+                               expected)};
+    }
+  }
+}
 
 Status WriteFileAtomically(const std::string& path, std::string_view content) {
   const std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());

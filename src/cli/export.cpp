@@ -11,6 +11,7 @@
 
 #include "base/byte_sink.h"
 #include "base/byte_source.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -23,7 +24,7 @@ namespace stemtap::cli {
 namespace {
 
 // Lists of traces hold a line per kernel; more than this is none.
-constexpr std::size_t kMostListBytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxListBytes = std::size_t{1} << 30;
 
 struct ExportArguments {
   std::string plan;
@@ -112,23 +113,6 @@ Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
   return Success{};
 }
 
-Result<std::string> ReadWhole(const std::string& path) {
-  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
-  if (!source.ok()) return source.error();
-  std::string text;
-  std::vector<char> piece(1 << 16);
-  for (;;) {
-    const Result<std::size_t> read = source.value()->Read(piece.data(), piece.size());
-    if (!read.ok()) return read.error();
-    if (read.value() == 0) return text;
-    text.append(piece.data(), read.value());
-    if (text.size() > kMostListBytes) {
-      return Error{fmt::format("{}: is longer than {} bytes, expected a list of traces",
-                               EscapeForTerminal(path), kMostListBytes)};
-    }
-  }
-}
-
 // The run that the plan was made of: nullptr where the plan alone is enough.
 Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& arguments,
                                                    const Consumer& consumer,
@@ -190,7 +174,9 @@ int RunExport(const ExportArguments& arguments) {
   options.ncu_names = Chosen(kNameBases, arguments.name_base, NcuNames::kGuess);
   options.timeline_launches = arguments.timeline_launches;
   if (consumer.needs_list) {
-    Result<std::string> list = ReadWhole(arguments.list);
+    const Result<std::unique_ptr<ByteSource>> source = OpenByteSource(arguments.list);
+    if (!source.ok()) return Fail(source.error());
+    Result<std::string> list = ReadWhole(*source.value(), kMaxListBytes, "a list of traces");
     if (!list.ok()) return Fail(list.error());
     options.list = std::move(list).value();
     options.list_name = EscapeForTerminal(arguments.list);

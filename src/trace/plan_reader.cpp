@@ -9,14 +9,17 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "base/byte_source.h"
+#include "base/file.h"
 
 namespace stemtap {
 namespace {
 
 using nlohmann::json;
+
+// A plan has a line per sample: more than this is none.
+constexpr std::size_t kMaxPlanBytes = std::size_t{1} << 30;
 
 // Where in the document something is not as expected: thrown and caught in this file alone.
 struct Unexpected {
@@ -210,17 +213,11 @@ Result<Plan> ParsePlan(std::string_view text, std::string_view source) {
 }
 
 Result<Plan> LoadPlan(const std::string& path) {
-  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
+  const Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
   if (!source.ok()) return source.error();
-  std::string text;
-  std::vector<char> piece(kReadBytes);
-  for (;;) {
-    const Result<std::size_t> read = source.value()->Read(piece.data(), piece.size());
-    if (!read.ok()) return read.error();
-    if (read.value() == 0) break;
-    text.append(piece.data(), read.value());
-  }
-  return ParsePlan(text, source.value()->name());
+  const Result<std::string> text = ReadWhole(*source.value(), kMaxPlanBytes, "a plan.json");
+  if (!text.ok()) return text.error();
+  return ParsePlan(text.value(), source.value()->name());
 }
 
 }  // namespace stemtap
