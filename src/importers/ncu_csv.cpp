@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -20,6 +19,7 @@
 #include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
+#include "importers/ncu_numbers.h"
 #include "importers/recorded_launches.h"
 
 namespace stemtap {
@@ -64,126 +64,6 @@ bool IsHeader(CsvReader& lines) {
   return lines.SplitLine(from) && FindCell(lines.cells(), "Kernel Name");
 }
 
-// What a number is when the point is the decimal mark, and when the comma is; NaN: none at all.
-struct Reading {
-  double point = kNone;
-  double comma = kNone;
-};
-
-bool IsMissing(std::string_view text) {
-  return text.empty() || text == "n/a" || text == "N/A" || text == "nan" || text == "-nan";
-}
-
-bool AllDigits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-double ReadNumber(std::string_view text, char group, char mark) {
-  std::string plain;
-  if (text.starts_with('-')) {
-    plain += '-';
-    text.remove_prefix(1);
-  }
-  const std::size_t exponent = std::min(text.find_first_of("eE"), text.size());
-  const std::size_t end = std::min(text.find(mark), exponent);
-  std::string_view whole = text.substr(0, end);
-  if (const std::size_t first = whole.find(group); first != std::string_view::npos) {
-    // Groups of three behind a first one of one to three digits that is no 0.
-    if (first == 0 || first > 3 || whole[0] == '0') return kNone;
-    plain += whole.substr(0, first);
-    for (whole.remove_prefix(first); !whole.empty(); whole.remove_prefix(4)) {
-      if (whole[0] != group || whole.size() < 4) return kNone;
-      if (!AllDigits(whole.substr(1, 3))) return kNone;
-      if (whole.size() > 4 && whole[4] != group) return kNone;
-      plain += whole.substr(1, 3);
-    }
-  } else {
-    plain += whole;
-  }
-  if (!AllDigits(std::string_view(plain).substr(plain.starts_with('-') ? 1 : 0))) return kNone;
-  if (end < exponent) {
-    const std::string_view decimals = text.substr(end + 1, exponent - end - 1);
-    if (!decimals.empty() && !AllDigits(decimals)) return kNone;
-    plain += '.';
-    plain += decimals.empty() ? "0" : decimals;
-  }
-  std::string power(text.substr(exponent));
-  if (power.size() > 1 && power[1] == '+') power.erase(1, 1);
-  plain += power;
-  double value = 0.0;
-  const auto [rest, code] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
-  if (code != std::errc{} || rest != plain.data() + plain.size()) return kNone;
-  return value;
-}
-
-Reading ReadBoth(std::string_view text) {
-  if (text.empty() || (text[0] != '-' && (text[0] < '0' || text[0] > '9'))) return {};
-  // Groups of other locales tell nothing of the decimal mark: no-break spaces and apostrophes.
-  std::string stripped(text);
-  for (const std::string_view mark : {"\xC2\xA0", "\xE2\x80\xAF", "\xE2\x80\x99", "'"}) {
-    for (std::size_t at = stripped.find(mark); at != std::string::npos; at = stripped.find(mark)) {
-      stripped.erase(at, mark.size());
-    }
-  }
-  return {ReadNumber(stripped, ',', '.'), ReadNumber(stripped, '.', ',')};
-}
-
-// A unit as a factor to the base unit that the values are kept in.
-struct Unit {
-  double factor = 1.0;
-  std::string base;
-};
-
-Unit ParseUnit(std::string_view text) {
-  Unit unit;
-  const std::size_t slash = std::min(text.find('/'), text.size());
-  std::string_view top = text.substr(0, slash);
-  if (const std::optional<int> exponent = TimeExponent(top)) {
-    unit.factor = std::pow(10.0, *exponent);
-    unit.base = "ns";
-  } else {
-    // 1.02 Kbyte are 1024 bytes: prefixes are powers of 1000.
-    constexpr std::array<std::string_view, 13> kPlain = {
-        "byte",    "B",      "hz",   "Hz",    "inst", "sector", "cycle",
-        "request", "thread", "warp", "block", "op",   "flop"};
-    constexpr std::string_view kPrefixes = "KMGTP";
-    const std::size_t prefix =
-        top.empty() ? std::string_view::npos : kPrefixes.find(top[0] == 'k' ? 'K' : top[0]);
-    if (prefix != std::string_view::npos) {
-      for (const std::string_view plain : kPlain) {
-        if (top.substr(1) != plain) continue;
-        unit.factor = std::pow(1000.0, static_cast<double>(prefix + 1));
-        top.remove_prefix(1);
-        break;
-      }
-    }
-    unit.base = top == "B" ? "byte" : top;
-  }
-  if (slash < text.size()) {
-    const std::string_view below = text.substr(slash + 1);
-    if (const std::optional<int> exponent = TimeExponent(below)) {
-      unit.factor *= std::pow(10.0, 9 - *exponent);
-      unit.base += "/s";
-    } else {
-      unit.base += text.substr(slash);
-    }
-  }
-  return unit;
-}
-
-// Whether values of the metric are whole numbers by their nature: sums of events in a plain unit.
-bool IsWhole(std::string_view metric, std::string_view unit) {
-  for (const char* launch : {"launch__grid_size", "launch__block_size", "launch__thread_count"}) {
-    if (metric == launch) return true;
-  }
-  if (!metric.ends_with(".sum")) return false;
-  for (const char* plain :
-       {"byte", "inst", "sector", "request", "thread", "warp", "block", "cycle", "nsecond", "ns"}) {
-    if (unit == plain) return true;
-  }
-  return false;
-}
-
 // "(256, 1, 1)"; false where it is none.
 bool ParseExtents(std::string_view text, std::uint64_t most, std::uint64_t (&extents)[3]) {
   if (!text.starts_with('(') || !text.ends_with(')')) return false;
@@ -210,8 +90,8 @@ class NcuPage {
  private:
   struct Metric {
     std::string name;
-    std::optional<Unit> unit;  // of the row before
-    bool scaled = false;       // a value came in another unit than the base unit
+    std::optional<NcuUnit> unit;  // of the row before
+    bool scaled = false;          // a value came in another unit than the base unit
     std::uint64_t numbers = 0;
     std::uint64_t texts = 0;
     std::uint64_t first_text = 0;  // line
@@ -224,11 +104,7 @@ class NcuPage {
   struct Value {
     std::uint32_t launch = 0;
     std::uint32_t metric = 0;
-    Reading reading;
-  };
-  struct Place {
-    std::uint64_t line = 0;  // 0: none yet
-    std::string text;
+    NcuReading reading;
   };
 
   Status StartTable();
@@ -240,7 +116,6 @@ class NcuPage {
   Status SetUnit(Metric& metric, std::string_view text);
   Result<std::size_t> MetricOf(std::string_view section, std::string_view name);
   Result<std::size_t> NewMetric(std::string name);
-  Status Decide(bool& comma) const;
   Status Deliver();
   Status SetDurations(const std::vector<std::vector<double>>& columns);
   std::optional<std::size_t> DurationMetric() const;
@@ -272,7 +147,7 @@ class NcuPage {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> ids_;
   std::pair<std::uint64_t, std::uint64_t> last_ = {};
   bool has_last_ = false;
-  Place point_, comma_, either_;  // what speaks for a decimal mark
+  NcuDecimalMark mark_;
   std::uint64_t others_ = 0;
   std::uint64_t notes_ = 0;
   std::uint64_t rules_ = 0;
@@ -349,7 +224,7 @@ Status NcuPage::StartTable() {
 }
 
 Status NcuPage::SetUnit(Metric& metric, std::string_view text) {
-  Unit unit = ParseUnit(text);
+  NcuUnit unit = ParseNcuUnit(text);
   if (metric.unit && metric.unit->base != unit.base) {
     return lines_.At(fmt::format("{} has the unit '{}', expected '{}' as before",
                                  ShownCell(metric.name), ShownCell(text),
@@ -369,29 +244,17 @@ Status NcuPage::ReadUnits() {
 
 Status NcuPage::AddValue(std::size_t index, std::string_view text) {
   Metric& metric = metrics_[index];
-  if (IsMissing(text)) return Success{};
-  Reading reading = ReadBoth(text);
-  const bool point = !std::isnan(reading.point);
-  const bool comma = !std::isnan(reading.comma);
-  if (!point && !comma) {
+  if (IsNcuMissing(text)) return Success{};
+  const NcuReading reading = ReadNcuNumber(text);
+  if (reading.IsText()) {
     if (metric.texts++ == 0) metric.first_text = lines_.line();
     return Success{};
   }
-  const auto note = [&](Place& place) {
-    if (place.line == 0) place = {lines_.line(), std::string(text.substr(0, 40))};
-  };
-  if (point && comma && reading.point != reading.comma) {
-    const double factor = metric.unit ? metric.unit->factor : 1.0;
-    const std::string_view base = metric.unit ? std::string_view(metric.unit->base) : "";
-    const bool whole = IsWhole(metric.name, factor == 1.0 ? base : "");
-    const bool whole_point = std::trunc(reading.point) == reading.point;
-    const bool whole_comma = std::trunc(reading.comma) == reading.comma;
-    note(!whole || whole_point == whole_comma ? either_ : whole_point ? point_ : comma_);
-  } else if (point != comma) {
-    note(point ? point_ : comma_);
-  }
-  ++metric.numbers;
   const double factor = metric.unit ? metric.unit->factor : 1.0;
+  const bool plain = metric.unit && factor == 1.0;
+  const bool whole = IsNcuWhole(metric.name, plain ? std::string_view(metric.unit->base) : "");
+  mark_.Note(reading, whole, text, lines_.line());
+  ++metric.numbers;
   metric.scaled = metric.scaled || factor != 1.0;
   values_.push_back({static_cast<std::uint32_t>(launches_.size() - 1),
                      static_cast<std::uint32_t>(index),
@@ -473,7 +336,7 @@ Status NcuPage::ReadRow() {
   }
   const Result<std::size_t> metric = MetricOf(Cell(kSection), Cell(kMetric));
   if (!metric.ok()) return metric.error();
-  if (IsMissing(Cell(kValue))) return Success{};  // and its unit with it
+  if (IsNcuMissing(Cell(kValue))) return Success{};  // and its unit with it
   const Status unit = SetUnit(metrics_[metric.value()], Cell(kUnit));
   if (!unit.ok()) return unit.error();
   return AddValue(metric.value(), Cell(kValue));
@@ -490,23 +353,6 @@ Status NcuPage::ReadLine() {
                            : digit(first) || first == ',';
   if (row) return ReadRow();
   NoteOther();
-  return Success{};
-}
-
-Status NcuPage::Decide(bool& comma) const {
-  if (point_.line != 0 && comma_.line != 0) {
-    return Error{fmt::format(
-        "{}:{}: '{}' has a decimal comma, '{}' in line {} a decimal point, expected one of them",
-        lines_.name(), comma_.line, EscapeForTerminal(comma_.text), EscapeForTerminal(point_.text),
-        point_.line)};
-  }
-  if (either_.line != 0 && point_.line == 0 && comma_.line == 0) {
-    return Error{
-        fmt::format("{}:{}: '{}' has a decimal mark or one of thousands, and no number of "
-                    "the file tells which, expected one that does (LC_ALL=C ncu ...)",
-                    lines_.name(), either_.line, EscapeForTerminal(either_.text))};
-  }
-  comma = comma_.line != 0;
   return Success{};
 }
 
@@ -591,9 +437,8 @@ void NcuPage::Report() {
 }
 
 Status NcuPage::Deliver() {
-  bool comma = false;
-  const Status decided = Decide(comma);
-  if (!decided.ok()) return decided.error();
+  const Result<bool> comma = mark_.IsComma(lines_.name());
+  if (!comma.ok()) return comma.error();
   // The result is a full table. One with next to nothing in it is no page of ncu, and could be
   // larger than any memory.
   const std::size_t cells = metrics_.size() * launches_.size();
@@ -608,7 +453,7 @@ Status NcuPage::Deliver() {
     if (metrics_[i].numbers > 0) columns[i].resize(launches_.size(), kNone);
   }
   for (const Value& value : values_) {
-    columns[value.metric][value.launch] = comma ? value.reading.comma : value.reading.point;
+    columns[value.metric][value.launch] = comma.value() ? value.reading.comma : value.reading.point;
   }
   values_ = {};
   const Status durations = SetDurations(columns);
