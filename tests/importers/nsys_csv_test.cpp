@@ -13,6 +13,7 @@
 
 #include "base/memory_source.h"
 #include "importers/canonical_csv.h"
+#include "parse_text.h"
 #include "support/shared_data.h"
 #include "trace/profile.h"
 
@@ -28,29 +29,6 @@ const std::string kExec =
 
 // Few columns, of which none may be left out, and shared memory to the byte.
 const std::string kShort = "Start (ns),Duration (ns),GrdX,Name\n";
-
-Result<Profile> Parse(std::string_view text, std::size_t piece = kReadBytes) {
-  CHECK(LooksLikeNsysCsv(text));
-  Result<std::unique_ptr<ProfileReader>> reader =
-      OpenNsysCsv(std::make_unique<MemorySource>("t.csv", text, piece));
-  if (!reader.ok()) return reader.error();
-  return LoadProfile(*reader.value());
-}
-
-Profile MustParse(std::string_view text, std::size_t piece = kReadBytes) {
-  Result<Profile> profile = Parse(text, piece);
-  if (!profile.ok()) FAIL(profile.error().message);
-  return std::move(profile).value();
-}
-
-std::string ErrorOf(std::string_view text) {
-  const Result<Profile> profile = Parse(text);
-  REQUIRE_FALSE(profile.ok());
-  CHECK(profile.error().message.find('\n') == std::string::npos);
-  CHECK(profile.error().message.find("expected") != std::string::npos);
-  CHECK(profile.error().exit_code == 1);
-  return profile.error().message;
-}
 
 const std::string& NameOf(const Profile& profile, std::size_t row) {
   return profile.names.name(profile.records[row].name_id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of text formats share: a text as the profile "t.csv", found by its content.
+// What the tests of text formats share: a text as the profile "t.csv", found by its content alone.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -33,6 +33,7 @@ inline Profile MustParse(std::string_view text, std::size_t piece = kReadBytes) 
 
 // The error that `text` gives: one line that names the file and says what was expected.
 inline std::string ErrorOf(std::string_view text) {
+  CAPTURE(text.substr(0, 200));
   const Result<Profile> profile = Parse(text);
   REQUIRE_FALSE(profile.ok());
   CHECK(profile.error().message.find('\n') == std::string::npos);
