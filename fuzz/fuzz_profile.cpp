@@ -4,21 +4,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 #include "base/memory_source.h"
+#include "fuzz/promises.h"
 #include "importers/registry.h"
 
 namespace {
 
 using namespace stemtap;
-
-// Names a broken promise in the fuzzer's report.
-#define EXPECT(condition) \
-  if (!(condition)) std::abort()
 
 const ProfileFormat& Format() {
   const auto formats = ProfileFormats();
@@ -27,12 +23,6 @@ const ProfileFormat& Format() {
   });
   EXPECT(at != formats.end());
   return *at;
-}
-
-void ExpectOneLine(const Error& error) {
-  EXPECT(!error.message.empty());
-  EXPECT(error.message.find('\n') == std::string::npos);
-  EXPECT(error.message.starts_with("input"));
 }
 
 }  // namespace
@@ -45,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t piece = size % 3 == 0 ? 7 : kReadBytes;
   auto opened = format.open(std::make_unique<MemorySource>("input", content, piece));
   if (!opened.ok()) {
-    ExpectOneLine(opened.error());
+    ExpectOneLine(opened.error(), "input");
     return 0;
   }
   ProfileReader& reader = *opened.value();
@@ -53,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (;;) {
     const Result<std::size_t> read = reader.Read(batch, 1000);
     if (!read.ok()) {
-      ExpectOneLine(read.error());
+      ExpectOneLine(read.error(), "input");
       return 0;
     }
     EXPECT(read.value() == batch.records.size() && read.value() <= 1000);

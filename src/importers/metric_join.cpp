@@ -294,16 +294,14 @@ class Join {
   std::vector<std::string> warnings_;
 };
 
-Result<std::unique_ptr<ProfileReader>> OpenMetrics(const std::string& path) {
-  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
-  if (!source.ok()) return source.error();
-  const Result<std::string_view> leading = source.value()->Peek(kDetectBytes);
-  if (!leading.ok()) return leading.error();
-  if (LooksLikeNcuCsv(leading.value())) return OpenNcuMetrics(std::move(source).value());
-  return OpenProfile(std::move(source).value());
-}
-
 }  // namespace
+
+Result<std::unique_ptr<ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source) {
+  const Result<std::string_view> leading = source->Peek(kDetectBytes);
+  if (!leading.ok()) return leading.error();
+  if (LooksLikeNcuCsv(leading.value())) return OpenNcuMetrics(std::move(source));
+  return OpenProfile(std::move(source));
+}
 
 Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader> profile,
                                                    const std::string& profile_name,
@@ -348,7 +346,9 @@ Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader
 Result<std::unique_ptr<ProfileReader>> JoinMetricsFile(std::unique_ptr<ProfileReader> profile,
                                                        const std::string& profile_name,
                                                        const std::string& metrics) {
-  Result<std::unique_ptr<ProfileReader>> measured = OpenMetrics(metrics);
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(metrics);
+  if (!source.ok()) return source.error();
+  Result<std::unique_ptr<ProfileReader>> measured = OpenMetrics(std::move(source).value());
   if (!measured.ok()) return measured.error();
   return JoinMetrics(std::move(profile), profile_name, std::move(measured).value(), metrics);
 }

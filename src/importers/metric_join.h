@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "base/byte_source.h"
 #include "base/result.h"
 #include "trace/profile_reader.h"
 
@@ -25,8 +26,11 @@ Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader
                                                    std::unique_ptr<ProfileReader> metrics,
                                                    const std::string& metrics_name);
 
-// `profile` with the metrics of the file at `metrics`, which is one of Nsight Compute, with durations
-// or without, or any profile with metric columns.
+// The metrics in `source`, which is a page of Nsight Compute, with durations or without, or any profile
+// with metric columns.
+Result<std::unique_ptr<ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source);
+
+// `profile` with the metrics of the file at `metrics`.
 Result<std::unique_ptr<ProfileReader>> JoinMetricsFile(std::unique_ptr<ProfileReader> profile,
                                                        const std::string& profile_name,
                                                        const std::string& metrics);

@@ -322,11 +322,15 @@ Result<Match> MatchResults(const Plan& plan, const KernelResults& results,
   return Matcher(plan, results, options).Run();
 }
 
-Result<std::unordered_map<std::uint64_t, std::uint64_t>> LoadIds(const std::string& path) {
+Result<IdTable> LoadIds(const std::string& path) {
   Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
   if (!opened.ok()) return opened.error();
-  CsvReader csv(std::move(opened).value());
-  std::unordered_map<std::uint64_t, std::uint64_t> index_of;
+  return ReadIds(std::move(opened).value());
+}
+
+Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
+  CsvReader csv(std::move(source));
+  IdTable index_of;
   std::vector<std::string> header;
   for (;;) {
     const Result<bool> more = csv.NextRow();

@@ -14,11 +14,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/byte_source.h"
 #include "base/result.h"
 #include "results/kernel_results.h"
 #include "trace/plan.h"
@@ -52,7 +54,11 @@ struct Match {
 Result<Match> MatchResults(const Plan& plan, const KernelResults& results,
                            const MatchOptions& options);
 
-// The table of `--ids`: a CSV with the columns id and index.
-Result<std::unordered_map<std::uint64_t, std::uint64_t>> LoadIds(const std::string& path);
+// Launch index by id.
+using IdTable = std::unordered_map<std::uint64_t, std::uint64_t>;
+
+// The table of `--ids`: a CSV with the columns id and index, and at least one row.
+Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source);
+Result<IdTable> LoadIds(const std::string& path);
 
 }  // namespace stemtap

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <limits>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +19,11 @@ namespace {
 // How much of a file is looked at: simulators print their configuration first, programs what they
 // like.
 constexpr std::size_t kLeadingBytes = std::size_t{4} * 1024 * 1024;
+
+// Sizes that a counter or a statistic can have, but for 0. Sums of squares of values beyond them have
+// no finite number, nor have quotients.
+constexpr double kLeastSize = 1e-30;
+constexpr double kMostSize = 1e30;
 
 constexpr std::string_view kExpected =
     "an Accel-Sim or MacSim log, an ncu CSV, or a CSV with an id column";
@@ -46,6 +52,42 @@ std::string Words(std::string_view name) {
   }
   if (words.back() != ' ') words += ' ';
   return words;
+}
+
+// Takes values of a size that nothing counts as missing.
+void DropAbsurdSizes(const std::string& file, KernelResults& results) {
+  std::uint64_t count = 0;
+  std::string first;
+  for (KernelResult& row : results.rows) {
+    for (std::size_t i = 0; i < row.values.size(); ++i) {
+      double& value = row.values[i];
+      const double size = std::abs(value);
+      if (std::isnan(value) || size == 0.0 || (size >= kLeastSize && size <= kMostSize)) continue;
+      if (count++ == 0) {
+        first = fmt::format("{} of {} is {}", ShownCell(results.metrics[i].name), row.where, value);
+      }
+      value = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+  if (count == 0) return;
+  results.warnings.push_back(fmt::format(
+      "{}: {}, expected 0 or a size from {:g} to {:g} ({} such values), taken as missing", file,
+      first, kLeastSize, kMostSize, count));
+}
+
+Result<KernelResults> ReadSource(ResultsSource kind, std::unique_ptr<ByteSource> source,
+                                 const ResultsOptions& options) {
+  switch (kind) {
+    case ResultsSource::kAccelsim:
+      return ReadAccelsimLog(std::move(source), options.allow_cut);
+    case ResultsSource::kMacsim:
+      return ReadMacsimLog(std::move(source), options.allow_cut);
+    case ResultsSource::kNcu:
+      return ReadNcuResults(std::move(source));
+    case ResultsSource::kCsv:
+      break;
+  }
+  return ReadCsvResults(std::move(source), options.id_column);
 }
 
 }  // namespace
@@ -94,10 +136,10 @@ std::optional<ResultsSource> DetectResults(std::string_view leading) {
 Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> source,
                                   const ResultsOptions& options) {
   std::optional<ResultsSource> kind = options.source;
+  const std::string name = EscapeForTerminal(source->name());
   if (!kind) {
     const Result<std::string_view> leading = source->Peek(kLeadingBytes);
     if (!leading.ok()) return leading.error();
-    const std::string name = EscapeForTerminal(source->name());
     if (leading.value().empty()) {
       return Error{fmt::format("{}: empty file, expected {}", name, kExpected)};
     }
@@ -115,17 +157,9 @@ Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> source,
     kind = DetectResults(leading.value());
     if (!kind) return Error{fmt::format("{}: not recognised, expected {}", name, kExpected)};
   }
-  switch (*kind) {
-    case ResultsSource::kAccelsim:
-      return ReadAccelsimLog(std::move(source), options.allow_cut);
-    case ResultsSource::kMacsim:
-      return ReadMacsimLog(std::move(source), options.allow_cut);
-    case ResultsSource::kNcu:
-      return ReadNcuResults(std::move(source));
-    case ResultsSource::kCsv:
-      break;
-  }
-  return ReadCsvResults(std::move(source), options.id_column);
+  Result<KernelResults> results = ReadSource(*kind, std::move(source), options);
+  if (results.ok()) DropAbsurdSizes(name, results.value());
+  return results;
 }
 
 Result<KernelResults> LoadResults(const std::vector<std::string>& paths,

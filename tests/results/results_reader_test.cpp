@@ -56,6 +56,25 @@ std::string Kernel(int id, int uid, int cycles, int total, int l2, const char* n
 }
 const std::string kExit = "GPGPU-Sim: *** exit detected ***\n";
 
+TEST_CASE("a value of a size that nothing counts is missing, and said to be") {
+  const KernelResults csv = Good("id,a,b\n0,1e31,0\n1,-1e300,1e-300\n2,1e30,-1e-30\n");
+  CHECK(std::isnan(Value(csv, 0, "a")));
+  CHECK(Value(csv, 0, "b") == 0.0);
+  CHECK(std::isnan(Value(csv, 1, "a")));
+  CHECK(std::isnan(Value(csv, 1, "b")));
+  CHECK(Value(csv, 2, "a") == 1e30);
+  CHECK(Value(csv, 2, "b") == -1e-30);
+  REQUIRE(csv.warnings.size() == 1);
+  CHECK(csv.warnings[0] ==
+        "log: a of log:2 is 1e+31, expected 0 or a size from 1e-30 to 1e+30 (3 such values), taken "
+        "as missing");
+  // A unit can make a number one that no double holds.
+  const KernelResults ncu =
+      Good("\"ID\",\"Kernel Name\",\"dram\"\n\"\",\"\",\"Gbyte\"\n\"0\",\"a\",\"1e308\"\n");
+  CHECK(std::isnan(Value(ncu, 0, "dram")));
+  CHECK(ncu.warnings.size() == 1);
+}
+
 TEST_CASE("an Accel-Sim uid is mapped to the id of the n-th trace") {
   const KernelResults results = Good("   Accel-Sim [build x]\n" + Kernel(7, 1, 100, 100, 10) +
                                      Kernel(41, 2, 300, 400, 35) + kExit);

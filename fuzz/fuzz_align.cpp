@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aligns two runs: partners are partners of one another, every launch is paired or counted, and a run
+// is the same as itself.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "align/alignment.h"
+#include "fuzz/promises.h"
+#include "fuzz/two_files.h"
+#include "importers/registry.h"
+
+namespace {
+
+using namespace stemtap;
+
+Result<Run> RunOf(std::string_view content) {
+  auto reader = OpenProfile(SourceOf("input", content));
+  if (!reader.ok()) return reader.error();
+  return LoadRun(*reader.value(), "input");
+}
+
+void ExpectPairs(const Run& a, const Run& b, const Alignment& alignment) {
+  EXPECT(alignment.partner_of_a.size() == a.launches.size());
+  EXPECT(alignment.partner_of_b.size() == b.launches.size());
+  std::uint64_t paired = 0;
+  for (std::uint32_t i = 0; i < alignment.partner_of_a.size(); ++i) {
+    const std::uint32_t partner = alignment.partner_of_a[i];
+    if (partner == kNoPartner) continue;
+    ++paired;
+    EXPECT(partner < b.launches.size() && alignment.partner_of_b[partner] == i);
+  }
+  const auto alone =
+      std::count(alignment.partner_of_b.begin(), alignment.partner_of_b.end(), kNoPartner);
+  EXPECT(paired == alignment.paired);
+  EXPECT(paired + static_cast<std::uint64_t>(alone) == b.launches.size());
+  EXPECT(paired + alignment.only_in_a == a.launches.size());
+  EXPECT(paired + alignment.only_in_b == b.launches.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto [first, second] = TwoFiles({reinterpret_cast<const char*>(data), size});
+  const Result<Run> a = RunOf(first);
+  if (!a.ok()) {
+    ExpectOneLine(a.error(), "input");
+    return 0;
+  }
+  const Alignment self = AlignRuns(a.value(), a.value());
+  ExpectPairs(a.value(), a.value(), self);
+  EXPECT(self.order == LaunchOrder::kIdentical && self.paired == a.value().launches.size());
+  const Result<Run> b = RunOf(second);
+  if (!b.ok()) {
+    ExpectOneLine(b.error(), "input");
+    return 0;
+  }
+  ExpectPairs(a.value(), b.value(), AlignRuns(a.value(), b.value()));
+  return 0;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads any bytes as the table of --ids, twice in pieces of other sizes: equal, not empty, or one line.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/memory_source.h"
+#include "fuzz/promises.h"
+#include "results/match.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace stemtap;
+  const std::string_view content(reinterpret_cast<const char*>(data), size);
+  const auto ids = ReadIds(std::make_unique<MemorySource>("input", content));
+  const auto again = ReadIds(std::make_unique<MemorySource>("input", content, 7));
+  EXPECT(ids.ok() == again.ok());
+  if (!ids.ok()) {
+    ExpectOneLine(ids.error(), "input");
+    EXPECT(ids.error().message == again.error().message);
+    return 0;
+  }
+  EXPECT(!ids.value().empty());
+  EXPECT(ids.value() == again.value());
+  return 0;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins any bytes as metrics to any bytes as a profile: the launches are those of the profile, in its
+// order and with its durations, each with a cell of each metric; or one line says what is wrong.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "fuzz/promises.h"
+#include "fuzz/two_files.h"
+#include "importers/metric_join.h"
+#include "importers/registry.h"
+#include "trace/profile.h"
+
+namespace {
+
+using namespace stemtap;
+
+Result<Profile> JoinedOf(std::string_view profile, std::string_view metrics) {
+  auto here = OpenProfile(SourceOf("input", profile));
+  if (!here.ok()) return here.error();
+  auto there = OpenMetrics(SourceOf("input", metrics));
+  if (!there.ok()) return there.error();
+  auto joined = JoinMetrics(std::move(here).value(), "input", std::move(there).value(), "input");
+  if (!joined.ok()) return joined.error();
+  return LoadProfile(*joined.value());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto [profile, metrics] = TwoFiles({reinterpret_cast<const char*>(data), size});
+  const Result<Profile> joined = JoinedOf(profile, metrics);
+  if (!joined.ok()) {
+    ExpectOneLine(joined.error(), "input");
+    return 0;
+  }
+  auto reader = OpenProfile(SourceOf("input", profile));
+  EXPECT(reader.ok());
+  const Result<Profile> plain = LoadProfile(*reader.value());
+  EXPECT(plain.ok());
+  const Profile& whole = joined.value();
+  EXPECT(whole.records.size() == plain.value().records.size());
+  EXPECT(whole.metrics.size() == whole.metric_names.size());
+  EXPECT(whole.metrics.size() > plain.value().metrics.size());
+  for (const auto& column : whole.metrics) EXPECT(column.size() == whole.records.size());
+  for (std::size_t i = 0; i < whole.records.size(); ++i) {
+    EXPECT(whole.records[i].duration_ns == plain.value().records[i].duration_ns);
+    EXPECT(whole.names.name(whole.records[i].name_id) ==
+           plain.value().names.name(plain.value().records[i].name_id));
+  }
+  for (const std::string& warning : whole.warnings) ExpectOneLine(warning);
+  return 0;
+}
