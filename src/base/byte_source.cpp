@@ -83,6 +83,7 @@ class CompressedSource : public ByteSource {
     return count;
   }
   const char* input() const { return input_.data(); }
+  std::uint64_t read() const { return read_; }
 
   Error Truncated(const char* format) const {
     return Error{fmt::format("{}: truncated {} data, ends after {} bytes, expected a complete file",
@@ -108,6 +109,8 @@ class GzipSource : public CompressedSource {
   ~GzipSource() override {
     if (ready_) inflateEnd(&stream_);
   }
+
+  std::optional<std::uint64_t> PackedBytes() const override { return read() - stream_.avail_in; }
 
  private:
   Result<std::size_t> ReadSome(char* data, std::size_t size) override {
@@ -159,6 +162,10 @@ class ZstdSource : public CompressedSource {
       : CompressedSource(std::move(inner)), stream_(ZSTD_createDCtx()) {}
   ~ZstdSource() override { ZSTD_freeDCtx(stream_); }
 
+  std::optional<std::uint64_t> PackedBytes() const override {
+    return read() - (in_.size - in_.pos);
+  }
+
  private:
   Result<std::size_t> ReadSome(char* data, std::size_t size) override {
     if (stream_ == nullptr) return Damaged("zstd", "out of memory", 0);
@@ -187,6 +194,28 @@ class ZstdSource : public CompressedSource {
   ZSTD_inBuffer in_ = {nullptr, 0, 0};
   bool in_frame_ = false;
   bool pending_ = false;
+};
+
+class LimitedSource : public ByteSource {
+ public:
+  explicit LimitedSource(std::unique_ptr<ByteSource> inner)
+      : ByteSource(inner->name()), inner_(std::move(inner)) {}
+
+ private:
+  Result<std::size_t> ReadSome(char* data, std::size_t size) override {
+    const Result<std::size_t> count = inner_->Read(data, size);
+    if (!count.ok()) return count;
+    unpacked_ += count.value();
+    const std::uint64_t packed = inner_->PackedBytes().value_or(unpacked_);
+    if (unpacked_ <= std::max(kUnpackedFreely, kMostUnpacked * packed)) return count;
+    return Error{fmt::format(
+        "{}: {} bytes unpack to more than {}, expected at most {} times as many; if it is no "
+        "mistake, unpack it to a plain file",
+        name(), packed, unpacked_ - count.value(), kMostUnpacked)};
+  }
+
+  std::unique_ptr<ByteSource> inner_;
+  std::uint64_t unpacked_ = 0;
 };
 
 }  // namespace
@@ -229,6 +258,11 @@ Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> sourc
     return std::unique_ptr<ByteSource>(std::make_unique<ZstdSource>(std::move(source)));
   }
   return source;
+}
+
+std::unique_ptr<ByteSource> LimitUnpacking(std::unique_ptr<ByteSource> source) {
+  if (!source->PackedBytes()) return source;
+  return std::make_unique<LimitedSource>(std::move(source));
 }
 
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, ReadWatch watch) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,9 @@ class ByteSource {
   // is none (compressed, a pipe, memory). For libraries that open files themselves.
   virtual std::string PlainPath() const { return {}; }
 
+  // How many compressed bytes what was read so far came from; nothing where it is not compressed.
+  virtual std::optional<std::uint64_t> PackedBytes() const { return {}; }
+
  private:
   virtual Result<std::size_t> ReadSome(char* data, std::size_t size) = 0;
 
@@ -58,5 +62,15 @@ Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, Read
 
 // The content of `source`, decompressed if its leading bytes say that it is compressed.
 Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> source);
+
+// How many times its compressed bytes content may be that is held as a whole, in memory or on a disk.
+// Real databases unpack to 4 times, plans to 20, the logs of simulators to 50; only the same few bytes
+// over and over get beyond (gzip ends at 1032 times, zstd at some 20,000).
+inline constexpr std::uint64_t kMostUnpacked = 256;
+// As much may be unpacked of anything: it harms nobody.
+inline constexpr std::uint64_t kUnpackedFreely = std::uint64_t{4} * 1024 * 1024;
+
+// `source`, which is an error once it unpacks to more than that. For readers that hold all of it.
+std::unique_ptr<ByteSource> LimitUnpacking(std::unique_ptr<ByteSource> source);
 
 }  // namespace stemtap

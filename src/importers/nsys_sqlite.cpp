@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -38,6 +40,10 @@ constexpr int kMaxCellBytes = 16 * 1024 * 1024;
 
 // What a row needs at least in a page: its place, its sizes and the types of three columns.
 constexpr std::int64_t kLeastRowBytes = 8;
+
+// How much of the free disk an unpacked database may take: the rest is for whoever else writes there
+// meanwhile.
+constexpr double kMostOfFree = 0.9;
 
 // Steps of SQLite's machine that any reading may take: seconds. The kernels of a real export need
 // less than one step for each byte of the file.
@@ -98,6 +104,17 @@ std::int64_t BytesByHeader(std::string_view header) {
   const std::uint32_t stored = BigEndian(header.substr(16)) >> 16;
   const std::int64_t page = stored == 1 ? 65536 : stored;
   return page * BigEndian(header.substr(28));
+}
+
+// SQLite's own checks of a header, before anything is written for its sake.
+Status CheckHeader(const std::string& name, std::string_view header) {
+  const std::uint32_t page = BigEndian(header.substr(16)) >> 16;
+  const bool size_ok = page == 1 || (page >= 512 && std::has_single_bit(page));
+  if (size_ok && header.substr(21, 3) == std::string_view("\x40\x20\x20", 3)) return Success{};
+  return Error{fmt::format(
+      "{}: damaged in the header of the database (its first {} bytes), expected a complete "
+      "Nsight Systems export",
+      name, kHeaderBytes)};
 }
 
 // A file that nobody writes: SQLite takes no locks and makes no files beside it, whatever its journal
@@ -569,14 +586,45 @@ Status KernelTable::Read() {
   return WarnOfGraphs();
 }
 
-// Writes the content of `source` to `fd`; the number of bytes.
-Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder) {
+// What may be written to `folder`: up to the end that the database itself names, and not the last of
+// the disk.
+Result<std::int64_t> RoomToSpool(const std::string& name, const std::string& folder,
+                                 std::int64_t by_header) {
+  struct statvfs disk = {};
+  if (::statvfs(folder.c_str(), &disk) != 0) {
+    return by_header > 0 ? by_header : std::numeric_limits<std::int64_t>::max();
+  }
+  const auto room = static_cast<std::int64_t>(kMostOfFree * static_cast<double>(disk.f_bavail) *
+                                              static_cast<double>(disk.f_frsize));
+  if (by_header <= room) return by_header > 0 ? by_header : room;
+  return Error{fmt::format(
+      "{}: a database of {} bytes cannot be unpacked into {} (room for {} bytes), expected room "
+      "there; set TMPDIR to another folder, or unpack it to a plain file",
+      name, by_header, EscapeForTerminal(folder), room)};
+}
+
+// Writes the content of `source`, at most `room` bytes, to `fd`; the number of bytes.
+Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder, std::int64_t room,
+                           std::int64_t by_header) {
   std::vector<char> buffer(kReadBytes);
   std::int64_t bytes = 0;
+  const auto no_room = [&](const char* why) {
+    return Error{fmt::format(
+        "{}: the database cannot be unpacked into {} (after {} bytes: {}), "
+        "expected room there; set TMPDIR to another folder, or unpack it to a plain file",
+        source.name(), EscapeForTerminal(folder), bytes, why)};
+  };
   for (;;) {
     const Result<std::size_t> count = source.Read(buffer.data(), buffer.size());
     if (!count.ok()) return count.error();
     if (count.value() == 0) return bytes;
+    if (static_cast<std::int64_t>(count.value()) > room - bytes) {
+      if (by_header == 0) return no_room("the rest of the disk is left free");
+      return Error{
+          fmt::format("{}: goes on behind the {} bytes that the database says it has, expected a "
+                      "file as 'nsys export' writes it",
+                      source.name(), by_header)};
+    }
     // Without the log that would lie beside it, a database in WAL mode is one in any other. The
     // header comes in one piece: it was peeked at.
     for (std::size_t mode : {18, 19}) {
@@ -585,12 +633,7 @@ Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder
     for (std::size_t written = 0; written < count.value();) {
       const ssize_t part = ::write(fd, buffer.data() + written, count.value() - written);
       if (part < 0 && errno == EINTR) continue;
-      if (part < 0) {
-        return Error{fmt::format(
-            "{}: the database cannot be unpacked into {} (after {} bytes: {}), "
-            "expected room there; set TMPDIR to another folder, or unpack it to a plain file",
-            source.name(), EscapeForTerminal(folder), bytes, std::strerror(errno))};
-      }
+      if (part < 0) return no_room(std::strerror(errno));
       written += static_cast<std::size_t>(part);
       bytes += part;
     }
@@ -643,6 +686,8 @@ Result<std::unique_ptr<ProfileReader>> ReadPlainFile(const std::string& name,
 Result<std::unique_ptr<ProfileReader>> ReadSpooled(ByteSource& source, std::int64_t by_header) {
   const char* set = std::getenv("TMPDIR");
   const std::string folder = set == nullptr || *set == '\0' ? "/tmp" : set;
+  const Result<std::int64_t> room = RoomToSpool(source.name(), folder, by_header);
+  if (!room.ok()) return room.error();
   std::string path = folder + "/stemtap-sqlite-XXXXXX";
   const FileDescriptor file(::mkostemp(path.data(), O_CLOEXEC));
   if (file.get() < 0) {
@@ -655,7 +700,7 @@ Result<std::unique_ptr<ProfileReader>> ReadSpooled(ByteSource& source, std::int6
   const Status opened = database.Open(path, kOwn);
   ::unlink(path.c_str());
   if (!opened.ok()) return opened.error();
-  const Result<std::int64_t> bytes = Spool(source, file.get(), folder);
+  const Result<std::int64_t> bytes = Spool(source, file.get(), folder, room.value(), by_header);
   if (!bytes.ok()) return bytes.error();
   return ReadDatabase(database, bytes.value(), by_header);
 }
@@ -672,10 +717,13 @@ Result<std::unique_ptr<ProfileReader>> OpenNsysSqlite(std::unique_ptr<ByteSource
   if (header.value().size() < kHeaderBytes) {
     return CutShort(source->name(), static_cast<std::int64_t>(header.value().size()), 512);
   }
+  const Status checked = CheckHeader(source->name(), header.value());
+  if (!checked.ok()) return checked.error();
   const std::int64_t by_header = BytesByHeader(header.value());
   const std::string path = source->PlainPath();
-  return path.empty() ? ReadSpooled(*source, by_header)
-                      : ReadPlainFile(source->name(), path, by_header);
+  if (!path.empty()) return ReadPlainFile(source->name(), path, by_header);
+  source = LimitUnpacking(std::move(source));
+  return ReadSpooled(*source, by_header);
 }
 
 }  // namespace stemtap

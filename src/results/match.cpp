@@ -329,7 +329,7 @@ Result<IdTable> LoadIds(const std::string& path) {
 }
 
 Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
-  CsvReader csv(std::move(source));
+  CsvReader csv(LimitUnpacking(std::move(source)));
   IdTable index_of;
   std::vector<std::string> header;
   for (;;) {

@@ -133,8 +133,9 @@ std::optional<ResultsSource> DetectResults(std::string_view leading) {
   return {};
 }
 
-Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> source,
+Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> content,
                                   const ResultsOptions& options) {
+  std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(content));
   std::optional<ResultsSource> kind = options.source;
   const std::string name = EscapeForTerminal(source->name());
   if (!kind) {

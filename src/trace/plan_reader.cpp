@@ -18,8 +18,10 @@ namespace {
 
 using nlohmann::json;
 
-// A plan has a line per sample: more than this is none.
-constexpr std::size_t kMaxPlanBytes = std::size_t{1} << 30;
+// A sample takes some 300 bytes here and ten times that while it is read: three million samples.
+constexpr std::size_t kMostPlanBytes = std::size_t{1} << 30;
+// A plan nests seven deep; later versions may go further.
+constexpr std::size_t kMostDepth = 64;
 
 // Where in the document something is not as expected: thrown and caught in this file alone.
 struct Unexpected {
@@ -186,9 +188,33 @@ OptionList OptionsOf(const json& options) {
   return list;
 }
 
+// Whether arrays and objects in a JSON text stand in more than kMostDepth of them: each costs a value
+// of the document.
+bool NestsTooDeep(std::string_view text) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMostDepth) return true;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Plan> ParsePlan(std::string_view text, std::string_view source) {
+  if (NestsTooDeep(text)) {
+    return Error{fmt::format("{}: nests deeper than {}, expected a plan.json", source, kMostDepth)};
+  }
   try {
     const json document = json::parse(text);
     if (!document.is_object()) return Error{fmt::format("{}: expected a plan.json", source)};
@@ -213,11 +239,12 @@ Result<Plan> ParsePlan(std::string_view text, std::string_view source) {
 }
 
 Result<Plan> LoadPlan(const std::string& path) {
-  const Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
-  if (!source.ok()) return source.error();
-  const Result<std::string> text = ReadWhole(*source.value(), kMaxPlanBytes, "a plan.json");
+  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
+  if (!opened.ok()) return opened.error();
+  const std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(opened).value());
+  const Result<std::string> text = ReadWhole(*source, kMostPlanBytes, "a plan.json");
   if (!text.ok()) return text.error();
-  return ParsePlan(text.value(), source.value()->name());
+  return ParsePlan(text.value(), source->name());
 }
 
 }  // namespace stemtap

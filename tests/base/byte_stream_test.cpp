@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/byte_sink.h"
@@ -323,6 +324,44 @@ TEST_CASE("a watch is told how much of a file has been read, compressed or not")
     CHECK(told >= 2);
     CHECK(source.value()->PlainPath() == (std::string_view(name) == "a.txt" ? path : ""));
   }
+}
+
+TEST_CASE("what unpacks to very much more is refused where it is held as a whole") {
+  const TempDir folder;
+  const std::string block(std::size_t{1} << 20, 'a');
+  const auto drained = [&](const std::string& name, int blocks) {
+    const std::string path = (folder / name).string();
+    auto sink = CreateByteSink(path);
+    REQUIRE(sink.ok());
+    for (int i = 0; i < blocks; ++i) REQUIRE(sink.value()->Write(block).ok());
+    REQUIRE(sink.value()->Finish().ok());
+    auto source = OpenByteSource(path);
+    REQUIRE(source.ok());
+    return Drain(*LimitUnpacking(std::move(source).value()), 4096);
+  };
+  for (const char* name : {"a.gz", "a.zst"}) {
+    CAPTURE(name);
+    const Result<std::string> most = drained(name, 4);
+    REQUIRE(most.ok());
+    CHECK(most.value().size() == kUnpackedFreely);
+    const Result<std::string> more = drained(name, 5);
+    REQUIRE_FALSE(more.ok());
+    CHECK(more.error().message.starts_with((folder / name).string() + ": "));
+    CHECK(more.error().message.find("bytes unpack to more than") != std::string::npos);
+  }
+  CHECK(drained("a", 5).ok());  // as long as it stands there
+
+  // Content that packs less is not asked how long it is.
+  const std::string text = SomeText(8 * block.size());
+  auto sink = CreateByteSink((folder / "text.zst").string());
+  REQUIRE(sink.ok());
+  REQUIRE(sink.value()->Write(text).ok());
+  REQUIRE(sink.value()->Finish().ok());
+  auto source = OpenByteSource((folder / "text.zst").string());
+  REQUIRE(source.ok());
+  const Result<std::string> whole = Drain(*LimitUnpacking(std::move(source).value()), 4096);
+  REQUIRE(whole.ok());
+  CHECK(whole.value() == text);
 }
 
 }  // namespace

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small compressed files that unpack to gigabytes: each gets its line, soon (what may be read to its end
+// unpacks to 128 MiB), with little memory, and
+// with little written where databases are unpacked.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/byte_sink.h"
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace stemtap::test {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+// What a child may keep resident: 33 MB for a stream, and for plans and results 4 MiB, of which every
+// few bytes can become a row or a value.
+constexpr std::uint64_t kMostResident = 400 * kMiB;
+constexpr std::uint64_t kMostStreamed = 64 * kMiB;
+
+// No file longer than this while it lives, in children as well: a database is unpacked into a file that
+// has no name, which nothing else can measure.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(std::uint64_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &before_) == 0);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+  sighandler_t handler_;
+};
+
+// A file of `head`, then `unit` over and over: 2 GiB, or `pieces` of 128 MiB. Compressed files that follow one another
+// are one, so that a piece of 128 MiB is compressed once.
+std::string MakeBomb(const TempDir& folder, const std::string& name, std::string_view head,
+                     std::string_view unit, int pieces = 16) {
+  const auto write = [&](const std::string& file, auto content) {
+    auto sink = CreateByteSink((folder / file).string());
+    REQUIRE(sink.ok());
+    content(*sink.value());
+    REQUIRE(sink.value()->Finish().ok());
+    return ReadFile(folder / file);
+  };
+  std::string block;
+  while (block.size() < kMiB) block += unit;
+  const std::string first =
+      write("head-" + name, [&](ByteSink& sink) { REQUIRE(sink.Write(head).ok()); });
+  const std::string piece = write("piece-" + name, [&](ByteSink& sink) {
+    for (int i = 0; i < 128; ++i) REQUIRE(sink.Write(block).ok());
+  });
+  std::string all = first;
+  for (int i = 0; i < pieces; ++i) all += piece;
+  CHECK(all.size() < 8 * kMiB);
+  return folder.Write(name, all).string();
+}
+
+std::uint64_t PeakOfChildren() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// Runs stemtap, which fails with one line that holds `word`, in seconds.
+void Refused(const std::vector<std::string>& arguments, const std::string& word,
+             const ProcessOptions& options = {}) {
+  std::vector<std::string> argv = {StemtapProgram().string()};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  const auto begin = std::chrono::steady_clock::now();
+  const ProcessResult run = RunProcess(argv, options);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  CAPTURE(arguments.back());
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 1);
+  CHECK(run.err.find(word) != std::string::npos);
+  CHECK(run.err.find('\n') == run.err.size() - 1);
+  CHECK(run.err.size() < 1000);
+  CHECK(took.count() < 5.0);
+}
+
+constexpr std::string_view kCanonical =
+    "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
+    "shared_bytes,graph_id,name\n";
+
+// A database of one table; `pages` as its header is to say, `version` of it that says so.
+std::string DatabaseHead(const TempDir& folder, std::uint32_t pages) {
+  const std::string path = (folder / "made.sqlite").string();
+  sqlite3* database = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &database) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(database, "PRAGMA page_size = 4096; CREATE TABLE StringIds (id INTEGER)",
+                       nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(database);
+  std::string content = ReadFile(path);
+  std::filesystem::remove(path);
+  REQUIRE(content.size() >= 4096);
+  for (std::size_t i = 0; i < 4; ++i) {
+    content[28 + i] = static_cast<char>(pages >> (24 - 8 * i));
+    content[92 + i] = content[24 + i];  // the length is that of this change
+  }
+  return content;
+}
+
+TEST_CASE("text that unpacks to gigabytes ends at its limits") {
+  const std::string zeros(4096, '\0');
+  struct Bomb {
+    const char* name;
+    std::string head;
+    std::string unit;
+    const char* word;
+    int pieces = 16;
+  };
+  const Bomb bombs[] = {
+      {"line.csv.zst", std::string(kCanonical), "a", "expected"},
+      {"line.csv.gz", std::string(kCanonical), "a", "expected"},
+      {"quote.csv.zst", std::string(kCanonical) + "\"", "a", "expected"},
+      {"nul.csv.zst", std::string(kCanonical), zeros, "expected"},
+      {"nul.zst", "", zeros, "expected"},
+      {"deep.json.zst", "{\"traceEvents\": [{\"a\": ", "[", "expected"},
+      {"deep.json.gz", "{\"traceEvents\": [{\"a\": ", "{\"a\":", "expected"},
+      {"blanks.json.zst", "{\"traceEvents\": [", " ", "expected", 1},
+      {"preamble.csv.zst", "==PROF== Connected\n", "==PROF== 1%\n", "expected", 1},
+      {"preamble.gz", "==1== NVPROF is profiling process 1, command: a\n", "a line\n", "expected",
+       1},
+  };
+  const TempDir folder;
+  for (const Bomb& bomb : bombs) {
+    const std::string path = MakeBomb(folder, bomb.name, bomb.head, bomb.unit, bomb.pieces);
+    Refused({"convert", "-o", (folder / "out.csv").string(), path}, bomb.word);
+    CHECK_FALSE(std::filesystem::exists(folder / "out.csv"));
+  }
+  CHECK(PeakOfChildren() < kMostStreamed);
+}
+
+TEST_CASE("a database that unpacks to gigabytes is refused before it is on the disk") {
+  const TempDir folder;
+  const TempDir scratch;
+  const std::string zeros(4096, '\0');
+  const ProcessOptions options{.env = {{"TMPDIR", scratch.path().string()}}};
+  struct Bomb {
+    const char* name;
+    std::string head;
+    const char* word;
+  };
+  const Bomb bombs[] = {
+      {"magic.zst", std::string("SQLite format 3\0", 16), "damaged in the header"},
+      // Beyond its own end, within it, and longer than any disk.
+      {"short.zst", DatabaseHead(folder, 2), "goes on behind the 8192 bytes"},
+      {"honest.zst", DatabaseHead(folder, 524'290), "unpack to more than"},
+      {"honest.gz", DatabaseHead(folder, 524'290), "unpack to more than"},
+      {"unknown.zst", DatabaseHead(folder, 0), "unpack to more than"},
+      {"endless.zst", DatabaseHead(folder, 0xFFFFFFFF), "a database of 17592186040320 bytes"},
+  };
+  for (const Bomb& bomb : bombs) {
+    const std::string path = MakeBomb(folder, bomb.name, bomb.head, zeros);
+    const FileSizeLimit at_most(5 * kMiB);  // 4 MiB may be unpacked of anything
+    Refused({"convert", "-o", (folder / "out.csv").string(), path}, bomb.word, options);
+    CHECK(std::filesystem::is_empty(scratch.path()));
+  }
+  CHECK(PeakOfChildren() < kMostStreamed);
+}
+
+TEST_CASE("plans and results that unpack to gigabytes are refused") {
+  const TempDir folder;
+  const std::string plan = (folder / "plan.json").string();
+  const std::string profile = (folder / "p.csv").string();
+  REQUIRE(RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches", "20000",
+                      "-o", profile})
+              .exit_code == 0);
+  REQUIRE(RunProcess({StemtapProgram().string(), "plan", profile, "-o", plan}).exit_code == 0);
+  const std::pair<const char*, const char*> plans[] = {
+      {"{\"a\": \"", "a"}, {"{\"a\": ", "["}, {"{\"a\": [0", ",{}"}, {"", " "}};
+  int number = 0;
+  for (const auto& [head, unit] : plans) {
+    const std::string bomb =
+        MakeBomb(folder, "plan" + std::to_string(number++) + ".json.zst", head, unit);
+    Refused({"export", "--to", "csv", "--plan", bomb}, "unpack to more than");
+  }
+  // Plain, it is short enough and too deep.
+  Refused({"export", "--to", "csv", "--plan",
+           folder.Write("deep.json", std::string(kMiB, '[')).string()},
+          "nests deeper than 64");
+  const std::pair<const char*, const char*> results[] = {
+      {"id,cycles\n", "1,2\n"},
+      {"id,cycles\n", "a"},
+      {"id,cycles\n\"", "a"},
+      {"\"ID\",\"Kernel Name\",\"inst\"\n", "\"0\",\"a\",\"1\"\n"},
+      {"Processing kernel /t/kernel-1.traceg\n", "GPGPU-Sim: a line\n"},
+      {"setup_process:0 t/Kernel7/trace.txt current_index:0 (1)\n", "a line\n"},
+      {"", "==PROF== 1%\n"}};
+  for (const auto& [head, unit] : results) {
+    const std::string bomb =
+        MakeBomb(folder, "results" + std::to_string(number++) + ".zst", head, unit);
+    Refused({"extrapolate", "--plan", plan, "--results", bomb}, "expected");
+  }
+  const std::string ids = MakeBomb(folder, "ids.zst", "id,index\n", "1,2\n");
+  const std::string whole = folder.Write("r.csv", "id,cycles\n1,2\n").string();
+  Refused({"extrapolate", "--plan", plan, "--results", whole, "--ids", ids}, "unpack to more than");
+  MESSAGE("peak resident: " << PeakOfChildren() / 1e6 << " MB");
+  CHECK(PeakOfChildren() < kMostResident);
+}
+
+}  // namespace
+}  // namespace stemtap::test
