@@ -186,6 +186,7 @@ int RunExport(const ExportArguments& arguments) {
       arguments.profiles.empty() ? RunPaths(plan.value().source) : arguments.profiles;
   const std::string path = RunName(paths);
   const std::string shown = EscapeForTerminal(path);
+  options.counting.ranks = paths.size();
   Result<std::unique_ptr<ProfileReader>> profile = OpenPlanned(arguments, consumer, paths);
   if (!profile.ok()) return Fail(profile.error());
   const Result<CountedPlan> counted = CountLaunches(plan.value(), profile.value().get(), shown,

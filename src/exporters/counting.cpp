@@ -123,6 +123,11 @@ class Counter {
                                  plan_.totals.invocations + plan_.totals.excluded_invocations)};
       }
     }
+    if (model_.scope != CountScope::kNone && options_.ranks > 1) {
+      return Error{fmt::format(
+          "--plain-launches: the plan is of {} ranks, expected one process, or --profile",
+          options_.ranks)};
+    }
     if (model_.scope != CountScope::kNone && seen_.size() > 1) {
       return Error{fmt::format(
           "--plain-launches: the plan has samples on {} devices, expected one, or --profile",
@@ -211,6 +216,13 @@ class Counter {
   // What the user must say before the numbers are beyond doubt.
   Status CheckRun() const {
     if (model_.scope == CountScope::kNone) return Success{};
+    if (seen_.contains(wire::kUnknown16) && options_.ranks > 1) {
+      return Error{
+          fmt::format("{}: does not say on which devices the launches of {} ranks ran, which {} "
+                      "needs, expected "
+                      "profiles with devices, or the plan of a single rank",
+                      profile_, options_.ranks, tool_)};
+    }
     if (seen_.contains(wire::kUnknown16) && (!options_.plain_launches || seen_.size() > 1)) {
       return Error{fmt::format(
           "{}: does not say on which device its launches ran, which {} needs: say --plain-launches "

@@ -52,6 +52,7 @@ struct CountingOptions {
   Graphs graphs = Graphs::kUnsaid;
   // The user's word that there was one process, one device and no graph, for what no profile says.
   bool plain_launches = false;
+  std::size_t ranks = 1;  // files of the profile, each of them a process
 };
 
 struct CountedSample {

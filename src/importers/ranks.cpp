@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,10 +20,13 @@
 namespace stemtap {
 namespace {
 
+constexpr std::size_t kBatch = 16384;
+
 class RankReader : public ProfileReader {
  public:
   RankReader(std::span<const std::string> paths, std::vector<std::unique_ptr<ProfileReader>> ranks)
       : paths_(paths.begin(), paths.end()), ranks_(std::move(ranks)) {
+    devices_[wire::kUnknown16] = wire::kUnknown16;
     for (const auto& rank : ranks_) {
       std::vector<std::size_t>& columns = columns_.emplace_back();
       for (const std::string& name : rank->metric_names()) {
@@ -37,6 +42,11 @@ class RankReader : public ProfileReader {
     batch.metrics.resize(metric_names_.size());
     for (std::vector<double>& column : batch.metrics) column.clear();
     while (rank_ < ranks_.size()) {
+      if (!begun_) {
+        const Status numbered = NumberDevices();
+        if (!numbered.ok()) return numbered.error();
+        begun_ = true;
+      }
       const Result<std::size_t> read = ranks_[rank_]->Read(part_, limit);
       if (!read.ok()) return read.error();
       if (read.value() == 0) {
@@ -51,6 +61,49 @@ class RankReader : public ProfileReader {
   }
 
  private:
+  // Reads the present rank to its end for its devices, and goes back to its beginning.
+  Status NumberDevices() {
+    std::unique_ptr<ProfileReader>& rank = ranks_[rank_];
+    const bool held = rank->Rewind();
+    std::error_code ignored;
+    once_ = !held && !std::filesystem::is_regular_file(paths_[rank_], ignored);
+    if (once_) return Success{};
+    std::set<std::uint16_t> found;
+    for (;;) {
+      const Result<std::size_t> read = rank->Read(part_, kBatch);
+      if (!read.ok()) return read.error();
+      if (read.value() == 0) break;
+      for (const wire::KernelRecord& record : part_.records) found.insert(record.device);
+    }
+    found.erase(wire::kUnknown16);
+    for (const std::uint16_t device : found) {
+      const Status added = AddDevice(device);
+      if (!added.ok()) return added;
+    }
+    if (held) {
+      rank->Rewind();
+      return Success{};
+    }
+    Result<std::unique_ptr<ProfileReader>> again = OpenProfile(paths_[rank_]);
+    if (!again.ok()) return again.error();
+    if (again.value()->metric_names() != rank->metric_names()) return Changed();
+    rank = std::move(again).value();
+    return Success{};
+  }
+
+  Status AddDevice(std::uint16_t device) {
+    if (next_device_ == wire::kUnknown16) {
+      return Error{fmt::format("{}: more than {} devices in all ranks", Shown(), wire::kUnknown16)};
+    }
+    devices_.emplace(device, next_device_++);
+    return Success{};
+  }
+
+  Error Changed() const {
+    return Error{
+        fmt::format("{}: was changed while it was read, expected a finished file", Shown())};
+  }
+
   // Moves what was read of the present rank into `batch`.
   Status Take(ProfileBatch& batch) {
     const ProfileReader& rank = *ranks_[rank_];
@@ -59,15 +112,20 @@ class RankReader : public ProfileReader {
       name_ids_.push_back(names_.Intern(rank.names().name(id)));
     }
     for (wire::KernelRecord record : part_.records) {
-      const auto [device, first] = devices_.try_emplace(record.device, next_device_);
-      if (first && next_device_++ == wire::kUnknown16) {
-        return Error{
-            fmt::format("{}: more than {} devices in all ranks", Shown(), wire::kUnknown16)};
+      auto device = devices_.find(record.device);
+      if (device == devices_.end()) {
+        if (!once_) return Changed();
+        out_of_order_ = out_of_order_ || record.device < last_device_;
+        last_device_ = record.device;
+        const Status added = AddDevice(record.device);
+        if (!added.ok()) return added;
+        device = devices_.find(record.device);
       }
       record.device = device->second;
       record.name_id = name_ids_[record.name_id];
       batch.records.push_back(record);
     }
+    launches_ += part_.records.size();
     for (std::vector<double>& column : batch.metrics) {
       column.resize(batch.records.size(), std::numeric_limits<double>::quiet_NaN());
     }
@@ -80,10 +138,19 @@ class RankReader : public ProfileReader {
   void EndRank() {
     const ProfileReader& rank = *ranks_[rank_];
     warnings_.insert(warnings_.end(), rank.warnings().begin(), rank.warnings().end());
-    if (devices_.empty()) {
+    if (launches_ == 0) {
       warnings_.push_back(fmt::format("{}: no launches, rank {} is empty", Shown(), rank_));
     }
-    devices_.clear();
+    if (out_of_order_) {
+      warnings_.push_back(fmt::format(
+          "{}: can be read only once, so that its devices are numbered in order of first "
+          "use",
+          Shown()));
+    }
+    launches_ = 0;
+    begun_ = once_ = out_of_order_ = false;
+    last_device_ = 0;
+    devices_ = {{wire::kUnknown16, wire::kUnknown16}};
     name_ids_.clear();
     ranks_[rank_++].reset();
   }
@@ -95,7 +162,13 @@ class RankReader : public ProfileReader {
   std::vector<std::vector<std::size_t>> columns_;  // of metric_names_, by rank and column
   std::size_t rank_ = 0;                           // the present one
   std::uint16_t next_device_ = 0;
-  // Of the present rank: what its devices and names are called here.
+  // Of the present rank:
+  bool begun_ = false;
+  bool once_ = false;          // its devices are numbered as they come
+  bool out_of_order_ = false;  // which was not the order of their numbers
+  std::uint16_t last_device_ = 0;
+  std::uint64_t launches_ = 0;
+  // What its devices and names are called here.
   std::unordered_map<std::uint16_t, std::uint16_t> devices_;
   std::vector<std::uint32_t> name_ids_;
   ProfileBatch part_;

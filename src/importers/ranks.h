@@ -4,8 +4,13 @@
 // the order given. Clocks of different ranks can disagree by seconds, so launches of different ranks
 // are never ordered by time, and each rank's times count as its file has them.
 //
-// Devices are numbered anew, rank by rank in order of first use: eight ranks that each call their GPU
-// 0 are devices 0 to 7. A single file is read as it is.
+// Devices are numbered anew, rank by rank, those of a rank in the order of its own numbers: eight ranks
+// that each call their GPU 0 are devices 0 to 7. A rank that does not say its devices may have had any
+// number of them: they stay unknown. A single file is read as it is.
+//
+// Which devices a rank has is known at its end, so that each is read twice: where it is not held in
+// memory anyway, its file is opened again. What can be read only once (a pipe) is numbered in order of
+// first use, which a warning says where the two differ.
 #pragma once
 
 #include <functional>

@@ -111,6 +111,25 @@ TEST_CASE("a plan of several ranks finds its files") {
   CHECK(exported().out.find("RANGE=\"1-2\"\n") != std::string::npos);
 }
 
+TEST_CASE("a plan of ranks that do not know their devices cannot be numbered") {
+  const TempDir folder;
+  const std::string a = folder.Write("a.csv", "duration_ns,device,name\n9,0,k\n9,0,k\n").string();
+  const std::string b = folder.Write("b.csv", "duration_ns,name\n7,k\n9,k\n").string();
+  const std::string plan = (folder / "plan.json").string();
+  for (const std::string& first : {a, b}) {
+    REQUIRE(RunProcess({Planned::Stemtap(), "plan", first, b, "--min-samples", "4", "-o", plan})
+                .exit_code == 0);
+    for (const char* to : {"accelsim", "macsim", "nvbit"}) {
+      CAPTURE(to);
+      const auto made = RunProcess(
+          {Planned::Stemtap(), "export", "--plan", plan, "--to", to, "--plain-launches"});
+      CHECK(made.exit_code == 1);
+      CHECK(made.out.empty());
+      CHECK(made.err.find("on which devices the launches of 2 ranks ran") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("files, weights and totals") {
   const Planned planned;
   const auto made = planned.Export({"--to", "ncu", "-o", planned.At("ncu.sh"), "--json", "--mode",

@@ -70,6 +70,10 @@ TEST_CASE("a profile without devices is one of one device only on the user's wor
   ExportOptions options;
   options.counting.plain_launches = true;
   CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options), "on which device"));
+  // Several ranks are several processes, whatever the user says.
+  for (wire::KernelRecord& r : profile.records) r.device = wire::kUnknown16;
+  options.counting.ranks = 2;
+  CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options), "of 2 ranks"));
 }
 
 TEST_CASE("an empty plan, which some tools take for everything") {

@@ -2,9 +2,12 @@
 #include "importers/ranks.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/temp_dir.h"
@@ -39,8 +42,8 @@ TEST_CASE("several files are the ranks of one run: one after the other, devices 
   using Values = std::vector<std::uint64_t>;
   CHECK(column([](const auto& r) { return r.duration_ns; }) == Values{1, 2, 3, 4, 5});
   CHECK(column([](const auto& r) { return r.start_ns; }) == Values{900, 950, 960, 5, 6});
-  // Rank 0 uses its devices 3 and 1, rank 1 its 3 and one that it does not name.
-  CHECK(column([](const auto& r) { return r.device; }) == Values{0, 1, 0, 2, 3});
+  // Rank 0 uses its devices 3 and 1, whatever first, rank 1 its 3 and one that it does not name.
+  CHECK(column([](const auto& r) { return r.device; }) == Values{1, 0, 1, 2, wire::kUnknown16});
   std::string names;
   for (const wire::KernelRecord& record : run.records) names += run.names.name(record.name_id);
   CHECK(names == "xyxyz");
@@ -49,6 +52,48 @@ TEST_CASE("several files are the ranks of one run: one after the other, devices 
   CHECK(std::isnan(run.metrics[0][3]));
   CHECK(std::isnan(run.metrics[1][0]));
   CHECK(run.metrics[1][4] == 8.0);
+}
+
+std::vector<std::uint16_t> DevicesOf(const Profile& run) {
+  std::vector<std::uint16_t> devices;
+  for (const wire::KernelRecord& record : run.records) devices.push_back(record.device);
+  return devices;
+}
+
+TEST_CASE("the devices of a rank keep their order, however its file is read") {
+  const test::TempDir folder;
+  // One is read from its file, the other held in memory.
+  const std::string csv =
+      folder.Write("a.csv", "duration_ns,device,name\n1,7,x\n2,2,x\n3,7,x\n4,5,x\n").string();
+  const std::string held =
+      folder
+          .Write("b.csv",
+                 "\"Kernel_Name\",\"Agent_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n"
+                 "\"y\",\"GPU 1\",10,11\n\"y\",\"GPU 0\",20,22\n")
+          .string();
+  const Result<Profile> read = Load({csv, held, csv});
+  if (!read.ok()) FAIL(read.error().message);
+  CHECK(DevicesOf(read.value()) == std::vector<std::uint16_t>{2, 0, 2, 1, 4, 3, 7, 5, 7, 6});
+  CHECK(read.value().names.size() == 2);
+}
+
+TEST_CASE("a rank through a pipe is numbered as its devices come, and said to be") {
+  const test::TempDir folder;
+  const std::string csv = folder.Write("a.csv", "duration_ns,device,name\n1,3,x\n").string();
+  for (const bool ascends : {true, false}) {
+    const std::string pipe = (folder / (ascends ? "up" : "down")).string();
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    const std::string content =
+        std::string("duration_ns,device,name\n") + (ascends ? "1,2,x\n2,4,x\n" : "1,4,x\n2,2,x\n");
+    std::thread writer([&] { std::ofstream(pipe) << content; });
+    const Result<Profile> read = Load({csv, pipe});
+    writer.join();
+    if (!read.ok()) FAIL(read.error().message);
+    CHECK(DevicesOf(read.value()) == std::vector<std::uint16_t>{0, 1, 2});
+    REQUIRE(read.value().warnings.size() == (ascends ? 0 : 1));
+    if (!ascends)
+      CHECK(read.value().warnings[0].find("in order of first use") != std::string::npos);
+  }
 }
 
 TEST_CASE("a single file is read as it is") {
