@@ -18,7 +18,8 @@
 
 namespace stemtap {
 
-// The launches of `profile` with the metrics of `metrics` beside them, empty where there are none.
+// The launches of `profile` with the metrics of `metrics` beside them, empty where there are none; the
+// last warning says how many launches have them, also where all do.
 // The names are those of the files, for messages. An error when nothing matches, or when a pair of
 // launches has another grid or block.
 Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader> profile,

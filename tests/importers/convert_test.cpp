@@ -116,6 +116,33 @@ TEST_CASE("metrics of ncu stand beside the launches, and the methods that need t
   CHECK(evaluated.out.find("pka") != std::string::npos);
 }
 
+TEST_CASE("metrics of a part of the launches are never taken for those of all") {
+  TempDir folder;
+  std::string run = "duration_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z\n";
+  for (int i = 0; i < 12; ++i) run += "100,axpy,64,1,1,256,1,1\n9000,\"gemm\",64,1,1,256,1,1\n";
+  const std::string csv = folder.Write("run.csv", run).string();
+  const std::string ncu = folder.Write("ncu.csv", CountersOfTwoKernels()).string();
+  const std::string said =
+      ncu + ": 20 of the 24 launches of " + csv + " have its metrics; 4 have none";
+  const auto converted = RunProcess({Stemtap(), "convert", csv, "--metrics", ncu, "-o", "-"});
+  CHECK(converted.exit_code == 0);
+  CHECK(converted.err.find(said) != std::string::npos);
+  // A method that needs them says which launch has none, and nothing is planned.
+  for (const char* method : {"pka", "sieve"}) {
+    const auto plan = RunProcess({Stemtap(), "plan", csv, "--method", method, "--metrics", ncu,
+                                  "-o", (folder / "plan.json").string()});
+    CHECK(plan.exit_code == 1);
+    CHECK(plan.err.find("of every invocation") != std::string::npos);
+    CHECK(plan.err.find("invocation 20 has none") != std::string::npos);
+    CHECK_FALSE(std::filesystem::exists(folder / "plan.json"));
+  }
+  const auto evaluated = RunProcess(
+      {Stemtap(), "evaluate", csv, "--methods", "random,sieve", "--runs", "2", "--metrics", ncu});
+  CHECK(evaluated.exit_code == 0);
+  CHECK(evaluated.err.find(said) != std::string::npos);
+  CHECK((evaluated.out + evaluated.err).find("invocation 20 has none") != std::string::npos);
+}
+
 TEST_CASE("metrics that do not belong to the profile are one clear line") {
   TempDir folder;
   const std::string csv = folder.Write("run.csv", "duration_ns,name\n5,other\n").string();
