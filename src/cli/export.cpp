@@ -2,6 +2,7 @@
 // stemtap export: a plan's samples in the form in which a simulator, tracer or profiler takes them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -144,6 +145,44 @@ Status WriteWhole(const std::string& path, const std::string& content) {
   return written.ok() ? sink.value()->Finish() : written;
 }
 
+// A file of an earlier export to `output` that the new one would leave beside its own, as if it were one
+// of them; empty: there is none. Nothing says whose a file is for certain, so none is removed.
+std::string FindLeftOver(const std::string& output, const Consumer& consumer,
+                         const Exported& exported) {
+  // What stands behind the number of a run.
+  const bool responses = consumer.name == "ncu";
+  if (!responses && consumer.name != "accelsim") return {};
+  const std::filesystem::path path(output);
+  const std::string main = path.filename().string();
+  const auto is_new = [&](const std::string& name) {
+    return std::any_of(exported.files.begin(), exported.files.end(),
+                       [&](const ExportedFile& file) { return name == main + file.suffix; });
+  };
+  std::error_code error;
+  std::string least;
+  for (std::filesystem::directory_iterator
+           entry(path.has_parent_path() ? path.parent_path() : ".", error),
+       end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(main) || is_new(name)) continue;
+    std::string_view rest = std::string_view(name).substr(main.size());
+    // One setting that several would stand beside now.
+    if (rest.empty() && !responses) rest = ".1";
+    if (responses && rest.ends_with(".rsp")) {
+      rest.remove_suffix(4);
+    } else if (responses) {
+      continue;
+    }
+    if (rest.size() < 2 || rest[0] != '.' ||
+        rest.find_first_not_of("0123456789", 1) != std::string_view::npos) {
+      continue;
+    }
+    if (least.empty() || name < least) least = name;
+  }
+  return least.empty() ? least : (path.parent_path() / least).string();
+}
+
 int WriteFiles(const ExportArguments& arguments, const Exported& exported,
                std::vector<std::string>& written) {
   for (const ExportedFile& file : exported.files) {
@@ -210,6 +249,13 @@ int RunExport(const ExportArguments& arguments) {
     return Fail({fmt::format("takes {} files, expected -o PATH", exported.files.size()), 2});
   }
   if (!to_stdout) {
+    const std::string left = FindLeftOver(arguments.output, consumer, exported);
+    if (!left.empty()) {
+      return Fail(
+          {fmt::format("{}: would be taken for one of the {} files of this export, expected it "
+                       "to be removed, or another -o PATH",
+                       EscapeForTerminal(left), exported.files.size())});
+    }
     const int failed = WriteFiles(arguments, exported, written);
     if (failed != 0) return failed;
   }

@@ -130,6 +130,42 @@ TEST_CASE("a plan of ranks that do not know their devices cannot be numbered") {
   }
 }
 
+TEST_CASE("a file of a larger export is not left beside those of a smaller one") {
+  const Planned planned;
+  const std::string script = planned.At("sel");
+  const auto exported = [&](const char* mode) {
+    return planned.Export({"--to", "ncu", "-o", script, "--mode", mode});
+  };
+  REQUIRE(exported("windows").exit_code == 0);
+  REQUIRE(std::filesystem::exists(script + ".4.rsp"));
+  const std::string before = ReadFile(script);
+  REQUIRE(exported("windows").exit_code == 0);  // the same files again
+  const auto refused = exported("kernels");
+  CHECK(refused.exit_code == 1);
+  CHECK(refused.err.starts_with("stemtap: " + script + ".2.rsp: would be taken for one of"));
+  // Nothing was written, and nothing removed.
+  CHECK(ReadFile(script) == before);
+  CHECK(std::filesystem::exists(script + ".4.rsp"));
+  // Files of other names harm nobody.
+  std::filesystem::remove(script + ".2.rsp");
+  std::filesystem::remove(script + ".3.rsp");
+  std::filesystem::rename(script + ".4.rsp", script + ".four.rsp");
+  planned.folder_.Write("sel.7", "");
+  planned.folder_.Write("sel2.7.rsp", "");
+  CHECK(exported("kernels").exit_code == 0);
+
+  // One setting for Accel-Sim beside an earlier one of several.
+  const std::string setting = planned.At("range");
+  planned.folder_.Write("range.2", "# Launches to trace with Accel-Sim, 2 of 2, by stemtap.\n");
+  const auto beside = planned.Export({"--to", "accelsim", "-o", setting});
+  CHECK(beside.exit_code == 1);
+  CHECK(beside.err.find("range.2: would be taken") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(setting));
+  std::filesystem::remove(planned.At("range.2"));
+  CHECK(planned.Export({"--to", "accelsim", "-o", setting}).exit_code == 0);
+  CHECK(planned.Export({"--to", "csv", "-o", setting}).exit_code == 0);
+}
+
 TEST_CASE("files, weights and totals") {
   const Planned planned;
   const auto made = planned.Export({"--to", "ncu", "-o", planned.At("ncu.sh"), "--json", "--mode",
