@@ -42,6 +42,8 @@ class CsvReader {
   // Valid until the next line or row.
   const std::vector<std::string_view>& cells() const { return cells_; }
 
+  // Whether a line end stands behind the line or row; false only where the content ends without.
+  bool ended() const { return lines_.ended(); }
   // Whether the line may be the rest of one that was cut: the content ends in it, without a line
   // end, and its last cell has no closing quote to prove it whole.
   bool MayBeCut() const { return !lines_.ended() && !text().ends_with('"'); }

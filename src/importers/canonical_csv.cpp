@@ -88,6 +88,7 @@ class CanonicalCsvReader : public ProfileReader {
   std::uint64_t next_index_ = 0;  // the least that increases
   Tally index_back_;
   bool ended_ = false;
+  std::uint64_t cut_line_ = 0;  // of the last row, if it has no line end
 };
 
 // For each column whether its first cell with content in the sample is no number.
@@ -228,6 +229,7 @@ Result<std::size_t> CanonicalCsvReader::Read(ProfileBatch& batch, std::size_t li
       WarnAtEnd();
       break;
     }
+    cut_line_ = csv_.ended() ? 0 : csv_.line();
     wire::KernelRecord record;
     const Status parsed = ParseRow(record);
     if (!parsed.ok()) return parsed.error();
@@ -244,6 +246,11 @@ Result<std::size_t> CanonicalCsvReader::Read(ProfileBatch& batch, std::size_t li
 }
 
 void CanonicalCsvReader::WarnAtEnd() {
+  if (cut_line_ != 0) {
+    warnings_.push_back(
+        fmt::format("{}:{}: the last row has no line end: if the file was cut, it is not whole",
+                    csv_.name(), cut_line_));
+  }
   if (index_back_.count > 0) {
     warnings_.push_back(
         fmt::format("{}:{}: index does not increase ({} such rows), the order of the rows is taken "

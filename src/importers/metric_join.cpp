@@ -269,15 +269,13 @@ class Join {
       Warn(fmt::format("{} kernel names ({} launches) are not in {}, left out",
                        count(metrics_group_of_), unmatched_there_, profile_name_));
     }
-    // Always, so that a part is never taken for the whole.
     const auto without = static_cast<std::size_t>(std::count(rows_.begin(), rows_.end(), kNoRow));
-    const std::string whole = fmt::format("{} of the {} launches of {} have its metrics",
-                                          rows_.size() - without, rows_.size(), profile_name_);
-    if (without == 0) {
-      Warn(whole);
-    } else {
-      Warn(fmt::format("{}; {} have none, {} of them in {} kernels that were not measured at all",
-                       whole, without, unmatched_here_, count(group_of_)));
+    if (without > 0) {
+      Warn(
+          fmt::format("{} of the {} launches of {} have its metrics; {} have none, {} of them in "
+                      "{} kernels that were not measured at all",
+                      rows_.size() - without, rows_.size(), profile_name_, without, unmatched_here_,
+                      count(group_of_)));
     }
   }
 

@@ -70,10 +70,12 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     }
     if (i != id_cell) columns.push_back({i});
   }
+  bool ended = true;
   for (;;) {
     const Result<bool> more = csv.NextRow();
     if (!more.ok()) return more.error();
     if (!more.value()) break;
+    ended = csv.ended();
     const std::vector<std::string_view>& cells = csv.cells();
     if (cells.size() != header.size()) {
       return csv.At(fmt::format("{} cells, expected {}", cells.size(), header.size()));
@@ -97,6 +99,11 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
       row.values.push_back(value.value_or(std::numeric_limits<double>::quiet_NaN()));
     }
     results.rows.push_back(std::move(row));
+  }
+  if (!ended) {
+    results.warnings.push_back(
+        fmt::format("{}: the last row has no line end: if the file was cut, it is not whole",
+                    results.rows.back().where));
   }
   // A column that holds no number at all is text. One with both lost the cells that are reported.
   std::vector<std::size_t> kept;

@@ -336,6 +336,9 @@ Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
     const Result<bool> more = csv.NextRow();
     if (!more.ok()) return more.error();
     if (!more.value()) break;
+    if (!csv.ended()) {
+      return csv.At("no line end behind the last row, expected a whole file");
+    }
     const std::vector<std::string_view>& cells = csv.cells();
     if (header.empty()) {
       header.assign(cells.begin(), cells.end());

@@ -142,6 +142,15 @@ TEST_CASE("the limit of a read is kept") {
   CHECK(reader.value()->Read(batch, 2).value() == 0);
 }
 
+TEST_CASE("a last row without line end may have been cut, which is said") {
+  CHECK(MustParse("duration_ns,name\n5,k\n").warnings.empty());
+  const Profile cut = MustParse("duration_ns,name\n5,k\n7,ke");
+  CHECK(cut.records.size() == 2);
+  REQUIRE(cut.warnings.size() == 1);
+  CHECK(cut.warnings[0] ==
+        "t.csv:3: the last row has no line end: if the file was cut, it is not whole");
+}
+
 TEST_CASE("a header alone is a profile without rows") {
   CHECK(MustParse("duration_ns,name\n").records.empty());
   CHECK(MustParse("duration_ns,name").records.empty());

@@ -266,6 +266,7 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
   CHECK(Value(results, 1, "Duration") == 1.5e6);
   Refused(header + "\"0\",\"1\",\"f\",\"S\",\"Dur", "not closed");
   Refused(header + "\"0\",\"1\",\"f\"\n", "log:2: 3 cells, expected 7");
+  Refused(header + "\"0\",\"1\",\"f\",\"S\",\"Duration\",\"us\",12", "no line end");
   // One name in two sections, as ncu has it.
   const KernelResults two = Good(header +
                                  "\"0\",\"1\",\"f\",\"S\",\"D\",\"%\",\"12\"\n"
@@ -289,6 +290,11 @@ TEST_CASE("any CSV with an id column is a table of results") {
   other.id_column = "k";
   CHECK(Good("id,k,v\n1,2,3\n", other).rows[0].id == 2);
   Refused("a,b\n1,2\n", "log:1: no column");
+  CHECK(Good("id,v\n1,2\n").warnings.empty());
+  const KernelResults cut = Good("id,v\n1,2\n2,20");
+  REQUIRE(cut.warnings.size() == 1);
+  CHECK(cut.warnings[0] ==
+        "log:3: the last row has no line end: if the file was cut, it is not whole");
   Refused("id,v\n1,2,3\n", "log:2: 3 cells");
   Refused("id,v\n-1,2\n", "log:2: id is '-1'");
   Refused("id,v\n99999999999999999999,2\n", "expected a whole number");
