@@ -33,14 +33,14 @@ struct Library {
   CuptiApi api;
   DurationEngine engine;
   LaunchGate gate;
-  pid_t pid = 0;  // of the process that initialised; a forked child has another
+  void* chained = nullptr;  // the library of STEMTAP_CHAIN
+  pid_t pid = 0;            // of the process that initialised; a forked child has another
 };
 constinit Library g_library;
 
-void SayOnStderr(const char* reason) noexcept {
+void SayOnStderr(const char* what, const char* detail) noexcept {
   char line[512];
-  const int length =
-      ::snprintf(line, sizeof(line), "stemtap: nothing will be recorded: %s\n", reason);
+  const int length = ::snprintf(line, sizeof(line), "stemtap: %s: %s\n", what, detail);
   if (length > 0) {
     const auto size = static_cast<std::size_t>(length) < sizeof(line)
                           ? static_cast<std::size_t>(length)
@@ -58,17 +58,17 @@ bool JoinSession(Library& library) noexcept {
   const bool own_collector = folder == nullptr;
   if (own_collector) {
     if (!MakeSessionFolder(made, sizeof(made), problem, sizeof(problem))) {
-      SayOnStderr(problem);
+      SayOnStderr("nothing will be recorded", problem);
       return false;
     }
     folder = made;
   }
   if (!library.files.Open(folder, problem, sizeof(problem))) {
-    SayOnStderr(problem);
+    SayOnStderr("nothing will be recorded", problem);
     return false;
   }
   if (own_collector && !StartCollector(library.options, folder, problem, sizeof(problem))) {
-    SayOnStderr(problem);
+    SayOnStderr("nothing will be recorded", problem);
     library.files.StandDown(problem);
     return false;
   }
@@ -119,6 +119,13 @@ bool StartRecording(Library& library, char* problem) noexcept {
     ::snprintf(problem, kReasonBytes, "%s is in this process", tool);
     return false;
   }
+  // Every tool built on NVBit defines it. Two that rewrite launches do not go together.
+  constexpr const char* kNvbit = "nvbit_at_init";
+  if (FindGlobalSymbol(kNvbit) != nullptr ||
+      (library.chained != nullptr && FindSymbol(library.chained, kNvbit) != nullptr)) {
+    ::snprintf(problem, kReasonBytes, "a tool built on NVBit is in this process");
+    return false;
+  }
   void* cupti = LocateCupti(library.options.cupti, header.driver_version, problem, kReasonBytes);
   if (cupti == nullptr) return false;
   if (const char* missing = LoadCuptiApi(cupti, library.api)) {
@@ -165,13 +172,7 @@ void InForkedChild() {
   g_library.engine.Abandon();
 }
 
-void Initialize() noexcept {
-  Library& library = g_library;
-  // cuInit calls once per process; a forked child that calls it again inherits this state and stays
-  // out.
-  if (library.pid != 0) return;
-  library.pid = ::getpid();
-  library.options = ReadOptions();
+void Record(Library& library) noexcept {
   if (!JoinSession(library)) return;
   char problem[kReasonBytes] = {};
   if (!StartRecording(library, problem)) {
@@ -181,6 +182,30 @@ void Initialize() noexcept {
   // After libcupti is loaded: handlers run in reverse order, so ours runs before its own.
   ::atexit(AtExit);
   OnForkInChild(InForkedChild);
+}
+
+// As the driver does with the library that CUDA_INJECTION64_PATH names, this one's failures included:
+// they are nobody's business but its own.
+void InitializeChained(void* chained) noexcept {
+  using Function = int (*)();
+  if (auto initialize = reinterpret_cast<Function>(FindSymbol(chained, "InitializeInjection"))) {
+    initialize();
+  }
+}
+
+void Initialize() noexcept {
+  Library& library = g_library;
+  // cuInit calls once per process; a forked child that calls it again inherits this state and stays
+  // out.
+  if (library.pid != 0) return;
+  library.pid = ::getpid();
+  library.options = ReadOptions();
+  if (library.options.chain != nullptr) {
+    library.chained = OpenLibrary(library.options.chain, false);
+    if (library.chained == nullptr) SayOnStderr("cannot be loaded", library.options.chain);
+  }
+  if (!Disabled()) Record(library);
+  if (library.chained != nullptr) InitializeChained(library.chained);
 }
 
 __attribute__((constructor)) void OnLoad() {
@@ -197,6 +222,6 @@ __attribute__((constructor)) void OnLoad() {
 
 // Called by cuInit. 1: done; whatever went wrong is not the program's business.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
-  if (!stemtap::inject::Disabled()) stemtap::inject::Initialize();
+  stemtap::inject::Initialize();
   return 1;
 }

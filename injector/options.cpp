@@ -51,6 +51,7 @@ Options ReadOptions() noexcept {
   options.cupti = Text(wire::kEnvCupti);
   options.collector = Text(wire::kEnvCollector);
   options.collector_options = Text(wire::kEnvOptions);
+  options.chain = Text(wire::kEnvChain);
   return options;
 }
 

@@ -17,6 +17,7 @@ struct Options {
   const char* cupti = nullptr;              // STEMTAP_CUPTI
   const char* collector = nullptr;          // STEMTAP_COLLECTOR
   const char* collector_options = nullptr;  // STEMTAP_OPTIONS
+  const char* chain = nullptr;              // STEMTAP_CHAIN
 };
 
 Options ReadOptions() noexcept;

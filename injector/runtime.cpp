@@ -137,6 +137,10 @@ void* FindSymbol(void* library, const char* name) noexcept {
   return dlsym(library, name);
 }
 
+void* FindGlobalSymbol(const char* name) noexcept {
+  return dlsym == nullptr ? nullptr : dlsym(RTLD_DEFAULT, name);
+}
+
 void ForEachModule(ModuleVisitor visit, void* argument) noexcept {
   Visit v{visit, argument};
   ::dl_iterate_phdr(VisitModule, &v);

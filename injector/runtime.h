@@ -29,6 +29,8 @@ bool StartThread(void* (*body)(void*), void* argument) noexcept;
 // `only_loaded`: a handle to what is mapped already, never a load.
 void* OpenLibrary(const char* path, bool only_loaded) noexcept;
 void* FindSymbol(void* library, const char* name) noexcept;
+// In the program and what was loaded with it, preloaded libraries among it.
+void* FindGlobalSymbol(const char* name) noexcept;
 
 // Calls visit(path, argument) for every loaded object until it returns true.
 using ModuleVisitor = bool (*)(const char* path, void* argument);

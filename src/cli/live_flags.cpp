@@ -23,6 +23,7 @@ void LiveFlags::AddTo(CLI::App& command) {
       ->check(CLI::IsMember({"log", "profiler"}))
       ->capture_default_str();
   command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");
+  command.add_flag("--chain", chain_, "load the library that CUDA_INJECTION64_PATH names as well");
   command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");
   sampling_.AddTo(command);
 }
@@ -37,6 +38,7 @@ LiveOptions LiveFlags::Options() const {
   options.level = level_;
   options.actuator = actuator_;
   options.preload = preload_;
+  options.chain = chain_;
   options.threads = sampling_.threads();
   options.quiet = quiet_;
   options.injector = InstalledPath("lib/libstemtap_inject.so");

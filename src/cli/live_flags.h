@@ -26,6 +26,7 @@ class LiveFlags {
   std::string level_ = "kernels";
   std::string actuator_ = "log";
   bool preload_ = false;
+  bool chain_ = false;
   bool quiet_ = false;
 };
 

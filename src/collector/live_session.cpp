@@ -281,6 +281,15 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
   return outcome;
 }
 
+constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
+
+// Another tool's library that CUDA would load, nullptr if there is none.
+const char* OtherInjection(const LiveOptions& options) {
+  const char* path = ::getenv(kInjectionPath);
+  if (path == nullptr || *path == 0 || std::string_view(path) == "none") return nullptr;
+  return options.injector != path ? path : nullptr;
+}
+
 // What the injected library must find in the program's environment.
 std::vector<std::string> Environment(const LiveOptions& options, const std::string& folder) {
   std::vector<std::string> set = options.environment;
@@ -290,7 +299,8 @@ std::vector<std::string> Environment(const LiveOptions& options, const std::stri
   add(wire::kEnvSession.name, folder);
   add(wire::kEnvLevel.name, options.level);
   add(wire::kEnvActuator.name, options.actuator);
-  add("CUDA_INJECTION64_PATH", options.injector);
+  if (const char* other = OtherInjection(options)) add(wire::kEnvChain.name, other);
+  add(kInjectionPath, options.injector);
   if (options.preload) {
     const char* before = ::getenv("LD_PRELOAD");
     add("LD_PRELOAD",
@@ -306,6 +316,13 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
       KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
   if (!groups.ok()) return groups.error();
   const bool attach = options.command.empty();
+  if (const char* other = attach || options.chain ? nullptr : OtherInjection(options)) {
+    return Error{
+        fmt::format("{} is set to '{}', and CUDA loads one library; expected --chain, which "
+                    "loads both, or the variable unset",
+                    kInjectionPath, other),
+        2};
+  }
   Result<SessionWriter> writer = SessionWriter::Create(options.folder, attach);
   if (!writer.ok()) return writer.error();
   char* absolute = ::realpath(options.folder.c_str(), nullptr);

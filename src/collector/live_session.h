@@ -32,6 +32,7 @@ struct LiveOptions {
   std::string actuator = "log";   // STEMTAP_ACTUATOR
   std::string injector;           // path of libstemtap_inject.so
   bool preload = false;           // also set LD_PRELOAD
+  bool chain = false;             // load what CUDA_INJECTION64_PATH names as well
   unsigned threads = 0;
   bool quiet = false;                    // no progress line
   std::vector<std::string> environment;  // further NAME=value for the program

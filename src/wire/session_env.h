@@ -30,11 +30,13 @@ inline constexpr EnvSpec kEnvCollector = {
     "STEMTAP_COLLECTOR", "", "path of the stemtap program; unset: ../bin/stemtap beside the library"};
 inline constexpr EnvSpec kEnvOptions = {
     "STEMTAP_OPTIONS", "", "options for a collector that the library starts, as for stemtap run"};
+inline constexpr EnvSpec kEnvChain = {
+    "STEMTAP_CHAIN", "", "path of another CUDA injection library, to be loaded after this one"};
 inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: do nothing at all"};
 
 inline constexpr EnvSpec kEnvTable[] = {kEnvSession, kEnvLevel,     kEnvActuator,
                                         kEnvFlushMs, kEnvBufferKb,  kEnvCupti,
-                                        kEnvCollector, kEnvOptions, kEnvDisable};
+                                        kEnvCollector, kEnvOptions, kEnvChain, kEnvDisable};
 
 // Names inside a session folder.
 inline constexpr const char* kRingPrefix = "ring.";      // + pid

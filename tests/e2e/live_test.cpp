@@ -78,6 +78,23 @@ TEST_CASE("a program that is not found is 127, one that cannot be executed 126, 
   CHECK_FALSE(std::filesystem::exists(scratch / "session"));
 }
 
+TEST_CASE("another library in CUDA's one place is not pushed out") {
+  TempDir scratch;
+  auto options = OnFakeGpu(scratch);
+  options.env.emplace_back("CUDA_INJECTION64_PATH", "/another/tool.so");
+  const auto program = TestProgram("exit_return").string();
+  const auto refused = RunProcess(RunCommand({}, {program, "1000"}), options);
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err ==
+        "stemtap: CUDA_INJECTION64_PATH is set to '/another/tool.so', and CUDA loads one library; "
+        "expected --chain, which loads both, or the variable unset\n");
+  CHECK_FALSE(std::filesystem::exists(scratch / "session"));
+  const auto chained = RunProcess(RunCommand({"--chain"}, {program, "1000"}), options);
+  CHECK(chained.exit_code == 0);
+  CHECK(chained.err.find("stemtap: cannot be loaded: /another/tool.so\n") != std::string::npos);
+  CHECK(Kept(ReadJson(scratch / "session/session.json")) == 1000);
+}
+
 TEST_CASE("a program killed by a signal is 128 + n, and what was flushed is kept") {
   TempDir scratch;
   const auto run = RunProcess(

@@ -56,6 +56,7 @@ TEST_CASE("everything set") {
                                           {"STEMTAP_ACTUATOR", "profiler"},
                                           {"STEMTAP_FLUSH_MS", "10"},
                                           {"STEMTAP_BUFFER_KB", "16384"},
+                                          {"STEMTAP_CHAIN", "/another/tool.so"},
                                           {"STEMTAP_CUPTI", "/a/libcupti.so"},
                                           {"STEMTAP_COLLECTOR", "/a/stemtap"},
                                           {"STEMTAP_OPTIONS", "--epsilon 0.02"}});
@@ -65,6 +66,7 @@ TEST_CASE("everything set") {
   CHECK(options.profiler);
   CHECK(options.flush_ms == 10);
   CHECK(options.buffer_bytes == 16384 * 1024);
+  CHECK(std::string(options.chain) == "/another/tool.so");
   CHECK(std::string(options.cupti) == "/a/libcupti.so");
   CHECK(std::string(options.collector) == "/a/stemtap");
   CHECK(std::string(options.collector_options) == "--epsilon 0.02");

@@ -108,6 +108,47 @@ TEST_CASE("another tool is in the process by its environment") {
         "compute-sanitizer is in this process");
 }
 
+TEST_CASE("another injection library is loaded after ours, and both work") {
+  const Injected injected;
+  const ProcessResult result =
+      injected.Run("exit_return", kArguments, {{"STEMTAP_CHAIN", STEMTAP_TEST_OTHER_LIBRARY}});
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == Bare().out);
+  CHECK(result.err == "other tool: here\n");
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.kept() == kLaunches);
+
+  // Whatever becomes of ours, and whatever of the other.
+  const Injected off;
+  CHECK(off.Run("exit_return", kArguments,
+                {{"STEMTAP_CHAIN", STEMTAP_TEST_OTHER_LIBRARY}, {"STEMTAP_DISABLE", "1"}})
+            .err == "other tool: here\n");
+  CHECK(off.RingFiles().empty());
+  const Injected missing;
+  CHECK(missing.Run("exit_return", kArguments, {{"STEMTAP_CHAIN", "/no/such.so"}}).err ==
+        "stemtap: cannot be loaded: /no/such.so\n");
+  CHECK(Ring(missing.RingFile()).seen() == kLaunches);
+  const Injected no_entry;
+  CHECK(no_entry.Run("exit_return", kArguments, {{"STEMTAP_CHAIN", STEMTAP_TEST_EMPTY_LIBRARY}})
+            .err.empty());
+}
+
+TEST_CASE("a tool built on NVBit is in the process") {
+  const std::string reason = "a tool built on NVBit is in this process";
+  for (const std::string how : {"STEMTAP_CHAIN", "LD_PRELOAD"}) {
+    CAPTURE(how);
+    const Injected injected;
+    const ProcessResult result =
+        injected.Run("exit_return", kArguments, {{how, STEMTAP_TEST_NVBIT_LIBRARY}});
+    CHECK(result.exit_code == 0);
+    CHECK(result.out == Bare().out);
+    const Ring ring(injected.RingFile());
+    CHECK(ring.state() == wire::RingState::kStoodDown);
+    CHECK(std::string(ring.header().reason) == reason);
+  }
+}
+
 TEST_CASE("a version whose records are not known") {
   CHECK(Holds(ReasonFor({{"FAKE_CUPTI_VERSION", "11"}}), "CUPTI version 11 is not known"));
 }
