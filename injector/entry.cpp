@@ -209,7 +209,6 @@ void Initialize() noexcept {
 }
 
 __attribute__((constructor)) void OnLoad() {
-  // A program that runs with more rights than its user is not to be watched by him.
   if (::getauxval(AT_SECURE) != 0 || Disabled()) return;
   if (::getenv("CUDA_INJECTION64_PATH") != nullptr || ToolInProcess() != nullptr) return;
   char own[4096];
@@ -222,6 +221,8 @@ __attribute__((constructor)) void OnLoad() {
 
 // Called by cuInit. 1: done; whatever went wrong is not the program's business.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
-  stemtap::inject::Initialize();
+  // A program that runs with more rights than its user is not to be watched by him, nor to write
+  // files where he says.
+  if (::getauxval(AT_SECURE) == 0) stemtap::inject::Initialize();
   return 1;
 }

@@ -4,6 +4,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -76,6 +78,28 @@ TEST_CASE("a program that is not found is 127, one that cannot be executed 126, 
   const auto denied = RunProcess(RunCommand({}, {text.string()}), OnFakeGpu(scratch));
   CHECK(denied.exit_code == 126);
   CHECK_FALSE(std::filesystem::exists(scratch / "session"));
+}
+
+TEST_CASE("a session is for its owner alone, while it runs and afterwards") {
+  TempDir scratch;
+  const auto run = RunProcess(
+      RunCommand({"--level", "gate"}, {"/bin/sh", "-c", "\"$0\" 1000 && ls -l session",
+                                       TestProgram("exit_return").string()}),
+      OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  CHECK(run.out.find("gate.table") != std::string::npos);
+  CHECK(run.out.find("mask.ndjson") != std::string::npos);
+  std::istringstream listed(run.out);
+  for (std::string line; std::getline(listed, line);) {
+    if (line.starts_with("-")) CHECK(line.starts_with("-rw------- "));
+  }
+  using std::filesystem::perms;
+  CHECK(std::filesystem::status(scratch / "session").permissions() == perms::owner_all);
+  for (const auto& file : std::filesystem::directory_iterator(scratch / "session")) {
+    CAPTURE(file.path().filename());
+    CHECK(file.status().permissions() == (perms::owner_read | perms::owner_write));
+  }
 }
 
 TEST_CASE("another library in CUDA's one place is not pushed out") {

@@ -79,6 +79,9 @@ TEST_CASE("the header tells who recorded") {
   REQUIRE(injected.Run("exit_return").exit_code == 0);
   const Ring ring(injected.RingFile());
   CHECK(std::string(ring.header().program) == "exit_return");
+  using std::filesystem::perms;  // kernel names are for the owner alone
+  CHECK(std::filesystem::status(injected.RingFile()).permissions() ==
+        (perms::owner_read | perms::owner_write));
   CHECK(injected.RingFile().filename() == "ring." + std::to_string(ring.header().pid));
   CHECK(ring.header().driver_version == 13000);
   CHECK(ring.header().cupti_version >= 130000);

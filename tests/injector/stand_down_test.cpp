@@ -3,8 +3,11 @@
 // Where nothing can be recorded: the program runs on as if nothing were there, and the reason is
 // found in the ring or, where there is none, as one line on stderr.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "injector/injected.h"
@@ -14,6 +17,7 @@ namespace stemtap::test {
 namespace {
 
 constexpr std::uint64_t kLaunches = 2000;
+constexpr unsigned kNobody = 65534;
 const std::vector<std::string> kArguments = {"2000", "print"};
 
 const ProcessResult& Bare() {
@@ -211,6 +215,34 @@ TEST_CASE("records that cannot be fetched are not claimed") {
     // The buffer that never came back shows.
     CHECK(ring->lost(wire::Loss::kForeignBuffers) == 1);
   }
+}
+
+TEST_CASE("a program with more rights than its user is left alone") {
+  const Injected injected;
+  const auto run = [&](bool secure) {
+    const std::string program = injected.scratch(secure ? "secure" : "plain").string();
+    std::filesystem::copy_file(STEMTAP_TEST_SECURE_START, program);
+    // For root, who may give the program away: whoever runs it then has its owner's rights.
+    if (secure) {
+      REQUIRE(chown(program.c_str(), kNobody, kNobody) == 0);
+      REQUIRE(chmod(program.c_str(), 04755) == 0);
+    }
+    return RunProcess({program, STEMTAP_TEST_FAKE_CUDA}, injected.Options());
+  };
+  if (geteuid() != 0) {
+    MESSAGE("SKIPPED: only root can make a program of another user's");
+    return;
+  }
+  CHECK(run(false).out == "secure 0\n");
+  const std::size_t rings = injected.RingFiles().size();
+  CHECK(rings == 1);
+  const ProcessResult secure = run(true);
+  if (secure.out != "secure 1\n") {
+    MESSAGE("SKIPPED: no setuid programs here");
+    return;
+  }
+  CHECK(secure.err.empty());
+  CHECK(injected.RingFiles().size() == rings);
 }
 
 TEST_CASE("no ring: one line on stderr") {
