@@ -45,6 +45,7 @@ enum Column : int {
   kStaticShared,
   kDynamicShared,
   kProcess,
+  kLaunched,
   kColumns
 };
 
@@ -55,16 +56,18 @@ struct Report {
   bool by_launch;  // rows are in order of the launch calls, not of the kernels' starts
 };
 
-constexpr Report kGpuTrace = {"cuda_gpu_trace",
-                              {"Start", "Duration", "Name", "CorrId", "Device", "Strm", "GrdX",
-                               "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ", "StcSMem", "DymSMem", ""},
-                              false,
-                              false};
-constexpr Report kKernExecTrace = {"cuda_kern_exec_trace",
-                                   {"Kernel Start", "Kernel Dur", "Kernel Name", "", "DevId", "",
-                                    "GridXYZ", "", "", "BlockXYZ", "", "", "", "", "PID"},
-                                   true,
-                                   true};
+constexpr Report kGpuTrace = {
+    "cuda_gpu_trace",
+    {"Start", "Duration", "Name", "CorrId", "Device", "Strm", "GrdX", "GrdY", "GrdZ", "BlkX",
+     "BlkY", "BlkZ", "StcSMem", "DymSMem", "", ""},
+    false,
+    false};
+constexpr Report kKernExecTrace = {
+    "cuda_kern_exec_trace",
+    {"Kernel Start", "Kernel Dur", "Kernel Name", "", "DevId", "", "GridXYZ", "", "", "BlockXYZ",
+     "", "", "", "", "PID", "API Start"},
+    true,
+    true};
 
 // "Start (ns)", "Start(nsec)" and "Start:ts_ns" as "Start" and "ns", "nsec", "ns".
 struct Heading {
@@ -274,6 +277,7 @@ class ReportReader {
  private:
   Status FindColumns();
   Status AddRow();
+  Status CheckLaunched();
   Status LeaveRest();
   void Warn();
 
@@ -299,7 +303,10 @@ class ReportReader {
   std::array<int, kColumns> cells_ = {};
   std::array<std::uint64_t, kColumns> units_ = {};
   std::size_t columns_ = 0;
-  std::array<int, 2> decimals_ = {};  // most that were seen, of start and duration
+  std::array<int, kColumns> decimals_ = {};  // most that were seen, in times
+  std::int64_t launched_ = std::numeric_limits<std::int64_t>::min();  // of the row before
+  bool several_devices_ = false;
+  std::uint16_t last_device_ = wire::kUnknown16;
   Tally memory_;
   Tally no_grid_;
   Tally no_device_;
@@ -320,7 +327,7 @@ Status ReportReader::FindColumns() {
             fmt::format("the column '{}' stands twice, expected once", ShownCell(heading.name)));
       }
       cells_[column] = static_cast<int>(i);
-      const bool time = column == kStart || column == kDuration;
+      const bool time = column == kStart || column == kDuration || column == kLaunched;
       const bool memory = column == kStaticShared || column == kDynamicShared;
       if (!time && !memory) continue;
       units_[column] = time ? SizeOf(kTimeUnits, heading.unit) : SizeOf(kMemoryUnits, heading.unit);
@@ -410,6 +417,17 @@ std::uint16_t ReportReader::Device() {
   return wire::kUnknown16;
 }
 
+// Rows must be in order of the launch calls, as nsys writes them: their order is all there is.
+Status ReportReader::CheckLaunched() {
+  if (Trimmed(Cell(kLaunched)).empty()) return Success{};
+  const Result<std::int64_t> launched = Time(kLaunched);
+  if (!launched.ok()) return launched.error();
+  if (launched.value() < launched_)
+    return Bad(kLaunched, "rows in order of it, as nsys writes them");
+  launched_ = launched.value();
+  return Success{};
+}
+
 Status ReportReader::AddRow() {
   if (csv_.cells().size() != columns_) {
     return csv_.At(fmt::format("{} cells, expected {}", csv_.cells().size(), columns_));
@@ -445,12 +463,22 @@ Status ReportReader::AddRow() {
   const Result<std::uint64_t> correlation =
       Number(kCorrelation, std::numeric_limits<std::int64_t>::max(), 0);
   if (!correlation.ok()) return correlation.error();
-  record.correlation_id =
-      static_cast<std::uint32_t>(report_->by_launch ? launches_.size() + 1 : correlation.value());
-  const Result<std::uint64_t> process =
-      Number(kProcess, std::numeric_limits<std::int64_t>::max(), 0);
-  if (!process.ok()) return process.error();
-  launches_.SetProcess(process.value());
+  record.correlation_id = static_cast<std::uint32_t>(correlation.value());
+  if (report_->by_launch) {
+    record.correlation_id = static_cast<std::uint32_t>(launches_.size() + 1);
+    const Status in_order = CheckLaunched();
+    if (!in_order.ok()) return in_order;
+    const Result<std::uint64_t> process =
+        Number(kProcess, std::numeric_limits<std::int64_t>::max(), 0);
+    if (!process.ok()) return process.error();
+    launches_.SetProcess(process.value());
+  } else {
+    // Processes are not told apart, and each has a counter of its own. On different devices there
+    // may be different ones.
+    launches_.SetProcess(record.device);
+    several_devices_ = several_devices_ || (launches_.size() > 0 && record.device != last_device_);
+    last_device_ = record.device;
+  }
   const Result<std::uint64_t> shared = SharedBytes();
   if (!shared.ok()) return shared.error();
   record.shared_bytes = static_cast<std::uint32_t>(shared.value());
@@ -513,6 +541,13 @@ void ReportReader::Warn() {
         fmt::format("{}:{}: another report begins, it and what follows are left out ({} "
                     "lines)",
                     file, rest_.first_line, rest_.count));
+  }
+  if (several_devices_) {
+    launches_.Warn(
+        fmt::format("{}: the report {} does not tell processes apart: launches of different "
+                    "devices are ordered "
+                    "by start; the SQLite export has the processes",
+                    file, report_->name));
   }
 }
 

@@ -14,8 +14,9 @@
 namespace stemtap {
 namespace {
 
-// Correlation ids of every recorded profile at hand fall nowhere along a stream. One in a hundred is
-// more than threads that race can cause, and less than ids mean that are not CUPTI's.
+// Correlation ids of every recorded profile at hand fall nowhere along a stream. One launch in a
+// hundred is more than threads that race can cause, and less than ids that mean something else, or a
+// counter that begins anew.
 constexpr double kMostContradictions = 0.01;
 
 }  // namespace
@@ -115,8 +116,10 @@ void RecordedLaunches::OrderByLaunch(std::string_view source) {
   std::vector<std::uint64_t> launch(records_.size());
   std::vector<std::uint64_t> last(std::max<std::size_t>(process_ids_.size(), 1), 0);
   bool has_ids = false;
+  bool has_nodes = false;
   bool sorted = true;
   for (std::size_t i = 0; i < records_.size(); ++i) {
+    has_nodes = has_nodes || records_[i].graph_node != 0;
     const std::uint32_t id = records_[i].correlation_id;
     std::uint64_t& previous = last[ProcessOf(i)];
     launch[i] = previous;
@@ -128,46 +131,89 @@ void RecordedLaunches::OrderByLaunch(std::string_view source) {
     has_ids = true;
     previous = launch[i];
   }
-  if (has_ids && sorted) return;
+  if (has_ids && sorted && !has_nodes) return;
 
-  // A stream runs its launches one by one, so ids that are launch order do not fall along it, but
-  // where two threads raced to launch on it.
-  std::map<std::tuple<std::size_t, std::uint16_t, std::uint32_t>, std::size_t>
-      newest;  // of a stream
-  std::set<std::pair<std::size_t, std::uint16_t>> devices;
-  std::size_t contradictions = 0;
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    const wire::KernelRecord& record = records_[i];
-    if (record.stream == wire::kUnknown32) continue;
-    devices.emplace(ProcessOf(i), record.device);
-    const auto [at, is_new] = newest.try_emplace({ProcessOf(i), record.device, record.stream}, i);
-    contradictions +=
-        launch[i] < launch[at->second] && record.start_ns > records_[at->second].start_ns;
-    at->second = i;
+  std::vector<std::uint64_t> below = IdsBelowEarlierOnes(launch);
+  std::vector<std::uint64_t> launches(last.size(), 0);
+  for (std::size_t i = 0; i < records_.size(); ++i) ++launches[ProcessOf(i)];
+  // Of a process whose ids are no launch order, all launches get the same: its order stays.
+  bool doubted = false;
+  for (std::size_t process = 0; process < last.size(); ++process) {
+    const bool trusted = static_cast<double>(below[process]) <=
+                         kMostContradictions * static_cast<double>(launches[process]);
+    if (trusted) below[process] = 0;
+    doubted = doubted || !trusted;
   }
-  const bool trusted = static_cast<double>(contradictions) <=
-                       kMostContradictions * static_cast<double>(records_.size());
-  if (!has_ids || !trusted) {
-    if (newest.size() == devices.size()) return;  // one stream each: launched as they started
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (below[ProcessOf(i)] != 0) launch[i] = 0;
+  }
+  if ((!has_ids || doubted) && SeveralStreams()) {
     Warn(fmt::format(
         "{}: launches are numbered in order of start, which on several streams may "
         "not be that of launch: {}",
-        source,
-        has_ids ? "its correlation ids contradict its streams" : "it has no correlation ids"));
-    return;
+        source, doubted ? "correlation ids contradict the streams" : "no correlation ids"));
   }
+  if (!has_ids) return;
 
+  const auto before = [&](std::size_t a, std::size_t b) {
+    if (launch[a] != launch[b]) return launch[a] < launch[b];
+    // Kernels of a graph by node, whose numbers are the same at each launch of it; starts are not.
+    return launch[a] != 0 && records_[a].graph_node < records_[b].graph_node;
+  };
   std::vector<std::size_t> order(records_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::vector<std::size_t> places = order;
-  const auto by_process = [&](std::size_t a, std::size_t b) { return ProcessOf(a) < ProcessOf(b); };
-  std::stable_sort(places.begin(), places.end(), by_process);
-  std::vector<std::size_t> launched = places;
-  std::stable_sort(launched.begin(), launched.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(ProcessOf(a), launch[a]) < std::pair(ProcessOf(b), launch[b]);
-  });
-  for (std::size_t i = 0; i < places.size(); ++i) order[places[i]] = launched[i];
+  if (processes_.empty()) {
+    std::stable_sort(order.begin(), order.end(), before);
+  } else {
+    // Process by process, and each in the places that it had.
+    std::vector<std::size_t> places = order;
+    std::stable_sort(places.begin(), places.end(),
+                     [&](std::size_t a, std::size_t b) { return processes_[a] < processes_[b]; });
+    std::vector<std::size_t> launched = places;
+    std::stable_sort(launched.begin(), launched.end(), [&](std::size_t a, std::size_t b) {
+      return processes_[a] != processes_[b] ? processes_[a] < processes_[b] : before(a, b);
+    });
+    for (std::size_t i = 0; i < places.size(); ++i) order[places[i]] = launched[i];
+  }
   Reorder(order);
+}
+
+// How many launches of each process have an id below that of one that started earlier on their
+// stream. A stream runs its launches one by one, so where ids are launch order there are none, but
+// where threads raced to launch on it.
+std::vector<std::uint64_t> RecordedLaunches::IdsBelowEarlierOnes(
+    const std::vector<std::uint64_t>& launch) const {
+  struct Stream {
+    std::uint64_t highest = 0;  // of those that started before `newest`
+    std::uint64_t pending = 0;  // of those that started with it
+    std::uint64_t newest = 0;   // start
+  };
+  std::map<std::tuple<std::size_t, std::uint16_t, std::uint32_t>, Stream> streams;
+  std::vector<std::uint64_t> below(std::max<std::size_t>(process_ids_.size(), 1), 0);
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const wire::KernelRecord& record = records_[i];
+    if (record.stream == wire::kUnknown32) continue;
+    Stream& stream = streams[{ProcessOf(i), record.device, record.stream}];
+    if (record.start_ns != stream.newest) {
+      stream.highest = std::max(stream.highest, stream.pending);
+      stream.newest = record.start_ns;
+    }
+    below[ProcessOf(i)] += launch[i] < stream.highest;
+    stream.pending = std::max(stream.pending, launch[i]);
+  }
+  return below;
+}
+
+// Whether launches of one device ran on several streams, and so can have overtaken each other.
+bool RecordedLaunches::SeveralStreams() const {
+  std::map<std::pair<std::size_t, std::uint16_t>, std::uint32_t> stream_of;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const wire::KernelRecord& record = records_[i];
+    if (record.stream == wire::kUnknown32) continue;
+    const auto [at, is_new] = stream_of.try_emplace({ProcessOf(i), record.device}, record.stream);
+    if (!is_new && at->second != record.stream) return true;
+  }
+  return false;
 }
 
 void RecordedLaunches::Reorder(const std::vector<std::size_t>& order) {

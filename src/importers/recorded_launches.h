@@ -5,8 +5,7 @@
 // for it. Times count from the first start.
 //
 // Launches are handed out in launch order, which is the order in which tracers and simulators count
-// them: each process's by correlation id, those that share one (a graph's kernels) or have none by
-// start. Processes alternate as their kernels started: one process keeps the places that its launches
+// them: each process's by correlation id, those that share one by graph node, then by start. Processes alternate as their kernels started: one process keeps the places that its launches
 // have in the order of starts. Where there are no ids, or they contradict the streams, start order
 // is all that is known: Finish says so where the two can differ. docs/design/launch-order.md has
 // the reasons.
@@ -69,6 +68,8 @@ class RecordedLaunches : public ProfileReader {
   void NumberDevices(std::string_view source);
   // Puts the launches, which are in start order, in launch order.
   void OrderByLaunch(std::string_view source);
+  std::vector<std::uint64_t> IdsBelowEarlierOnes(const std::vector<std::uint64_t>& launch) const;
+  bool SeveralStreams() const;
   void Reorder(const std::vector<std::size_t>& order);  // launch i is to be the present order[i]
   std::size_t ProcessOf(std::size_t launch) const {
     return processes_.empty() ? 0 : processes_[launch];

@@ -71,7 +71,8 @@ TEST_CASE("cuda_gpu_trace: kernels among copies and sets, in order of start") {
   CHECK(profile.records[1].device == 3);
   CHECK(profile.records[1].stream == 13);
   CHECK(profile.records[1].shared_bytes == 1000);
-  REQUIRE(profile.warnings.size() == 2);
+  REQUIRE(profile.warnings.size() == 3);
+  CHECK(profile.warnings[2].find("does not tell processes apart") != std::string::npos);
   CHECK(profile.warnings[0] == "t.csv: 2 rows are memory copies and sets, left out");
   CHECK(profile.warnings[1] == kRounded);
 }
@@ -102,6 +103,24 @@ TEST_CASE("cuda_kern_exec_trace: padded extents, order of the launch calls, and 
   CHECK(profile.records[1].grid[0] == 4294967295);
   CHECK(profile.records[1].grid[1] == 65535);
   CHECK(profile.warnings == std::vector<std::string>{kDrops});
+}
+
+TEST_CASE("cuda_kern_exec_trace in another order is refused") {
+  const std::string first = "10,1,11,1,300,5,300,7,7,0,cudaLaunchKernel,1 1 1,32 1 1,a\n";
+  const std::string second = "20,1,21,1,100,5,300,7,7,0,cudaLaunchKernel,1 1 1,32 1 1,b\n";
+  CHECK(NameOf(MustParse(kExec + first + second), 0) == "a");
+  CHECK(ErrorOf(kExec + second + first).find("API Start") != std::string::npos);
+}
+
+TEST_CASE("cuda_gpu_trace: ids of different devices may be of different processes") {
+  // As two programs wrote it, each with a counter of its own.
+  const Profile profile = MustParse(
+      "Start (ns),Duration (ns),CorrId,GrdX,Device,Strm,Name\n"
+      "10,1,900,1,0,7,a\n20,1,5,1,1,7,b\n30,1,800,1,0,8,c\n40,1,6,1,1,7,d\n");
+  CHECK(NameOf(profile, 0) == "c");
+  CHECK(NameOf(profile, 1) == "b");
+  CHECK(NameOf(profile, 2) == "a");
+  CHECK(NameOf(profile, 3) == "d");
 }
 
 TEST_CASE("columns are found by name, and most may be missing") {
@@ -226,7 +245,7 @@ TEST_CASE("devices: the number in brackets, a bare one, or none") {
   CHECK(profile.records[0].device == 2);
   CHECK(profile.records[1].device == 5);
   for (std::size_t i = 2; i < 6; ++i) CHECK(profile.records[i].device == wire::kUnknown16);
-  REQUIRE(profile.warnings.size() == 1);
+  REQUIRE(profile.warnings.size() == 2);
   CHECK(profile.warnings[0] ==
         "t.csv:4: a cell of the column Device names no device number (4 such rows), taken as "
         "unknown");

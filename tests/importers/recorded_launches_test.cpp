@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -96,9 +97,37 @@ TEST_CASE("ids that contradict a stream are not taken for launch order") {
     if (streams == 2) {
       CHECK(launches.warnings()[0] ==
             "file: launches are numbered in order of start, which on several streams may not be "
-            "that of launch: its correlation ids contradict its streams");
+            "that of launch: correlation ids contradict the streams");
     }
   }
+}
+
+TEST_CASE("a counter that begins anew is another program's, and no launch order") {
+  RecordedLaunches launches;
+  for (std::uint32_t i = 0; i < 1000; ++i) launches.Add(At(i * 10, i % 500 + 1, 1), "k");
+  const Times starts = Starts(launches);
+  CHECK(std::is_sorted(starts.begin(), starts.end()));
+}
+
+TEST_CASE("each process is trusted by itself") {
+  RecordedLaunches launches;
+  launches.SetProcess(1);
+  for (std::uint32_t i = 0; i < 5000; ++i) launches.Add(At(i * 10, i + 1, 1), "k");
+  launches.SetProcess(2);
+  for (std::uint32_t i = 0; i < 10; ++i) launches.Add(At(i * 10 + 1, 100 - i, 1), "k");
+  const Times starts = Starts(launches);
+  CHECK(std::is_sorted(starts.begin(), starts.end()));
+}
+
+TEST_CASE("kernels of a graph stand in the order of its nodes") {
+  RecordedLaunches launches;
+  for (const std::uint32_t node : {2u, 1u, 3u}) {
+    wire::KernelRecord record = At(node == 2 ? 0 : node * 10, 5, node);
+    record.graph_id = 1;
+    record.graph_node = node;
+    launches.Add(record, "k");
+  }
+  CHECK(Starts(launches) == Times{10, 0, 30});
 }
 
 TEST_CASE("without ids, launches on several streams are numbered by start, and that is said") {
@@ -108,7 +137,7 @@ TEST_CASE("without ids, launches on several streams are numbered by start, and t
   CHECK(Starts(launches) == Times{0, 10});
   CHECK(launches.warnings() ==
         std::vector<std::string>{"file: launches are numbered in order of start, which on several "
-                                 "streams may not be that of launch: it has no correlation ids"});
+                                 "streams may not be that of launch: no correlation ids"});
 }
 
 TEST_CASE(
