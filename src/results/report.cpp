@@ -111,6 +111,14 @@ ordered_json EstimateJson(const Estimate& estimate) {
 
 std::vector<std::string> Caveats(const ExtrapolationReport& report) {
   std::vector<std::string> caveats;
+  const PlanTotals& totals = report.plan.totals;
+  if (totals.dropped != 0 || totals.gaps != 0) {
+    caveats.push_back(
+        fmt::format("the plan's run was longer than what was recorded of it ({} launches and {} "
+                    "gaps of unknown "
+                    "size lost): totals are of what was recorded",
+                    totals.dropped, totals.gaps));
+  }
   const std::string selection = TextOption(report.plan, "selection");
   if (selection == "first") {
     caveats.push_back(

@@ -101,6 +101,15 @@ TEST_CASE("extrapolate says why there is no value, and gives no advice against i
         std::string::npos);
   CHECK(zero.at("next").dump().find("for an interval") == std::string::npos);
 
+  auto lossy = files.json;
+  lossy.at("totals")["dropped"] = 3;
+  lossy.at("totals")["gaps"] = 2;
+  CHECK(run(files.folder.Write("lossy.json", lossy.dump()).string())
+            .at("notes")
+            .dump()
+            .find("3 launches and 2 gaps") != std::string::npos);
+  CHECK(zero.at("notes").dump().find("longer than what was recorded") == std::string::npos);
+
   auto plan = files.json;
   plan.at("kernels")[0].at("clusters")[0].at("mean_ns") = nullptr;
   const auto lacking = run(files.folder.Write("null.json", plan.dump()).string());
