@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chaos/checks.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "chaos/host.h"
+#include "collector/ring_reader.h"
+
+namespace stemtap::chaos {
+namespace {
+
+using Json = nlohmann::json;
+
+// Between its push and the two counts a process can be killed: so many records are in doubt.
+constexpr std::uint64_t kInDoubt = 256;
+
+std::string ReadAll(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Without pids and other numbers, which differ from run to run.
+std::string WithoutNumbers(const std::string& line) {
+  std::string result;
+  for (const char c : line) {
+    if (c < '0' || c > '9') result += c;
+  }
+  return result;
+}
+
+// The loader's own words on a library of another tool that is missing; each process says them.
+bool IsLoaders(const std::string& line) {
+  return line.starts_with("ERROR: ld.so:");
+}
+
+std::vector<std::string> Words(const std::string& errors, bool with_ours) {
+  std::vector<std::string> words;
+  for (const std::string& line : Lines(errors)) {
+    if (IsLoaders(line) || (!with_ours && line.starts_with("stemtap: "))) continue;
+    words.push_back(WithoutNumbers(line));
+  }
+  return words;
+}
+
+std::uint64_t Number(const Json& json, const char* name) {
+  return json.value(name, std::uint64_t{0});
+}
+
+Account FromJson(const Json& p) {
+  Account a;
+  a.pid = p.value("pid", 0);
+  a.state = p.value("state", "");
+  a.reason = p.value("reason", "");
+  a.seen = Number(p, "seen");
+  a.kept = Number(p, "kept");
+  a.late = Number(p, "late");
+  const Json losses = p.value("losses", Json::object());
+  for (std::uint32_t i = 0; i < wire::kRecordLossCount; ++i) {
+    a.dropped += Number(losses, wire::kLossNames[i]);
+  }
+  a.gone_astray = Number(losses, "pool_exhausted") + Number(losses, "foreign_buffers");
+  return a;
+}
+
+Account FromReport(const ProcessReport& p) {
+  Account a;
+  a.pid = p.pid;
+  a.state = p.state;
+  a.reason = p.reason;
+  a.seen = p.seen;
+  a.kept = p.kept;
+  for (std::uint32_t i = 0; i < wire::kRecordLossCount; ++i) a.dropped += p.losses[i];
+  a.gone_astray = p.losses[static_cast<std::uint32_t>(wire::Loss::kPoolExhausted)] +
+                  p.losses[static_cast<std::uint32_t>(wire::Loss::kForeignBuffers)];
+  a.from_ring = true;
+  return a;
+}
+
+void ReadSessionJson(const Json& json, Session& session, Breaches& breaches) {
+  session.finished = true;
+  const Json counters = json.value("counters", Json::object());
+  session.kept = Number(counters, "kept");
+  session.dropped = Number(counters, "dropped");
+  session.zero_duration = Number(counters, "zero_duration");
+  for (const Json& p : json.value("processes", Json::array())) {
+    session.processes.push_back(FromJson(p));
+  }
+  for (const Json& w : json.value("warnings", Json::array())) session.warnings.push_back(w);
+  const std::uint64_t seen = Number(counters, "seen");
+  if (seen != session.kept + session.dropped) {
+    breaches.push_back(fmt::format("accounts: the session has seen {}, kept {}, dropped {}", seen,
+                                   session.kept, session.dropped));
+  }
+}
+
+void ReadPlan(const Json& json, Session& session, Breaches& breaches) {
+  std::uint64_t invocations = 0;
+  for (const Json& k : json.value("kernels", Json::array())) {
+    Sum& sum = session.plan[k.value("name", "")];
+    sum.launches += Number(k, "invocations");
+    sum.duration_ns += static_cast<std::uint64_t>(k.value("duration_ns", 0.0));
+    invocations += Number(k, "invocations");
+  }
+  const std::uint64_t total = Number(json.value("totals", Json::object()), "invocations");
+  if (total != invocations) {
+    breaches.push_back(
+        fmt::format("accounts: the plan has {} invocations, its kernels {}", total, invocations));
+  }
+}
+
+void CheckMask(const std::filesystem::path& file, const Circumstances& about, Breaches& breaches) {
+  const std::string text = ReadAll(file);
+  for (const std::string& line : Lines(text)) {
+    if (Json::accept(line)) continue;
+    // A collector that is killed, or whose disk is full, may be cut off in its last line.
+    if ((about.collector_killed || about.folder_touched) && text.ends_with(line)) continue;
+    breaches.push_back(fmt::format("unreadable: {}: {:.80}", file.string(), line));
+    return;
+  }
+}
+
+void ReadRing(const std::filesystem::path& file, const Circumstances& about, Session& session,
+              Breaches& breaches) {
+  if (!about.collector_killed && !about.folder_touched) {
+    breaches.push_back("left over: " + file.string());
+  }
+  Result<RingReader> ring = RingReader::Open(file.string());
+  if (!ring.ok()) {
+    breaches.push_back("unreadable: " + ring.error().message);
+    return;
+  }
+  std::vector<wire::KernelRecord> records;
+  const auto id_of = [](std::string_view) { return 0u; };
+  while (ring.value().Drain(65536, id_of, records) == 65536) records.clear();
+  const ProcessReport report = ring.value().Report();
+  if (report.reason == "its ring is damaged") breaches.push_back("unreadable: " + file.string());
+  session.processes.push_back(FromReport(report));
+}
+
+}  // namespace
+
+Breaches CheckStatus(int bare, int got, bool through_run) {
+  if (got == bare) return {};
+  if (through_run && WIFEXITED(got) && WIFSIGNALED(bare) &&
+      WEXITSTATUS(got) == 128 + WTERMSIG(bare)) {
+    return {};
+  }
+  return {fmt::format("status: {}, bare {}", StatusText(got), StatusText(bare))};
+}
+
+Breaches CheckOutput(const std::string& bare, const std::string& got) {
+  if (bare == got) return {};
+  const auto [a, b] = std::mismatch(bare.begin(), bare.end(), got.begin(), got.end());
+  const auto at = static_cast<std::size_t>(a - bare.begin());
+  return {fmt::format("output: from byte {} on '{:.60}', bare '{:.60}'", at, got.substr(at),
+                      bare.substr(at))};
+}
+
+Breaches CheckErrors(const std::string& bare, const std::string& got, bool quiet) {
+  for (const char* crash : {"terminate called", "fake CUPTI:", "Assertion", "what():"}) {
+    if (got.find(crash) != std::string::npos && bare.find(crash) == std::string::npos) {
+      return {fmt::format("errors: '{:.200}'", got.substr(got.find(crash)))};
+    }
+  }
+  std::vector<std::string> expected = Words(bare, false);
+  std::vector<std::string> words = Words(got, false);
+  std::sort(expected.begin(), expected.end());
+  std::sort(words.begin(), words.end());
+  Breaches breaches;
+  std::vector<std::string> missing;
+  std::set_difference(expected.begin(), expected.end(), words.begin(), words.end(),
+                      std::back_inserter(missing));
+  for (const std::string& line : missing) breaches.push_back("errors: missing '" + line + "'");
+  if (!quiet) return breaches;
+  std::vector<std::string> more;
+  std::set_difference(words.begin(), words.end(), expected.begin(), expected.end(),
+                      std::back_inserter(more));
+  if (!more.empty()) breaches.push_back("errors: unexpected '" + more.front() + "'");
+  return breaches;
+}
+
+bool IsSessionFolder(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  return std::filesystem::is_directory(path) && (name == "session" || name.starts_with("stemtap-"));
+}
+
+Session ReadSession(const std::filesystem::path& folder, const Circumstances& about,
+                    Breaches& breaches) {
+  Session session;
+  session.folder = folder;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "plan.json" || name == "session.json") {
+      const Json json = Json::parse(ReadAll(entry.path()), nullptr, false);
+      if (!json.is_object()) {
+        breaches.push_back("unreadable: " + entry.path().string());
+      } else if (name == "plan.json") {
+        ReadPlan(json, session, breaches);
+      } else {
+        ReadSessionJson(json, session, breaches);
+      }
+    } else if (name == "mask.ndjson") {
+      CheckMask(entry.path(), about, breaches);
+    } else if (name == "summary.txt") {
+      if (entry.file_size() == 0) breaches.push_back("unreadable: " + entry.path().string());
+    } else if (name.starts_with("ring.")) {
+      ReadRing(entry.path(), about, session, breaches);
+    } else if (name != "gate.table" || (!about.collector_killed && !about.folder_touched)) {
+      breaches.push_back("left over: " + entry.path().string());
+    }
+  }
+  std::uint64_t planned = 0;
+  for (const auto& [name, sum] : session.plan) planned += sum.launches;
+  if (session.finished && planned != session.kept) {
+    breaches.push_back(fmt::format("accounts: {} kept, {} in the plan", session.kept, planned));
+  }
+  return session;
+}
+
+Breaches CheckNothingElse(const std::filesystem::path& work) {
+  Breaches breaches;
+  for (const auto& entry : std::filesystem::directory_iterator(work)) {
+    if (!IsSessionFolder(entry.path())) breaches.push_back("left over: " + entry.path().string());
+  }
+  return breaches;
+}
+
+Truths ReadTruths(const std::filesystem::path& folder, bool names_exact) {
+  Truths truths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("truth.")) continue;
+    Truth& truth = truths[static_cast<pid_t>(std::stol(name.substr(6)))];
+    for (const std::string& line : Lines(ReadAll(entry.path()))) {
+      std::istringstream words(line);
+      std::string word;
+      if (line.starts_with("# launches")) {
+        words >> word >> word >> truth.launches;
+      } else if (names_exact) {
+        Sum sum;
+        words >> sum.launches >> sum.duration_ns;
+        truth.by_name[line.substr(line.rfind('\t') + 1)] = sum;
+      }
+    }
+  }
+  return truths;
+}
+
+namespace {
+
+// Whether the plan must hold exactly what was launched.
+bool Complete(const Session& session, const Truths& truths, const Circumstances& about) {
+  if (!session.finished || !about.names_exact || about.launches_after_end) return false;
+  if (session.dropped != 0 || session.zero_duration != 0) return false;
+  return std::all_of(session.processes.begin(), session.processes.end(), [&](const Account& p) {
+    return p.state == "closed" && p.gone_astray == 0 && truths.contains(p.pid);
+  });
+}
+
+void CheckAgainstTruth(const Account& p, const Truth& truth, const Circumstances& about,
+                       Breaches& breaches) {
+  if (p.seen > truth.launches) {
+    breaches.push_back(fmt::format("accounts: process {} was seen to launch {}, but launched {}",
+                                   p.pid, p.seen, truth.launches));
+  }
+  if (p.seen >= truth.launches || about.launches_after_end) return;
+  const bool says_so = p.state != "closed" || p.gone_astray != 0 || !p.reason.empty();
+  if (!says_so) {
+    breaches.push_back(fmt::format("silent: process {} launched {}, of which {} were seen", p.pid,
+                                   truth.launches, p.seen));
+  }
+  if (p.state == "stood_down" && p.reason.empty()) {
+    breaches.push_back(fmt::format("silent: process {} stood down for no reason", p.pid));
+  }
+}
+
+}  // namespace
+
+Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truths,
+                       const std::string& errors, const Circumstances& about) {
+  Breaches breaches;
+  std::map<pid_t, int> accounts;
+  for (const Session& session : sessions) {
+    for (const Account& p : session.processes) ++accounts[p.pid];
+  }
+  for (const Session& session : sessions) {
+    ByName launched;
+    for (const Account& p : session.processes) {
+      const std::uint64_t sum = p.kept + p.dropped;
+      const bool in_doubt = p.from_ring && p.state == "recording";
+      const std::uint64_t off = p.seen > sum ? p.seen - sum : sum - p.seen;
+      if (off > (in_doubt ? kInDoubt : 0)) {
+        breaches.push_back(fmt::format("accounts: process {} ({}): seen {}, kept {}, dropped {}",
+                                       p.pid, p.state, p.seen, p.kept, p.dropped));
+      }
+      const auto truth = truths.find(p.pid);
+      // A process that went on as another program has several accounts, and a truth of the last.
+      if (truth == truths.end() || accounts[p.pid] != 1) continue;
+      CheckAgainstTruth(p, truth->second, about, breaches);
+      for (const auto& [name, t] : truth->second.by_name) {
+        launched[name].launches += t.launches;
+        launched[name].duration_ns += t.duration_ns;
+      }
+    }
+    if (Complete(session, truths, about) && launched != session.plan) {
+      breaches.push_back("accounts: the plan's kernels are not those that were launched");
+    }
+  }
+  const bool spoke = errors.find("stemtap: ") != std::string::npos;
+  const bool excused = spoke || !about.error_visible || about.stays_out || about.collector_killed;
+  for (const auto& [pid, truth] : truths) {
+    if (!accounts.contains(pid) && truth.launches != 0 && !excused) {
+      breaches.push_back(fmt::format("silent: nothing is known of process {}, which launched {}",
+                                     pid, truth.launches));
+    }
+  }
+  const bool finished =
+      std::all_of(sessions.begin(), sessions.end(), [](const Session& s) { return s.finished; });
+  if (!finished && !spoke && about.error_visible && !about.collector_killed) {
+    breaches.push_back("silent: a session without session.json, and nobody says why");
+  }
+  return breaches;
+}
+
+Breaches CheckProcesses(const std::vector<pid_t>& left) {
+  Breaches breaches;
+  for (const pid_t pid : left) {
+    breaches.push_back(
+        fmt::format("process left: {} ({})", pid, ProgramOf(pid).filename().string()));
+  }
+  return breaches;
+}
+
+Breaches CheckSharedMemory(const std::set<std::string>& before,
+                           const std::set<std::string>& after) {
+  Breaches breaches;
+  for (const std::string& name : after) {
+    if (!before.contains(name)) breaches.push_back("shared memory left: /dev/shm/" + name);
+  }
+  return breaches;
+}
+
+}  // namespace stemtap::chaos

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chaos/draw.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/rng.h"
+
+namespace stemtap::chaos {
+namespace {
+
+constexpr const char* kEndings[] = {
+    "return",    "exit",    "_exit",        "quick_exit",      "abort",
+    "sigterm",   "sigsegv", "exec",         "thread_exit",     "fork_idle",
+    "fork_exec", "storm",   "killed_quiet", "killed_in_storm", "termed_from_away"};
+constexpr const char* kWays[] = {"run kernels",   "run gate",       "run gate profiler",
+                                 "run --preload", "variable alone", "LD_PRELOAD alone"};
+constexpr const char* kWrappers[] = {"direct", "sh -c",       "env",          "nested scripts",
+                                     "python", "python fork", "python spawn", "python forkserver"};
+
+struct FaultText {
+  const char* name;
+  const char* meaning;
+};
+constexpr FaultText kFaults[] = {
+    {"collector_killed", "SIGKILL to the collector at a drawn moment"},
+    {"collector_killed_early", "SIGKILL to the collector as soon as it runs"},
+    {"collector_stopped", "SIGSTOP to the collector, SIGCONT 50 to 1,500 ms later"},
+    {"folder_deleted", "the session folder is removed during the run"},
+    {"folder_read_only", "the session folder loses its write permission during the run"},
+    {"disk_full", "the session lies on a file system of 64 KiB to 40 MiB"},
+    {"file_limit", "RLIMIT_FSIZE of 64 KiB to 32 MiB"},
+    {"few_files", "RLIMIT_NOFILE of 4 to 24"},
+    {"little_memory", "RLIMIT_AS of 64 MiB to 2 GiB"},
+    {"tmpdir_read_only", "TMPDIR that cannot be written"},
+    {"cupti_fail", "a CUPTI call answers with an error, each time or once"},
+    {"cupti_occupied", "another subscriber has CUPTI"},
+    {"zero_timestamps", "every Nth record has no times"},
+    {"cupti_drop", "CUPTI drops every Nth record and says so"},
+    {"cupti_late", "CUPTI delivers after the flush has returned"},
+    {"cupti_ticks", "CUPTI's clock counts something else than nanoseconds"},
+    {"correlation_wrap", "correlation ids begin shortly before 2^32"},
+    {"cupti_version", "a CUPTI that is older, newer or unknown"},
+    {"stale_names", "kernel names vanish with their module"},
+    {"small_buffers", "activity buffers of 16 KiB; flushes every 10 ms or 10 s"},
+    {"bad_options", "environment variables of stemtap's that make no sense"},
+    {"no_collector", "STEMTAP_COLLECTOR is missing, a folder, no program or one that fails"},
+    {"other_tool", "marks of another tool in the environment"},
+    {"program_stopped", "SIGSTOP to the program, SIGCONT 50 to 800 ms later"},
+    {"files_closed", "stdin, stdout, stderr or several of them closed"},
+    {"error_unread", "stderr is a pipe that nobody reads"},
+    {"hostile_names", "kernel names of up to 20 kB with escapes, quotes and newlines"},
+};
+static_assert(std::size(kEndings) == static_cast<std::size_t>(Ending::kCount));
+static_assert(std::size(kWays) == static_cast<std::size_t>(Way::kCount));
+static_assert(std::size(kWrappers) == static_cast<std::size_t>(Wrapper::kCount));
+static_assert(std::size(kFaults) == static_cast<std::size_t>(FaultKind::kCount));
+
+class Chance {
+ public:
+  explicit Chance(Rng& rng) : rng_(rng) {}
+  bool OneIn(std::uint64_t n) { return rng_.Below(n) == 0; }
+  std::uint64_t Between(std::uint64_t least, std::uint64_t most) {
+    return least + rng_.Below(most - least + 1);
+  }
+  // As many small as large: the logarithm is uniform.
+  std::uint64_t Magnitude(std::uint64_t least, std::uint64_t most) {
+    std::uint64_t doublings = 0;
+    while ((least << (doublings + 1)) <= most) ++doublings;
+    const std::uint64_t low = least << Between(0, doublings);
+    return std::min(most, Between(low, 2 * low - 1));
+  }
+  template <typename T, std::size_t N>
+  const T& Of(const T (&choices)[N]) {
+    return choices[rng_.Below(N)];
+  }
+  int Permille() { return static_cast<int>(rng_.Below(1001)); }
+
+ private:
+  Rng& rng_;
+};
+
+std::string RandomError(Chance& chance) {
+  static const char* const kCalls[] = {"cuptiGetVersion",
+                                       "cuptiSubscribe",
+                                       "cuptiSubscribe_v2",
+                                       "cuptiUnsubscribe",
+                                       "cuptiEnableCallback",
+                                       "cuptiEnableDomain",
+                                       "cuptiActivityEnable",
+                                       "cuptiActivityRegisterCallbacks",
+                                       "cuptiActivityFlushAll",
+                                       "cuptiActivityGetNextRecord",
+                                       "cuptiActivityGetNumDroppedRecords",
+                                       "cuptiActivitySetAttribute",
+                                       "cuptiGetTimestamp",
+                                       "cuptiGetResultString"};
+  static const int kCodes[] = {1, 2, 7, 8, 15, 21, 27, 35, 39, 999};
+  const std::string call = chance.Of(kCalls);
+  const std::string which = chance.OneIn(2) ? "" : fmt::format("@{}", chance.Magnitude(1, 512));
+  return fmt::format("{}{}={}", call, which, chance.Of(kCodes));
+}
+
+std::pair<std::string, std::string> RandomNonsense(Chance& chance) {
+  static const std::pair<const char*, const char*> kNonsense[] = {
+      {"STEMTAP_LEVEL", "everything"},
+      {"STEMTAP_ACTUATOR", "\x1b[31m"},
+      {"STEMTAP_FLUSH_MS", "-1"},
+      {"STEMTAP_FLUSH_MS", "99999999999999999999"},
+      {"STEMTAP_BUFFER_KB", "0"},
+      {"STEMTAP_BUFFER_KB", "lots"},
+      {"STEMTAP_CUPTI", "/dev/null"},
+      {"STEMTAP_CUPTI", "/nonexistent/libcupti.so.13"},
+      {"STEMTAP_OPTIONS", "--no-such-option"},
+      {"STEMTAP_OPTIONS", "--threads 0 --error-bound nan"},
+      {"STEMTAP_OPTIONS", "-o /proc/self/fd"},
+      {"STEMTAP_SESSION", "/nonexistent/folder"},
+      {"STEMTAP_SESSION", "/dev/null"},
+      {"CUDA_INJECTION64_PATH", "/nonexistent/tool.so"},
+      {"CUDA_INJECTION64_PATH", "none"},
+      {"HOME", ""}};
+  return chance.Of(kNonsense);
+}
+
+Fault DrawFault(FaultKind kind, Chance& chance) {
+  Fault f{kind};
+  f.at_permille = chance.Permille();
+  const auto number = [](std::uint64_t n) { return std::to_string(n); };
+  switch (kind) {
+    case FaultKind::kCollectorStopped:
+      f.size = chance.Magnitude(50, 1500);  // ms
+      break;
+    case FaultKind::kProgramStopped:
+      f.size = chance.Magnitude(50, 800);
+      break;
+    case FaultKind::kDiskFull:
+      f.size = chance.Magnitude(64, 40 * 1024);  // KiB
+      break;
+    case FaultKind::kFileLimit:
+      f.size = chance.Magnitude(64 * 1024, 32 << 20);  // bytes
+      break;
+    case FaultKind::kFewFiles:
+      f.size = chance.Between(4, 24);
+      break;
+    case FaultKind::kLittleMemory:
+      f.size = chance.Magnitude(64, 2048);  // MiB
+      break;
+    case FaultKind::kCuptiFail:
+      f.env = {{"FAKE_CUPTI_FAIL", RandomError(chance)}};
+      if (chance.OneIn(4)) f.env[0].second += "," + RandomError(chance);
+      break;
+    case FaultKind::kCuptiOccupied:
+      f.env = {{"FAKE_CUPTI_OCCUPIED", chance.OneIn(2) ? "Nsight Systems" : "\x1b[31mevil\n"}};
+      break;
+    case FaultKind::kZeroTimestamps:
+      f.env = {{"FAKE_CUPTI_ZERO_TIMESTAMPS", number(chance.Magnitude(1, 1000))}};
+      break;
+    case FaultKind::kCuptiDrop:
+      f.env = {{"FAKE_CUPTI_DROP", number(chance.Magnitude(1, 1000))}};
+      break;
+    case FaultKind::kCuptiLate:
+      f.env = {{"FAKE_CUPTI_LATE", "1"}};
+      break;
+    case FaultKind::kCuptiTicks: {
+      static const char* const kTicks[] = {"0.001", "0.5", "1.02", "2.4", "1000"};
+      f.env = {{"FAKE_CUPTI_TICKS", chance.Of(kTicks)}};
+      break;
+    }
+    case FaultKind::kCorrelationWrap:
+      f.env = {{"FAKE_CUPTI_FIRST_CORRELATION", number(0xFFFFFFFFu - chance.Between(0, 4000))}};
+      break;
+    case FaultKind::kCuptiVersion: {
+      static const char* const kVersions[] = {"0",      "11",     "12",        "18",     "24",
+                                              "26",     "27",     "28",        "130000", "130001",
+                                              "140000", "999999", "4294967295"};
+      f.env = {{"FAKE_CUPTI_VERSION", chance.Of(kVersions)}};
+      break;
+    }
+    case FaultKind::kStaleNames:
+      f.env = {{"FAKE_GPU_STALE_NAMES", "1"}};
+      break;
+    case FaultKind::kSmallBuffers: {
+      static const char* const kPeriods[] = {"10", "50", "10000"};
+      f.env = {{"STEMTAP_BUFFER_KB", "16"}, {"STEMTAP_FLUSH_MS", chance.Of(kPeriods)}};
+      f.of_stemtap = true;
+      break;
+    }
+    case FaultKind::kBadOptions:
+      for (std::uint64_t left = chance.Between(1, 3); left != 0; --left) {
+        f.env.push_back(RandomNonsense(chance));
+      }
+      f.of_stemtap = true;
+      break;
+    case FaultKind::kNoCollector: {
+      static const char* const kNoPrograms[] = {"/nonexistent/stemtap", "/tmp", "/dev/null",
+                                                "/bin/false", "/etc/hostname"};
+      f.env = {{"STEMTAP_COLLECTOR", chance.Of(kNoPrograms)}};
+      f.of_stemtap = true;
+      break;
+    }
+    case FaultKind::kOtherTool: {
+      static const std::pair<const char*, const char*> kTools[] = {
+          {"NSYS_PROFILING_SESSION_ID", "1"},
+          {"NV_NSIGHT_INJECTION_PORT_BASE", "49152"},
+          {"NV_SANITIZER_INJECTION_PORT", "1"},
+          {"QUADD_INJECTION_PROXY", "LD_PRELOAD"},
+          {"LD_PRELOAD", "/nonexistent/other_tool.so"}};
+      f.env = {chance.Of(kTools)};
+      break;
+    }
+    case FaultKind::kFilesClosed:
+      f.size = chance.Between(1, 7);  // bit n: descriptor n
+      break;
+    default:
+      break;
+  }
+  return f;
+}
+
+bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
+  switch (kind) {
+    case FaultKind::kNoCollector:
+      return !round.run();  // no one asks for it
+    case FaultKind::kDiskFull:
+      return machine.mounts;
+    case FaultKind::kFolderReadOnly:
+    case FaultKind::kTmpdirReadOnly:
+      return machine.drops_rights;
+    case FaultKind::kHostileNames:
+      return !round.python();
+    case FaultKind::kErrorUnread:
+      return !round.has(FaultKind::kFilesClosed);
+    case FaultKind::kFilesClosed:
+      return !round.has(FaultKind::kErrorUnread) && !round.python();
+    case FaultKind::kCollectorKilledEarly:
+      return !round.has(FaultKind::kCollectorKilled);
+    case FaultKind::kCollectorKilled:
+      return !round.has(FaultKind::kCollectorKilledEarly);
+    default:
+      return true;
+  }
+}
+
+void DrawWorkload(Round& round, Chance& chance) {
+  round.launches = static_cast<long>(chance.Magnitude(1, 200'000));
+  round.real_clock = chance.OneIn(3);
+  if (round.real_clock) round.launches = std::min(round.launches, 20'000l);
+  if (chance.OneIn(2)) round.threads = static_cast<int>(chance.Magnitude(2, 64));
+  if (chance.OneIn(60)) round.threads = 1000;
+  if (chance.OneIn(4)) round.devices = static_cast<int>(chance.Between(2, 8));
+  if (chance.OneIn(5)) {
+    round.ranks = static_cast<int>(chance.Between(2, 8));
+    round.launches = std::min(round.launches, 30'000l);
+    round.threads = std::min(round.threads, 16);
+  }
+}
+
+}  // namespace
+
+const char* NameOf(Ending ending) {
+  return kEndings[static_cast<int>(ending)];
+}
+const char* NameOf(Way way) {
+  return kWays[static_cast<int>(way)];
+}
+const char* NameOf(Wrapper wrapper) {
+  return kWrappers[static_cast<int>(wrapper)];
+}
+const char* NameOf(FaultKind kind) {
+  return kFaults[static_cast<int>(kind)].name;
+}
+const char* Explain(FaultKind kind) {
+  return kFaults[static_cast<int>(kind)].meaning;
+}
+
+const Fault* Round::Find(FaultKind kind) const {
+  for (const Fault& f : faults) {
+    if (f.kind == kind) return &f;
+  }
+  return nullptr;
+}
+
+Round Draw(std::uint64_t seed, int number, const Machine& machine) {
+  Rng rng(seed * 1'000'003 + static_cast<std::uint64_t>(number));
+  Chance chance(rng);
+  Round round;
+  round.seed = seed;
+  round.number = number;
+  round.way = static_cast<Way>(chance.Between(0, static_cast<int>(Way::kCount) - 1));
+  round.ending = static_cast<Ending>(chance.Between(0, static_cast<int>(Ending::kCount) - 1));
+  round.quiet = chance.OneIn(2);
+  round.gate_alone = chance.OneIn(3);
+  round.end_permille = chance.Permille();
+  DrawWorkload(round, chance);
+  if (chance.OneIn(2)) {
+    // Python starts slowly: one round in eight is enough.
+    const bool python = chance.OneIn(4) && machine.python;
+    round.wrapper = python ? static_cast<Wrapper>(chance.Between(4, 7))
+                           : static_cast<Wrapper>(chance.Between(1, 3));
+  }
+  if (round.python()) {
+    static const Ending kPythonEndings[] = {Ending::kReturn,         Ending::kExit,
+                                            Ending::kUnderscoreExit, Ending::kAbort,
+                                            Ending::kSigterm,        Ending::kKilledQuiet};
+    round.ending = chance.Of(kPythonEndings);
+    round.launches = std::min(round.launches, 3000l);
+    round.ranks = round.threads = round.devices = 1;
+  }
+  if (round.ending == Ending::kStorm || round.ending == Ending::kKilledInStorm) {
+    round.launches = std::min(round.launches, 50'000l);
+  }
+  // The signal goes to `stemtap run`, or to the program where there is none: nothing in between.
+  if (round.ending == Ending::kTermedFromAway) {
+    round.wrapper = Wrapper::kNone;
+    round.ranks = 1;
+  }
+  const std::uint64_t wanted = chance.Between(0, 3);
+  while (round.faults.size() < wanted) {
+    const auto kind =
+        static_cast<FaultKind>(chance.Between(0, static_cast<int>(FaultKind::kCount) - 1));
+    Fault fault = DrawFault(kind, chance);
+    if (!round.has(kind) && Fits(round, kind, machine)) round.faults.push_back(std::move(fault));
+  }
+  return round;
+}
+
+std::string Describe(const Round& r) {
+  std::string text = fmt::format("{}, {}, ends by {}: {} launches", NameOf(r.way),
+                                 NameOf(r.wrapper), NameOf(r.ending), r.launches);
+  if (r.threads != 1) text += fmt::format(", {} threads", r.threads);
+  if (r.devices != 1) text += fmt::format(", {} devices", r.devices);
+  if (r.ranks != 1) text += fmt::format(", {} ranks", r.ranks);
+  if (r.real_clock) text += ", real clock";
+  for (const Fault& f : r.faults) {
+    text += fmt::format("; {} (at {}, size {})", NameOf(f.kind), f.at_permille, f.size);
+  }
+  return text;
+}
+
+}  // namespace stemtap::chaos

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Round is everything that chance decides about one run: the program, its way of ending, how the
+// library gets in, and what goes wrong meanwhile. It is a function of the seed and the round's
+// number alone; moments are drawn as parts of the bare run's time, so that they fall into the run
+// on any machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stemtap::chaos {
+
+enum class Ending {
+  kReturn,
+  kExit,
+  kUnderscoreExit,
+  kQuickExit,
+  kAbort,
+  kSigterm,
+  kSigsegv,
+  kExec,
+  kThreadExit,
+  kForkIdle,
+  kForkExec,
+  kStorm,           // exit() while threads launch, and launches in a handler of atexit
+  kKilledQuiet,     // SIGKILL from outside at a drawn moment
+  kKilledInStorm,   // the same while threads launch without end
+  kTermedFromAway,  // SIGTERM from outside, to `stemtap run` where there is one
+  kCount
+};
+
+enum class Way { kRunKernels, kRunGate, kRunProfiler, kRunPreload, kVariable, kPreload, kCount };
+
+enum class Wrapper {
+  kNone,
+  kShell,
+  kEnv,
+  kNested,
+  kPython,
+  kPythonFork,
+  kPythonSpawn,
+  kPythonForkserver,
+  kCount
+};
+
+enum class FaultKind {
+  kCollectorKilled,
+  kCollectorKilledEarly,
+  kCollectorStopped,
+  kFolderDeleted,
+  kFolderReadOnly,
+  kDiskFull,
+  kFileLimit,
+  kFewFiles,
+  kLittleMemory,
+  kTmpdirReadOnly,
+  kCuptiFail,
+  kCuptiOccupied,
+  kZeroTimestamps,
+  kCuptiDrop,
+  kCuptiLate,
+  kCuptiTicks,
+  kCorrelationWrap,
+  kCuptiVersion,
+  kStaleNames,
+  kSmallBuffers,
+  kBadOptions,
+  kNoCollector,
+  kOtherTool,
+  kProgramStopped,
+  kFilesClosed,
+  kErrorUnread,
+  kHostileNames,
+  kCount
+};
+
+const char* NameOf(Ending ending);
+const char* NameOf(Way way);
+const char* NameOf(Wrapper wrapper);
+const char* NameOf(FaultKind kind);
+// What the fault is, for the report.
+const char* Explain(FaultKind kind);
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+struct Fault {
+  FaultKind kind;
+  int at_permille = 0;     // of the bare run's time and 100 ms
+  std::uint64_t size = 0;  // ms, bytes, KiB, files, a mask: see draw.cpp
+  Variables env;           // what it sets, for the bare run too if it is the program's or the GPU's
+  bool of_stemtap = false;  // its variables mean nothing to the bare program: only in the other run
+};
+
+struct Round {
+  std::uint64_t seed = 0;
+  int number = 0;
+  Ending ending = Ending::kReturn;
+  Way way = Way::kRunKernels;
+  Wrapper wrapper = Wrapper::kNone;
+  bool quiet = true;        // -q of stemtap run
+  bool gate_alone = false;  // STEMTAP_LEVEL=gate where the library is alone
+  long launches = 1000;
+  int threads = 1;
+  int devices = 1;
+  int ranks = 1;
+  bool real_clock = false;
+  int end_permille = 0;  // when the outside kills
+  std::vector<Fault> faults;
+
+  bool run() const { return way <= Way::kRunPreload; }
+  bool python() const { return wrapper >= Wrapper::kPython; }
+  bool killed_from_away() const { return ending >= Ending::kKilledQuiet; }
+  const Fault* Find(FaultKind kind) const;
+  bool has(FaultKind kind) const { return Find(kind) != nullptr; }
+};
+
+// What this machine can do; faults that need more are not drawn.
+struct Machine {
+  bool python = false;
+  bool mounts = false;       // tmpfs of its own
+  bool drops_rights = true;  // folders can be made unwritable (see host.h)
+};
+
+Round Draw(std::uint64_t seed, int number, const Machine& machine);
+
+// One line that says it all.
+std::string Describe(const Round& round);
+
+}  // namespace stemtap::chaos

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+//   chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--keep]
+//
+// Torments live runs on the fake GPU and checks after each that nothing was hurt (see
+// docs/reliability.md). Round R of seed S is the same everywhere. Ends after N rounds or M minutes,
+// whatever comes first; --round plays that one alone and says all it sees. Prints a table of what
+// was drawn, and exits with 1 if anything was breached, 77 if it cannot run here.
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "chaos/draw.h"
+#include "chaos/host.h"
+#include "chaos/round.h"
+#include "support/paths.h"
+
+namespace stemtap::chaos {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::uint64_t seed = 1;
+  int rounds = 1'000'000;
+  double minutes = 1;
+  int only = -1;
+  bool keep = false;
+};
+
+bool Parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--keep") {
+      options.keep = true;
+      continue;
+    }
+    if (i + 1 == argc) return false;
+    char* end = nullptr;
+    const double number = std::strtod(argv[++i], &end);
+    if (end == argv[i] || *end != 0 || number < 0) return false;
+    if (name == "--seed") {
+      options.seed = static_cast<std::uint64_t>(number);
+    } else if (name == "--rounds") {
+      options.rounds = static_cast<int>(number);
+    } else if (name == "--minutes") {
+      options.minutes = number;
+    } else if (name == "--round") {
+      options.only = static_cast<int>(number);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The interpreter behind the name, which may be a script that starts a dozen processes.
+std::string FindPython() {
+  std::FILE* answer =
+      ::popen("python3 -c 'import sys, ctypes; print(sys.executable)' 2>/dev/null", "r");
+  if (answer == nullptr) return "";
+  char line[4096] = {};
+  const bool read = std::fgets(line, sizeof(line), answer) != nullptr;
+  if (::pclose(answer) != 0 || !read) return "";
+  line[std::strcspn(line, "\n")] = 0;
+  return line;
+}
+
+struct Tally {
+  int rounds = 0;
+  int breached = 0;
+  int refused = 0;
+  int stood_down = 0;
+  std::uint64_t launches = 0, kept = 0, dropped = 0;
+  std::map<std::string, int> drawn;
+};
+
+void Count(const Round& round, const Verdict& verdict, Tally& tally) {
+  ++tally.rounds;
+  tally.breached += !verdict.breaches.empty();
+  tally.refused += verdict.refused;
+  tally.stood_down += verdict.stood_down;
+  tally.launches += verdict.launches;
+  tally.kept += verdict.kept;
+  tally.dropped += verdict.dropped;
+  ++tally.drawn[fmt::format("way: {}", NameOf(round.way))];
+  ++tally.drawn[fmt::format("by: {}", NameOf(round.wrapper))];
+  ++tally.drawn[fmt::format("end: {}", NameOf(round.ending))];
+  if (round.ranks > 1) ++tally.drawn["ranks: 2 to 8"];
+  if (round.threads > 1)
+    ++tally.drawn[round.threads == 1000 ? "threads: 1000" : "threads: 2 to 64"];
+  if (round.devices > 1) ++tally.drawn["devices: 2 to 8"];
+  ++tally.drawn[round.real_clock ? "clock: real" : "clock: virtual"];
+  ++tally.drawn[fmt::format("faults: {}", round.faults.size())];
+  for (const Fault& f : round.faults) ++tally.drawn[fmt::format("fault: {}", NameOf(f.kind))];
+}
+
+void PrintTable(const Tally& tally) {
+  fmt::print("| drawn | rounds |\n|---|---|\n");
+  for (const auto& [what, rounds] : tally.drawn) fmt::print("| {} | {} |\n", what, rounds);
+  fmt::print(
+      "\n{} rounds, {} with a breach; {} in which stemtap could not begin and said so; in {} a "
+      "process stood down.\n{} launches known to the fake driver; {} kept and {} dropped in "
+      "sessions.\n",
+      tally.rounds, tally.breached, tally.refused, tally.stood_down, tally.launches, tally.kept,
+      tally.dropped);
+}
+
+int Main(const Options& options) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);
+  AdoptOrphans();
+  Machine machine;
+  machine.mounts = OwnMounts();
+  const std::string python = FindPython();
+  machine.python = !python.empty();
+  std::string pattern = (fs::temp_directory_path() / "stemtap-chaos-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) return 77;
+  const fs::path base = pattern;
+  fmt::print("seed {}, {} cores, {}, {}; {}\n", options.seed, std::thread::hardware_concurrency(),
+             machine.python ? "python" : "no python", machine.mounts ? "own mounts" : "no mounts",
+             base.string());
+  Tally tally;
+  const auto begin = std::chrono::steady_clock::now();
+  const int first = options.only >= 0 ? options.only : 0;
+  const int past = options.only >= 0 ? options.only + 1 : options.rounds;
+  for (int number = first; number < past; ++number) {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    if (options.only < 0 && spent.count() > options.minutes * 60) break;
+    const Round round = Draw(options.seed, number, machine);
+    const bool verbose = options.only >= 0;
+    if (verbose) fmt::print("{}\n", Describe(round));
+    const fs::path folder = base / fmt::format("{}", number);
+    const Verdict verdict = Play(round, folder, python, verbose);
+    Count(round, verdict, tally);
+    for (const std::string& breach : verdict.breaches) {
+      fmt::print("BREACH seed {} round {}: {}\n", options.seed, number, breach);
+    }
+    if (!verdict.breaches.empty()) {
+      fmt::print("  {}\n  repeat: --seed {} --round {} --keep\n  by hand: {}\n", Describe(round),
+                 options.seed, number, verdict.by_hand);
+    }
+    if (verbose || verdict.seconds > 20) {
+      fmt::print("round {}: {:.1f} s\n", number, verdict.seconds);
+    }
+    std::error_code busy;
+    if (!options.keep) fs::remove_all(folder, busy);
+  }
+  PrintTable(tally);
+  std::error_code busy;
+  if (!options.keep) fs::remove_all(base, busy);
+  return tally.breached != 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace stemtap::chaos
+
+int main(int argc, char** argv) {
+  stemtap::chaos::Options options;
+  if (!stemtap::chaos::Parse(argc, argv, options)) {
+    std::fputs("usage: chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--keep]\n", stderr);
+    return 2;
+  }
+  return stemtap::chaos::Main(options);
+}

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chaos/round.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <set>
+
+#include "chaos/host.h"
+#include "support/paths.h"
+
+namespace stemtap::chaos {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+namespace fs = std::filesystem;
+
+constexpr int kTickMs = 2;
+// How much later than alone a program may end, and how long what it leaves behind may take.
+constexpr long kPatienceMs = 60'000;
+constexpr long kLeaveMs = 30'000;
+constexpr long kNominalMs = 400;
+
+long MsSince(Clock::time_point begin) {
+  return static_cast<long>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count());
+}
+
+std::string ReadAll(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// One of the two runs.
+struct Run {
+  fs::path folder;  // out, err, truth.*, pids/, and work/, where the program runs
+  std::string mark;
+  Start start;
+  int status = 0;
+  bool timed_out = false;
+  long ms = 0;
+  // Of the run with stemtap alone.
+  std::optional<int> program_status;  // where the collector was killed and the program was orphaned
+  bool program_known = false;
+  bool collector_killed = false;
+  std::vector<pid_t> left;
+  Breaches breaches;
+
+  fs::path work() const { return folder / "work"; }
+  std::string out() const { return ReadAll(folder / "out"); }
+  std::string err() const { return ReadAll(folder / "err"); }
+  bool program_ran() const { return !fs::is_empty(folder / "pids"); }
+  std::vector<pid_t> programs() const {
+    std::vector<pid_t> pids;
+    for (const auto& entry : fs::directory_iterator(folder / "pids")) {
+      pids.push_back(static_cast<pid_t>(std::stol(entry.path().filename().string())));
+    }
+    return pids;
+  }
+};
+
+void WriteScript(const fs::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+  ::chmod(path.c_str(), 0700);
+}
+
+std::string Quoted(const std::string& word) {
+  std::string result = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      result += c;
+    }
+  }
+  return result + "'";
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + Quoted(word);
+  return line;
+}
+
+std::string VictimEnding(Ending ending) {
+  switch (ending) {
+    case Ending::kKilledQuiet:
+    case Ending::kTermedFromAway:
+      return "wait";
+    case Ending::kKilledInStorm:
+      return "storm";
+    default:
+      return NameOf(ending);
+  }
+}
+
+std::vector<std::string> ProgramCommand(const Round& round, const fs::path& folder,
+                                        const std::string& python) {
+  std::vector<std::string> command;
+  const std::string ending = VictimEnding(round.ending);
+  if (round.python()) {
+    std::string mode = NameOf(round.wrapper);
+    mode = mode == "python" ? "ctypes" : mode.substr(7);
+    return {python, (test::SourceDir() / "tests/chaos/victim.py").string(), mode,
+            std::to_string(round.launches), ending};
+  }
+  command = {test::TestProgram("chaos_victim").string(),
+             fmt::format("launches={}",
+                         round.ending == Ending::kKilledInStorm ? 1'000'000'000 : round.launches),
+             fmt::format("threads={}", round.threads),
+             fmt::format("devices={}", round.devices),
+             fmt::format("ranks={}", round.ranks),
+             fmt::format("names={}", round.has(FaultKind::kHostileNames) ? "hostile" : "plain"),
+             "end=" + ending};
+  switch (round.wrapper) {
+    case Wrapper::kShell:
+      return {"/bin/sh", "-c", Joined(command) + "; exit $?"};
+    case Wrapper::kEnv:
+      command.insert(command.begin(), {"/usr/bin/env", "CHAOS_WRAPPED=1"});
+      return command;
+    case Wrapper::kNested:
+      WriteScript(folder / "inner.sh", "#!/bin/sh\nexec " + Joined(command) + "\n");
+      WriteScript(folder / "outer.sh", "#!/bin/sh\n" + Quoted((folder / "inner.sh").string()) +
+                                           "\ncode=$?\nexit $code\n");
+      return {(folder / "outer.sh").string()};
+    default:
+      return command;
+  }
+}
+
+void Set(Variables& variables, const std::string& name, const std::string& value) {
+  std::erase_if(variables, [&](const auto& v) { return v.first == name; });
+  variables.emplace_back(name, value);
+}
+
+Variables BareVariables(const Round& round, const Run& run) {
+  const char* path = ::getenv("PATH");
+  Variables v = {{"PATH", path != nullptr ? path : "/usr/bin:/bin"},
+                 {"HOME", run.folder.string()},
+                 {"LANG", "C"},
+                 {"PYTHONDONTWRITEBYTECODE", "1"},
+                 {"LD_LIBRARY_PATH", test::FakeGpuDir().string()},
+                 {"CHAOS_PIDS", (run.folder / "pids").string()},
+                 {"FAKE_GPU_TRUTH", (run.folder / "truth.%p").string()},
+                 {"FAKE_GPU_CLOCK", round.real_clock ? "real" : "virtual"}};
+  if (round.has(FaultKind::kTmpdirReadOnly)) Set(v, "TMPDIR", (run.folder / "readonly").string());
+  for (const Fault& f : round.faults) {
+    if (f.of_stemtap) continue;
+    for (const auto& [name, value] : f.env) Set(v, name, value);
+  }
+  const std::size_t equals = run.mark.find('=');
+  Set(v, run.mark.substr(0, equals), run.mark.substr(equals + 1));
+  return v;
+}
+
+// How the library gets in.
+void AddStemtap(const Round& round, Variables& v, std::vector<std::string>& command) {
+  const std::string library = test::InjectorLibrary().string();
+  const auto preload = [&] {
+    for (const auto& [name, value] : Variables(v)) {
+      if (name == "LD_PRELOAD") return Set(v, name, library + ":" + value);
+    }
+    Set(v, "LD_PRELOAD", library);
+  };
+  if (round.run()) {
+    std::vector<std::string> run = {test::StemtapProgram().string(), "run", "-o", "session"};
+    if (round.quiet) run.push_back("-q");
+    if (round.way == Way::kRunGate || round.way == Way::kRunProfiler) {
+      run.insert(run.end(), {"--level", "gate"});
+    }
+    if (round.way == Way::kRunProfiler) run.insert(run.end(), {"--actuator", "profiler"});
+    if (round.way == Way::kRunPreload) run.push_back("--preload");
+    run.push_back("--");
+    command.insert(command.begin(), run.begin(), run.end());
+  } else {
+    if (round.way == Way::kVariable) Set(v, "CUDA_INJECTION64_PATH", library);
+    if (round.way == Way::kPreload) preload();
+    if (round.gate_alone) Set(v, "STEMTAP_LEVEL", "gate");
+    if (round.quiet) Set(v, "STEMTAP_OPTIONS", "-q");
+  }
+  for (const Fault& f : round.faults) {
+    if (!f.of_stemtap) continue;
+    for (const auto& [name, value] : f.env) Set(v, name, value);
+  }
+}
+
+Run Prepare(const Round& round, const fs::path& folder, const std::string& python,
+            bool with_stemtap) {
+  Run run;
+  run.folder = folder;
+  run.mark = fmt::format("CHAOS_MARK={}.{}.{}.{}", ::getpid(), round.seed, round.number,
+                         with_stemtap ? "stemtap" : "bare");
+  fs::create_directories(run.folder / "pids");
+  fs::create_directories(run.work());
+  if (const Fault* f = round.Find(FaultKind::kDiskFull)) {
+    if (!MountSmall(run.work(), f->size)) run.breaches.push_back("harness: tmpfs not mounted");
+  }
+  if (round.has(FaultKind::kTmpdirReadOnly)) {
+    fs::create_directory(run.folder / "readonly");
+    ::chmod((run.folder / "readonly").c_str(), 0500);
+  }
+  Start& start = run.start;
+  start.argv = ProgramCommand(round, run.folder, python);
+  Variables variables = BareVariables(round, run);
+  if (with_stemtap) AddStemtap(round, variables, start.argv);
+  for (const auto& [name, value] : variables) start.environment.push_back(name + "=" + value);
+  start.cwd = run.work();
+  start.out = run.folder / "out";
+  start.err = run.folder / "err";
+  if (const Fault* f = round.Find(FaultKind::kFilesClosed)) start.closed = f->size;
+  start.error_unread = round.has(FaultKind::kErrorUnread);
+  if (const Fault* f = round.Find(FaultKind::kFileLimit)) start.file_limit = f->size;
+  if (const Fault* f = round.Find(FaultKind::kFewFiles)) start.few_files = f->size;
+  if (const Fault* f = round.Find(FaultKind::kLittleMemory)) start.memory_limit = f->size << 20;
+  return run;
+}
+
+std::vector<fs::path> SessionFolders(const fs::path& work) {
+  std::vector<fs::path> folders;
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(work, gone)) {
+    if (IsSessionFolder(entry.path())) folders.push_back(entry.path());
+  }
+  return folders;
+}
+
+// Something that is done to a run at a moment of it.
+class Tormentor {
+ public:
+  Tormentor(const Round& round, Run& run, pid_t root, long span_ms, bool with_stemtap)
+      : round_(round), run_(run), root_(root), span_ms_(span_ms), stemtap_(with_stemtap) {}
+
+  // Called every few milliseconds until nothing of the run lives any more.
+  void Act(long now_ms, bool root_ended) {
+    if (round_.killed_from_away() && now_ms >= span_ms_ * round_.end_permille / 1000) {
+      EndProgram(root_ended);
+    }
+    if (const Fault* f = Due(FaultKind::kProgramStopped, now_ms)) StopPrograms(*f, now_ms);
+    if (program_until_ >= 0 && now_ms >= program_until_)
+      Continue(stopped_programs_, program_until_);
+    if (!stemtap_) return;
+    const bool look = Due(FaultKind::kCollectorKilled, now_ms) != nullptr ||
+                      Due(FaultKind::kCollectorKilledEarly, now_ms) != nullptr ||
+                      Due(FaultKind::kCollectorStopped, now_ms) != nullptr;
+    if (look || now_ms - looked_ms_ >= 20) {
+      looked_ms_ = now_ms;
+      FindCollectors();
+    }
+    if (Due(FaultKind::kCollectorKilled, now_ms) != nullptr ||
+        round_.has(FaultKind::kCollectorKilledEarly)) {
+      KillCollectors();
+    }
+    if (const Fault* f = Due(FaultKind::kCollectorStopped, now_ms)) StopCollectors(*f, now_ms);
+    if (collector_until_ >= 0 && now_ms >= collector_until_) {
+      Continue(stopped_collectors_, collector_until_);
+    }
+    if (Due(FaultKind::kFolderDeleted, now_ms) != nullptr && !deleted_) DeleteFolders();
+    if (Due(FaultKind::kFolderReadOnly, now_ms) != nullptr && !made_read_only_) LockFolders();
+  }
+
+  const std::set<pid_t>& collectors() const { return collectors_; }
+  const std::set<pid_t>& killed() const { return killed_; }
+  pid_t program() const { return program_; }
+
+ private:
+  const Fault* Due(FaultKind kind, long now_ms) const {
+    const Fault* f = round_.Find(kind);
+    return f != nullptr && now_ms >= span_ms_ * f->at_permille / 1000 ? f : nullptr;
+  }
+
+  void EndProgram(bool root_ended) {
+    if (root_ended) return;
+    if (round_.ending != Ending::kTermedFromAway) {
+      for (const pid_t pid : run_.programs()) ::kill(pid, SIGKILL);
+    } else if (!terminated_ && run_.program_ran()) {
+      // A collector that was killed passes nothing on.
+      if (!stemtap_ || !round_.run() || killed_.contains(root_)) {
+        for (const pid_t pid : run_.programs()) ::kill(pid, SIGTERM);
+      } else {
+        ::kill(root_, SIGTERM);
+      }
+      terminated_ = !killed_.contains(root_) || !stemtap_;
+    }
+  }
+
+  void StopPrograms(const Fault& f, long now_ms) {
+    if (program_until_ != -1) return;
+    for (const pid_t pid : run_.programs()) {
+      if (::kill(pid, SIGSTOP) == 0) stopped_programs_.insert(pid);
+    }
+    if (!stopped_programs_.empty()) program_until_ = now_ms + static_cast<long>(f.size);
+  }
+
+  void StopCollectors(const Fault& f, long now_ms) {
+    if (collector_until_ != -1) return;
+    for (const pid_t pid : collectors_) {
+      if (::kill(pid, SIGSTOP) == 0) stopped_collectors_.insert(pid);
+    }
+    if (!stopped_collectors_.empty()) collector_until_ = now_ms + static_cast<long>(f.size);
+  }
+
+  void Continue(const std::set<pid_t>& stopped, long& until) {
+    for (const pid_t pid : stopped) ::kill(pid, SIGCONT);
+    until = -2;  // once is enough
+  }
+
+  void FindCollectors() {
+    for (const pid_t pid : Marked(run_.mark)) {
+      if (!collectors_.contains(pid) && ProgramOf(pid) == test::StemtapProgram()) {
+        collectors_.insert(pid);
+      }
+    }
+    // The program itself, which is ours to wait for once its collector is killed.
+    if (program_ == 0 && round_.run() && collectors_.contains(root_)) {
+      for (const pid_t child : ChildrenOf(root_)) program_ = child;
+    }
+  }
+
+  void KillCollectors() {
+    for (const pid_t pid : collectors_) {
+      if (killed_.contains(pid)) continue;
+      if (pid == root_) {
+        ::kill(pid, SIGSTOP);  // no child may appear between the look and the kill
+        for (const pid_t child : ChildrenOf(root_)) program_ = child;
+      }
+      if (::kill(pid, SIGKILL) == 0) {
+        killed_.insert(pid);
+        run_.collector_killed = true;
+      }
+    }
+  }
+
+  void DeleteFolders() {
+    for (const fs::path& folder : SessionFolders(run_.work())) {
+      std::error_code busy;
+      fs::remove_all(folder, busy);
+      deleted_ = true;
+    }
+  }
+
+  void LockFolders() {
+    const auto folders = SessionFolders(run_.work());
+    for (const fs::path& folder : folders) ::chmod(folder.c_str(), 0500);
+    if (folders.empty() && !round_.run()) ::chmod(run_.work().c_str(), 0500);
+    made_read_only_ = !folders.empty() || !round_.run();
+  }
+
+  const Round& round_;
+  Run& run_;
+  const pid_t root_;
+  const long span_ms_;
+  const bool stemtap_;
+  std::set<pid_t> collectors_, killed_, stopped_collectors_, stopped_programs_;
+  pid_t program_ = 0;
+  long program_until_ = -1;  // -1: not stopped yet, -2: continued
+  long collector_until_ = -1;
+  long looked_ms_ = -1000;
+  bool terminated_ = false, deleted_ = false, made_read_only_ = false;
+};
+
+// Runs to the end of the last process.
+void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
+  Reaper reaper;
+  const auto begin = Clock::now();
+  const pid_t root = StartProcess(run.start);
+  // What is drawn falls into the run; a program that only the outside ends has no time of its own.
+  const long span_ms = round.killed_from_away() || !with_stemtap ? kNominalMs : bare_ms + 100;
+  Tormentor tormentor(round, run, root, span_ms, with_stemtap);
+  std::optional<int> status;
+  for (;;) {
+    reaper.Collect();
+    const long now = MsSince(begin);
+    if (!status) {
+      status = reaper.StatusOf(root);
+      if (status) run.ms = now;
+    }
+    tormentor.Act(now, status.has_value());
+    if (status) {
+      run.left = Marked(run.mark);
+      if (run.left.empty()) break;
+      // An orphaned program takes its time, as the root would have.
+      if (now > run.ms + kLeaveMs + bare_ms) break;
+    } else if (now > bare_ms + kPatienceMs) {
+      run.timed_out = true;
+      run.left = Marked(run.mark);
+      break;
+    }
+    ::poll(nullptr, 0, kTickMs);
+  }
+  for (const pid_t pid : run.left) ::kill(pid, SIGKILL);
+  if (run.timed_out) ::kill(root, SIGKILL);
+  while (!Marked(run.mark).empty()) ::poll(nullptr, 0, kTickMs);
+  reaper.Collect();
+  if (status) run.status = *status;
+  if (run.collector_killed && tormentor.program() != 0) {
+    run.program_known = true;
+    run.program_status = reaper.StatusOf(tormentor.program());
+  }
+  for (const pid_t pid : tormentor.collectors()) {
+    const std::optional<int> end = reaper.StatusOf(pid);
+    if (!end || !WIFSIGNALED(*end) || tormentor.killed().contains(pid)) continue;
+    // SIGTERM may meet `stemtap run` before it listens.
+    if (round.ending == Ending::kTermedFromAway && WTERMSIG(*end) == SIGTERM) continue;
+    run.breaches.push_back(fmt::format("collector: ended by {}", StatusText(*end)));
+  }
+}
+
+void Unlock(const Run& run) {
+  ::chmod(run.work().c_str(), 0700);
+  for (const fs::path& folder : SessionFolders(run.work())) ::chmod(folder.c_str(), 0700);
+}
+
+bool IsShort(const Round& round) {
+  for (const FaultKind kind : {FaultKind::kDiskFull, FaultKind::kFileLimit, FaultKind::kFewFiles,
+                               FaultKind::kLittleMemory, FaultKind::kFilesClosed}) {
+    if (round.has(kind)) return true;
+  }
+  return false;
+}
+
+// Whether the user told the library to stay out, or another tool's marks do.
+bool StaysOut(const Round& round) {
+  if (round.has(FaultKind::kOtherTool) && !round.run()) return true;
+  if (const Fault* f = round.Find(FaultKind::kBadOptions); f != nullptr && !round.run()) {
+    for (const auto& [name, value] : f->env) {
+      if (name == "CUDA_INJECTION64_PATH" || name == "STEMTAP_SESSION") return true;
+    }
+  }
+  return false;
+}
+
+// stemtap itself must be able to read the plan that it left.
+Breaches CheckPlanIsRead(const Session& session, const Run& like) {
+  const fs::path plan = session.folder / "plan.json";
+  if (session.plan.empty()) return {};  // no tool takes an empty plan
+  Start start;
+  start.argv = {test::StemtapProgram().string(),
+                "export",
+                "--plan",
+                plan.string(),
+                "--to",
+                "csv",
+                "-o",
+                (like.folder / "exported.csv").string()};
+  start.environment = {like.mark};
+  start.cwd = like.folder;
+  start.out = like.folder / "export.out";
+  start.err = like.folder / "export.err";
+  const pid_t pid = StartProcess(start);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return {fmt::format("unreadable: {}: {:.200}", plan.string(), ReadAll(start.err))};
+}
+
+}  // namespace
+
+Verdict Play(const Round& round, const fs::path& folder, const std::string& python, bool verbose) {
+  const auto begin = Clock::now();
+  Verdict verdict;
+  const auto add = [&verdict](const Breaches& more) {
+    verdict.breaches.insert(verdict.breaches.end(), more.begin(), more.end());
+  };
+  const std::set<std::string> memory_before = SharedMemory();
+
+  Run bare = Prepare(round, folder / "bare", python, false);
+  Execute(round, bare, 30'000, false);
+  if (bare.timed_out || !bare.left.empty()) {
+    verdict.breaches = {"harness: the bare program does not end"};
+    return verdict;
+  }
+  Run run = Prepare(round, folder / "stemtap", python, true);
+  verdict.by_hand = fmt::format("cd {} && env -i", Quoted(run.work().string()));
+  for (const std::string& v : run.start.environment) verdict.by_hand += " " + Quoted(v);
+  verdict.by_hand += " " + Joined(run.start.argv);
+  Execute(round, run, bare.ms, true);
+  Unlock(run);
+  if (verbose) {
+    fmt::print("bare: {} after {} ms\n{}{}with stemtap: {} after {} ms\n{}{}",
+               StatusText(bare.status), bare.ms, bare.out(), bare.err(), StatusText(run.status),
+               run.ms, run.out(), run.err());
+  }
+
+  Circumstances about;
+  about.collector_killed = run.collector_killed;
+  about.folder_touched = round.has(FaultKind::kFolderDeleted) ||
+                         round.has(FaultKind::kFolderReadOnly) || round.has(FaultKind::kDiskFull) ||
+                         round.has(FaultKind::kFileLimit);
+  about.launches_after_end = round.ending == Ending::kStorm || round.ending == Ending::kThreadExit;
+  about.names_exact = !round.has(FaultKind::kHostileNames) && !round.has(FaultKind::kStaleNames);
+  const Fault* closed = round.Find(FaultKind::kFilesClosed);
+  about.error_visible =
+      !round.has(FaultKind::kErrorUnread) && (closed == nullptr || (closed->size & 4) == 0);
+  about.stays_out = StaysOut(round);
+  about.quiet = round.quiet;
+
+  add(bare.breaches);
+  add(run.breaches);
+  add(CheckProcesses(run.left));
+  add(CheckSharedMemory(memory_before, SharedMemory()));
+  if (run.timed_out) verdict.breaches.push_back("hang: the program ends 60 s later than alone");
+  const std::string errors = run.err();
+  // Where nothing is left for stemtap itself, it may refuse to begin: the program does not run.
+  const bool may_refuse = round.run() && IsShort(round);
+  verdict.refused = may_refuse && !run.program_ran() && WIFEXITED(run.status) &&
+                    WEXITSTATUS(run.status) != 0 && (!errors.empty() || !about.error_visible) &&
+                    bare.program_ran();
+  const bool never_began = run.collector_killed && round.run() && !run.program_ran();
+  if (!verdict.refused && !never_began && !run.timed_out) {
+    if (!run.collector_killed || !round.run()) {
+      const bool before_it_listens = round.ending == Ending::kTermedFromAway &&
+                                     WIFSIGNALED(run.status) && WTERMSIG(run.status) == SIGTERM;
+      if (!before_it_listens) add(CheckStatus(bare.status, run.status, round.run()));
+    } else if (run.program_known && run.program_status) {
+      add(CheckStatus(bare.status, *run.program_status, false));
+    }
+    add(CheckOutput(bare.out(), run.out()));
+    if (about.error_visible) {
+      add(CheckErrors(bare.err(), errors, about.quiet && !about.collector_killed));
+    }
+  }
+
+  std::vector<Session> sessions;
+  for (const fs::path& session : SessionFolders(run.work())) {
+    sessions.push_back(ReadSession(session, about, verdict.breaches));
+    add(CheckPlanIsRead(sessions.back(), run));
+  }
+  const Truths truths = ReadTruths(run.folder, about.names_exact);
+  if (!verdict.refused) add(CheckAccounts(sessions, truths, errors, about));
+  add(CheckNothingElse(run.work()));
+  for (const auto& [pid, truth] : truths) verdict.launches += truth.launches;
+  for (const Session& s : sessions) {
+    verdict.kept += s.kept;
+    verdict.dropped += s.dropped;
+    for (const Account& p : s.processes) verdict.stood_down |= p.state == "stood_down";
+  }
+  if (round.has(FaultKind::kDiskFull)) {
+    Unmount(bare.work());
+    Unmount(run.work());
+  }
+  verdict.seconds = static_cast<double>(MsSince(begin)) / 1000;
+  return verdict;
+}
+
+}  // namespace stemtap::chaos
