@@ -46,11 +46,12 @@ int WrongUse(const std::string& message) {
 
 // Descriptors 0 to 2 that we were started without would be given to the files that we open, and
 // what is meant for the terminal would end in them. What is taken in their place refuses reads, or
-// writes.
+// writes, and is not passed on: a program that we start is without them as it would be alone.
 void TakeStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+    const int access = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", access | O_CLOEXEC) < 0) return;
   }
 }
 

@@ -245,3 +245,14 @@ TEST_CASE("the demo tells its story") {
 
 }  // namespace
 }  // namespace stemtap::test
+TEST_CASE("descriptors that are closed stay closed in the program") {
+  TempDir scratch;
+  const auto run = RunProcess(
+      {"/bin/sh", "-c",
+       "\"$0\" run -q -o session -- /bin/sh -c "
+       "'test ! -e /proc/$$/fd/0 && test ! -e /proc/$$/fd/2' <&- 2>&-",
+       StemtapProgram().string()},
+      OnFakeGpu(scratch));
+  CHECK(run.exit_code == 0);
+}
+
