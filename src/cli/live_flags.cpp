@@ -55,16 +55,13 @@ int RunAndReport(const LiveOptions& options) {
   Result<LiveOutcome> outcome = RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
   const LiveOutcome& done = outcome.value();
-  const int program = done.report.exit_code;
   if (!options.quiet) {
     Tell(fmt::format("\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
                      options.folder));
   }
-  if (!done.failure.empty()) {
-    const int failure = Fail({done.failure});
-    return program != 0 ? program : failure;
-  }
-  return program;
+  // The exit code is the program's, whatever became of the session.
+  if (!done.failure.empty()) Fail({done.failure});
+  return done.report.exit_code;
 }
 
 }  // namespace stemtap::cli

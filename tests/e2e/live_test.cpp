@@ -220,6 +220,22 @@ TEST_CASE("a killed collector leaves the program untouched") {
   CHECK(run.Wait().signal == SIGKILL);
 }
 
+TEST_CASE("the exit code is the program's, though the session cannot be written") {
+  TempDir scratch;
+  const std::string program = TestProgram("exit_return").string();
+  const auto gone = RunProcess(
+      RunCommand({"-q"}, {"/bin/sh", "-c", program + " 1000; rm -r session"}), OnFakeGpu(scratch));
+  CHECK(gone.exit_code == 0);
+  CHECK(gone.err.find("stemtap: session/plan.json: cannot be written") != std::string::npos);
+  // The signal that comes with the limit must not end the session.
+  const auto limited =
+      RunProcess({"/bin/sh", "-c",
+                  "ulimit -f 8; exec \"$0\" run -q -o limited -- \"$1\" 1000; exit $?",
+                  StemtapProgram().string(), TestProgram("exit_sigkill").string()},
+                 OnFakeGpu(scratch));
+  CHECK(limited.exit_code == 128 + SIGKILL);
+}
+
 TEST_CASE("several processes of one run are all seen") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
@@ -231,6 +247,17 @@ TEST_CASE("several processes of one run are all seen") {
   const auto session = ReadJson(scratch / "session/session.json");
   CHECK(session["processes"].size() == 2);
   CHECK(Kept(session) == 7000);
+}
+
+TEST_CASE("descriptors that are closed stay closed in the program") {
+  TempDir scratch;
+  const auto run = RunProcess(
+      {"/bin/sh", "-c",
+       "\"$0\" run -q -o session -- /bin/sh -c "
+       "'test ! -e /proc/$$/fd/0 && test ! -e /proc/$$/fd/2' <&- 2>&-",
+       StemtapProgram().string()},
+      OnFakeGpu(scratch));
+  CHECK(run.exit_code == 0);
 }
 
 TEST_CASE("the demo tells its story") {
@@ -245,14 +272,3 @@ TEST_CASE("the demo tells its story") {
 
 }  // namespace
 }  // namespace stemtap::test
-TEST_CASE("descriptors that are closed stay closed in the program") {
-  TempDir scratch;
-  const auto run = RunProcess(
-      {"/bin/sh", "-c",
-       "\"$0\" run -q -o session -- /bin/sh -c "
-       "'test ! -e /proc/$$/fd/0 && test ! -e /proc/$$/fd/2' <&- 2>&-",
-       StemtapProgram().string()},
-      OnFakeGpu(scratch));
-  CHECK(run.exit_code == 0);
-}
-
