@@ -336,6 +336,16 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   Result<MaskWriter> mask = MaskWriter::Open(writer.value().PathOf("mask.ndjson"));
   if (!mask.ok()) return mask.error();
 
+  // A reader of our stderr that goes away, or a file beyond the limit of its size, must not end the
+  // session, and the program's exit code with it; a SIGCHLD that whoever started us ignores would
+  // lose that code.
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) {
+    if (::signal(signal, SIG_IGN) == SIG_DFL) sigaddset(&defaults, signal);
+  }
+  ::signal(SIGCHLD, SIG_DFL);
+
   // Blocked before the pool's threads start, so that they inherit it and signals reach the loop
   // alone.
   sigset_t watched;
@@ -343,12 +353,6 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   sigemptyset(&watched);
   for (const int signal : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&watched, signal);
   ::sigprocmask(SIG_BLOCK, &watched, &before);
-  // A reader of our stderr that goes away must not end the session; a SIGCHLD that whoever started
-  // us ignores would lose the exit code.
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  if (::signal(SIGPIPE, SIG_IGN) == SIG_DFL) sigaddset(&defaults, SIGPIPE);
-  ::signal(SIGCHLD, SIG_DFL);
   const int signal_fd = ::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
 
   const auto start = std::chrono::steady_clock::now();

@@ -103,8 +103,19 @@ TEST_CASE("a program's exit code is known though SIGCHLD is ignored") {
   CHECK(outcome.report.exit_code == 6);
 }
 
-TEST_CASE("the session does not die of a broken pipe, the program may") {
-  TempDir scratch;
+TEST_CASE("the session does not die of a broken pipe or a full file, the program may") {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) {
+    TempDir scratch;
+    const auto before = ::signal(signal, SIG_DFL);
+    const LiveOutcome outcome =
+        RunShell(scratch, "kill -" + std::to_string(signal) + " $$; exit 5");
+    CHECK(outcome.report.signal == signal);
+    const bool ignored = ::signal(signal, before) == SIG_IGN;
+    CHECK(ignored);
+  }
+}
+
+TEST_CASE("a session that cannot begin does not die of a broken pipe either") {
   const auto before = ::signal(SIGPIPE, SIG_DFL);
   const LiveOutcome outcome = RunShell(scratch, "kill -PIPE $$; exit 5");
   CHECK(outcome.report.signal == SIGPIPE);
