@@ -51,7 +51,8 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
   char hidden[kPathBytes];
   const int pid = static_cast<int>(::getpid());
   ::snprintf(path, sizeof(path), "%s/%s%d", folder, wire::kRingPrefix, pid);
-  ::snprintf(hidden, sizeof(hidden), "%s/new.%s%d", folder, wire::kRingPrefix, pid);
+  ::snprintf(hidden, sizeof(hidden), "%s/%s%s%d", folder, wire::kUnfinishedPrefix,
+             wire::kRingPrefix, pid);
   const int fd = OpenFile(hidden, O_RDWR | O_CREAT | O_TRUNC);
   if (fd < 0) {
     ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(errno));

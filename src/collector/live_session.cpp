@@ -109,6 +109,7 @@ class LiveSession {
   void FindRings();
   bool DrainAll(bool final);
   void Close(Source& source);
+  void RemoveUnfinishedRings();
   void HandleSignals(int signal_fd, const std::optional<ChildProcess>& child);
   std::uint64_t Dropped() const;
 
@@ -159,6 +160,18 @@ void LiveSession::FindRings() {
     spdlog::debug("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid, report.program,
                   report.cupti_version, report.driver_version);
   }
+}
+
+// Rings of processes that were killed before they had made them.
+void LiveSession::RemoveUnfinishedRings() {
+  DIR* folder = ::opendir(writer_.folder().c_str());
+  if (folder == nullptr) return;
+  const std::string prefix = std::string(wire::kUnfinishedPrefix) + wire::kRingPrefix;
+  for (const dirent* entry = ::readdir(folder); entry != nullptr; entry = ::readdir(folder)) {
+    const std::string name = entry->d_name;
+    if (name.starts_with(prefix)) ::unlink(writer_.PathOf(name).c_str());
+  }
+  ::closedir(folder);
 }
 
 // Takes the last report, and removes the ring: a session may see any number of processes.
@@ -269,6 +282,7 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
   }
   report.processes = reports_;
   ::unlink(writer_.PathOf(wire::kGateFileName).c_str());
+  RemoveUnfinishedRings();
   if (reports_.empty()) {
     warnings_.push_back("no process initialised CUDA (cuInit), so there was nothing to record");
   }
@@ -315,6 +329,16 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   const Result<KernelGroups> groups =
       KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
   if (!groups.ok()) return groups.error();
+  // A reader of our stderr that goes away, or a file beyond the limit of its size, must not end the
+  // session, and the program's exit code with it; a SIGCHLD that whoever started us ignores would
+  // lose that code.
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) {
+    if (::signal(signal, SIG_IGN) == SIG_DFL) sigaddset(&defaults, signal);
+  }
+  ::signal(SIGCHLD, SIG_DFL);
+
   const bool attach = options.command.empty();
   if (const char* other = attach || options.chain ? nullptr : OtherInjection(options)) {
     return Error{
@@ -335,16 +359,6 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   if (!gate.ok()) return gate.error();
   Result<MaskWriter> mask = MaskWriter::Open(writer.value().PathOf("mask.ndjson"));
   if (!mask.ok()) return mask.error();
-
-  // A reader of our stderr that goes away, or a file beyond the limit of its size, must not end the
-  // session, and the program's exit code with it; a SIGCHLD that whoever started us ignores would
-  // lose that code.
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  for (const int signal : {SIGPIPE, SIGXFSZ}) {
-    if (::signal(signal, SIG_IGN) == SIG_DFL) sigaddset(&defaults, signal);
-  }
-  ::signal(SIGCHLD, SIG_DFL);
 
   // Blocked before the pool's threads start, so that they inherit it and signals reach the loop
   // alone.
