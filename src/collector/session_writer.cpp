@@ -148,8 +148,14 @@ std::string SessionSummary(const SessionReport& report, const Plan& plan) {
     const std::string who = fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
     if (p.state == "stood_down") {
       text += fmt::format("{}: nothing was recorded: {}\n", who, EscapeForTerminal(p.reason));
-    } else if (!p.reason.empty()) {
-      text += fmt::format("{}: {}\n", who, EscapeForTerminal(p.reason));
+    } else {
+      if (!p.reason.empty()) text += fmt::format("{}: {}\n", who, EscapeForTerminal(p.reason));
+      if (p.state == "recording") {
+        text += fmt::format(
+            "{}: ended without a goodbye (killed, _exit, exec) or still runs: what it launched last "
+            "may be missing\n",
+            who);
+      }
     }
     for (std::uint32_t i = 0; i < wire::kLossCount; ++i) {
       if (p.losses[i] != 0)

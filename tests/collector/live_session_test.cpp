@@ -117,10 +117,31 @@ TEST_CASE("the session does not die of a broken pipe or a full file, the program
 
 TEST_CASE("a session that cannot begin does not die of a broken pipe either") {
   const auto before = ::signal(SIGPIPE, SIG_DFL);
-  const LiveOutcome outcome = RunShell(scratch, "kill -PIPE $$; exit 5");
-  CHECK(outcome.report.signal == SIGPIPE);
+  LiveOptions options;
+  options.command = {"/bin/true"};
+  options.folder = "/nonexistent/session";
+  CHECK_FALSE(RunLive(options).ok());
   const bool ignored = ::signal(SIGPIPE, before) == SIG_IGN;
   CHECK(ignored);
+}
+
+TEST_CASE("a ring that its process did not live to finish is removed") {
+  TempDir scratch;
+  const LiveOutcome outcome = RunShell(scratch, "echo half > session/new.ring.77; exit 3");
+  CHECK(outcome.report.exit_code == 3);
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/new.ring.77"));
+}
+
+TEST_CASE("a process that said no goodbye is named in the summary") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), 0x7FFFFFF0, wire::RingState::kRecording, 10);
+  const LiveOutcome killed = RunShell(scratch, "mv first session/ring.77");
+  const char* said = "ended without a goodbye";
+  CHECK(SessionSummary(killed.report, killed.plan).find(said) != std::string::npos);
+  TempDir other;
+  MakeRing((other / "first").string(), 0x7FFFFFF0, wire::RingState::kClosed, 10);
+  const LiveOutcome closed = RunShell(other, "mv first session/ring.77");
+  CHECK(SessionSummary(closed.report, closed.plan).find(said) == std::string::npos);
 }
 
 }  // namespace
