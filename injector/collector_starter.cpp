@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr std::size_t kMostArguments = 64;
+constexpr int kMostOfOnePid = 1000;  // session folders; more are a sign of something else
 constexpr std::size_t kMostVariables = 4096;
 
 // Handed to the children, which share our memory until they exec (CLONE_VM | CLONE_VFORK).
@@ -109,8 +110,14 @@ bool MakeSessionFolder(char* folder, std::size_t size, char* problem,
   }
   char here[kPathBytes - 128];
   if (::getcwd(here, sizeof(here)) == nullptr) ::snprintf(here, sizeof(here), "/tmp");
-  ::snprintf(folder, size, "%s/stemtap-%s-%d", here, name, static_cast<int>(::getpid()));
+  const int pid = static_cast<int>(::getpid());
+  ::snprintf(folder, size, "%s/stemtap-%s-%d", here, name, pid);
   if (::mkdir(folder, 0700) == 0) return true;
+  // Another of this pid was here: what this process was before exec, or process 1 of a container.
+  for (int again = 2; errno == EEXIST && again <= kMostOfOnePid; ++again) {
+    ::snprintf(folder, size, "%s/stemtap-%s-%d-%d", here, name, pid, again);
+    if (::mkdir(folder, 0700) == 0) return true;
+  }
   ::snprintf(problem, problem_size, "%s: cannot be made: %s", folder, ::strerror(errno));
   return false;
 }

@@ -13,7 +13,8 @@
 
 namespace stemtap::inject {
 
-// Makes `stemtap-<program>-<pid>` in the working folder and writes its absolute path to `folder`.
+// Makes `stemtap-<program>-<pid>` in the working folder, or `...-<pid>-2` and so on where there is
+// one already, and writes its absolute path to `folder`.
 bool MakeSessionFolder(char* folder, std::size_t size, char* problem,
                        std::size_t problem_size) noexcept;
 

@@ -221,6 +221,33 @@ TEST_CASE("no collector: one line on stderr, and the reason in the ring") {
     const Ring ring(session / ("ring." + std::to_string(child.pid())));
     CHECK(ring.state() == wire::RingState::kStoodDown);
     CHECK(std::string(ring.header().reason).find("collector not found") != std::string::npos);
+TEST_CASE("no ring can be made: no folder is left") {
+  const TempDir folder;
+  Process child({"/bin/sh", "-c", "ulimit -f 1024; exec \"$0\"", STEMTAP_TEST_WATCH_CHILDREN},
+                Preloaded(folder));
+  const ProcessResult& result = child.Wait();
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == kUnnoticed);
+  CHECK(result.err.find("cannot be made: File too large") != std::string::npos);
+  CHECK_FALSE(Exists(SessionOf(folder, child.pid())));
+}
+
+TEST_CASE("a folder of the same name is left alone, the session gets another") {
+  const TempDir folder;
+  // What stands there is known only once the pid is: a shell makes it and becomes the program.
+  Process child({"/bin/sh", "-c", "mkdir stemtap-watch_children-$$ && exec \"$0\"",
+                 STEMTAP_TEST_WATCH_CHILDREN},
+                Preloaded(folder));
+  const std::filesystem::path first = SessionOf(folder, child.pid());
+  const std::filesystem::path second = first.string() + "-2";
+  CHECK(child.Wait().out == kUnnoticed);
+  CHECK(std::filesystem::is_empty(first));
+  REQUIRE(WaitUntil([&] { return Exists(second / "started"); }));
+  const Ring ring(second / ("ring." + std::to_string(child.pid())));
+  CHECK(ring.state() == wire::RingState::kClosed);
+  Dismiss(second);
+}
+
   }
 }
 
