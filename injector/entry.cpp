@@ -86,6 +86,7 @@ bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* probl
     params.subscriberName = "stemtap";
     params.oldSubscriberName = incumbent;
     params.oldSubscriberSize = sizeof(incumbent);
+    if (own_collector) ::rmdir(folder);
     result = library.api.SubscribeV2(&subscriber, LaunchGate::OnCallback, &library.gate, &params);
   } else {
     result = library.api.Subscribe(&subscriber, LaunchGate::OnCallback, &library.gate);

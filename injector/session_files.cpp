@@ -80,6 +80,13 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
   return true;
 }
 
+void SessionFiles::Remove() noexcept {
+  char path[kPathBytes];
+  ::snprintf(path, sizeof(path), "%s/%s%d", folder_, wire::kRingPrefix,
+             static_cast<int>(::getpid()));
+  ::unlink(path);
+}
+
 void SessionFiles::MapGate() noexcept {
   if (gate() != nullptr) return;
   char path[kPathBytes];

@@ -21,6 +21,9 @@ class SessionFiles {
   // to `problem` and returns false.
   bool Open(const char* folder, char* problem, std::uint32_t problem_size) noexcept;
 
+  // Takes the ring out of the folder again; the mapping stays. REQUIRES: Open succeeded.
+  void Remove() noexcept;
+
   // REQUIRES: Open succeeded.
   wire::RingFile& ring() noexcept { return *ring_; }
 
