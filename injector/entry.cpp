@@ -6,9 +6,11 @@
 //
 // No failure here is the program's: the reason goes into the session, and cuInit goes on.
 #include <cuda.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector_starter.h"
@@ -38,6 +40,25 @@ struct Library {
 };
 constinit Library g_library;
 
+// Writes to stderr; where nobody reads it, that is answered with SIGPIPE, which would end the
+// program. The signal goes to the thread that writes: held back, it is taken out again.
+void WriteUnharmed(const char* line, std::size_t size) noexcept {
+  sigset_t pipe;
+  sigset_t before;
+  sigset_t pending;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ::sigemptyset(&pending);
+  ::sigprocmask(SIG_BLOCK, &pipe, &before);
+  ::sigpending(&pending);
+  const bool failed = ::write(STDERR_FILENO, line, size) < 0;  // then there is no one to tell
+  if (failed && ::sigismember(&pending, SIGPIPE) == 0) {
+    const timespec now = {0, 0};
+    ::sigtimedwait(&pipe, nullptr, &now);
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
 void SayOnStderr(const char* what, const char* detail) noexcept {
   char line[512];
   const int length = ::snprintf(line, sizeof(line), "stemtap: %s: %s\n", what, detail);
@@ -45,7 +66,7 @@ void SayOnStderr(const char* what, const char* detail) noexcept {
     const auto size = static_cast<std::size_t>(length) < sizeof(line)
                           ? static_cast<std::size_t>(length)
                           : sizeof(line) - 1;
-    if (::write(STDERR_FILENO, line, size) < 0) return;  // no one to tell
+    WriteUnharmed(line, size);
   }
 }
 
@@ -65,11 +86,13 @@ bool JoinSession(Library& library) noexcept {
   }
   if (!library.files.Open(folder, problem, sizeof(problem))) {
     SayOnStderr("nothing will be recorded", problem);
+    if (own_collector) ::rmdir(folder);
     return false;
   }
   if (own_collector && !StartCollector(library.options, folder, problem, sizeof(problem))) {
     SayOnStderr("nothing will be recorded", problem);
-    library.files.StandDown(problem);
+    library.files.Remove();  // nobody would ever read it, and it takes 16 MiB
+    ::rmdir(folder);
     return false;
   }
   return true;
@@ -86,7 +109,6 @@ bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* probl
     params.subscriberName = "stemtap";
     params.oldSubscriberName = incumbent;
     params.oldSubscriberSize = sizeof(incumbent);
-    if (own_collector) ::rmdir(folder);
     result = library.api.SubscribeV2(&subscriber, LaunchGate::OnCallback, &library.gate, &params);
   } else {
     result = library.api.Subscribe(&subscriber, LaunchGate::OnCallback, &library.gate);

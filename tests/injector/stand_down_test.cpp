@@ -309,5 +309,17 @@ TEST_CASE("no memory for buffers: the reason is told") {
   CHECK(std::string(ring.header().reason) == "no memory for activity buffers");
 }
 
+TEST_CASE("stderr that nobody reads any more does not end the program") {
+  const Injected injected;
+  // A pipe whose only reader goes before the program comes.
+  const ProcessResult result =
+      injected.Run("/bin/sh",
+                   {"-c", "mkfifo \"$1\" && exec 3<>\"$1\" 2>\"$1\" 3<&- && exec \"$0\" 1000",
+                    TestProgram("exit_return").string(), injected.scratch("pipe").string()},
+                   {{"STEMTAP_SESSION", "/nonexistent/session"}});
+  CHECK(result.signal == 0);
+  CHECK(result.exit_code == 0);
+}
+
 }  // namespace
 }  // namespace stemtap::test
