@@ -262,12 +262,14 @@ Truths ReadTruths(const std::filesystem::path& folder, bool names_exact) {
 
 namespace {
 
-// Whether the plan must hold exactly what was launched.
-bool Complete(const Session& session, const Truths& truths, const Circumstances& about) {
+// Whether the plan must hold exactly what was launched. `accounts`: how many each process has.
+bool Complete(const Session& session, const Truths& truths, const std::map<pid_t, int>& accounts,
+              const Circumstances& about) {
   if (!session.finished || !about.names_exact || about.launches_after_end) return false;
   if (session.dropped != 0 || session.zero_duration != 0) return false;
   return std::all_of(session.processes.begin(), session.processes.end(), [&](const Account& p) {
-    return p.state == "closed" && p.gone_astray == 0 && truths.contains(p.pid);
+    return p.state == "closed" && p.gone_astray == 0 && truths.contains(p.pid) &&
+           accounts.at(p.pid) == 1;
   });
 }
 
@@ -316,7 +318,7 @@ Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truth
         launched[name].duration_ns += t.duration_ns;
       }
     }
-    if (Complete(session, truths, about) && launched != session.plan) {
+    if (Complete(session, truths, accounts, about) && launched != session.plan) {
       breaches.push_back("accounts: the plan's kernels are not those that were launched");
     }
   }

@@ -166,7 +166,8 @@ int Main(const Options& options) {
 int main(int argc, char** argv) {
   stemtap::chaos::Options options;
   if (!stemtap::chaos::Parse(argc, argv, options)) {
-    std::fputs("usage: chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--keep]\n", stderr);
+    std::fputs("usage: chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--keep]\n",
+               stderr);
     return 2;
   }
   return stemtap::chaos::Main(options);

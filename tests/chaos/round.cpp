@@ -278,7 +278,7 @@ class Tormentor {
   }
 
   void EndProgram(bool root_ended) {
-    if (root_ended) return;
+    if (root_ended && !run_.collector_killed) return;
     if (round_.ending != Ending::kTermedFromAway) {
       for (const pid_t pid : run_.programs()) ::kill(pid, SIGKILL);
     } else if (!terminated_ && run_.program_ran()) {

@@ -103,7 +103,8 @@ static void RunAgain(char** argv, const char* const* changed) {
     if (!replaced) arguments[count++] = argv[i];
   }
   for (int c = 0; changed[c] != NULL && count < 15; ++c) arguments[count++] = (char*)changed[c];
-  execv("/proc/self/exe", arguments);
+  char own[4096] = {0};
+  if (readlink("/proc/self/exe", own, sizeof(own) - 1) > 0) execv(own, arguments);
   _exit(22);
 }
 
