@@ -152,6 +152,7 @@ void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t*
 }
 
 void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept {
+  if (closed_) return;
   Add(files_->ring().header.buffers, 1);
   if (refused_) return;
   pointers_.NextBuffer();
@@ -372,8 +373,9 @@ void DurationEngine::RunFlusher() noexcept {
   // A forced flush brings back every buffer, unless another client took CUPTI over: then it got
   // ours.
   files_->Count(wire::Loss::kForeignBuffers, pool_.lent_weak());
-  producer_lock_.Lock();  // for refused_
+  producer_lock_.Lock();
   const bool refused = refused_;
+  closed_ = true;
   producer_lock_.Unlock();
   if (!refused) {  // else it says why it stood down
     NoteSilence();

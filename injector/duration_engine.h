@@ -116,8 +116,11 @@ class DurationEngine {
   // Bytes of kStaged wire::Records: a Record's own zero state is not all zero bits, see entry.cpp.
   alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes] = {};
   std::uint32_t staged_count_ = 0;
-  std::uint32_t probation_ = 0;       // records that still have to look right
-  bool refused_ = false;              // one did not: nothing more is decoded
+  std::uint32_t probation_ = 0;  // records that still have to look right
+  bool refused_ = false;         // one did not: nothing more is decoded
+  // The goodbye is said, and the reader goes by its counts: buffers of threads that launch on while
+  // the process exits are too late.
+  bool closed_ = false;
   std::uint32_t staged_kernels_ = 0;  // kernel records among them
   std::size_t ring_room_ =
       0;  // room known in the ring beyond what is staged; the reader only adds to it

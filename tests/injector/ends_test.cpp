@@ -216,6 +216,28 @@ TEST_CASE("killed while it records: nothing that counts as kept is missing") {
   CHECK(recorded > 0);
 }
 
+TEST_CASE("threads that launch on after the goodbye change no count") {
+  int seen_closed = 0;
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const Injected injected;
+    Process child(Command("chaos_victim", {"launches=3000", "threads=64", "end=storm"}),
+                  injected.Options({{"STEMTAP_BUFFER_KB", "16"}}));
+    REQUIRE(WaitUntil([&] { return injected.RingFiles().size() == 1; }));
+    Ring ring(injected.RingFile());
+    REQUIRE(WaitUntil([&] { return ring.state() == wire::RingState::kClosed; }));
+    const std::uint64_t seen = ring.seen();
+    const std::uint64_t kept = ring.kept();
+    CHECK(child.Wait().exit_code == 8);
+    CHECK(ring.seen() == seen);
+    CHECK(ring.kept() == kept);
+    ring.Drain();
+    CHECK(ring.kernels().size() == kept);
+    CheckAccounts(ring);
+    seen_closed += seen != 0;
+  }
+  CHECK(seen_closed > 0);
+}
+
 TEST_CASE("a program forked before cuInit: a ring for each of both") {
   const Injected injected;
   CheckSame(injected.Run("fork_cuda", {"3000"}),
