@@ -52,6 +52,7 @@ struct Session {
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;
   std::uint64_t zero_duration = 0;
+  std::uint64_t samples = 0;
   ByName plan;
 };
 
@@ -59,6 +60,7 @@ struct Session {
 struct Circumstances {
   bool collector_killed = false;    // by us
   bool folder_touched = false;      // by us: deleted, made unwritable, on a full disk
+  bool nothing_is_removed = false;  // the folder cannot be written, or nobody is left who would
   bool launches_after_end = false;  // the ending launches after the library has said goodbye
   bool names_exact = true;          // kernel names come through as they are
   bool error_visible = true;        // somebody can read stderr

@@ -315,6 +315,8 @@ class Tormentor {
 
   void FindCollectors() {
     for (const pid_t pid : Marked(run_.mark)) {
+      // A child of `stemtap run` is stemtap, too, before it becomes the program.
+      if (round_.run() && pid != root_) continue;
       if (!collectors_.contains(pid) && ProgramOf(pid) == test::StemtapProgram()) {
         collectors_.insert(pid);
       }
@@ -441,7 +443,7 @@ bool StaysOut(const Round& round) {
 // stemtap itself must be able to read the plan that it left.
 Breaches CheckPlanIsRead(const Session& session, const Run& like) {
   const fs::path plan = session.folder / "plan.json";
-  if (session.plan.empty()) return {};  // no tool takes an empty plan
+  if (session.samples == 0) return {};  // no tool takes an empty plan
   Start start;
   start.argv = {test::StemtapProgram().string(),
                 "export",
@@ -495,6 +497,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   about.folder_touched = round.has(FaultKind::kFolderDeleted) ||
                          round.has(FaultKind::kFolderReadOnly) || round.has(FaultKind::kDiskFull) ||
                          round.has(FaultKind::kFileLimit);
+  about.nothing_is_removed = run.collector_killed || round.has(FaultKind::kFolderReadOnly);
   about.launches_after_end = round.ending == Ending::kStorm || round.ending == Ending::kThreadExit;
   about.names_exact = !round.has(FaultKind::kHostileNames) && !round.has(FaultKind::kStaleNames);
   const Fault* closed = round.Find(FaultKind::kFilesClosed);
