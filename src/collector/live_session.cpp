@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -106,7 +107,7 @@ class LiveSession {
   LiveOutcome Finish(const std::optional<ChildProcess>& child, double elapsed_s);
 
  private:
-  void FindRings();
+  bool FindRings();
   bool DrainAll(bool final);
   void Close(Source& source);
   void RemoveUnfinishedRings();
@@ -121,15 +122,22 @@ class LiveSession {
   std::vector<std::unique_ptr<Source>> sources_;  // those that may have more to say
   std::vector<ProcessReport> reports_;  // all, in order of appearance; of closed sources final
   std::unordered_map<std::string, ino_t> known_files_;
+  std::map<std::string, std::string> unread_;  // what could not be opened so far, and why
   std::vector<wire::KernelRecord> arrived_;
   std::vector<wire::KernelRecord> released_;
   std::vector<std::string> warnings_;
   bool stop_ = false;
 };
 
-void LiveSession::FindRings() {
+// Whether there were new ones.
+bool LiveSession::FindRings() {
   DIR* folder = ::opendir(writer_.folder().c_str());
-  if (folder == nullptr) return;
+  if (folder == nullptr) {
+    unread_[writer_.folder()] = fmt::format("{}: {}", writer_.folder(), std::strerror(errno));
+    return false;
+  }
+  unread_.erase(writer_.folder());
+  bool any = false;
   std::vector<std::string> found;
   std::vector<std::string> replaced;
   for (const dirent* entry = ::readdir(folder); entry != nullptr; entry = ::readdir(folder)) {
@@ -150,9 +158,13 @@ void LiveSession::FindRings() {
   for (const std::string& name : found) {
     Result<RingReader> ring = RingReader::Open(writer_.PathOf(name));
     if (!ring.ok()) {
-      warnings_.push_back(ring.error().message);
+      // Tried again: descriptors, or memory, may be had later, when other processes have ended.
+      unread_[name] = ring.error().message;
+      known_files_.erase(name);
       continue;
     }
+    unread_.erase(name);
+    any = true;
     sources_.push_back(std::make_unique<Source>(
         Source{name, reports_.size(), std::move(ring).value(), LaunchOrder(), false}));
     reports_.push_back(sources_.back()->ring.Report());
@@ -160,6 +172,7 @@ void LiveSession::FindRings() {
     spdlog::debug("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid, report.program,
                   report.cupti_version, report.driver_version);
   }
+  return any;
 }
 
 // Rings of processes that were killed before they had made them.
@@ -251,8 +264,11 @@ void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
   }
   // What the program's processes left in their rings. Those still alive (daemons) are read as they
   // are.
-  FindRings();
-  while (DrainAll(true)) {
+  // A ring that is done with gives its descriptor to one that could not be opened so far.
+  for (bool found = true; found;) {
+    found = FindRings();
+    while (DrainAll(true)) {
+    }
   }
   progress_.Clear();
 }
@@ -281,6 +297,7 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
                                     last.pid, last.program));
   }
   report.processes = reports_;
+  for (const auto& [name, why] : unread_) warnings_.push_back("not read: " + why);
   ::unlink(writer_.PathOf(wire::kGateFileName).c_str());
   RemoveUnfinishedRings();
   if (reports_.empty()) {

@@ -132,6 +132,21 @@ TEST_CASE("a ring that its process did not live to finish is removed") {
   CHECK_FALSE(std::filesystem::exists(scratch / "session/new.ring.77"));
 }
 
+TEST_CASE("a ring that cannot be opened is tried again, and named if it never can") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), 0x7FFFFFF0, wire::RingState::kClosed, 10);
+  const LiveOutcome outcome =
+      RunShell(scratch,
+               "ln -s ../later session/ring.77; ln -s ../never session/ring.78; "
+               "sleep 0.2; mv first later");
+  CHECK(outcome.plan.totals.invocations == 10);
+  CHECK_FALSE(std::filesystem::is_symlink(scratch / "session/ring.77"));
+  REQUIRE(outcome.report.warnings.size() == 1);
+  const std::string& warning = outcome.report.warnings[0];
+  CHECK(warning.find("not read: ") == 0);
+  CHECK(warning.find("ring.78: cannot be opened: No such file") != std::string::npos);
+}
+
 TEST_CASE("a process that said no goodbye is named in the summary") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, wire::RingState::kRecording, 10);
