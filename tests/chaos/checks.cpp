@@ -135,11 +135,8 @@ void CheckMask(const std::filesystem::path& file, const Circumstances& about, Br
   }
 }
 
-void ReadRing(const std::filesystem::path& file, const Circumstances& about, Session& session,
-              Breaches& breaches) {
-  if (!about.collector_killed && !about.folder_touched) {
-    breaches.push_back("left over: " + file.string());
-  }
+void ReadRing(const std::filesystem::path& file, Session& session, Breaches& breaches) {
+  session.rings.push_back(file.filename().string());
   Result<RingReader> ring = RingReader::Open(file.string());
   if (!ring.ok()) {
     breaches.push_back("unreadable: " + ring.error().message);
@@ -202,8 +199,15 @@ bool IsSessionFolder(const std::filesystem::path& path) {
 
 Session ReadSession(const std::filesystem::path& folder, const Circumstances& about,
                     Breaches& breaches) {
+  using std::filesystem::begin;
+  using std::filesystem::end;
   Session session;
   session.folder = folder;
+  const auto files = std::filesystem::directory_iterator(folder);
+  session.unborn = about.may_die_unborn && std::all_of(begin(files), end(files), [](const auto& f) {
+                     return f.path().filename().string().starts_with("new.ring.");
+                   });
+  if (session.unborn) return session;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (name == "plan.json" || name == "session.json") {
@@ -220,11 +224,21 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
     } else if (name == "summary.txt") {
       if (entry.file_size() == 0) breaches.push_back("unreadable: " + entry.path().string());
     } else if (name.starts_with("ring.")) {
-      ReadRing(entry.path(), about, session, breaches);
+      ReadRing(entry.path(), session, breaches);
     } else if (name.starts_with("new.ring.") && about.nothing_is_removed) {
       continue;
     } else if (name != "gate.table" || (!about.collector_killed && !about.folder_touched)) {
       breaches.push_back("left over: " + entry.path().string());
+    }
+  }
+  for (const std::string& ring : session.rings) {
+    // What the collector could not read stays, and it says so.
+    const bool told =
+        std::any_of(session.warnings.begin(), session.warnings.end(), [&](const auto& warning) {
+          return warning.starts_with("not read: ") && warning.find(ring) != std::string::npos;
+        });
+    if (!about.collector_killed && !about.folder_touched && !told) {
+      breaches.push_back(fmt::format("left over: {}", (folder / ring).string()));
     }
   }
   std::uint64_t planned = 0;
@@ -334,8 +348,8 @@ Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truth
                                      pid, truth.launches));
     }
   }
-  const bool finished =
-      std::all_of(sessions.begin(), sessions.end(), [](const Session& s) { return s.finished; });
+  const bool finished = std::all_of(sessions.begin(), sessions.end(),
+                                    [](const Session& s) { return s.finished || s.unborn; });
   if (!finished && !spoke && about.error_visible && !about.collector_killed) {
     breaches.push_back("silent: a session without session.json, and nobody says why");
   }

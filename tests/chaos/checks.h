@@ -47,8 +47,10 @@ struct Account {
 struct Session {
   std::filesystem::path folder;
   bool finished = false;  // session.json is there
+  bool unborn = false;    // its process was killed before it had a ring and a collector
   std::vector<Account> processes;
   std::vector<std::string> warnings;
+  std::vector<std::string> rings;  // files that were left
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;
   std::uint64_t zero_duration = 0;
@@ -61,6 +63,7 @@ struct Circumstances {
   bool collector_killed = false;    // by us
   bool folder_touched = false;      // by us: deleted, made unwritable, on a full disk
   bool nothing_is_removed = false;  // the folder cannot be written, or nobody is left who would
+  bool may_die_unborn = false;  // killed while the library makes its folder: nobody is there yet
   bool launches_after_end = false;  // the ending launches after the library has said goodbye
   bool names_exact = true;          // kernel names come through as they are
   bool error_visible = true;        // somebody can read stderr

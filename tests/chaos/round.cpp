@@ -498,6 +498,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
                          round.has(FaultKind::kFolderReadOnly) || round.has(FaultKind::kDiskFull) ||
                          round.has(FaultKind::kFileLimit);
   about.nothing_is_removed = run.collector_killed || round.has(FaultKind::kFolderReadOnly);
+  about.may_die_unborn = !round.run() && round.killed_from_away();
   about.launches_after_end = round.ending == Ending::kStorm || round.ending == Ending::kThreadExit;
   about.names_exact = !round.has(FaultKind::kHostileNames) && !round.has(FaultKind::kStaleNames);
   const Fault* closed = round.Find(FaultKind::kFilesClosed);
@@ -513,7 +514,8 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   if (run.timed_out) verdict.breaches.push_back("hang: the program ends 60 s later than alone");
   const std::string errors = run.err();
   // Where nothing is left for stemtap itself, it may refuse to begin: the program does not run.
-  const bool may_refuse = round.run() && IsShort(round);
+  const bool may_refuse = round.run() && (IsShort(round) || round.has(FaultKind::kFolderReadOnly) ||
+                                          round.has(FaultKind::kFolderDeleted));
   verdict.refused = may_refuse && !run.program_ran() && WIFEXITED(run.status) &&
                     WEXITSTATUS(run.status) != 0 && (!errors.empty() || !about.error_visible) &&
                     bare.program_ran();
