@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every check of the chaos test finds its breach; and what is drawn depends on the seed alone.
+#include "chaos/checks.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "chaos/draw.h"
+#include "chaos/host.h"
+#include "support/temp_dir.h"
+#include "wire/ring.h"
+
+namespace stemtap::chaos {
+namespace {
+
+using test::TempDir;
+
+bool Finds(const Breaches& breaches, const std::string& what) {
+  for (const std::string& breach : breaches) {
+    if (breach.find(what) != std::string::npos) return true;
+  }
+  return false;
+}
+
+constexpr int kExit7 = 7 << 8;
+constexpr int kKilled = SIGKILL;
+constexpr int kExit137 = (128 + SIGKILL) << 8;
+
+TEST_CASE("another exit status") {
+  CHECK(CheckStatus(kExit7, kExit7, true).empty());
+  CHECK(CheckStatus(kKilled, kKilled, false).empty());
+  CHECK(CheckStatus(kKilled, kExit137, true).empty());
+  CHECK(Finds(CheckStatus(kKilled, kExit137, false), "status"));
+  CHECK(Finds(CheckStatus(kExit7, 0, true), "status"));
+  CHECK(Finds(CheckStatus(0, SIGSEGV, true), "signal 11"));
+}
+
+TEST_CASE("another output") {
+  CHECK(CheckOutput("begin\nend\n", "begin\nend\n").empty());
+  CHECK(Finds(CheckOutput("begin\nend\n", "begin\n"), "output"));
+  CHECK(Finds(CheckOutput("begin\n", "begin\nstemtap: hello\n"), "output"));
+}
+
+TEST_CASE("something else on stderr") {
+  const std::string bare = "sh: line 1: 4711 Killed\n";
+  CHECK(CheckErrors(bare, "sh: line 1: 815 Killed\n", true).empty());
+  CHECK(CheckErrors(bare, "stemtap: nothing: no\n" + bare, true).empty());
+  CHECK(Finds(CheckErrors(bare, "", true), "missing"));
+  CHECK(Finds(CheckErrors(bare, bare + "ring\n", true), "unexpected"));
+  CHECK(CheckErrors(bare, bare + "a summary\n", false).empty());
+  CHECK(Finds(CheckErrors("", "terminate called after\n", false), "terminate"));
+  CHECK(Finds(CheckErrors("", "fake CUPTI: no buffer\n", false), "fake CUPTI"));
+}
+
+const char* kSessionJson =
+    R"({"counters":{"seen":10,"kept":9,"dropped":1},"warnings":[],"processes":[{"pid":77,
+        "state":"closed","reason":"","seen":10,"kept":9,"losses":{"ring_full":1}}]})";
+const char* kPlanJson =
+    R"({"totals":{"invocations":9,"samples":1},"kernels":[{"name":"k","invocations":9,
+        "duration_ns":90}]})";
+
+// A session folder in which all is well.
+struct Example {
+  TempDir scratch;
+  Example() {
+    scratch.Write("session/session.json", kSessionJson);
+    scratch.Write("session/plan.json", kPlanJson);
+    scratch.Write("session/summary.txt", "text\n");
+    scratch.Write("session/mask.ndjson", "{\"event\":\"capture\"}\n");
+  }
+  Session Read(Breaches& breaches, const Circumstances& about = {}) const {
+    return ReadSession(scratch / "session", about, breaches);
+  }
+  Breaches Breached(const Circumstances& about = {}) const {
+    Breaches breaches;
+    Read(breaches, about);
+    return breaches;
+  }
+};
+
+void MakeRing(const std::filesystem::path& path, std::uint64_t seen, std::uint64_t kept) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
+  REQUIRE(::ftruncate(fd, sizeof(wire::RingFile)) == 0);
+  void* memory = ::mmap(nullptr, sizeof(wire::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  REQUIRE(memory != MAP_FAILED);
+  ::close(fd);
+  auto* ring = new (memory) wire::RingFile;
+  ring->header.file_bytes = sizeof(wire::RingFile);
+  ring->header.pid = 77;
+  ring->header.seen = seen;
+  ring->header.kept = kept;
+  ring->header.state = static_cast<std::uint32_t>(wire::RingState::kClosed);
+  ::munmap(memory, sizeof(wire::RingFile));
+}
+
+TEST_CASE("files that cannot be read") {
+  const Example example;
+  CHECK(example.Breached().empty());
+  for (const char* name : {"session.json", "plan.json"}) {
+    const Example cut;
+    cut.scratch.Write(std::string("session/") + name, "{\"totals\":");
+    CHECK(Finds(cut.Breached(), "unreadable"));
+  }
+  example.scratch.Write("session/mask.ndjson", "{\"event\":\"capt\n{\"event\":\"capture\"}\n");
+  CHECK(Finds(example.Breached(), "unreadable"));
+  example.scratch.Write("session/mask.ndjson", "{\"event\":\"capture\"}\n{\"event\":\"capt");
+  CHECK(Finds(example.Breached(), "unreadable"));
+  CHECK(example.Breached({.collector_killed = true}).empty());
+  example.scratch.Write("session/summary.txt", "");
+  CHECK(Finds(example.Breached(), "summary.txt"));
+}
+
+TEST_CASE("rings that were left, and rings that are none") {
+  const Example example;
+  MakeRing(example.scratch / "session/ring.77", 5, 5);
+  CHECK(Finds(example.Breached(), "left over"));
+  CHECK(example.Breached({.collector_killed = true}).empty());
+  example.scratch.Write("session/ring.78", "no ring");
+  CHECK(Finds(example.Breached({.collector_killed = true}), "unreadable"));
+}
+
+TEST_CASE("temporary files") {
+  for (const char* name : {"plan.json.tmp.77", "new.ring.77", "gate.table"}) {
+    const Example example;
+    example.scratch.Write(std::string("session/") + name, "x");
+    CHECK(Finds(example.Breached(), "left over"));
+  }
+  const TempDir work;
+  work.Write("stemtap-python3-77/plan.json", kPlanJson);
+  CHECK(CheckNothingElse(work.path()).empty());
+  work.Write("core", "x");
+  CHECK(Finds(CheckNothingElse(work.path()), "left over"));
+}
+
+TEST_CASE("sums that do not add up") {
+  const Example example;
+  Breaches breaches;
+  Session session = example.Read(breaches);
+  const Truths truths = {{77, {10, {{"k", {10, 100}}}}}};
+  CHECK(CheckAccounts({session}, truths, "", {}).empty());
+  Session wrong = session;
+  wrong.processes[0].kept = 8;
+  CHECK(Finds(CheckAccounts({wrong}, truths, "", {}), "accounts: process 77"));
+  CHECK(Finds(CheckAccounts({session}, {{77, {9, {}}}}, "", {}), "was seen to launch 10"));
+  example.scratch.Write("session/session.json",
+                        R"({"counters":{"seen":11,"kept":9,"dropped":1},"processes":[]})");
+  CHECK(Finds(example.Breached(), "the session has seen 11"));
+  example.scratch.Write("session/plan.json", R"({"totals":{"invocations":9},"kernels":[]})");
+  CHECK(Finds(example.Breached(), "the plan has 9"));
+}
+
+TEST_CASE("a ring whose counts are in doubt only by what a killed process may owe") {
+  const Example example;
+  MakeRing(example.scratch / "session/ring.77", 5, 6);
+  Breaches breaches;
+  const Session closed = example.Read(breaches, {.collector_killed = true});
+  CHECK(Finds(CheckAccounts({closed}, {}, "", {}), "accounts"));
+  Session killed = closed;
+  killed.processes.back().state = "recording";
+  killed.processes.erase(killed.processes.begin());
+  CHECK(CheckAccounts({killed}, {}, "", {}).empty());
+  killed.processes.back().kept = 300;
+  CHECK(Finds(CheckAccounts({killed}, {}, "", {}), "accounts"));
+}
+
+TEST_CASE("losses that nobody speaks of") {
+  const Example example;
+  Breaches breaches;
+  const Session session = example.Read(breaches);
+  const Truths more = {{77, {12, {}}}};
+  CHECK(Finds(CheckAccounts({session}, more, "", {}), "silent: process 77 launched 12"));
+  CHECK(CheckAccounts({session}, more, "", {.launches_after_end = true}).empty());
+  Session spoken = session;
+  spoken.processes[0].gone_astray = 1;
+  CHECK(CheckAccounts({spoken}, more, "", {}).empty());
+  Session mute = session;
+  mute.processes[0].state = "stood_down";
+  CHECK(Finds(CheckAccounts({mute}, more, "", {}), "for no reason"));
+  const Truths other = {{78, {5, {}}}};
+  CHECK(Finds(CheckAccounts({session}, other, "", {}), "nothing is known of process 78"));
+  CHECK(CheckAccounts({session}, other, "stemtap: no ring\n", {}).empty());
+  Session unfinished = session;
+  unfinished.finished = false;
+  CHECK(Finds(CheckAccounts({unfinished}, {}, "", {}), "without session.json"));
+  CHECK(CheckAccounts({unfinished}, {}, "stemtap: disk full\n", {}).empty());
+}
+
+TEST_CASE("a plan that is not of what was launched") {
+  Session session;
+  session.finished = true;
+  session.processes = {{.pid = 77, .state = "closed", .seen = 9, .kept = 9}};
+  session.plan = {{"k", {9, 90}}};
+  CHECK(CheckAccounts({session}, {{77, {9, {{"k", {9, 90}}}}}}, "", {}).empty());
+  CHECK(
+      Finds(CheckAccounts({session}, {{77, {9, {{"k", {9, 91}}}}}}, "", {}), "the plan's kernels"));
+  CHECK(
+      Finds(CheckAccounts({session}, {{77, {9, {{"l", {9, 90}}}}}}, "", {}), "the plan's kernels"));
+}
+
+TEST_CASE("a process that was left behind is found by its mark") {
+  const TempDir folder;
+  Start start;
+  start.argv = {"/bin/sh", "-c", "sleep 60 & exec sleep 60"};
+  start.environment = {"CHAOS_MARK=of-this-test", "PATH=/usr/bin:/bin"};
+  start.cwd = folder.path();
+  start.out = folder / "out";
+  start.err = folder / "err";
+  const pid_t pid = StartProcess(start);
+  std::vector<pid_t> left;
+  for (int waited = 0; left.size() != 2 && waited < 5000; ++waited) {
+    ::poll(nullptr, 0, 2);
+    left = Marked("CHAOS_MARK=of-this-test");
+  }
+  CHECK(left.size() == 2);
+  CHECK(Finds(CheckProcesses(left), "process left"));
+  CHECK(Marked("CHAOS_MARK=of-this-tes").empty());
+  ::kill(-pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  for (int waited = 0; !left.empty() && waited < 5000; ++waited) {
+    ::poll(nullptr, 0, 2);
+    left = Marked("CHAOS_MARK=of-this-test");
+  }
+  CHECK(CheckProcesses(left).empty());
+}
+
+TEST_CASE("shared memory that was left behind") {
+  const std::string name = "/stemtap-chaos-test-" + std::to_string(::getpid());
+  const std::set<std::string> before = SharedMemory();
+  const int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
+  if (fd < 0) return;  // no /dev/shm here
+  ::close(fd);
+  CHECK(Finds(CheckSharedMemory(before, SharedMemory()), name));
+  ::shm_unlink(name.c_str());
+}
+
+TEST_CASE("the seed alone decides, and everything is drawn") {
+  const Machine machine{true, true, true};
+  std::set<Ending> endings;
+  std::set<Way> ways;
+  std::set<Wrapper> wrappers;
+  std::set<FaultKind> faults;
+  for (int number = 0; number < 2000; ++number) {
+    const Round round = Draw(5, number, machine);
+    CHECK(Describe(round) == Describe(Draw(5, number, machine)));
+    CHECK(round.faults.size() <= 3);
+    endings.insert(round.ending);
+    ways.insert(round.way);
+    wrappers.insert(round.wrapper);
+    for (const Fault& fault : round.faults) faults.insert(fault.kind);
+  }
+  CHECK(endings.size() == static_cast<std::size_t>(Ending::kCount));
+  CHECK(ways.size() == static_cast<std::size_t>(Way::kCount));
+  CHECK(wrappers.size() == static_cast<std::size_t>(Wrapper::kCount));
+  CHECK(faults.size() == static_cast<std::size_t>(FaultKind::kCount));
+  CHECK(Describe(Draw(5, 0, machine)) != Describe(Draw(6, 0, machine)));
+}
+
+}  // namespace
+}  // namespace stemtap::chaos
