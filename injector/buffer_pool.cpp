@@ -6,14 +6,17 @@
 
 namespace stemtap::inject {
 
-bool BufferPool::Init(std::size_t buffer_bytes) noexcept {
+bool BufferPool::Init(std::size_t buffer_bytes, std::uint64_t address_limit) noexcept {
   buffer_bytes_ = buffer_bytes;
+  const std::uint64_t share = address_limit / 16 / buffer_bytes;
+  most_ = share < kMostBuffers ? static_cast<std::uint32_t>(share) : kMostBuffers;
+  if (most_ < kKeepFree) return false;
   // Addresses only: no memory is charged until Grow makes a buffer.
-  void* reserved = ::mmap(nullptr, buffer_bytes * (kMostBuffers + 1), PROT_NONE,
+  void* reserved = ::mmap(nullptr, buffer_bytes * (most_ + 1), PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return false;
   base_ = static_cast<unsigned char*>(reserved);
-  discard_ = base_ + buffer_bytes * kMostBuffers;
+  discard_ = base_ + buffer_bytes * most_;
   if (::mprotect(discard_, buffer_bytes, PROT_READ | PROT_WRITE) != 0) return false;
   Grow();
   return made_.load(std::memory_order_relaxed) != 0;
@@ -23,7 +26,7 @@ void* BufferPool::Make(bool populate) noexcept {
   // Relaxed: the number is all that is claimed; who uses the buffer gets it from us or through
   // Push.
   const std::uint32_t index = made_.fetch_add(1, std::memory_order_relaxed);
-  if (index >= kMostBuffers) {
+  if (index >= most_) {
     made_.fetch_sub(1, std::memory_order_relaxed);
     return nullptr;
   }
@@ -85,7 +88,7 @@ void* BufferPool::Lend() noexcept {
 
 bool BufferPool::Owns(const void* buffer) const noexcept {
   const auto* byte = static_cast<const unsigned char*>(buffer);
-  return byte >= base_ && byte < base_ + buffer_bytes_ * kMostBuffers &&
+  return byte >= base_ && byte < base_ + buffer_bytes_ * most_ &&
          static_cast<std::size_t>(byte - base_) % buffer_bytes_ == 0;
 }
 

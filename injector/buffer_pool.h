@@ -28,10 +28,12 @@ class BufferPool {
   static constexpr std::uint32_t kKeepFree = 8;
 
   // Reserves addresses for all buffers and makes the first ones. False if there is no memory.
-  bool Init(std::size_t buffer_bytes) noexcept;
+  // `address_limit` is what the process may have in all (RLIMIT_AS): of a limit that would be felt
+  // the pool takes one part in sixteen, and has fewer buffers.
+  bool Init(std::size_t buffer_bytes, std::uint64_t address_limit = ~std::uint64_t{0}) noexcept;
 
   // A zeroed buffer: a free one, or, when a burst has used those up, one made on the spot (one
-  // mmap; its pages are faulted in as CUPTI fills them). nullptr if kMostBuffers are out (the
+  // mmap; its pages are faulted in as CUPTI fills them). nullptr if all that there can be are out (the
   // caller then lends Discard()).
   void* Lend() noexcept;
   // A buffer whose content nobody will read, lent to any number of requests at once when the pool
@@ -42,7 +44,7 @@ class BufferPool {
   bool Owns(const void* buffer) const noexcept;
   // Zeroes the first `used` bytes and takes the buffer back. REQUIRES: Owns(buffer).
   void Return(void* buffer, std::size_t used) noexcept;
-  // Makes buffers until kKeepFree are free again, up to kMostBuffers. One caller at a time.
+  // Makes buffers until kKeepFree are free again, up to the most. One caller at a time.
   void Grow() noexcept;
 
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
@@ -56,6 +58,7 @@ class BufferPool {
   void Push(std::uint32_t index) noexcept;
 
   std::size_t buffer_bytes_ = 0;
+  std::uint32_t most_ = 0;  // buffers, kMostBuffers or less
   unsigned char* base_ = nullptr;
   void* discard_ = nullptr;
   // Free list: a stack of buffer numbers from 1 on, 0 ends it. The upper half counts changes, so

@@ -26,7 +26,7 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   files_ = &files;
   flush_ms_ = options.flush_ms;
   if (api_.newer_than_known()) probation_ = kOnProbation;
-  if (!pool_.Init(options.buffer_bytes)) {
+  if (!pool_.Init(options.buffer_bytes, AddressLimit())) {
     ::snprintf(problem, problem_size, "no memory for activity buffers");
     return false;
   }

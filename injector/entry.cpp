@@ -25,6 +25,10 @@
 namespace stemtap::inject {
 namespace {
 
+// The ring takes 17 MiB of addresses, the gate table and the buffers as much again. Where that is
+// more than an eighth of what the process may have, it could be what the program lacks later.
+constexpr std::uint64_t kLeastAddresses = std::uint64_t{256} << 20;
+
 constexpr std::size_t kReasonBytes = sizeof(wire::RingHeader::reason);
 
 // All of the library's state: zero, so that it lies in .bss, where pages that are not used cost
@@ -196,6 +200,11 @@ void InForkedChild() {
 }
 
 void Record(Library& library) noexcept {
+  if (AddressLimit() < kLeastAddresses) {
+    SayOnStderr("nothing will be recorded",
+                "the limit of address space (ulimit -v) leaves no room, expected 256 MiB or more");
+    return;
+  }
   if (!JoinSession(library)) return;
   char problem[kReasonBytes] = {};
   if (!StartRecording(library, problem)) {

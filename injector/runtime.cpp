@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -160,6 +161,13 @@ bool OwnPath(char* path, std::size_t size) noexcept {
 
 void OnForkInChild(void (*handler)()) noexcept {
   if (__register_atfork != nullptr) __register_atfork(nullptr, nullptr, handler, __dso_handle);
+}
+
+std::uint64_t AddressLimit() noexcept {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_AS, &limit) != 0) return ~std::uint64_t{0};
+  static_assert(RLIM_INFINITY == ~std::uint64_t{0});
+  return limit.rlim_cur;
 }
 
 void* MapMemory(std::size_t bytes) noexcept {

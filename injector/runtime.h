@@ -41,6 +41,9 @@ bool OwnPath(char* path, std::size_t size) noexcept;
 // Registers the forked child's handler; nothing happens where the C library has none.
 void OnForkInChild(void (*handler)()) noexcept;
 
+// RLIMIT_AS in bytes: what the process may have of addresses; all ones without a limit.
+std::uint64_t AddressLimit() noexcept;
+
 // Zeroed, prefaulted memory of its own pages; nullptr if there is none.
 void* MapMemory(std::size_t bytes) noexcept;
 

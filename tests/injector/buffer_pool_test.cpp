@@ -27,6 +27,20 @@ bool IsZero(const void* buffer) {
   return std::all_of(bytes, bytes + kBytes, [](unsigned char b) { return b == 0; });
 }
 
+TEST_CASE("where addresses are limited, the pool takes one part in sixteen") {
+  const auto pool = std::make_unique<BufferPool>();
+  REQUIRE(pool->Init(kBytes, 20 * 16 * kBytes));
+  std::set<void*> seen;
+  for (int i = 0; i < 20; ++i) seen.insert(pool->Lend());
+  CHECK(seen.size() == 20);
+  CHECK_FALSE(seen.contains(nullptr));
+  CHECK(pool->Lend() == nullptr);
+  for (const void* buffer : seen) CHECK(pool->Owns(buffer));
+  CHECK_FALSE(pool->Owns(pool->Discard()));
+  const auto none = std::make_unique<BufferPool>();
+  CHECK_FALSE(none->Init(kBytes, (BufferPool::kKeepFree * 16 - 1) * kBytes));
+}
+
 TEST_CASE("a buffer is aligned, zeroed, and zeroed again after it was used") {
   const auto pool = MakePool();
   std::set<void*> seen;

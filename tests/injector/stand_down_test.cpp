@@ -297,10 +297,10 @@ TEST_CASE("a limit on file sizes does not kill the program") {
 
 TEST_CASE("no memory for buffers: the reason is told") {
   const Injected injected;
-  // Enough for the program, not for the addresses of 1,024 buffers of 16 MiB.
+  // Enough for the program; a sixteenth of it are not eight buffers of 16 MiB.
   ProcessOptions options = injected.Options({{"STEMTAP_BUFFER_KB", "16384"}});
   const ProcessResult result = RunProcess(
-      {"sh", "-c", "ulimit -v 4000000; exec \"$0\" 2000 print", Command("exit_return", {})[0]},
+      {"sh", "-c", "ulimit -v 1500000; exec \"$0\" 2000 print", Command("exit_return", {})[0]},
       options);
   CHECK(result.exit_code == 0);
   CHECK(result.out == Bare().out);
@@ -310,6 +310,39 @@ TEST_CASE("no memory for buffers: the reason is told") {
 }
 
 TEST_CASE("stderr that nobody reads any more does not end the program") {
+TEST_CASE("where addresses are limited, the program keeps most of them") {
+  const std::string command = "ulimit -v $1; exec \"$0\" launches=20000 threads=200";
+  const std::string program = TestProgram("chaos_victim").string();
+  // 512 MiB for 1,024 buffers would leave too little for 200 threads.
+  for (const char* kib : {"573440", "600000"}) {
+    CAPTURE(kib);
+    const Injected injected;
+    // The C library's arenas would take what they can get, too.
+    const ProcessResult result =
+        injected.Run("/bin/sh", {"-c", command, program, kib}, {{"MALLOC_ARENA_MAX", "1"}});
+    CHECK(result.exit_code == 0);
+    Ring ring(injected.RingFile());
+    ring.Drain();
+    CHECK(ring.seen() == ring.kept() + ring.lost_records());
+    CHECK(ring.kept() != 0);
+  }
+  const Injected injected;
+  const ProcessResult result = injected.Run("/bin/sh", {"-c", command, program, "200000"});
+  CHECK(result.exit_code == 0);
+  CHECK(Holds(result.err, "nothing will be recorded: the limit of address space"));
+  CHECK(injected.RingFiles().empty());
+}
+
+TEST_CASE("a session that has ended: one line on stderr, and no ring") {
+  const Injected injected;
+  std::ofstream(injected.session() / "session.json") << "{}";
+  const ProcessResult result = injected.Run("exit_return", {"1000"});
+  CHECK(result.exit_code == 0);
+  CHECK(result.err == "stemtap: nothing will be recorded: " + injected.session().string() +
+                          ": the session has ended\n");
+  CHECK(injected.RingFiles().empty());
+}
+
   const Injected injected;
   // A pipe whose only reader goes before the program comes.
   const ProcessResult result =

@@ -5,6 +5,7 @@
  *
  *   launches=N threads=T devices=D ranks=R   how much, by how many
  *   names=plain|hostile                      hostile: escape sequences, quotes, newlines, 20 kB
+ *   work=plain|reload|graph                  one thread for the latter two
  *   end=...                                  see End() and main()
  *
  * It prints what it launched and what a guest could have changed in it: open files, children,
@@ -25,12 +26,18 @@
 
 #include "victim.h"
 
-enum { kMostThreads = 4096, kMostDevices = 16, kHostileBytes = 20000, kStackBytes = 256 * 1024 };
+enum {
+  kMostThreads = 4096,
+  kMostDevices = 16,
+  kHostileBytes = 20000,
+  kStackBytes = 256 * 1024,
+  kNodes = 10
+};
 
 typedef struct Arguments {
   long launches;
   int threads, devices, ranks, hostile;
-  const char* end;
+  const char *work, *end;
 } Arguments;
 
 typedef struct Work {
@@ -40,7 +47,7 @@ typedef struct Work {
 
 static Victim g_victims[kMostDevices];
 static char g_hostile_names[kKernels][kHostileBytes + 1];
-static Arguments g_arguments = {1000, 1, 1, 1, 0, "return"};
+static Arguments g_arguments = {1000, 1, 1, 1, 0, "plain", "return"};
 static volatile sig_atomic_t g_sigchld = 0;
 static int g_output_failed = 0;
 static long g_endless = 0; /* storm: launches so far, by all threads */
@@ -71,6 +78,7 @@ static void ParseArguments(int argc, char** argv, Arguments* a) {
     if (strncmp(argv[i], "devices=", 8) == 0) a->devices = (int)number;
     if (strncmp(argv[i], "ranks=", 6) == 0) a->ranks = (int)number;
     if (strncmp(argv[i], "names=", 6) == 0) a->hostile = strcmp(value, "hostile") == 0;
+    if (strncmp(argv[i], "work=", 5) == 0) a->work = value;
     if (strncmp(argv[i], "end=", 4) == 0) a->end = value;
   }
   if (a->threads < 1 || a->threads > kMostThreads || a->devices < 1 || a->devices > kMostDevices) {
@@ -159,21 +167,53 @@ static void MakeHostileNames(void) {
   }
 }
 
-static void OpenDevice(int ordinal, Victim* victim) {
-  const char* names[kKernels];
+static void LoadModule(Victim* victim) {
+  Check(cuModuleLoadData(&victim->module, "image"), "cuModuleLoadData");
   for (int i = 0; i < kKernels; ++i) {
-    names[i] = g_arguments.hostile ? g_hostile_names[i] : kKernelNames[i];
+    Check(cuModuleGetFunction(&victim->kernels[i], victim->module,
+                              g_arguments.hostile ? g_hostile_names[i] : kKernelNames[i]),
+          "cuModuleGetFunction");
   }
+}
+
+static void OpenDevice(int ordinal, Victim* victim) {
   CUdevice device;
   Check(cuDeviceGet(&device, ordinal), "cuDeviceGet");
   Check(cuDevicePrimaryCtxRetain(&victim->context, device), "cuDevicePrimaryCtxRetain");
   Check(cuCtxSetCurrent(victim->context), "cuCtxSetCurrent");
-  Check(cuModuleLoadData(&victim->module, "image"), "cuModuleLoadData");
-  for (int i = 0; i < kKernels; ++i) {
-    Check(cuModuleGetFunction(&victim->kernels[i], victim->module, names[i]),
-          "cuModuleGetFunction");
-  }
+  LoadModule(victim);
   Check(cuStreamCreate(&victim->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+}
+
+static void LaunchReloading(const Arguments* a, long first, long count) {
+  for (long step = first; step < count; ++step) {
+    if (step % 100 == 99) {
+      Victim* victim = &g_victims[step / 100 % a->devices];
+      Check(cuCtxSetCurrent(victim->context), "cuCtxSetCurrent");
+      Check(cuCtxSynchronize(), "cuCtxSynchronize");
+      Check(cuModuleUnload(victim->module), "cuModuleUnload");
+      LoadModule(victim);
+    }
+    LaunchOne(&g_victims[step % a->devices], step);
+  }
+}
+
+static void LaunchGraphs(long first, long count) {
+  Victim* victim = &g_victims[0];
+  CUgraph graph;
+  CUgraphExec exec;
+  Check(cuCtxSetCurrent(victim->context), "cuCtxSetCurrent");
+  Check(cuStreamBeginCapture(victim->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+        "cuStreamBeginCapture");
+  LaunchMany(victim, kNodes);
+  Check(cuStreamEndCapture(victim->stream, &graph), "cuStreamEndCapture");
+  Check(cuGraphInstantiate(&exec, graph, 0), "cuGraphInstantiate");
+  for (long launched = first; launched < count; launched += kNodes) {
+    Check(cuGraphLaunch(exec, victim->stream), "cuGraphLaunch");
+  }
+  Check(cuCtxSynchronize(), "cuCtxSynchronize");
+  Check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
+  Check(cuGraphDestroy(graph), "cuGraphDestroy");
 }
 
 static void* Launch(void* argument) {
@@ -212,6 +252,14 @@ static int StartThread(pthread_t* thread, void* (*body)(void*), void* argument) 
 static void LaunchAll(const Arguments* a, long first, long count) {
   static pthread_t threads[kMostThreads];
   static Work work[kMostThreads];
+  if (strcmp(a->work, "reload") == 0) {
+    LaunchReloading(a, first, count);
+    return;
+  }
+  if (strcmp(a->work, "graph") == 0) {
+    LaunchGraphs(first, count);
+    return;
+  }
   if (a->threads == 1) {
     for (long step = first; step < count; ++step) LaunchOne(&g_victims[step % a->devices], step);
     return;
@@ -300,6 +348,12 @@ static int End(char** argv) {
     kill(getpid(), SIGSEGV);
   }
   if (Ends("exec")) RunAgain(argv, kChild);
+  if (Ends("daemon") && fork() == 0) {
+    const struct timespec later = {0, 200000000}; /* the session is over by then */
+    setsid();
+    nanosleep(&later, NULL);
+    RunAgain(argv, kChild);
+  }
   if (Ends("wait")) {
     for (;;) pause(); /* the harness kills */
   }
@@ -315,7 +369,9 @@ int main(int argc, char** argv) {
   Arguments* a = &g_arguments;
   ParseArguments(argc, argv, a);
   if (a->ranks > 1) return RunRanks(argv, a->ranks);
-  signal(SIGCHLD, CountChild);
+  /* Children that end; not those that are stopped, which the harness does. */
+  const struct sigaction count = {.sa_handler = CountChild, .sa_flags = SA_NOCLDSTOP | SA_RESTART};
+  sigaction(SIGCHLD, &count, NULL);
   MakeHostileNames();
   Say("begin\n");
   MarkPid(); /* from here on it may be killed at any time, so a program that will be says no more */
