@@ -158,8 +158,10 @@ void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) 
   pointers_.NextBuffer();
   reader_.Forget();
   CUpti_Activity* activity = nullptr;
-  while (api_.ActivityGetNextRecord(buffer, valid_size, &activity) == CUPTI_SUCCESS) {
-    if (refused_) break;
+  CUptiResult next = CUPTI_SUCCESS;
+  for (;;) {
+    next = api_.ActivityGetNextRecord(buffer, valid_size, &activity);
+    if (next != CUPTI_SUCCESS || refused_) break;
     if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
         activity->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
       DecodeOne(activity);
@@ -168,6 +170,9 @@ void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) 
     }
   }
   PushStaged();
+  if (next != CUPTI_SUCCESS && next != CUPTI_ERROR_MAX_LIMIT_REACHED) {
+    files_->Count(wire::Loss::kUnreadBuffers);
+  }
 }
 
 void DurationEngine::DecodeOne(const void* activity) noexcept {

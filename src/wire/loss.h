@@ -23,6 +23,7 @@ enum class Loss : std::uint32_t {
   // Gaps: how many records were lost is not known.
   kPoolExhausted,   // buffers of unknown content: the pool had none left, a discard buffer was lent
   kForeignBuffers,  // buffers that went astray: ours to another CUPTI client, or another's to us
+  kUnreadBuffers,   // buffers for which CUPTI gave an error instead of their records
   kGaps,            // times during which another profiler had CUPTI: their launches are unknown
   // Not records.
   kNamesCut,        // names longer than kMaxNameBytes, kept cut
@@ -40,9 +41,8 @@ inline constexpr std::uint32_t kGapLossEnd = static_cast<std::uint32_t>(Loss::kN
 
 // As they appear in session.json and in the summary.
 inline constexpr const char* kLossNames[kLossCount] = {
-    "ring_full",       "no_timestamps", "bad_timestamps",  "incomplete",
-    "too_many_names",  "name_gone",     "cupti_dropped",   "pool_exhausted",
-    "foreign_buffers", "gaps",          "names_cut",       "captures_denied",
-    "graph_launches"};
+    "ring_full", "no_timestamps", "bad_timestamps",  "incomplete",      "too_many_names",
+    "name_gone", "cupti_dropped", "pool_exhausted",  "foreign_buffers", "unread_buffers",
+    "gaps",      "names_cut",     "captures_denied", "graph_launches"};
 
 }  // namespace stemtap::wire

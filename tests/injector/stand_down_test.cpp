@@ -205,6 +205,7 @@ TEST_CASE("records that cannot be fetched are not claimed") {
         RunUndisturbed(injected, {{"FAKE_CUPTI_FAIL", "cuptiActivityGetNextRecord=999"}});
     CHECK(ring->seen() == 0);
     CHECK(ring->header().buffers.load() > 0);
+    CHECK(ring->lost(wire::Loss::kUnreadBuffers) == ring->header().buffers.load());
   }
   {
     const Injected injected;
