@@ -195,8 +195,10 @@ void LiveSession::Close(Source& source) {
   spdlog::debug("{}: {}, {} of {} records kept, {} late", source.file, report.state, report.kept,
                 report.seen, report.late);
   if (source.replaced) return;  // the file is its successor's
-  ::unlink(writer_.PathOf(source.file).c_str());
-  known_files_.erase(source.file);  // a later process may have the same pid
+  // A later process may have the same pid. A ring that cannot be removed stays known, or it would be
+  // taken for a new one.
+  const bool gone = ::unlink(writer_.PathOf(source.file).c_str()) == 0 || errno == ENOENT;
+  if (gone) known_files_.erase(source.file);
 }
 
 // Whether any ring may hold more. `final`: nothing is held back for order any more.

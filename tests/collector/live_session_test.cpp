@@ -132,6 +132,19 @@ TEST_CASE("a ring that its process did not live to finish is removed") {
   CHECK_FALSE(std::filesystem::exists(scratch / "session/new.ring.77"));
 }
 
+TEST_CASE("a ring that cannot be removed is not read twice") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), 0x7FFFFFF0, wire::RingState::kClosed, 10);
+  // Root may write into any folder but one that is immutable.
+  const LiveOutcome outcome =
+      RunShell(scratch,
+               "mv first session/ring.77; chmod 500 session; "
+               "[ $(id -u) = 0 ] && chattr +i session 2>/dev/null; sleep 0.2; "
+               "[ $(id -u) = 0 ] && chattr -i session 2>/dev/null; chmod 700 session; exit 0");
+  CHECK(outcome.plan.totals.invocations == 10);
+  CHECK(outcome.report.processes.size() == 1);
+}
+
 TEST_CASE("a ring that cannot be opened is tried again, and named if it never can") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, wire::RingState::kClosed, 10);
