@@ -49,6 +49,11 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
   ::snprintf(folder_, sizeof(folder_), "%s", folder);
   char path[kPathBytes];
   char hidden[kPathBytes];
+  ::snprintf(path, sizeof(path), "%s/%s", folder, wire::kSessionFileName);
+  if (::access(path, F_OK) == 0) {
+    ::snprintf(problem, problem_size, "%s: the session has ended", folder);
+    return false;
+  }
   const int pid = static_cast<int>(::getpid());
   ::snprintf(path, sizeof(path), "%s/%s%d", folder, wire::kRingPrefix, pid);
   ::snprintf(hidden, sizeof(hidden), "%s/%s%s%d", folder, wire::kUnfinishedPrefix,

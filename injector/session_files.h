@@ -17,7 +17,8 @@ namespace stemtap::inject {
 class SessionFiles {
  public:
   // Makes `ring.<pid>` in `folder`: all its blocks are allocated before it is seen under its name,
-  // so that a full disk is an error here and not a SIGBUS later. On failure writes what went wrong
+  // so that a full disk is an error here and not a SIGBUS later. A session that has ended, and
+  // nobody would read the ring of, is an error too. On failure writes what went wrong
   // to `problem` and returns false.
   bool Open(const char* folder, char* problem, std::uint32_t problem_size) noexcept;
 

@@ -105,12 +105,13 @@ class LiveSession {
   // Collects until the program (or every process that joined) has ended.
   void Watch(std::optional<ChildProcess>& child, int signal_fd);
   LiveOutcome Finish(const std::optional<ChildProcess>& child, double elapsed_s);
+  // Once session.json is there, and no process joins any more.
+  void RemoveLateRings();
 
  private:
   bool FindRings();
   bool DrainAll(bool final);
   void Close(Source& source);
-  void RemoveUnfinishedRings();
   void HandleSignals(int signal_fd, const std::optional<ChildProcess>& child);
   std::uint64_t Dropped() const;
 
@@ -175,14 +176,16 @@ bool LiveSession::FindRings() {
   return any;
 }
 
-// Rings of processes that were killed before they had made them.
-void LiveSession::RemoveUnfinishedRings() {
+// Rings of processes that were killed before they had made them, or that joined when the session was
+// being written.
+void LiveSession::RemoveLateRings() {
   DIR* folder = ::opendir(writer_.folder().c_str());
   if (folder == nullptr) return;
-  const std::string prefix = std::string(wire::kUnfinishedPrefix) + wire::kRingPrefix;
+  const std::string unfinished = std::string(wire::kUnfinishedPrefix) + wire::kRingPrefix;
   for (const dirent* entry = ::readdir(folder); entry != nullptr; entry = ::readdir(folder)) {
     const std::string name = entry->d_name;
-    if (name.starts_with(prefix)) ::unlink(writer_.PathOf(name).c_str());
+    const bool late = name.starts_with(wire::kRingPrefix) && !unread_.contains(name);
+    if (late || name.starts_with(unfinished)) ::unlink(writer_.PathOf(name).c_str());
   }
   ::closedir(folder);
 }
@@ -301,7 +304,6 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
   report.processes = reports_;
   for (const auto& [name, why] : unread_) warnings_.push_back("not read: " + why);
   ::unlink(writer_.PathOf(wire::kGateFileName).c_str());
-  RemoveUnfinishedRings();
   if (reports_.empty()) {
     warnings_.push_back("no process initialised CUDA (cuInit), so there was nothing to record");
   }
@@ -413,6 +415,7 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   if (!mask_closed.ok()) outcome.report.warnings.push_back(mask_closed.error().message);
   const Status written = writer.value().Finish(outcome.report, outcome.plan);
   if (!written.ok()) outcome.failure = written.error().message;
+  session->RemoveLateRings();
   return outcome;
 }
 

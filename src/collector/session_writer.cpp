@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "stemtap/version.h"
+#include "wire/session_env.h"
 
 namespace stemtap {
 namespace {
@@ -132,7 +133,7 @@ Status SessionWriter::Finish(const SessionReport& report, Plan& plan) {
   plan.options = report.options;
   Status status = WriteFileAtomically(PathOf("plan.json"), PlanToJson(plan));
   if (!status.ok()) return status;
-  status = WriteFileAtomically(PathOf("session.json"), SessionToJson(report, plan));
+  status = WriteFileAtomically(PathOf(wire::kSessionFileName), SessionToJson(report, plan));
   if (!status.ok()) return status;
   return WriteFileAtomically(PathOf("summary.txt"), SessionSummary(report, plan));
 }

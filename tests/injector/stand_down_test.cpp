@@ -310,7 +310,6 @@ TEST_CASE("no memory for buffers: the reason is told") {
   CHECK(std::string(ring.header().reason) == "no memory for activity buffers");
 }
 
-TEST_CASE("stderr that nobody reads any more does not end the program") {
 TEST_CASE("where addresses are limited, the program keeps most of them") {
   const std::string command = "ulimit -v $1; exec \"$0\" launches=20000 threads=200";
   const std::string program = TestProgram("chaos_victim").string();
@@ -344,6 +343,7 @@ TEST_CASE("a session that has ended: one line on stderr, and no ring") {
   CHECK(injected.RingFiles().empty());
 }
 
+TEST_CASE("stderr that nobody reads any more does not end the program") {
   const Injected injected;
   // A pipe whose only reader goes before the program comes.
   const ProcessResult result =
