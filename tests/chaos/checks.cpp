@@ -72,7 +72,8 @@ Account FromJson(const Json& p) {
   for (std::uint32_t i = 0; i < wire::kRecordLossCount; ++i) {
     a.dropped += Number(losses, wire::kLossNames[i]);
   }
-  a.gone_astray = Number(losses, "pool_exhausted") + Number(losses, "foreign_buffers");
+  a.gone_astray = Number(losses, "pool_exhausted") + Number(losses, "foreign_buffers") +
+                  Number(losses, "unread_buffers");
   return a;
 }
 
@@ -85,7 +86,8 @@ Account FromReport(const ProcessReport& p) {
   a.kept = p.kept;
   for (std::uint32_t i = 0; i < wire::kRecordLossCount; ++i) a.dropped += p.losses[i];
   a.gone_astray = p.losses[static_cast<std::uint32_t>(wire::Loss::kPoolExhausted)] +
-                  p.losses[static_cast<std::uint32_t>(wire::Loss::kForeignBuffers)];
+                  p.losses[static_cast<std::uint32_t>(wire::Loss::kForeignBuffers)] +
+                  p.losses[static_cast<std::uint32_t>(wire::Loss::kUnreadBuffers)];
   a.from_ring = true;
   return a;
 }
@@ -225,8 +227,9 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       if (entry.file_size() == 0) breaches.push_back("unreadable: " + entry.path().string());
     } else if (name.starts_with("ring.")) {
       ReadRing(entry.path(), session, breaches);
-    } else if (name.starts_with("new.ring.") && about.nothing_is_removed) {
-      continue;
+    } else if ((name.starts_with("new.ring.") && about.nothing_is_removed) ||
+               (name.find(".json.tmp.") != std::string::npos && about.collector_killed)) {
+      continue;  // its writer was killed
     } else if (name != "gate.table" || (!about.collector_killed && !about.folder_touched)) {
       breaches.push_back("left over: " + entry.path().string());
     }

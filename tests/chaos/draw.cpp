@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 #include "base/rng.h"
 
@@ -12,9 +13,9 @@ namespace stemtap::chaos {
 namespace {
 
 constexpr const char* kEndings[] = {
-    "return",    "exit",    "_exit",        "quick_exit",      "abort",
-    "sigterm",   "sigsegv", "exec",         "thread_exit",     "fork_idle",
-    "fork_exec", "storm",   "killed_quiet", "killed_in_storm", "termed_from_away"};
+    "return",  "exit",         "_exit",           "quick_exit",      "abort",     "sigterm",
+    "sigsegv", "exec",         "thread_exit",     "fork_idle",       "fork_exec", "daemon",
+    "storm",   "killed_quiet", "killed_in_storm", "termed_from_away"};
 constexpr const char* kWays[] = {"run kernels",   "run gate",       "run gate profiler",
                                  "run --preload", "variable alone", "LD_PRELOAD alone"};
 constexpr const char* kWrappers[] = {"direct", "sh -c",       "env",          "nested scripts",
@@ -250,6 +251,10 @@ void DrawWorkload(Round& round, Chance& chance) {
   if (chance.OneIn(2)) round.threads = static_cast<int>(chance.Magnitude(2, 64));
   if (chance.OneIn(60)) round.threads = 1000;
   if (chance.OneIn(4)) round.devices = static_cast<int>(chance.Between(2, 8));
+  if (chance.OneIn(4)) {
+    round.work = chance.OneIn(2) ? "reload" : "graph";
+    round.threads = 1;
+  }
   if (chance.OneIn(5)) {
     round.ranks = static_cast<int>(chance.Between(2, 8));
     round.launches = std::min(round.launches, 30'000l);
@@ -307,9 +312,12 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
     round.ending = chance.Of(kPythonEndings);
     round.launches = std::min(round.launches, 3000l);
     round.ranks = round.threads = round.devices = 1;
+    round.work = "plain";
   }
-  if (round.ending == Ending::kStorm || round.ending == Ending::kKilledInStorm) {
+  if (round.ending == Ending::kStorm || round.ending == Ending::kKilledInStorm ||
+      round.ending == Ending::kThreadExit) {
     round.launches = std::min(round.launches, 50'000l);
+    round.work = "plain";
   }
   // The signal goes to `stemtap run`, or to the program where there is none: nothing in between.
   if (round.ending == Ending::kTermedFromAway) {
@@ -332,6 +340,7 @@ std::string Describe(const Round& r) {
   if (r.threads != 1) text += fmt::format(", {} threads", r.threads);
   if (r.devices != 1) text += fmt::format(", {} devices", r.devices);
   if (r.ranks != 1) text += fmt::format(", {} ranks", r.ranks);
+  if (r.work != std::string_view("plain")) text += fmt::format(", {}", r.work);
   if (r.real_clock) text += ", real clock";
   for (const Fault& f : r.faults) {
     text += fmt::format("; {} (at {}, size {})", NameOf(f.kind), f.at_permille, f.size);

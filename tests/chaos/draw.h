@@ -25,6 +25,7 @@ enum class Ending {
   kThreadExit,
   kForkIdle,
   kForkExec,
+  kDaemon,          // a child uses CUDA when the program has ended
   kStorm,           // exit() while threads launch, and launches in a handler of atexit
   kKilledQuiet,     // SIGKILL from outside at a drawn moment
   kKilledInStorm,   // the same while threads launch without end
@@ -106,6 +107,7 @@ struct Round {
   int threads = 1;
   int devices = 1;
   int ranks = 1;
+  const char* work = "plain";  // reload: modules come and go; graph: launches of ten kernels
   bool real_clock = false;
   int end_permille = 0;  // when the outside kills
   std::vector<Fault> faults;

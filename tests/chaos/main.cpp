@@ -98,6 +98,7 @@ void Count(const Round& round, const Verdict& verdict, Tally& tally) {
   if (round.ranks > 1) ++tally.drawn["ranks: 2 to 8"];
   if (round.threads > 1)
     ++tally.drawn[round.threads == 1000 ? "threads: 1000" : "threads: 2 to 64"];
+  ++tally.drawn[fmt::format("work: {}", round.work)];
   if (round.devices > 1) ++tally.drawn["devices: 2 to 8"];
   ++tally.drawn[round.real_clock ? "clock: real" : "clock: virtual"];
   ++tally.drawn[fmt::format("faults: {}", round.faults.size())];

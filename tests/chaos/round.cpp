@@ -120,6 +120,7 @@ std::vector<std::string> ProgramCommand(const Round& round, const fs::path& fold
              fmt::format("devices={}", round.devices),
              fmt::format("ranks={}", round.ranks),
              fmt::format("names={}", round.has(FaultKind::kHostileNames) ? "hostile" : "plain"),
+             fmt::format("work={}", round.work),
              "end=" + ending};
   switch (round.wrapper) {
     case Wrapper::kShell:
@@ -493,7 +494,10 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   }
 
   Circumstances about;
-  about.collector_killed = run.collector_killed;
+  const Fault* none = round.Find(FaultKind::kNoCollector);
+  // One that fails as soon as it begins is as good as killed.
+  const bool fails = none != nullptr && none->env[0].second == "/bin/false";
+  about.collector_killed = run.collector_killed || fails;
   about.folder_touched = round.has(FaultKind::kFolderDeleted) ||
                          round.has(FaultKind::kFolderReadOnly) || round.has(FaultKind::kDiskFull) ||
                          round.has(FaultKind::kFileLimit);
@@ -506,6 +510,9 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
       !round.has(FaultKind::kErrorUnread) && (closed == nullptr || (closed->size & 4) == 0);
   about.stays_out = StaysOut(round);
   about.quiet = round.quiet;
+  if (const Fault* f = round.Find(FaultKind::kBadOptions); f != nullptr && !round.run()) {
+    for (const auto& [name, value] : f->env) about.quiet &= name != "STEMTAP_OPTIONS";
+  }
 
   add(bare.breaches);
   add(run.breaches);
