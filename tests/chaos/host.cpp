@@ -104,10 +104,11 @@ void AdoptOrphans() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-void Reaper::Collect() {
-  int status = 0;
-  for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
-       pid = ::waitpid(-1, &status, WNOHANG)) {
+bool Reaper::Collect() {
+  for (;;) {
+    int status = 0;
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid <= 0) return pid == 0;
     ended_[pid] = status;
   }
 }

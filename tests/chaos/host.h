@@ -42,7 +42,8 @@ void AdoptOrphans();
 // Everything that has ended and was ours, by adoption too: pid and wait status.
 class Reaper {
  public:
-  void Collect();
+  // Whether there is anybody left to wait for. All descendants are: an orphan becomes our child.
+  bool Collect();
   std::optional<int> StatusOf(pid_t pid) const;
   const std::map<pid_t, int>& ended() const { return ended_; }
 

@@ -380,7 +380,7 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
   Tormentor tormentor(round, run, root, span_ms, with_stemtap);
   std::optional<int> status;
   for (;;) {
-    reaper.Collect();
+    const bool alive = reaper.Collect();
     const long now = MsSince(begin);
     if (!status) {
       status = reaper.StatusOf(root);
@@ -388,10 +388,11 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
     }
     tormentor.Act(now, status.has_value());
     if (status) {
-      run.left = Marked(run.mark);
-      if (run.left.empty()) break;
       // An orphaned program takes its time, as the root would have.
-      if (now > run.ms + kLeaveMs + bare_ms) break;
+      if (!alive || now > run.ms + kLeaveMs + bare_ms) {
+        run.left = Marked(run.mark);
+        break;
+      }
     } else if (now > bare_ms + kPatienceMs) {
       run.timed_out = true;
       run.left = Marked(run.mark);
@@ -496,7 +497,10 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   Circumstances about;
   const Fault* none = round.Find(FaultKind::kNoCollector);
   // One that fails as soon as it begins is as good as killed.
-  const bool fails = none != nullptr && none->env[0].second == "/bin/false";
+  bool fails = none != nullptr && none->env[0].second == "/bin/false";
+  if (const Fault* f = round.Find(FaultKind::kBadOptions); f != nullptr && !round.run()) {
+    for (const auto& [name, value] : f->env) fails |= name == "STEMTAP_OPTIONS";
+  }
   about.collector_killed = run.collector_killed || fails;
   about.folder_touched = round.has(FaultKind::kFolderDeleted) ||
                          round.has(FaultKind::kFolderReadOnly) || round.has(FaultKind::kDiskFull) ||
