@@ -207,7 +207,8 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
   session.folder = folder;
   const auto files = std::filesystem::directory_iterator(folder);
   session.unborn = about.may_die_unborn && std::all_of(begin(files), end(files), [](const auto& f) {
-                     return f.path().filename().string().starts_with("new.ring.");
+                     const std::string name = f.path().filename().string();
+                     return name.starts_with("new.ring.") || name.starts_with("ring.");
                    });
   if (session.unborn) return session;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
