@@ -55,7 +55,7 @@ int RunAndReport(const LiveOptions& options) {
   Result<LiveOutcome> outcome = RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
   const LiveOutcome& done = outcome.value();
-  if (!options.quiet) {
+  if (!options.quiet && !done.gave_up) {
     Tell(fmt::format("\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
                      options.folder));
   }

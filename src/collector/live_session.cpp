@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <memory>
 #include <new>
@@ -80,6 +81,30 @@ class GateMemory {
   }
   wire::GateFile* file_;
 };
+
+// Takes the signals that have come; whether there was one that ends a session. `program`: 0 if there
+// is none to pass them on to.
+bool PassSignals(int signal_fd, pid_t program) {
+  bool any = false;
+  signalfd_siginfo info{};
+  while (::read(signal_fd, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD) continue;
+    any = true;
+    // The terminal sends SIGINT and SIGQUIT to the program itself; the others are passed on.
+    if (program != 0 && (signal == SIGTERM || signal == SIGHUP)) ::kill(program, signal);
+  }
+  return any;
+}
+
+// Nothing but the program's end. Takes no memory.
+void AwaitEnd(ChildProcess& child, int signal_fd) {
+  while (!child.Poll()) {
+    pollfd wake{signal_fd, POLLIN, 0};
+    ::poll(&wake, 1, kIdleMs);
+    PassSignals(signal_fd, child.pid());
+  }
+}
 
 // One traced process: its ring and the order of its launches.
 struct Source {
@@ -239,14 +264,8 @@ std::uint64_t LiveSession::Dropped() const {
 }
 
 void LiveSession::HandleSignals(int signal_fd, const std::optional<ChildProcess>& child) {
-  signalfd_siginfo info{};
-  while (::read(signal_fd, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-    const int signal = static_cast<int>(info.ssi_signo);
-    if (signal == SIGCHLD) continue;
-    // The terminal sends SIGINT and SIGQUIT to the program itself; the others are passed on.
-    if (child && (signal == SIGTERM || signal == SIGHUP)) ::kill(child->pid(), signal);
-    if (!child) stop_ = true;
-  }
+  const bool told_to_stop = PassSignals(signal_fd, child ? child->pid() : 0);
+  if (!child) stop_ |= told_to_stop;
 }
 
 void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
@@ -405,17 +424,26 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
     }
     child = std::move(started).value();
   }
-  session->Watch(child, signal_fd);
-  const double elapsed_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  LiveOutcome outcome = session->Finish(child, elapsed_s);
+  LiveOutcome outcome;
+  try {
+    session->Watch(child, signal_fd);
+    const double elapsed_s =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    outcome = session->Finish(child, elapsed_s);
+    const Status mask_closed = mask.value().Close();
+    if (!mask_closed.ok()) outcome.report.warnings.push_back(mask_closed.error().message);
+    const Status written = writer.value().Finish(outcome.report, outcome.plan);
+    if (!written.ok()) outcome.failure = written.error().message;
+    session->RemoveLateRings();
+  } catch (const std::exception& trouble) {  // no memory, above all
+    session.reset();                         // what it held is enough for the rest
+    outcome = LiveOutcome{};
+    outcome.gave_up = true;
+    outcome.failure = std::string("session given up: ") + trouble.what();
+    if (child) AwaitEnd(*child, signal_fd);
+    if (child) outcome.report.exit_code = child->exit_code();
+  }
   ::close(signal_fd);
-
-  const Status mask_closed = mask.value().Close();
-  if (!mask_closed.ok()) outcome.report.warnings.push_back(mask_closed.error().message);
-  const Status written = writer.value().Finish(outcome.report, outcome.plan);
-  if (!written.ok()) outcome.failure = written.error().message;
-  session->RemoveLateRings();
   return outcome;
 }
 

@@ -41,7 +41,8 @@ struct LiveOptions {
 struct LiveOutcome {
   Plan plan;
   SessionReport report;
-  std::string failure;  // the session's files could not be written, and why; empty: they were
+  std::string failure;   // the session's files could not be written, and why; empty: they were
+  bool gave_up = false;  // nothing is known but the program's exit code and the failure
 };
 
 // Fails (without an outcome) only when the session could not begin; a program that cannot be

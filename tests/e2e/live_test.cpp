@@ -236,6 +236,33 @@ TEST_CASE("the exit code is the program's, though the session cannot be written"
   CHECK(limited.exit_code == 128 + SIGKILL);
 }
 
+TEST_CASE("a collector without memory gives up, and waits for the program all the same") {
+  TempDir scratch;
+  // The ring fits into what the collector gets, 3,000 kernels with names of 16 kB do not.
+  std::string profile = "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,"
+                        "block_y,block_z,shared_bytes,graph_id,name\n";
+  for (int i = 0; i < 3000; ++i) {
+    profile += std::to_string(i) + ",,5,0,7,1,1,1,1,1,1,0,," + std::to_string(i) +
+               std::string(16000, 'k') + "\n";
+  }
+  scratch.Write("p.csv", profile);
+  const std::string player = (StemtapProgram().parent_path() / "stemtap_play").string();
+  const auto run = RunProcess(
+      RunCommand({}, {"/bin/sh", "-c",
+                      "command -v prlimit >/dev/null || exit 77; "
+                      "prlimit --pid $PPID --as=$(awk '/^VmSize/ {printf \"%.0f\", ($2 + 24000) "
+                      "* 1024}' /proc/$PPID/status); " +
+                          player + " p.csv >/dev/null; exit 5"}),
+      OnFakeGpu(scratch));
+  if (run.exit_code == 77) {
+    MESSAGE("SKIPPED: no prlimit here");
+    return;
+  }
+  CHECK(run.exit_code == 5);
+  CHECK(run.err.find("stemtap: session given up: std::bad_alloc") != std::string::npos);
+  CHECK(run.err.find("no kernel was recorded") == std::string::npos);
+}
+
 TEST_CASE("several processes of one run are all seen") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
