@@ -51,6 +51,7 @@ enum class FaultKind {
   kCollectorKilled,
   kCollectorKilledEarly,
   kCollectorStopped,
+  kCollectorStarved,
   kFolderDeleted,
   kFolderReadOnly,
   kDiskFull,
