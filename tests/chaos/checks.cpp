@@ -290,7 +290,7 @@ bool Complete(const Session& session, const Truths& truths, const std::map<pid_t
   if (!session.finished || !about.names_exact || about.launches_after_end) return false;
   if (session.dropped != 0 || session.zero_duration != 0) return false;
   return std::all_of(session.processes.begin(), session.processes.end(), [&](const Account& p) {
-    return p.state == "closed" && p.gone_astray == 0 && truths.contains(p.pid) &&
+    return !p.from_ring && p.state == "closed" && p.gone_astray == 0 && truths.contains(p.pid) &&
            accounts.at(p.pid) == 1;
   });
 }
@@ -345,7 +345,8 @@ Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truth
     }
   }
   const bool spoke = errors.find("stemtap: ") != std::string::npos;
-  const bool excused = spoke || !about.error_visible || about.stays_out || about.collector_killed;
+  const bool excused = spoke || !about.error_visible || about.stays_out || about.collector_killed ||
+                       about.folder_deleted;
   for (const auto& [pid, truth] : truths) {
     if (!accounts.contains(pid) && truth.launches != 0 && !excused) {
       breaches.push_back(fmt::format("silent: nothing is known of process {}, which launched {}",

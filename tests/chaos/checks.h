@@ -62,6 +62,7 @@ struct Session {
 struct Circumstances {
   bool collector_killed = false;    // by us
   bool folder_touched = false;      // by us: deleted, made unwritable, on a full disk
+  bool folder_deleted = false;      // by us, perhaps after it was complete
   bool nothing_is_removed = false;  // the folder cannot be written, or nobody is left who would
   bool may_die_unborn = false;  // killed while the library makes its folder: nobody is there yet
   bool launches_after_end = false;  // the ending launches after the library has said goodbye

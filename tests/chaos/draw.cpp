@@ -29,7 +29,7 @@ constexpr FaultText kFaults[] = {
     {"collector_killed", "SIGKILL to the collector at a drawn moment"},
     {"collector_killed_early", "SIGKILL to the collector as soon as it runs"},
     {"collector_stopped", "SIGSTOP to the collector, SIGCONT 50 to 1,500 ms later"},
-    {"collector_starved", "the collector gets no more memory from a drawn moment on"},
+    {"collector_starved", "a collector that collects gets no more memory from a drawn moment on"},
     {"folder_deleted", "the session folder is removed during the run"},
     {"folder_read_only", "the session folder loses its write permission during the run"},
     {"disk_full", "the session lies on a file system of 64 KiB to 40 MiB"},

@@ -146,6 +146,15 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
   return children;
 }
 
+bool HasOpen(pid_t pid, const std::string& name) {
+  std::error_code gone;
+  for (const auto& fd :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid), gone)) {
+    if (std::filesystem::read_symlink(fd.path(), gone).filename() == name) return true;
+  }
+  return false;
+}
+
 std::set<std::string> SharedMemory() {
   std::set<std::string> names;
   std::error_code none;

@@ -56,6 +56,8 @@ class Reaper {
 std::vector<pid_t> Marked(const std::string& mark);
 std::filesystem::path ProgramOf(pid_t pid);  // empty: gone, or not ours to know
 std::vector<pid_t> ChildrenOf(pid_t pid);
+// Whether it has a file of that name open.
+bool HasOpen(pid_t pid, const std::string& name);
 
 // Names in /dev/shm.
 std::set<std::string> SharedMemory();

@@ -350,7 +350,9 @@ class Tormentor {
   void StarveCollectors() {
     for (const pid_t pid : collectors_) {
       const rlimit nothing{1, 1};  // what it has it keeps
-      if (!starved_.insert(pid).second) continue;
+      // Before it collects it could not even throw: the same as killed.
+      if (starved_.contains(pid) || !HasOpen(pid, "mask.ndjson")) continue;
+      starved_.insert(pid);
       ::prlimit(pid, RLIMIT_AS, &nothing, nullptr);
     }
   }
@@ -522,6 +524,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
                          round.has(FaultKind::kFolderReadOnly) || round.has(FaultKind::kDiskFull) ||
                          round.has(FaultKind::kFileLimit) ||
                          round.has(FaultKind::kCollectorStarved);
+  about.folder_deleted = round.has(FaultKind::kFolderDeleted);
   about.nothing_is_removed = run.collector_killed || round.has(FaultKind::kFolderReadOnly);
   about.may_die_unborn = !round.run() && round.killed_from_away();
   about.launches_after_end = round.ending == Ending::kStorm || round.ending == Ending::kThreadExit;
