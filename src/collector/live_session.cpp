@@ -218,7 +218,7 @@ void LiveSession::RemoveLateRings() {
 // Takes the last report, and removes the ring: a session may see any number of processes.
 void LiveSession::Close(Source& source) {
   ProcessReport& report = reports_[source.number];
-  report = source.ring.Report();
+  report = source.ring.FinalReport();
   report.late = source.order.late();
   spdlog::debug("{}: {}, {} of {} records kept, {} late", source.file, report.state, report.kept,
                 report.seen, report.late);

@@ -200,4 +200,12 @@ ProcessReport RingReader::Report() const {
   return report;
 }
 
+ProcessReport RingReader::FinalReport() const {
+  ProcessReport report = Report();
+  if (report.state != "recording" || damaged_) return report;
+  report.kept = read_ + malformed_;
+  report.seen = report.kept + report.dropped() - malformed_;
+  return report;
+}
+
 }  // namespace stemtap

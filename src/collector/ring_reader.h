@@ -43,6 +43,10 @@ class RingReader {
   std::int32_t pid() const { return pid_; }
   // The counters as they stand; exact once Ended.
   ProcessReport Report() const;
+  // The last word on a ring that is read no further. A process that said no goodbye may have been
+  // stopped between a record and its counts, or be recording still: then what was taken is what it
+  // kept.
+  ProcessReport FinalReport() const;
 
  private:
   RingReader(wire::RingFile* ring, int pidfd)

@@ -23,7 +23,8 @@ namespace {
 using test::TempDir;
 
 // A ring that holds `kernels` launches of a kernel "k".
-void MakeRing(const std::string& path, std::int32_t pid, wire::RingState state, int kernels) {
+void MakeRing(const std::string& path, std::int32_t pid, wire::RingState state, int kernels,
+              int seen_more = 0, int kept_less = 0) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
   REQUIRE(::ftruncate(fd, sizeof(wire::RingFile)) == 0);
   void* memory = ::mmap(nullptr, sizeof(wire::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -32,8 +33,8 @@ void MakeRing(const std::string& path, std::int32_t pid, wire::RingState state, 
   auto* ring = new (memory) wire::RingFile;
   ring->header.file_bytes = sizeof(wire::RingFile);
   ring->header.pid = pid;
-  ring->header.seen = static_cast<std::uint64_t>(kernels);
-  ring->header.kept = static_cast<std::uint64_t>(kernels);
+  ring->header.seen = static_cast<std::uint64_t>(kernels + seen_more);
+  ring->header.kept = static_cast<std::uint64_t>(kernels - kept_less);
   wire::NameRecord name;
   name.length = 1;
   name.bytes[0] = 'k';
@@ -130,6 +131,20 @@ TEST_CASE("a ring that its process did not live to finish is removed") {
   const LiveOutcome outcome = RunShell(scratch, "echo half > session/new.ring.77; exit 3");
   CHECK(outcome.report.exit_code == 3);
   CHECK_FALSE(std::filesystem::exists(scratch / "session/new.ring.77"));
+}
+
+TEST_CASE("the sums of a process add up wherever it was killed") {
+  for (const auto& [seen_more, kept_less] : {std::pair(1, 0), std::pair(0, 7), std::pair(-7, 7)}) {
+    TempDir scratch;
+    MakeRing((scratch / "first").string(), 0x7FFFFFF0, wire::RingState::kRecording, 10, seen_more,
+             kept_less);
+    const LiveOutcome outcome = RunShell(scratch, "mv first session/ring.77");
+    REQUIRE(outcome.report.processes.size() == 1);
+    const ProcessReport& process = outcome.report.processes[0];
+    CHECK(process.kept == 10);
+    CHECK(process.seen == process.kept + process.dropped());
+    CHECK(outcome.plan.totals.invocations == 10);
+  }
 }
 
 TEST_CASE("a ring that cannot be removed is not read twice") {
