@@ -546,7 +546,8 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   const std::string errors = run.err();
   // Where nothing is left for stemtap itself, it may refuse to begin: the program does not run.
   const bool may_refuse = round.run() && (IsShort(round) || round.has(FaultKind::kFolderReadOnly) ||
-                                          round.has(FaultKind::kFolderDeleted));
+                                          round.has(FaultKind::kFolderDeleted) ||
+                                          round.has(FaultKind::kCollectorStarved));
   verdict.refused = may_refuse && !run.program_ran() && WIFEXITED(run.status) &&
                     WEXITSTATUS(run.status) != 0 && (!errors.empty() || !about.error_visible) &&
                     bare.program_ran();
