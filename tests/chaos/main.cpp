@@ -82,6 +82,7 @@ struct Tally {
   int stood_down = 0;
   std::uint64_t launches = 0, kept = 0, dropped = 0;
   std::map<std::string, int> drawn;
+  std::map<FaultKind, int> faults;
 };
 
 void Count(const Round& round, const Verdict& verdict, Tally& tally) {
@@ -102,11 +103,15 @@ void Count(const Round& round, const Verdict& verdict, Tally& tally) {
   if (round.devices > 1) ++tally.drawn["devices: 2 to 8"];
   ++tally.drawn[round.real_clock ? "clock: real" : "clock: virtual"];
   ++tally.drawn[fmt::format("faults: {}", round.faults.size())];
-  for (const Fault& f : round.faults) ++tally.drawn[fmt::format("fault: {}", NameOf(f.kind))];
+  for (const Fault& f : round.faults) ++tally.faults[f.kind];
 }
 
 void PrintTable(const Tally& tally) {
-  fmt::print("| drawn | rounds |\n|---|---|\n");
+  fmt::print("| fault | what it is | rounds |\n|---|---|---|\n");
+  for (const auto& [kind, rounds] : tally.faults) {
+    fmt::print("| `{}` | {} | {} |\n", NameOf(kind), Explain(kind), rounds);
+  }
+  fmt::print("\n| drawn | rounds |\n|---|---|\n");
   for (const auto& [what, rounds] : tally.drawn) fmt::print("| {} | {} |\n", what, rounds);
   fmt::print(
       "\n{} rounds, {} with a breach; {} in which stemtap could not begin and said so; in {} a "

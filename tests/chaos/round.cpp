@@ -57,8 +57,16 @@ struct Run {
   Breaches breaches;
 
   fs::path work() const { return folder / "work"; }
-  std::string out() const { return ReadAll(folder / "out"); }
-  std::string err() const { return ReadAll(folder / "err"); }
+  std::string out() const { return Anywhere(ReadAll(folder / "out")); }
+  std::string err() const { return Anywhere(ReadAll(folder / "err")); }
+  // The two runs have folders of their own, which a program may name.
+  std::string Anywhere(std::string text) const {
+    const std::string here = folder.string();
+    for (std::size_t at = text.find(here); at != std::string::npos; at = text.find(here)) {
+      text.replace(at, here.size(), "FOLDER");
+    }
+    return text;
+  }
   bool program_ran() const { return !fs::is_empty(folder / "pids"); }
   std::vector<pid_t> programs() const {
     std::vector<pid_t> pids;
