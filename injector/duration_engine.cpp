@@ -95,30 +95,28 @@ void DurationEngine::TakeBack() noexcept {
   char problem[sizeof(wire::RingHeader::reason)];
   const bool claimed = ClaimCupti(problem, sizeof(problem));
   marks_readable_ = claimed && MarksStand();
+  heard_ns_ = MonotonicNs();
   files_->Count(wire::Loss::kGaps);
-  char* reason = files_->ring().header.reason;
-  if (claimed) {
-    const std::uint64_t now = MonotonicNs();
-    gap_ns_ += now - heard_ns_;
-    heard_ns_ = now;
-    ::snprintf(reason, sizeof(wire::RingHeader::reason),
-               "another profiler had CUPTI, for %u ms at most: launches of that time are unknown",
-               static_cast<unsigned>(gap_ns_ / 1'000'000));
-  } else {
-    ::snprintf(reason, sizeof(wire::RingHeader::reason),
-               "another profiler had CUPTI, and recording did not go on: %.150s", problem);
+  if (!took_back_) {
+    files_->Remark("another profiler had CUPTI: launches of that time are unknown");
+    took_back_ = true;
   }
-  files_->SetState(wire::RingState::kRecording);  // publishes the reason
+  if (!claimed) {
+    char remark[sizeof(wire::RingHeader::reason)];
+    ::snprintf(remark, sizeof(remark), "recording did not go on: %.100s", problem);
+    files_->Remark(remark);
+  }
 }
 
 // At the end: says so if nothing came for long.
 void DurationEngine::NoteSilence() noexcept {
   const std::uint64_t silent_ns = MonotonicNs() - heard_ns_;
-  char* reason = files_->ring().header.reason;
-  if (silent_ns < kSilenceNs || reason[0] != 0) return;
-  ::snprintf(reason, sizeof(wire::RingHeader::reason),
+  if (silent_ns < kSilenceNs) return;
+  char remark[sizeof(wire::RingHeader::reason)];
+  ::snprintf(remark, sizeof(remark),
              "nothing was recorded in the last %u s: no kernel ran, or another profiler took CUPTI",
              static_cast<unsigned>(silent_ns / 1'000'000'000));
+  files_->Remark(remark);
 }
 
 void CUPTIAPI DurationEngine::OnRequest(std::uint8_t** buffer, std::size_t* size,
@@ -154,14 +152,14 @@ void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t*
 void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept {
   if (closed_) return;
   Add(files_->ring().header.buffers, 1);
-  if (refused_) return;
+  if (refused()) return;
   pointers_.NextBuffer();
   reader_.Forget();
   CUpti_Activity* activity = nullptr;
   CUptiResult next = CUPTI_SUCCESS;
   for (;;) {
     next = api_.ActivityGetNextRecord(buffer, valid_size, &activity);
-    if (next != CUPTI_SUCCESS || refused_) break;
+    if (next != CUPTI_SUCCESS || refused()) break;
     if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
         activity->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
       DecodeOne(activity);
@@ -260,7 +258,7 @@ bool DurationEngine::PassesProbation(const wire::KernelRecord& kernel, const cha
     --probation_;
     return true;
   }
-  refused_ = true;
+  refused_.store(true, std::memory_order_relaxed);
   char reason[sizeof(wire::RingHeader::reason)];
   ::snprintf(reason, sizeof(reason),
              "CUPTI version %u is newer than known, and its records are laid out differently",
@@ -331,10 +329,8 @@ void DurationEngine::CheckClock() noexcept {
   if (api_.GetTimestamp(&cupti) != CUPTI_SUCCESS) return;
   clock_.Sample(before, cupti, MonotonicNs());
   if (was_sane && !clock_.sane()) {
-    char* reason = files_->ring().header.reason;
-    ::snprintf(reason, sizeof(wire::RingHeader::reason),
-               "CUPTI's clock does not count nanoseconds any more: another profiler replaced it");
-    files_->SetState(wire::RingState::kRecording);  // publishes the reason
+    files_->Remark(
+        "CUPTI's clock does not count nanoseconds any more: another profiler replaced it");
   }
 }
 
@@ -368,7 +364,7 @@ void DurationEngine::RunFlusher() noexcept {
       calls_seen_ = calls;
       heard_ns_ = MonotonicNs();
     }
-    if (marks_readable_ && !MarksStand()) TakeBack();
+    if (marks_readable_ && !refused() && !MarksStand()) TakeBack();
     // Nothing lent, nothing to fetch: an idle program is left alone.
     if (pool_.lent_weak() != 0 && stop_.load(std::memory_order_acquire) == 0) Flush(false);
   }
@@ -379,10 +375,9 @@ void DurationEngine::RunFlusher() noexcept {
   // ours.
   files_->Count(wire::Loss::kForeignBuffers, pool_.lent_weak());
   producer_lock_.Lock();
-  const bool refused = refused_;
   closed_ = true;
   producer_lock_.Unlock();
-  if (!refused) {  // else it says why it stood down
+  if (!refused()) {  // else it says why it stood down
     NoteSilence();
     files_->SetState(wire::RingState::kClosed);
   }

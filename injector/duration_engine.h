@@ -67,6 +67,7 @@ class DurationEngine {
 
   bool ClaimCupti(char* problem, std::size_t problem_size) noexcept;
   bool MarksStand() const noexcept;
+  bool refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
   void TakeBack() noexcept;
   void NoteSilence() noexcept;
   void Flush(bool forced) noexcept;
@@ -100,7 +101,7 @@ class DurationEngine {
   // The flusher's own.
   std::uint64_t calls_seen_ = 0;
   std::uint64_t heard_ns_ = 0;   // when it last saw one more
-  std::uint64_t gap_ns_ = 0;     // while others had CUPTI, in all
+  bool took_back_ = false;       // another profiler has had CUPTI
   bool marks_readable_ = false;  // CUPTI gives back the attributes that we set
 
   // The flusher waits on this word: 0 run, 1 stop wanted, 2 stopped.
@@ -117,7 +118,8 @@ class DurationEngine {
   alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes] = {};
   std::uint32_t staged_count_ = 0;
   std::uint32_t probation_ = 0;  // records that still have to look right
-  bool refused_ = false;         // one did not: nothing more is decoded
+  // One did not: nothing more is decoded. Written under the lock, read by the flusher without.
+  std::atomic<bool> refused_{false};
   // The goodbye is said, and the reader goes by its counts: buffers of threads that launch on while
   // the process exits are too late.
   bool closed_ = false;

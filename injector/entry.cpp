@@ -170,9 +170,11 @@ bool StartRecording(Library& library, char* problem) noexcept {
   CUpti_SubscriberHandle subscriber = nullptr;
   if (!Subscribe(library, subscriber, problem)) return false;
   if (library.api.newer_than_known()) {
-    ::snprintf(header.reason, sizeof(header.reason),
+    char remark[kReasonBytes];
+    ::snprintf(remark, sizeof(remark),
                "CUPTI version %u is newer than known (CUDA %d): recorded as far as it looks right",
                library.api.version, CUPTI_API_VERSION / 10000);
+    library.files.Remark(remark);
   }
   if (library.options.gate) {
     library.gate.Init(library.options, library.files, library.engine, driver);
@@ -185,8 +187,9 @@ bool StartRecording(Library& library, char* problem) noexcept {
   std::uint32_t refused = 0;
   if (library.options.gate && !library.gate.EnableCallbacks(library.api, subscriber, refused)) {
     // Durations are recorded all the same; the header says that nothing is gated.
-    ::snprintf(header.reason, sizeof(header.reason), "launch callback %u refused: no gate",
-               refused);
+    char remark[kReasonBytes];
+    ::snprintf(remark, sizeof(remark), "launch callback %u refused: no gate", refused);
+    library.files.Remark(remark);
   }
   return true;
 }

@@ -114,8 +114,25 @@ void SessionFiles::MapGate() noexcept {
   gate_.store(&file->table, std::memory_order_release);
 }
 
+void SessionFiles::Remark(const char* text) noexcept {
+  constexpr char kBetween[] = "; ";
+  char* reason = ring_->header.reason;
+  remark_lock_.Lock();
+  const std::size_t said = ::strlen(reason);
+  const std::size_t between = said == 0 ? 0 : sizeof(kBetween) - 1;
+  const std::size_t size = ::strlen(text);
+  if (said + between + size < sizeof(ring_->header.reason)) {
+    // From behind, so that what stands there ends where it did until all of it is there.
+    ::memcpy(reason + said + between, text, size);
+    for (std::size_t i = between; i-- > 0;) {
+      std::atomic_ref(reason[said + i]).store(kBetween[i], std::memory_order_release);
+    }
+  }
+  remark_lock_.Unlock();
+}
+
 void SessionFiles::StandDown(const char* reason) noexcept {
-  ::snprintf(ring_->header.reason, sizeof(ring_->header.reason), "%s", reason);
+  Remark(reason);
   SetState(wire::RingState::kStoodDown);
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "runtime.h"
 #include "wire/gate_table.h"
 #include "wire/ring.h"
 
@@ -39,7 +40,10 @@ class SessionFiles {
   void Count(wire::Loss loss, std::uint64_t by = 1) noexcept {
     ring_->header.losses[static_cast<std::uint32_t>(loss)].fetch_add(by, std::memory_order_relaxed);
   }
-  // Nothing will be recorded, because of `reason`.
+  // What the user must know, behind what was said before; dropped where there is no room any more.
+  // The collector may read meanwhile: what it has read stays as it was.
+  void Remark(const char* text) noexcept;
+  // Nothing will be recorded from now on, because of `reason`.
   void StandDown(const char* reason) noexcept;
   void SetState(wire::RingState state) noexcept {
     // Release: publishes reason and counters; matched by the collector's acquire.
@@ -50,6 +54,7 @@ class SessionFiles {
   char folder_[4096] = {};
   wire::RingFile* ring_ = nullptr;
   std::atomic<wire::GateTable*> gate_{nullptr};
+  SpinLock remark_lock_;
 };
 
 }  // namespace stemtap::inject

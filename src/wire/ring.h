@@ -24,7 +24,7 @@
 namespace stemtap::wire {
 
 inline constexpr std::uint64_t kRingMagic = 0x31474E5250415453;  // "STAPRNG1"
-inline constexpr std::uint32_t kRingVersion = 1;
+inline constexpr std::uint32_t kRingVersion = 2;  // of the losses too, which are counted by number
 
 // 262,144 records of 64 bytes are 16 MiB. At 1 million kernels per second, more than one GPU starts,
 // the collector may sleep for 260 ms before a record is lost. Smaller loses records when two cores are
@@ -53,7 +53,7 @@ struct RingHeader {
   // Written by the traced process, read by the collector. The release store of `state` publishes
   // `reason`, and (kClosed) all counters; matched by the collector's acquire load of `state`.
   std::atomic<std::uint32_t> state{0};
-  char reason[260] = {};
+  char reason[260] = {};  // 0-terminated; only ever grows, so what was read stays true
 
   // Counters, written by the traced process with relaxed adds, read by the collector with relaxed
   // loads: each is a number of its own, nothing is published through them. Exact once kClosed is seen
