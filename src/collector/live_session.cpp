@@ -125,7 +125,9 @@ class LiveSession {
         engine_(options.sampling, gate,
                 options.level == "gate" ? GateAsked::kAtLaunch : GateAsked::kByEngine, 0, pool_,
                 mask),
-        progress_(options.quiet) {}
+        progress_(options.quiet) {
+    folder_.reset(::opendir(writer.folder().c_str()));
+  }
 
   // Collects until the program (or every process that joined) has ended.
   void Watch(std::optional<ChildProcess>& child, int signal_fd);
@@ -140,8 +142,14 @@ class LiveSession {
   void HandleSignals(int signal_fd, const std::optional<ChildProcess>& child);
   std::uint64_t Dropped() const;
 
+  struct CloseFolder {
+    void operator()(DIR* folder) const { ::closedir(folder); }
+  };
+
   const LiveOptions& options_;
   SessionWriter& writer_;
+  // Held, so that new rings are seen when no descriptor is left.
+  std::unique_ptr<DIR, CloseFolder> folder_;
   WorkerPool pool_;
   Engine engine_;
   ProgressLine progress_;
@@ -157,8 +165,8 @@ class LiveSession {
 
 // Whether there were new ones.
 bool LiveSession::FindRings() {
-  DIR* folder = ::opendir(writer_.folder().c_str());
-  if (folder == nullptr) {
+  if (folder_ == nullptr) folder_.reset(::opendir(writer_.folder().c_str()));
+  if (folder_ == nullptr) {
     unread_[writer_.folder()] = fmt::format("{}: {}", writer_.folder(), std::strerror(errno));
     return false;
   }
@@ -166,7 +174,8 @@ bool LiveSession::FindRings() {
   bool any = false;
   std::vector<std::string> found;
   std::vector<std::string> replaced;
-  for (const dirent* entry = ::readdir(folder); entry != nullptr; entry = ::readdir(folder)) {
+  ::rewinddir(folder_.get());
+  while (const dirent* entry = ::readdir(folder_.get())) {
     const std::string name = entry->d_name;
     const std::string prefix = wire::kRingPrefix;
     if (name.compare(0, prefix.size(), prefix) != 0) continue;
@@ -177,7 +186,6 @@ bool LiveSession::FindRings() {
     known->second = entry->d_ino;
     found.push_back(name);
   }
-  ::closedir(folder);
   for (const auto& source : sources_) {
     source->replaced |= std::find(replaced.begin(), replaced.end(), source->file) != replaced.end();
   }
@@ -204,15 +212,14 @@ bool LiveSession::FindRings() {
 // Rings of processes that were killed before they had made them, or that joined when the session was
 // being written.
 void LiveSession::RemoveLateRings() {
-  DIR* folder = ::opendir(writer_.folder().c_str());
-  if (folder == nullptr) return;
+  if (folder_ == nullptr) return;
   const std::string unfinished = std::string(wire::kUnfinishedPrefix) + wire::kRingPrefix;
-  for (const dirent* entry = ::readdir(folder); entry != nullptr; entry = ::readdir(folder)) {
+  ::rewinddir(folder_.get());
+  while (const dirent* entry = ::readdir(folder_.get())) {
     const std::string name = entry->d_name;
     const bool late = name.starts_with(wire::kRingPrefix) && !unread_.contains(name);
     if (late || name.starts_with(unfinished)) ::unlink(writer_.PathOf(name).c_str());
   }
-  ::closedir(folder);
 }
 
 // Takes the last report, and removes the ring: a session may see any number of processes.
@@ -323,7 +330,7 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
   report.processes = reports_;
   for (const auto& [name, why] : unread_) warnings_.push_back("not read: " + why);
   ::unlink(writer_.PathOf(wire::kGateFileName).c_str());
-  if (reports_.empty()) {
+  if (reports_.empty() && unread_.empty()) {
     warnings_.push_back("no process initialised CUDA (cuInit), so there was nothing to record");
   }
   if (engine_.excluded_captured() != 0) {

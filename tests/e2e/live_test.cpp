@@ -263,6 +263,21 @@ TEST_CASE("a collector without memory gives up, and waits for the program all th
   CHECK(run.err.find("no kernel was recorded") == std::string::npos);
 }
 
+TEST_CASE("a collector without descriptors names the rings that it could not read") {
+  TempDir scratch;
+  const auto run =
+      RunProcess({"/bin/sh", "-c", "ulimit -n 5; exec \"$0\" run -o session -- \"$1\" 1000",
+                  StemtapProgram().string(), TestProgram("exit_call").string()},
+                 OnFakeGpu(scratch));
+  CHECK(run.exit_code == 7);
+  // Nothing was read, and nobody claims that there was nothing.
+  const auto warnings = ReadJson(scratch / "session/session.json")["warnings"];
+  REQUIRE(warnings.size() == 1);
+  const std::string warning = warnings[0];
+  CHECK(warning.find("not read: session") == 0);
+  CHECK(warning.find("Too many open files") != std::string::npos);
+}
+
 TEST_CASE("several processes of one run are all seen") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
