@@ -239,7 +239,8 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
     // What the collector could not read stays, and it says so.
     const bool told =
         std::any_of(session.warnings.begin(), session.warnings.end(), [&](const auto& warning) {
-          return warning.starts_with("not read: ") && warning.find(ring) != std::string::npos;
+          return warning.starts_with("not read: ") && (warning.find(ring) != std::string::npos ||
+                                                       warning.starts_with("not read: session: "));
         });
     if (!about.collector_killed && !about.folder_touched && !told) {
       breaches.push_back(fmt::format("left over: {}", (folder / ring).string()));
@@ -344,7 +345,10 @@ Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truth
       breaches.push_back("accounts: the plan's kernels are not those that were launched");
     }
   }
-  const bool spoke = errors.find("stemtap: ") != std::string::npos;
+  bool spoke = errors.find("stemtap: ") != std::string::npos;
+  for (const Session& session : sessions) {
+    for (const std::string& warning : session.warnings) spoke |= warning.starts_with("not read: ");
+  }
   const bool excused = spoke || !about.error_visible || about.stays_out || about.collector_killed ||
                        about.folder_deleted;
   for (const auto& [pid, truth] : truths) {
