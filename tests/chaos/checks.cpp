@@ -229,8 +229,8 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
     } else if (name.starts_with("ring.")) {
       ReadRing(entry.path(), session, breaches);
     } else if ((name.starts_with("new.ring.") && about.nothing_is_removed) ||
-               (name.find(".json.tmp.") != std::string::npos && about.collector_killed)) {
-      continue;  // its writer was killed
+               (name.find(".json.tmp.") != std::string::npos && about.nothing_is_removed)) {
+      continue;  // its writer was killed, or may not remove it any more
     } else if (name != "gate.table" || (!about.collector_killed && !about.folder_touched)) {
       breaches.push_back("left over: " + entry.path().string());
     }

@@ -549,7 +549,9 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   add(bare.breaches);
   add(run.breaches);
   add(CheckProcesses(run.left));
-  if (!leaves_memory) add(CheckSharedMemory(memory, SharedMemory()));
+  // Python's own, where it is killed before it can remove them.
+  const bool may_leave_memory = leaves_memory || (round.python() && round.killed_from_away());
+  if (!may_leave_memory) add(CheckSharedMemory(memory, SharedMemory()));
   if (run.timed_out) verdict.breaches.push_back("hang: the program ends 60 s later than alone");
   const std::string errors = run.err();
   // Where nothing is left for stemtap itself, it may refuse to begin: the program does not run.
