@@ -40,7 +40,7 @@ inline constexpr EnvSpec kEnvTable[] = {kEnvSession, kEnvLevel,     kEnvActuator
 
 // Names inside a session folder.
 inline constexpr const char* kRingPrefix = "ring.";      // + pid
-inline constexpr const char* kUnfinishedPrefix = "new."; // + the name that it will have
+inline constexpr const char* kUnfinishedPrefix = "new.";  // + the name that it will have
 inline constexpr const char* kSessionFileName = "session.json";  // there once the session has ended
 inline constexpr const char* kGateFileName = "gate.table";
 

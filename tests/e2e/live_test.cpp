@@ -228,19 +228,19 @@ TEST_CASE("the exit code is the program's, though the session cannot be written"
   CHECK(gone.exit_code == 0);
   CHECK(gone.err.find("stemtap: session/plan.json: cannot be written") != std::string::npos);
   // The signal that comes with the limit must not end the session.
-  const auto limited =
-      RunProcess({"/bin/sh", "-c",
-                  "ulimit -f 8; exec \"$0\" run -q -o limited -- \"$1\" 1000; exit $?",
-                  StemtapProgram().string(), TestProgram("exit_sigkill").string()},
-                 OnFakeGpu(scratch));
+  const auto limited = RunProcess(
+      {"/bin/sh", "-c", "ulimit -f 8; exec \"$0\" run -q -o limited -- \"$1\" 1000; exit $?",
+       StemtapProgram().string(), TestProgram("exit_sigkill").string()},
+      OnFakeGpu(scratch));
   CHECK(limited.exit_code == 128 + SIGKILL);
 }
 
 TEST_CASE("a collector without memory gives up, and waits for the program all the same") {
   TempDir scratch;
   // The ring fits into what the collector gets, 3,000 kernels with names of 16 kB do not.
-  std::string profile = "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,"
-                        "block_y,block_z,shared_bytes,graph_id,name\n";
+  std::string profile =
+      "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,"
+      "block_y,block_z,shared_bytes,graph_id,name\n";
   for (int i = 0; i < 3000; ++i) {
     profile += std::to_string(i) + ",,5,0,7,1,1,1,1,1,1,0,," + std::to_string(i) +
                std::string(16000, 'k') + "\n";
@@ -293,12 +293,11 @@ TEST_CASE("several processes of one run are all seen") {
 
 TEST_CASE("descriptors that are closed stay closed in the program") {
   TempDir scratch;
-  const auto run = RunProcess(
-      {"/bin/sh", "-c",
-       "\"$0\" run -q -o session -- /bin/sh -c "
-       "'test ! -e /proc/$$/fd/0 && test ! -e /proc/$$/fd/2' <&- 2>&-",
-       StemtapProgram().string()},
-      OnFakeGpu(scratch));
+  const auto run = RunProcess({"/bin/sh", "-c",
+                               "\"$0\" run -q -o session -- /bin/sh -c "
+                               "'test ! -e /proc/$$/fd/0 && test ! -e /proc/$$/fd/2' <&- 2>&-",
+                               StemtapProgram().string()},
+                              OnFakeGpu(scratch));
   CHECK(run.exit_code == 0);
 }
 
