@@ -72,6 +72,7 @@ void Engine::LeaveOut(const wire::KernelRecord& record, std::uint64_t name_hash)
 void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
   const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
   const std::uint64_t index = launches_++;
+  device_use_.Add(record, process);
   wire::LaunchHistory& history = HistoryOf(record, process);
   const wire::LaunchHistory before = history;
   // A live gate does not see the kernels of a graph being launched: they are no part of its

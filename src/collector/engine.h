@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collector/device_use.h"
 #include "collector/mask_writer.h"
 #include "collector/worker_pool.h"
 #include "online/online_sampler.h"
@@ -57,6 +58,8 @@ class Engine {
   // Excluded launches that a live gate let a tracer capture, before it knew. Not in the plan.
   std::uint64_t excluded_captured() const { return excluded_captured_; }
   const SamplerStatus& status() const { return sampler_.status(); }
+  // Of all launches pushed, those excluded too.
+  std::vector<DeviceTotals> devices() const { return device_use_.Totals(); }
 
  private:
   // Epochs grow with the stream, from 64 launches (a short program must learn something before it
@@ -91,6 +94,7 @@ class Engine {
   GroupBy group_by_;
   KernelGroups groups_;
 
+  DeviceUse device_use_;
   std::uint64_t launches_ = 0;
   std::uint64_t observed_ = 0;
   std::uint64_t epoch_;

@@ -319,6 +319,7 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
                             ? fmt::format("pid {}", options_.attach_pid)
                             : fmt::format("{}", fmt::join(options_.command, " "));
   report.sampler = engine_.status();
+  report.devices = engine_.devices();
   for (const auto& source : sources_) {
     const bool running = !source->ring.Ended();
     Close(*source);

@@ -94,6 +94,7 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   report.options = options.listed;
   report.elapsed_s = outcome.seconds;
   report.sampler = engine.status();
+  report.devices = engine.devices();
   report.warnings = reader.warnings();
   const Status closed = mask.Close();
   if (!closed.ok()) return closed.error();

@@ -18,6 +18,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Of which the summary has a line each; session.json has all.
+constexpr std::size_t kMostDevices = 16;
+
 Json LossesToJson(const std::uint64_t (&losses)[wire::kLossCount]) {
   Json json = Json::object();
   for (std::uint32_t i = 0; i < wire::kLossCount; ++i) json[wire::kLossNames[i]] = losses[i];
@@ -43,6 +46,42 @@ Json ProcessToJson(const ProcessReport& p) {
   json["buffers"] = p.buffers;
   json["losses"] = LossesToJson(p.losses);
   return json;
+}
+
+Json DeviceToJson(const DeviceTotals& d, const SessionReport& report) {
+  Json json;
+  json["pid"] =
+      d.process < report.processes.size() ? Json(report.processes[d.process].pid) : Json();
+  json["device"] = d.device == wire::kUnknown16 ? Json() : Json(d.device);
+  json["launches"] = d.launches;
+  json["duration_ns"] = d.duration_ns;
+  json["busy_ns"] = d.busy_ns;
+  json["busy_cut_ns"] = d.cut_ns;
+  json["span_ns"] = d.span_ns;
+  json["streams"] = Json::array();
+  for (const StreamTotals& s : d.streams) {
+    json["streams"].push_back({{"stream", s.stream == wire::kUnknown32 ? Json() : Json(s.stream)},
+                               {"launches", s.launches},
+                               {"duration_ns", s.duration_ns}});
+  }
+  return json;
+}
+
+// "device 0: busy 91.20 % of 12.345 s, kernels of 3 streams side by side for 1.42 times that"
+std::string DeviceLine(const DeviceTotals& d, const SessionReport& report) {
+  std::string line =
+      d.device == wire::kUnknown16 ? "unknown device" : fmt::format("device {}", d.device);
+  if (report.processes.size() > 1 && d.process < report.processes.size()) {
+    line += fmt::format(" of process {}", report.processes[d.process].pid);
+  }
+  const auto busy = static_cast<double>(d.busy_ns);
+  line += fmt::format(": busy {:.2f} % of {:.3f} s", 100.0 * busy / static_cast<double>(d.span_ns),
+                      static_cast<double>(d.span_ns) * 1e-9);
+  if (d.streams.size() > 1 && d.busy_ns > 0) {
+    line += fmt::format(", by {} streams whose durations sum up to {:.2f} times that",
+                        d.streams.size(), static_cast<double>(d.duration_ns) / busy);
+  }
+  return line + "\n";
 }
 
 Json OptionsToJson(const OptionList& options) {
@@ -93,6 +132,8 @@ std::string SessionToJson(const SessionReport& report, const Plan& plan) {
   json["counters"] = counters;
   json["processes"] = Json::array();
   for (const ProcessReport& p : report.processes) json["processes"].push_back(ProcessToJson(p));
+  json["devices"] = Json::array();
+  for (const DeviceTotals& d : report.devices) json["devices"].push_back(DeviceToJson(d, report));
   json["warnings"] = report.warnings;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -145,6 +186,12 @@ std::string SessionSummary(const SessionReport& report, const Plan& plan) {
   } else {
     text = PlanSummary(plan);
   }
+  for (std::size_t i = 0; i < report.devices.size() && i < kMostDevices; ++i) {
+    if (report.devices[i].span_ns != 0) text += DeviceLine(report.devices[i], report);
+  }
+  if (report.devices.size() > kMostDevices) {
+    text += fmt::format("... and {} more devices\n", report.devices.size() - kMostDevices);
+  }
   for (const ProcessReport& p : report.processes) {
     const std::string who = fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
     if (p.state == "stood_down") {
@@ -153,7 +200,8 @@ std::string SessionSummary(const SessionReport& report, const Plan& plan) {
       if (!p.reason.empty()) text += fmt::format("{}: {}\n", who, EscapeForTerminal(p.reason));
       if (p.state == "recording") {
         text += fmt::format(
-            "{}: ended without a goodbye (killed, _exit, exec) or still runs: what it launched last "
+            "{}: ended without a goodbye (killed, _exit, exec) or still runs: what it launched "
+            "last "
             "may be missing\n",
             who);
       }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collector/device_use.h"
 #include "collector/engine.h"
 #include "trace/plan.h"
 #include "wire/loss.h"
@@ -48,6 +49,7 @@ struct SessionReport {
   int signal = 0;  // that ended the program; 0: none
   std::vector<ProcessReport> processes;
   SamplerStatus sampler;
+  std::vector<DeviceTotals> devices;  // DeviceTotals::process is an index into `processes`
   std::vector<std::string> warnings;
 };
 

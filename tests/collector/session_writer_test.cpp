@@ -47,6 +47,13 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   process.reason = "another profiler had CUPTI\x1b";
   report.processes.push_back(process);
   report.sampler.observed = 100;
+  DeviceTotals device;
+  device.launches = 100;
+  device.duration_ns = 3'000'000'000;
+  device.busy_ns = 2'000'000'000;
+  device.span_ns = 8'000'000'000;
+  device.streams = {{7, 60, 2'000'000'000}, {wire::kUnknown32, 40, 1'000'000'000}};
+  report.devices = {device};
   Plan plan;
   plan.totals.invocations = 100;
   REQUIRE(writer.value().Finish(report, plan).ok());
@@ -65,6 +72,13 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   const std::string summary = ReadFile(scratch / "s/summary.txt");
   CHECK(written["totals"]["gaps"] == 3);
   CHECK(summary.find("10 ring_full") != std::string::npos);
+  CHECK(
+      summary.find("device 0: busy 25.00 % of 8.000 s, by 2 streams whose durations sum up to 1.50 "
+                   "times that\n") != std::string::npos);
+  CHECK(session["devices"][0]["pid"] == 42);
+  CHECK(session["devices"][0]["busy_ns"] == 2'000'000'000);
+  CHECK(session["devices"][0]["streams"][0]["stream"] == 7);
+  CHECK(session["devices"][0]["streams"][1]["stream"].is_null());
   CHECK(summary.find("another profiler had CUPTI") != std::string::npos);
   CHECK(summary.find('\x1b') == std::string::npos);
 }
@@ -77,8 +91,9 @@ TEST_CASE("a process that recorded nothing says why") {
   process.state = "stood_down";
   process.reason = "CUPTI not found";
   report.processes.push_back(process);
-  CHECK(SessionSummary(report, Plan()).find(
-            "process 7 (python3): nothing was recorded: CUPTI not found\n") != std::string::npos);
+  CHECK(SessionSummary(report, Plan())
+            .find("process 7 (python3): nothing was recorded: CUPTI not found\n") !=
+        std::string::npos);
 }
 
 }  // namespace
