@@ -68,8 +68,8 @@ Result<bool> LineReader::FindEnd(const char* too_long) {
     if (!filled.ok()) return filled.error();
     newline = Find(buffer_, '\n', searched, end_);
   }
-  ended_ = newline != kNowhere;
   if (next_ == end_) return false;
+  ended_ = newline != kNowhere;
   stop_ = ended_ ? newline : end_;
   next_ = ended_ ? newline + 1 : end_;
   ++next_number_;

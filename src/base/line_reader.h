@@ -41,7 +41,8 @@ class LineReader {
   std::string_view text() const { return {buffer_.data() + begin_, stop_ - begin_}; }
   // The bytes of text(), which may be changed in place.
   char* data() { return buffer_.data() + begin_; }
-  // Whether a line end stands behind the line; false only where the content ends without one.
+  // Whether a line end stands behind the line; false only where the content ends without one. Behind
+  // the last line, what it was there.
   bool ended() const { return ended_; }
 
   // 1-based number of the line, the first one of several; behind the last line, one more than its.

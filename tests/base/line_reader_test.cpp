@@ -64,6 +64,24 @@ TEST_CASE("a line goes on into those that follow") {
     CHECK(lines.number() == 5);
     CHECK_FALSE(lines.Extend().value());
     CHECK(lines.text() == "d");
+    CHECK_FALSE(lines.ended());
+  }
+}
+
+TEST_CASE("a line that nothing follows stays as it was, its end too") {
+  for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
+    CAPTURE(piece);
+    LineReader lines = Open("a\nb\r\n", piece);
+    REQUIRE(lines.Next().value());
+    REQUIRE(lines.Next().value());
+    for (int i = 0; i < 2; ++i) {
+      CHECK_FALSE(lines.Extend().value());
+      CHECK(lines.text() == "b");
+      CHECK(lines.ended());
+      CHECK(lines.number() == 2);
+    }
+    CHECK_FALSE(lines.Next().value());
+    CHECK(lines.ended());
   }
 }
 
