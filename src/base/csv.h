@@ -44,8 +44,9 @@ class CsvReader {
 
   // Whether a line end stands behind the line or row; false only where the content ends without.
   bool ended() const { return lines_.ended(); }
-  // Whether the line may be the rest of one that was cut: the content ends in it, without a line
-  // end, and its last cell has no closing quote to prove it whole.
+  // Whether the line or row may be the rest of one that was cut: the content ends in it, without a
+  // line end, and its last cell has no closing quote to prove it whole. Of a row only once it is
+  // split, for before that nobody knows where it ends; that quotes are made one leaves its last byte.
   bool MayBeCut() const { return !lines_.ended() && !text().ends_with('"'); }
 
   // 1-based number of the line, or of the row's first; behind the last line, one more than its.

@@ -261,10 +261,10 @@ Result<KernelResults> NcuReader::Read() {
       continue;
     }
     const std::string where = lines_.Where();
-    const bool may_be_cut = lines_.MayBeCut();
     const Status split = lines_.SplitRow();
     if (!split.ok()) return split.error();
-    if (may_be_cut) return lines_.At("no line end behind the last row, expected a whole file");
+    if (lines_.MayBeCut())
+      return lines_.At("no line end behind the last row, expected a whole file");
     if (lines_.cells().size() != header_.size()) {
       return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), header_.size()));
     }

@@ -181,6 +181,34 @@ TEST_CASE("a line may be cut where neither its end nor a quote proves it whole")
   }
 }
 
+TEST_CASE("a row may be cut in its last line, whatever its first lines end with") {
+  struct {
+    const char* text;
+    bool may_be_cut;
+  } const cases[] = {
+      {"\"a\nb\",1\n", false},
+      {"\"a\nb\",1", true},
+      {"\"a\nb\",\"1\"", false},
+      {"\"a\"\n", false},
+      {"\"a\"\"\n\"\"\",\"\"\"\"", false},
+      {"\"\"\"\n\"\"\",1", true},
+      {"\"a\"\"b\",\"\"\"1\"\"\"", false},
+      {"\"\"\"\",\"\"\"\",1", true},
+  };
+  for (const auto& one : cases) {
+    for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
+      CAPTURE(one.text);
+      CsvReader split = Open(one.text, piece);
+      REQUIRE(split.NextLine().value());
+      REQUIRE(split.SplitRow().ok());
+      CHECK(split.MayBeCut() == one.may_be_cut);
+      CsvReader row = Open(one.text, piece);
+      REQUIRE(row.NextRow().value());
+      CHECK(row.MayBeCut() == one.may_be_cut);
+    }
+  }
+}
+
 TEST_CASE("of columns with one name the last is found") {
   const Cells cells = {"a", "b", "a"};
   CHECK(FindCell(cells, "a") == 2);

@@ -267,6 +267,9 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
   Refused(header + "\"0\",\"1\",\"f\",\"S\",\"Dur", "not closed");
   Refused(header + "\"0\",\"1\",\"f\"\n", "log:2: 3 cells, expected 7");
   Refused(header + "\"0\",\"1\",\"f\",\"S\",\"Duration\",\"us\",12", "no line end");
+  // The row's first line has an end.
+  Refused(header + "\"0\",\"1\",\"f\",\"S\n\",\"Duration\",\"us\",12", "log:2: no line end");
+  CHECK(Good(header + "\"0\",\"1\",\"f\",\"S\n\",\"Duration\",\"us\",\"12\"").rows.size() == 1);
   // One name in two sections, as ncu has it.
   const KernelResults two = Good(header +
                                  "\"0\",\"1\",\"f\",\"S\",\"D\",\"%\",\"12\"\n"
