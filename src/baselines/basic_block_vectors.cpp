@@ -55,11 +55,13 @@ class Reader {
     auto more = lines_.Next();
     if (!more) return more.error();
     const std::string_view line = lines_.text();
-    if (more.value() && line == kPhotonHeader) return ReadPhoton();
-    if (!more.value() || line != kHeader) {
+    const bool photon = line == kPhotonHeader;
+    if (!more.value() || (!photon && line != kHeader)) {
       return lines_.At(fmt::format("'{}', expected the header '{}' or Photon's, '{}'", Shown(line),
                                    kHeader, kPhotonHeader));
     }
+    if (!lines_.ended()) return Cut();
+    if (photon) return ReadPhoton();
     while (true) {
       more = lines_.Next();
       if (!more) return more.error();
@@ -67,10 +69,14 @@ class Reader {
       if (lines_.text().empty()) continue;
       const Status row = AddRow(lines_.text());
       if (!row) return row.error();
+      if (!lines_.ended()) return Cut();
     }
   }
 
  private:
+  // Tools write these files, and end every row: a count may lack its last digits.
+  Error Cut() const { return lines_.At("no line end behind the last row, expected a whole file"); }
+
   Status AddRow(std::string_view line) {
     std::array<std::string_view, 3> cells;
     std::string_view rest = line;
@@ -163,6 +169,7 @@ class Reader {
     if (!more.value()) return no_counts;
     const auto vector = AddPhotonVector(lines_.text(), first.value(), blocks);
     if (!vector) return vector.error();
+    if (!lines_.ended()) return Cut();
     kind.vector = vector.value();
     return AddKind(index, kind);
   }

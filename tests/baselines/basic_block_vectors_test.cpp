@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/memory_source.h"
 #include "base/rng.h"
@@ -30,7 +32,7 @@ TEST_CASE("rows become kinds of warps, equal vectors are kept once") {
       "0,512,151552,0:1 3:36 4:1\n"
       "0,8,640,0:1 7:2\r\n"
       "\n"
-      "2,16,,0:1 3:36 4:1");
+      "2,16,,0:1 3:36 4:1\n");
   REQUIRE(read.ok());
   const BasicBlockVectors& v = read.value();
   CHECK(v.size() == 2);
@@ -86,7 +88,7 @@ TEST_CASE("errors say where, what, and what was expected") {
 }
 
 TEST_CASE("however few bytes are read at a time, the rows are the same") {
-  const std::string text = "index,warps,instructions,blocks\n0,1,5,0:1 2:3\n\n7,2,,4:4";
+  const std::string text = "index,warps,instructions,blocks\n0,1,5,0:1 2:3\n\n7,2,,4:4\n";
   for (std::size_t piece = 1; piece < 20; ++piece) {
     const auto read = ReadBasicBlockVectors(std::make_unique<MemorySource>("bbv.csv", text, piece));
     REQUIRE(read.ok());
@@ -94,6 +96,30 @@ TEST_CASE("however few bytes are read at a time, the rows are the same") {
     CHECK(read.value().invocations[1].index == 7);
     CHECK(read.value().vector(1)[0].count == 4);
   }
+}
+
+TEST_CASE("a file that is cut within a row is refused, wherever") {
+  struct {
+    std::string header;
+    std::vector<std::string> launches;
+  } const files[] = {
+      {"index,warps,instructions,blocks\n",
+       {"0,512,151552,0:1 3:36\n", "0,8,,0:1 7:2\r\n", "1,1,5,3:36\n"}},
+      {"Warp ID,Basic Block Counts\n", {"Kernel0,2,4,a\n11,22,\n", "Kernel1,2,4,a\r\n11,22,\r\n"}},
+  };
+  for (const auto& file : files) {
+    std::string whole = file.header;
+    std::set<std::size_t> ends = {whole.size()};
+    for (const std::string& launch : file.launches) ends.insert((whole += launch).size());
+    for (std::size_t size = 0; size <= whole.size(); ++size) {
+      CAPTURE(whole.substr(0, size));
+      CHECK(Read(whole.substr(0, size)).ok() == ends.contains(size));
+    }
+  }
+  CHECK(MessageOf("index,warps,instructions,blocks\n0,8,,3:3") ==
+        "bbv.csv:2: no line end behind the last row, expected a whole file");
+  CHECK(MessageOf("Warp ID,Basic Block Counts\nKernel0,2,4,a\n11,22,") ==
+        "bbv.csv:3: no line end behind the last row, expected a whole file");
 }
 
 TEST_CASE("whatever bytes come, there is a result or one line that says where") {
