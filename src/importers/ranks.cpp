@@ -22,6 +22,13 @@ namespace {
 
 constexpr std::size_t kBatch = 16384;
 
+// Whether the path, opened again, has the same content. "-" is standard input, whatever a file of that
+// name beside us has.
+bool CanReopen(const std::string& path) {
+  std::error_code ignored;
+  return path != "-" && std::filesystem::is_regular_file(path, ignored);
+}
+
 class RankReader : public ProfileReader {
  public:
   RankReader(std::span<const std::string> paths, std::vector<std::unique_ptr<ProfileReader>> ranks)
@@ -65,8 +72,7 @@ class RankReader : public ProfileReader {
   Status NumberDevices() {
     std::unique_ptr<ProfileReader>& rank = ranks_[rank_];
     const bool held = rank->Rewind();
-    std::error_code ignored;
-    once_ = !held && !std::filesystem::is_regular_file(paths_[rank_], ignored);
+    once_ = !held && !CanReopen(paths_[rank_]);
     if (once_) return Success{};
     std::set<std::uint16_t> found;
     for (;;) {

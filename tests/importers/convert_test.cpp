@@ -54,6 +54,24 @@ TEST_CASE("counts are on stderr, and as JSON on stdout when asked for") {
   CHECK(nlohmann::json::parse(made.out).at("invocations") == 5);
 }
 
+TEST_CASE("standard input is one of several ranks, whatever file is called -") {
+  TempDir folder;
+  folder.Write("r0.csv", "duration_ns,device,name\n1,3,x\n2,3,x\n");
+  folder.Write("r1.csv", "duration_ns,device,name\n4,1,x\n");
+  for (const bool namesake : {false, true}) {
+    CAPTURE(namesake);
+    if (namesake) folder.Write("-", "duration_ns,device,name\n9,9,other\n");
+    const auto converted = RunProcess(
+        {"sh", "-c", "exec \"$0\" convert - r1.csv -o out.csv --json < r0.csv", Stemtap()},
+        {.cwd = folder.path()});
+    CAPTURE(converted.err);
+    REQUIRE(converted.exit_code == 0);
+    CHECK(nlohmann::json::parse(converted.out).at("invocations") == 3);
+    CHECK(nlohmann::json::parse(converted.out).at("kernels") == 1);
+    std::filesystem::remove(folder / "out.csv");
+  }
+}
+
 TEST_CASE("JSON and the profile do not share standard output") {
   TempDir folder;
   const std::string csv = folder.Write("a.csv", "duration_ns,name\n5,a\n").string();
