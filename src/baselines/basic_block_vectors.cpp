@@ -49,7 +49,8 @@ std::string Shown(std::string_view text) {
 
 class Reader {
  public:
-  explicit Reader(std::unique_ptr<ByteSource> source) : lines_(std::move(source), kMostRowBytes) {}
+  explicit Reader(std::unique_ptr<ByteSource> source)
+      : lines_(LimitUnpacking(std::move(source)), kMostRowBytes) {}
 
   Result<BasicBlockVectors> Read() {
     auto more = lines_.Next();

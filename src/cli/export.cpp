@@ -213,9 +213,10 @@ int RunExport(const ExportArguments& arguments) {
   options.ncu_names = Chosen(kNameBases, arguments.name_base, NcuNames::kGuess);
   options.timeline_launches = arguments.timeline_launches;
   if (consumer.needs_list) {
-    const Result<std::unique_ptr<ByteSource>> source = OpenByteSource(arguments.list);
+    Result<std::unique_ptr<ByteSource>> source = OpenByteSource(arguments.list);
     if (!source.ok()) return Fail(source.error());
-    Result<std::string> list = ReadWhole(*source.value(), kMaxListBytes, "a list of traces");
+    Result<std::string> list =
+        ReadWhole(*LimitUnpacking(std::move(source).value()), kMaxListBytes, "a list of traces");
     if (!list.ok()) return Fail(list.error());
     options.list = std::move(list).value();
     options.list_name = EscapeForTerminal(arguments.list);

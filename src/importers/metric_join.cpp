@@ -298,6 +298,7 @@ class Join {
 }  // namespace
 
 Result<std::unique_ptr<ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source) {
+  source = LimitUnpacking(std::move(source));  // all of it is held, whatever the format
   const Result<std::string_view> leading = source->Peek(kDetectBytes);
   if (!leading.ok()) return leading.error();
   if (LooksLikeNcuCsv(leading.value())) return OpenNcuMetrics(std::move(source));

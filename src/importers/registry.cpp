@@ -21,31 +21,36 @@ namespace {
 
 constexpr std::size_t kDetectBytes = std::size_t{64} * 1024;
 
+constexpr bool kHeld = true;
+constexpr bool kStreamed = false;
+
 constexpr std::array kFormats = {
     ProfileFormat{"stemtap", "binary profile, plain, .gz or .zst",
                   "stemtap convert profile.csv -o profile.stemtap.zst", LooksLikeBinaryProfile,
-                  OpenBinaryProfile},
+                  kStreamed, OpenBinaryProfile},
     ProfileFormat{"nsys-sqlite", "Nsight Systems SQLite export",
-                  "nsys export --type sqlite report.nsys-rep", LooksLikeNsysSqlite, OpenNsysSqlite},
+                  "nsys export --type sqlite report.nsys-rep", LooksLikeNsysSqlite, kHeld,
+                  OpenNsysSqlite},
     ProfileFormat{"nsys-csv", "Nsight Systems CSV reports cuda_gpu_trace and cuda_kern_exec_trace",
                   "nsys stats --report cuda_gpu_trace --format csv report.nsys-rep",
-                  LooksLikeNsysCsv, OpenNsysCsv},
+                  LooksLikeNsysCsv, kHeld, OpenNsysCsv},
     ProfileFormat{"ncu-csv", "Nsight Compute CSV, raw or details page",
                   "ncu --csv --page raw --metrics gpu__time_duration.sum ./app", LooksLikeNcuCsv,
-                  OpenNcuCsv},
+                  kHeld, OpenNcuCsv},
     ProfileFormat{"nvprof-csv", "nvprof GPU trace CSV",
                   "nvprof --csv --print-gpu-trace --log-file trace.csv ./app", LooksLikeNvprofCsv,
-                  OpenNvprofCsv},
+                  kHeld, OpenNvprofCsv},
     ProfileFormat{"rocprofv3-csv", "rocprofv3 kernel trace CSV",
                   "rocprofv3 --kernel-trace --output-format csv -- ./app", LooksLikeRocprofCsv,
-                  OpenRocprofCsv},
+                  kHeld, OpenRocprofCsv},
     ProfileFormat{"kineto", "torch.profiler (Kineto) JSON, plain, .gz or .zst",
                   "torch.profiler.profile(...).export_chrome_trace(\"trace.json.gz\")",
-                  LooksLikeKinetoJson, OpenKinetoJson},
+                  LooksLikeKinetoJson, kHeld, OpenKinetoJson},
     ProfileFormat{"csv", "canonical profile CSV, plain, .gz or .zst", "stemtap plan profile.csv.gz",
-                  LooksLikeCanonicalCsv, OpenCanonicalCsv},
+                  LooksLikeCanonicalCsv, kStreamed, OpenCanonicalCsv},
     ProfileFormat{"stem-csv", "durations, one column per kernel (STEM artifact)",
-                  "stemtap plan runtime.csv", LooksLikeStemColumnsCsv, OpenStemColumnsCsv},
+                  "stemtap plan runtime.csv", LooksLikeStemColumnsCsv, kStreamed,
+                  OpenStemColumnsCsv},
 };
 
 }  // namespace
@@ -61,7 +66,8 @@ Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> s
     return Error{fmt::format("{}: empty file, expected a profile", source->name())};
   }
   for (const ProfileFormat& format : kFormats) {
-    if (format.detect(leading.value())) return format.open(std::move(source));
+    if (!format.detect(leading.value())) continue;
+    return format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source));
   }
   std::string names;
   for (const ProfileFormat& format : kFormats) {

@@ -21,6 +21,9 @@ struct ProfileFormat {
   std::string_view example;  // a command that makes or reads one
   // Whether a file that begins with `leading` is of this format.
   bool (*detect)(std::string_view leading);
+  // Whether the reader holds all launches before it gives the first, in memory or on a disk: what
+  // compressed content may unpack to is then limited.
+  bool held;
   Result<std::unique_ptr<ProfileReader>> (*open)(std::unique_ptr<ByteSource> source);
 };
 

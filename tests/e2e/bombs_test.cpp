@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small compressed files that unpack to gigabytes: each gets its line, soon (what may be read to its end
-// unpacks to 128 MiB), with little memory, and
-// with little written where databases are unpacked.
+// unpacks to 128 MiB), with little memory, and with little written where databases are unpacked.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -26,10 +25,11 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-// What a child may keep resident: 33 MB for a stream, and for plans and results 4 MiB, of which every
-// few bytes can become a row or a value.
+// What a child may keep resident: 33 MB for a stream, and for what is held 4 MiB, of which every few
+// bytes can become a launch, a row or a value.
 constexpr std::uint64_t kMostResident = 400 * kMiB;
 constexpr std::uint64_t kMostStreamed = 64 * kMiB;
+constexpr std::uint64_t kMostHeld = 95 * kMiB;
 
 // No file longer than this while it lives, in children as well: a database is unpacked into a file that
 // has no name, which nothing else can measure.
@@ -179,6 +179,63 @@ TEST_CASE("a database that unpacks to gigabytes is refused before it is on the d
     CHECK(std::filesystem::is_empty(scratch.path()));
   }
   CHECK(PeakOfChildren() < kMostStreamed);
+}
+
+// What is held costs 64 bytes a launch and more, so that tiny rows without end would be all memory.
+TEST_CASE("profiles that are held, and what stands beside them, end where they unpack too far") {
+  struct Bomb {
+    const char* name;
+    std::string head;
+    std::string row;
+  };
+  const Bomb held[] = {
+      {"nsys.csv.zst",
+       "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem "
+       "(MB),Bytes (MB),Throughput (MBps),SrcMemKd,DstMemKd,Device,Ctx,Strm,Name\n",
+       "1,2,3,1,1,1,1,1,1,8,0,0,,,,,A (0),1,7,k\n"},
+      {"ncu.csv.zst", "\"ID\",\"Kernel Name\",\"Duration\"\n\"\",\"\",\"ns\"\n",
+       "\"0\",\"k\",\"1\"\n"},
+      {"nvprof.csv.zst",
+       "==1== Profiling result:\n\"Start\",\"Duration\",\"Grid X\",\"Grid Y\",\"Grid Z\",\"Block "
+       "X\","
+       "\"Block Y\",\"Block Z\",\"Registers Per Thread\",\"Static SMem\",\"Dynamic SMem\",\"Size\","
+       "\"Throughput\",\"SrcMemType\",\"DstMemType\",\"Device\",\"Context\",\"Stream\",\"Name\"\n"
+       "s,us,,,,,,,,KB,B,MB,GB/s,,,,,,\n",
+       "0.1,2,1,1,1,1,1,1,8,0,0,,,,,\"A (0)\",1,7,\"k [1]\"\n"},
+      {"rocprof.csv.zst", "\"Kernel_Name\",\"Start_Timestamp\",\"End_Timestamp\"\n",
+       "\"k\",10,11\n"},
+      {"kineto.json.zst", "{\"traceEvents\": [{\"ph\":\"M\"}\n",
+       ",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":2,\"args\":{}}\n"},
+  };
+  const TempDir folder;
+  const std::string out = (folder / "out.csv").string();
+  for (const Bomb& bomb : held) {
+    // A short one is read: what is refused is how far it unpacks, and not what is in it.
+    const std::string end = bomb.row[0] == ',' ? "]}" : "";
+    const std::string good = folder.Write("good", bomb.head + bomb.row + bomb.row + end).string();
+    const ProcessResult read = RunProcess({StemtapProgram().string(), "convert", "-o", out, good});
+    CAPTURE(read.err);
+    CHECK(read.exit_code == 0);
+    std::filesystem::remove(out);
+    Refused({"convert", "-o", out, MakeBomb(folder, bomb.name, bomb.head, bomb.row)},
+            "unpack to more than");
+    CHECK_FALSE(std::filesystem::exists(out));
+  }
+
+  const std::string profile = folder.Write("p.csv", "duration_ns,name\n1,k\n2,k\n").string();
+  const std::string plan = (folder / "plan.json").string();
+  REQUIRE(RunProcess({StemtapProgram().string(), "plan", profile, "-o", plan}).exit_code == 0);
+  const std::string metrics = MakeBomb(folder, "metrics.zst", "duration_ns,name,m\n", "1,k,3\n");
+  Refused({"convert", profile, "--metrics", metrics, "-o", out}, "unpack to more than");
+  const std::string vectors =
+      MakeBomb(folder, "bbv.zst", "index,warps,instructions,blocks\n", "0,1,,0:1\n");
+  Refused({"plan", profile, "--method", "photon", "--bbv", vectors, "-o", out},
+          "unpack to more than");
+  const std::string list = MakeBomb(folder, "list.zst", "", "kernel-1.traceg\n");
+  Refused({"export", "--to", "accelsim-kernelslist", "--plan", plan, "--list", list, "-o", out},
+          "unpack to more than");
+  MESSAGE("peak resident: " << static_cast<double>(PeakOfChildren()) / 1e6 << " MB");
+  CHECK(PeakOfChildren() < kMostHeld);
 }
 
 TEST_CASE("plans and results that unpack to gigabytes are refused") {
