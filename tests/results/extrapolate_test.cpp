@@ -40,6 +40,18 @@ TEST_CASE("totals are weighted sums; without spread around duration nothing is u
   CHECK(calibrated.half_width == doctest::Approx(0.0));
 }
 
+// What docs/maths/extrapolate.md does not promise.
+TEST_CASE("results without any difference have a plain interval of no width") {
+  for (const double value : {0.0, 7.0}) {
+    CAPTURE(value);
+    std::vector<ObservedCluster> clusters = {Cluster(value, value), Cluster(value, value)};
+    clusters[1].mean_ns = 9.0;
+    const Estimate plain = EstimateTotal(clusters, Weights::kPlain, 0.95);
+    CHECK(plain.value == doctest::Approx(200.0 * value));
+    CHECK(plain.half_width == doctest::Approx(0.0));
+  }
+}
+
 TEST_CASE("a cluster that was taken whole has no error") {
   const std::vector<ObservedCluster> whole = {{0, 2.0, 10.0, 2.0, {{8.0, 3.0}, {12.0, 40.0}}}};
   CHECK(EstimateTotal(whole, Weights::kPlain, 0.95).half_width == 0.0);
