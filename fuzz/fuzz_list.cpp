@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads any bytes as a list of traces, of which the part that a plan chose is taken: some lines of the
+// list, that hold each planned kernel once, or one line that says what is wrong.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "exporters/consumers.h"
+#include "fuzz/promises.h"
+
+namespace {
+
+using namespace stemtap;
+
+// Launches 0, 1 and 10, which both tools call 1, 2 and 11.
+CountedPlan MakePlan() {
+  CountedPlan counted;
+  for (const std::uint64_t id : {1, 2, 11}) counted.samples.emplace_back().id = id;
+  return counted;
+}
+
+std::size_t CountLines(std::string_view text, std::string_view with) {
+  std::size_t count = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    EXPECT(end != std::string_view::npos);
+    if (text.substr(begin, end - begin).find(with) != std::string_view::npos) ++count;
+    begin = end + 1;
+  }
+  return count;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const CountedPlan counted = MakePlan();
+  const bool accelsim = std::string_view(STEMTAP_FUZZ_FORMAT) == "accelsim";
+  static const Consumer* const consumer =
+      FindConsumer(accelsim ? "accelsim-kernelslist" : "macsim-config");
+  ExportOptions options;
+  options.list.assign(reinterpret_cast<const char*>(data), size);
+  options.list_name = "input";
+  options.keep_copies = false;
+  const Result<Exported> part = consumer->write({counted, options, nullptr, ""});
+  if (!part.ok()) {
+    ExpectOneLine(part.error(), "input");
+    return 0;
+  }
+  EXPECT(part.value().files.size() == 1 && part.value().ids == 3);
+  EXPECT(CountLines(part.value().files[0].content, accelsim ? "kernel-" : "Kernel") == 3);
+  // The part of the part is itself.
+  options.list = part.value().files[0].content;
+  const Result<Exported> again = consumer->write({counted, options, nullptr, ""});
+  EXPECT(again.ok() && again.value().files[0].content == options.list);
+  return 0;
+}
