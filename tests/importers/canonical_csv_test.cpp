@@ -151,6 +151,25 @@ TEST_CASE("a last row without line end may have been cut, which is said") {
         "t.csv:3: the last row has no line end: if the file was cut, it is not whole");
 }
 
+TEST_CASE("a file that is cut within a row is refused, or said to be, wherever") {
+  const std::string header = "duration_ns,m,name\n";
+  const std::string text = header + "5,0.25,\"k,1\"\n12,,\"a\nb\"\r\n77,3,last\n";
+  REQUIRE(MustParse(text).warnings.empty());
+  for (std::size_t size = header.size() + 1; size < text.size(); ++size) {
+    const std::string cut = text.substr(0, size);
+    CAPTURE(cut);
+    const Result<Profile> read = Parse(cut);
+    const bool between_rows = cut.ends_with("\"\n") || cut.ends_with("\"\r\n");
+    if (between_rows) {
+      REQUIRE(read.ok());
+      CHECK(read.value().warnings.empty());
+    } else if (read.ok()) {
+      REQUIRE(read.value().warnings.size() == 1);
+      CHECK(read.value().warnings[0].find("the last row has no line end") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("a header alone is a profile without rows") {
   CHECK(MustParse("duration_ns,name\n").records.empty());
   CHECK(MustParse("duration_ns,name").records.empty());

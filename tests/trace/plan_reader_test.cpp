@@ -61,6 +61,14 @@ TEST_CASE("a plan reads back as it was written") {
   CHECK(std::isnan(read.value().totals.bound));
 }
 
+TEST_CASE("a plan that is cut anywhere is refused") {
+  const std::string text = PlanToJson(Example());
+  for (std::size_t size = 0; size <= text.rfind('}'); ++size) {
+    CAPTURE(size);
+    CHECK_FALSE(ParsePlan(text.substr(0, size), "plan.json").ok());
+  }
+}
+
 TEST_CASE("what is no plan is refused with the place") {
   const auto error = [](const std::string& text) {
     const Result<Plan> read = ParsePlan(text, "plan.json");
