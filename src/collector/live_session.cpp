@@ -32,6 +32,15 @@
 namespace stemtap {
 namespace {
 
+constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
+
+// Another tool's library that CUDA would load, nullptr if there is none.
+const char* OtherInjection(const LiveOptions& options) {
+  const char* path = ::getenv(kInjectionPath);
+  if (path == nullptr || *path == 0 || std::string_view(path) == "none") return nullptr;
+  return options.injector != path ? path : nullptr;
+}
+
 // How long the loop sleeps when all rings are empty. New rings and fresh records wait this long at
 // most; at 50 wake-ups a second the sleeping collector costs nothing that can be measured.
 constexpr int kIdleMs = 20;
@@ -332,7 +341,13 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
   for (const auto& [name, why] : unread_) warnings_.push_back("not read: " + why);
   ::unlink(writer_.PathOf(wire::kGateFileName).c_str());
   if (reports_.empty() && unread_.empty()) {
-    warnings_.push_back("no process initialised CUDA (cuInit), so there was nothing to record");
+    const char* other = options_.chain ? nullptr : OtherInjection(options_);
+    warnings_.push_back(
+        other == nullptr
+            ? "no process initialised CUDA (cuInit), so there was nothing to record"
+            : fmt::format("nothing was recorded: CUDA loads one library, and CUDA_INJECTION64_PATH "
+                          "is set to '{}'; --chain loads both",
+                          other));
   }
   if (engine_.excluded_captured() != 0) {
     warnings_.push_back(
@@ -341,15 +356,6 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
   }
   report.warnings = warnings_;
   return outcome;
-}
-
-constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
-
-// Another tool's library that CUDA would load, nullptr if there is none.
-const char* OtherInjection(const LiveOptions& options) {
-  const char* path = ::getenv(kInjectionPath);
-  if (path == nullptr || *path == 0 || std::string_view(path) == "none") return nullptr;
-  return options.injector != path ? path : nullptr;
 }
 
 // What the injected library must find in the program's environment.
@@ -361,8 +367,9 @@ std::vector<std::string> Environment(const LiveOptions& options, const std::stri
   add(wire::kEnvSession.name, folder);
   add(wire::kEnvLevel.name, options.level);
   add(wire::kEnvActuator.name, options.actuator);
-  if (const char* other = OtherInjection(options)) add(wire::kEnvChain.name, other);
-  add(kInjectionPath, options.injector);
+  const char* other = OtherInjection(options);
+  if (other != nullptr && options.chain) add(wire::kEnvChain.name, other);
+  if (other == nullptr || options.chain) add(kInjectionPath, options.injector);
   if (options.preload) {
     const char* before = ::getenv("LD_PRELOAD");
     add("LD_PRELOAD",
@@ -388,13 +395,6 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   ::signal(SIGCHLD, SIG_DFL);
 
   const bool attach = options.command.empty();
-  if (const char* other = attach || options.chain ? nullptr : OtherInjection(options)) {
-    return Error{
-        fmt::format("{} is set to '{}', and CUDA loads one library; expected --chain, which "
-                    "loads both, or the variable unset",
-                    kInjectionPath, other),
-        2};
-  }
   Result<SessionWriter> writer = SessionWriter::Create(options.folder, attach);
   if (!writer.ok()) return writer.error();
   char* absolute = ::realpath(options.folder.c_str(), nullptr);
