@@ -236,11 +236,12 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
     }
   }
   for (const std::string& ring : session.rings) {
-    // What the collector could not read stays, and it says so.
+    // What the collector could not read stays, and it says so: of the ring, or of the whole folder.
+    const std::string whole = folder.filename().string() + ": ";
     const bool told =
         std::any_of(session.warnings.begin(), session.warnings.end(), [&](const auto& warning) {
           return warning.starts_with("not read: ") && (warning.find(ring) != std::string::npos ||
-                                                       warning.starts_with("not read: session: "));
+                                                       warning.find(whole) != std::string::npos);
         });
     if (!about.collector_killed && !about.folder_touched && !told) {
       breaches.push_back(fmt::format("left over: {}", (folder / ring).string()));
