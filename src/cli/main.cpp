@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -55,9 +56,7 @@ void TakeStandardDescriptors() {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Main(int argc, char** argv) {
   TakeStandardDescriptors();
   // What the collector does, for whoever looks for a fault: SPDLOG_LEVEL=debug shows it.
   spdlog::set_default_logger(spdlog::stderr_logger_mt("stemtap"));
@@ -108,8 +107,20 @@ int main(int argc, char** argv) {
                                   Hint(app, word)));
     }
     return WrongUse(fmt::format("{}, see --help", error.what()));
-  } catch (const std::exception& error) {  // no memory, a folder that may not be looked into
-    return stemtap::cli::Fail({error.what()});
   }
   return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::exception& error) {  // no memory, a folder that may not be looked into
+    // Said without memory of our own.
+    std::fputs("stemtap: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+    return 1;
+  }
 }
