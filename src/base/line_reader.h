@@ -32,8 +32,9 @@ class LineReader {
   Result<bool> Extend();
 
   // For readers that find the end of a line while they look through it: what is held of the lines
-  // to come, with a line end of its own behind it, and the next line as its first `size` bytes; false, and nothing done, where Next() must
-  // decide. REQUIRES: a line end behind them, and none within.
+  // to come, with a line end of its own behind it, and the next line as its first `size` bytes;
+  // false, and nothing done, where Next() must decide. REQUIRES: a line end behind them, and none
+  // within.
   std::string_view held() const { return {buffer_.data() + next_, end_ - next_}; }
   bool TryTake(std::size_t size);
 
