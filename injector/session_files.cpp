@@ -122,7 +122,8 @@ void SessionFiles::Remark(const char* text) noexcept {
   const std::size_t between = said == 0 ? 0 : sizeof(kBetween) - 1;
   const std::size_t size = ::strlen(text);
   if (said + between + size < sizeof(ring_->header.reason)) {
-    // From behind, so that what stands there ends where it did until all of it is there.
+    // From behind, so that what stands there ends where it did until all of it is there. The collector
+    // reads plain bytes after its acquire of `state`: it sees this text whole, or not yet.
     ::memcpy(reason + said + between, text, size);
     for (std::size_t i = between; i-- > 0;) {
       std::atomic_ref(reason[said + i]).store(kBetween[i], std::memory_order_release);

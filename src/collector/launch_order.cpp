@@ -3,15 +3,12 @@
 
 #include <algorithm>
 
+#include "wire/correlation.h"
+
 namespace stemtap {
 
 std::uint64_t LaunchOrder::Unwrap(std::uint32_t correlation_id) {
-  // Ids are taken to lie within 2^31 calls of the newest seen, which at a million calls a second is
-  // half an hour of delay. The first is placed a full turn up, so that earlier ones do not go below 0.
-  constexpr std::uint64_t kTurn = std::uint64_t{1} << 32;
-  if (newest_ == 0) newest_ = kTurn + correlation_id;
-  const auto step = static_cast<std::int32_t>(correlation_id - static_cast<std::uint32_t>(newest_));
-  const std::uint64_t launch = newest_ + static_cast<std::uint64_t>(std::int64_t{step});
+  const std::uint64_t launch = wire::LaunchNumber(correlation_id, newest_);
   newest_ = std::max(newest_, launch);
   return launch;
 }

@@ -11,6 +11,8 @@
 #include <tuple>
 #include <utility>
 
+#include "wire/correlation.h"
+
 namespace stemtap {
 namespace {
 
@@ -110,9 +112,6 @@ void RecordedLaunches::NumberDevices(std::string_view source) {
 }
 
 void RecordedLaunches::OrderByLaunch(std::string_view source) {
-  // As the collector does (launch_order.cpp): ids are 32 bits of a number that grows with every API
-  // call. The first is placed a full turn up, so that earlier ones do not go below 0.
-  constexpr std::uint64_t kTurn = std::uint64_t{1} << 32;
   std::vector<std::uint64_t> launch(records_.size());
   std::vector<std::uint64_t> last(std::max<std::size_t>(process_ids_.size(), 1), 0);
   bool has_ids = false;
@@ -124,9 +123,7 @@ void RecordedLaunches::OrderByLaunch(std::string_view source) {
     std::uint64_t& previous = last[ProcessOf(i)];
     launch[i] = previous;
     if (id == 0) continue;  // unknown: it stays behind the launch before it
-    const auto step = static_cast<std::int32_t>(id - static_cast<std::uint32_t>(previous));
-    launch[i] =
-        previous == 0 ? kTurn + id : previous + static_cast<std::uint64_t>(std::int64_t{step});
+    launch[i] = wire::LaunchNumber(id, previous);
     sorted = sorted && launch[i] >= previous;
     has_ids = true;
     previous = launch[i];
