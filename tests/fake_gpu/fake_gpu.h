@@ -62,6 +62,18 @@ typedef struct FakeGpuKernel {
   uint64_t graph_node_id;
 } FakeGpuKernel;
 
+/* FakeGpuGraph is one launch of a graph as a whole: from the start of its first kernel to the end of
+ * the last. */
+typedef struct FakeGpuGraph {
+  uint64_t start_ns;
+  uint64_t end_ns;
+  uint32_t device;
+  uint32_t context_uid;
+  uint32_t stream_id;
+  uint32_t correlation_id;
+  uint32_t graph_id;
+} FakeGpuGraph;
+
 /* FakeGpuApiCall is a driver call in progress; the same object is shown at entry and at exit. */
 typedef struct FakeGpuApiCall {
   uint32_t cbid; /* CUpti_driver_api_trace_cbid */
@@ -88,6 +100,7 @@ typedef struct FakeGpuResource {
 typedef struct FakeGpuHooks {
   void (*api)(FakeGpuApiCall* call, int is_exit);
   void (*kernel)(const FakeGpuKernel* kernel);
+  void (*graph)(const FakeGpuGraph* graph);
   void (*resource)(const FakeGpuResource* resource);
   /* The names in this mapping belong to an unloaded module: the hook unmaps it once no record that
    * is still to be delivered can point into it. */
@@ -95,7 +108,12 @@ typedef struct FakeGpuHooks {
 } FakeGpuHooks;
 
 /* What the fake CUPTI wants to be told. retire_names is called whenever hooks are connected. */
-enum { FAKE_GPU_INTEREST_KERNELS = 1, FAKE_GPU_INTEREST_API = 2, FAKE_GPU_INTEREST_RESOURCES = 4 };
+enum {
+  FAKE_GPU_INTEREST_KERNELS = 1,
+  FAKE_GPU_INTEREST_API = 2,
+  FAKE_GPU_INTEREST_RESOURCES = 4,
+  FAKE_GPU_INTEREST_GRAPHS = 8
+};
 
 void fakeGpuConnect(const FakeGpuHooks* hooks);
 void fakeGpuSetInterest(uint32_t interest);
@@ -104,6 +122,9 @@ void fakeGpuSetInterest(uint32_t interest);
 uint64_t fakeGpuNow(void);
 /* 1: kernels are complete as soon as anybody asks. 0: when the wall clock has passed their end. */
 int fakeGpuClockIsVirtual(void);
+/* Takes so much time of the calling thread, which does not sleep: the virtual clock moves on, or the
+ * thread spins. */
+void fakeGpuSpend(uint64_t duration_ns);
 
 CUresult fakeGpuContextUid(CUcontext context, uint32_t* uid);
 CUresult fakeGpuStreamId(CUcontext context, CUstream stream, uint32_t* id);

@@ -5,41 +5,12 @@
 #include <signal.h>
 
 #include <filesystem>
-#include <map>
-#include <sstream>
 #include <string>
 
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "fake_gpu/probed.h"
 
 namespace stemtap::test {
 namespace {
-
-using Environment = std::vector<std::pair<std::string, std::string>>;
-
-ProcessResult Probe(const std::string& scenario, const Environment& env = {}) {
-  ProcessOptions options;
-  options.env = env;
-  return RunProcess({STEMTAP_TEST_FAKE_GPU_PROBE, scenario}, options);
-}
-
-// What a scenario printed, by key.
-std::map<std::string, std::string> Values(const std::string& scenario,
-                                          const Environment& env = {}) {
-  const ProcessResult result = Probe(scenario, env);
-  INFO(result.err);
-  REQUIRE(result.exit_code == 0);
-  std::map<std::string, std::string> values;
-  std::istringstream lines(result.out);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t space = line.find(' ');
-    values[line.substr(0, space)] = line.substr(space + 1);
-  }
-  return values;
-}
-
-const Environment kReal = {{"FAKE_GPU_CLOCK", "real"}};
 
 TEST_CASE("every kernel comes back with its exact duration") {
   const auto seen = Values("count");

@@ -45,8 +45,10 @@ class Gpu {
 // Delivered is one buffer as the complete callback got it, copied, with the names spelled out.
 struct Delivered {
   std::vector<std::uint8_t> bytes;
-  std::vector<CUpti_ActivityKernel9> records;  // what both sizes of record have in common
+  std::vector<CUpti_ActivityKernel9> records;  // what the usual sizes of record have in common
   std::vector<std::string> names;
+  std::vector<CUpti_ActivityGraphTrace> graphs;  // what both sizes have in common
+  std::vector<CUpti_ActivityOverhead> overheads;
   std::thread::id thread;
 };
 
@@ -71,9 +73,16 @@ class Client {
 // All records of some deliveries, in order.
 std::vector<CUpti_ActivityKernel9> Records(const std::vector<Delivered>& delivered);
 
+// Captures five kernels of 1 us each from stream 0 and instantiates the graph.
+CUgraphExec FiveKernelGraph(Gpu& gpu);
+
+// Nanoseconds of CLOCK_MONOTONIC.
+std::uint64_t WallTime();
+
 // The scenarios, by file.
 int RunActivity(const std::string& scenario);   // -1: not one of these
 int RunCallbacks(const std::string& scenario);  // -1: not one of these
+int RunKinds(const std::string& scenario);      // -1: not one of these
 int RunMisuse(const std::string& scenario);     // -1: not one of these
 
 }  // namespace probe

@@ -3,7 +3,6 @@
 // Scenarios of the activity API: what is recorded, when it is delivered, in which order.
 #include <cudaProfiler.h>
 #include <dlfcn.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,13 +17,6 @@ namespace probe {
 namespace {
 
 constexpr std::uint64_t kMinute = 60'000'000'000;
-
-std::uint64_t Now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 // Ends without destructors and exit handlers, for kernels may still be under way.
 [[noreturn]] void Leave() {
@@ -140,12 +132,12 @@ void Withheld() {
 void RealClock() {
   Gpu gpu;
   Client::Start();
-  const std::uint64_t begin = Now();
+  const std::uint64_t begin = WallTime();
   gpu.Launch(20'000'000);
-  Print("launch_returned_at_once", Now() - begin < 15'000'000);
+  Print("launch_returned_at_once", WallTime() - begin < 15'000'000);
   Print("busy", cuStreamQuery(gpu.stream(0)) == CUDA_ERROR_NOT_READY);
   Check(cuCtxSynchronize(), "cuCtxSynchronize");
-  Print("synchronize_waited", Now() - begin >= 20'000'000);
+  Print("synchronize_waited", WallTime() - begin >= 20'000'000);
   Check(cuptiActivityFlushAll(0), "FlushAll");
   PrintSums(Records(Client::Take()));
 }
@@ -153,9 +145,9 @@ void RealClock() {
 // The launch queue of 1024 is full long before 3000 kernels of 100 us have run.
 void QueueBlocks() {
   Gpu gpu;
-  const std::uint64_t begin = Now();
+  const std::uint64_t begin = WallTime();
   for (int i = 0; i < 3000; ++i) gpu.Launch(100'000);
-  const std::uint64_t launching = Now() - begin;
+  const std::uint64_t launching = WallTime() - begin;
   Print("launching_waited", launching >= (3000 - 1024 - 1) * std::uint64_t{100'000});
   Print("some_still_run", cuStreamQuery(gpu.stream(0)) == CUDA_ERROR_NOT_READY);
   Check(cuCtxSynchronize(), "cuCtxSynchronize");
@@ -255,18 +247,9 @@ void ZeroFill(bool client_zeroes) {
 // Graph launches: N kernels under one correlation id, none for a graph made before the kind was on.
 void Graph() {
   Gpu gpu;
-  const auto capture = [&gpu] {
-    Check(cuStreamBeginCapture(gpu.stream(0), CU_STREAM_CAPTURE_MODE_GLOBAL), "BeginCapture");
-    for (int i = 0; i < 5; ++i) gpu.Launch(1000);
-    CUgraph graph;
-    Check(cuStreamEndCapture(gpu.stream(0), &graph), "EndCapture");
-    CUgraphExec exec;
-    Check(cuGraphInstantiate(&exec, graph, 0), "Instantiate");
-    return exec;
-  };
-  const CUgraphExec early = capture();
+  const CUgraphExec early = FiveKernelGraph(gpu);
   Client::Start();
-  const CUgraphExec late = capture();
+  const CUgraphExec late = FiveKernelGraph(gpu);
   Check(cuGraphLaunch(early, gpu.stream(0)), "Launch");
   Check(cuGraphLaunch(late, gpu.stream(0)), "Launch");
   Check(cuGraphLaunch(late, gpu.stream(0)), "Launch");
@@ -339,9 +322,9 @@ void Capture() {
   Client::Start();
   gpu.Launch(5000);
   Check(cuProfilerStart(), "cuProfilerStart");
-  const std::uint64_t begin = Now();
+  const std::uint64_t begin = WallTime();
   gpu.Launch(5000);
-  Print("blocked", Now() - begin >= 5'000'000);
+  Print("blocked", WallTime() - begin >= 5'000'000);
   Check(cuProfilerStop(), "cuProfilerStop");
   gpu.Launch(5000);
   Check(cuptiActivityFlushAll(0), "FlushAll");
@@ -397,11 +380,11 @@ void Speed() {
     constexpr int kLaunches = 2'000'000;
     std::uint64_t duration = 5000;
     void* params[] = {&duration};
-    const std::uint64_t begin = Now();
+    const std::uint64_t begin = WallTime();
     for (int i = 0; i < kLaunches; ++i) {
       cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, gpu.stream(0), params, nullptr);
     }
-    std::printf("%s %.1f\n", what, static_cast<double>(Now() - begin) / kLaunches);
+    std::printf("%s %.1f\n", what, static_cast<double>(WallTime() - begin) / kLaunches);
   };
   measure("off_ns");
   static std::vector<std::vector<std::uint8_t>> pool(16, std::vector<std::uint8_t>(512 * 1024));

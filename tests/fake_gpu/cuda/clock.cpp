@@ -65,6 +65,16 @@ void WaitUntil(std::uint64_t time_ns) {
   }
 }
 
+void Spend(std::uint64_t duration_ns) {
+  if (!ClockIsReal()) {
+    VirtualNow().fetch_add(duration_ns, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint64_t end = Read(CLOCK_MONOTONIC) + duration_ns;
+  while (Read(CLOCK_MONOTONIC) < end) {
+  }
+}
+
 std::uint64_t SleepReally(std::uint64_t duration_ns) {
   const std::uint64_t begin = Read(CLOCK_MONOTONIC);
   SleepUntil(CLOCK_MONOTONIC, begin + duration_ns);

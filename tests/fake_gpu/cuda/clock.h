@@ -26,4 +26,7 @@ void WaitUntil(std::uint64_t time_ns);
 // Blocks the thread for wall time, whatever the clock, and returns the nanoseconds it took.
 std::uint64_t SleepReally(std::uint64_t duration_ns);
 
+// Takes time of the thread without sleeping: spins, or moves the virtual clock forward.
+void Spend(std::uint64_t duration_ns);
+
 }  // namespace fake_gpu

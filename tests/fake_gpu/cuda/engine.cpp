@@ -15,11 +15,6 @@ std::atomic<bool> g_capturing{false};
 std::atomic<std::uint64_t> g_captured{0};
 std::atomic<std::uint64_t> g_capture_ns{0};
 
-struct Span {
-  std::uint64_t start_ns;
-  std::uint64_t end_ns;
-};
-
 void Count(const Launch& launch) {
   launch.function->launches.fetch_add(1, std::memory_order_relaxed);
   launch.function->duration_ns.fetch_add(launch.duration_ns, std::memory_order_relaxed);
@@ -89,7 +84,7 @@ Span CaptureAlone(const Launch& launch, const Launch& shown, std::uint64_t slow_
   return span;
 }
 
-void RunCaptured(const Launch& launch) {
+Span RunCaptured(const Launch& launch) {
   const auto slow_ns = static_cast<std::uint64_t>(static_cast<double>(launch.duration_ns) *
                                                   settings().capture_factor);
   Launch shown = launch;
@@ -97,18 +92,17 @@ void RunCaptured(const Launch& launch) {
   const Span span = CaptureAlone(launch, shown, slow_ns);
   Count(launch);
   Report(shown, span);
+  return span;
 }
 
 }  // namespace
 
-void Run(const Launch& launch) {
-  if (g_capturing.load(std::memory_order_relaxed)) {
-    RunCaptured(launch);
-    return;
-  }
+Span Run(const Launch& launch) {
+  if (g_capturing.load(std::memory_order_relaxed)) return RunCaptured(launch);
   const Span span = Enqueue(launch);
   Count(launch);
   Report(launch, span);
+  return span;
 }
 
 std::uint64_t ReadyTime(CUstream_st& stream) {

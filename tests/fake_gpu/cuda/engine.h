@@ -37,7 +37,13 @@ struct Launch {
   bool recorded = true;  // false: CUPTI shall not hear of it
 };
 
-void Run(const Launch& launch);
+// When a kernel runs, in host time.
+struct Span {
+  std::uint64_t start_ns = 0;
+  std::uint64_t end_ns = 0;
+};
+
+Span Run(const Launch& launch);
 
 // Returns when every kernel of the stream, or of all streams of the context, has ended.
 void Synchronize(CUstream_st& stream);

@@ -15,6 +15,27 @@ namespace {
 std::atomic<std::uint32_t> g_next_graph_id{1};
 std::atomic<std::uint64_t> g_next_node_id{1};
 
+CUgraphExec_st::Yields YieldsNow() {
+  if (HooksFor(FAKE_GPU_INTEREST_GRAPHS) != nullptr) return CUgraphExec_st::Yields::kGraph;
+  return HooksFor(FAKE_GPU_INTEREST_KERNELS) != nullptr ? CUgraphExec_st::Yields::kKernels
+                                                        : CUgraphExec_st::Yields::kNothing;
+}
+
+void Report(const CUgraphExec_st& exec, const CUstream_st& stream, std::uint32_t correlation_id,
+            Span span) {
+  const FakeGpuHooks* hooks = HooksFor(FAKE_GPU_INTEREST_GRAPHS);
+  if (hooks == nullptr) return;
+  FakeGpuGraph graph;
+  graph.start_ns = span.start_ns;
+  graph.end_ns = span.end_ns;
+  graph.device = static_cast<std::uint32_t>(stream.context->device);
+  graph.context_uid = stream.context->uid;
+  graph.stream_id = stream.id;
+  graph.correlation_id = correlation_id;
+  graph.graph_id = exec.id;
+  hooks->graph(&graph);
+}
+
 template <typename Params>
 CUresult LaunchGraph(std::uint32_t cbid, const char* api_name, const Params& params,
                      CUgraphExec handle, CUstream stream_handle) {
@@ -24,6 +45,7 @@ CUresult LaunchGraph(std::uint32_t cbid, const char* api_name, const Params& par
   FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
   ApiCall call(cbid, api_name, &params, nullptr, stream->context);
   const CUgraphExec_st& exec = *handle;
+  Span all;
   for (const CUgraphNode_st& node : exec.nodes) {
     Launch launch;
     launch.function = node.function;
@@ -36,8 +58,13 @@ CUresult LaunchGraph(std::uint32_t cbid, const char* api_name, const Params& par
     launch.correlation_id = call.correlation_id();
     launch.graph_id = exec.id;
     launch.graph_node_id = node.id;
-    launch.recorded = exec.recorded;
-    Run(launch);
+    launch.recorded = exec.yields == CUgraphExec_st::Yields::kKernels;
+    const Span span = Run(launch);
+    if (&node == exec.nodes.data()) all.start_ns = span.start_ns;
+    all.end_ns = span.end_ns;
+  }
+  if (exec.yields == CUgraphExec_st::Yields::kGraph && !exec.nodes.empty()) {
+    Report(exec, *stream, call.correlation_id(), all);
   }
   return call.Return(CUDA_SUCCESS);
 }
@@ -108,7 +135,7 @@ FAKE_GPU_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph g
   FAKE_GPU_REQUIRE(out != nullptr && graph != nullptr, CUDA_ERROR_INVALID_VALUE);
   auto exec = std::make_unique<CUgraphExec_st>();
   exec->id = g_next_graph_id.fetch_add(1, std::memory_order_relaxed);
-  exec->recorded = HooksFor(FAKE_GPU_INTEREST_KERNELS) != nullptr;
+  exec->yields = YieldsNow();
   for (const auto& node : graph->nodes) {
     exec->nodes.push_back(*node);
     // The nodes of an executable graph are clones with ids of their own.

@@ -99,7 +99,9 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
   std::uint32_t id = 0;
-  // A graph instantiated before kernels were recorded never yields records.
-  bool recorded = false;
+  // What CUPTI recorded when it was instantiated decides what its launches yield: the graph as a
+  // whole, or each kernel, or nothing.
+  enum class Yields { kNothing, kKernels, kGraph };
+  Yields yields = Yields::kNothing;
   std::vector<CUgraphNode_st> nodes;
 };

@@ -11,7 +11,10 @@ std::atomic<std::uint32_t> g_interest{0};
 std::atomic<std::uint32_t> g_next_correlation{1};
 
 void TellResource(std::uint32_t cbid, CUcontext context, CUstream stream, std::uint32_t module_id) {
-  if (const FakeGpuHooks* hooks = HooksFor(FAKE_GPU_INTEREST_RESOURCES)) {
+  // Whoever records kernels instruments the modules they are in.
+  constexpr std::uint32_t kInterest =
+      FAKE_GPU_INTEREST_RESOURCES | FAKE_GPU_INTEREST_KERNELS | FAKE_GPU_INTEREST_GRAPHS;
+  if (const FakeGpuHooks* hooks = HooksFor(kInterest)) {
     const FakeGpuResource resource = {cbid, context, stream, module_id};
     hooks->resource(&resource);
   }
@@ -35,4 +38,8 @@ FAKE_GPU_EXPORT uint64_t fakeGpuNow(void) {
 
 FAKE_GPU_EXPORT int fakeGpuClockIsVirtual(void) {
   return ClockIsReal() ? 0 : 1;
+}
+
+FAKE_GPU_EXPORT void fakeGpuSpend(uint64_t duration_ns) {
+  Spend(duration_ns);
 }

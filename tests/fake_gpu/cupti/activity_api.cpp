@@ -7,7 +7,7 @@
 #include "cupti/callbacks.h"
 #include "cupti/driver.h"
 #include "cupti/entry.h"
-#include "cupti/kernel_record.h"
+#include "cupti/records.h"
 
 using namespace fake_cupti;
 
@@ -30,17 +30,19 @@ bool KindExists(CUpti_ActivityKind kind) {
 
 // Kinds that the fake would have to yield records for, and does not.
 bool IsMissing(CUpti_ActivityKind kind) {
-  return kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE ||
-         kind == CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE || kind == CUPTI_ACTIVITY_KIND_DRIVER ||
+  return kind == CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE || kind == CUPTI_ACTIVITY_KIND_DRIVER ||
          kind == CUPTI_ACTIVITY_KIND_RUNTIME;
 }
 
-void SetKernels(CUpti_ActivityKind kind, bool on) {
-  if (on) {
-    SetKernelKind(kind);
-    StartWorker();
+// Has the driver tell what records of this kind need, or no more.
+void Switch(CUpti_ActivityKind kind, bool on) {
+  if (on && RecordBytes(kind) != 0) StartWorker();
+  if (IsKernelKind(kind)) {
+    if (on) SetKernelKind(kind);
+    SetInterest(FAKE_GPU_INTEREST_KERNELS, on);
   }
-  SetInterest(FAKE_GPU_INTEREST_KERNELS, on);
+  if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE) SetInterest(FAKE_GPU_INTEREST_GRAPHS, on);
+  if (kind == CUPTI_ACTIVITY_KIND_OVERHEAD) SetOverhead(on);
 }
 
 CUptiResult Enable(CUpti_ActivityKind kind) {
@@ -51,7 +53,7 @@ CUptiResult Enable(CUpti_ActivityKind kind) {
     FAKE_CUPTI_REQUIRE(!g_enabled[OtherKernelKind(kind)].load(), CUPTI_ERROR_NOT_COMPATIBLE);
   }
   g_enabled[kind].store(true);
-  if (IsKernelKind(kind)) SetKernels(kind, true);
+  Switch(kind, true);
   return CUPTI_SUCCESS;
 }
 
@@ -59,7 +61,7 @@ CUptiResult Disable(CUpti_ActivityKind kind) {
   FAKE_CUPTI_REQUIRE(KindExists(kind), CUPTI_ERROR_INVALID_KIND);
   FAKE_CUPTI_REQUIRE(ConnectedDriver() != nullptr, CUPTI_ERROR_UNKNOWN);
   const bool was_on = g_enabled[kind].exchange(false);
-  if (was_on && IsKernelKind(kind)) SetKernels(kind, false);
+  if (was_on) Switch(kind, false);
   return CUPTI_SUCCESS;
 }
 
@@ -130,13 +132,17 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t
                                                          CUpti_Activity** record) {
   FAKE_CUPTI_ENTER(cuptiActivityGetNextRecord);
   FAKE_CUPTI_REQUIRE(buffer != nullptr && record != nullptr, CUPTI_ERROR_INVALID_PARAMETER);
-  const std::size_t stride = KernelRecordBytes();
-  std::uint8_t* next =
-      *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + stride;
-  if (next + stride > buffer + valid_bytes) return Remember(CUPTI_ERROR_MAX_LIMIT_REACHED);
-  auto* activity = reinterpret_cast<CUpti_Activity*>(next);
-  FAKE_CUPTI_REQUIRE(IsKernelKind(activity->kind), CUPTI_ERROR_INVALID_KIND);
-  *record = activity;
+  const std::uint8_t* end = buffer + valid_bytes;
+  std::uint8_t* next = buffer;
+  if (*record != nullptr) {
+    next = reinterpret_cast<std::uint8_t*>(*record);
+    next += RecordBytes(KindOf(next));
+  }
+  if (next + sizeof(CUpti_ActivityKind) > end) return Remember(CUPTI_ERROR_MAX_LIMIT_REACHED);
+  const std::size_t bytes = RecordBytes(KindOf(next));
+  FAKE_CUPTI_REQUIRE(bytes != 0, CUPTI_ERROR_INVALID_KIND);
+  if (next + bytes > end) return Remember(CUPTI_ERROR_MAX_LIMIT_REACHED);
+  *record = reinterpret_cast<CUpti_Activity*>(next);
   return CUPTI_SUCCESS;
 }
 

@@ -1,20 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Buffer is a client's activity buffer while the fake owns it.
+//
+//   data  ┌ record 0 ┬ record 1 ┬ ... ┬ unused ┬ room for one overhead record ┐  size
+//           entries[0] entries[1]
+//
+// What the fake knows of its records is kept in `entries`, not read back from the client's memory:
+// there the times may be in another unit by the time of delivery.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace fake_cupti {
 
+struct Entry {
+  std::uint64_t start_ns;  // of the host clock
+  std::uint64_t end_ns;
+  std::uint32_t offset;  // into the buffer
+  std::uint32_t bytes;
+};
+
 struct Buffer {
-  std::uint8_t* data = nullptr;   // nullptr: no buffer
-  std::size_t size = 0;           // bytes
-  std::size_t capacity = 0;       // records
-  std::size_t used = 0;           // records
+  std::uint8_t* data = nullptr;  // nullptr: no buffer
+  std::size_t size = 0;          // bytes
+  std::size_t max_records = 0;   // 0: as many as fit
+  std::size_t used = 0;          // bytes
+  std::vector<Entry> entries;
   std::uint64_t last_end_ns = 0;  // when the last kernel in it ends
   std::uint64_t sequence = 0;     // see Hold()
+  std::uint32_t thread = 0;       // which asked for it
 };
 
 }  // namespace fake_cupti

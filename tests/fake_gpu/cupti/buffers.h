@@ -47,8 +47,18 @@ void SetKernelKind(CUpti_ActivityKind kind);
 // Starts the thread that delivers full buffers. Repeated calls do nothing.
 void StartWorker();
 
-// FakeGpuHooks::kernel: writes one record into the buffer of the calling thread.
+// Whether each delivered buffer ends with a record of what CUPTI itself cost for it: as many times
+// FAKE_CUPTI_OVERHEAD_NS as it holds records.
+void SetOverhead(bool on);
+bool OverheadIsOn();
+
+// FakeGpuHooks::kernel and ::graph: write one record into the buffer of the calling thread, and
+// take FAKE_CUPTI_OVERHEAD_NS of its time.
 void RecordKernel(const FakeGpuKernel* kernel);
+void RecordGraph(const FakeGpuGraph* graph);
+// Takes FAKE_CUPTI_INSTRUMENTATION_NS of the time of the thread that has loaded a module; with a
+// record of that if overhead is recorded.
+void RecordModuleLoad();
 
 // Delivers what may be delivered. `forced`: everything, with end = 0 for kernels that have not
 // ended.

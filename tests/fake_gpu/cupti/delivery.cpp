@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <numeric>
@@ -16,8 +17,8 @@
 #include "cupti/buffers.h"
 #include "cupti/driver.h"
 #include "cupti/entry.h"
-#include "cupti/kernel_record.h"
 #include "cupti/names.h"
+#include "cupti/records.h"
 #include "cupti/settings.h"
 
 namespace fake_cupti {
@@ -69,7 +70,7 @@ Buffer NextForWorker(std::unique_lock<std::mutex>& lock) {
   for (;;) {
     const auto ended = FirstEnded(q.full);
     if (ended != q.full.end()) {
-      const Buffer buffer = *ended;
+      Buffer buffer = std::move(*ended);
       q.full.erase(ended);
       return buffer;
     }
@@ -88,10 +89,10 @@ void RunWorker() {
   pthread_setname_np(pthread_self(), "fake-cupti");
   std::unique_lock lock(queue().mutex);
   for (;;) {
-    const Buffer buffer = NextForWorker(lock);
+    Buffer buffer = NextForWorker(lock);
     queue().worker_busy = true;
     lock.unlock();
-    Deliver(buffer, false);
+    Deliver(std::move(buffer), false);
     lock.lock();
     queue().worker_busy = false;
     queue().changed.notify_all();
@@ -99,30 +100,41 @@ void RunWorker() {
 }
 
 // Puts the records into the order in which their kernels ended.
-void SortByEnd(const Buffer& buffer) {
-  const std::size_t stride = KernelRecordBytes();
-  const auto end_of = [&](std::size_t i) { return ReadTimes(buffer.data + i * stride).end_ns; };
-  std::vector<std::size_t> order(buffer.used);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto earlier = [&](std::size_t a, std::size_t b) { return end_of(a) < end_of(b); };
-  if (std::is_sorted(order.begin(), order.end(), earlier)) return;
-  std::stable_sort(order.begin(), order.end(), earlier);
-  const std::vector<std::uint8_t> copy(buffer.data, buffer.data + buffer.used * stride);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    std::memcpy(buffer.data + i * stride, copy.data() + order[i] * stride, stride);
+void SortByEnd(Buffer& buffer) {
+  const auto earlier = [](const Entry& a, const Entry& b) { return a.end_ns < b.end_ns; };
+  std::vector<Entry>& entries = buffer.entries;
+  if (std::is_sorted(entries.begin(), entries.end(), earlier)) return;
+  std::stable_sort(entries.begin(), entries.end(), earlier);
+  const std::vector<std::uint8_t> copy(buffer.data, buffer.data + buffer.used);
+  std::uint32_t offset = 0;
+  for (Entry& entry : entries) {
+    std::memcpy(buffer.data + offset, copy.data() + entry.offset, entry.bytes);
+    entry.offset = offset;
+    offset += entry.bytes;
   }
 }
 
 // What a forced flush shows of kernels that have not ended, or not even begun.
 void CutShort(const Buffer& buffer) {
-  for (std::size_t i = 0; i < buffer.used; ++i) {
-    std::uint8_t* record = buffer.data + i * KernelRecordBytes();
+  for (const Entry& entry : buffer.entries) {
+    if (HasEnded(entry.end_ns)) continue;
+    std::uint8_t* record = buffer.data + entry.offset;
     RecordTimes times = ReadTimes(record);
-    if (HasEnded(times.end_ns)) continue;
     times.end_ns = 0;
-    if (!HasEnded(times.start_ns)) times.start_ns = 0;
+    if (!HasEnded(entry.start_ns)) times.start_ns = 0;
     WriteTimes(times, record);
   }
+}
+
+// Ends the buffer with a record of what CUPTI cost for the others.
+void AddOverhead(Buffer& buffer) {
+  const std::size_t bytes = RecordBytes(CUPTI_ACTIVITY_KIND_OVERHEAD);
+  if (!OverheadIsOn() || buffer.used + bytes > buffer.size) return;
+  const std::uint64_t begin_ns = ConnectedDriver()->now();
+  const std::uint64_t cost_ns = buffer.entries.size() * settings().overhead_ns;
+  WriteOverheadRecord(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, begin_ns, begin_ns + cost_ns,
+                      buffer.thread, buffer.data + buffer.used);
+  buffer.used += bytes;
 }
 
 }  // namespace
@@ -155,10 +167,10 @@ void StartWorker() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void HandToWorker(const Buffer& buffer) {
+void HandToWorker(Buffer buffer) {
   Queue& q = queue();
   std::unique_lock lock(q.mutex);
-  q.full.push_back(buffer);
+  q.full.push_back(std::move(buffer));
   q.changed.notify_all();
   if (!HasEnded(~std::uint64_t{0})) return;  // real clock: the launch queue is what slows down
   q.changed.wait_for(lock, kPatience, [&q] { return q.full.size() <= settings().max_pending; });
@@ -168,11 +180,11 @@ void TakeFromWorker(bool all, std::vector<Buffer>& taken) {
   Queue& q = queue();
   const std::lock_guard lock(q.mutex);
   std::deque<Buffer> kept;
-  for (const Buffer& buffer : q.full) {
+  for (Buffer& buffer : q.full) {
     if (all || HasEnded(buffer.last_end_ns)) {
-      taken.push_back(buffer);
+      taken.push_back(std::move(buffer));
     } else {
-      kept.push_back(buffer);
+      kept.push_back(std::move(buffer));
     }
   }
   q.full.swap(kept);
@@ -185,12 +197,13 @@ void WaitForWorker() {
   q.changed.wait(lock, [&q] { return !q.worker_busy; });
 }
 
-void Deliver(const Buffer& buffer, bool forced) {
+void Deliver(Buffer buffer, bool forced) {
   SortByEnd(buffer);
   if (forced) CutShort(buffer);
+  AddOverhead(buffer);
   if (const auto complete = CompleteCallback()) {
     const ScopedRole role(ThreadRole::kBufferCallback);
-    complete(nullptr, 0, buffer.data, buffer.size, buffer.used * KernelRecordBytes());
+    complete(nullptr, 0, buffer.data, buffer.size, buffer.used);
   }
   LetGo(buffer.sequence);
   ReleaseRetiredNames();

@@ -24,7 +24,7 @@ std::uint64_t OldestBufferSequence();
 
 // Queues a buffer for the worker thread. Under the virtual clock it waits while too many are
 // queued.
-void HandToWorker(const Buffer& buffer);
+void HandToWorker(Buffer buffer);
 
 // Moves the queued buffers that may be delivered now, or all, to `taken`.
 void TakeFromWorker(bool all, std::vector<Buffer>& taken);
@@ -33,7 +33,7 @@ void TakeFromWorker(bool all, std::vector<Buffer>& taken);
 void WaitForWorker();
 
 // Orders the records, and gives the buffer back to the client on this thread.
-void Deliver(const Buffer& buffer, bool forced);
+void Deliver(Buffer buffer, bool forced);
 
 // The client's complete callback now in force.
 CUpti_BuffersCallbackCompleteFunc CompleteCallback();

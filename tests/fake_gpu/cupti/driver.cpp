@@ -13,7 +13,12 @@
 namespace fake_cupti {
 namespace {
 
-constexpr FakeGpuHooks kHooks = {DispatchApi, RecordKernel, DispatchResource, RetireNames};
+void OnResource(const FakeGpuResource* resource) {
+  if (resource->cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED) RecordModuleLoad();
+  DispatchResource(resource);
+}
+
+constexpr FakeGpuHooks kHooks = {DispatchApi, RecordKernel, RecordGraph, OnResource, RetireNames};
 
 Driver g_driver = {};
 std::atomic<bool> g_connected{false};
@@ -31,6 +36,7 @@ bool ResolveAll(void* library, Driver& driver) {
          Resolve(library, "fakeGpuSetInterest", driver.set_interest) &&
          Resolve(library, "fakeGpuNow", driver.now) &&
          Resolve(library, "fakeGpuClockIsVirtual", driver.clock_is_virtual) &&
+         Resolve(library, "fakeGpuSpend", driver.spend) &&
          Resolve(library, "fakeGpuContextUid", driver.context_uid) &&
          Resolve(library, "fakeGpuStreamId", driver.stream_id) &&
          Resolve(library, "fakeGpuContextDevice", driver.context_device) &&
@@ -57,6 +63,10 @@ const Driver* ConnectedDriver() {
 
 bool HasEnded(std::uint64_t end_ns) {
   return g_driver.clock_is_virtual() != 0 || end_ns <= g_driver.now();
+}
+
+void SpendOverhead(std::uint64_t duration_ns) {
+  if (duration_ns != 0) g_driver.spend(duration_ns);
 }
 
 void SetInterest(std::uint32_t which, bool on) {

@@ -17,6 +17,7 @@ struct Driver {
   decltype(&fakeGpuSetInterest) set_interest;
   decltype(&fakeGpuNow) now;
   decltype(&fakeGpuClockIsVirtual) clock_is_virtual;
+  decltype(&fakeGpuSpend) spend;
   decltype(&fakeGpuContextUid) context_uid;
   decltype(&fakeGpuStreamId) stream_id;
   decltype(&fakeGpuContextDevice) context_device;
@@ -28,6 +29,9 @@ const Driver* ConnectedDriver();
 
 // Whether kernels that end at `end_ns` have ended. Always so under the virtual clock.
 bool HasEnded(std::uint64_t end_ns);
+
+// Takes so much time of the calling thread. REQUIRES: ConnectedDriver().
+void SpendOverhead(std::uint64_t duration_ns);
 
 // Switches one of FAKE_GPU_INTEREST_... on or off. REQUIRES: ConnectedDriver().
 void SetInterest(std::uint32_t which, bool on);

@@ -17,6 +17,8 @@ const Settings& settings() {
       .drop_every = fake_env::Number("FAKE_CUPTI_DROP", 0),
       .ticks = fake_env::Real("FAKE_CUPTI_TICKS", 1),
       .late = fake_env::Number("FAKE_CUPTI_LATE", 0) != 0,
+      .overhead_ns = fake_env::Number("FAKE_CUPTI_OVERHEAD_NS", 0),
+      .instrumentation_ns = fake_env::Number("FAKE_CUPTI_INSTRUMENTATION_NS", 0),
       .max_pending = fake_env::Number("FAKE_CUPTI_MAX_PENDING", 1),
   };
   return read;

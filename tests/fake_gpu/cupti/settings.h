@@ -10,8 +10,8 @@
 namespace fake_cupti {
 
 struct Settings {
-  // FAKE_CUPTI_VERSION. Below 130000 kernel records are CUpti_ActivityKernel9; below 27 a client
-  // that returns no buffer crashes the process, as CUPTI before 12.9 does.
+  // FAKE_CUPTI_VERSION. Decides the size of records (records.h); below 27 a client that returns no
+  // buffer crashes the process, as CUPTI before 12.9 does.
   std::uint32_t version;
   // FAKE_CUPTI_OCCUPIED: name of a tool that holds the subscriber slot already.
   std::string occupied_by;
@@ -24,6 +24,11 @@ struct Settings {
   double ticks = 1;
   // FAKE_CUPTI_LATE=1: what FlushAll finds is delivered by the worker thread, after it returned.
   bool late = false;
+  // FAKE_CUPTI_OVERHEAD_NS: what recording costs the launching thread, per record. It takes that
+  // long (under the virtual clock, of that clock), and OVERHEAD records say so.
+  std::uint64_t overhead_ns = 0;
+  // FAKE_CUPTI_INSTRUMENTATION_NS: the same for each module that is loaded.
+  std::uint64_t instrumentation_ns = 0;
   // FAKE_CUPTI_MAX_PENDING: full buffers that may wait for the worker. Under the virtual clock a
   // launch waits beyond that, because nothing else slows the program down to what a GPU would do:
   // it fills a buffer of 512 KiB in 0.2 ms, where kernels of 5 us take 12 ms.
