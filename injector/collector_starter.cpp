@@ -148,7 +148,7 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   const char* fixed[] = {"stemtap",    "run",
                          "--attach",   pid,
                          "--output",   folder,
-                         "--level",    options.gate ? "gate" : "kernels",
+                         "--level",    LevelName(options.level),
                          "--actuator", options.profiler ? "profiler" : "log"};
   for (const char* word : fixed) launch->arguments[count++] = const_cast<char*>(word);
   if (options.collector_options != nullptr) {

@@ -23,6 +23,22 @@ static_assert(offsetof(NewestKernel, name) == kOffsetName);
 static_assert(offsetof(NewestKernel, graphNodeId) == kOffsetGraphNode);
 static_assert(offsetof(NewestKernel, graphId) == kOffsetGraph);
 
+using NewestGraph = CUpti_ActivityGraphTrace2;
+static_assert(offsetof(NewestGraph, correlationId) == kOffsetGraphCorrelation);
+static_assert(offsetof(NewestGraph, start) == kOffsetGraphStart);
+static_assert(offsetof(NewestGraph, end) == kOffsetGraphEnd);
+static_assert(offsetof(NewestGraph, deviceId) == kOffsetGraphDevice);
+static_assert(offsetof(NewestGraph, graphId) == kOffsetGraphGraph);
+static_assert(offsetof(NewestGraph, streamId) == kOffsetGraphStream);
+
+using NewestOverhead = CUpti_ActivityOverhead3;
+static_assert(offsetof(NewestOverhead, overheadKind) == kOffsetOverheadKind);
+static_assert(offsetof(NewestOverhead, start) == kOffsetOverheadStart);
+static_assert(offsetof(NewestOverhead, end) == kOffsetOverheadEnd);
+static_assert(kOverheadFlush == CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH);
+static_assert(kOverheadInstrumentation == CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION);
+static_assert(kOverheadResource == CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE);
+
 namespace {
 
 template <typename Function>
@@ -52,6 +68,7 @@ const char* LoadCuptiApi(void* library, CuptiApi& api) noexcept {
   STEMTAP_LOAD(EnableCallback, "cuptiEnableCallback");
   STEMTAP_LOAD(ActivityRegisterCallbacks, "cuptiActivityRegisterCallbacks");
   STEMTAP_LOAD(ActivityEnable, "cuptiActivityEnable");
+  STEMTAP_LOAD(ActivityDisable, "cuptiActivityDisable");
   STEMTAP_LOAD(ActivitySetAttribute, "cuptiActivitySetAttribute");
   STEMTAP_LOAD(ActivityFlushAll, "cuptiActivityFlushAll");
   STEMTAP_LOAD(ActivityGetNextRecord, "cuptiActivityGetNextRecord");

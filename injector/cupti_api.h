@@ -25,6 +25,7 @@ struct CuptiApi {
   CUptiResult (*ActivityRegisterCallbacks)(CUpti_BuffersCallbackRequestFunc,
                                            CUpti_BuffersCallbackCompleteFunc) = nullptr;
   CUptiResult (*ActivityEnable)(CUpti_ActivityKind) = nullptr;
+  CUptiResult (*ActivityDisable)(CUpti_ActivityKind) = nullptr;
   CUptiResult (*ActivitySetAttribute)(CUpti_ActivityAttribute, std::size_t*, void*) = nullptr;
   CUptiResult (*ActivityGetAttribute)(CUpti_ActivityAttribute, std::size_t*,
                                       void*) = nullptr;  // may be null

@@ -18,6 +18,10 @@ void Add(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcept {
   counter.fetch_add(by, std::memory_order_relaxed);  // a number of its own, see wire/ring.h
 }
 
+bool HasTimes(Decoded decoded) noexcept {
+  return decoded == Decoded::kKernel || decoded == Decoded::kBadTimestamps;
+}
+
 }  // namespace
 
 bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Options& options,
@@ -25,6 +29,8 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   api_ = api;
   files_ = &files;
   flush_ms_ = options.flush_ms;
+  level_ = options.level;
+  budget_.Init(options.max_overhead, MonotonicNs(), 0, ProcessCpuNs());
   if (api_.newer_than_known()) probation_ = kOnProbation;
   if (!pool_.Init(options.buffer_bytes, AddressLimit())) {
     ::snprintf(problem, problem_size, "no memory for activity buffers");
@@ -66,11 +72,25 @@ bool DurationEngine::ClaimCupti(char* problem, std::size_t problem_size) noexcep
   if (!check(api_.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable")) {
     return false;
   }
-  if (api_.leaks_graph_memory()) {
+  if (level_ == Level::kGraph) {
+    EnableGraphs();
+  } else if (api_.leaks_graph_memory()) {
     api_.ActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY);
     api_.ActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
   }
+  if (budget_.any()) api_.ActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD);
   return true;
+}
+
+// From now on the launch of a graph yields one record, and its kernels none.
+void DurationEngine::EnableGraphs() noexcept {
+  const CUptiResult result = api_.ActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  if (result == CUPTI_SUCCESS) return;
+  char remark[sizeof(wire::RingHeader::reason)];
+  ::snprintf(remark, sizeof(remark),
+             "this CUPTI does not time graphs as one (error %d %s): their kernels are",
+             static_cast<int>(result), api_.Describe(result));
+  files_->Remark(remark);
 }
 
 // Whether CUPTI is as ClaimCupti left it, as far as can be told without disturbing who may be using
@@ -122,6 +142,7 @@ void DurationEngine::NoteSilence() noexcept {
 void CUPTIAPI DurationEngine::OnRequest(std::uint8_t** buffer, std::size_t* size,
                                         std::size_t* max_records) {
   DurationEngine& engine = *g_engine;
+  const std::uint64_t start = MonotonicNs();
   Add(engine.calls_, 1);
   void* lent = engine.pool_.Lend();
   if (lent == nullptr) {
@@ -131,6 +152,7 @@ void CUPTIAPI DurationEngine::OnRequest(std::uint8_t** buffer, std::size_t* size
   *buffer = static_cast<std::uint8_t*>(lent);
   *size = engine.pool_.buffer_bytes();
   *max_records = 0;  // as many as fit
+  Add(engine.files_->ring().header.cost_program_ns, MonotonicNs() - start);
 }
 
 void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t* buffer,
@@ -143,10 +165,16 @@ void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t*
     engine.files_->Count(wire::Loss::kForeignBuffers);
     return;
   }
+  // The flusher's time is counted by its own clock.
+  const bool other_thread = engine.flusher_.load(std::memory_order_relaxed) != ThreadNumber();
+  const std::uint64_t start = other_thread ? ThreadCpuNs() : 0;
   engine.producer_lock_.Lock();
   engine.DecodeBuffer(buffer, valid_size);
   engine.producer_lock_.Unlock();
   engine.pool_.Return(buffer, valid_size);
+  if (other_thread) {
+    Add(engine.files_->ring().header.cost_background_ns, ThreadCpuNs() - start);
+  }
 }
 
 void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept {
@@ -163,6 +191,10 @@ void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) 
     if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
         activity->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
       DecodeOne(activity);
+    } else if (activity->kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE) {
+      DecodeOneGraph(activity);
+    } else if (activity->kind == CUPTI_ACTIVITY_KIND_OVERHEAD) {
+      Add(files_->ring().header.cost_cupti_ns, DecodeOverhead(activity));
     } else {
       Add(files_->ring().header.skipped, 1);
     }
@@ -188,23 +220,38 @@ void DurationEngine::DecodeOne(const void* activity) noexcept {
   if (wire::GateTable* gate = files_->gate()) gate->Refund(capture.slot);
 }
 
+void DurationEngine::DecodeOneGraph(const void* activity) noexcept {
+  wire::KernelRecord graph;
+  const Decoded decoded = DecodeGraph(activity, graph);
+  if (probation_ != 0 && HasTimes(decoded) && !LooksRight(graph)) {
+    Refuse();
+    return;
+  }
+  if (!Usable(decoded)) return;
+  char name[24];
+  const int length = ::snprintf(name, sizeof(name), "graph %u", graph.graph_id);
+  PushKernel(Define(name, static_cast<std::uint32_t>(length)), graph);
+}
+
 // Whether the record is on its way to the ring; counted as lost if not.
 bool DurationEngine::Deliver(Decoded decoded, wire::KernelRecord& kernel,
                              const char* name) noexcept {
-  const bool has_times = decoded == Decoded::kKernel || decoded == Decoded::kBadTimestamps;
-  if (probation_ != 0 && has_times && !PassesProbation(kernel, name)) return false;
-  if (decoded != Decoded::kKernel) {
-    LoseRecord(decoded == Decoded::kNoTimestamps ? wire::Loss::kNoTimestamps
-               : decoded == Decoded::kIncomplete ? wire::Loss::kIncomplete
-                                                 : wire::Loss::kBadTimestamps);
-    return false;
-  }
-  if (!clock_.sane()) {
-    LoseRecord(wire::Loss::kBadTimestamps);
-    return false;
-  }
-  const std::uint32_t id = IdOf(name);
-  if (id == NameIds::kNone) return false;  // counted there
+  if (probation_ != 0 && HasTimes(decoded) && !PassesProbation(kernel, name)) return false;
+  return Usable(decoded) && PushKernel(IdOf(name), kernel);
+}
+
+// Whether the times of a record mean something; counted as lost if not.
+bool DurationEngine::Usable(Decoded decoded) noexcept {
+  if (decoded == Decoded::kKernel && clock_.sane()) return true;
+  LoseRecord(decoded == Decoded::kNoTimestamps ? wire::Loss::kNoTimestamps
+             : decoded == Decoded::kIncomplete ? wire::Loss::kIncomplete
+                                               : wire::Loss::kBadTimestamps);
+  return false;
+}
+
+// `id`: of its name; NameIds::kNone: it was counted as lost.
+bool DurationEngine::PushKernel(std::uint32_t id, wire::KernelRecord& kernel) noexcept {
+  if (id == NameIds::kNone) return false;
   if (!MakeRoom(1)) {
     LoseRecord(wire::Loss::kRingFull);
     return false;
@@ -225,29 +272,33 @@ std::uint32_t DurationEngine::IdOf(const char* name) noexcept {
   return id;
 }
 
-// As IdOf. Defines the name in the ring if it is new.
+// As IdOf.
 std::uint32_t DurationEngine::ReadName(const char* name) noexcept {
+  const std::uint32_t length = reader_.Read(name);
+  if (length != NameReader::kGone) return Define(reader_.text(), length);
+  const std::uint32_t id = pointers_.FindLast(name);
+  if (id == NameIds::kNone) LoseRecord(wire::Loss::kNameGone);
+  return id;
+}
+
+// As IdOf, of the text itself. Defines the name in the ring if it is new.
+std::uint32_t DurationEngine::Define(const char* name, std::uint32_t length) noexcept {
   const auto lose = [this](wire::Loss loss) {
     LoseRecord(loss);
     return NameIds::kNone;
   };
-  std::uint32_t length = reader_.Read(name);
-  if (length == NameReader::kGone) {
-    const std::uint32_t id = pointers_.FindLast(name);
-    return id != NameIds::kNone ? id : lose(wire::Loss::kNameGone);
-  }
   const bool cut = length > wire::kMaxNameBytes;
   if (cut) length = wire::kMaxNameBytes;
-  const std::uint64_t hash = wire::NameHash(reader_.text(), length);
+  const std::uint64_t hash = wire::NameHash(name, length);
   std::uint32_t id = names_.Find(hash);
   if (id != NameIds::kNone) return id;
-  if (!NameReader::Plausible(reader_.text(), length)) return lose(wire::Loss::kNameGone);
+  if (!NameReader::Plausible(name, length)) return lose(wire::Loss::kNameGone);
   if (names_.full()) return lose(wire::Loss::kTooManyNames);
   // Room for the definition and the record together: a name is defined only if it is all there.
   if (!MakeRoom(wire::NameRecordCount(length) + 1)) return lose(wire::Loss::kRingFull);
   if (cut) files_->Count(wire::Loss::kNamesCut);
   id = names_.Add(hash);
-  StageName(id, reader_.text(), length, hash);
+  StageName(id, name, length, hash);
   return id;
 }
 
@@ -258,6 +309,11 @@ bool DurationEngine::PassesProbation(const wire::KernelRecord& kernel, const cha
     --probation_;
     return true;
   }
+  return Refuse();
+}
+
+// Nothing more is decoded. False.
+bool DurationEngine::Refuse() noexcept {
   refused_.store(true, std::memory_order_relaxed);
   char reason[sizeof(wire::RingHeader::reason)];
   ::snprintf(reason, sizeof(reason),
@@ -346,9 +402,41 @@ void DurationEngine::Flush(bool forced) noexcept {
   header.last_flush_ns.store(MonotonicNs(), std::memory_order_relaxed);
 }
 
+// Brings the flusher's share up to date, and compares the sum to what it may be.
+void DurationEngine::CountCost() noexcept {
+  wire::RingHeader& header = files_->ring().header;
+  const std::uint64_t flusher_ns = ThreadCpuNs();
+  Add(header.cost_background_ns, flusher_ns - flusher_ns_);
+  flusher_ns_ = flusher_ns;
+  const std::uint64_t cost = header.cost_program_ns.load(std::memory_order_relaxed) +
+                             header.cost_background_ns.load(std::memory_order_relaxed) +
+                             header.cost_cupti_ns.load(std::memory_order_relaxed);
+  if (budget_.Exceeded(MonotonicNs(), cost, ProcessCpuNs())) StopRecording();
+}
+
+// For good. What CUPTI holds is still fetched; launches from now on are a gap.
+void DurationEngine::StopRecording() noexcept {
+  for (const CUpti_ActivityKind kind :
+       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
+        CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD}) {
+    api_.ActivityDisable(kind);
+  }
+  stopped_ = true;
+  files_->Count(wire::Loss::kGaps);
+  char remark[sizeof(wire::RingHeader::reason)];
+  ::snprintf(
+      remark, sizeof(remark),
+      "recording stopped: it cost %u.%03u %% of the program's time, more than the %u.%03u %% "
+      "of --max-overhead",
+      budget_.share() / 1000, budget_.share() % 1000, budget_.most() / 1000, budget_.most() % 1000);
+  files_->Remark(remark);
+}
+
 void* DurationEngine::FlusherMain(void* self) {
   ::prctl(PR_SET_NAME, "stemtap-flush", 0, 0, 0);
-  static_cast<DurationEngine*>(self)->RunFlusher();
+  auto& engine = *static_cast<DurationEngine*>(self);
+  engine.flusher_.store(ThreadNumber(), std::memory_order_relaxed);  // read by itself alone
+  engine.RunFlusher();
   return nullptr;
 }
 
@@ -364,9 +452,10 @@ void DurationEngine::RunFlusher() noexcept {
       calls_seen_ = calls;
       heard_ns_ = MonotonicNs();
     }
-    if (marks_readable_ && !refused() && !MarksStand()) TakeBack();
+    if (marks_readable_ && !refused() && !stopped_ && !MarksStand()) TakeBack();
     // Nothing lent, nothing to fetch: an idle program is left alone.
     if (pool_.lent_weak() != 0 && stop_.load(std::memory_order_acquire) == 0) Flush(false);
+    if (!stopped_) CountCost();
   }
   Flush(false);
   Flush(true);  // what is still running is delivered incomplete, and counted so
@@ -378,7 +467,7 @@ void DurationEngine::RunFlusher() noexcept {
   closed_ = true;
   producer_lock_.Unlock();
   if (!refused()) {  // else it says why it stood down
-    NoteSilence();
+    if (!stopped_) NoteSilence();
     files_->SetState(wire::RingState::kClosed);
   }
   // Release: matched by the acquire in Stop.

@@ -5,7 +5,8 @@
 //
 //   launching thread ──Request──► pool     CUPTI worker or flusher ──Complete──► decode ──► ring
 //   flusher: FlushAll(0) every 200 ms, counts what CUPTI dropped, refills the pool, maps the gate,
-//            compares CUPTI's clock to ours, takes CUPTI back from a profiler that has stopped
+//            compares CUPTI's clock to ours, takes CUPTI back from a profiler that has stopped,
+//            adds up what all this costs, and stops when that is too much
 //
 // THREADS: Request runs on application threads and does nothing but pop a buffer. Complete runs on
 // CUPTI's worker or on our flusher; a spin lock makes them one producer. That lock is held across
@@ -24,6 +25,7 @@
 #include "name_pointers.h"
 #include "name_reader.h"
 #include "options.h"
+#include "overhead_budget.h"
 #include "pending_captures.h"
 #include "runtime.h"
 #include "session_files.h"
@@ -66,9 +68,12 @@ class DurationEngine {
   static void* FlusherMain(void* self);
 
   bool ClaimCupti(char* problem, std::size_t problem_size) noexcept;
+  void EnableGraphs() noexcept;
   bool MarksStand() const noexcept;
   bool refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
   void TakeBack() noexcept;
+  void CountCost() noexcept;
+  void StopRecording() noexcept;
   void NoteSilence() noexcept;
   void Flush(bool forced) noexcept;
   void CheckClock() noexcept;
@@ -76,20 +81,26 @@ class DurationEngine {
   void RunFlusher() noexcept;
   void DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept;
   void DecodeOne(const void* activity) noexcept;
+  void DecodeOneGraph(const void* activity) noexcept;
+  bool Usable(Decoded decoded) noexcept;
+  bool PushKernel(std::uint32_t id, wire::KernelRecord& kernel) noexcept;
   bool Deliver(Decoded decoded, wire::KernelRecord& kernel, const char* name) noexcept;
   std::uint32_t IdOf(const char* name) noexcept;
   std::uint32_t ReadName(const char* name) noexcept;
+  std::uint32_t Define(const char* name, std::uint32_t length) noexcept;
   void StageName(std::uint32_t id, const char* name, std::uint32_t length,
                  std::uint64_t hash) noexcept;
   bool MakeRoom(std::uint32_t records) noexcept;
   void Stage(const void* record) noexcept;
   void LoseRecord(wire::Loss loss) noexcept;
   bool PassesProbation(const wire::KernelRecord& kernel, const char* name) noexcept;
+  bool Refuse() noexcept;
   void PushStaged() noexcept;
 
   CuptiApi api_;
   SessionFiles* files_ = nullptr;
   std::uint32_t flush_ms_ = 0;
+  Level level_ = Level::kKernels;
   std::atomic<bool> abandoned_{false};
 
   BufferPool pool_;
@@ -103,6 +114,10 @@ class DurationEngine {
   std::uint64_t heard_ns_ = 0;   // when it last saw one more
   bool took_back_ = false;       // another profiler has had CUPTI
   bool marks_readable_ = false;  // CUPTI gives back the attributes that we set
+  bool stopped_ = false;         // it cost too much
+  OverheadBudget budget_;
+  std::uint64_t flusher_ns_ = 0;           // the flusher's time that is counted
+  std::atomic<std::uint64_t> flusher_{0};  // its ThreadNumber
 
   // The flusher waits on this word: 0 run, 1 stop wanted, 2 stopped.
   std::atomic<std::uint32_t> stop_{0};

@@ -118,7 +118,7 @@ bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* probl
     result = library.api.Subscribe(&subscriber, LaunchGate::OnCallback, &library.gate);
   }
   if (result == CUPTI_SUCCESS) {
-    if (!library.options.gate) library.api.Unsubscribe(subscriber);
+    if (library.options.level != Level::kGate) library.api.Unsubscribe(subscriber);
     return true;
   }
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
@@ -176,16 +176,17 @@ bool StartRecording(Library& library, char* problem) noexcept {
                library.api.version, CUPTI_API_VERSION / 10000);
     library.files.Remark(remark);
   }
-  if (library.options.gate) {
+  if (library.options.level == Level::kGate) {
     library.gate.Init(library.options, library.files, library.engine, driver);
     library.files.MapGate();
   }
   if (!library.engine.Start(library.api, library.files, library.options, problem, kReasonBytes)) {
-    if (library.options.gate) library.api.Unsubscribe(subscriber);
+    if (library.options.level == Level::kGate) library.api.Unsubscribe(subscriber);
     return false;
   }
   std::uint32_t refused = 0;
-  if (library.options.gate && !library.gate.EnableCallbacks(library.api, subscriber, refused)) {
+  if (library.options.level == Level::kGate &&
+      !library.gate.EnableCallbacks(library.api, subscriber, refused)) {
     // Durations are recorded all the same; the header says that nothing is gated.
     char remark[kReasonBytes];
     ::snprintf(remark, sizeof(remark), "launch callback %u refused: no gate", refused);

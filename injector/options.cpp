@@ -39,14 +39,47 @@ std::uint32_t Number(const wire::EnvSpec& spec, std::uint32_t least, std::uint32
   return number;
 }
 
+// Thousandths of a decimal number of up to three decimals; 0 if it is none, or not from 0.001 to
+// 100.
+std::uint32_t Thousandths(const char* text) noexcept {
+  constexpr std::uint32_t kMost = 100'000;
+  std::uint32_t value = 0;
+  std::uint32_t decimals = 0;
+  bool point = false;
+  if (text == nullptr) return 0;
+  for (const char* c = text; *c != 0; ++c) {
+    if (*c == '.' && !point) {
+      point = true;
+      continue;
+    }
+    if (*c < '0' || *c > '9' || value > kMost) return 0;
+    if (point && ++decimals > 3) return 0;
+    value = value * 10 + static_cast<std::uint32_t>(*c - '0');
+  }
+  if (value > kMost) return 0;
+  for (; decimals < 3; ++decimals) value *= 10;
+  return value <= kMost ? value : 0;
+}
+
+Level LevelNamed(const char* name) noexcept {
+  if (::strcmp(name, LevelName(Level::kGate)) == 0) return Level::kGate;
+  return ::strcmp(name, LevelName(Level::kGraph)) == 0 ? Level::kGraph : Level::kKernels;
+}
+
 }  // namespace
+
+const char* LevelName(Level level) noexcept {
+  if (level == Level::kGate) return "gate";
+  return level == Level::kGraph ? "graph" : "kernels";
+}
 
 Options ReadOptions() noexcept {
   Options options;
   options.session = Text(wire::kEnvSession);
-  options.gate = ::strcmp(Text(wire::kEnvLevel), "gate") == 0;
+  options.level = LevelNamed(Text(wire::kEnvLevel));
   options.profiler = ::strcmp(Text(wire::kEnvActuator), "profiler") == 0;
   options.flush_ms = Number(wire::kEnvFlushMs, 10, 10000);
+  options.max_overhead = Thousandths(Text(wire::kEnvMaxOverhead));
   options.buffer_bytes = Number(wire::kEnvBufferKb, 16, 16384) * 1024;
   options.cupti = Text(wire::kEnvCupti);
   options.collector = Text(wire::kEnvCollector);

@@ -8,11 +8,19 @@
 
 namespace stemtap::inject {
 
+// What is recorded.
+enum class Level : std::uint32_t {
+  kKernels,  // every kernel
+  kGraph,    // a launch of a graph as one; every other kernel
+  kGate,     // every kernel, and the gate is asked at each launch
+};
+
 struct Options {
   const char* session = nullptr;            // STEMTAP_SESSION; nullptr: start a collector
-  bool gate = false;                        // STEMTAP_LEVEL=gate
+  Level level = Level::kKernels;            // STEMTAP_LEVEL
   bool profiler = false;                    // STEMTAP_ACTUATOR=profiler
   std::uint32_t flush_ms = 0;               // STEMTAP_FLUSH_MS
+  std::uint32_t max_overhead = 0;           // STEMTAP_MAX_OVERHEAD, in 1/1000 %; 0: no limit
   std::uint32_t buffer_bytes = 0;           // STEMTAP_BUFFER_KB
   const char* cupti = nullptr;              // STEMTAP_CUPTI
   const char* collector = nullptr;          // STEMTAP_COLLECTOR
@@ -21,6 +29,9 @@ struct Options {
 };
 
 Options ReadOptions() noexcept;
+
+// As STEMTAP_LEVEL has it.
+const char* LevelName(Level level) noexcept;
 
 // STEMTAP_DISABLE is set to something other than 0 or nothing.
 bool Disabled() noexcept;

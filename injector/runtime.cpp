@@ -102,6 +102,15 @@ std::uint64_t MonotonicNs() noexcept {
 std::uint64_t RealtimeNs() noexcept {
   return ClockNs(CLOCK_REALTIME);
 }
+std::uint64_t ThreadNumber() noexcept {
+  return static_cast<std::uint64_t>(::pthread_self());
+}
+std::uint64_t ThreadCpuNs() noexcept {
+  return ClockNs(CLOCK_THREAD_CPUTIME_ID);
+}
+std::uint64_t ProcessCpuNs() noexcept {
+  return ClockNs(CLOCK_PROCESS_CPUTIME_ID);
+}
 
 void FutexWait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                std::uint32_t timeout_ms) noexcept {

@@ -15,6 +15,12 @@ namespace stemtap::inject {
 
 std::uint64_t MonotonicNs() noexcept;
 std::uint64_t RealtimeNs() noexcept;
+// Time on a processor, of the calling thread and of the whole process.
+std::uint64_t ThreadCpuNs() noexcept;
+std::uint64_t ProcessCpuNs() noexcept;
+
+// Tells the threads of the process apart; never 0.
+std::uint64_t ThreadNumber() noexcept;
 
 // Sleeps while *word == expected, at most `timeout_ms`; may return early.
 void FutexWait(std::atomic<std::uint32_t>& word, std::uint32_t expected,

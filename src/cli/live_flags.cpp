@@ -14,14 +14,20 @@ void LiveFlags::AddTo(CLI::App& command) {
                      "session folder to write (default: stemtap-<program>-<pid>)");
   command
       .add_option("--level", level_,
-                  "kernels: time every kernel, decide afterwards; gate: also decide at each launch")
-      ->check(CLI::IsMember({"kernels", "gate"}))
+                  "graph: time a graph launch as one; kernels: time every kernel, decide "
+                  "afterwards; gate: also decide at each launch")
+      ->check(CLI::IsMember({"graph", "kernels", "gate"}))
       ->capture_default_str();
   command
       .add_option("--actuator", actuator_,
                   "what a capture does: log only, or bracket the launch with cuProfilerStart/Stop")
       ->check(CLI::IsMember({"log", "profiler"}))
       ->capture_default_str();
+  command
+      .add_option("--max-overhead", max_overhead_,
+                  "percent of the program's time; recording stops when it costs more (default: no "
+                  "limit)")
+      ->check(CLI::Range(0.001, 100.0));
   command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");
   command.add_flag("--chain", chain_, "load the library that CUDA_INJECTION64_PATH names as well");
   command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");
@@ -34,9 +40,11 @@ LiveOptions LiveFlags::Options() const {
   options.listed = sampling_.Listed();
   options.listed.emplace_back("level", level_);
   options.listed.emplace_back("actuator", actuator_);
+  if (max_overhead_ > 0) options.listed.emplace_back("max_overhead", max_overhead_);
   options.folder = output_;
   options.level = level_;
   options.actuator = actuator_;
+  options.max_overhead = max_overhead_;
   options.preload = preload_;
   options.chain = chain_;
   options.threads = sampling_.threads();

@@ -25,6 +25,7 @@ class LiveFlags {
   std::string output_;
   std::string level_ = "kernels";
   std::string actuator_ = "log";
+  double max_overhead_ = 0.0;
   bool preload_ = false;
   bool chain_ = false;
   bool quiet_ = false;

@@ -72,6 +72,7 @@ void Engine::LeaveOut(const wire::KernelRecord& record, std::uint64_t name_hash)
 void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
   const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
   const std::uint64_t index = launches_++;
+  graph_launches_ += (record.flags & wire::kFlagGraph) != 0;
   device_use_.Add(record, process);
   wire::LaunchHistory& history = HistoryOf(record, process);
   const wire::LaunchHistory before = history;
@@ -115,7 +116,7 @@ void Engine::RunDueEpochs() {
 
 void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
   wire::KernelRecord& record = launch.record;
-  record.flags = 0;
+  record.flags &= wire::kFlagGraph;
   record.credit_slot = 0;
   if (name_id >= explored_.size()) explored_.resize(sampler_.names().size(), false);
   const std::uint32_t slot = wire::FindLaunch(gate_, launch.history_key, launch.config_key,
@@ -124,12 +125,12 @@ void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
     // A name that the table does not know yet: its first launch is captured, so that a run shorter
     // than the feedback does not end with nothing.
     if (explored_[name_id]) return;
-    record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
+    record.flags |= wire::kFlagCaptured | wire::kFlagExploratory;
   } else if (slot != wire::kClosedSlot && gate_.TrySpend(slot)) {
-    record.flags = wire::kFlagCaptured;
+    record.flags |= wire::kFlagCaptured;
     record.credit_slot = static_cast<std::uint16_t>(slot);
   }
-  if (record.flags != 0) explored_[name_id] = true;
+  if ((record.flags & wire::kFlagCaptured) != 0) explored_[name_id] = true;
 }
 
 void Engine::RunEpoch(std::size_t count) {
@@ -152,6 +153,7 @@ Plan Engine::Finish() {
     RunEpoch(std::min<std::size_t>(pending_.size() - head_, epoch_));
   }
   Plan plan = sampler_.Finish(OnPool(pool_));
+  plan.totals.graph_launches = graph_launches_;
   plan.totals.excluded_invocations = excluded().invocations;
   plan.totals.excluded_duration_ns = excluded().duration_ns;
   mask_.Write(sampler_.events(), sampler_.names());

@@ -54,6 +54,8 @@ class Engine {
   Plan Finish();
 
   std::uint64_t launches() const { return launches_; }  // those excluded too
+  // Of these, launches of a graph timed as one.
+  std::uint64_t graph_launches() const { return graph_launches_; }
   const ExcludedTotals& excluded() const { return groups_.excluded(); }
   // Excluded launches that a live gate let a tracer capture, before it knew. Not in the plan.
   std::uint64_t excluded_captured() const { return excluded_captured_; }
@@ -96,6 +98,7 @@ class Engine {
 
   DeviceUse device_use_;
   std::uint64_t launches_ = 0;
+  std::uint64_t graph_launches_ = 0;
   std::uint64_t observed_ = 0;
   std::uint64_t epoch_;
   // Launches not yet observed: pending_[head_..], oldest first.

@@ -46,12 +46,11 @@ class LaunchOrder {
     wire::KernelRecord record;
   };
   static bool Before(const Held& a, const Held& b) {
-    return a.launch != b.launch ? a.launch < b.launch
-                                : a.record.graph_node < b.record.graph_node;
+    return a.launch != b.launch ? a.launch < b.launch : a.record.graph_node < b.record.graph_node;
   }
   std::uint64_t Unwrap(std::uint32_t correlation_id);
 
-  std::deque<Held> held_;  // sorted by Before
+  std::deque<Held> held_;       // sorted by Before
   std::uint64_t newest_ = 0;    // latest launch seen, 0 before the first
   std::uint64_t released_ = 0;  // latest launch released
   std::uint64_t late_ = 0;

@@ -23,6 +23,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/text.h"
 #include "collector/child_process.h"
 #include "collector/launch_order.h"
 #include "collector/progress.h"
@@ -122,6 +123,7 @@ struct Source {
   RingReader ring;
   LaunchOrder order;
   bool replaced = false;  // the process went on as another program (exec), with a ring of its own
+  std::size_t said = 0;   // bytes of its remarks that the user has been told
 };
 
 class LiveSession {
@@ -148,6 +150,7 @@ class LiveSession {
   bool FindRings();
   bool DrainAll(bool final);
   void Close(Source& source);
+  void SayRemarks();
   void HandleSignals(int signal_fd, const std::optional<ChildProcess>& child);
   std::uint64_t Dropped() const;
 
@@ -209,7 +212,7 @@ bool LiveSession::FindRings() {
     unread_.erase(name);
     any = true;
     sources_.push_back(std::make_unique<Source>(
-        Source{name, reports_.size(), std::move(ring).value(), LaunchOrder(), false}));
+        Source{name, reports_.size(), std::move(ring).value(), LaunchOrder()}));
     reports_.push_back(sources_.back()->ring.Report());
     const ProcessReport& report = reports_.back();
     spdlog::debug("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid, report.program,
@@ -272,6 +275,17 @@ bool LiveSession::DrainAll(bool final) {
   return any;
 }
 
+// What a process has to say is said when it is new: that recording has stopped, above all.
+void LiveSession::SayRemarks() {
+  for (const auto& source : sources_) {
+    const ProcessReport report = source->ring.Report();
+    if (report.reason.size() <= source->said) continue;
+    progress_.Say(fmt::format("process {} ({}): {}", report.pid, EscapeForTerminal(report.program),
+                              EscapeForTerminal(report.reason.substr(source->said))));
+    source->said = report.reason.size();
+  }
+}
+
 std::uint64_t LiveSession::Dropped() const {
   std::uint64_t sum = 0;
   for (const ProcessReport& report : reports_) sum += report.dropped();
@@ -289,6 +303,7 @@ void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
     FindRings();
     const bool program_ended = child && child->Poll();
     const bool busy = DrainAll(false);
+    if (!busy) SayRemarks();
     if (progress_.Due(NowMs())) progress_.Update(engine_.status(), Dropped(), NowMs());
     if (program_ended) break;
     HandleSignals(signal_fd, child);
@@ -367,6 +382,9 @@ std::vector<std::string> Environment(const LiveOptions& options, const std::stri
   add(wire::kEnvSession.name, folder);
   add(wire::kEnvLevel.name, options.level);
   add(wire::kEnvActuator.name, options.actuator);
+  if (options.max_overhead > 0) {
+    add(wire::kEnvMaxOverhead.name, fmt::format("{:.3f}", options.max_overhead));
+  }
   const char* other = OtherInjection(options);
   if (other != nullptr && options.chain) add(wire::kEnvChain.name, other);
   if (other == nullptr || options.chain) add(kInjectionPath, options.injector);

@@ -30,6 +30,7 @@ struct LiveOptions {
   std::string folder;
   std::string level = "kernels";  // STEMTAP_LEVEL
   std::string actuator = "log";   // STEMTAP_ACTUATOR
+  double max_overhead = 0.0;      // STEMTAP_MAX_OVERHEAD, percent; 0: no limit
   std::string injector;           // path of libstemtap_inject.so
   bool preload = false;           // also set LD_PRELOAD
   bool chain = false;             // load what CUDA_INJECTION64_PATH names as well

@@ -46,6 +46,12 @@ void ProgressLine::Update(const SamplerStatus& status, std::uint64_t dropped, st
   shown_ = true;
 }
 
+void ProgressLine::Say(const std::string& text) {
+  if (quiet_) return;
+  Clear();
+  std::fprintf(stderr, "stemtap: %s\n", text.c_str());
+}
+
 void ProgressLine::Clear() {
   if (!shown_ || !terminal_) return;
   std::fputs("\r\x1b[K", stderr);

@@ -27,6 +27,8 @@ class ProgressLine {
   // Whether Update would show anything.
   bool Due(std::int64_t now_ms) const;
   void Update(const SamplerStatus& status, std::uint64_t dropped, std::int64_t now_ms);
+  // A line that stays, said at once.
+  void Say(const std::string& text);
   // Takes the line off the terminal, before other output.
   void Clear();
 

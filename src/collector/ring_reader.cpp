@@ -196,6 +196,9 @@ ProcessReport RingReader::Report() const {
   report.launches_gated = load(h.launches_gated);
   report.launches_captured = load(h.launches_captured);
   report.buffers = load(h.buffers);
+  report.cost_program_ns = load(h.cost_program_ns);
+  report.cost_background_ns = load(h.cost_background_ns);
+  report.cost_cupti_ns = load(h.cost_cupti_ns);
   for (std::uint32_t i = 0; i < wire::kLossCount; ++i) report.losses[i] = load(h.losses[i]);
   return report;
 }

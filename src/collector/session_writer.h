@@ -33,6 +33,10 @@ struct ProcessReport {
   std::uint64_t launches_gated = 0;
   std::uint64_t launches_captured = 0;
   std::uint64_t buffers = 0;
+  // What recording cost, see wire/ring.h.
+  std::uint64_t cost_program_ns = 0;
+  std::uint64_t cost_background_ns = 0;
+  std::uint64_t cost_cupti_ns = 0;
   std::uint64_t losses[wire::kLossCount] = {};
 
   std::uint64_t dropped() const;  // kernel records that are known to be lost

@@ -283,6 +283,12 @@ Result<CountedPlan> CountLaunches(const Plan& plan, ProfileReader* profile,
         "numbered for {}; expected a plan without gaps",
         plan.totals.gaps, tool)};
   }
+  if (model.scope != CountScope::kNone && plan.totals.graph_launches != 0) {
+    return Error{fmt::format(
+        "{} launches of the plan are whole graphs, whose kernels {} counts one by one; expected a "
+        "plan recorded with --level kernels",
+        plan.totals.graph_launches, tool)};
+  }
   Counter counter(plan, profile_name, model, tool, options);
   const Status counted = profile != nullptr ? counter.FromProfile(*profile) : counter.FromPlan();
   if (!counted.ok()) return counted.error();

@@ -99,12 +99,12 @@ std::string PlanToJson(const Plan& plan) {
       "\"samples\": {}, \"sampled_duration_ns\": {}, \"speedup\": {}, \"bound\": {}, "
       "\"observed_error\": {}, \"plain_estimate_ns\": {}, \"calibrated_estimate_ns\": {}, "
       "\"uncovered_fraction\": {}, \"dropped\": {}, \"gaps\": {}, \"zero_duration\": {}, "
+      "\"graph_launches\": {}, "
       "\"excluded_invocations\": {}, \"excluded_duration_ns\": {}}},\n",
       t.invocations, t.duration_ns, t.kernels, t.clusters, t.samples, t.sampled_duration_ns,
       Number(t.speedup), Number(t.bound), Number(t.observed_error), Number(t.plain_estimate_ns),
       Number(t.calibrated_estimate_ns), Number(t.uncovered_fraction), t.dropped, t.gaps,
-      t.zero_duration,
-      t.excluded_invocations, t.excluded_duration_ns);
+      t.zero_duration, t.graph_launches, t.excluded_invocations, t.excluded_duration_ns);
   json += "  \"kernels\": [";
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel& k = plan.kernels[i];
@@ -157,6 +157,10 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
   if (t.zero_duration != 0) {
     text += fmt::format("{} invocations were recorded with 0 ns (a profiler's rounding)\n",
                         t.zero_duration);
+  }
+  if (t.graph_launches != 0) {
+    text += fmt::format("{} invocations are launches of whole graphs, each timed as one\n",
+                        t.graph_launches);
   }
   if (t.excluded_invocations != 0) {
     text +=

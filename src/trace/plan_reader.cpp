@@ -169,6 +169,7 @@ PlanTotals TotalsOf(const json& value) {
   totals.zero_duration = Whole(value, path, "zero_duration");
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   totals.gaps = WholeOr(value, path, "gaps", 0, most);
+  totals.graph_launches = WholeOr(value, path, "graph_launches", 0, most);
   totals.excluded_invocations = WholeOr(value, path, "excluded_invocations", 0, most);
   totals.excluded_duration_ns = WholeOr(value, path, "excluded_duration_ns", 0, most);
   return totals;

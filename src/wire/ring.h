@@ -24,7 +24,7 @@
 namespace stemtap::wire {
 
 inline constexpr std::uint64_t kRingMagic = 0x31474E5250415453;  // "STAPRNG1"
-inline constexpr std::uint32_t kRingVersion = 2;  // of the losses too, which are counted by number
+inline constexpr std::uint32_t kRingVersion = 3;  // of the losses too, which are counted by number
 
 // 262,144 records of 64 bytes are 16 MiB. At 1 million kernels per second, more than one GPU starts,
 // the collector may sleep for 260 ms before a record is lost. Smaller loses records when two cores are
@@ -65,6 +65,10 @@ struct RingHeader {
   std::atomic<std::uint64_t> launches_captured{0};
   std::atomic<std::uint64_t> buffers{0};          // activity buffers received back
   std::atomic<std::uint64_t> last_flush_ns{0};    // CLOCK_MONOTONIC of the last FlushAll
+  // What recording has cost so far, as far as it can be told from inside the process.
+  std::atomic<std::uint64_t> cost_program_ns{0};     // our code, on threads of the program
+  std::atomic<std::uint64_t> cost_background_ns{0};  // our code, and CUPTI's under it, beside them
+  std::atomic<std::uint64_t> cost_cupti_ns{0};  // what CUPTI says of itself; only with --max-overhead
   std::atomic<std::uint64_t> losses[kLossCount] = {};
 };
 

@@ -17,11 +17,13 @@ struct EnvSpec {
 inline constexpr EnvSpec kEnvSession = {
     "STEMTAP_SESSION", "", "session folder to record into; unset: start a collector of one's own"};
 inline constexpr EnvSpec kEnvLevel = {
-    "STEMTAP_LEVEL", "kernels", "kernels: durations only, no callbacks; gate: also decide at each launch"};
+    "STEMTAP_LEVEL", "kernels", "graph: a graph launch is timed as one; kernels: every kernel is; gate: also decide at each launch"};
 inline constexpr EnvSpec kEnvActuator = {
     "STEMTAP_ACTUATOR", "log", "log: only note captures; profiler: cuProfilerStart/Stop around captured launches"};
 inline constexpr EnvSpec kEnvFlushMs = {
     "STEMTAP_FLUSH_MS", "200", "how often finished records are fetched from CUPTI, 10 to 10000 ms"};
+inline constexpr EnvSpec kEnvMaxOverhead = {
+    "STEMTAP_MAX_OVERHEAD", "", "percent of the program's time, 0.001 to 100, beyond which recording stops"};
 inline constexpr EnvSpec kEnvBufferKb = {
     "STEMTAP_BUFFER_KB", "512", "size of one activity buffer, 16 to 16384 KiB"};
 inline constexpr EnvSpec kEnvCupti = {
@@ -34,9 +36,9 @@ inline constexpr EnvSpec kEnvChain = {
     "STEMTAP_CHAIN", "", "path of another CUDA injection library, to be loaded after this one"};
 inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: do nothing at all"};
 
-inline constexpr EnvSpec kEnvTable[] = {kEnvSession, kEnvLevel,     kEnvActuator,
-                                        kEnvFlushMs, kEnvBufferKb,  kEnvCupti,
-                                        kEnvCollector, kEnvOptions, kEnvChain, kEnvDisable};
+inline constexpr EnvSpec kEnvTable[] = {
+    kEnvSession, kEnvLevel, kEnvActuator,  kEnvFlushMs, kEnvMaxOverhead, kEnvBufferKb,
+    kEnvCupti,   kEnvCollector, kEnvOptions, kEnvChain,   kEnvDisable};
 
 // Names inside a session folder.
 inline constexpr const char* kRingPrefix = "ring.";      // + pid

@@ -45,7 +45,11 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   process.losses[static_cast<std::uint32_t>(wire::Loss::kForeignBuffers)] = 1;
   process.losses[static_cast<std::uint32_t>(wire::Loss::kGaps)] = 2;
   process.reason = "another profiler had CUPTI\x1b";
+  process.cost_program_ns = 2'000'000;
+  process.cost_background_ns = 30'000'000;
+  process.cost_cupti_ns = 5'000;
   report.processes.push_back(process);
+  report.elapsed_s = 8.5;
   report.sampler.observed = 100;
   DeviceTotals device;
   device.launches = 100;
@@ -75,6 +79,10 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   CHECK(
       summary.find("device 0: busy 25.00 % of 8.000 s, by 2 streams whose durations sum up to 1.50 "
                    "times that\n") != std::string::npos);
+  CHECK(
+      summary.find("recording took 2.000 ms of the program's threads and 30.000 ms beside them, in "
+                   "8.500 s; CUPTI says 0.005 ms of itself\n") != std::string::npos);
+  CHECK(session["processes"][0]["cost"]["background_ns"] == 30'000'000);
   CHECK(session["devices"][0]["pid"] == 42);
   CHECK(session["devices"][0]["busy_ns"] == 2'000'000'000);
   CHECK(session["devices"][0]["streams"][0]["stream"] == 7);

@@ -62,6 +62,46 @@ TEST_CASE("a program that ends well is seen whole, at either level") {
   }
 }
 
+TEST_CASE("at level graph a launch of a graph is one launch, and its plan is not for those who count kernels") {
+  TempDir scratch;
+  const auto run = RunProcess(
+      RunCommand({"--level", "graph"}, {TestProgram("graph").string(), "20000"}), OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  const auto plan = ReadJson(scratch / "session/plan.json");
+  CHECK(plan["totals"]["invocations"] == 2000);
+  CHECK(plan["totals"]["graph_launches"] == 2000);
+  CHECK(plan["totals"]["samples"].get<int>() >= 2);
+  CHECK(plan["kernels"][0]["name"].get<std::string>().starts_with("graph "));
+  CHECK(run.err.find("2000 invocations are launches of whole graphs") != std::string::npos);
+  const auto exported =
+      RunProcess({StemtapProgram().string(), "export", "--plan", scratch / "session/plan.json", "--to",
+                  "accelsim", "--plain-launches"});
+  CHECK(exported.exit_code == 1);
+  CHECK(exported.err.find("--level kernels") != std::string::npos);
+}
+
+TEST_CASE("a recording that costs too much ends, and the user hears of it") {
+  TempDir scratch;
+  auto options = OnFakeGpu(scratch);
+  options.env.emplace_back("FAKE_GPU_CLOCK", "real");
+  options.env.emplace_back("FAKE_CUPTI_OVERHEAD_NS", "2000");
+  const auto run = RunProcess(
+      RunCommand({"--max-overhead", "1.5"}, {TestProgram("exit_return").string(), "500000"}), options);
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  const std::size_t first = run.err.find("recording stopped: it cost ");
+  REQUIRE(first != std::string::npos);  // at once
+  CHECK(run.err.find("more than the 1.500 % of --max-overhead", first) != std::string::npos);
+  CHECK(run.err.find("recording stopped", first + 1) != std::string::npos);  // and at the end
+  const auto session = ReadJson(scratch / "session/session.json");
+  CHECK(session["counters"]["gaps"] == 1);
+  CHECK(session["counters"]["dropped"] == 0);
+  CHECK(session["options"]["max_overhead"] == 1.5);
+  CHECK(session["processes"][0]["cost"]["cupti_ns"].get<std::uint64_t>() > 0);
+  CHECK(session["processes"][0]["cost"]["background_ns"].get<std::uint64_t>() > 0);
+}
+
 TEST_CASE("the exit code is the program's") {
   TempDir scratch;
   const auto run = RunProcess(RunCommand({}, {"/bin/sh", "-c", "exit 42"}), OnFakeGpu(scratch));

@@ -101,6 +101,14 @@ TEST_CASE("a profile of another run") {
   CHECK(Says(RefusalOf("sieve", shorter, plan), "holds 2 launches, expected the 4"));
 }
 
+TEST_CASE("whole graphs are not what tools count") {
+  const Profile profile = Four();
+  Plan plan = PlanOf(profile, {2});
+  plan.totals.graph_launches = 1;
+  for (const char* to : kNumbered) CHECK(Says(RefusalOf(to, profile, plan), "--level kernels"));
+  CHECK(Exports("csv", profile, plan).ids == 1);
+}
+
 TEST_CASE("launches that were lost have shifted every number") {
   const Profile profile = Four();
   Plan plan = PlanOf(profile, {2});

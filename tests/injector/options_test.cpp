@@ -39,9 +39,10 @@ TEST_CASE("nothing set: the defaults of the table") {
   const Environment environment(Variables{});
   const Options options = ReadOptions();
   CHECK(options.session == nullptr);
-  CHECK_FALSE(options.gate);
+  CHECK(options.level == Level::kKernels);
   CHECK_FALSE(options.profiler);
   CHECK(options.flush_ms == 200);
+  CHECK(options.max_overhead == 0);
   CHECK(options.buffer_bytes == 512 * 1024);
   CHECK(options.cupti == nullptr);
   CHECK(options.collector == nullptr);
@@ -55,6 +56,7 @@ TEST_CASE("everything set") {
                                           {"STEMTAP_LEVEL", "gate"},
                                           {"STEMTAP_ACTUATOR", "profiler"},
                                           {"STEMTAP_FLUSH_MS", "10"},
+                                          {"STEMTAP_MAX_OVERHEAD", "2.5"},
                                           {"STEMTAP_BUFFER_KB", "16384"},
                                           {"STEMTAP_CHAIN", "/another/tool.so"},
                                           {"STEMTAP_CUPTI", "/a/libcupti.so"},
@@ -62,9 +64,10 @@ TEST_CASE("everything set") {
                                           {"STEMTAP_OPTIONS", "--epsilon 0.02"}});
   const Options options = ReadOptions();
   CHECK(std::string(options.session) == "/a/session");
-  CHECK(options.gate);
+  CHECK(options.level == Level::kGate);
   CHECK(options.profiler);
   CHECK(options.flush_ms == 10);
+  CHECK(options.max_overhead == 2500);
   CHECK(options.buffer_bytes == 16384 * 1024);
   CHECK(std::string(options.chain) == "/another/tool.so");
   CHECK(std::string(options.cupti) == "/a/libcupti.so");
@@ -93,14 +96,49 @@ TEST_CASE("set to nothing is as not set") {
   const Environment environment(
       {{"STEMTAP_SESSION", ""}, {"STEMTAP_LEVEL", ""}, {"STEMTAP_CUPTI", ""}});
   CHECK(ReadOptions().session == nullptr);
-  CHECK_FALSE(ReadOptions().gate);
+  CHECK(ReadOptions().level == Level::kKernels);
   CHECK(ReadOptions().cupti == nullptr);
 }
 
 TEST_CASE("an unknown level or actuator is the default one") {
   const Environment environment(Variables{{"STEMTAP_LEVEL", "Gate"}, {"STEMTAP_ACTUATOR", "nsys"}});
-  CHECK_FALSE(ReadOptions().gate);
+  CHECK(ReadOptions().level == Level::kKernels);
   CHECK_FALSE(ReadOptions().profiler);
+}
+
+TEST_CASE("every level goes by the name that it has") {
+  for (const Level level : {Level::kGraph, Level::kKernels, Level::kGate}) {
+    const Environment environment(Variables{{"STEMTAP_LEVEL", LevelName(level)}});
+    CAPTURE(LevelName(level));
+    CHECK(ReadOptions().level == level);
+  }
+}
+
+TEST_CASE("the budget is a percentage of up to three decimals") {
+  using Case = std::pair<std::string, std::uint32_t>;
+  for (const Case& c : std::vector<Case>{{"1", 1'000},
+                                         {"0.001", 1},
+                                         {"0.5", 500},
+                                         {".25", 250},
+                                         {"3.", 3'000},
+                                         {"100", 100'000},
+                                         {"100.000", 100'000},
+                                         {"0", 0},
+                                         {"100.001", 0},
+                                         {"101", 0},
+                                         {"0.0001", 0},
+                                         {"-1", 0},
+                                         {"1e1", 0},
+                                         {"1,5", 0},
+                                         {"1.2.3", 0},
+                                         {"5 %", 0},
+                                         {"4294967297", 0},
+                                         {"", 0},
+                                         {"99999999999999999999", 0}}) {
+    const Environment environment(Variables{{"STEMTAP_MAX_OVERHEAD", c.first}});
+    CAPTURE(c.first);
+    CHECK(ReadOptions().max_overhead == c.second);
+  }
 }
 
 TEST_CASE("STEMTAP_DISABLE counts unless it is 0 or nothing") {

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each level records, and when recording stops because it costs too much.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "injector/injected.h"
+
+namespace stemtap::test {
+namespace {
+
+// tests/programs/graph.c: graph launches of ten kernels each.
+constexpr std::uint64_t kKernels = 10'000;
+constexpr std::uint64_t kGraphs = kKernels / 10;
+
+TEST_CASE("level graph: one record per launch of a graph, as long as its kernels") {
+  for (const char* version : {"26", "28", "130000", "130300"}) {
+    CAPTURE(version);
+    const Injected injected;
+    REQUIRE(injected
+                .Run("graph", {std::to_string(kKernels)},
+                     {{"STEMTAP_LEVEL", "graph"}, {"FAKE_CUPTI_VERSION", version}})
+                .exit_code == 0);
+    Ring ring(injected.RingFile());
+    ring.Drain();
+    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.lost_records() == 0);
+    REQUIRE(ring.kernels().size() == kGraphs);
+    std::uint64_t sum = 0;
+    std::set<std::uint32_t> correlations;
+    for (const Ring::Kernel& graph : ring.kernels()) {
+      CHECK(graph.record.flags == wire::kFlagGraph);
+      CHECK(graph.record.graph_id != 0);
+      CHECK(graph.name == "graph " + std::to_string(graph.record.graph_id));
+      CHECK(graph.record.shared_bytes == wire::kUnknown32);
+      CHECK(graph.record.grid[0] == wire::kUnknownExtent);
+      CHECK(graph.record.device == 0);
+      correlations.insert(graph.record.correlation_id);
+      sum += graph.record.duration_ns;
+    }
+    CHECK(correlations.size() == kGraphs);
+    std::uint64_t truth = 0;
+    for (const auto& [name, launched] : injected.ReadTruth().by_name) truth += launched.duration_ns;
+    // One stream, whose kernels follow each other without a gap, but for the first graph's: its
+    // first kernel, of 2 us, has ended when the second is launched, 2.5 us later.
+    CHECK(sum >= truth);
+    CHECK(sum - truth <= 2'500);
+  }
+}
+
+TEST_CASE("level graph: kernels outside graphs are recorded one by one") {
+  const Injected injected;
+  REQUIRE(injected.Run("exit_return", {"3000"}, {{"STEMTAP_LEVEL", "graph"}}).exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.kernels().size() == 3000);
+  CHECK(SumByName(ring) == injected.ReadTruth().by_name);
+}
+
+TEST_CASE("level graph: a CUPTI that cannot, times the kernels, and says so") {
+  const Injected injected;
+  REQUIRE(injected
+              .Run("graph", {std::to_string(kKernels)},
+                   {{"STEMTAP_LEVEL", "graph"}, {"FAKE_CUPTI_FAIL", "cuptiActivityEnable@2=27"}})
+              .exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.kernels().size() == kKernels);
+  CHECK(std::string(ring.header().reason).find("does not time graphs as one") != std::string::npos);
+}
+
+TEST_CASE("level kernels has no graph records, and names no kernel a graph") {
+  const Injected injected;
+  REQUIRE(injected.Run("graph", {std::to_string(kKernels)}).exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  REQUIRE(ring.kernels().size() == kKernels);
+  CHECK(std::none_of(ring.kernels().begin(), ring.kernels().end(), [](const Ring::Kernel& k) {
+    return (k.record.flags & wire::kFlagGraph) != 0;
+  }));
+}
+
+// Real time: kernels of 10 us and more, launched for some seconds.
+const Variables kRealTime = {{"FAKE_GPU_CLOCK", "real"}, {"STEMTAP_FLUSH_MS", "50"}};
+
+Variables With(Variables variables, const Variables& more) {
+  variables.insert(variables.end(), more.begin(), more.end());
+  return variables;
+}
+
+TEST_CASE("what CUPTI costs beyond the budget ends the recording, and the program goes on") {
+  const Injected injected;
+  constexpr std::uint64_t kLaunches = 500'000;  // about 6 s
+  REQUIRE(
+      injected
+          .Run("exit_return", {std::to_string(kLaunches)},
+               With(kRealTime, {{"STEMTAP_MAX_OVERHEAD", "5"}, {"FAKE_CUPTI_OVERHEAD_NS", "2000"}}))
+          .exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.lost(wire::Loss::kGaps) == 1);
+  CHECK(ring.lost_records() == 0);
+  CHECK(ring.seen() == ring.kept());
+  CHECK(std::string(ring.header().reason).find("recording stopped") != std::string::npos);
+  CHECK(ring.kept() > 1000);
+  CHECK(ring.kept() < kLaunches * 9 / 10);
+  CHECK(ring.header().cost_cupti_ns.load() >= 2000 * ring.kept() * 9 / 10);
+  CHECK(injected.ReadTruth().launches == kLaunches);
+}
+
+TEST_CASE("a budget that is kept changes nothing") {
+  const Injected injected;
+  constexpr std::uint64_t kLaunches = 200'000;  // the ring takes 262,144
+  REQUIRE(injected
+              .Run("exit_return", {std::to_string(kLaunches)},
+                   With(kRealTime, {{"STEMTAP_MAX_OVERHEAD", "100"}}))
+              .exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.kept() == kLaunches);
+  CHECK(ring.lost(wire::Loss::kGaps) == 0);
+  CHECK(std::string(ring.header().reason).empty());
+  // What it costs is told, budget or not.
+  CHECK(ring.header().cost_program_ns.load() > 0);
+  CHECK(ring.header().cost_background_ns.load() > 0);
+}
+
+}  // namespace
+}  // namespace stemtap::test
