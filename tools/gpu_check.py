@@ -86,6 +86,17 @@ class Check:
         return self.run([str(self.options.stemtap), "run", "--output", str(folder), "--level", level,
                          "--quiet", "--", *program], environment)
 
+    def other(self, mode, tool, scratch):
+        """Under another tool, for the price of it; what it records is thrown away."""
+        if tool == "torch.profiler":
+            return self.reference(mode, scratch / "other.json.gz")
+        result = self.run(["nsys", "profile", "--trace=cuda", "--cuda-graph-trace=node",
+                           "--force-overwrite=true", "--output", str(scratch / "other"), "--",
+                           *self.example, *MODES[mode]])
+        for file in scratch.glob("other*"):
+            file.unlink()
+        return result
+
     def reference(self, mode, trace):
         """Under torch.profiler; `trace` receives the kernels, as a profile that stemtap can read."""
         return self.run([self.options.python, __file__, "--reference", str(trace), "--",
@@ -163,13 +174,17 @@ def check_mode(check, mode, sessions, output):
     check.bare(mode)  # files and clocks are warm from here on
     bare = []
     sampled = {level: [] for level in options.levels}
+    others = {tool: [] for tool in options.others}
     for pair in range(options.pairs):
         # Every other round backwards, so that a drift of the clocks favours nobody.
-        order = ["bare", *options.levels]
+        order = ["bare", *options.levels, *options.others]
         for what in order if pair % 2 == 0 else reversed(order):
             if what == "bare":
                 result = check.bare(mode)
                 bare.append(result)
+            elif what in others:
+                result = check.other(mode, what, sessions)
+                others[what].append(result)
             else:
                 folder = sessions / f"{mode}-{what}-{pair}"
                 result = check.sampled(mode, what, folder)
@@ -181,22 +196,29 @@ def check_mode(check, mode, sessions, output):
 
     readable = make_demangler()
     expected = kernels_of_trace(trace)
+    def slowdowns(runs):
+        return {
+            "slowdown_of_decoding": spread([b["tokens_per_s"] / s["tokens_per_s"]
+                                            for b, s in zip(bare, runs)]),
+            "slowdown_of_process": spread([s["wall_s"] / b["wall_s"] for b, s in zip(bare, runs)]),
+        }
+
     levels = {}
     for level, runs in sampled.items():
         found, totals = kernels_of_session(sessions / f"{mode}-{level}-0", readable)
         rows = compare(expected, found)
+        whole_graphs = totals.get("graph_launches", 0) != 0  # then kernels cannot be counted
         levels[level] = {
-            "slowdown_of_decoding": spread([b["tokens_per_s"] / s["tokens_per_s"]
-                                            for b, s in zip(bare, runs)]),
-            "slowdown_of_process": spread([s["wall_s"] / b["wall_s"] for b, s in zip(bare, runs)]),
-            "counts_agree": all(r["count_profiler"] == r["count_stemtap"] for r in rows),
+            **slowdowns(runs),
+            "counts_agree": whole_graphs or all(r["count_profiler"] == r["count_stemtap"] for r in rows),
             "output_unchanged": {r["checksum"] for r in runs} == {r["checksum"] for r in bare},
             "kernels_profiler": sum(r["count_profiler"] for r in rows),
             "kernels_stemtap": sum(r["count_stemtap"] for r in rows),
             "plan": totals,
             "kernels": rows,
         }
-    return {"bare_tokens_per_s": spread([r["tokens_per_s"] for r in bare]), "levels": levels}
+    return {"bare_tokens_per_s": spread([r["tokens_per_s"] for r in bare]), "levels": levels,
+            "others": {tool: slowdowns(runs) for tool, runs in others.items()}}
 
 
 # --- report --------------------------------------------------------------------------------------
@@ -251,6 +273,14 @@ def to_markdown(results):
                 f"{r['kernels_profiler']} | {r['kernels_stemtap']} | {r['plan']['dropped']} | "
                 f"{'yes' if r['counts_agree'] else '**no**'} | "
                 f"{'yes' if r['output_unchanged'] else '**no**'} |")
+        for tool, r in result["others"].items():
+            lines.append(
+                f"| {mode} | {tool} | {shown(result['bare_tokens_per_s'], '{:.1f}')} | "
+                f"{shown(r['slowdown_of_decoding'])} | {shown(r['slowdown_of_process'])} | | | | | |")
+    if "probe" in results:
+        lines += ["", "## What CUPTI costs and does", "",
+                  "`gpu_probe`; README.md of docs/measurements says what each is for. Times in ns.", "",
+                  "```", json.dumps(results["probe"], indent=1), "```"]
     for mode, result in results["modes"].items():
         for level, r in result["levels"].items():
             lines += ["", f"## {mode}, level {level}", "",
@@ -278,11 +308,25 @@ def parse_arguments():
     parser.add_argument("--tokens", type=int, default=512, help="tokens per run (default: 512)")
     parser.add_argument("--tiny", action="store_true", help="a small model, to try the check itself")
     parser.add_argument("--modes", default="eager,graph", help="default: eager,graph")
-    parser.add_argument("--levels", default="kernels,gate", help="default: kernels,gate")
+    parser.add_argument("--levels", default="graph,kernels,gate",
+                        help="default: graph,kernels,gate")
+    parser.add_argument("--others", default="torch.profiler,nsys",
+                        help="other tools to compare to, where they are installed "
+                             "(default: torch.profiler,nsys)")
+    parser.add_argument("--probe", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--cupti", default="libcupti.so", help="the libcupti that gpu_probe asks "
+                                                               "(default: the loader's)")
+    parser.add_argument("--probe-only", action="store_true", help="gpu_probe alone; needs no PyTorch")
     parser.add_argument("--python", default=sys.executable, help="the Python that has PyTorch")
     options = parser.parse_args()
     options.modes = options.modes.split(",")
     options.levels = options.levels.split(",")
+    options.others = [tool for tool in options.others.split(",") if tool]
+    unknown = [tool for tool in options.others if tool not in ("torch.profiler", "nsys")]
+    if unknown:
+        parser.error(f"--others: expected torch.profiler or nsys, not {unknown[0]}")
+    if "nsys" in options.others and shutil.which("nsys") is None:
+        options.others.remove("nsys")
     if options.pairs < 5:
         parser.error("--pairs: expected at least 5")
     unknown = [mode for mode in options.modes if mode not in MODES]
@@ -291,12 +335,35 @@ def parse_arguments():
     return options
 
 
+def ask_probe(options):
+    """The answers of gpu_probe; where it fails, what it said."""
+    environment = dict(os.environ)
+    if options.library_path:
+        environment["LD_LIBRARY_PATH"] = ":".join(
+            [str(options.library_path), environment.get("LD_LIBRARY_PATH", "")]).rstrip(":")
+    print("gpu_probe", flush=True)
+    done = subprocess.run([str(options.probe), "--cupti", options.cupti], env=environment,
+                          capture_output=True, text=True, timeout=RUN_TIMEOUT_S)
+    try:
+        return json.loads(done.stdout)
+    except json.JSONDecodeError:
+        return {"error": f"exit code {done.returncode}: {done.stderr[-2000:]}"}
+
+
 def main():
     options = parse_arguments()
     options.output.mkdir(parents=True, exist_ok=True)
+    probe = ask_probe(options) if options.probe else None
+    if probe:
+        (options.output / "probe.json").write_text(json.dumps(probe, indent=1) + "\n")
+    if options.probe_only:
+        print(json.dumps(probe, indent=1))
+        return 1 if not probe or "error" in probe else 0
     results = {"schema": "stemtap.gpu_check/1", "machine": describe_machine(options.python),
                "options": {"pairs": options.pairs, "tokens": options.tokens, "tiny": options.tiny},
                "modes": {}}
+    if probe:
+        results["probe"] = probe
     check = Check(options)
     with tempfile.TemporaryDirectory() as scratch:
         sessions = pathlib.Path(scratch) / "sessions"

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// gpu_probe asks a real GPU, its driver and its CUPTI what no fake can tell: what CUPTI costs, and
+// how it behaves where its documentation is silent.
+//
+//   gpu_probe [--cupti PATH] [--graph-launches N] [EXPERIMENT...]     JSON on stdout
+//
+// Without names, all experiments, each in a process of its own. An experiment that fails has an
+// "error" in place of its answers, and the exit code is 1.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "probe.h"
+
+namespace gpu_probe {
+namespace {
+
+struct Experiment {
+  const char* name;
+  const char* variant;
+  Json (*run)(const Api&, const Arguments&);
+};
+constexpr Experiment kExperiments[] = {{"callbacks", "", Callbacks},
+                                       {"records", "kernels", Records},
+                                       {"records", "graphs", Records},
+                                       {"subscribing", "", Subscribing},
+                                       {"takeover", "", Takeover},
+                                       {"threads", "", Threads},
+                                       {"graph_leak", "kernels", GraphLeak},
+                                       {"graph_leak", "copies", GraphLeak},
+                                       {"hardware_trace", "", HardwareTrace},
+                                       {"profiler_bracket", "", ProfilerBracket},
+                                       {"preload_alone", "", PreloadAlone}};
+
+// Of one experiment; the longest takes about one minute by its arithmetic.
+constexpr unsigned kMostSeconds = 150;
+
+std::string FullName(const Experiment& e) {
+  return *e.variant == 0 ? e.name : std::string(e.name) + "-" + e.variant;
+}
+
+struct Options {
+  std::string cupti = "libcupti.so";
+  std::string graph_launches;
+  std::vector<std::string> names;
+  bool alone = false;  // one experiment, in this process
+};
+
+int Use() {
+  std::fprintf(stderr,
+               "gpu_probe: expected [--cupti PATH] [--graph-launches N] [EXPERIMENT...], of");
+  for (const Experiment& e : kExperiments) std::fprintf(stderr, " %s", FullName(e).c_str());
+  std::fprintf(stderr, "\n");
+  return 2;
+}
+
+// Runs in this process, prints one line.
+int RunAlone(const Experiment& experiment, const Options& options) {
+  Arguments arguments;
+  arguments.variant = experiment.variant;
+  if (!options.graph_launches.empty()) {
+    arguments.graph_launches = std::strtoull(options.graph_launches.c_str(), nullptr, 10);
+  }
+  const Api api = LoadApi(options.cupti);
+  Check(api.cuInit(0), "cuInit");
+  std::printf("%s\n", experiment.run(api, arguments).dump().c_str());
+  std::fflush(stdout);
+  ::_exit(0);  // CUPTI's threads may hold buffers: nothing is torn down
+}
+
+std::string Directory() {
+  char path[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof(path) - 1);
+  const std::string self(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return self.substr(0, self.rfind('/'));
+}
+
+Json RunApart(const Experiment& experiment, const Options& options) {
+  int ends[2];
+  if (::pipe(ends) != 0) return {{"error", "no pipe"}};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    if (experiment.run == PreloadAlone) {
+      ::unsetenv("CUDA_INJECTION64_PATH");
+      ::setenv("LD_PRELOAD", (Directory() + "/libgpu_probe_injection.so").c_str(), 1);
+    }
+    std::vector<std::string> words = {"gpu_probe", "--alone", "--cupti", options.cupti};
+    if (!options.graph_launches.empty()) {
+      words.insert(words.end(), {"--graph-launches", options.graph_launches});
+    }
+    words.push_back(FullName(experiment));
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    ::alarm(kMostSeconds);  // kept by exec; a hang is an answer too
+    ::execv("/proc/self/exe", argv.data());
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  std::string text;
+  char piece[4096];
+  for (ssize_t got; (got = ::read(ends[0], piece, sizeof(piece))) > 0;) {
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  Json answer = Json::parse(text, nullptr, false);
+  if (WIFSIGNALED(status)) return {{"error", "signal " + std::to_string(WTERMSIG(status))}};
+  if (status != 0) return {{"error", "exit code " + std::to_string(WEXITSTATUS(status))}};
+  return answer.is_discarded() ? Json{{"error", "no answer"}} : answer;
+}
+
+Json Describe(const Options& options) {
+  const Api api = LoadApi(options.cupti);
+  int driver = 0;
+  int major = 0;
+  int minor = 0;
+  std::uint32_t cupti = 0;
+  CUdevice device = 0;
+  char name[256] = {};
+  Check(api.cuInit(0), "cuInit");
+  Check(api.cuDriverGetVersion(&driver), "cuDriverGetVersion");
+  Check(api.cuDeviceGet(&device, 0), "cuDeviceGet");
+  Check(api.cuDeviceGetName(name, sizeof(name) - 1, device), "cuDeviceGetName");
+  api.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  api.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  Check(api.cuptiGetVersion(&cupti), "cuptiGetVersion");
+  return {{"device", name},
+          {"compute_capability", std::to_string(major) + "." + std::to_string(minor)},
+          {"driver_version", driver},
+          {"cupti_version", cupti}};
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--alone") {
+      options.alone = true;
+    } else if ((word == "--cupti" || word == "--graph-launches") && i + 1 < argc) {
+      (word == "--cupti" ? options.cupti : options.graph_launches) = argv[++i];
+    } else {
+      options.names.push_back(word);
+    }
+  }
+  std::vector<const Experiment*> wanted;
+  for (const Experiment& e : kExperiments) {
+    const bool named =
+        std::find(options.names.begin(), options.names.end(), FullName(e)) != options.names.end();
+    if (named || options.names.empty()) wanted.push_back(&e);
+  }
+  if (wanted.size() != (options.names.empty() ? std::size(kExperiments) : options.names.size())) {
+    return Use();
+  }
+  if (options.alone) return wanted.size() == 1 ? RunAlone(*wanted[0], options) : Use();
+  // Children first: a process that has initialised CUDA must not be forked.
+  Json answers;
+  bool failed = false;
+  for (const Experiment* experiment : wanted) {
+    answers[FullName(*experiment)] = RunApart(*experiment, options);
+    const Json& answer = answers[FullName(*experiment)];
+    failed |= answer.is_object() && answer.contains("error");
+  }
+  Json all = {{"machine", Describe(options)}, {"experiments", answers}};
+  std::printf("%s\n", all.dump(2).c_str());
+  std::fflush(stdout);
+  ::_exit(failed ? 1 : 0);
+}
+
+}  // namespace
+}  // namespace gpu_probe
+
+int main(int argc, char** argv) {
+  return gpu_probe::Main(argc, argv);
+}

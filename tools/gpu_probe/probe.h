@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The experiments of gpu_probe: docs/measurements/README.md says which question each answers.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "api.h"
+
+namespace gpu_probe {
+
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::string variant;                     // of the experiment; empty: it has none
+  std::uint64_t graph_launches = 300'000;  // of GraphLeak: 30 million kernels
+};
+
+Json Callbacks(const Api& api, const Arguments& arguments);
+Json Records(const Api& api, const Arguments& arguments);
+Json Subscribing(const Api& api, const Arguments& arguments);
+Json Takeover(const Api& api, const Arguments& arguments);
+Json Threads(const Api& api, const Arguments& arguments);
+Json GraphLeak(const Api& api, const Arguments& arguments);
+Json HardwareTrace(const Api& api, const Arguments& arguments);
+Json ProfilerBracket(const Api& api, const Arguments& arguments);
+Json PreloadAlone(const Api& api, const Arguments& arguments);
+
+}  // namespace gpu_probe
