@@ -43,6 +43,14 @@ CUresult fakeGpuStreamCreate(CUstream* stream, int device, uint32_t stream_id);
 
 /* ---------------------------------------------------------------- for the fake CUPTI */
 
+/* FakeGpuClockStep is how far the realtime clock had been set forth or back when something began and
+ * when it ended: FAKE_GPU_CLOCK_STEP_AT. Times of the fake are without it, what CUPTI shows is with
+ * it. */
+typedef struct FakeGpuClockStep {
+  int64_t at_start_ns;
+  int64_t at_end_ns;
+} FakeGpuClockStep;
+
 /* FakeGpuKernel is one kernel whose times are decided. Pointers live until the call returns, the
  * name until the retire_names of its module. */
 typedef struct FakeGpuKernel {
@@ -60,6 +68,7 @@ typedef struct FakeGpuKernel {
   uint32_t launch_type; /* CUpti_ActivityLaunchType: 0 regular, 1 cooperative */
   uint32_t graph_id;    /* 0: not launched by a graph */
   uint64_t graph_node_id;
+  FakeGpuClockStep step;
 } FakeGpuKernel;
 
 /* FakeGpuGraph is one launch of a graph as a whole: from the start of its first kernel to the end of
@@ -72,6 +81,7 @@ typedef struct FakeGpuGraph {
   uint32_t stream_id;
   uint32_t correlation_id;
   uint32_t graph_id;
+  FakeGpuClockStep step;
 } FakeGpuGraph;
 
 /* FakeGpuApiCall is a driver call in progress; the same object is shown at entry and at exit. */
@@ -105,6 +115,9 @@ typedef struct FakeGpuHooks {
   /* The names in this mapping belong to an unloaded module: the hook unmaps it once no record that
    * is still to be delivered can point into it. */
   void (*retire_names)(void* mapping, size_t bytes);
+  /* Writes what shall follow on the first line of the truth: words and numbers, with a space before
+   * each. */
+  void (*report)(char* text, size_t bytes);
 } FakeGpuHooks;
 
 /* What the fake CUPTI wants to be told. retire_names is called whenever hooks are connected. */
@@ -112,7 +125,8 @@ enum {
   FAKE_GPU_INTEREST_KERNELS = 1,
   FAKE_GPU_INTEREST_API = 2,
   FAKE_GPU_INTEREST_RESOURCES = 4,
-  FAKE_GPU_INTEREST_GRAPHS = 8
+  FAKE_GPU_INTEREST_GRAPHS = 8,
+  FAKE_GPU_SERIALISE = 16 /* not to be told anything: one kernel at a time */
 };
 
 void fakeGpuConnect(const FakeGpuHooks* hooks);
@@ -125,6 +139,9 @@ int fakeGpuClockIsVirtual(void);
 /* Takes so much time of the calling thread, which does not sleep: the virtual clock moves on, or the
  * thread spins. */
 void fakeGpuSpend(uint64_t duration_ns);
+
+/* How far the realtime clock has been set by now. */
+int64_t fakeGpuClockStepNow(void);
 
 CUresult fakeGpuContextUid(CUcontext context, uint32_t* uid);
 CUresult fakeGpuStreamId(CUcontext context, CUstream stream, uint32_t* id);

@@ -27,10 +27,12 @@ void Request(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records)
   auto* memory =
       static_cast<std::uint8_t*>(std::aligned_alloc(64, (Client::buffer_bytes + 127) / 64 * 64));
   std::memset(memory, Client::fill, Client::buffer_bytes);
+  if (Client::on_request) Client::on_request(memory);
   *buffer = Client::lends_unaligned ? memory + 4 : memory;
 }
 
 void Complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size, std::size_t valid) {
+  if (Client::on_complete) Client::on_complete();
   if (Client::flushes_in_callback) cuptiActivityFlushAll(0);
   Delivered delivered;
   delivered.thread = std::this_thread::get_id();
@@ -67,6 +69,8 @@ bool Client::lends_null = false;
 bool Client::lends_unaligned = false;
 bool Client::flushes_in_callback = false;
 std::uint8_t Client::fill = 0xCD;
+std::function<void(std::uint8_t*&)> Client::on_request;
+std::function<void()> Client::on_complete;
 
 void Client::Start(CUpti_ActivityKind kind) {
   Check(cuptiActivityRegisterCallbacks(Request, Complete), "cuptiActivityRegisterCallbacks");
@@ -161,8 +165,8 @@ void Gpu::Launch(std::uint64_t duration_ns, int stream, const char* name) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  for (const auto run :
-       {probe::RunActivity, probe::RunCallbacks, probe::RunKinds, probe::RunMisuse}) {
+  for (const auto run : {probe::RunActivity, probe::RunCallbacks, probe::RunKinds, probe::RunMisuse,
+                         probe::RunOwnership, probe::RunTimes}) {
     const int code = run(argv[1]);
     if (code >= 0) return code;
   }

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -62,6 +63,9 @@ class Client {
   static bool lends_unaligned;
   static bool flushes_in_callback;
   static std::uint8_t fill;  // what lent buffers are filled with
+  // Called first in the callbacks; the first may replace the buffer that will be lent.
+  static std::function<void(std::uint8_t*& buffer)> on_request;
+  static std::function<void()> on_complete;
 
   static void Start(CUpti_ActivityKind kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 
@@ -84,5 +88,7 @@ int RunActivity(const std::string& scenario);   // -1: not one of these
 int RunCallbacks(const std::string& scenario);  // -1: not one of these
 int RunKinds(const std::string& scenario);      // -1: not one of these
 int RunMisuse(const std::string& scenario);     // -1: not one of these
+int RunOwnership(const std::string& scenario);  // -1: not one of these
+int RunTimes(const std::string& scenario);      // -1: not one of these
 
 }  // namespace probe

@@ -241,7 +241,6 @@ void ZeroFill(bool client_zeroes) {
   Check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "Enable");
   gpu.Launch(1000);
   Print("tail", lent[sizeof lent - 1]);
-  Leave();
 }
 
 // Graph launches: N kernels under one correlation id, none for a graph made before the kind was on.

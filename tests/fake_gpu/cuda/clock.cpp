@@ -33,6 +33,8 @@ std::atomic<std::uint64_t>& VirtualNow() {
   return now;
 }
 
+std::atomic<std::uint64_t> g_launches{0};  // counted for FAKE_GPU_CLOCK_STEP_AT only
+
 }  // namespace
 
 std::uint64_t RealTime() {
@@ -63,6 +65,20 @@ void WaitUntil(std::uint64_t time_ns) {
   std::uint64_t now = clock.load(std::memory_order_relaxed);
   while (now < time_ns && !clock.compare_exchange_weak(now, time_ns, std::memory_order_relaxed)) {
   }
+}
+
+ClockStep StepOfNextLaunch() {
+  const std::uint64_t at = settings().clock_step_at;
+  if (at == 0) return {};
+  const std::uint64_t launch = g_launches.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::int64_t step = settings().clock_step_ns;
+  return {launch > at ? step : 0, launch >= at ? step : 0};
+}
+
+std::int64_t StepNow() {
+  const std::uint64_t at = settings().clock_step_at;
+  const bool stepped = at != 0 && g_launches.load(std::memory_order_relaxed) >= at;
+  return stepped ? settings().clock_step_ns : 0;
 }
 
 void Spend(std::uint64_t duration_ns) {

@@ -26,6 +26,15 @@ void WaitUntil(std::uint64_t time_ns);
 // Blocks the thread for wall time, whatever the clock, and returns the nanoseconds it took.
 std::uint64_t SleepReally(std::uint64_t duration_ns);
 
+// How far CLOCK_REALTIME, as the program would read it, has been set when the next kernel begins and
+// when it ends; counts launches. The fake's own times are not affected.
+struct ClockStep {
+  std::int64_t at_start_ns = 0;
+  std::int64_t at_end_ns = 0;
+};
+ClockStep StepOfNextLaunch();
+std::int64_t StepNow();
+
 // Takes time of the thread without sleeping: spins, or moves the virtual clock forward.
 void Spend(std::uint64_t duration_ns);
 

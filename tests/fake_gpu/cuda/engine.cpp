@@ -43,6 +43,7 @@ void Report(const Launch& launch, Span span) {
   kernel.launch_type = launch.launch_type;
   kernel.graph_id = launch.graph_id;
   kernel.graph_node_id = launch.graph_node_id;
+  kernel.step = {span.step.at_start_ns, span.step.at_end_ns};
   hooks->kernel(&kernel);
 }
 
@@ -68,6 +69,7 @@ Span Enqueue(const Launch& launch) {
   stream.ready_ns = span.end_ns;
   if (ClockIsReal()) stream.queue_ends[stream.launched % kLaunchQueue] = span.end_ns;
   ++stream.launched;
+  span.step = StepOfNextLaunch();
   return span;
 }
 
@@ -99,9 +101,12 @@ Span RunCaptured(const Launch& launch) {
 
 Span Run(const Launch& launch) {
   if (g_capturing.load(std::memory_order_relaxed)) return RunCaptured(launch);
+  const bool serial = (g_interest.load(std::memory_order_relaxed) & FAKE_GPU_SERIALISE) != 0;
+  if (serial) Synchronize(*launch.stream->context);
   const Span span = Enqueue(launch);
   Count(launch);
   Report(launch, span);
+  if (serial) WaitUntil(span.end_ns);
   return span;
 }
 

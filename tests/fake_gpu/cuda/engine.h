@@ -19,6 +19,7 @@
 
 #include <cstdint>
 
+#include "cuda/clock.h"
 #include "cuda/objects.h"
 
 namespace fake_gpu {
@@ -41,6 +42,7 @@ struct Launch {
 struct Span {
   std::uint64_t start_ns = 0;
   std::uint64_t end_ns = 0;
+  ClockStep step;
 };
 
 Span Run(const Launch& launch);

@@ -33,6 +33,7 @@ void Report(const CUgraphExec_st& exec, const CUstream_st& stream, std::uint32_t
   graph.stream_id = stream.id;
   graph.correlation_id = correlation_id;
   graph.graph_id = exec.id;
+  graph.step = {span.step.at_start_ns, span.step.at_end_ns};
   hooks->graph(&graph);
 }
 
@@ -60,8 +61,9 @@ CUresult LaunchGraph(std::uint32_t cbid, const char* api_name, const Params& par
     launch.graph_node_id = node.id;
     launch.recorded = exec.yields == CUgraphExec_st::Yields::kKernels;
     const Span span = Run(launch);
-    if (&node == exec.nodes.data()) all.start_ns = span.start_ns;
+    if (&node == exec.nodes.data()) all = span;
     all.end_ns = span.end_ns;
+    all.step.at_end_ns = span.step.at_end_ns;
   }
   if (exec.yields == CUgraphExec_st::Yields::kGraph && !exec.nodes.empty()) {
     Report(exec, *stream, call.correlation_id(), all);

@@ -22,6 +22,8 @@ Settings Read() {
   s.driver_version = static_cast<int>(fake_env::Number("FAKE_GPU_DRIVER_VERSION", 13000));
   s.first_correlation =
       static_cast<std::uint32_t>(fake_env::Number("FAKE_CUPTI_FIRST_CORRELATION", 1));
+  s.clock_step_at = fake_env::Number("FAKE_GPU_CLOCK_STEP_AT", 0);
+  s.clock_step_ns = static_cast<std::int64_t>(fake_env::Real("FAKE_GPU_CLOCK_STEP_NS", 0));
   s.truth_file = fake_env::Text("FAKE_GPU_TRUTH");
   s.stale_names = fake_env::Number("FAKE_GPU_STALE_NAMES", 0) != 0;
   return s;

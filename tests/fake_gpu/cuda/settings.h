@@ -25,6 +25,10 @@ struct Settings {
   int driver_version = 13000;
   // FAKE_CUPTI_FIRST_CORRELATION: lets a test begin shortly before the 32-bit wrap.
   std::uint32_t first_correlation = 1;
+  // FAKE_GPU_CLOCK_STEP_AT, FAKE_GPU_CLOCK_STEP_NS: while the kernel of that launch runs (1 is the
+  // first), the realtime clock is set forth, or back if negative.
+  std::uint64_t clock_step_at = 0;
+  std::int64_t clock_step_ns = 0;
   // FAKE_GPU_TRUTH: file for the ground truth; %p becomes the process id.
   std::string truth_file;
   // FAKE_GPU_STALE_NAMES=1: kernel names vanish with their module at once, records or not.

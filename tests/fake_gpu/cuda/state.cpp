@@ -43,3 +43,7 @@ FAKE_GPU_EXPORT int fakeGpuClockIsVirtual(void) {
 FAKE_GPU_EXPORT void fakeGpuSpend(uint64_t duration_ns) {
   Spend(duration_ns);
 }
+
+FAKE_GPU_EXPORT int64_t fakeGpuClockStepNow(void) {
+  return StepNow();
+}

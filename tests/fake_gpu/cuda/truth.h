@@ -4,7 +4,7 @@
 // over modules that live and modules that are gone. With FAKE_GPU_TRUTH it is written to a file
 // when the process exits:
 //
-//   # launches 10000 captured 12 capture_ns 60000000
+//   # launches 10000 captured 12 capture_ns 60000000 buffers_lent 9 buffers_unreturned 0 ...
 //   10000<TAB>50000000<TAB>spin
 //
 // THREADS: any.

@@ -8,6 +8,7 @@
 #include "cupti/driver.h"
 #include "cupti/entry.h"
 #include "cupti/records.h"
+#include "cupti/timestamps.h"
 
 using namespace fake_cupti;
 
@@ -40,9 +41,12 @@ void Switch(CUpti_ActivityKind kind, bool on) {
   if (IsKernelKind(kind)) {
     if (on) SetKernelKind(kind);
     SetInterest(FAKE_GPU_INTEREST_KERNELS, on);
+    SetInterest(FAKE_GPU_SERIALISE, on && kind == CUPTI_ACTIVITY_KIND_KERNEL);
   }
   if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE) SetInterest(FAKE_GPU_INTEREST_GRAPHS, on);
   if (kind == CUPTI_ACTIVITY_KIND_OVERHEAD) SetOverhead(on);
+  SetCopies(g_enabled[CUPTI_ACTIVITY_KIND_MEMCPY].load() &&
+            g_enabled[CUPTI_ACTIVITY_KIND_MEMSET].load());
 }
 
 CUptiResult Enable(CUpti_ActivityKind kind) {
@@ -65,8 +69,13 @@ CUptiResult Disable(CUpti_ActivityKind kind) {
   return CUPTI_SUCCESS;
 }
 
+bool InBufferCallback() {
+  return thread_role() == ThreadRole::kRequestCallback ||
+         thread_role() == ThreadRole::kCompleteCallback;
+}
+
 void DieWhereFlushIsForbidden() {
-  if (thread_role() == ThreadRole::kBufferCallback) {
+  if (InBufferCallback()) {
     Die("cuptiActivityFlushAll called from a buffer callback, which deadlocks the real one");
   }
   if (thread_role() == ThreadRole::kResourceCallback) {
@@ -150,12 +159,17 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint3
                                                                 size_t* dropped) {
   FAKE_CUPTI_ENTER(cuptiActivityGetNumDroppedRecords);
   FAKE_CUPTI_REQUIRE(dropped != nullptr, CUPTI_ERROR_INVALID_PARAMETER);
+  // NVIDIA's samples ask in the complete callback; in the other one its buffer's lock is held.
+  if (thread_role() == ThreadRole::kRequestCallback) {
+    Die("cuptiActivityGetNumDroppedRecords called from the request callback, which deadlocks");
+  }
   *dropped = TakeDropped();
   return CUPTI_SUCCESS;
 }
 
 FAKE_CUPTI_EXPORT CUptiResult cuptiFinalize(void) {
   FAKE_CUPTI_ENTER(cuptiFinalize);
+  if (InBufferCallback()) Die("cuptiFinalize called from a buffer callback");
   if (ConnectedDriver() == nullptr) return CUPTI_SUCCESS;
   for (int kind = 1; kind < CUPTI_ACTIVITY_KIND_COUNT; ++kind) {
     Disable(static_cast<CUpti_ActivityKind>(kind));
@@ -164,5 +178,6 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiFinalize(void) {
   UnsubscribeAnybody();
   SetBufferCallbacks(nullptr, nullptr);
   ResetAttributes();
+  ResetTimestampCallback();
   return CUPTI_SUCCESS;
 }

@@ -8,6 +8,7 @@
 
 #include "cupti/buffers.h"
 #include "cupti/entry.h"
+#include "cupti/timestamps.h"
 
 using namespace fake_cupti;
 
@@ -43,6 +44,12 @@ Attribute* Find(CUpti_ActivityAttribute id) {
 }
 
 }  // namespace
+
+std::uint64_t fake_cupti::DevicePoolBytes() {
+  const std::lock_guard lock(g_mutex);
+  return Find(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE)->value *
+         Find(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT)->value;
+}
 
 void fake_cupti::ResetAttributes() {
   const std::lock_guard lock(g_mutex);
@@ -95,7 +102,10 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiActivityEnableHWTrace(uint8_t) {
   return Remember(CUPTI_ERROR_NOT_SUPPORTED);
 }
 
-FAKE_CUPTI_EXPORT CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc) {
+FAKE_CUPTI_EXPORT CUptiResult
+cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc callback) {
   FAKE_CUPTI_ENTER(cuptiActivityRegisterTimestampCallback);
-  return Remember(CUPTI_ERROR_NOT_SUPPORTED);
+  FAKE_CUPTI_REQUIRE(callback != nullptr, CUPTI_ERROR_INVALID_PARAMETER);
+  SetTimestampCallback(callback);
+  return CUPTI_SUCCESS;
 }

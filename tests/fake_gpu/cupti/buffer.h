@@ -6,20 +6,30 @@
 //           entries[0] entries[1]
 //
 // What the fake knows of its records is kept in `entries`, not read back from the client's memory:
-// there the times may be in another unit by the time of delivery.
+// there the times may be in another unit by the time of delivery, and what is there is compared
+// with what was written (ownership.h).
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace fake_cupti {
 
 struct Entry {
-  std::uint64_t start_ns;  // of the host clock
+  std::uint64_t start_ns;  // of the host clock, whatever the record shows
   std::uint64_t end_ns;
   std::uint32_t offset;  // into the buffer
   std::uint32_t bytes;
+  std::uint32_t check;  // of the record as it was written
+};
+
+// Lease is shared by all that were lent the same memory.
+struct Lease {
+  std::atomic<bool> shared{false};  // lent again while it was out: its contents are nobody's
 };
 
 struct Buffer {
@@ -31,6 +41,13 @@ struct Buffer {
   std::uint64_t last_end_ns = 0;  // when the last kernel in it ends
   std::uint64_t sequence = 0;     // see Hold()
   std::uint32_t thread = 0;       // which asked for it
+
+  std::shared_ptr<Lease> lease;
+  bool zeroed = false;   // what is unused was all zero when it was lent
+  bool guarded = false;  // out of the client's reach just now
+  // The beginnings of the first and the last record, as they were written.
+  std::array<std::uint64_t, 2> first_head{};
+  std::array<std::uint64_t, 2> last_head{};
 };
 
 }  // namespace fake_cupti

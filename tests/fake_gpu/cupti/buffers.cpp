@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -15,15 +14,17 @@
 #include "cupti/delivery.h"
 #include "cupti/driver.h"
 #include "cupti/entry.h"
+#include "cupti/ownership.h"
 #include "cupti/records.h"
 #include "cupti/settings.h"
+#include "cupti/waiting.h"
 
 namespace fake_cupti {
 namespace {
 
 // Slot is where launches of one thread, or of all, write.
 struct Slot {
-  std::mutex mutex;
+  std::timed_mutex mutex;
   Buffer buffer;           // guarded by mutex; data == nullptr: none
   bool abandoned = false;  // its thread has ended; guarded by Registry::mutex
 };
@@ -46,6 +47,8 @@ std::atomic<bool> g_client_zeroes{false};
 std::atomic<bool> g_per_thread{true};
 std::atomic<CUpti_ActivityKind> g_kind{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};
 std::atomic<bool> g_overhead{false};
+std::atomic<bool> g_copies{false};
+std::atomic<std::uint64_t> g_leaked{0};  // bytes of device memory
 std::atomic<std::uint64_t> g_dropped{0};
 std::atomic<std::uint64_t> g_records{0};
 
@@ -84,7 +87,7 @@ void ForgetAbandonedSlots() {
   const std::lock_guard lock(registry().mutex);
   std::erase_if(registry().slots, [](const std::shared_ptr<Slot>& slot) {
     if (!slot->abandoned) return false;
-    const std::lock_guard slot_lock(slot->mutex);
+    const std::lock_guard slot_lock(slot->mutex);  // nobody calls the client in there any more
     return slot->buffer.data == nullptr;
   });
 }
@@ -97,8 +100,8 @@ bool Request(Buffer& buffer) {
   std::size_t size = 0;
   std::size_t max_records = 0;
   {
-    const ScopedRole role(ThreadRole::kBufferCallback);
-    request(&data, &size, &max_records);
+    const ScopedRole role(ThreadRole::kRequestCallback);
+    Guarded([&] { request(&data, &size, &max_records); });
   }
   if (data == nullptr) {
     if (settings().version < 27) {
@@ -109,7 +112,6 @@ bool Request(Buffer& buffer) {
   if (reinterpret_cast<std::uintptr_t>(data) % ACTIVITY_RECORD_ALIGNMENT != 0) {
     Die("the client returned a buffer that is not 8-byte aligned");
   }
-  if (!g_client_zeroes.load(std::memory_order_relaxed)) std::memset(data, 0, size);
   buffer = {};
   buffer.data = data;
   buffer.size = size;
@@ -117,6 +119,7 @@ bool Request(Buffer& buffer) {
   buffer.entries.reserve(size / KernelRecordBytes() + 1);
   buffer.sequence = Hold();
   buffer.thread = static_cast<std::uint32_t>(gettid());
+  TakeOwnership(buffer, g_client_zeroes.load(std::memory_order_relaxed));
   return true;
 }
 
@@ -140,14 +143,16 @@ struct Done {
 template <typename Write>
 void Append(Slot& slot, std::size_t bytes, RecordTimes times, bool dropped, Write write,
             Done& done) {
-  const std::lock_guard lock(slot.mutex);
+  const auto lock = LockBuffer(slot.mutex, "a launch");
   Buffer& buffer = slot.buffer;
   if (!dropped && buffer.data != nullptr && !Fits(buffer, bytes)) done.Take(buffer);
   if (!dropped && buffer.data == nullptr && !Request(buffer)) dropped = true;
   if (!dropped && Fits(buffer, bytes)) {
+    Reclaim(buffer);
     write(buffer.data + buffer.used);
     buffer.entries.push_back({times.start_ns, times.end_ns, static_cast<std::uint32_t>(buffer.used),
-                              static_cast<std::uint32_t>(bytes)});
+                              static_cast<std::uint32_t>(bytes), 0});
+    Seal(buffer);
     buffer.used += bytes;
     buffer.last_end_ns = std::max(buffer.last_end_ns, times.end_ns);
   } else {
@@ -175,15 +180,36 @@ struct Fate {
   bool dropped;
 };
 
-Fate NextFate() {
+// `of_graph`: it is the record of a kernel of a graph, which leaks device memory before CUDA 13.3
+// unless copies are recorded too (parca-dev/parcagpu#23).
+Fate NextFate(bool of_graph) {
   const std::uint64_t count = g_records.fetch_add(1, std::memory_order_relaxed) + 1;
-  return {EveryNth(settings().zero_every, count), EveryNth(settings().drop_every, count)};
+  Fate fate = {EveryNth(settings().zero_every, count), EveryNth(settings().drop_every, count)};
+  if (of_graph && settings().graph_leak_bytes != 0 && settings().version < 130300 &&
+      !g_copies.load(std::memory_order_relaxed)) {
+    const std::uint64_t leaked =
+        g_leaked.fetch_add(settings().graph_leak_bytes, std::memory_order_relaxed);
+    if (leaked + settings().graph_leak_bytes > DevicePoolBytes()) fate.without_times = true;
+  }
+  return fate;
+}
+
+// Writes what a record of these times shows.
+void WriteShownTimes(std::uint64_t start_ns, std::uint64_t end_ns, FakeGpuClockStep step, Fate fate,
+                     std::uint8_t* at) {
+  if (fate.without_times) {
+    WriteTimes({0, 0}, at);
+  } else if (step.at_start_ns != 0 || step.at_end_ns != 0) {
+    WriteTimes({start_ns + static_cast<std::uint64_t>(step.at_start_ns),
+                end_ns + static_cast<std::uint64_t>(step.at_end_ns)},
+               at);
+  }
 }
 
 // Takes the buffers out of their slots that may be delivered.
 void TakeFromSlots(bool forced, std::vector<Buffer>& taken) {
   for (const std::shared_ptr<Slot>& slot : AllSlots()) {
-    const std::lock_guard lock(slot->mutex);
+    const auto lock = LockBuffer(slot->mutex, "cuptiActivityFlushAll");
     Buffer& buffer = slot->buffer;
     if (buffer.data == nullptr) continue;
     if (!forced && (buffer.entries.empty() || !HasEnded(buffer.last_end_ns))) continue;
@@ -224,33 +250,33 @@ void SetOverhead(bool on) {
   g_overhead.store(on, std::memory_order_relaxed);
 }
 
+void SetCopies(bool on) {
+  g_copies.store(on, std::memory_order_relaxed);
+}
+
 bool OverheadIsOn() {
   return g_overhead.load(std::memory_order_relaxed);
 }
 
 void RecordKernel(const FakeGpuKernel* kernel) {
-  const Fate fate = NextFate();
-  const RecordTimes times = {kernel->start_ns, kernel->end_ns};
+  Fate fate = NextFate(kernel->graph_id != 0);
   const CUpti_ActivityKind kind = g_kind.load(std::memory_order_relaxed);
-  if (!fate.without_times) {
-    Put(KernelRecordBytes(), times, fate.dropped,
-        [&](std::uint8_t* at) { WriteKernelRecord(*kernel, kind, at); });
-  } else {
-    FakeGpuKernel shown = *kernel;
-    shown.start_ns = shown.end_ns = 0;
-    Put(KernelRecordBytes(), times, fate.dropped,
-        [&](std::uint8_t* at) { WriteKernelRecord(shown, kind, at); });
-  }
+  // As documented of the real one.
+  if (kind == CUPTI_ACTIVITY_KIND_KERNEL && kernel->graph_id != 0) fate.without_times = true;
+  Put(KernelRecordBytes(), {kernel->start_ns, kernel->end_ns}, fate.dropped, [&](std::uint8_t* at) {
+    WriteKernelRecord(*kernel, kind, at);
+    WriteShownTimes(kernel->start_ns, kernel->end_ns, kernel->step, fate, at);
+  });
   SpendOverhead(settings().overhead_ns);
 }
 
 void RecordGraph(const FakeGpuGraph* graph) {
-  const Fate fate = NextFate();
-  const RecordTimes times = {graph->start_ns, graph->end_ns};
-  FakeGpuGraph shown = *graph;
-  if (fate.without_times) shown.start_ns = shown.end_ns = 0;
-  Put(RecordBytes(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), times, fate.dropped,
-      [&](std::uint8_t* at) { WriteGraphRecord(shown, at); });
+  const Fate fate = NextFate(false);
+  Put(RecordBytes(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), {graph->start_ns, graph->end_ns}, fate.dropped,
+      [&](std::uint8_t* at) {
+        WriteGraphRecord(*graph, at);
+        WriteShownTimes(graph->start_ns, graph->end_ns, graph->step, fate, at);
+      });
   SpendOverhead(settings().overhead_ns);
 }
 
@@ -279,6 +305,9 @@ void Flush(bool forced) {
 }
 
 std::uint64_t TakeDropped() {
+  constexpr const char* kCall = "cuptiActivityGetNumDroppedRecords";
+  AwaitCallbacks(kCall);
+  for (const std::shared_ptr<Slot>& slot : AllSlots()) LockBuffer(slot->mutex, kCall);
   return g_dropped.exchange(0, std::memory_order_relaxed);
 }
 

@@ -16,9 +16,10 @@
 // INVARIANTS
 //   1. FlushAll(0) never delivers a buffer with a kernel that has not ended.
 //   2. A record is delivered once or counted as dropped once.
-//   3. No lock of the fake is held while a complete callback runs. The request callback runs under
-//      the lock of its thread's buffer, which FlushAll takes: a client that holds a lock of its own
-//      across FlushAll and takes it in the request callback deadlocks, as with the real CUPTI.
+//   3. The request callback runs under the lock of its thread's buffer, and complete callbacks are
+//      waited for: a client that holds a lock of its own across cuptiActivityFlushAll or
+//      cuptiActivityGetNumDroppedRecords and takes it in a callback is ended (waiting.h). Launches
+//      wait for no complete callback of another thread.
 //
 // THREADS: any.
 #pragma once
@@ -38,11 +39,16 @@ bool HasBufferCallbacks();
 // Attributes that change how buffers are handled.
 void SetZeroedOut(bool client_zeroes);
 void SetPerThread(bool per_thread);
+// The device memory that CUPTI may use for records not yet fetched: pools times their size.
+std::uint64_t DevicePoolBytes();
 // Back to the defaults, as cuptiFinalize leaves them (attribute_api.cpp).
 void ResetAttributes();
 
 // The kind that kernel records carry: CONCURRENT_KERNEL or KERNEL.
 void SetKernelKind(CUpti_ActivityKind kind);
+
+// Whether copies and memsets are recorded, both.
+void SetCopies(bool on);
 
 // Starts the thread that delivers full buffers. Repeated calls do nothing.
 void StartWorker();

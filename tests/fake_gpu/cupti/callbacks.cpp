@@ -170,7 +170,7 @@ void Call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, ThreadRole role, c
   const CUpti_CallbackFunc callback = slot().callback.load(std::memory_order_acquire);
   if (callback == nullptr) return;
   const ScopedRole scope(role);
-  callback(slot().userdata.load(std::memory_order_relaxed), domain, cbid, data);
+  Guarded([&] { callback(slot().userdata.load(std::memory_order_relaxed), domain, cbid, data); });
 }
 
 }  // namespace

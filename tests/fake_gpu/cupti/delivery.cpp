@@ -18,8 +18,11 @@
 #include "cupti/driver.h"
 #include "cupti/entry.h"
 #include "cupti/names.h"
+#include "cupti/ownership.h"
 #include "cupti/records.h"
 #include "cupti/settings.h"
+#include "cupti/timestamps.h"
+#include "cupti/waiting.h"
 
 namespace fake_cupti {
 namespace {
@@ -194,16 +197,22 @@ void TakeFromWorker(bool all, std::vector<Buffer>& taken) {
 void WaitForWorker() {
   Queue& q = queue();
   std::unique_lock lock(q.mutex);
-  q.changed.wait(lock, [&q] { return !q.worker_busy; });
+  if (!q.changed.wait_for(lock, std::chrono::milliseconds(DeadlockMs()),
+                          [&q] { return !q.worker_busy; })) {
+    DieOfDeadlock("cuptiActivityFlushAll", "complete");
+  }
 }
 
 void Deliver(Buffer buffer, bool forced) {
+  GiveUpOwnership(buffer);
   SortByEnd(buffer);
   if (forced) CutShort(buffer);
+  ConvertTimes(buffer);
   AddOverhead(buffer);
   if (const auto complete = CompleteCallback()) {
-    const ScopedRole role(ThreadRole::kBufferCallback);
-    complete(nullptr, 0, buffer.data, buffer.size, buffer.used);
+    const ScopedRole role(ThreadRole::kCompleteCallback);
+    const CompleteScope running;
+    Guarded([&] { complete(nullptr, 0, buffer.data, buffer.size, buffer.used); });
   }
   LetGo(buffer.sequence);
   ReleaseRetiredNames();

@@ -3,12 +3,14 @@
 
 #include <dlfcn.h>
 
+#include <cstdio>
 #include <mutex>
 
 #include "cupti/buffers.h"
 #include "cupti/callbacks.h"
 #include "cupti/entry.h"
 #include "cupti/names.h"
+#include "cupti/ownership.h"
 
 namespace fake_cupti {
 namespace {
@@ -18,7 +20,20 @@ void OnResource(const FakeGpuResource* resource) {
   DispatchResource(resource);
 }
 
-constexpr FakeGpuHooks kHooks = {DispatchApi, RecordKernel, RecordGraph, OnResource, RetireNames};
+// What the truth says of buffers.
+void Report(char* text, std::size_t bytes) {
+  const Ownership sums = OwnershipSoFar();
+  std::snprintf(text, bytes,
+                " buffers_lent %llu buffers_unreturned %llu buffers_lent_twice %llu "
+                "buffers_unzeroed %llu",
+                static_cast<unsigned long long>(sums.lent),
+                static_cast<unsigned long long>(sums.lent - sums.returned),
+                static_cast<unsigned long long>(sums.lent_twice),
+                static_cast<unsigned long long>(sums.unzeroed));
+}
+
+constexpr FakeGpuHooks kHooks = {DispatchApi, RecordKernel, RecordGraph,
+                                 OnResource,  RetireNames,  Report};
 
 Driver g_driver = {};
 std::atomic<bool> g_connected{false};
@@ -37,6 +52,7 @@ bool ResolveAll(void* library, Driver& driver) {
          Resolve(library, "fakeGpuNow", driver.now) &&
          Resolve(library, "fakeGpuClockIsVirtual", driver.clock_is_virtual) &&
          Resolve(library, "fakeGpuSpend", driver.spend) &&
+         Resolve(library, "fakeGpuClockStepNow", driver.clock_step) &&
          Resolve(library, "fakeGpuContextUid", driver.context_uid) &&
          Resolve(library, "fakeGpuStreamId", driver.stream_id) &&
          Resolve(library, "fakeGpuContextDevice", driver.context_device) &&

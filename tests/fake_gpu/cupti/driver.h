@@ -18,6 +18,7 @@ struct Driver {
   decltype(&fakeGpuNow) now;
   decltype(&fakeGpuClockIsVirtual) clock_is_virtual;
   decltype(&fakeGpuSpend) spend;
+  decltype(&fakeGpuClockStepNow) clock_step;
   decltype(&fakeGpuContextUid) context_uid;
   decltype(&fakeGpuStreamId) stream_id;
   decltype(&fakeGpuContextDevice) context_device;

@@ -2,10 +2,12 @@
 #include "cupti/entry.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <mutex>
 
+#include "cupti/settings.h"
 #include "env.h"
 
 namespace fake_cupti {
@@ -57,6 +59,7 @@ CUptiResult TakeLastError() {
 
 void CheckCaller(const char* function) {
   if (!g_forked.load(std::memory_order_relaxed)) return;
+  while (settings().fork_hangs) pause();
   std::fprintf(stderr, "fake CUPTI: %s called in a forked child, where the real one hangs\n",
                function);
   std::abort();

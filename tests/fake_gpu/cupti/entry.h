@@ -64,7 +64,13 @@ void MarkUsed();
 [[noreturn]] void Die(const char* what);
 
 // ThreadRole is set while a callback of the client runs on this thread.
-enum class ThreadRole { kNone, kBufferCallback, kApiCallback, kResourceCallback };
+enum class ThreadRole {
+  kNone,
+  kRequestCallback,
+  kCompleteCallback,
+  kApiCallback,
+  kResourceCallback
+};
 ThreadRole thread_role();
 
 class ScopedRole {
@@ -77,5 +83,15 @@ class ScopedRole {
  private:
   const ThreadRole before_;
 };
+
+// Runs a callback of the client, which must not throw: the real CUPTI is C and is torn apart.
+template <typename Callback>
+void Guarded(Callback callback) {
+  try {
+    callback();
+  } catch (...) {
+    Die("an exception left a callback of the client");
+  }
+}
 
 }  // namespace fake_cupti

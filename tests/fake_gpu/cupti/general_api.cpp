@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Version, time, errors, and the ids behind handles.
-#include <time.h>
-
 #include "cupti/driver.h"
 #include "cupti/entry.h"
 #include "cupti/settings.h"
+#include "cupti/timestamps.h"
 
 using namespace fake_cupti;
 
@@ -64,17 +63,11 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiGetVersion(uint32_t* version) {
   return CUPTI_SUCCESS;
 }
 
-// CLOCK_REALTIME, as on every Linux, even when the virtual clock has run ahead of it.
+// Even when the virtual clock has run ahead of it, CLOCK_REALTIME, or the clock of a client.
 FAKE_CUPTI_EXPORT CUptiResult cuptiGetTimestamp(uint64_t* timestamp) {
   FAKE_CUPTI_ENTER(cuptiGetTimestamp);
   FAKE_CUPTI_REQUIRE(timestamp != nullptr, CUPTI_ERROR_INVALID_PARAMETER);
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  *timestamp =
-      static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-  if (settings().ticks != 1) {
-    *timestamp = static_cast<uint64_t>(static_cast<double>(*timestamp) * settings().ticks);
-  }
+  *timestamp = TimestampNow();
   return CUPTI_SUCCESS;
 }
 

@@ -19,6 +19,10 @@ const Settings& settings() {
       .late = fake_env::Number("FAKE_CUPTI_LATE", 0) != 0,
       .overhead_ns = fake_env::Number("FAKE_CUPTI_OVERHEAD_NS", 0),
       .instrumentation_ns = fake_env::Number("FAKE_CUPTI_INSTRUMENTATION_NS", 0),
+      .guard = fake_env::Number("FAKE_CUPTI_GUARD", 0) != 0,
+      .deadlock_ms = fake_env::Number("FAKE_CUPTI_DEADLOCK_MS", 30'000),
+      .graph_leak_bytes = fake_env::Number("FAKE_CUPTI_GRAPH_LEAK", 0),
+      .fork_hangs = fake_env::Text("FAKE_CUPTI_FORK", "abort") == "hang",
       .max_pending = fake_env::Number("FAKE_CUPTI_MAX_PENDING", 1),
   };
   return read;

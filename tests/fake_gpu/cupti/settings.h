@@ -29,6 +29,18 @@ struct Settings {
   std::uint64_t overhead_ns = 0;
   // FAKE_CUPTI_INSTRUMENTATION_NS: the same for each module that is loaded.
   std::uint64_t instrumentation_ns = 0;
+  // FAKE_CUPTI_GUARD=1: buffers that the fake owns are unreadable for the client.
+  bool guard = false;
+  // FAKE_CUPTI_DEADLOCK_MS: who waits for a callback of the client's for longer has deadlocked. The
+  // default leaves a busy machine its time.
+  std::uint64_t deadlock_ms = 30'000;
+  // FAKE_CUPTI_GRAPH_LEAK: bytes of device memory that each kernel record of a graph leaks, before
+  // version 130300 and unless MEMCPY and MEMSET are on too; once they exceed DEVICE_BUFFER_SIZE times
+  // DEVICE_BUFFER_POOL_LIMIT, such records have no times. 32 is what is known of the real one.
+  std::uint64_t graph_leak_bytes = 0;
+  // FAKE_CUPTI_FORK=hang: a call in a forked child never returns, as the real one; abort: it ends the
+  // process.
+  bool fork_hangs = false;
   // FAKE_CUPTI_MAX_PENDING: full buffers that may wait for the worker. Under the virtual clock a
   // launch waits beyond that, because nothing else slows the program down to what a GPU would do:
   // it fills a buffer of 512 KiB in 0.2 ms, where kernels of 5 us take 12 ms.

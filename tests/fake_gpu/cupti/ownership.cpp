@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cupti/ownership.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "cupti/entry.h"
+#include "cupti/settings.h"
+
+namespace fake_cupti {
+namespace {
+
+// Of each page so much of the unused rest is looked at.
+constexpr std::size_t kSample = 64;
+
+struct Lent {
+  std::shared_ptr<Lease> lease;
+  std::uint32_t times = 0;
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::map<const std::uint8_t*, Lent> out;
+  Ownership sums;
+};
+
+Registry& registry() {
+  static Registry& instance = *new Registry;  // leaked: used at exit
+  return instance;
+}
+
+std::size_t PageBytes() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+// The pages that lie wholly within the buffer: others share a page with who knows what.
+struct Pages {
+  std::uint8_t* begin;
+  std::size_t bytes;  // 0: none
+};
+
+Pages WholePages(const Buffer& buffer) {
+  const std::size_t page = PageBytes();
+  const auto first = (reinterpret_cast<std::uintptr_t>(buffer.data) + page - 1) / page * page;
+  const auto last = (reinterpret_cast<std::uintptr_t>(buffer.data) + buffer.size) / page * page;
+  return {reinterpret_cast<std::uint8_t*>(first), last > first ? last - first : 0};
+}
+
+void SetReach(const Buffer& buffer, int protection) {
+  const Pages pages = WholePages(buffer);
+  if (pages.bytes != 0 && mprotect(pages.begin, pages.bytes, protection) != 0) {
+    Die("the client has unmapped a buffer that CUPTI owns");
+  }
+}
+
+bool IsMapped(const Buffer& buffer) {
+  const std::size_t page = PageBytes();
+  const auto address = reinterpret_cast<std::uintptr_t>(buffer.data);
+  const std::uintptr_t first = address / page * page;
+  const std::size_t bytes = address + buffer.size - first;
+  std::vector<unsigned char> resident(bytes / page + 1);
+  return mincore(reinterpret_cast<void*>(first), bytes, resident.data()) == 0;
+}
+
+// Whether samples of what lies beyond `used` are zero.
+bool RestIsZero(const Buffer& buffer) {
+  static constexpr std::uint8_t kZero[kSample] = {};
+  for (std::size_t at = buffer.used; at < buffer.size; at += PageBytes()) {
+    const std::size_t bytes = std::min(kSample, buffer.size - at);
+    if (std::memcmp(buffer.data + at, kZero, bytes) != 0) return false;
+  }
+  return true;
+}
+
+std::array<std::uint64_t, 2> HeadOf(const std::uint8_t* record) {
+  std::array<std::uint64_t, 2> head;
+  std::memcpy(head.data(), record, sizeof head);
+  return head;
+}
+
+// A few instructions for the fields that a client would go wrong with: a smear of all bytes that
+// every record has.
+std::uint32_t CheckOf(const std::uint8_t* record) {
+  std::uint64_t words[5];
+  std::memcpy(words, record, sizeof words);
+  std::uint64_t sum = 0;
+  for (const std::uint64_t word : words) sum = (sum ^ word) * 0x9E3779B97F4A7C15u;
+  return static_cast<std::uint32_t>(sum >> 32);
+}
+
+bool IsShared(const Buffer& buffer) {
+  return buffer.lease->shared.load(std::memory_order_relaxed);
+}
+
+[[noreturn]] void Touched() {
+  Die("the client has written to, cleared or freed a buffer that CUPTI owns");
+}
+
+}  // namespace
+
+void TakeOwnership(Buffer& buffer, bool client_zeroes) {
+  bool again = false;
+  Registry& r = registry();
+  {
+    const std::lock_guard lock(r.mutex);
+    Lent& lent = r.out[buffer.data];
+    if (lent.lease == nullptr) lent.lease = std::make_shared<Lease>();
+    buffer.lease = lent.lease;
+    again = ++lent.times > 1;
+    if (again) lent.lease->shared.store(true, std::memory_order_relaxed);
+    ++r.sums.lent;
+    if (again) ++r.sums.lent_twice;
+  }
+  if (again && settings().guard) SetReach(buffer, PROT_READ | PROT_WRITE);
+  if (!client_zeroes) std::memset(buffer.data, 0, buffer.size);
+  buffer.zeroed = RestIsZero(buffer);
+  if (buffer.zeroed || again) return;
+  const std::lock_guard lock(r.mutex);
+  ++r.sums.unzeroed;
+}
+
+void Reclaim(Buffer& buffer) {
+  if (buffer.guarded) {
+    SetReach(buffer, PROT_READ | PROT_WRITE);
+    buffer.guarded = false;
+  }
+  if (buffer.entries.empty() || IsShared(buffer)) return;
+  if (HeadOf(buffer.data) != buffer.first_head ||
+      HeadOf(buffer.data + buffer.entries.back().offset) != buffer.last_head) {
+    Touched();
+  }
+}
+
+void Seal(Buffer& buffer) {
+  Entry& entry = buffer.entries.back();
+  entry.check = CheckOf(buffer.data + entry.offset);
+  buffer.last_head = HeadOf(buffer.data + entry.offset);
+  if (buffer.entries.size() == 1) buffer.first_head = buffer.last_head;
+  if (settings().guard && !IsShared(buffer)) {
+    SetReach(buffer, PROT_NONE);
+    buffer.guarded = true;
+  }
+}
+
+void GiveUpOwnership(Buffer& buffer) {
+  if (!IsMapped(buffer)) Die("the client has unmapped a buffer that CUPTI owns");
+  Reclaim(buffer);
+  if (!IsShared(buffer)) {
+    for (const Entry& entry : buffer.entries) {
+      if (CheckOf(buffer.data + entry.offset) != entry.check) Touched();
+    }
+    if (buffer.zeroed && !RestIsZero(buffer)) Touched();
+  }
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  ++r.sums.returned;
+  const auto lent = r.out.find(buffer.data);
+  if (--lent->second.times == 0) r.out.erase(lent);
+}
+
+Ownership OwnershipSoFar() {
+  const std::lock_guard lock(registry().mutex);
+  return registry().sums;
+}
+
+}  // namespace fake_cupti

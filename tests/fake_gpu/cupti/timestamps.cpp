@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cupti/timestamps.h"
+
+#include <time.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "cupti/driver.h"
+#include "cupti/records.h"
+#include "cupti/settings.h"
+
+namespace fake_cupti {
+namespace {
+
+// The rate of the client's clock is known once so much time has passed.
+constexpr std::uint64_t kShortestBase = 2'000'000;
+
+std::uint64_t Read(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// The first reading: three clocks at one moment.
+struct Base {
+  CUpti_TimestampCallbackFunc callback = nullptr;
+  std::uint64_t client = 0;
+  std::uint64_t monotonic_ns = 0;
+  std::uint64_t host_ns = 0;  // of the fake GPU's host clock, in which records are written
+};
+
+std::mutex g_mutex;
+Base g_base;                            // guarded by g_mutex
+std::atomic<bool> g_registered{false};  // whether g_base.callback is set; spares the lock
+
+Base BaseNow() {
+  if (!g_registered.load(std::memory_order_relaxed)) return {};
+  const std::lock_guard lock(g_mutex);
+  return g_base;
+}
+
+// Ticks of the client's clock per nanosecond.
+double RateOf(const Base& base) {
+  std::uint64_t elapsed = 0;
+  std::uint64_t client = 0;
+  do {
+    client = base.callback();
+    elapsed = Read(CLOCK_MONOTONIC) - base.monotonic_ns;
+  } while (elapsed < kShortestBase);
+  return static_cast<double>(client - base.client) / static_cast<double>(elapsed);
+}
+
+}  // namespace
+
+void SetTimestampCallback(CUpti_TimestampCallbackFunc callback) {
+  Base base;
+  base.callback = callback;
+  base.client = callback();
+  base.monotonic_ns = Read(CLOCK_MONOTONIC);
+  base.host_ns = ConnectedDriver() != nullptr ? ConnectedDriver()->now() : 0;
+  const std::lock_guard lock(g_mutex);
+  g_base = base;
+  g_registered.store(true, std::memory_order_relaxed);
+}
+
+void ResetTimestampCallback() {
+  const std::lock_guard lock(g_mutex);
+  g_base = {};
+  g_registered.store(false, std::memory_order_relaxed);
+}
+
+std::uint64_t TimestampNow() {
+  if (const Base base = BaseNow(); base.callback != nullptr) return base.callback();
+  std::uint64_t now = Read(CLOCK_REALTIME);
+  if (ConnectedDriver() != nullptr) {
+    now += static_cast<std::uint64_t>(ConnectedDriver()->clock_step());
+  }
+  if (settings().ticks == 1) return now;
+  return static_cast<std::uint64_t>(static_cast<double>(now) * settings().ticks);
+}
+
+void ConvertTimes(const Buffer& buffer) {
+  const Base base = BaseNow();
+  if (base.callback == nullptr) return;
+  const double rate = RateOf(base);
+  const auto convert = [&](std::uint64_t host_ns) {
+    return base.client +
+           static_cast<std::uint64_t>(static_cast<double>(host_ns - base.host_ns) * rate);
+  };
+  for (const Entry& entry : buffer.entries) {
+    if (entry.start_ns <= base.host_ns) continue;
+    std::uint8_t* record = buffer.data + entry.offset;
+    RecordTimes times = ReadTimes(record);
+    if (times.start_ns != 0) times.start_ns = convert(entry.start_ns);
+    if (times.end_ns != 0) times.end_ns = convert(entry.end_ns);
+    WriteTimes(times, record);
+  }
+}
+
+}  // namespace fake_cupti
