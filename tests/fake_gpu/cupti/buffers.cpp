@@ -52,6 +52,10 @@ std::atomic<std::uint64_t> g_leaked{0};  // bytes of device memory
 std::atomic<std::uint64_t> g_dropped{0};
 std::atomic<std::uint64_t> g_records{0};
 
+// The slot of this thread is no more: it launches from a destructor, after its own variables are
+// destroyed.
+thread_local bool t_slot_gone = false;
+
 // Registers the slot of this thread, and gives it up when the thread ends: what is in it stays to
 // be flushed.
 class ThreadSlot {
@@ -63,6 +67,7 @@ class ThreadSlot {
   ~ThreadSlot() {
     const std::lock_guard lock(registry().mutex);
     slot_->abandoned = true;
+    t_slot_gone = true;
   }
   Slot& slot() { return *slot_; }
 
@@ -71,7 +76,7 @@ class ThreadSlot {
 };
 
 Slot& SlotForThisThread() {
-  if (!g_per_thread.load(std::memory_order_relaxed)) return *registry().shared;
+  if (t_slot_gone || !g_per_thread.load(std::memory_order_relaxed)) return *registry().shared;
   thread_local ThreadSlot slot;
   return slot.slot();
 }

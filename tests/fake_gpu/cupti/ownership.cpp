@@ -84,13 +84,13 @@ std::array<std::uint64_t, 2> HeadOf(const std::uint8_t* record) {
   return head;
 }
 
-// A few instructions for the fields that a client would go wrong with: a smear of all bytes that
-// every record has.
+// Of the bytes that every record has. Independent products: this is done for each launch.
 std::uint32_t CheckOf(const std::uint8_t* record) {
   std::uint64_t words[5];
   std::memcpy(words, record, sizeof words);
-  std::uint64_t sum = 0;
-  for (const std::uint64_t word : words) sum = (sum ^ word) * 0x9E3779B97F4A7C15u;
+  const std::uint64_t sum = words[0] * 0x9E3779B97F4A7C15u ^ words[1] * 0xC2B2AE3D27D4EB4Fu ^
+                            words[2] * 0x165667B19E3779F9u ^ words[3] * 0x27D4EB2F165667C5u ^
+                            words[4] * 0x85EBCA77C2B2AE63u;
   return static_cast<std::uint32_t>(sum >> 32);
 }
 

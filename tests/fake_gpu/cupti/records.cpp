@@ -89,7 +89,9 @@ std::size_t RecordBytes(CUpti_ActivityKind kind) {
 }
 
 void WriteKernelRecord(const FakeGpuKernel& kernel, CUpti_ActivityKind kind, unsigned char* at) {
-  NewestKernel record;
+  const std::size_t bytes = KernelRecordBytes();
+  NewestKernel older;  // where the record is shorter than the newest
+  NewestKernel& record = bytes < sizeof older ? older : *reinterpret_cast<NewestKernel*>(at);
   std::memset(&record, 0, sizeof record);
   record.kind = kind;
   record.registersPerThread = static_cast<std::uint16_t>(kernel.registers_per_thread);
@@ -112,11 +114,9 @@ void WriteKernelRecord(const FakeGpuKernel& kernel, CUpti_ActivityKind kind, uns
   record.launchType = static_cast<std::uint8_t>(kernel.launch_type);
   record.graphNodeId = kernel.graph_node_id;
   record.graphId = kernel.graph_id;
-  const std::size_t bytes = KernelRecordBytes();
-  if (bytes <= sizeof record) {
-    std::memcpy(at, &record, bytes);
+  if (bytes < sizeof record) {
+    std::memcpy(at, &older, bytes);
   } else {
-    std::memcpy(at, &record, sizeof record);
     std::memset(at + sizeof record, 0xA5, bytes - sizeof record);
   }
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the real CUPTI does to its clients, and what it does not forgive them: the injected library
+// breaks no rule that the fake one watches, and no time that is wrong gets through.
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "injector/injected.h"
+
+namespace stemtap::test {
+namespace {
+
+// What the truth says of one of the numbers on its first line.
+std::uint64_t FirstLine(const Injected& injected, const std::string& key) {
+  std::istringstream words(ReadFile(injected.scratch("truth")));
+  std::string word;
+  while (words >> word && word != key) {
+  }
+  std::uint64_t number = ~std::uint64_t{0};
+  words >> number;
+  return number;
+}
+
+struct Account {
+  std::uint64_t kept, seen, lost;
+};
+
+Account CheckAccounts(Ring& ring) {
+  ring.Drain();
+  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.seen() == ring.kept() + ring.lost_records());
+  CHECK(ring.kernels().size() == ring.kept());
+  return {ring.kept(), ring.seen(), ring.lost_records()};
+}
+
+TEST_CASE("lent buffers are left alone, come zeroed, and all come back") {
+  for (const char* program : {"exit_return", "threads", "graph", "reload_modules"}) {
+    for (const char* clock : {"virtual", "real"}) {
+      CAPTURE(program);
+      CAPTURE(clock);
+      const Injected injected;
+      const ProcessResult result = injected.Run(
+          program, {"20000"},
+          {{"FAKE_CUPTI_GUARD", "1"}, {"FAKE_GPU_CLOCK", clock}, {"STEMTAP_FLUSH_MS", "10"}});
+      INFO(result.err);
+      REQUIRE(result.exit_code == 0);
+      Ring ring(injected.RingFile());
+      CheckAccounts(ring);
+      CHECK(FirstLine(injected, "buffers_lent") > 0);
+      CHECK(FirstLine(injected, "buffers_unreturned") == 0);
+      CHECK(FirstLine(injected, "buffers_unzeroed") == 0);
+    }
+  }
+}
+
+TEST_CASE("no lock is held across a call that a callback waits for") {
+  const Injected injected;
+  const ProcessResult result = injected.Run(
+      "threads", {"100000"}, {{"FAKE_CUPTI_DEADLOCK_MS", "5000"}, {"STEMTAP_FLUSH_MS", "10"}});
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.empty());
+}
+
+TEST_CASE("records of sizes that no header tells yet are read right") {
+  for (const char* version : {"130000", "130100", "130200", "130300", "130400", "139900"}) {
+    CAPTURE(version);
+    const Injected injected;
+    REQUIRE(injected.Run("exit_return", {"10000"}, {{"FAKE_CUPTI_VERSION", version}}).exit_code ==
+            0);
+    Ring ring(injected.RingFile());
+    CHECK(CheckAccounts(ring).lost == 0);
+    CHECK(SumByName(ring) == injected.ReadTruth().by_name);
+  }
+}
+
+TEST_CASE("a graph that leaks device memory: copies are recorded, so that no time is missing") {
+  for (const char* version : {"130001", "130300"}) {
+    CAPTURE(version);
+    const Injected injected;
+    REQUIRE(injected
+                .Run("graph", {"10000"},
+                     {{"FAKE_CUPTI_GRAPH_LEAK", "8000000"}, {"FAKE_CUPTI_VERSION", version}})
+                .exit_code == 0);
+    Ring ring(injected.RingFile());
+    CHECK(CheckAccounts(ring).lost == 0);
+    CHECK(ring.kept() == 10'000);
+  }
+}
+
+TEST_CASE("a clock that is set amid a kernel costs at most that record") {
+  for (const char* step : {"-3600000000000", "3600000000000", "-5000"}) {
+    for (const char* clock : {"virtual", "real"}) {
+      CAPTURE(step);
+      CAPTURE(clock);
+      const Injected injected;
+      REQUIRE(injected
+                  .Run("exit_return", {"10000"},
+                       {{"FAKE_GPU_CLOCK_STEP_AT", "5002"},  // a kernel of 12 us
+                        {"FAKE_GPU_CLOCK_STEP_NS", step},
+                        {"FAKE_GPU_CLOCK", clock}})
+                  .exit_code == 0);
+      Ring ring(injected.RingFile());
+      const Account account = CheckAccounts(ring);
+      CHECK(account.seen == 10'000);
+      CHECK(account.lost <= 1);
+      if (std::string(step) == "-3600000000000") {
+        CHECK(ring.lost(wire::Loss::kBadTimestamps) == 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("a forked child makes no call to CUPTI, which would never return") {
+  for (const char* mode : {"abort", "hang"}) {
+    CAPTURE(mode);
+    const Injected injected;
+    const ProcessResult result =
+        injected.Run("fork_child", {"2000", "check"}, {{"FAKE_CUPTI_FORK", mode}});
+    CHECK(result.exit_code == 0);
+    CHECK_FALSE(result.timed_out);
+    Ring ring(injected.RingFile());
+    CHECK(CheckAccounts(ring).kept == 2000);
+  }
+}
+
+}  // namespace
+}  // namespace stemtap::test

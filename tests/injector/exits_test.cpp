@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ways to end that ends_test.cpp does not try (tests/programs/exit_how.c): the program ends as
+// without the library, and what counts as kept is there.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include "injector/injected.h"
+
+namespace stemtap::test {
+namespace {
+
+struct Ended {
+  std::uint64_t launches = 0;  // as the fake driver counted; 0 if it could not
+  std::uint64_t kept = 0, lost = 0;
+  wire::RingState state{};
+};
+
+Ended Run(const char* how, int exit_code, int signal, const char* clock,
+          const char* launches = "5000") {
+  CAPTURE(how);
+  CAPTURE(clock);
+  const Injected injected;
+  const Variables variables = {{"FAKE_GPU_CLOCK", clock}, {"STEMTAP_FLUSH_MS", "10"}};
+  const ProcessResult result = injected.Run("exit_how", {launches, how}, variables);
+  INFO(result.err);
+  CHECK(result.exit_code == exit_code);
+  CHECK(result.signal == signal);
+  CHECK_FALSE(result.timed_out);
+  CHECK(result.err.empty());
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  Ended ended;
+  ended.kept = ring.kept();
+  ended.lost = ring.lost_records();
+  ended.state = ring.state();
+  CHECK(ring.seen() == ended.kept + ended.lost);
+  CHECK(ring.kernels().size() == ended.kept);
+  if (std::filesystem::exists(injected.scratch("truth"))) {
+    ended.launches = injected.ReadTruth().launches;
+    CHECK(ended.kept + ended.lost <= ended.launches);
+  }
+  return ended;
+}
+
+TEST_CASE("quick_exit, SIGTERM and execve: no handler runs, the ring makes sense") {
+  for (const char* clock : {"virtual", "real"}) {
+    CHECK(Run("quick", 11, 0, clock).state == wire::RingState::kRecording);
+    CHECK(Run("sigterm", -1, SIGTERM, clock).state == wire::RingState::kRecording);
+    CHECK(Run("exec", 0, 0, clock).state == wire::RingState::kRecording);
+  }
+}
+
+TEST_CASE("exit from another thread while kernels are in flight") {
+  for (const char* clock : {"virtual", "real"}) {
+    const Ended ended = Run("thread", 12, 0, clock);
+    CHECK(ended.state == wire::RingState::kClosed);
+    CHECK(ended.kept + ended.lost >= 5000);
+  }
+}
+
+TEST_CASE("exit during a launch storm") {
+  for (const char* clock : {"virtual", "real"}) {
+    const Ended ended = Run("storm", 13, 0, clock);
+    CHECK(ended.state == wire::RingState::kClosed);
+    CHECK(ended.kept > 0);
+  }
+}
+
+TEST_CASE("launches of destructors come after the goodbye: they change no count") {
+  for (const char* clock : {"virtual", "real"}) {
+    const Ended ended = Run("destructor", 0, 0, clock);
+    CHECK(ended.state == wire::RingState::kClosed);
+    CHECK(ended.launches == 10'000);
+    CHECK(ended.kept + ended.lost == 5000);
+    if (clock[0] == 'v') CHECK(ended.lost == 0);
+  }
+}
+
+TEST_CASE("nothing synchronised, nothing destroyed: all of it is accounted for") {
+  for (const char* clock : {"virtual", "real"}) {
+    const Ended ended = Run("reset", 0, 0, clock);
+    CHECK(ended.state == wire::RingState::kClosed);
+    CHECK(ended.kept + ended.lost == 5000);
+    if (clock[0] == 'v') CHECK(ended.lost == 0);
+  }
+}
+
+}  // namespace
+}  // namespace stemtap::test

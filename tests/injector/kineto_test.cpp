@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kineto in the same process (tests/programs/fake_kineto.c): it gets its own records, the injected
+// library gets the rest, and says what it does not know.
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "injector/injected.h"
+
+namespace stemtap::test {
+namespace {
+
+struct Kineto {
+  std::uint64_t sessions = 0, records = 0, unknown_buffers = 0, unknown_records = 0, lent = 0;
+  int subscribe = 0;
+};
+
+Kineto ReadReport(const std::filesystem::path& file) {
+  Kineto kineto;
+  std::istringstream words(ReadFile(file));
+  std::string word;
+  words >> word >> kineto.sessions >> word >> kineto.subscribe >> word >> kineto.records >> word >>
+      kineto.unknown_buffers >> word >> kineto.unknown_records >> word >> kineto.lent;
+  REQUIRE(words);
+  return kineto;
+}
+
+struct Result {
+  ProcessResult process;
+  Kineto kineto;
+};
+
+Result Run(const Injected& injected, const std::string& program, const Variables& more,
+           const std::vector<std::string>& arguments = {"9000"}) {
+  Variables variables = {{"LD_PRELOAD", STEMTAP_TEST_FAKE_KINETO},
+                         {"FAKE_KINETO_REPORT", injected.scratch("kineto").string()},
+                         {"FAKE_KINETO_WAIT_MS", "300"},
+                         {"STEMTAP_FLUSH_MS", "10"}};
+  variables.insert(variables.end(), more.begin(), more.end());
+  Result result;
+  result.process = injected.Run(program, arguments, variables);
+  INFO(result.process.err);
+  CHECK(result.process.exit_code == 0);
+  CHECK(result.process.err.empty());
+  result.kineto = ReadReport(injected.scratch("kineto"));
+  return result;
+}
+
+// What victim.h launches takes 2,000, 12,000 or 22,000 ns and up to 499 more.
+void CheckNoDurationIsWrong(const Ring& ring) {
+  for (const Ring::Kernel& kernel : ring.kernels()) {
+    const std::uint64_t rest = kernel.record.duration_ns % 10'000;
+    REQUIRE(kernel.record.duration_ns < 22'500);
+    REQUIRE(rest >= 2000);
+    REQUIRE(rest < 2500);
+  }
+}
+
+void CheckAccounts(Ring& ring) {
+  ring.Drain();
+  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.seen() == ring.kept() + ring.lost_records());
+  CHECK(ring.kernels().size() == ring.kept());
+  CheckNoDurationIsWrong(ring);
+}
+
+const Variables kThird = {{"FAKE_KINETO_START", "3000"}, {"FAKE_KINETO_STOP", "6000"}};
+
+Variables With(Variables variables, const Variables& more) {
+  variables.insert(variables.end(), more.begin(), more.end());
+  return variables;
+}
+
+TEST_CASE("a session of Kineto's: it has its third, we have ours, the gap is told") {
+  for (const char* subscribes : {"0", "1"}) {
+    for (const char* teardown : {"0", "1"}) {
+      CAPTURE(subscribes);
+      CAPTURE(teardown);
+      const Injected injected;
+      const Result result = Run(injected, "exit_return",
+                                With(kThird, {{"FAKE_KINETO_SUBSCRIBE", subscribes},
+                                              {"FAKE_KINETO_TEARDOWN", teardown}}));
+      CHECK(result.kineto.sessions == 1);
+      // The buffers that we had lent by then are filled first, and go to Kineto, which does not know
+      // them and lets them be.
+      const std::uint64_t theirs = result.kineto.records + result.kineto.unknown_records;
+      CHECK(result.kineto.records > 0);
+      CHECK(theirs >= 3000);
+      CHECK(result.kineto.lent == 0);
+      Ring ring(injected.RingFile());
+      CheckAccounts(ring);
+      CHECK(ring.lost(wire::Loss::kGaps) == 1);
+      // The launch in whose end cuptiFinalize is called is nobody's.
+      const std::uint64_t nobodys = teardown[0] == '1' ? 1 : 0;
+      CHECK(ring.kept() + theirs == 9000 - nobodys);
+      CHECK(ring.lost(wire::Loss::kForeignBuffers) == result.kineto.unknown_buffers);
+    }
+  }
+}
+
+TEST_CASE("session after session, each gap is told") {
+  const Injected injected;
+  const Result result = Run(
+      injected, "exit_return",
+      {{"FAKE_KINETO_START", "1000"}, {"FAKE_KINETO_STOP", "2000"}, {"FAKE_KINETO_ROUNDS", "4"}});
+  CHECK(result.kineto.sessions == 4);
+  CHECK(result.kineto.records + result.kineto.unknown_records >= 4000);
+  Ring ring(injected.RingFile());
+  CheckAccounts(ring);
+  CHECK(ring.lost(wire::Loss::kGaps) == 4);
+  CHECK(ring.kept() + result.kineto.records + result.kineto.unknown_records == 9000);
+}
+
+TEST_CASE("a session that starts and stops amid launching threads") {
+  const Injected injected;
+  const Result result =
+      Run(injected, "threads", {{"FAKE_KINETO_START", "5000"}, {"FAKE_KINETO_STOP", "12000"}},
+          {"20000"});
+  CHECK(result.kineto.sessions == 1);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.seen() == ring.kept() + ring.lost_records());
+  CHECK(ring.kept() + result.kineto.records <= 20'000);
+}
+
+TEST_CASE("a session while graphs are launched") {
+  const Injected injected;
+  // 10 launches of the capture, then a graph of 10 kernels each.
+  const Result result =
+      Run(injected, "graph", {{"FAKE_KINETO_START", "310"}, {"FAKE_KINETO_STOP", "610"}});
+  Ring ring(injected.RingFile());
+  CheckAccounts(ring);
+  const std::uint64_t theirs = result.kineto.records + result.kineto.unknown_records;
+  CHECK(theirs >= 3000);
+  CHECK(ring.kept() + theirs == 9000);
+  CHECK(ring.lost(wire::Loss::kGaps) == 1);
+}
+
+TEST_CASE("the cycle counter as CUPTI's clock: no duration is wrong") {
+  for (const char* subscribes : {"0", "1"}) {
+    CAPTURE(subscribes);
+    const Injected injected;
+    Run(injected, "exit_return",
+        With(kThird, {{"FAKE_KINETO_TSC", "1"}, {"FAKE_KINETO_SUBSCRIBE", subscribes}}));
+    Ring ring(injected.RingFile());
+    CheckAccounts(ring);
+    CHECK(ring.lost(wire::Loss::kGaps) == 1);
+  }
+}
+
+TEST_CASE("Kineto that finds the gate's subscriber does nothing, and nothing is lost") {
+  const Injected injected;
+  const Result result = Run(injected, "exit_return", With(kThird, {{"STEMTAP_LEVEL", "gate"}}));
+  CHECK(result.kineto.subscribe == 39);
+  CHECK(result.kineto.records == 0);
+  Ring ring(injected.RingFile());
+  CheckAccounts(ring);
+  CHECK(ring.kept() == 9000);
+}
+
+TEST_CASE("sessions by the clock, as in a program that finds CUDA by dlsym") {
+  const Injected injected;
+  Run(injected, "exit_return",
+      {{"FAKE_GPU_CLOCK", "real"},
+       {"FAKE_KINETO_START_MS", "20"},
+       {"FAKE_KINETO_STOP_MS", "60"},
+       {"FAKE_KINETO_ROUNDS", "2"}},
+      {"40000"});
+  Ring ring(injected.RingFile());
+  CheckAccounts(ring);
+}
+
+}  // namespace
+}  // namespace stemtap::test
