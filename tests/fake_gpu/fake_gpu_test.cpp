@@ -223,6 +223,21 @@ TEST_CASE("records keep coming after the subscriber has left") {
   CHECK(Values("probe_and_leave").at("records") == "1");
 }
 
+TEST_CASE("cuptiFinalize at the exit of a launch leaves CUPTI as it was at first") {
+  const auto seen = Values("finalize_at_exit");
+  CHECK(seen.at("calls") == "2");
+  CHECK(seen.at("records") == "2");
+  CHECK(seen.at("flush") == "7");  // CUPTI_ERROR_INVALID_OPERATION
+  CHECK(seen.at("per_thread") == "1");
+  CHECK(seen.at("old_handle") == "1");
+  CHECK(seen.at("subscribe") == "0");
+  CHECK(seen.at("records_again") == "1");
+}
+
+TEST_CASE("records tell devices and contexts apart") {
+  CHECK(Values("contexts").at("seen") == "0:2 0:3 3:4 3:5 ");
+}
+
 TEST_CASE("functions fail as the script says") {
   const auto plain = Values("results");
   CHECK(plain.at("version") == "130001");
@@ -261,6 +276,12 @@ TEST_CASE("a forked child has neither CUDA nor CUPTI, its parent keeps both") {
   const ProcessResult cupti = Probe("fork_cupti");
   CHECK(cupti.out.find("child_signal 6") != std::string::npos);
   CHECK(cupti.err.find("forked child") != std::string::npos);
+  CHECK(Values("fork_hangs", {{"FAKE_CUPTI_FORK", "hang"}}).at("child_hangs") == "1");
+}
+
+TEST_CASE("devices are of the compute capability that is asked for") {
+  CHECK(Values("device").at("capability") == "80");
+  CHECK(Values("device", {{"FAKE_GPU_CAPABILITY", "120"}}).at("capability") == "120");
 }
 
 TEST_CASE("before cuInit only the version is to be had") {

@@ -164,6 +164,69 @@ void ProbeAndLeave() {
   Print("records", Records(Client::Take()).size());
 }
 
+// cuptiFinalize at the exit of a launch, as Kineto tears CUPTI down: afterwards it is as at first.
+void FinalizeAtExit() {
+  Gpu gpu;
+  static int calls = 0;
+  CUpti_SubscriberHandle subscriber;
+  Check(cuptiSubscribe(
+            &subscriber,
+            [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* info) {
+              ++calls;
+              const auto* data = static_cast<const CUpti_CallbackData*>(info);
+              if (data->callbackSite == CUPTI_API_EXIT) Check(cuptiFinalize(), "Finalize");
+            },
+            nullptr),
+        "cuptiSubscribe");
+  const auto attribute = [](std::uint8_t value, bool set) {
+    std::size_t bytes = sizeof value;
+    const auto id = CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER;
+    Check(set ? cuptiActivitySetAttribute(id, &bytes, &value)
+              : cuptiActivityGetAttribute(id, &bytes, &value),
+          "Attribute");
+    return value;
+  };
+  attribute(0, true);
+  Client::Start();
+  gpu.Launch(1000);
+  Check(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+                            CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
+        "EnableCallback");
+  gpu.Launch(1000);
+  for (int i = 0; i < 10; ++i) gpu.Launch(1000);
+  Print("calls", static_cast<std::uint64_t>(calls));  // one entry, one exit
+  Print("records", Records(Client::Take()).size());   // those of before, delivered by it
+  Print("flush", cuptiActivityFlushAll(0));           // no callbacks are registered
+  Print("per_thread", attribute(9, false));
+  Print("old_handle", cuptiUnsubscribe(subscriber));
+  Print("subscribe", cuptiSubscribe(&subscriber, Ignore, nullptr));
+  Client::Start();
+  gpu.Launch(1000);
+  Check(cuptiActivityFlushAll(0), "FlushAll");
+  Print("records_again", Records(Client::Take()).size());
+}
+
+// Two devices with two contexts each.
+void Contexts() {
+  Gpu gpu;
+  Client::Start();
+  std::string seen;
+  for (const int device : {0, 0, 3, 3}) {
+    CUcontext context;
+    CUmodule module;
+    CUfunction function;
+    Check(cuCtxCreate(&context, nullptr, 0, device), "cuCtxCreate");
+    Check(cuModuleLoadData(&module, ""), "cuModuleLoadData");
+    Check(cuModuleGetFunction(&function, module, "k"), "cuModuleGetFunction");
+    Check(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), "Launch");
+  }
+  Check(cuptiActivityFlushAll(0), "FlushAll");
+  for (const auto& record : Records(Client::Take())) {
+    seen += std::to_string(record.deviceId) + ":" + std::to_string(record.contextId) + " ";
+  }
+  Print("seen", seen);
+}
+
 void Results() {
   Gpu gpu;
   CUpti_SubscriberHandle subscriber;
@@ -180,9 +243,10 @@ void Results() {
 
 int RunCallbacks(const std::string& scenario) {
   const std::map<std::string, std::function<void()>> scenarios = {
-      {"subscribers", Subscribers},       {"launch_callbacks", LaunchCallbacks},
-      {"other_launches", OtherLaunches},  {"resources", Resources},
-      {"probe_and_leave", ProbeAndLeave}, {"results", Results},
+      {"subscribers", Subscribers},         {"launch_callbacks", LaunchCallbacks},
+      {"other_launches", OtherLaunches},    {"resources", Resources},
+      {"probe_and_leave", ProbeAndLeave},   {"results", Results},
+      {"finalize_at_exit", FinalizeAtExit}, {"contexts", Contexts},
   };
   const auto found = scenarios.find(scenario);
   if (found == scenarios.end()) return -1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scenarios of what CUDA and CUPTI refuse, some of which end the process; and of cuInit.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,24 @@ void FlushInCallback() {
   cuptiActivityFlushAll(0);
 }
 
+// With FAKE_CUPTI_FORK=hang the child is still there after a while, and is killed.
+void ForkHangs() {
+  Gpu gpu;
+  Client::Start();
+  const pid_t child = fork();
+  if (child == 0) {
+    cuptiActivityFlushAll(0);
+    _exit(0);
+  }
+  const std::uint64_t until = WallTime() + 200'000'000;
+  int status = 0;
+  pid_t ended = 0;
+  while (ended == 0 && WallTime() < until) ended = waitpid(child, &status, WNOHANG);
+  Print("child_hangs", ended == 0);
+  kill(child, SIGKILL);
+  if (ended == 0) waitpid(child, &status, 0);
+}
+
 // What the child of a fork gets from CUDA; `cupti`: it also calls CUPTI.
 void Fork(bool cupti) {
   Gpu gpu;
@@ -73,6 +92,14 @@ void Initialize() {
   Check(cuInit(0), "cuInit");
 }
 
+void Device() {
+  Check(cuInit(0), "cuInit");
+  int major = 0, minor = 0;
+  Check(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0), "major");
+  Check(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0), "minor");
+  Print("capability", static_cast<std::uint64_t>(major * 10 + minor));
+}
+
 void EntryPoints() {
   Check(cuInit(0), "cuInit");
   void* function = nullptr;
@@ -98,8 +125,10 @@ int RunMisuse(const std::string& scenario) {
       {"flush_in_callback", FlushInCallback},
       {"fork", [] { Fork(false); }},
       {"fork_cupti", [] { Fork(true); }},
+      {"fork_hangs", ForkHangs},
       {"uninitialized", Uninitialized},
       {"initialize", Initialize},
+      {"device", Device},
       {"entry_points", EntryPoints},
   };
   const auto found = scenarios.find(scenario);

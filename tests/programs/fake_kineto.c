@@ -13,6 +13,7 @@
  *                           2026-08; 0: does not subscribe
  *   FAKE_KINETO_TSC         1: registers the cycle counter as CUPTI's clock, for good
  *   FAKE_KINETO_TEARDOWN    1: ends a session with cuptiFinalize, called when the next launch returns
+ *   FAKE_KINETO_WARMUP_MS   how long the program pauses before each session
  *   FAKE_KINETO_WAIT_MS     how long the program pauses after each session
  *   FAKE_KINETO_REPORT      a file to write at the end; %p becomes the process id:
  *                           sessions 1 subscribe 0 records 3000 unknown_buffers 1
@@ -67,8 +68,8 @@ static long Setting(const char* name, long fallback) {
   return value == NULL || *value == '\0' ? fallback : strtol(value, NULL, 10);
 }
 
-static void Pause(void) {
-  usleep((useconds_t)Setting("FAKE_KINETO_WAIT_MS", 0) * 1000);
+static void Pause(const char* setting) {
+  usleep((useconds_t)Setting(setting, 0) * 1000);
 }
 
 static void Request(uint8_t** buffer, size_t* size, size_t* max_records) {
@@ -112,7 +113,7 @@ static void OnCallback(void* data, CUpti_CallbackDomain domain, CUpti_CallbackId
   if (atomic_exchange(&g_finalize_wanted, 0) == 0) return;
   g_cupti.Finalize();
   g_subscribed = 0;
-  Pause();
+  Pause("FAKE_KINETO_WAIT_MS");
 }
 
 static uint64_t CycleCounter(void) {
@@ -143,6 +144,7 @@ static int Load(void) {
 
 /* Whether a session has begun. */
 static int Start(void) {
+  Pause("FAKE_KINETO_WARMUP_MS");
   if (g_cupti.Finalize == NULL && !Load()) return 0;
   if (Setting("FAKE_KINETO_SUBSCRIBE", 1) && !g_subscribed) {
     g_last_subscribe = (int)g_cupti.Subscribe(&g_subscriber, OnCallback, NULL);
@@ -204,7 +206,8 @@ static atomic_int g_running;
 static void StopAndPause(void) {
   if (atomic_exchange(&g_running, 0) == 0) return;
   Stop();
-  if (!Setting("FAKE_KINETO_TEARDOWN", 0)) Pause(); /* else when that is done */
+  if (!Setting("FAKE_KINETO_TEARDOWN", 0))
+    Pause("FAKE_KINETO_WAIT_MS"); /* else when that is done */
 }
 
 static void BeforeLaunch(void) {

@@ -20,9 +20,9 @@ bool Exists(CUdevice device) {
 int Attribute(CUdevice_attribute attribute) {
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-      return 8;
+      return settings().capability / 10;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-      return 0;
+      return settings().capability % 10;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
       return 108;
     case CU_DEVICE_ATTRIBUTE_WARP_SIZE:

@@ -19,6 +19,7 @@ Settings Read() {
   s.capture_factor = fake_env::Real("FAKE_GPU_CAPTURE_FACTOR", s.capture_factor);
   s.capture_slows_records = fake_env::Number("FAKE_GPU_CAPTURE_SLOWS_RECORDS", 0) != 0;
   s.devices = static_cast<int>(fake_env::Number("FAKE_GPU_DEVICES", 16));
+  s.capability = static_cast<int>(fake_env::Number("FAKE_GPU_CAPABILITY", 80));
   s.driver_version = static_cast<int>(fake_env::Number("FAKE_GPU_DRIVER_VERSION", 13000));
   s.first_correlation =
       static_cast<std::uint32_t>(fake_env::Number("FAKE_CUPTI_FIRST_CORRELATION", 1));

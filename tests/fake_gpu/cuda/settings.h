@@ -21,6 +21,8 @@ struct Settings {
   bool capture_slows_records = false;
   // FAKE_GPU_DEVICES
   int devices = 16;
+  // FAKE_GPU_CAPABILITY: 75 is compute capability 7.5, and so on.
+  int capability = 80;
   // FAKE_GPU_DRIVER_VERSION
   int driver_version = 13000;
   // FAKE_CUPTI_FIRST_CORRELATION: lets a test begin shortly before the 32-bit wrap.
