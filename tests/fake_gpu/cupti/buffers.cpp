@@ -218,6 +218,7 @@ void TakeFromSlots(bool forced, std::vector<Buffer>& taken) {
     Buffer& buffer = slot->buffer;
     if (buffer.data == nullptr) continue;
     if (!forced && (buffer.entries.empty() || !HasEnded(buffer.last_end_ns))) continue;
+    TakeInHand(buffer);
     taken.push_back(std::exchange(buffer, {}));
   }
   ForgetAbandonedSlots();
@@ -303,10 +304,10 @@ void Flush(bool forced) {
   TakeFromSlots(forced, taken);
   if (settings().late && !forced) {
     for (Buffer& buffer : taken) HandToWorker(std::move(buffer));
-    return;
+    return;  // in the worker's hand, and nobody waits for it here
   }
   for (Buffer& buffer : taken) Deliver(std::move(buffer), forced);
-  WaitForWorker();
+  AwaitDeliveries();
 }
 
 std::uint64_t TakeDropped() {

@@ -37,7 +37,6 @@ struct Queue {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Buffer> full;
-  bool worker_busy = false;
   bool started = false;
 };
 
@@ -48,8 +47,10 @@ Queue& queue() {
 
 struct Held {
   std::mutex mutex;
+  std::condition_variable changed;
   std::uint64_t next = 0;
   std::set<std::uint64_t> sequences;
+  std::set<std::uint64_t> in_hand;  // of these, some thread is about to deliver
 };
 
 Held& held() {
@@ -60,6 +61,8 @@ Held& held() {
 void LetGo(std::uint64_t sequence) {
   const std::lock_guard lock(held().mutex);
   held().sequences.erase(sequence);
+  held().in_hand.erase(sequence);
+  held().changed.notify_all();
 }
 
 std::deque<Buffer>::iterator FirstEnded(std::deque<Buffer>& full) {
@@ -74,6 +77,7 @@ Buffer NextForWorker(std::unique_lock<std::mutex>& lock) {
     const auto ended = FirstEnded(q.full);
     if (ended != q.full.end()) {
       Buffer buffer = std::move(*ended);
+      TakeInHand(buffer);
       q.full.erase(ended);
       return buffer;
     }
@@ -93,11 +97,9 @@ void RunWorker() {
   std::unique_lock lock(queue().mutex);
   for (;;) {
     Buffer buffer = NextForWorker(lock);
-    queue().worker_busy = true;
     lock.unlock();
     Deliver(std::move(buffer), false);
     lock.lock();
-    queue().worker_busy = false;
     queue().changed.notify_all();
   }
 }
@@ -185,6 +187,7 @@ void TakeFromWorker(bool all, std::vector<Buffer>& taken) {
   std::deque<Buffer> kept;
   for (Buffer& buffer : q.full) {
     if (all || HasEnded(buffer.last_end_ns)) {
+      TakeInHand(buffer);
       taken.push_back(std::move(buffer));
     } else {
       kept.push_back(std::move(buffer));
@@ -194,11 +197,20 @@ void TakeFromWorker(bool all, std::vector<Buffer>& taken) {
   q.changed.notify_all();
 }
 
-void WaitForWorker() {
-  Queue& q = queue();
-  std::unique_lock lock(q.mutex);
-  if (!q.changed.wait_for(lock, std::chrono::milliseconds(DeadlockMs()),
-                          [&q] { return !q.worker_busy; })) {
+void TakeInHand(const Buffer& buffer) {
+  const std::lock_guard lock(held().mutex);
+  held().in_hand.insert(buffer.sequence);
+}
+
+void AwaitDeliveries() {
+  Held& h = held();
+  std::unique_lock lock(h.mutex);
+  const std::set<std::uint64_t> now = h.in_hand;
+  const auto gone = [&h, &now] {
+    return std::none_of(now.begin(), now.end(),
+                        [&h](std::uint64_t sequence) { return h.in_hand.contains(sequence); });
+  };
+  if (!h.changed.wait_for(lock, std::chrono::milliseconds(DeadlockMs()), gone)) {
     DieOfDeadlock("cuptiActivityFlushAll", "complete");
   }
 }

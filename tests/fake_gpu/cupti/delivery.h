@@ -29,8 +29,12 @@ void HandToWorker(Buffer buffer);
 // Moves the queued buffers that may be delivered now, or all, to `taken`.
 void TakeFromWorker(bool all, std::vector<Buffer>& taken);
 
-// Returns when the worker is inside no complete callback.
-void WaitForWorker();
+// From here on some thread is about to deliver the buffer; TakeFromWorker does it by itself.
+void TakeInHand(const Buffer& buffer);
+
+// Returns when all buffers that any thread has in hand now are delivered, or the process has ended
+// because one is not.
+void AwaitDeliveries();
 
 // Orders the records, and gives the buffer back to the client on this thread.
 void Deliver(Buffer buffer, bool forced);

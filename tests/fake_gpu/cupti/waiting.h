@@ -11,7 +11,7 @@
 //
 // So cuptiActivityGetNumDroppedRecords waits here for all complete callbacks that run on other
 // threads, and for the lock of every buffer, which is held in the request callback;
-// cuptiActivityFlushAll waits for these, and for the worker. Who waits for FAKE_CUPTI_DEADLOCK_MS
+// cuptiActivityFlushAll waits for these, and for whoever has a buffer to deliver. Who waits for FAKE_CUPTI_DEADLOCK_MS
 // ends the process with a message that names both.
 //
 // THREADS: any.
