@@ -52,6 +52,9 @@ class NameReader {
   const char* text() const noexcept { return text_; }
 
   // Whether `length` bytes may be a name of a kernel: not what an unloaded module's memory became.
+  // A kernel's name is an identifier (PTX has letters, digits, _, $ and %), so no control character is
+  // legal in it, whereas an address in a shared library (0x7f..) or a small number, which is what such
+  // memory holds mostly, has one.
   static bool Plausible(const char* text, std::uint32_t length) noexcept {
     for (std::uint32_t i = 0; i < length; ++i) {
       const auto byte = static_cast<unsigned char>(text[i]);

@@ -41,7 +41,7 @@ TEST_CASE("lent buffers are left alone, come zeroed, and all come back") {
       CAPTURE(clock);
       const Injected injected;
       const ProcessResult result = injected.Run(
-          program, {"20000"},
+          program, {"5000"},
           {{"FAKE_CUPTI_GUARD", "1"}, {"FAKE_GPU_CLOCK", clock}, {"STEMTAP_FLUSH_MS", "10"}});
       INFO(result.err);
       REQUIRE(result.exit_code == 0);
@@ -109,6 +109,18 @@ TEST_CASE("a clock that is set amid a kernel costs at most that record") {
       }
     }
   }
+}
+
+TEST_CASE("a name with control characters is no name: counted, not kept") {
+  const Injected injected;
+  const ProcessResult result = injected.Run(
+      STEMTAP_TEST_LAUNCH_LIST, {"_Z5k\xc3\xa4rnelv:30", "k\x01:5", "\x7f:7", "after:3"});
+  REQUIRE(result.exit_code == 0);
+  Ring ring(injected.RingFile());
+  CHECK(CheckAccounts(ring).kept == 33);
+  CHECK(ring.lost(wire::Loss::kNameGone) == 12);
+  CHECK(SumByName(ring)["_Z5k\xc3\xa4rnelv"].count == 30);
+  CHECK(SumByName(ring)["after"].count == 3);
 }
 
 TEST_CASE("a forked child makes no call to CUPTI, which would never return") {
