@@ -41,6 +41,7 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   if (!ClaimCupti(problem, problem_size)) return false;
   marks_readable_ = MarksStand();
   heard_ns_ = MonotonicNs();
+  CheckClock();  // before any buffer can come back
   if (!StartThread(FlusherMain, this)) {
     ::snprintf(problem, problem_size, "no thread could be started");
     return false;
@@ -181,6 +182,7 @@ void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) 
   if (closed_) return;
   Add(files_->ring().header.buffers, 1);
   if (refused()) return;
+  decoding_ns_ = RealtimeNs();
   pointers_.NextBuffer();
   reader_.Forget();
   CUpti_Activity* activity = nullptr;
@@ -227,7 +229,7 @@ void DurationEngine::DecodeOneGraph(const void* activity) noexcept {
     Refuse();
     return;
   }
-  if (!Usable(decoded)) return;
+  if (!Usable(decoded, graph.start_ns)) return;
   char name[24];
   const int length = ::snprintf(name, sizeof(name), "graph %u", graph.graph_id);
   PushKernel(Define(name, static_cast<std::uint32_t>(length)), graph);
@@ -237,12 +239,15 @@ void DurationEngine::DecodeOneGraph(const void* activity) noexcept {
 bool DurationEngine::Deliver(Decoded decoded, wire::KernelRecord& kernel,
                              const char* name) noexcept {
   if (probation_ != 0 && HasTimes(decoded) && !PassesProbation(kernel, name)) return false;
-  return Usable(decoded) && PushKernel(IdOf(name), kernel);
+  return Usable(decoded, kernel.start_ns) && PushKernel(IdOf(name), kernel);
 }
 
 // Whether the times of a record mean something; counted as lost if not.
-bool DurationEngine::Usable(Decoded decoded) noexcept {
-  if (decoded == Decoded::kKernel && clock_.sane()) return true;
+bool DurationEngine::Usable(Decoded decoded, std::uint64_t start_ns) noexcept {
+  if (decoded == Decoded::kKernel) {
+    if (clock_.Believes(start_ns, decoding_ns_)) return true;
+    SayClockReplaced();
+  }
   LoseRecord(decoded == Decoded::kNoTimestamps ? wire::Loss::kNoTimestamps
              : decoded == Decoded::kIncomplete ? wire::Loss::kIncomplete
                                                : wire::Loss::kBadTimestamps);
@@ -379,15 +384,19 @@ void DurationEngine::PushStaged() noexcept {
 
 void DurationEngine::CheckClock() noexcept {
   if (api_.GetTimestamp == nullptr) return;
-  const bool was_sane = clock_.sane();
   std::uint64_t cupti = 0;
   const std::uint64_t before = MonotonicNs();
   if (api_.GetTimestamp(&cupti) != CUPTI_SUCCESS) return;
-  clock_.Sample(before, cupti, MonotonicNs());
-  if (was_sane && !clock_.sane()) {
-    files_->Remark(
-        "CUPTI's clock does not count nanoseconds any more: another profiler replaced it");
-  }
+  const std::uint64_t realtime = RealtimeNs();
+  clock_.Sample(before, cupti, realtime, MonotonicNs());
+  if (!clock_.sane()) SayClockReplaced();
+}
+
+// Once.
+void DurationEngine::SayClockReplaced() noexcept {
+  // Relaxed: it only keeps the second of two threads from saying it too.
+  if (said_clock_replaced_.exchange(true, std::memory_order_relaxed)) return;
+  files_->Remark("CUPTI's clock does not count nanoseconds any more: another profiler replaced it");
 }
 
 void DurationEngine::Flush(bool forced) noexcept {

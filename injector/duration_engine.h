@@ -77,12 +77,13 @@ class DurationEngine {
   void NoteSilence() noexcept;
   void Flush(bool forced) noexcept;
   void CheckClock() noexcept;
+  void SayClockReplaced() noexcept;
   void AwaitLateBuffers() noexcept;
   void RunFlusher() noexcept;
   void DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept;
   void DecodeOne(const void* activity) noexcept;
   void DecodeOneGraph(const void* activity) noexcept;
-  bool Usable(Decoded decoded) noexcept;
+  bool Usable(Decoded decoded, std::uint64_t start_ns) noexcept;
   bool PushKernel(std::uint32_t id, wire::KernelRecord& kernel) noexcept;
   bool Deliver(Decoded decoded, wire::KernelRecord& kernel, const char* name) noexcept;
   std::uint32_t IdOf(const char* name) noexcept;
@@ -106,6 +107,7 @@ class DurationEngine {
   BufferPool pool_;
   PendingCaptures pending_;
   ClockCheck clock_;
+  std::atomic<bool> said_clock_replaced_{false};
 
   // Calls from CUPTI, so that the flusher can tell whether it still hears from it.
   std::atomic<std::uint64_t> calls_{0};
@@ -132,7 +134,8 @@ class DurationEngine {
   // Bytes of kStaged wire::Records: a Record's own zero state is not all zero bits, see entry.cpp.
   alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes] = {};
   std::uint32_t staged_count_ = 0;
-  std::uint32_t probation_ = 0;  // records that still have to look right
+  std::uint64_t decoding_ns_ = 0;  // CLOCK_REALTIME when the buffer at hand came
+  std::uint32_t probation_ = 0;    // records that still have to look right
   // One did not: nothing more is decoded. Written under the lock, read by the flusher without.
   std::atomic<bool> refused_{false};
   // The goodbye is said, and the reader goes by its counts: buffers of threads that launch on while

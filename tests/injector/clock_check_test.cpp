@@ -19,7 +19,7 @@ struct Clocks {
     theirs += static_cast<std::uint64_t>(static_cast<double>(ns) * rate);
   }
   bool Sample(std::uint64_t apart = 100) {
-    check.Sample(ours, theirs + apart / 2, ours + apart);
+    check.Sample(ours, theirs + apart / 2, 0, ours + apart);
     return check.sane();
   }
 };
@@ -86,6 +86,24 @@ TEST_CASE("a sample in the midst of which the thread lost its core is left out")
   }
   clocks.Pass(kPeriod);
   CHECK(clocks.Sample());
+}
+
+TEST_CASE("once CUPTI's clock was CLOCK_REALTIME, a record of another time is not believed") {
+  constexpr std::uint64_t kNow = 1'800'000'000'000'000'000;
+  constexpr std::uint64_t kCycles = 40'000'000'000'000'000;  // at 3 GHz, of half a year
+  ClockCheck check;
+  check.Sample(5'000, kCycles, kNow, 5'100);
+  CHECK(check.Believes(kCycles, kNow));  // another clock, as far as is known
+  check.Sample(6'000, kNow, kNow + 50, 6'100);
+  CHECK(check.Believes(kNow, kNow + 50));
+  CHECK(check.Believes(kNow - 3'600'000'000'000, kNow));
+  CHECK(check.Believes(kNow + 3'600'000'000'000, kNow));  // the clock was stepped back
+  CHECK_FALSE(check.Believes(kCycles, kNow));
+  CHECK_FALSE(check.Believes(0, kNow));
+  CHECK_FALSE(check.Believes(~std::uint64_t{0}, kNow));
+  // Kineto's cycle counter, seen in CUPTI's clock too: what was known stays known.
+  check.Sample(7'000, kCycles, kNow, 7'100);
+  CHECK_FALSE(check.Believes(kCycles, kNow));
 }
 
 }  // namespace
