@@ -144,12 +144,21 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   launch->program = path;
   char pid[16];
   ::snprintf(pid, sizeof(pid), "%d", static_cast<int>(::getpid()));
+  char captures[16];
+  ::snprintf(captures, sizeof(captures), "%u", options.captures_per_second);
   std::size_t count = 0;
-  const char* fixed[] = {"stemtap",    "run",
-                         "--attach",   pid,
-                         "--output",   folder,
-                         "--level",    LevelName(options.level),
-                         "--actuator", options.profiler ? "profiler" : "log"};
+  const char* fixed[] = {"stemtap",
+                         "run",
+                         "--attach",
+                         pid,
+                         "--output",
+                         folder,
+                         "--level",
+                         LevelName(options.level),
+                         "--actuator",
+                         options.actuator,
+                         "--max-captures-per-second",
+                         captures};
   for (const char* word : fixed) launch->arguments[count++] = const_cast<char*>(word);
   if (options.collector_options != nullptr) {
     ::snprintf(words, kPathBytes, "%s", options.collector_options);

@@ -455,6 +455,7 @@ void DurationEngine::RunFlusher() noexcept {
     FutexWait(stop_, 0, flush_ms_);
     if (abandoned()) return;
     files_->MapGate();
+    if (watch_ != nullptr) watch_(watched_);
     pool_.Grow();
     const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
     if (calls != calls_seen_) {
@@ -475,6 +476,7 @@ void DurationEngine::RunFlusher() noexcept {
   producer_lock_.Lock();
   closed_ = true;
   producer_lock_.Unlock();
+  if (watch_ != nullptr) watch_(watched_);
   if (!refused()) {  // else it says why it stood down
     if (!stopped_) NoteSilence();
     files_->SetState(wire::RingState::kClosed);

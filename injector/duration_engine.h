@@ -41,6 +41,12 @@ class DurationEngine {
   // Fetches what is left and says goodbye in the ring. Waits at most kExitMs.
   void Stop() noexcept;
 
+  // What the flusher calls at each turn, and once more at the end. Before Start.
+  void AlsoCall(void (*watch)(void*), void* argument) noexcept {
+    watch_ = watch;
+    watched_ = argument;
+  }
+
   // In a forked child: CUPTI's threads are gone there and its calls would hang.
   void Abandon() noexcept { abandoned_.store(true, std::memory_order_relaxed); }
   bool abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
@@ -102,6 +108,8 @@ class DurationEngine {
   SessionFiles* files_ = nullptr;
   std::uint32_t flush_ms_ = 0;
   Level level_ = Level::kKernels;
+  void (*watch_)(void*) = nullptr;
+  void* watched_ = nullptr;
   std::atomic<bool> abandoned_{false};
 
   BufferPool pool_;

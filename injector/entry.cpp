@@ -6,11 +6,9 @@
 //
 // No failure here is the program's: the reason goes into the session, and cuInit goes on.
 #include <cuda.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector_starter.h"
@@ -20,6 +18,7 @@
 #include "locator.h"
 #include "options.h"
 #include "runtime.h"
+#include "say.h"
 #include "session_files.h"
 
 namespace stemtap::inject {
@@ -43,36 +42,6 @@ struct Library {
   pid_t pid = 0;            // of the process that initialised; a forked child has another
 };
 constinit Library g_library;
-
-// Writes to stderr; where nobody reads it, that is answered with SIGPIPE, which would end the
-// program. The signal goes to the thread that writes: held back, it is taken out again.
-void WriteUnharmed(const char* line, std::size_t size) noexcept {
-  sigset_t pipe;
-  sigset_t before;
-  sigset_t pending;
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::sigemptyset(&pending);
-  ::sigprocmask(SIG_BLOCK, &pipe, &before);
-  ::sigpending(&pending);
-  const bool failed = ::write(STDERR_FILENO, line, size) < 0;  // then there is no one to tell
-  if (failed && ::sigismember(&pending, SIGPIPE) == 0) {
-    const timespec now = {0, 0};
-    ::sigtimedwait(&pipe, nullptr, &now);
-  }
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
-}
-
-void SayOnStderr(const char* what, const char* detail) noexcept {
-  char line[512];
-  const int length = ::snprintf(line, sizeof(line), "stemtap: %s: %s\n", what, detail);
-  if (length > 0) {
-    const auto size = static_cast<std::size_t>(length) < sizeof(line)
-                          ? static_cast<std::size_t>(length)
-                          : sizeof(line) - 1;
-    WriteUnharmed(line, size);
-  }
-}
 
 // Whether a session folder with our ring stands. Without, there is nobody who would print the
 // reason.
@@ -132,6 +101,23 @@ bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* probl
   return false;
 }
 
+// Whether launches will be gated. An actuator that cannot be had leaves the durations: nothing is
+// captured, and the user is told at once and in the summary.
+bool StartGate(Library& library, void* driver) noexcept {
+  char problem[kReasonBytes];
+  if (library.gate.Init(library.options, library.files, library.engine, driver, problem,
+                        sizeof(problem))) {
+    library.files.MapGate();
+    return true;
+  }
+  constexpr const char* kWhat = "nothing will be captured";
+  SayOnStderr(kWhat, problem);
+  char remark[kReasonBytes];
+  ::snprintf(remark, sizeof(remark), "%s: %.220s", kWhat, problem);
+  library.files.Remark(remark);
+  return false;
+}
+
 // Sets everything up; false with the reason in `problem`.
 bool StartRecording(Library& library, char* problem) noexcept {
   void* driver = LocateDriver();
@@ -176,17 +162,19 @@ bool StartRecording(Library& library, char* problem) noexcept {
                library.api.version, CUPTI_API_VERSION / 10000);
     library.files.Remark(remark);
   }
-  if (library.options.level == Level::kGate) {
-    library.gate.Init(library.options, library.files, library.engine, driver);
-    library.files.MapGate();
-  }
+  const bool gate = library.options.level == Level::kGate;
+  const bool gated = gate && StartGate(library, driver);
+  // As in kernels level: torch.profiler may have the place.
+  if (gate && !gated) library.api.Unsubscribe(subscriber);
   if (!library.engine.Start(library.api, library.files, library.options, problem, kReasonBytes)) {
-    if (library.options.level == Level::kGate) library.api.Unsubscribe(subscriber);
+    if (gated) {
+      library.gate.Close();
+      library.api.Unsubscribe(subscriber);
+    }
     return false;
   }
   std::uint32_t refused = 0;
-  if (library.options.level == Level::kGate &&
-      !library.gate.EnableCallbacks(library.api, subscriber, refused)) {
+  if (gated && !library.gate.EnableCallbacks(library.api, subscriber, refused)) {
     // Durations are recorded all the same; the header says that nothing is gated.
     char remark[kReasonBytes];
     ::snprintf(remark, sizeof(remark), "launch callback %u refused: no gate", refused);
@@ -196,7 +184,9 @@ bool StartRecording(Library& library, char* problem) noexcept {
 }
 
 void AtExit() {
-  if (g_library.pid == ::getpid() && !g_library.engine.abandoned()) g_library.engine.Stop();
+  if (g_library.pid != ::getpid() || g_library.engine.abandoned()) return;
+  g_library.engine.Stop();
+  g_library.gate.Close();
 }
 
 void InForkedChild() {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch_gate.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "deny_list.h"
 #include "runtime.h"
+#include "say.h"
 
 namespace stemtap::inject {
 namespace {
@@ -39,30 +42,54 @@ CUstream OwnIfNone(CUstream stream, bool per_thread) noexcept {
   return stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
 }
 
-bool IsCommunication(const char* symbol) noexcept {
-  return ::strstr(symbol, "nccl") != nullptr || ::strstr(symbol, "nvshmem") != nullptr;
+// Calls that begin or end the capture of a stream into a graph.
+enum class GraphCall : std::uint8_t { kNone, kBegin, kEnd };
+
+GraphCall GraphCallOf(CUpti_CallbackId cbid) noexcept {
+  switch (cbid) {
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz:
+      return GraphCall::kBegin;
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz:
+      return GraphCall::kEnd;
+    default:
+      return GraphCall::kNone;
+  }
+}
+
+CUresult ResultOf(const CUpti_CallbackData& data) noexcept {
+  const auto* result = static_cast<const CUresult*>(data.functionReturnValue);
+  return result == nullptr ? CUDA_SUCCESS : *result;
 }
 
 }  // namespace
 
-void LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngine& engine,
-                      void* driver) noexcept {
+bool LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngine& engine,
+                      void* driver, char* problem, std::size_t size) noexcept {
   files_ = &files;
   engine_ = &engine;
   is_capturing_ = reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureStatus*)>(
       FindSymbol(driver, "cuStreamIsCapturing"));
-  if (options.profiler) {
-    profiler_start_ = reinterpret_cast<CUresult (*)()>(FindSymbol(driver, "cuProfilerStart"));
-    profiler_stop_ = reinterpret_cast<CUresult (*)()>(FindSymbol(driver, "cuProfilerStop"));
-    if (profiler_stop_ == nullptr) profiler_start_ = nullptr;
-  }
+  tokens_.Init(options.captures_per_second);
+  watchdog_ms_ = options.watchdog_ms;
+  watchdog_.Init(std::uint64_t{options.watchdog_ms} * 1'000'000);
+  engine.AlsoCall([](void* self) { static_cast<LaunchGate*>(self)->Watch(); }, this);
+  if (actuator_.Load(options, driver, problem, size)) return true;
+  disarmed_.store(true, std::memory_order_relaxed);
+  return false;
 }
 
 bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle subscriber,
                                  std::uint32_t& failed) noexcept {
   struct Wanted {
     CUpti_CallbackId cbid;
-    bool required;  // the others came with later versions of CUDA
+    bool required;               // the others came with later versions of CUDA
+    bool graph_capture = false;  // matters where the actuator acts
   };
   static constexpr Wanted kWanted[] = {
       {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, true},
@@ -72,8 +99,17 @@ bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle sub
       {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, false},
       {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, false},
       {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, false},
-      {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, false}};
+      {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, false},
+      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture, false, true},
+      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, false, true},
+      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, false, true},
+      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, false, true},
+      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, false, true},
+      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz, false, true},
+      {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, false, true},
+      {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, false, true}};
   for (const Wanted& wanted : kWanted) {
+    if (wanted.graph_capture && !actuator_.acts()) continue;
     const CUptiResult result =
         api.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, wanted.cbid);
     if (result != CUPTI_SUCCESS && wanted.required) {
@@ -90,7 +126,12 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
   if (domain != CUPTI_CB_DOMAIN_DRIVER_API || gate.engine_->abandoned()) return;
   const auto& data = *static_cast<const CUpti_CallbackData*>(callback_data);
   if (data.callbackSite == CUPTI_API_EXIT) {
-    gate.Exit(data);
+    if (data.correlationData != nullptr && *data.correlationData == kCapturing) {
+      *data.correlationData = 0;
+      gate.Exit(data);
+    } else {
+      gate.LeaveGraphCapture(cbid, data);
+    }
     return;
   }
   const auto extent = [](unsigned value) { return static_cast<std::uint16_t>(value); };
@@ -102,7 +143,8 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
                   OwnIfNone(p.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz),
                   {{p.gridDimX, p.gridDimY, p.gridDimZ},
                    {extent(p.blockDimX), extent(p.blockDimY), extent(p.blockDimZ)}},
-                  false},
+                  false,
+                  p.sharedMemBytes},
                  data);
       return;
     }
@@ -119,7 +161,8 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
                   OwnIfNone(c.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz),
                   {{c.gridDimX, c.gridDimY, c.gridDimZ},
                    {extent(c.blockDimX), extent(c.blockDimY), extent(c.blockDimZ)}},
-                  cooperative},
+                  cooperative,
+                  c.sharedMemBytes},
                  data);
       return;
     }
@@ -131,7 +174,8 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
            OwnIfNone(p.hStream, cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz),
            {{p.gridDimX, p.gridDimY, p.gridDimZ},
             {extent(p.blockDimX), extent(p.blockDimY), extent(p.blockDimZ)}},
-           true},
+           true,
+           p.sharedMemBytes},
           data);
       return;
     }
@@ -140,23 +184,34 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
       gate.files_->Count(wire::Loss::kGraphLaunches);
       return;
     default:
+      // Counted before it begins, so that no launch is captured amid it.
+      if (GraphCallOf(cbid) == GraphCall::kBegin) {
+        gate.graph_captures_.fetch_add(1, std::memory_order_relaxed);
+      }
       return;
   }
 }
 
 void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noexcept {
   wire::RingHeader& header = files_->ring().header;
-  header.launches_gated.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t number = header.launches_gated.fetch_add(1, std::memory_order_relaxed);
+  const char* symbol = data.symbolName != nullptr ? data.symbolName : "";
   std::uint64_t name_hash = 0;
   bool denied = false;
-  NameOf(launch.function, data.symbolName != nullptr ? data.symbolName : "", name_hash, denied);
+  NameOf(launch.function, symbol, name_hash, denied);
   std::atomic<wire::LaunchHistory>& history = HistoryOf(launch.stream);
   // Relaxed, and not one exchange: launches into one stream from several threads at once have no
   // order that a history could tell anyway.
   const wire::LaunchHistory before = history.load(std::memory_order_relaxed);
   history.store(wire::Advance(before, name_hash), std::memory_order_relaxed);
+  if (denied || launch.cooperative) {
+    if (denied_state_.load(std::memory_order_relaxed) == 0) {
+      NoteDenied(symbol, denied ? WhyDenied(symbol) : kWhyCooperative);
+    }
+    return;
+  }
   wire::GateTable* table = files_->gate();
-  if (denied || launch.cooperative || table == nullptr) return;
+  if (table == nullptr || disarmed_.load(std::memory_order_relaxed)) return;
 
   const std::uint64_t config_key = wire::ConfigKey(name_hash, launch.config);
   const std::uint32_t slot =
@@ -165,63 +220,191 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
   if (slot == wire::kNoSlot) {
     // The collector does not know the name yet: its first launch here is captured, so that a run
     // shorter than the feedback does not end with nothing.
-    if (!Unexplored(name_hash) || GoesIntoGraph(launch)) return;
+    if (!Unexplored(name_hash)) return;
     capture.flags |= wire::kFlagExploratory;
   } else {
     if (slot == wire::kClosedSlot || slot >= wire::kGateSlots || !table->TrySpend(slot)) return;
-    if (GoesIntoGraph(launch)) {
-      table->Refund(slot);
-      return;
-    }
     capture.slot = static_cast<std::uint16_t>(slot);
   }
-  if (Capture(data, capture, name_hash)) return;
+  const Outcome outcome = Capture(launch, data, capture, name_hash, number);
+  if (outcome == Outcome::kCaptured) return;
   if (capture.slot != 0) table->Refund(capture.slot);
-  files_->Count(wire::Loss::kCapturesDenied);
+  if (outcome == Outcome::kPassed) return;
+  files_->Count(outcome == Outcome::kThrottled ? wire::Loss::kCapturesThrottled
+                                               : wire::Loss::kCapturesDenied);
 }
 
-bool LaunchGate::Capture(const CUpti_CallbackData& data, PendingCaptures::Capture capture,
-                         std::uint64_t name_hash) noexcept {
-  if (data.correlationData == nullptr) return false;  // EXIT could not know
+LaunchGate::Outcome LaunchGate::Capture(const Launch& launch, const CUpti_CallbackData& data,
+                                        PendingCaptures::Capture capture, std::uint64_t name_hash,
+                                        std::uint64_t number) noexcept {
+  if (data.correlationData == nullptr) return Outcome::kDenied;  // EXIT could not know
+  const bool acts = actuator_.acts();
   // Acquire: matched by the release in LeaveActuator, so that our start comes after the other's
   // stop.
-  if (profiler_start_ != nullptr && actuator_taken_.exchange(true, std::memory_order_acquire)) {
-    return false;
+  if (acts && actuator_taken_.exchange(true, std::memory_order_acquire)) return Outcome::kDenied;
+  const std::uint64_t now_ns = acts || tokens_.limited() ? MonotonicNs() : 0;
+  if (acts) entered_ns_.store(now_ns, std::memory_order_relaxed);
+  Outcome outcome = Outcome::kThrottled;
+  if (tokens_.TryTake(now_ns)) {
+    outcome = Begin(launch, data, capture, name_hash, number);
+    // One that is refused was asked for: a library that always refuses is not to be asked at every
+    // launch.
+    if (outcome == Outcome::kPassed || outcome == Outcome::kDenied) tokens_.GiveBack();
   }
-  if (!engine_->pending().Add(data.correlationId, capture)) {
-    LeaveActuator();
-    return false;
+  if (outcome != Outcome::kCaptured) LeaveActuator();
+  return outcome;
+}
+
+LaunchGate::Outcome LaunchGate::Begin(const Launch& launch, const CUpti_CallbackData& data,
+                                      PendingCaptures::Capture capture, std::uint64_t name_hash,
+                                      std::uint64_t number) noexcept {
+  const bool acts = actuator_.acts();
+  const bool exploratory = (capture.flags & wire::kFlagExploratory) != 0;
+  if (GoesIntoGraph(launch)) return Outcome::kPassed;
+  // Relaxed: a stream capture that another thread begins just now, it may begin a moment later too.
+  if (acts && graph_captures_.load(std::memory_order_relaxed) > 0) return Outcome::kDenied;
+  // Where the actuator acts, its place was waited for: another may have been first meanwhile.
+  if (exploratory && !Unexplored(name_hash)) return Outcome::kPassed;
+  if (!engine_->pending().Add(data.correlationId, capture)) return Outcome::kDenied;
+  if (acts) {
+    captured_.Write(data.symbolName != nullptr ? data.symbolName : "");
+    if (actuator_.asks()) Describe(launch, data, exploratory, number);
+    if (!actuator_.Start(current_)) {
+      engine_->pending().Take(data.correlationId, capture);
+      return Outcome::kRefused;
+    }
   }
-  if ((capture.flags & wire::kFlagExploratory) != 0 && !Explore(name_hash)) {
+  // An actuator that acts has begun: with its place taken nobody else was first.
+  if (exploratory && !Explore(name_hash) && !acts) {
     // Another thread was first with this name: it is captured, as was wanted.
     engine_->pending().Take(data.correlationId, capture);
-    LeaveActuator();
-    return true;
+    return Outcome::kPassed;
   }
   *data.correlationData = kCapturing;
   files_->ring().header.launches_captured.fetch_add(1, std::memory_order_relaxed);
-  if (profiler_start_ != nullptr) profiler_start_();
-  return true;
+  return Outcome::kCaptured;
+}
+
+void LaunchGate::Describe(const Launch& launch, const CUpti_CallbackData& data, bool exploratory,
+                          std::uint64_t number) noexcept {
+  stemtap_capture& c = current_;
+  c.struct_size = sizeof(c);
+  c.flags = exploratory ? STEMTAP_CAPTURE_EXPLORATORY : 0;
+  c.kernel = data.symbolName != nullptr ? data.symbolName : "";
+  c.function = const_cast<void*>(launch.function);
+  c.stream = const_cast<void*>(launch.stream);
+  c.context = data.context;
+  for (int i = 0; i < 3; ++i) {
+    c.grid[i] = launch.config.grid[i];
+    c.block[i] = launch.config.block[i];
+  }
+  c.shared_bytes = launch.shared_bytes;
+  c.device = actuator_.Device();
+  c.correlation_id = data.correlationId;
+  c.result = 0;
+  c.launch_number = number;
 }
 
 void LaunchGate::LeaveActuator() noexcept {
+  if (!actuator_.acts()) return;
+  entered_ns_.store(0, std::memory_order_relaxed);
   // Release: our stop comes before the next start; matched by the acquire in Capture.
-  if (profiler_start_ != nullptr) actuator_taken_.store(false, std::memory_order_release);
+  actuator_taken_.store(false, std::memory_order_release);
 }
 
 void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {
-  if (data.correlationData == nullptr || *data.correlationData != kCapturing) return;
-  *data.correlationData = 0;
-  if (profiler_start_ != nullptr) profiler_stop_();
+  const CUresult result = ResultOf(data);
+  if (actuator_.acts()) {
+    current_.result = static_cast<std::int32_t>(result);
+    actuator_.Stop(current_);
+  }
   LeaveActuator();
-  const auto* result = static_cast<const CUresult*>(data.functionReturnValue);
-  if (result == nullptr || *result == CUDA_SUCCESS) return;
+  if (result == CUDA_SUCCESS) return;
   // Nothing was launched: there will be no record, and the credit is still good.
   PendingCaptures::Capture capture{};
   if (!engine_->pending().Take(data.correlationId, capture)) return;
   files_->ring().header.launches_captured.fetch_sub(1, std::memory_order_relaxed);
   wire::GateTable* table = files_->gate();
   if (capture.slot != 0 && table != nullptr) table->Refund(capture.slot);
+}
+
+void LaunchGate::LeaveGraphCapture(CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
+  const GraphCall call = GraphCallOf(cbid);
+  if (call == GraphCall::kNone) return;
+  const CUresult result = ResultOf(data);
+  const bool over = call == GraphCall::kBegin
+                        ? result != CUDA_SUCCESS
+                        // One that went wrong is over too; other errors leave it as it was.
+                        : result == CUDA_SUCCESS ||
+                              result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+                              result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+  if (!over) return;
+  // One that began before the callbacks were switched on was not counted.
+  std::int32_t count = graph_captures_.load(std::memory_order_relaxed);
+  while (count > 0 &&
+         !graph_captures_.compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) {
+  }
+}
+
+void LaunchGate::NoteDenied(const char* symbol, const char* why) noexcept {
+  std::uint32_t none = 0;
+  if (!denied_state_.compare_exchange_strong(none, 1, std::memory_order_relaxed)) return;
+  denied_.Write(symbol);
+  denied_why_ = why;
+  denied_state_.store(2, std::memory_order_release);  // matched by the acquire in TellDenied
+}
+
+// What the plan cannot cover is said once, with the first kernel of the kind as an example.
+void LaunchGate::TellDenied() noexcept {
+  if (denied_state_.load(std::memory_order_acquire) != 2) return;
+  denied_state_.store(3, std::memory_order_relaxed);
+  char name[KernelNote::kBytes];
+  char remark[sizeof(wire::RingHeader::reason)];
+  denied_.Read(name);
+  ::snprintf(remark, sizeof(remark), "never captured: %.48s (%s)", name, denied_why_);
+  files_->Remark(remark);
+}
+
+void LaunchGate::Watch() noexcept {
+  TellDenied();
+  if (!actuator_.acts() || disarmed_.load(std::memory_order_relaxed)) return;
+  const wire::RingHeader& header = files_->ring().header;
+  const Watchdog::Alarm alarm =
+      watchdog_.Look({MonotonicNs(), entered_ns_.load(std::memory_order_relaxed),
+                      header.launches_captured.load(std::memory_order_relaxed),
+                      header.seen.load(std::memory_order_relaxed), engine_->pending().any()});
+  if (alarm != Watchdog::Alarm::kNone) Disarm(alarm);
+}
+
+void LaunchGate::Disarm(Watchdog::Alarm alarm) noexcept {
+  disarmed_.store(true, std::memory_order_relaxed);
+  char name[KernelNote::kBytes];
+  captured_.Read(name);
+  char detail[160];
+  ::snprintf(detail, sizeof(detail),
+             alarm == Watchdog::Alarm::kInActuator
+                 ? "%.64s has been in its capture for %u.%u s"
+                 : "%.64s was captured, and no kernel has ended for "
+                   "%u.%u s",
+             name, watchdog_ms_ / 1000, watchdog_ms_ / 100 % 10);
+  constexpr const char* kWhat = "no more captures";
+  SayOnStderr(kWhat, detail);  // the program may never come to its end
+  char remark[sizeof(wire::RingHeader::reason)];
+  ::snprintf(remark, sizeof(remark), "%s: %s", kWhat, detail);
+  files_->Remark(remark);
+}
+
+void LaunchGate::Close() noexcept {
+  disarmed_.store(true, std::memory_order_relaxed);
+  if (!actuator_.acts()) return;
+  // Kept for good: a thread that launches on while the process exits finds it taken.
+  std::atomic<std::uint32_t> never{0};
+  for (std::uint32_t waited = 0; actuator_taken_.exchange(true, std::memory_order_acquire);
+       ++waited) {
+    if (waited == kCloseMs) return;  // its thread may be in the library
+    FutexWait(never, 0, 1);
+  }
+  actuator_.Exit();
 }
 
 bool LaunchGate::GoesIntoGraph(const Launch& launch) const noexcept {
@@ -255,7 +438,7 @@ void LaunchGate::NameOf(const void* function, const char* symbol, std::uint64_t&
     }
     const std::size_t length = ::strlen(symbol);
     hash = wire::NameHash(symbol, length);
-    denied = IsCommunication(symbol);
+    denied = WhyDenied(symbol) != nullptr;
     // Two threads may fill the entry in at once: with the same words, unless a module was replaced
     // meanwhile; then one prediction goes astray, no more.
     entry.symbol.store(symbol, std::memory_order_relaxed);
@@ -266,7 +449,7 @@ void LaunchGate::NameOf(const void* function, const char* symbol, std::uint64_t&
     return;
   }
   hash = wire::NameHash(symbol, ::strlen(symbol));
-  denied = IsCommunication(symbol);
+  denied = WhyDenied(symbol) != nullptr;
 }
 
 std::atomic<wire::LaunchHistory>& LaunchGate::HistoryOf(const void* stream) noexcept {

@@ -2,40 +2,51 @@
 //
 // LaunchGate asks, at every launch, whether it is to be captured, and brackets those that are.
 //
-//   ENTER of cuLaunchKernel ─► context keys ─► gate table ─► credit? ─► pending, actuator on
-//   EXIT                                                                 actuator off
+//   ENTER of cuLaunchKernel ─► context keys ─► gate table ─► credit? ─► token? ─► pending, actuator on
+//   EXIT                                                                           actuator off
+//   flusher: Watch ─► a capture that does not come back is the last one
 //
 // Only driver launch callbacks are subscribed: every runtime launch nests one with the same
-// correlation id. Never captured: cooperative launches and communication kernels (nccl*, nvshmem*),
-// which wait for others and would hang under a tracer. Graph launches pass: their kernels are
-// timed, not gated; nor does a launch into a stream that is being captured into a graph count, for
-// it does not run.
+// correlation id. Never captured: cooperative launches and kernels that wait for other GPUs
+// (deny_list.h), which would hang under a tracer; graph launches, whose kernels are timed, not gated;
+// cuLaunchCooperativeKernelMultiDevice and cuLaunchGrid, which are not subscribed. A launch into a
+// stream that is being captured into a graph does not run, and does not count; while any stream is,
+// nothing is captured by an actuator that acts: a call of its that CUDA forbids during stream capture
+// would spoil the graph.
 //
 // THREADS: OnCallback runs on any application thread, concurrently; it takes no lock, allocates
 // nothing, and calls CUDA only where a launch is to be captured: is its stream in a graph capture,
-// actuator on, off.
+// actuator on, off. Watch runs on the flusher.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "actuator.h"
 #include "cupti_api.h"
 #include "duration_engine.h"
+#include "kernel_note.h"
 #include "options.h"
 #include "session_files.h"
+#include "token_bucket.h"
+#include "watchdog.h"
 #include "wire/context_key.h"
 
 namespace stemtap::inject {
 
 class LaunchGate {
  public:
-  // `driver` is the libcuda whose cuStreamIsCapturing, cuProfilerStart and Stop are called.
-  void Init(const Options& options, SessionFiles& files, DurationEngine& engine,
-            void* driver) noexcept;
+  // `driver` is the libcuda whose cuStreamIsCapturing, cuProfilerStart and Stop are called. False with
+  // the reason in `problem` if nothing can be captured. Before engine.Start: its flusher shall Watch.
+  bool Init(const Options& options, SessionFiles& files, DurationEngine& engine, void* driver,
+            char* problem, std::size_t size) noexcept;
 
   // Switches the launch callbacks on. False with the failing cbid in `failed` if CUPTI refuses one.
   bool EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle subscriber,
                        std::uint32_t& failed) noexcept;
+
+  // At the end of the program: no more captures, and the actuator's goodbye.
+  void Close() noexcept;
 
   static void CUPTIAPI OnCallback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
                                   const void* data);
@@ -46,6 +57,15 @@ class LaunchGate {
     const void* stream;
     wire::LaunchConfig config;
     bool cooperative;
+    std::uint32_t shared_bytes;
+  };
+
+  enum class Outcome : std::uint8_t {
+    kCaptured,
+    kPassed,     // it need not be: it becomes a node of a graph, or another was first with its name
+    kDenied,     // it cannot be just now
+    kThrottled,  // ... for there were enough in this second
+    kRefused     // ... says the actuator
   };
 
   // What is known of a CUfunction: found once, then a look-up by pointer.
@@ -72,16 +92,33 @@ class LaunchGate {
   static constexpr std::uint32_t kExplored = 1u << 16;
   static constexpr std::uint32_t kProbe = 16;
 
+  // How long Close waits for a capture that is under way.
+  static constexpr std::uint32_t kCloseMs = 100;
+
   void Enter(const Launch& launch, const CUpti_CallbackData& data) noexcept;
   // Captures the launch that is being entered (an exploratory one only if no other thread was first
-  // with its name). False if there is no room to remember it, or if another thread's launch is
-  // being profiled just then: the switch is the process's, and the first to end would switch the
-  // other off. Nothing is lost: the name stays unexplored, the caller gives the credit back.
-  bool Capture(const CUpti_CallbackData& data, PendingCaptures::Capture capture,
-               std::uint64_t name_hash) noexcept;
+  // with its name). Whatever else comes out, nothing is lost: the name stays unexplored, the caller
+  // gives the credit back. Where the actuator acts, one launch at a time: its switch is the process's,
+  // and the first to end would switch the other off.
+  Outcome Capture(const Launch& launch, const CUpti_CallbackData& data,
+                  PendingCaptures::Capture capture, std::uint64_t name_hash,
+                  std::uint64_t number) noexcept;
+  // With the actuator's place and a token.
+  Outcome Begin(const Launch& launch, const CUpti_CallbackData& data,
+                PendingCaptures::Capture capture, std::uint64_t name_hash,
+                std::uint64_t number) noexcept;
+  void Describe(const Launch& launch, const CUpti_CallbackData& data, bool exploratory,
+                std::uint64_t number) noexcept;
   void LeaveActuator() noexcept;
   // After a captured launch returned.
   void Exit(const CUpti_CallbackData& data) noexcept;
+  // After any other call returned: it may have ended the capture of a stream into a graph.
+  void LeaveGraphCapture(CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept;
+  void NoteDenied(const char* symbol, const char* why) noexcept;
+  // On the flusher, at each turn.
+  void Watch() noexcept;
+  void TellDenied() noexcept;
+  void Disarm(Watchdog::Alarm alarm) noexcept;
   // Whether the launch only becomes a node of a graph.
   bool GoesIntoGraph(const Launch& launch) const noexcept;
   void NameOf(const void* function, const char* symbol, std::uint64_t& hash, bool& denied) noexcept;
@@ -94,9 +131,28 @@ class LaunchGate {
   SessionFiles* files_ = nullptr;
   DurationEngine* engine_ = nullptr;
   CUresult (*is_capturing_)(CUstream, CUstreamCaptureStatus*) = nullptr;  // CUDA 10.0 on
-  CUresult (*profiler_start_)() = nullptr;   // null: the actuator only logs
-  CUresult (*profiler_stop_)() = nullptr;    // there if the other is
-  std::atomic<bool> actuator_taken_{false};  // from start to stop; one thread at a time
+  Actuator actuator_;
+  TokenBucket tokens_;
+  std::uint32_t watchdog_ms_ = 0;
+  // From start to stop, where the actuator acts; one thread at a time.
+  std::atomic<bool> actuator_taken_{false};
+  // Set for good by the flusher or at the end; relaxed: a launch that races with it is captured yet.
+  std::atomic<bool> disarmed_{false};
+  // Streams that are being captured into graphs; read where a launch is to be captured.
+  std::atomic<std::int32_t> graph_captures_{0};
+
+  // The capture between start and stop. Its thread's own, which holds actuator_taken_...
+  stemtap_capture current_ = {};
+  // ... and what the flusher may know: since when, 0: there is none; and the last one's name.
+  std::atomic<std::uint64_t> entered_ns_{0};
+  KernelNote captured_;
+
+  // The first launch that was denied: 0 none yet, 1 being written, 2 to be told, 3 told.
+  std::atomic<std::uint32_t> denied_state_{0};
+  const char* denied_why_ = nullptr;
+  KernelNote denied_;
+
+  Watchdog watchdog_;  // the flusher's own
 
   Function functions_[kFunctions];
   Stream streams_[kStreams];

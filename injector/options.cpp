@@ -66,6 +66,24 @@ Level LevelNamed(const char* name) noexcept {
   return ::strcmp(name, LevelName(Level::kGraph)) == 0 ? Level::kGraph : Level::kKernels;
 }
 
+void ReadActuator(Options& options) noexcept {
+  options.actuator = Text(wire::kEnvActuator);
+  constexpr std::size_t kPrefix = sizeof(wire::kLibraryActuator) - 1;
+  if (::strncmp(options.actuator, wire::kLibraryActuator, kPrefix) == 0) {
+    options.actuator_library = options.actuator + kPrefix;
+  } else if (::strcmp(options.actuator, "profiler") == 0) {
+    options.profiler = true;
+  } else {
+    options.actuator = wire::kEnvActuator.fallback;
+  }
+  const char* text = Text(wire::kEnvMaxCaptures);
+  if (text == nullptr ||
+      !ParseNumber(text, 0, wire::kMostCapturesPerSecond, options.captures_per_second)) {
+    const bool acts = options.profiler || options.actuator_library != nullptr;
+    options.captures_per_second = acts ? wire::kMaxCapturesPerSecond : 0;
+  }
+}
+
 }  // namespace
 
 const char* LevelName(Level level) noexcept {
@@ -77,7 +95,8 @@ Options ReadOptions() noexcept {
   Options options;
   options.session = Text(wire::kEnvSession);
   options.level = LevelNamed(Text(wire::kEnvLevel));
-  options.profiler = ::strcmp(Text(wire::kEnvActuator), "profiler") == 0;
+  ReadActuator(options);
+  options.watchdog_ms = Number(wire::kEnvWatchdogMs, 0, 3'600'000);
   options.flush_ms = Number(wire::kEnvFlushMs, 10, 10000);
   options.max_overhead = Thousandths(Text(wire::kEnvMaxOverhead));
   options.buffer_bytes = Number(wire::kEnvBufferKb, 16, 16384) * 1024;

@@ -18,7 +18,11 @@ enum class Level : std::uint32_t {
 struct Options {
   const char* session = nullptr;            // STEMTAP_SESSION; nullptr: start a collector
   Level level = Level::kKernels;            // STEMTAP_LEVEL
+  const char* actuator = nullptr;           // STEMTAP_ACTUATOR, if it is one
   bool profiler = false;                    // STEMTAP_ACTUATOR=profiler
+  const char* actuator_library = nullptr;   // the path of STEMTAP_ACTUATOR=library:PATH
+  std::uint32_t captures_per_second = 0;    // STEMTAP_MAX_CAPTURES_PER_SECOND; 0: no limit
+  std::uint32_t watchdog_ms = 0;            // STEMTAP_WATCHDOG_MS; 0: none
   std::uint32_t flush_ms = 0;               // STEMTAP_FLUSH_MS
   std::uint32_t max_overhead = 0;           // STEMTAP_MAX_OVERHEAD, in 1/1000 %; 0: no limit
   std::uint32_t buffer_bytes = 0;           // STEMTAP_BUFFER_KB

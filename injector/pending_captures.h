@@ -53,6 +53,9 @@ class PendingCaptures {
     return false;
   }
 
+  // Whether records are waited for, or were lost.
+  bool any() const noexcept { return in_flight_.load(std::memory_order_relaxed) != 0; }
+
   // Whether the launch was captured; forgets it.
   bool Take(std::uint32_t correlation_id, Capture& capture) noexcept {
     if (in_flight_.load(std::memory_order_relaxed) == 0)

@@ -33,11 +33,13 @@ __asm__(".symver pthread_create, pthread_create@" STEMTAP_OLDEST);
 __asm__(".symver pthread_detach, pthread_detach@" STEMTAP_OLDEST);
 __asm__(".symver dlopen, dlopen@" STEMTAP_OLDEST);
 __asm__(".symver dlsym, dlsym@" STEMTAP_OLDEST);
+__asm__(".symver dlerror, dlerror@" STEMTAP_OLDEST);
 #endif
 #pragma weak pthread_create
 #pragma weak pthread_detach
 #pragma weak dlopen
 #pragma weak dlsym
+#pragma weak dlerror
 
 extern "C" {
 // What pthread_atfork is made of; the wrapper itself is linked statically from an archive that
@@ -145,6 +147,11 @@ void* OpenLibrary(const char* path, bool only_loaded) noexcept {
 void* FindSymbol(void* library, const char* name) noexcept {
   if (dlsym == nullptr || library == nullptr) return nullptr;
   return dlsym(library, name);
+}
+
+const char* LoadError(const char* path) noexcept {
+  const char* error = dlerror == nullptr ? nullptr : dlerror();
+  return error == nullptr ? path : error;
 }
 
 void* FindGlobalSymbol(const char* name) noexcept {

@@ -35,6 +35,9 @@ bool StartThread(void* (*body)(void*), void* argument) noexcept;
 // `only_loaded`: a handle to what is mapped already, never a load.
 void* OpenLibrary(const char* path, bool only_loaded) noexcept;
 void* FindSymbol(void* library, const char* name) noexcept;
+// Why the last OpenLibrary of this thread failed, in the loader's words, which begin with the path;
+// `path` where it has none.
+const char* LoadError(const char* path) noexcept;
 // In the program and what was loaded with it, preloaded libraries among it.
 void* FindGlobalSymbol(const char* name) noexcept;
 

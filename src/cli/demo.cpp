@@ -17,6 +17,7 @@
 #include "collector/replay.h"
 #include "importers/registry.h"
 #include "trace/profile_writer.h"
+#include "wire/session_env.h"
 #include "workloads/llm_decode.h"
 
 namespace stemtap::cli {
@@ -113,6 +114,8 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
   options.environment = {
+      // Its seconds are not the program's.
+      fmt::format("{}=0", wire::kEnvMaxCaptures.name),
       fmt::format("LD_LIBRARY_PATH={}{}{}", fake_gpu, before != nullptr ? ":" : "",
                   before != nullptr ? before : ""),
       fmt::format("FAKE_GPU_CLOCK={}", real ? "real" : "virtual"),

@@ -2,12 +2,32 @@
 #include "cli/live_flags.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <string_view>
+#include <system_error>
 
 #include "cli/output.h"
+#include "wire/session_env.h"
 
 namespace stemtap::cli {
+
+namespace {
+
+// The path of library:PATH; nullopt of another actuator.
+std::optional<std::string> LibraryOf(std::string_view actuator) {
+  if (!actuator.starts_with(wire::kLibraryActuator)) return std::nullopt;
+  return std::string(actuator.substr(std::string_view(wire::kLibraryActuator).size()));
+}
+
+std::string IsActuator(const std::string& actuator) {
+  const std::optional<std::string> library = LibraryOf(actuator);
+  if (library ? !library->empty() : actuator == "log" || actuator == "profiler") return {};
+  return "expected log, profiler or library:PATH, found " + actuator;
+}
+
+}  // namespace
 
 void LiveFlags::AddTo(CLI::App& command) {
   command.add_option("-o,--output", output_,
@@ -19,32 +39,63 @@ void LiveFlags::AddTo(CLI::App& command) {
       ->check(CLI::IsMember({"graph", "kernels", "gate"}))
       ->capture_default_str();
   command
-      .add_option("--actuator", actuator_,
-                  "what a capture does: log only, or bracket the launch with cuProfilerStart/Stop")
-      ->check(CLI::IsMember({"log", "profiler"}))
+      .add_option(
+          "--actuator", actuator_,
+          "what a capture does: log only; profiler: cuProfilerStart/Stop around the launch; "
+          "library:PATH: call a library of one's own (stemtap/actuator.h)")
+      ->check(IsActuator)
       ->capture_default_str();
   command
       .add_option("--max-overhead", max_overhead_,
                   "percent of the program's time; recording stops when it costs more (default: no "
                   "limit)")
       ->check(CLI::Range(0.001, 100.0));
+  command
+      .add_option("--max-captures-per-second", captures_per_second_,
+                  "most captures per second and process, 0: any number (default: 100, log any)")
+      ->check(CLI::Range(0u, wire::kMostCapturesPerSecond));
   command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");
   command.add_flag("--chain", chain_, "load the library that CUDA_INJECTION64_PATH names as well");
   command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");
   sampling_.AddTo(command);
 }
 
+Status LiveFlags::Check() const {
+  if (actuator_ != "log" && level_ != "gate") {
+    return Error{fmt::format("--actuator {} acts at launches: expected --level gate", actuator_),
+                 2};
+  }
+  const std::optional<std::string> library = LibraryOf(actuator_);
+  std::error_code ignored;
+  if (library && (!std::filesystem::is_regular_file(*library, ignored) ||
+                  ::access(library->c_str(), R_OK) != 0)) {
+    return Error{fmt::format("{}: expected a shared library that can be read", *library)};
+  }
+  return Success{};
+}
+
 LiveOptions LiveFlags::Options() const {
   LiveOptions options;
+  std::string actuator = actuator_;
+  if (const std::optional<std::string> library = LibraryOf(actuator_)) {
+    // The program may go to another folder, and without a slash the loader would search for it.
+    std::error_code ignored;
+    const auto absolute = std::filesystem::absolute(*library, ignored);
+    if (!ignored) actuator = wire::kLibraryActuator + absolute.string();
+  }
+  const std::uint32_t captures =
+      captures_per_second_.value_or(actuator == "log" ? 0 : wire::kMaxCapturesPerSecond);
   options.sampling = sampling_.Options();
   options.listed = sampling_.Listed();
   options.listed.emplace_back("level", level_);
-  options.listed.emplace_back("actuator", actuator_);
+  options.listed.emplace_back("actuator", actuator);
+  options.listed.emplace_back("max_captures_per_second", std::uint64_t{captures});
   if (max_overhead_ > 0) options.listed.emplace_back("max_overhead", max_overhead_);
   options.folder = output_;
   options.level = level_;
-  options.actuator = actuator_;
+  options.actuator = actuator;
   options.max_overhead = max_overhead_;
+  options.environment.push_back(fmt::format("{}={}", wire::kEnvMaxCaptures.name, captures));
   options.preload = preload_;
   options.chain = chain_;
   options.threads = sampling_.threads();

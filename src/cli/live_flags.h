@@ -5,8 +5,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "cli/sampling_flags.h"
 #include "collector/live_session.h"
 
@@ -15,6 +18,8 @@ namespace stemtap::cli {
 class LiveFlags {
  public:
   void AddTo(CLI::App& command);
+  // Whether the options go together, and what they name is there: before a program is started.
+  Status Check() const;
   // Everything but the command.
   LiveOptions Options() const;
 
@@ -26,6 +31,7 @@ class LiveFlags {
   std::string level_ = "kernels";
   std::string actuator_ = "log";
   double max_overhead_ = 0.0;
+  std::optional<std::uint32_t> captures_per_second_;
   bool preload_ = false;
   bool chain_ = false;
   bool quiet_ = false;

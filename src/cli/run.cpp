@@ -25,6 +25,9 @@ int Run(const RunArguments& arguments) {
   if (arguments.command.empty() == (arguments.attach == 0)) {
     return Fail({"expected a program to run: stemtap run [options] -- PROGRAM [ARGUMENTS]", 2});
   }
+  // What an attached library was told by its environment is as it is.
+  const Status sound = arguments.attach == 0 ? arguments.live.Check() : Success{};
+  if (!sound.ok()) return Fail(sound.error());
   LiveOptions options = arguments.live.Options();
   options.command = arguments.command;
   options.attach_pid = arguments.attach;

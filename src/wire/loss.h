@@ -27,8 +27,10 @@ enum class Loss : std::uint32_t {
   kGaps,            // times during which another profiler had CUPTI: their launches are unknown
   // Not records.
   kNamesCut,        // names longer than kMaxNameBytes, kept cut
-  kCapturesDenied,  // the gate said capture; the table of pending captures was full, or another
-                    // thread's launch was being profiled
+  // The gate said capture, and the launch went by; its credit was kept.
+  kCapturesDenied,     // the table of pending captures was full, another thread's launch was being
+                       // captured, a graph was, or the actuator refused
+  kCapturesThrottled,  // more than --max-captures-per-second
   kGraphLaunches,   // graph launches passed by the gate: their kernels are timed, not gated
   kCount
 };
@@ -43,6 +45,6 @@ inline constexpr std::uint32_t kGapLossEnd = static_cast<std::uint32_t>(Loss::kN
 inline constexpr const char* kLossNames[kLossCount] = {
     "ring_full", "no_timestamps", "bad_timestamps",  "incomplete",      "too_many_names",
     "name_gone", "cupti_dropped", "pool_exhausted",  "foreign_buffers", "unread_buffers",
-    "gaps",      "names_cut",     "captures_denied", "graph_launches"};
+    "gaps",      "names_cut",     "captures_denied", "captures_throttled", "graph_launches"};
 
 }  // namespace stemtap::wire

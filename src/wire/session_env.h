@@ -19,7 +19,13 @@ inline constexpr EnvSpec kEnvSession = {
 inline constexpr EnvSpec kEnvLevel = {
     "STEMTAP_LEVEL", "kernels", "graph: a graph launch is timed as one; kernels: every kernel is; gate: also decide at each launch"};
 inline constexpr EnvSpec kEnvActuator = {
-    "STEMTAP_ACTUATOR", "log", "log: only note captures; profiler: cuProfilerStart/Stop around captured launches"};
+    "STEMTAP_ACTUATOR", "log",
+    "log: only note captures; profiler: cuProfilerStart/Stop around captured launches; library:PATH: "
+    "call a library of one's own"};
+inline constexpr EnvSpec kEnvMaxCaptures = {
+    "STEMTAP_MAX_CAPTURES_PER_SECOND", "", "most captures per second and process, 0: any number; unset: 100, log any number"};
+inline constexpr EnvSpec kEnvWatchdogMs = {
+    "STEMTAP_WATCHDOG_MS", "30000", "a capture that takes longer than this is the last one, 0: never, up to 3600000 ms"};
 inline constexpr EnvSpec kEnvFlushMs = {
     "STEMTAP_FLUSH_MS", "200", "how often finished records are fetched from CUPTI, 10 to 10000 ms"};
 inline constexpr EnvSpec kEnvMaxOverhead = {
@@ -37,8 +43,17 @@ inline constexpr EnvSpec kEnvChain = {
 inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: do nothing at all"};
 
 inline constexpr EnvSpec kEnvTable[] = {
-    kEnvSession, kEnvLevel, kEnvActuator,  kEnvFlushMs, kEnvMaxOverhead, kEnvBufferKb,
-    kEnvCupti,   kEnvCollector, kEnvOptions, kEnvChain,   kEnvDisable};
+    kEnvSession, kEnvLevel,     kEnvActuator, kEnvMaxCaptures, kEnvWatchdogMs, kEnvFlushMs,
+    kEnvMaxOverhead, kEnvBufferKb, kEnvCupti, kEnvCollector,   kEnvOptions,    kEnvChain,
+    kEnvDisable};
+
+// STEMTAP_ACTUATOR of a library: this, then its path.
+inline constexpr char kLibraryActuator[] = "library:";
+// STEMTAP_MAX_CAPTURES_PER_SECOND where it is not set and the actuator acts. The cheapest capture that
+// deserves the name, counters of one pass, takes some milliseconds: 100 of them are some tenths of a
+// second. More at once is the start of a program with hundreds of kernels, which would seem to hang.
+inline constexpr unsigned kMaxCapturesPerSecond = 100;
+inline constexpr unsigned kMostCapturesPerSecond = 1000000;
 
 // Names inside a session folder.
 inline constexpr const char* kRingPrefix = "ring.";      // + pid
