@@ -71,6 +71,32 @@ CUresult LaunchGraph(std::uint32_t cbid, const char* api_name, const Params& par
   return call.Return(CUDA_SUCCESS);
 }
 
+CUresult BeginCapture(CUstream handle) {
+  FAKE_GPU_REQUIRE(handle != nullptr && ResolveStream(handle) == handle,
+                   CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  FAKE_GPU_REQUIRE(handle->capture == nullptr, CUDA_ERROR_INVALID_VALUE);
+  return cuGraphCreate(&handle->capture, 0);
+}
+
+CUresult EndCapture(CUstream handle, CUgraph* out) {
+  CUstream_st* stream = ResolveStream(handle);
+  FAKE_GPU_REQUIRE(stream != nullptr && out != nullptr && stream->capture != nullptr,
+                   CUDA_ERROR_INVALID_VALUE);
+  *out = stream->capture;
+  stream->capture = nullptr;
+  return CUDA_SUCCESS;
+}
+
+// Whether a stream that the legacy default stream waits for is being captured: CUDA then refuses to
+// say anything about the default stream.
+bool CaptureForbidsDefault(CUctx_st& context) {
+  const std::lock_guard lock(context.mutex);
+  for (const auto& stream : context.streams) {
+    if (stream->capture != nullptr && (stream->flags & CU_STREAM_NON_BLOCKING) == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 CUgraphNode_st* AddNode(CUgraph_st& graph, const Launch& launch) {
@@ -181,24 +207,22 @@ FAKE_GPU_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
                      cuGraphLaunch_ptsz_params{exec, stream}, exec, stream);
 }
 
-FAKE_GPU_EXPORT CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode) {
+FAKE_GPU_EXPORT CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode) {
   FAKE_GPU_REQUIRE_READY();
-  FAKE_GPU_REQUIRE(handle != nullptr && ResolveStream(handle) == handle,
-                   CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  FAKE_GPU_REQUIRE(handle->capture == nullptr, CUDA_ERROR_INVALID_VALUE);
-  return cuGraphCreate(&handle->capture, 0);
+  const cuStreamBeginCapture_v2_params params = {handle, mode};
+  ApiCall call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, "cuStreamBeginCapture_v2", &params,
+               nullptr, CurrentContext());
+  return call.Return(BeginCapture(handle));
 }
 FAKE_GPU_ALIAS("cuStreamBeginCapture", "cuStreamBeginCapture_v2");
 FAKE_GPU_ALIAS("cuStreamBeginCapture_v2_ptsz", "cuStreamBeginCapture_v2");
 
 FAKE_GPU_EXPORT CUresult cuStreamEndCapture(CUstream handle, CUgraph* out) {
   FAKE_GPU_REQUIRE_READY();
-  CUstream_st* stream = ResolveStream(handle);
-  FAKE_GPU_REQUIRE(stream != nullptr && out != nullptr && stream->capture != nullptr,
-                   CUDA_ERROR_INVALID_VALUE);
-  *out = stream->capture;
-  stream->capture = nullptr;
-  return CUDA_SUCCESS;
+  const cuStreamEndCapture_params params = {handle, out};
+  ApiCall call(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, "cuStreamEndCapture", &params, nullptr,
+               CurrentContext());
+  return call.Return(EndCapture(handle, out));
 }
 FAKE_GPU_ALIAS("cuStreamEndCapture_ptsz", "cuStreamEndCapture");
 
@@ -206,6 +230,9 @@ FAKE_GPU_EXPORT CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureSta
   FAKE_GPU_REQUIRE_READY();
   CUstream_st* stream = ResolveStream(handle);
   FAKE_GPU_REQUIRE(stream != nullptr && status != nullptr, CUDA_ERROR_INVALID_VALUE);
+  FAKE_GPU_REQUIRE(stream == handle || handle == CU_STREAM_PER_THREAD ||
+                       !CaptureForbidsDefault(*stream->context),
+                   CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   *status =
       stream->capture != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
