@@ -147,28 +147,23 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   char captures[16];
   ::snprintf(captures, sizeof(captures), "%u", options.captures_per_second);
   std::size_t count = 0;
-  const char* fixed[] = {"stemtap",
-                         "run",
-                         "--attach",
-                         pid,
-                         "--output",
-                         folder,
-                         "--level",
-                         LevelName(options.level),
-                         "--actuator",
-                         options.actuator,
-                         "--max-captures-per-second",
-                         captures};
+  const char* fixed[] = {
+      "stemtap",    "run",           "--attach", pid,
+      "--output",   folder,          "--level",  LevelName(options.level),
+      "--actuator", options.actuator};
   for (const char* word : fixed) launch->arguments[count++] = const_cast<char*>(word);
   if (options.collector_options != nullptr) {
     ::snprintf(words, kPathBytes, "%s", options.collector_options);
-    for (char* c = words; *c != 0 && count + 1 < kMostArguments;) {
+    for (char* c = words; *c != 0 && count + 3 < kMostArguments;) {
       while (*c == ' ') *c++ = 0;
       if (*c == 0) break;
       launch->arguments[count++] = c;
       while (*c != 0 && *c != ' ') ++c;
     }
   }
+  // Last: it says what is in force here, whatever the options say.
+  launch->arguments[count++] = const_cast<char*>("--max-captures-per-second");
+  launch->arguments[count++] = captures;
   launch->arguments[count] = nullptr;
   std::size_t kept = 0;
   for (char** v = environ; *v != nullptr && kept + 1 < kMostVariables; ++v) {

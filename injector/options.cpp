@@ -71,6 +71,8 @@ void ReadActuator(Options& options) noexcept {
   constexpr std::size_t kPrefix = sizeof(wire::kLibraryActuator) - 1;
   if (::strncmp(options.actuator, wire::kLibraryActuator, kPrefix) == 0) {
     options.actuator_library = options.actuator + kPrefix;
+    // No collector takes it so; that nothing is captured is said when it is loaded.
+    if (*options.actuator_library == 0) options.actuator = wire::kEnvActuator.fallback;
   } else if (::strcmp(options.actuator, "profiler") == 0) {
     options.profiler = true;
   } else {

@@ -53,7 +53,8 @@ void LiveFlags::AddTo(CLI::App& command) {
   command
       .add_option("--max-captures-per-second", captures_per_second_,
                   "most captures per second and process, 0: any number (default: 100, log any)")
-      ->check(CLI::Range(0u, wire::kMostCapturesPerSecond));
+      ->check(CLI::Range(0u, wire::kMostCapturesPerSecond))
+      ->take_last();  // the library's word to a collector of its own comes last
   command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");
   command.add_flag("--chain", chain_, "load the library that CUDA_INJECTION64_PATH names as well");
   command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");

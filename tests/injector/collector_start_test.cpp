@@ -154,20 +154,20 @@ TEST_CASE("the collector is told whom to watch, where to write, and how") {
   {
     const Started started = Start(folder, {});
     const std::string real = std::filesystem::canonical(folder.path()).string();
-    CHECK(started.argv == std::vector<std::string>{
-                              "stemtap", "run", "--attach", std::to_string(started.program),
-                              "--output",
-                              real + "/stemtap-watch_children-" + std::to_string(started.program),
-                              "--level", "kernels", "--actuator", "log"});
+    CHECK(started.argv ==
+          std::vector<std::string>{
+              "stemtap", "run", "--attach", std::to_string(started.program), "--output",
+              real + "/stemtap-watch_children-" + std::to_string(started.program), "--level",
+              "kernels", "--actuator", "log", "--max-captures-per-second", "0"});
   }
   {
     const Started started = Start(folder, {{"STEMTAP_LEVEL", "gate"},
                                            {"STEMTAP_ACTUATOR", "profiler"},
                                            {"STEMTAP_OPTIONS", "  --epsilon 0.02   --quiet "}});
-    REQUIRE(started.argv.size() == 13);
+    REQUIRE(started.argv.size() == 15);
     CHECK(std::vector<std::string>(started.argv.begin() + 6, started.argv.end()) ==
           std::vector<std::string>{"--level", "gate", "--actuator", "profiler", "--epsilon", "0.02",
-                                   "--quiet"});
+                                   "--quiet", "--max-captures-per-second", "100"});
   }
 }
 

@@ -146,25 +146,54 @@ TEST_CASE("a name that nobody knows is captured once") {
   }
 }
 
-TEST_CASE("communication kernels and cooperative launches are never captured") {
+TEST_CASE("kernels that wait for others are never captured, however they are launched") {
   Injected injected;
   wire::GateTable& gate = injected.gate();
   // Not even with credits.
-  for (const char* name : {"ncclDevKernel_AllReduce", "grid_sync", "_Z6nvshmemx_barrier"}) {
+  for (const char* name : {"ncclDevKernel_AllReduce", "grid_sync", "_Z6nvshmemx_barrier",
+                           "vllm::cross_device_reduce_2stage", "oneShotAllReduceKernel"}) {
     REQUIRE(gate.Publish(NameKey(name), kSlot));
   }
   gate.Grant(kSlot, 100);
-  const Launches run(injected,
-                     {"ncclDevKernel_AllReduce:10", "_Z6nvshmemx_barrier:5", "ncclUnknown:5",
-                      "void my_ncclThing<int>():5", "coop/grid_sync:10", "excoop/grid_sync:10",
-                      "coop/unknown_sync:5"},
-                     {{"STEMTAP_ACTUATOR", "profiler"}});
-  CHECK(run.ring.gated() == 50);
-  CHECK(run.ring.kept() == 50);
+  const Launches run(
+      injected,
+      {"ncclDevKernel_AllReduce:10", "_Z6nvshmemx_barrier:5", "ncclUnknown:5",
+       "void my_ncclThing<int>():5", "coop/grid_sync:10", "excoop/grid_sync:10",
+       "coop/unknown_sync:5", "ex/ncclDevKernel_AllReduce:5", "ptsz/ncclDevKernel_AllReduce:5",
+       "null/ncclDevKernel_AllReduce:5", "vllm::cross_device_reduce_2stage:5",
+       "ex/oneShotAllReduceKernel:5", "ptsz/allreduce_unknown:5"},
+      {{"STEMTAP_ACTUATOR", "profiler"}});
+  CHECK(run.ring.gated() == 80);
+  CHECK(run.ring.kept() == 80);
   CHECK(run.ring.captured() == 0);
+  CHECK(run.ring.lost(wire::Loss::kCapturesDenied) == 0);
   CHECK(run.marked().empty());
   CHECK(run.captured_by_gpu() == 0);
   CHECK(gate.spent(kSlot) == 0);
+  // The first of them, once.
+  CHECK(std::string(run.ring.header().reason) ==
+        "never captured: ncclDevKernel_AllReduce (NCCL: it waits for other GPUs)");
+}
+
+TEST_CASE("the user is told of a cooperative launch that is never captured") {
+  Injected injected;
+  const Launches run(injected, {"gemm:3", "coop/grid_sync:2"});
+  CHECK(std::string(run.ring.header().reason) ==
+        "never captured: grid_sync (cooperative: its blocks wait for each other)");
+  Injected another;
+  CHECK(std::string(Launches(another, {"gemm:3"}).ring.header().reason).empty());
+}
+
+TEST_CASE("what is never captured is still part of the history of its stream") {
+  Injected injected;
+  const std::uint64_t nccl = HashOf("ncclSend");
+  const std::uint64_t gemm = HashOf("gemm");
+  wire::GateTable& gate = injected.gate();
+  const wire::LaunchHistory after = wire::Advance(wire::Advance(0, gemm), nccl);
+  REQUIRE(gate.Publish(wire::HistoryKey(wire::ConfigKey(gemm, kShape), after), 2));
+  REQUIRE(gate.Publish(NameKey("gemm"), wire::kClosedSlot));
+  gate.Grant(2, 10);
+  CHECK(Launches(injected, {"gemm:1", "ncclSend:1", "gemm:2"}).marked() == Positions{2});
 }
 
 TEST_CASE("all ways to launch are gated") {

@@ -7,6 +7,12 @@
  *   ex/NAME:COUNT        cuLaunchKernelEx, excoop/ with the cooperative attribute
  *   ptsz/NAME:COUNT      the per-thread-stream variant of cuLaunchKernel
  *   bad/NAME:COUNT       cuLaunchKernel with a grid of 0, which is refused
+ *   null/NAME:COUNT      cuLaunchKernel into the legacy default stream
+ *   long/NAME:MS         one cuLaunchKernel of so many milliseconds, with another grid and some shared
+ *                        memory; bad/ and the others take 5 us
+ *   begin/, end/         begins, ends to capture another stream into a graph
+ *   own/NAME:COUNT       cuLaunchKernel into that other stream
+ *   pause/MS             launches nothing for so long
  *   wait/FILE            synchronises, prints `waiting`, goes on when the file is there
  *
  * Grid and block are those of `1,1,1 x 32,1,1`. Prints how many kernels the fake GPU saw launched,
@@ -49,6 +55,33 @@ static CUresult LaunchEx(CUfunction function, CUstream stream, int cooperative) 
   return cuLaunchKernelEx(&config, function, NULL, NULL);
 }
 
+/* The stream that begin/ and end/ capture, own/ launches into. */
+static CUstream other;
+
+static int CaptureGraph(const char* item) {
+  CUgraph graph;
+  if (After(item, "begin/") != NULL) {
+    Check(cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_GLOBAL), item);
+    return 1;
+  }
+  if (After(item, "end/") == NULL) return 0;
+  Check(cuStreamEndCapture(other, &graph), item);
+  Check(cuGraphDestroy(graph), item);
+  return 1;
+}
+
+static void LaunchLong(CUfunction f, CUstream stream, uint64_t ms) {
+  uint64_t ns = ms * 1000000;
+  void* params[] = {&ns};
+  Check(cuLaunchKernel(f, 2, 3, 4, 64, 2, 1, 48, stream, params, NULL), "long/");
+}
+
+static void Pause(const char* ms) {
+  const long left = strtol(ms, NULL, 10);
+  const struct timespec pause = {left / 1000, left % 1000 * 1000000};
+  nanosleep(&pause, NULL);
+}
+
 static void Launch(CUmodule module, CUstream stream, const char* item) {
   const char* name = strchr(item, '/') != NULL ? strchr(item, '/') + 1 : item;
   const char* colon = strrchr(name, ':');
@@ -56,6 +89,12 @@ static void Launch(CUmodule module, CUstream stream, const char* item) {
   snprintf(kernel, sizeof kernel, "%.*s", (int)(colon - name), name);
   CUfunction f;
   Check(cuModuleGetFunction(&f, module, kernel), "cuModuleGetFunction");
+  if (After(item, "long/") != NULL) {
+    LaunchLong(f, stream, strtoull(colon + 1, NULL, 10));
+    return;
+  }
+  if (After(item, "null/") != NULL) stream = NULL;
+  if (After(item, "own/") != NULL) stream = other;
   for (long left = strtol(colon + 1, NULL, 10); left > 0; --left) {
     if (After(item, "coop/") != NULL) {
       Check(cuLaunchCooperativeKernel(f, 1, 1, 1, 32, 1, 1, 0, stream, NULL), item);
@@ -82,7 +121,13 @@ int main(int argc, char** argv) {
   Check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
   Check(cuModuleLoadData(&module, "image"), "cuModuleLoadData");
   Check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  Check(cuStreamCreate(&other, CU_STREAM_DEFAULT), "cuStreamCreate");
   for (int i = 1; i < argc; ++i) {
+    if (CaptureGraph(argv[i])) continue;
+    if (After(argv[i], "pause/") != NULL) {
+      Pause(After(argv[i], "pause/"));
+      continue;
+    }
     const char* file = After(argv[i], "wait/");
     if (file == NULL) {
       Launch(module, stream, argv[i]);

@@ -41,6 +41,10 @@ TEST_CASE("nothing set: the defaults of the table") {
   CHECK(options.session == nullptr);
   CHECK(options.level == Level::kKernels);
   CHECK_FALSE(options.profiler);
+  CHECK(std::string(options.actuator) == "log");
+  CHECK(options.actuator_library == nullptr);
+  CHECK(options.captures_per_second == 0);
+  CHECK(options.watchdog_ms == 30'000);
   CHECK(options.flush_ms == 200);
   CHECK(options.max_overhead == 0);
   CHECK(options.buffer_bytes == 512 * 1024);
@@ -138,6 +142,56 @@ TEST_CASE("the budget is a percentage of up to three decimals") {
     const Environment environment(Variables{{"STEMTAP_MAX_OVERHEAD", c.first}});
     CAPTURE(c.first);
     CHECK(ReadOptions().max_overhead == c.second);
+  }
+}
+
+TEST_CASE("an unknown actuator is named as the default one") {
+  const Environment environment(Variables{{"STEMTAP_ACTUATOR", "nsys"}});
+  CHECK(std::string(ReadOptions().actuator) == "log");
+}
+
+TEST_CASE("library:PATH is a library, whatever its path") {
+  const Environment environment(Variables{{"STEMTAP_ACTUATOR", "library:/a b/log:x.so"}});
+  const Options options = ReadOptions();
+  CHECK_FALSE(options.profiler);
+  CHECK(std::string(options.actuator_library) == "/a b/log:x.so");
+  CHECK(std::string(options.actuator) == "library:/a b/log:x.so");
+  const Environment empty(Variables{{"STEMTAP_ACTUATOR", "library:"}});
+  CHECK(std::string(ReadOptions().actuator_library).empty());
+  CHECK(std::string(ReadOptions().actuator) == "log");
+}
+
+TEST_CASE("captures per second: a hundred where the actuator acts, unless told otherwise") {
+  struct Case {
+    std::string actuator, limit;
+    std::uint32_t expected;
+  };
+  for (const Case& c : std::vector<Case>{{"log", "", 0},
+                                         {"profiler", "", 100},
+                                         {"library:x", "", 100},
+                                         {"profiler", "0", 0},
+                                         {"profiler", "7", 7},
+                                         {"log", "7", 7},
+                                         {"log", "1000000", 1'000'000},
+                                         {"log", "1000001", 0},
+                                         {"profiler", "1000001", 100},
+                                         {"profiler", "-1", 100},
+                                         {"profiler", "many", 100}}) {
+    const Environment environment(
+        Variables{{"STEMTAP_ACTUATOR", c.actuator}, {"STEMTAP_MAX_CAPTURES_PER_SECOND", c.limit}});
+    CAPTURE(c.actuator);
+    CAPTURE(c.limit);
+    CHECK(ReadOptions().captures_per_second == c.expected);
+  }
+}
+
+TEST_CASE("the watchdog's limit, and none at all") {
+  using Case = std::pair<std::string, std::uint32_t>;
+  for (const Case& c : std::vector<Case>{
+           {"0", 0}, {"1", 1}, {"3600000", 3'600'000}, {"3600001", 30'000}, {"soon", 30'000}}) {
+    const Environment environment(Variables{{"STEMTAP_WATCHDOG_MS", c.first}});
+    CAPTURE(c.first);
+    CHECK(ReadOptions().watchdog_ms == c.second);
   }
 }
 

@@ -20,6 +20,7 @@ TEST_CASE("a capture is profiled to its end, whatever other threads capture mean
   const ProcessResult result = injected.Run("threads", {"9000"},
                                             {{"STEMTAP_LEVEL", "gate"},
                                              {"STEMTAP_ACTUATOR", "profiler"},
+                                             {"STEMTAP_MAX_CAPTURES_PER_SECOND", "0"},
                                              {"FAKE_GPU_CAPTURE_FACTOR", "20"},
                                              {"FAKE_GPU_CAPTURE_SLOWS_RECORDS", "1"}});
   REQUIRE(result.exit_code == 0);

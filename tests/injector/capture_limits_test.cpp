@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What keeps captures from harming the program: the limit per second, the watchdog, and graphs that
+// are being captured meanwhile.
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "injector/injected.h"
+#include "injector/wait_until.h"
+#include "support/paths.h"
+#include "wire/context_key.h"
+
+namespace stemtap::test {
+namespace {
+
+constexpr std::uint32_t kSlot = 7;
+
+std::uint64_t NameKey(std::string_view name) {
+  return wire::NameKey(wire::NameHash(name.data(), name.size()));
+}
+
+// A gate in which each of `names` has a thousand credits.
+struct Granted : Injected {
+  explicit Granted(const std::vector<std::string>& names) {
+    for (const std::string& name : names) REQUIRE(gate().Publish(NameKey(name), kSlot));
+    gate().Grant(kSlot, 1000);
+  }
+};
+
+Variables Acting(const std::string& actuator, const Variables& more) {
+  Variables variables = {{"STEMTAP_LEVEL", "gate"},
+                         {"STEMTAP_ACTUATOR", actuator},
+                         {"FAKE_GPU_CAPTURE_FACTOR", "1"},
+                         {"STEMTAP_FLUSH_MS", "20"}};
+  variables.insert(variables.end(), more.begin(), more.end());
+  return variables;
+}
+
+struct Launches {
+  Launches(const Injected& injected, const std::vector<std::string>& list,
+           const Variables& variables)
+      : result(injected.Run(STEMTAP_TEST_LAUNCH_LIST, list, variables)), ring(injected.RingFile()) {
+    INFO(result.err);
+    REQUIRE(result.exit_code == 0);
+    ring.Drain();
+    CHECK(ring.seen() == ring.kept() + ring.lost_records());
+  }
+  std::uint64_t marked() const {
+    std::uint64_t sum = 0;
+    for (const Ring::Kernel& kernel : ring.kernels()) sum += kernel.record.flags != 0;
+    return sum;
+  }
+  std::string reason() const { return ring.header().reason; }
+
+  ProcessResult result;
+  Ring ring;
+};
+
+constexpr const char* kLibrary = "library:" STEMTAP_TEST_ACTUATOR;
+
+TEST_CASE("beyond the limit a launch goes by, counted, and keeps its credit") {
+  Granted injected({"gemm"});
+  const auto start = std::chrono::steady_clock::now();
+  const Launches run(injected, {"gemm:500"},
+                     Acting("profiler", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "20"}}));
+  // As many as a second brings at once, and as came in the meantime.
+  const double took =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  CHECK(run.ring.captured() >= 20);
+  CHECK(static_cast<double>(run.ring.captured()) <= 20 + 20 * took + 1);
+  CHECK(run.ring.captured() + run.ring.lost(wire::Loss::kCapturesThrottled) == 500);
+  CHECK(run.ring.lost(wire::Loss::kCapturesDenied) == 0);
+  CHECK(injected.gate().spent(kSlot) == run.ring.captured());
+  CHECK(run.marked() == run.ring.captured());
+}
+
+TEST_CASE("tokens come again: what was throttled is captured later") {
+  Granted injected({"gemm"});
+  const Launches run(injected, {"gemm:5", "pause/600", "gemm:5"},
+                     Acting("profiler", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "2"}}));
+  CHECK(run.ring.captured() >= 3);  // two at once, one after half a second
+  CHECK(run.ring.kernels()[5].record.flags == wire::kFlagCaptured);
+}
+
+TEST_CASE("a first sight that is throttled is a first sight again") {
+  Injected injected;
+  injected.gate();
+  const Launches run(injected, {"a:1", "b:1", "pause/1100", "b:2"},
+                     Acting("log", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "1"}}));
+  CHECK(run.ring.lost(wire::Loss::kCapturesThrottled) == 1);
+  CHECK(run.ring.kernels()[1].record.flags == 0);
+  CHECK(run.ring.kernels()[2].record.flags == (wire::kFlagCaptured | wire::kFlagExploratory));
+  CHECK(run.ring.kernels()[3].record.flags == 0);
+}
+
+TEST_CASE("by default only actuators that act are limited") {
+  Granted injected({"gemm"});
+  const Launches log(injected, {"gemm:400"}, Acting("log", {}));
+  CHECK(log.ring.captured() == 400);
+  CHECK(log.ring.lost(wire::Loss::kCapturesThrottled) == 0);
+  Granted another({"gemm"});
+  const Launches profiler(another, {"gemm:400"}, Acting("profiler", {}));
+  CHECK(profiler.ring.captured() >= 100);
+  CHECK(profiler.ring.captured() < 400);
+}
+
+TEST_CASE("a launch that does not come back from its capture is the last one") {
+  Granted injected({"stuck_kernel", "gemm"});
+  const std::string go = injected.scratch("go").string();
+  Process child(
+      Command(STEMTAP_TEST_LAUNCH_LIST, {"stuck_kernel:1", "gemm:50"}),
+      injected.Options(Acting(kLibrary, {{"STEMTAP_WATCHDOG_MS", "200"}, {"ACTUATOR_BLOCK", go}})));
+  Ring ring = [&] {
+    REQUIRE(WaitUntil([&] { return !injected.RingFiles().empty(); }));
+    return Ring(injected.RingFile());
+  }();
+  const std::string said = "no more captures: stuck_kernel has been in its capture for 0.2 s";
+  CHECK(WaitUntil([&] { return std::string(ring.header().reason) == said; }));
+  std::ofstream(go) << "go";
+  const ProcessResult result = child.Wait();
+  CHECK(result.exit_code == 0);
+  CHECK(result.err == "stemtap: " + said + "\n");  // said when it happened, and once
+  ring.Drain();
+  CHECK(ring.kept() == 51);
+  CHECK(ring.captured() == 1);
+  CHECK(injected.gate().spent(kSlot) == 1);  // the others kept their credits
+  CHECK(ring.lost(wire::Loss::kCapturesDenied) == 0);
+}
+
+TEST_CASE("a captured kernel after which none ends is the last one") {
+  Granted injected({"endless", "gemm"});
+  const Launches run(
+      injected, {"gemm:1", "pause/150", "long/endless:900", "pause/600", "gemm:20"},
+      Acting(kLibrary, {{"STEMTAP_WATCHDOG_MS", "300"}, {"FAKE_GPU_CLOCK", "real"}}));
+  CHECK(run.reason() ==
+        "no more captures: endless was captured, and no kernel has ended for 0.3 s");
+  CHECK(run.result.err == "stemtap: " + run.reason() + "\n");
+  CHECK(run.ring.kept() == 22);
+  CHECK(run.ring.captured() == 2);
+}
+
+TEST_CASE("a program that rests, or takes its time between captures, is let be") {
+  Granted injected({"gemm"});
+  // Every other record is lost: its capture stays pending for ever.
+  const Launches run(
+      injected, {"gemm:4", "pause/400", "gemm:4", "pause/400", "gemm:4"},
+      Acting("profiler", {{"STEMTAP_WATCHDOG_MS", "200"}, {"FAKE_CUPTI_DROP", "2"}}));
+  CHECK(run.reason().empty());
+  CHECK(run.result.err.empty());
+  CHECK(run.ring.captured() == 12);
+}
+
+TEST_CASE("0 is no watchdog, and log captures are not watched") {
+  for (const auto& [actuator, limit] :
+       std::vector<std::pair<std::string, std::string>>{{kLibrary, "0"}, {"log", "100"}}) {
+    CAPTURE(actuator);
+    Granted injected({"endless", "gemm"});
+    const Launches run(
+        injected, {"long/endless:500", "pause/400", "gemm:5"},
+        Acting(actuator, {{"STEMTAP_WATCHDOG_MS", limit}, {"FAKE_GPU_CLOCK", "real"}}));
+    CHECK(run.reason().empty());
+    CHECK(run.result.err.empty());
+    CHECK(run.ring.captured() == 6);
+  }
+}
+
+TEST_CASE("while another stream is captured into a graph, no actuator acts") {
+  for (const std::string actuator : {"profiler", kLibrary}) {
+    CAPTURE(actuator);
+    Granted injected({"gemm"});
+    // own: into the stream that is being captured. They do not run, and are not counted as denied.
+    const Launches run(injected, {"gemm:2", "begin/", "gemm:3", "own/gemm:4", "end/", "gemm:5"},
+                       Acting(actuator, {}));
+    CHECK(run.ring.kept() == 10);
+    CHECK(run.ring.gated() == 14);
+    CHECK(run.ring.captured() == 7);
+    CHECK(run.ring.lost(wire::Loss::kCapturesDenied) == 3);
+    CHECK(injected.gate().spent(kSlot) == 7);
+    for (std::size_t i = 0; i < 10; ++i) {
+      CAPTURE(i);
+      CHECK(run.ring.kernels()[i].record.flags == (i >= 2 && i < 5 ? 0 : wire::kFlagCaptured));
+    }
+  }
+}
+
+TEST_CASE("a note disturbs no graph: log goes on while another stream is captured into one") {
+  Granted injected({"gemm"});
+  const Launches run(injected, {"begin/", "gemm:3", "own/gemm:4", "end/"}, Acting("log", {}));
+  CHECK(run.ring.captured() == 3);
+  CHECK(run.ring.lost(wire::Loss::kCapturesDenied) == 0);
+}
+
+TEST_CASE("graphs that are begun and ended again and again are all over in the end") {
+  Granted injected({"gemm"});
+  std::vector<std::string> list;
+  for (int i = 0; i < 20; ++i) list.insert(list.end(), {"begin/", "own/gemm:1", "end/", "gemm:1"});
+  CHECK(Launches(injected, list, Acting("profiler", {})).ring.captured() == 20);
+}
+
+TEST_CASE("the legacy default stream, of which CUDA says nothing amid a capture, is left alone") {
+  // Even where the actuator only notes: the driver answers with an error.
+  Granted injected({"gemm"});
+  const Launches run(injected, {"null/gemm:2", "begin/", "null/gemm:3", "end/", "null/gemm:4"},
+                     Acting("log", {}));
+  CHECK(run.ring.kept() == 9);
+  CHECK(run.ring.captured() == 6);
+  CHECK(injected.gate().spent(kSlot) == 6);
+  for (std::size_t i = 0; i < 9; ++i) {
+    CAPTURE(i);
+    CHECK(run.ring.kernels()[i].record.flags == (i >= 2 && i < 5 ? 0 : wire::kFlagCaptured));
+  }
+}
+
+}  // namespace
+}  // namespace stemtap::test

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "token_bucket.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace stemtap::inject {
+namespace {
+
+constexpr std::uint64_t kSecond = TokenBucket::kSecondNs;
+constexpr std::uint64_t kNow = 5 * kSecond;
+
+int TakenAt(TokenBucket& bucket, std::uint64_t now_ns) {
+  int taken = 0;
+  while (taken < 10'000 && bucket.TryTake(now_ns)) ++taken;
+  return taken;
+}
+
+TEST_CASE("a full bucket holds what a second brings, then they come one by one") {
+  TokenBucket bucket;
+  bucket.Init(100);
+  CHECK(TakenAt(bucket, kNow) == 100);
+  CHECK(TakenAt(bucket, kNow + 9'999'999) == 0);
+  CHECK(TakenAt(bucket, kNow + 10'000'000) == 1);
+  CHECK(TakenAt(bucket, kNow + 50'000'000) == 4);
+}
+
+TEST_CASE("an idle bucket fills to one second, not beyond") {
+  TokenBucket bucket;
+  bucket.Init(10);
+  CHECK(TakenAt(bucket, kNow) == 10);
+  CHECK(TakenAt(bucket, kNow + 1000 * kSecond) == 10);
+}
+
+TEST_CASE("a token that is given back is there at once") {
+  TokenBucket bucket;
+  bucket.Init(3);
+  CHECK(TakenAt(bucket, kNow) == 3);
+  bucket.GiveBack();
+  CHECK(TakenAt(bucket, kNow) == 1);
+}
+
+TEST_CASE("without a limit there is always one, and the clock is not asked for") {
+  TokenBucket bucket;
+  bucket.Init(0);
+  CHECK_FALSE(bucket.limited());
+  CHECK(TakenAt(bucket, 0) == 10'000);
+}
+
+TEST_CASE("one per second, and a clock that steps back a little") {
+  TokenBucket bucket;
+  bucket.Init(1);
+  CHECK(TakenAt(bucket, kNow) == 1);
+  CHECK(TakenAt(bucket, kNow - 1000) == 0);  // another thread read its clock before
+  CHECK(TakenAt(bucket, kNow + kSecond - 1) == 0);
+  CHECK(TakenAt(bucket, kNow + kSecond) == 1);
+}
+
+TEST_CASE("threads share the tokens") {
+  TokenBucket bucket;
+  bucket.Init(1000);
+  std::atomic<int> taken{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) taken += bucket.TryTake(kNow);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(taken == 1000);
+}
+
+}  // namespace
+}  // namespace stemtap::inject

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernel_note.h"
+
+namespace stemtap::inject {
+namespace {
+
+using Alarm = Watchdog::Alarm;
+
+// Looks with a limit of 30.
+struct Watched {
+  Watchdog dog;
+  Watched() { dog.Init(30); }
+  Alarm Look(std::uint64_t now, std::uint64_t entered, std::uint64_t captured, std::uint64_t seen,
+             bool pending) {
+    return dog.Look({now, entered, captured, seen, pending});
+  }
+};
+
+TEST_CASE("a launch that stays in its capture") {
+  Watched w;
+  CHECK(w.Look(1000, 0, 0, 0, false) == Alarm::kNone);
+  CHECK(w.Look(1010, 1005, 0, 0, true) == Alarm::kNone);
+  CHECK(w.Look(1035, 1005, 0, 0, true) == Alarm::kNone);
+  CHECK(w.Look(1036, 1005, 0, 500, true) == Alarm::kInActuator);  // whatever other kernels do
+}
+
+TEST_CASE("an entry that is younger than the look is not old") {
+  Watched w;
+  CHECK(w.Look(1000, 1001, 0, 0, true) == Alarm::kNone);
+}
+
+TEST_CASE("captures after which no kernel ends") {
+  Watched w;
+  CHECK(w.Look(1000, 0, 1, 7, true) == Alarm::kNone);
+  CHECK(w.Look(1020, 0, 3, 7, true) == Alarm::kNone);  // more captures do not put it off
+  CHECK(w.Look(1030, 0, 4, 7, true) == Alarm::kNone);
+  CHECK(w.Look(1031, 0, 4, 7, true) == Alarm::kNoRecord);
+}
+
+TEST_CASE("a record after the capture, then silence: the program rests") {
+  Watched w;
+  CHECK(w.Look(1000, 0, 1, 7, true) == Alarm::kNone);
+  CHECK(w.Look(1010, 0, 1, 8, true) == Alarm::kNone);
+  CHECK(w.Look(9000, 0, 1, 8, true) == Alarm::kNone);
+  // The next one is watched anew, from when it was made.
+  CHECK(w.Look(9010, 0, 2, 8, true) == Alarm::kNone);
+  CHECK(w.Look(9040, 0, 2, 8, true) == Alarm::kNone);
+  CHECK(w.Look(9041, 0, 2, 8, true) == Alarm::kNoRecord);
+}
+
+TEST_CASE("nothing pending, nothing to wait for") {
+  Watched w;
+  CHECK(w.Look(1000, 0, 1, 7, false) == Alarm::kNone);
+  CHECK(w.Look(9000, 0, 1, 7, false) == Alarm::kNone);
+}
+
+TEST_CASE("0 is no limit") {
+  Watchdog dog;
+  dog.Init(0);
+  CHECK(dog.Look({1'000'000, 1, 5, 0, true}) == Alarm::kNone);
+  CHECK(dog.Look({9'000'000, 1, 5, 0, true}) == Alarm::kNone);
+}
+
+std::string Noted(KernelNote& note) {
+  char name[KernelNote::kBytes];
+  note.Read(name);
+  return name;
+}
+
+TEST_CASE("a note holds the last name, cut, and nothing that moves a terminal's cursor") {
+  KernelNote note;
+  CHECK(Noted(note).empty());
+  note.Write("gemm");
+  note.Write("softmax");
+  CHECK(Noted(note) == "softmax");
+  note.Write("a\x1b[31m\n\xc3\xa4");
+  CHECK(Noted(note) == "a?[31m???");
+  note.Write(std::string(5000, 'x').c_str());
+  CHECK(Noted(note) == std::string(KernelNote::kBytes - 1, 'x'));
+}
+
+TEST_CASE("a note that threads write holds one name whole") {
+  KernelNote note;
+  const std::string a(90, 'a');
+  const std::string b(80, 'b');
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (const std::string* name : {&a, &b}) {
+    threads.emplace_back([&, name] {
+      while (!stop) note.Write(name->c_str());
+    });
+  }
+  int odd = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string read = Noted(note);
+    odd += read != a && read != b && !read.empty() && read != "?";
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(odd == 0);
+}
+
+}  // namespace
+}  // namespace stemtap::inject
