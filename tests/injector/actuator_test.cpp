@@ -4,6 +4,7 @@
 // becomes of a program whose actuator cannot be had.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "injector/injected.h"
@@ -97,7 +98,9 @@ TEST_CASE("a launch that the library refuses keeps its credit, and the next is a
   CHECK(injected.gate().spent(kSlot) == 1);
   CHECK((ring.kernels()[4].record.flags & wire::kFlagCaptured) != 0);
   CHECK((ring.kernels()[10].record.flags & wire::kFlagCaptured) != 0);  // the first of new
-  CHECK(Calls(injected).size() == 6);                                   // init, two pairs, exit
+  CHECK(std::count_if(ring.kernels().begin(), ring.kernels().end(),
+                      [](const Ring::Kernel& kernel) { return kernel.record.flags != 0; }) == 2);
+  CHECK(Calls(injected).size() == 6);  // init, two pairs, exit
 }
 
 TEST_CASE("a first sight that is refused is a first sight again") {
@@ -110,6 +113,23 @@ TEST_CASE("a first sight that is refused is a first sight again") {
   ring.Drain();
   CHECK(ring.captured() == 1);
   CHECK(ring.kernels()[3].record.flags == (wire::kFlagCaptured | wire::kFlagExploratory));
+}
+
+TEST_CASE("a library that refuses them all is asked no more often than captures are allowed") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
+  injected.gate().Grant(kSlot, 1000);
+  REQUIRE(injected
+              .Run(STEMTAP_TEST_LAUNCH_LIST, {"gemm:500"},
+                   With(injected,
+                        {{"ACTUATOR_REFUSE", "1000"}, {"STEMTAP_MAX_CAPTURES_PER_SECOND", "10"}}))
+              .exit_code == 0);
+  Ring ring = Drained(injected);
+  ring.Drain();
+  CHECK(ring.captured() == 0);
+  CHECK(ring.lost(wire::Loss::kCapturesDenied) >= 10);
+  CHECK(ring.lost(wire::Loss::kCapturesDenied) < 250);
+  CHECK(ring.lost(wire::Loss::kCapturesDenied) + ring.lost(wire::Loss::kCapturesThrottled) == 500);
 }
 
 TEST_CASE("stop is told of a launch that the driver refused") {

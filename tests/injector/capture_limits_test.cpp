@@ -198,6 +198,24 @@ TEST_CASE("graphs that are begun and ended again and again are all over in the e
   CHECK(Launches(injected, list, Acting("profiler", {})).ring.captured() == 20);
 }
 
+TEST_CASE("only a capture that began counts, and only the call that ends it ends it") {
+  Granted injected({"gemm"});
+  const Launches run(injected,
+                     {"badend/", "begin/", "badbegin/", "badbegin/", "gemm:3", "end/", "badend/",
+                      "gemm:4", "begin/", "gemm:2", "end/"},
+                     Acting("profiler", {}));
+  CHECK(run.ring.captured() == 4);
+  CHECK(run.ring.lost(wire::Loss::kCapturesDenied) == 5);
+}
+
+TEST_CASE("launches that become nodes of a graph, or cannot be captured, take no token") {
+  Granted injected({"gemm"});
+  const Launches run(injected, {"begin/", "own/gemm:50", "gemm:50", "end/", "gemm:5"},
+                     Acting("profiler", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "5"}}));
+  CHECK(run.ring.captured() == 5);
+  CHECK(run.ring.lost(wire::Loss::kCapturesThrottled) == 0);
+}
+
 TEST_CASE("the legacy default stream, of which CUDA says nothing amid a capture, is left alone") {
   // Even where the actuator only notes: the driver answers with an error.
   Granted injected({"gemm"});

@@ -11,6 +11,7 @@
  *   long/NAME:MS         one cuLaunchKernel of so many milliseconds, with another grid and some shared
  *                        memory; bad/ and the others take 5 us
  *   begin/, end/         begins, ends to capture another stream into a graph
+ *   badbegin/, badend/   the same where it is refused: amid a capture, and outside
  *   own/NAME:COUNT       cuLaunchKernel into that other stream
  *   pause/MS             launches nothing for so long
  *   wait/FILE            synchronises, prints `waiting`, goes on when the file is there
@@ -62,6 +63,14 @@ static int CaptureGraph(const char* item) {
   CUgraph graph;
   if (After(item, "begin/") != NULL) {
     Check(cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_GLOBAL), item);
+    return 1;
+  }
+  if (After(item, "badbegin/") != NULL) {
+    if (cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS) exit(4);
+    return 1;
+  }
+  if (After(item, "badend/") != NULL) {
+    if (cuStreamEndCapture(other, &graph) == CUDA_SUCCESS) exit(4);
     return 1;
   }
   if (After(item, "end/") == NULL) return 0;
