@@ -261,8 +261,9 @@ LaunchGate::Outcome LaunchGate::Begin(const Launch& launch, const CUpti_Callback
   const bool acts = actuator_.acts();
   const bool exploratory = (capture.flags & wire::kFlagExploratory) != 0;
   if (GoesIntoGraph(launch)) return Outcome::kPassed;
-  // Relaxed: a stream capture that another thread begins just now, it may begin a moment later too.
-  if (acts && graph_captures_.load(std::memory_order_relaxed) > 0) return Outcome::kDenied;
+  // Counted where the actuator acts. Relaxed: a stream capture that another thread begins just now,
+  // it may begin a moment later too.
+  if (graph_captures_.load(std::memory_order_relaxed) > 0) return Outcome::kDenied;
   // Where the actuator acts, its place was waited for: another may have been first meanwhile.
   if (exploratory && !Unexplored(name_hash)) return Outcome::kPassed;
   if (!engine_->pending().Add(data.correlationId, capture)) return Outcome::kDenied;
