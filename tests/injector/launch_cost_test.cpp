@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the library costs the thread that launches, in instructions: exact, and the same on every
+// machine. In `kernels` level none but when CUPTI asks for a buffer; in `gate` level so many per
+// launch. What CUPTI itself does is not the library's, and not the fake's to tell.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <set>
+
+#include "injector/injected.h"
+#include "injector/stepper.h"
+#include "wire/context_key.h"
+
+namespace stemtap::test {
+namespace {
+
+constexpr long kWarm = 48;
+constexpr long kCounted = 48;  // shapes and names come again every twelve
+constexpr std::uint32_t kSlot = 7;
+// Of programs/victim.h.
+constexpr std::string_view kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
+                                       "void reduce<float, 256>(float const*, float*, int)"};
+
+// Without a flush between the start of the program and the end of the count.
+const Variables kNoFlush = {{"STEMTAP_FLUSH_MS", "10000"}, {"FAKE_CUPTI_MAX_PENDING", "1000000"}};
+
+// The instructions of `counted` launches after kWarm. Nothing, with a message, where no program may
+// be traced.
+std::optional<Steps> Count(const Injected& injected, long counted, Variables variables) {
+  variables.insert(variables.end(), kNoFlush.begin(), kNoFlush.end());
+  const std::string go_on = injected.scratch("go_on").string();
+  Process program(
+      Command(STEMTAP_TEST_STEP_LAUNCHES, {std::to_string(kWarm), std::to_string(counted), go_on}),
+      injected.Options(variables));
+  REQUIRE(program.WaitForOutput("ready\n"));
+  Steps steps;
+  try {
+    Stepper stepper(program.pid(), "/libstemtap_inject.so");
+    std::ofstream(go_on).put('\n');
+    steps = stepper.CountBetweenSignals(SIGUSR1);
+  } catch (const Stepper::Forbidden& forbidden) {
+    MESSAGE("SKIPPED: no program may be traced here (" << forbidden.what() << ")");
+    return std::nullopt;
+  }
+  const ProcessResult& result = program.Wait();
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.err == "");
+  // All was seen: the launches were recorded, and it is their cost that was counted.
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.kernels().size() == static_cast<std::size_t>(kWarm + counted));
+  CHECK(ring.lost_records() == 0);
+  CHECK(steps.total > static_cast<std::uint64_t>(counted) * 50);
+  return steps;
+}
+
+std::set<std::uint64_t> Entries(const Steps& steps) {
+  std::set<std::uint64_t> entries;
+  for (const Visit& visit : steps.visits) entries.insert(visit.entry);
+  return entries;
+}
+
+TEST_CASE("kernels level: no instruction of the library's between two buffers") {
+  const Injected injected;
+  const auto steps = Count(injected, kCounted, {});
+  if (!steps) return;
+  CHECK(steps->visits.size() == 0);
+  CHECK(steps->own() == 0);
+}
+
+TEST_CASE("kernels level: a buffer is handed over in few instructions") {
+  const Injected injected;
+  const auto steps = Count(injected, 300, {{"STEMTAP_BUFFER_KB", "16"}});
+  if (!steps) return;
+  // Of records of 208 to 256 bytes, 64 to 78 go into a buffer.
+  CHECK(steps->visits.size() >= 3);
+  CHECK(steps->visits.size() <= 5);
+  CHECK(Entries(*steps).size() == 1);
+  std::uint64_t most = 0;
+  std::uint64_t system_calls = 0;  // buffers that were not there: one mmap
+  for (const Visit& visit : steps->visits) {
+    most = std::max(most, visit.own);
+    system_calls += visit.libc != 0;
+  }
+  MESSAGE(steps->visits.size() << " buffers in 300 launches: " << steps->own()
+                               << " instructions, at most " << most << " for one; " << system_calls
+                               << " buffers were made on the spot");
+  CHECK(most <= 80);
+}
+
+TEST_CASE("kernels level: no callback is switched on") {
+  // A CUPTI that refuses to switch one on is not even noticed; in gate level it is.
+  const Variables refusing = {{"FAKE_CUPTI_FAIL",
+                               "cuptiEnableCallback=999,cuptiEnableDomain=999,"
+                               "cuptiEnableAllDomains=999"}};
+  const Injected kernels;
+  CHECK(kernels.Run("exit_return", {"100"}, refusing).exit_code == 0);
+  CHECK(std::string(Ring(kernels.RingFile()).header().reason) == "");
+
+  Variables gate_level = refusing;
+  gate_level.emplace_back("STEMTAP_LEVEL", "gate");
+  const Injected gate;
+  CHECK(gate.Run("exit_return", {"100"}, gate_level).exit_code == 0);
+  CHECK(std::string(Ring(gate.RingFile()).header().reason).find("refused") != std::string::npos);
+}
+
+enum class Key { kName, kConfig, kHistory };
+
+std::uint64_t NameOf(long step) {
+  const std::string_view name = kNames[(step + 3) % 3];
+  return wire::NameHash(name.data(), name.size());
+}
+
+// What the collector would have published for every launch of the program (victim.h, LaunchOne).
+void Publish(wire::GateTable& table, Key key, std::uint32_t slot) {
+  for (long step = 0; step < 12; ++step) {
+    const std::uint64_t name = NameOf(step);
+    const std::uint64_t config =
+        wire::ConfigKey(name, {{1 + static_cast<std::uint32_t>(step % 4), 2, 1}, {128, 1, 1}});
+    const wire::LaunchHistory before =
+        wire::Advance(wire::Advance(0, NameOf(step - 2)), NameOf(step - 1));
+    REQUIRE(table.Publish(key == Key::kName     ? wire::NameKey(name)
+                          : key == Key::kConfig ? config
+                                                : wire::HistoryKey(config, before),
+                          slot));
+  }
+}
+
+// Instructions per launch in gate level, of both visits.
+void CheckPerLaunch(const std::string& what, const Steps& steps, double most_own,
+                    double most_libc) {
+  double own = 0;
+  double libc = 0;
+  double elsewhere = 0;
+  for (const Visit& visit : steps.visits) {
+    own += static_cast<double>(visit.own) / kCounted;
+    libc += static_cast<double>(visit.libc) / kCounted;
+    elsewhere += static_cast<double>(visit.elsewhere) / kCounted;
+  }
+  MESSAGE(what << ": " << own << " instructions per launch, and " << libc << " in libc, "
+               << elsewhere << " elsewhere");
+  CHECK(steps.visits.size() == 2 * kCounted);  // as the launch begins, and as it returns
+  CHECK(Entries(steps).size() == 1);
+  CHECK(own > 0);
+  CHECK(own <= most_own);
+  CHECK(libc <= most_libc);
+}
+
+TEST_CASE("gate level: so many instructions per launch") {
+  const Variables gate = {{"STEMTAP_LEVEL", "gate"}, {"FAKE_GPU_CAPTURE_FACTOR", "0"}};
+  struct Case {
+    std::string what;
+    std::optional<Key> key;
+    std::uint32_t slot;
+    std::uint32_t credits;
+    std::uint64_t captured;
+    double most_own, most_libc;
+  };
+  const Case cases[] = {
+      {"closed, known by its history", Key::kHistory, wire::kClosedSlot, 0, 0, 1000, 1000},
+      {"closed, known by its shape", Key::kConfig, wire::kClosedSlot, 0, 0, 1000, 1000},
+      {"closed, known by its name", Key::kName, wire::kClosedSlot, 0, 0, 1000, 1000},
+      {"open, its credits spent", Key::kHistory, kSlot, 2, 2, 1000, 1000},
+      {"not known, captured before", std::nullopt, 0, 0, 3, 1000, 1000},
+      {"captured", Key::kHistory, kSlot, 1u << 30, kWarm - 2 + kCounted, 1000, 1000},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    Injected injected;
+    wire::GateTable& table = injected.gate();
+    if (c.key) Publish(table, *c.key, c.slot);
+    // The first launches have another history: captured once each if their names are unknown.
+    if (c.key == Key::kHistory) Publish(table, Key::kName, wire::kClosedSlot);
+    table.Grant(c.slot, c.credits);
+    const auto steps = Count(injected, kCounted, gate);
+    if (!steps) return;
+    CheckPerLaunch(c.what, *steps, c.most_own, c.most_libc);
+    CHECK(Ring(injected.RingFile()).captured() == c.captured);
+  }
+}
+
+}  // namespace
+}  // namespace stemtap::test

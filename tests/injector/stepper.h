@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stepper runs the first thread of a program one instruction at a time and counts those that lie in
+// one library: an exact cost, the same on every machine and under any load.
+//
+//   Process program({"step_launches", ...});
+//   program.WaitForOutput("ready\n");
+//   Stepper stepper(program.pid(), "libstemtap_inject.so");
+//   <let the program go on>
+//   const Steps steps = stepper.CountBetweenSignals(SIGUSR1);
+//
+// From the constructor on all other threads of the program stand still, so that what is counted
+// does not depend on when they run.
+//
+// ERRORS: std::runtime_error when the program does something unexpected.
+// THREADS: one; a tracer is a thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace stemtap::test {
+
+// A call into the library, with all that it called in turn.
+struct Visit {
+  std::uint64_t entry = 0;      // where it began, from the start of the library
+  std::uint64_t own = 0;        // instructions of the library
+  std::uint64_t libc = 0;       // of libc, called from there
+  std::uint64_t elsewhere = 0;  // of others, called from there
+};
+
+struct Steps {
+  std::uint64_t total = 0;  // instructions of the thread
+  std::vector<Visit> visits;
+
+  std::uint64_t own() const {
+    std::uint64_t sum = 0;
+    for (const Visit& visit : visits) sum += visit.own;
+    return sum;
+  }
+};
+
+class Stepper {
+ public:
+  // Not allowed here: seccomp, Yama or another tracer.
+  struct Forbidden : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+
+  // Stops every thread of `pid` but the first. Throws Forbidden. `library` is part of a path.
+  Stepper(pid_t pid, std::string library);
+  // Lets go of the program, which runs on.
+  ~Stepper();
+  Stepper(const Stepper&) = delete;
+  Stepper& operator=(const Stepper&) = delete;
+
+  // Lets the first thread run until it sends itself `signal`, and counts until it does so again. Both
+  // are swallowed.
+  Steps CountBetweenSignals(int signal);
+
+ private:
+  pid_t pid_;
+  std::string library_;
+  std::vector<pid_t> others_;
+};
+
+}  // namespace stemtap::test
