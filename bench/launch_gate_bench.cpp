@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the gate costs a launch, in the code that is injected: its callback is called as CUPTI would, at
+// the entry and at the exit of cuLaunchKernel. The benchmark's own loop is in the figures;
+// GateCallback/nothing is the loop alone.
+#include <benchmark/benchmark.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "launch_gate.h"
+#include "wire/session_env.h"
+
+namespace stemtap {
+namespace {
+
+enum class Known { kNothing, kHistory, kShape, kName, kUnknown, kSpent };
+
+constexpr std::uint32_t kOpenSlot = 9;
+
+// A folder with the ring and the gate table of a session; gone when the benchmark is.
+class Session {
+ public:
+  Session() {
+    if (mkdtemp(folder_) == nullptr) throw std::runtime_error("no scratch folder");
+    const std::string gate = std::string(folder_) + "/" + wire::kGateFileName;
+    const int fd = open(gate.c_str(), O_RDWR | O_CREAT, 0600);
+    auto file = std::make_unique<wire::GateFile>();
+    file->file_bytes = sizeof(wire::GateFile);
+    const bool written = write(fd, file.get(), sizeof(*file)) == ssize_t{sizeof(*file)};
+    close(fd);
+    char problem[256] = "the gate table cannot be written";
+    if (!written || !files_.Open(folder_, problem, sizeof(problem))) {
+      throw std::runtime_error(problem);
+    }
+    files_.MapGate();
+    files_.Remove();
+    unlink(gate.c_str());
+    rmdir(folder_);
+  }
+
+  inject::SessionFiles& files() { return files_; }
+  wire::GateTable& table() { return *files_.gate(); }
+
+ private:
+  char folder_[32] = "/tmp/stemtap_bench.XXXXXX";
+  inject::SessionFiles files_;
+};
+
+// One launch, as CUPTI shows it.
+struct Call {
+  cuLaunchKernel_params params;
+  CUpti_CallbackData entry;
+  CUpti_CallbackData exit;
+};
+
+// The launches of one thread: a loop over `functions` kernels, each in one of four shapes.
+struct Loop {
+  std::vector<std::string> names;
+  std::vector<Call> calls;
+  std::uint64_t cell = 0;
+  CUresult result = CUDA_SUCCESS;
+
+  Loop(int functions, int thread) {
+    Rng rng(1);
+    for (int i = 0; i < functions; ++i) {
+      // Half of the kernels of a torch program have names of 60 to 250 bytes.
+      std::string name = "void kernel_" + std::to_string(i) + "<";
+      name.append(40 + rng.Below(200), static_cast<char>('a' + i % 26));
+      names.push_back(name);
+    }
+    calls.resize(static_cast<std::size_t>(functions) * 4);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const std::size_t kernel = i % names.size();
+      Call& call = calls[i];
+      call = {};
+      call.params.f = reinterpret_cast<CUfunction>(0x550000000000 + kernel * 0x1c0);
+      call.params.gridDimX = 1 + static_cast<unsigned>(i % 4);
+      call.params.gridDimY = call.params.gridDimZ = 1;
+      call.params.blockDimX = 256;
+      call.params.blockDimY = call.params.blockDimZ = 1;
+      call.params.hStream =
+          reinterpret_cast<CUstream>(0x560000000000 + std::uint64_t(thread) * 0x3a0);
+      call.entry.callbackSite = CUPTI_API_ENTER;
+      call.entry.functionParams = &call.params;
+      call.entry.functionReturnValue = &result;
+      call.entry.symbolName = names[kernel].c_str();
+      call.entry.correlationData = &cell;
+      call.exit = call.entry;
+      call.exit.callbackSite = CUPTI_API_EXIT;
+    }
+  }
+  Loop(const Loop&) = delete;
+
+  std::uint64_t NameOf(std::size_t i) const {
+    const std::string& name = names[i % names.size()];
+    return wire::NameHash(name.data(), name.size());
+  }
+
+  void Publish(wire::GateTable& table, Known known) const {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const std::size_t before = i + calls.size();
+      const std::uint64_t name = NameOf(i);
+      const std::uint64_t shape =
+          wire::ConfigKey(name, {{calls[i].params.gridDimX, 1, 1}, {256, 1, 1}});
+      const wire::LaunchHistory history =
+          wire::Advance(wire::Advance(0, NameOf(before - 2)), NameOf(before - 1));
+      if (known == Known::kHistory || known == Known::kSpent) {
+        table.Publish(wire::HistoryKey(shape, history),
+                      known == Known::kSpent ? kOpenSlot : wire::kClosedSlot);
+      }
+      if (known == Known::kShape) table.Publish(shape, wire::kClosedSlot);
+      if (known == Known::kName) table.Publish(wire::NameKey(name), wire::kClosedSlot);
+    }
+  }
+};
+
+void CUPTIAPI Nothing(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+
+// The gate and what it reads. Threads share it, as the threads of a program do.
+struct Injected {
+  Session session;
+  std::unique_ptr<inject::DurationEngine> engine = std::make_unique<inject::DurationEngine>();
+  std::unique_ptr<inject::LaunchGate> gate = std::make_unique<inject::LaunchGate>();
+
+  Injected() { gate->Init({}, session.files(), *engine, nullptr); }
+};
+Injected* g_injected = nullptr;
+
+void Prepare(const benchmark::State&) {
+  g_injected = new Injected;
+}
+void CleanUp(const benchmark::State&) {
+  delete g_injected;
+}
+
+template <Known known>
+void GateCallback(benchmark::State& state) {
+  Loop loop(static_cast<int>(state.range(0)), state.thread_index());
+  // Every thread publishes the same contexts; the table has one writer.
+  if (state.thread_index() == 0) loop.Publish(g_injected->session.table(), known);
+  CUpti_CallbackFunc callback = known == Known::kNothing ? Nothing : inject::LaunchGate::OnCallback;
+  benchmark::DoNotOptimize(callback);
+  void* gate = g_injected->gate.get();
+  std::size_t i = 0;
+  for (auto _ : state) {
+    callback(gate, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+             &loop.calls[i].entry);
+    callback(gate, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+             &loop.calls[i].exit);
+    if (++i == loop.calls.size()) i = 0;
+  }
+}
+
+void Register() {
+  const auto add = [](const char* name, void (*body)(benchmark::State&), int functions) {
+    return benchmark::RegisterBenchmark((std::string("GateCallback/") + name).c_str(), body)
+        ->Arg(functions)
+        ->Setup(Prepare)
+        ->Teardown(CleanUp);
+  };
+  add("nothing", GateCallback<Known::kNothing>, 50);
+  add("nothing", GateCallback<Known::kNothing>, 2000);
+  add("closed_by_history", GateCallback<Known::kHistory>, 50);
+  add("closed_by_history", GateCallback<Known::kHistory>, 2000);
+  add("closed_by_shape", GateCallback<Known::kShape>, 50);
+  add("closed_by_name", GateCallback<Known::kName>, 50);
+  add("unknown", GateCallback<Known::kUnknown>, 50);
+  add("credits_spent", GateCallback<Known::kSpent>, 50);
+  add("closed_by_history", GateCallback<Known::kHistory>, 50)->Threads(2);
+  add("closed_by_history", GateCallback<Known::kHistory>, 50)->Threads(8);
+}
+const bool g_registered = (Register(), true);
+
+}  // namespace
+}  // namespace stemtap
