@@ -106,7 +106,8 @@ LiveOptions LiveFlags::Options() const {
 }
 
 int RunAndReport(const LiveOptions& options) {
-  if (!std::filesystem::exists(options.injector)) {
+  // Where a program has it already, it need not be found again (nor can it be, without /proc).
+  if (!options.command.empty() && !std::filesystem::exists(options.injector)) {
     return Fail(
         {fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
                      "README)",

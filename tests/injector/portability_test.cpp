@@ -81,6 +81,25 @@ TEST_CASE("no symbol is younger than GLIBC_2.17, none comes from a C++ runtime")
   CHECK(versioned > 10);
 }
 
+TEST_CASE("the loader is asked for no younger feature and no younger processor") {
+  // What no symbol shows: relative relocations in the short form ask for GLIBC_ABI_DT_RELR (2.36).
+  const std::string versions = OutputOf({"readelf", "-VW", InjectorLibrary()});
+  if (versions.empty()) return;
+  int needs = 0;
+  const std::regex name("Name: ([A-Za-z_]+[0-9.A-Z_]*)  Flags");
+  for (std::sregex_iterator at(versions.begin(), versions.end(), name), end; at != end; ++at) {
+    const std::string version = (*at)[1];
+    CAPTURE(version);
+    std::smatch match;
+    REQUIRE(std::regex_match(version, match, std::regex("GLIBC_2\\.([0-9]+)(\\.[0-9]+)?")));
+    CHECK(std::stoi(match[1]) <= 17);
+    ++needs;
+  }
+  CHECK(needs > 0);
+  const ProcessResult notes = RunProcess({"readelf", "-nW", InjectorLibrary()});
+  CHECK(notes.out.find("x86 ISA needed: x86-64-v") == std::string::npos);
+}
+
 TEST_CASE("what newer C libraries moved into libc is bound weakly") {
   const std::string symbols = OutputOf({"nm", "-D", "--undefined-only", InjectorLibrary()});
   if (symbols.empty()) return;
