@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/rng.h"
+#include "chaos/supervisor.h"
 
 namespace stemtap::chaos {
 namespace {
@@ -54,6 +55,8 @@ constexpr FaultText kFaults[] = {
     {"files_closed", "stdin, stdout, stderr or several of them closed"},
     {"error_unread", "stderr is a pipe that nobody reads"},
     {"hostile_names", "kernel names of up to 20 kB with escapes, quotes and newlines"},
+    {"no_more_threads", "0 to 6 threads and processes can be started, then none (EAGAIN)"},
+    {"calls_refused", "system calls that containers refuse answer EPERM or ENOSYS"},
 };
 static_assert(std::size(kEndings) == static_cast<std::size_t>(Ending::kCount));
 static_assert(std::size(kWays) == static_cast<std::size_t>(Way::kCount));
@@ -215,10 +218,36 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
     case FaultKind::kFilesClosed:
       f.size = chance.Between(1, 7);  // bit n: descriptor n
       break;
+    case FaultKind::kNoMoreThreads:
+      f.size = chance.Between(0, 6);
+      break;
+    case FaultKind::kCallsRefused:
+      // One family, or all of them but some.
+      f.size = chance.OneIn(2) ? std::uint64_t{1} << chance.Between(0, Supervisor::kFamilies - 1)
+                               : chance.Between(1, (1u << Supervisor::kFamilies) - 1);
+      break;
     default:
       break;
   }
   return f;
+}
+
+bool StartsNothing(Ending ending) {
+  switch (ending) {
+    case Ending::kReturn:
+    case Ending::kExit:
+    case Ending::kUnderscoreExit:
+    case Ending::kQuickExit:
+    case Ending::kAbort:
+    case Ending::kSigterm:
+    case Ending::kSigsegv:
+    case Ending::kExec:
+    case Ending::kKilledQuiet:
+    case Ending::kTermedFromAway:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
@@ -232,6 +261,12 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
       return machine.drops_rights;
     case FaultKind::kHostileNames:
       return !round.python();
+    case FaultKind::kNoMoreThreads:
+      // Only where the program starts none of its own: it would fail as well.
+      return machine.filters && round.threads == 1 && round.ranks == 1 &&
+             round.wrapper == Wrapper::kNone && StartsNothing(round.ending);
+    case FaultKind::kCallsRefused:
+      return machine.filters;
     case FaultKind::kErrorUnread:
       return !round.has(FaultKind::kFilesClosed);
     case FaultKind::kFilesClosed:

@@ -76,6 +76,8 @@ enum class FaultKind {
   kFilesClosed,
   kErrorUnread,
   kHostileNames,
+  kNoMoreThreads,
+  kCallsRefused,
   kCount
 };
 
@@ -124,6 +126,7 @@ struct Round {
 struct Machine {
   bool python = false;
   bool mounts = false;       // tmpfs of its own
+  bool filters = false;      // system calls can be answered in its place (see supervisor.h)
   bool drops_rights = true;  // folders can be made unwritable (see host.h)
 };
 

@@ -22,6 +22,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "chaos/supervisor.h"
+
 namespace stemtap::chaos {
 namespace {
 
@@ -51,6 +53,7 @@ void Place(int fd, int standard) {
     ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
   }
   if (::chdir(start.cwd.c_str()) != 0) ::_exit(120);
+  if (start.supervisor != nullptr && !start.supervisor->Submit()) ::_exit(122);
   const int in = ::open("/dev/null", O_RDONLY);
   const int out = ::open(start.out.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   int err = ::open(start.err.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -97,6 +100,9 @@ pid_t StartProcess(const Start& start) {
   const pid_t pid = ::fork();
   if (pid < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
   if (pid == 0) Become(start, argv.data(), environment.data());
+  if (start.supervisor != nullptr && !start.supervisor->Begin()) {
+    throw std::runtime_error("no system calls can be refused");
+  }
   return pid;
 }
 

@@ -19,6 +19,8 @@
 
 namespace stemtap::chaos {
 
+class Supervisor;
+
 struct Start {
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // NAME=value, all of it
@@ -30,6 +32,7 @@ struct Start {
   std::optional<std::uint64_t> file_limit;    // RLIMIT_FSIZE, bytes
   std::optional<std::uint64_t> few_files;     // RLIMIT_NOFILE
   std::optional<std::uint64_t> memory_limit;  // RLIMIT_AS, bytes
+  Supervisor* supervisor = nullptr;           // answers its system calls
 };
 
 // Starts argv[0], a path, in a session of its own. As root it may not override the permissions of

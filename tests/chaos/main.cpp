@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //   chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--keep]
+//   chaos_test --storm LAUNCHES
 //
 // Torments live runs on the fake GPU and checks after each that nothing was hurt (see
 // docs/reliability.md). Round R of seed S is the same everywhere. Ends after N rounds or M minutes,
 // whatever comes first; --round plays that one alone and says all it sees. Prints a table of what
 // was drawn, and exits with 1 if anything was breached, 77 if it cannot run here.
+// --storm: no faults, but so many launches as fast as they come, of which each must be accounted for.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,6 +24,7 @@
 #include "chaos/draw.h"
 #include "chaos/host.h"
 #include "chaos/round.h"
+#include "chaos/supervisor.h"
 #include "support/paths.h"
 
 namespace stemtap::chaos {
@@ -34,6 +37,7 @@ struct Options {
   int rounds = 1'000'000;
   double minutes = 1;
   int only = -1;
+  long storm = 0;
   bool keep = false;
 };
 
@@ -54,6 +58,8 @@ bool Parse(int argc, char** argv, Options& options) {
       options.rounds = static_cast<int>(number);
     } else if (name == "--minutes") {
       options.minutes = number;
+    } else if (name == "--storm") {
+      options.storm = static_cast<long>(number);
     } else if (name == "--round") {
       options.only = static_cast<int>(number);
     } else {
@@ -83,6 +89,7 @@ struct Tally {
   std::uint64_t launches = 0, kept = 0, dropped = 0;
   std::map<std::string, int> drawn;
   std::map<FaultKind, int> faults;
+  std::map<std::string, int> refused_calls;
 };
 
 void Count(const Round& round, const Verdict& verdict, Tally& tally) {
@@ -104,6 +111,7 @@ void Count(const Round& round, const Verdict& verdict, Tally& tally) {
   ++tally.drawn[round.real_clock ? "clock: real" : "clock: virtual"];
   ++tally.drawn[fmt::format("faults: {}", round.faults.size())];
   for (const Fault& f : round.faults) ++tally.faults[f.kind];
+  for (const auto& [call, times] : verdict.refused_calls) tally.refused_calls[call] += times;
 }
 
 void PrintTable(const Tally& tally) {
@@ -113,6 +121,8 @@ void PrintTable(const Tally& tally) {
   }
   fmt::print("\n| drawn | rounds |\n|---|---|\n");
   for (const auto& [what, rounds] : tally.drawn) fmt::print("| {} | {} |\n", what, rounds);
+  if (!tally.refused_calls.empty()) fmt::print("\n| refused | times |\n|---|---|\n");
+  for (const auto& [call, times] : tally.refused_calls) fmt::print("| {} | {} |\n", call, times);
   fmt::print(
       "\n{} rounds, {} with a breach; {} in which stemtap could not begin and said so; in {} a "
       "process stood down.\n{} launches known to the fake driver; {} kept and {} dropped in "
@@ -121,19 +131,43 @@ void PrintTable(const Tally& tally) {
       tally.dropped);
 }
 
+// 0: no launch is missing.
+int PlayStorm(const Options& options, const fs::path& base) {
+  Round round;
+  round.way = Way::kRunGate;
+  round.launches = options.storm;
+  round.threads = 8;
+  const Verdict verdict = Play(round, base / "storm", "", false);
+  const auto launches = static_cast<std::uint64_t>(options.storm);
+  fmt::print(
+      "storm: {} launches of 8 threads in gate level, {} kept, {} dropped and counted; {:.1f} s\n",
+      verdict.launches, verdict.kept, verdict.dropped, verdict.seconds);
+  Breaches breaches = verdict.breaches;
+  if (verdict.launches != launches || verdict.kept + verdict.dropped != launches) {
+    breaches.push_back(fmt::format("storm: {} launches were asked for", launches));
+  }
+  for (const std::string& breach : breaches) fmt::print("BREACH {}\n", breach);
+  std::error_code busy;
+  if (!options.keep) fs::remove_all(base, busy);
+  return breaches.empty() ? 0 : 1;
+}
+
 int Main(const Options& options) {
   std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);
   AdoptOrphans();
   Machine machine;
   machine.mounts = OwnMounts();
+  machine.filters = Supervisor::Works();
   const std::string python = FindPython();
   machine.python = !python.empty();
   std::string pattern = (fs::temp_directory_path() / "stemtap-chaos-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) return 77;
   const fs::path base = pattern;
-  fmt::print("seed {}, {} cores, {}, {}; {}\n", options.seed, std::thread::hardware_concurrency(),
-             machine.python ? "python" : "no python", machine.mounts ? "own mounts" : "no mounts",
-             base.string());
+  fmt::print("seed {}, {} cores, {}, {}, {}; {}\n", options.seed,
+             std::thread::hardware_concurrency(), machine.python ? "python" : "no python",
+             machine.mounts ? "own mounts" : "no mounts",
+             machine.filters ? "filters" : "no filters", base.string());
+  if (options.storm != 0) return PlayStorm(options, base);
   Tally tally;
   const auto begin = std::chrono::steady_clock::now();
   const int first = options.only >= 0 ? options.only : 0;
@@ -172,8 +206,10 @@ int Main(const Options& options) {
 int main(int argc, char** argv) {
   stemtap::chaos::Options options;
   if (!stemtap::chaos::Parse(argc, argv, options)) {
-    std::fputs("usage: chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--keep]\n",
-               stderr);
+    std::fputs(
+        "usage: chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--keep]\n"
+        "       chaos_test --storm LAUNCHES [--keep]\n",
+        stderr);
     return 2;
   }
   return stemtap::chaos::Main(options);

@@ -13,10 +13,12 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <set>
 
 #include "chaos/host.h"
+#include "chaos/supervisor.h"
 #include "support/paths.h"
 
 namespace stemtap::chaos {
@@ -46,6 +48,7 @@ struct Run {
   fs::path folder;  // out, err, truth.*, pids/, and work/, where the program runs
   std::string mark;
   Start start;
+  std::unique_ptr<Supervisor> supervisor;
   int status = 0;
   bool timed_out = false;
   long ms = 0;
@@ -233,6 +236,13 @@ Run Prepare(const Round& round, const fs::path& folder, const std::string& pytho
   if (const Fault* f = round.Find(FaultKind::kFileLimit)) start.file_limit = f->size;
   if (const Fault* f = round.Find(FaultKind::kFewFiles)) start.few_files = f->size;
   if (const Fault* f = round.Find(FaultKind::kLittleMemory)) start.memory_limit = f->size << 20;
+  Refusals refusals;
+  if (const Fault* f = round.Find(FaultKind::kCallsRefused)) refusals.families = f->size;
+  if (const Fault* f = round.Find(FaultKind::kNoMoreThreads)) refusals.starts = f->size;
+  if (refusals.families != 0 || refusals.starts) {
+    run.supervisor = std::make_unique<Supervisor>(refusals);
+    start.supervisor = run.supervisor.get();
+  }
   return run;
 }
 
@@ -427,6 +437,7 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
   if (run.timed_out) ::kill(root, SIGKILL);
   while (!Marked(run.mark).empty()) ::poll(nullptr, 0, kTickMs);
   reaper.Collect();
+  if (run.supervisor) run.supervisor->End();
   if (status) run.status = *status;
   if (run.collector_killed && tormentor.program() != 0) {
     run.program_known = true;
@@ -447,8 +458,9 @@ void Unlock(const Run& run) {
 }
 
 bool IsShort(const Round& round) {
-  for (const FaultKind kind : {FaultKind::kDiskFull, FaultKind::kFileLimit, FaultKind::kFewFiles,
-                               FaultKind::kLittleMemory, FaultKind::kFilesClosed}) {
+  for (const FaultKind kind :
+       {FaultKind::kDiskFull, FaultKind::kFileLimit, FaultKind::kFewFiles, FaultKind::kLittleMemory,
+        FaultKind::kFilesClosed, FaultKind::kNoMoreThreads}) {
     if (round.has(kind)) return true;
   }
   return false;
@@ -545,6 +557,8 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   if (const Fault* f = round.Find(FaultKind::kBadOptions); f != nullptr && !round.run()) {
     for (const auto& [name, value] : f->env) about.quiet &= name != "STEMTAP_OPTIONS";
   }
+
+  if (run.supervisor) verdict.refused_calls = run.supervisor->refused();
 
   add(bare.breaches);
   add(run.breaches);

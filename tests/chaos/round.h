@@ -19,7 +19,8 @@ struct Verdict {
   std::uint64_t launches = 0;  // that the truth knows of
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;
-  bool stood_down = false;  // some process recorded nothing and says why
+  bool stood_down = false;                   // some process recorded nothing and says why
+  std::map<std::string, int> refused_calls;  // by a Supervisor
   double seconds = 0;
 };
 
