@@ -262,9 +262,7 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
     case FaultKind::kHostileNames:
       return !round.python();
     case FaultKind::kNoMoreThreads:
-      // Only where the program starts none of its own: it would fail as well.
-      return machine.filters && round.threads == 1 && round.ranks == 1 &&
-             round.wrapper == Wrapper::kNone && StartsNothing(round.ending);
+      return machine.filters && !round.python();
     case FaultKind::kCallsRefused:
       return machine.filters;
     case FaultKind::kErrorUnread:
@@ -366,6 +364,12 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
         static_cast<FaultKind>(chance.Between(0, static_cast<int>(FaultKind::kCount) - 1));
     Fault fault = DrawFault(kind, chance);
     if (!round.has(kind) && Fits(round, kind, machine)) round.faults.push_back(std::move(fault));
+  }
+  if (round.has(FaultKind::kNoMoreThreads)) {
+    // A program that starts threads or processes would fail without stemtap as well.
+    round.threads = round.ranks = 1;
+    round.wrapper = Wrapper::kNone;
+    if (!StartsNothing(round.ending)) round.ending = Ending::kReturn;
   }
   return round;
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--keep]
+//   chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--fault NAME] [--keep]
 //   chaos_test --storm LAUNCHES
 //
 // Torments live runs on the fake GPU and checks after each that nothing was hurt (see
 // docs/reliability.md). Round R of seed S is the same everywhere. Ends after N rounds or M minutes,
-// whatever comes first; --round plays that one alone and says all it sees. Prints a table of what
+// whatever comes first; --round plays that one alone and says all it sees, --fault those alone that drew it. Prints a table of what
 // was drawn, and exits with 1 if anything was breached, 77 if it cannot run here.
 // --storm: no faults, but so many launches as fast as they come, of which each must be accounted for.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -38,6 +39,7 @@ struct Options {
   double minutes = 1;
   int only = -1;
   long storm = 0;
+  std::string fault;
   bool keep = false;
 };
 
@@ -49,6 +51,10 @@ bool Parse(int argc, char** argv, Options& options) {
       continue;
     }
     if (i + 1 == argc) return false;
+    if (name == "--fault") {
+      options.fault = argv[++i];
+      continue;
+    }
     char* end = nullptr;
     const double number = std::strtod(argv[++i], &end);
     if (end == argv[i] || *end != 0 || number < 0) return false;
@@ -176,6 +182,10 @@ int Main(const Options& options) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     if (options.only < 0 && spent.count() > options.minutes * 60) break;
     const Round round = Draw(options.seed, number, machine);
+    const auto wanted = [&](const Fault& f) { return options.fault == NameOf(f.kind); };
+    if (!options.fault.empty() && std::none_of(round.faults.begin(), round.faults.end(), wanted)) {
+      continue;
+    }
     const bool verbose = options.only >= 0;
     if (verbose) fmt::print("{}\n", Describe(round));
     const fs::path folder = base / fmt::format("{}", number);
@@ -207,7 +217,8 @@ int main(int argc, char** argv) {
   stemtap::chaos::Options options;
   if (!stemtap::chaos::Parse(argc, argv, options)) {
     std::fputs(
-        "usage: chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--keep]\n"
+        "usage: chaos_test [--seed S] [--rounds N] [--minutes M] [--round R]"
+        " [--fault NAME] [--keep]\n"
         "       chaos_test --storm LAUNCHES [--keep]\n",
         stderr);
     return 2;
