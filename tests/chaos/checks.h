@@ -61,7 +61,8 @@ struct Session {
 // What of the round the checks have to know.
 struct Circumstances {
   bool collector_killed = false;    // by us
-  bool folder_touched = false;      // by us: deleted, made unwritable, on a full disk
+  bool folder_touched = false;      // by us: deleted, made unwritable, on a full disk; or the
+                                    // collector may give up
   bool folder_deleted = false;      // by us, perhaps after it was complete
   bool nothing_is_removed = false;  // the folder cannot be written, or nobody is left who would
   bool may_die_unborn = false;  // killed while the library makes its folder: nobody is there yet
