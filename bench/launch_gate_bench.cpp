@@ -130,7 +130,10 @@ struct Injected {
   std::unique_ptr<inject::DurationEngine> engine = std::make_unique<inject::DurationEngine>();
   std::unique_ptr<inject::LaunchGate> gate = std::make_unique<inject::LaunchGate>();
 
-  Injected() { gate->Init({}, session.files(), *engine, nullptr); }
+  Injected() {
+    char problem[256] = {};
+    gate->Init({}, session.files(), *engine, nullptr, problem, sizeof(problem));
+  }
 };
 Injected* g_injected = nullptr;
 
