@@ -77,7 +77,9 @@ bool LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngin
       FindSymbol(driver, "cuStreamIsCapturing"));
   tokens_.Init(options.captures_per_second);
   watchdog_ms_ = options.watchdog_ms;
-  watchdog_.Init(std::uint64_t{options.watchdog_ms} * 1'000'000);
+  // The flusher looks once per period, later on a busy machine.
+  watchdog_.Init(std::uint64_t{options.watchdog_ms} * 1'000'000,
+                 4 * std::uint64_t{options.flush_ms} * 1'000'000);
   engine.AlsoCall([](void* self) { static_cast<LaunchGate*>(self)->Watch(); }, this);
   if (actuator_.Load(options, driver, problem, size)) return true;
   disarmed_.store(true, std::memory_order_relaxed);

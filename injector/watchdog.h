@@ -7,6 +7,9 @@
 // though captures are pending. A program that launches nothing has nothing pending; one whose record
 // was dropped gets those of others, unless it falls silent just then.
 //
+// Time is what passes between looks, and no more than a look is expected to take: a process that is stopped (by a
+// debugger, SIGSTOP, the machine's sleep) is not looked at either, and its captures do not age.
+//
 // THREADS: one.  UNITS: ns of CLOCK_MONOTONIC.
 #pragma once
 
@@ -26,10 +29,20 @@ class Watchdog {
     bool pending;              // captures whose record has not come
   };
 
-  // 0: never an alarm.
-  void Init(std::uint64_t limit_ns) noexcept { limit_ns_ = limit_ns; }
+  // `limit_ns` 0: never an alarm. `step_ns`: how far looks lie apart at the most.
+  void Init(std::uint64_t limit_ns, std::uint64_t step_ns) noexcept {
+    limit_ns_ = limit_ns;
+    step_ns_ = step_ns;
+  }
 
   Alarm Look(const Sight& sight) noexcept {
+    const std::uint64_t step = sight.now_ns - last_ns_;
+    watched_ns_ += step < step_ns_ ? step : step_ns_;
+    last_ns_ = sight.now_ns;
+    if (sight.entered_ns != entered_ns_) {
+      entered_ns_ = sight.entered_ns;
+      inside_since_ns_ = watched_ns_;
+    }
     if (sight.seen != seen_) {
       seen_ = sight.seen;
       waiting_ = false;
@@ -37,16 +50,14 @@ class Watchdog {
     if (sight.captured != captured_) {
       captured_ = sight.captured;
       // Later captures do not put the end off: what a kernel that hangs lets through is launched on.
-      if (!waiting_) since_ns_ = sight.now_ns;
+      if (!waiting_) waiting_since_ns_ = watched_ns_;
       waiting_ = true;
     }
     if (limit_ns_ == 0) return Alarm::kNone;
-    // The entry may be younger than the clock's reading.
-    if (sight.entered_ns != 0 && sight.now_ns > sight.entered_ns &&
-        sight.now_ns - sight.entered_ns > limit_ns_) {
-      return Alarm::kInActuator;
+    if (entered_ns_ != 0 && watched_ns_ - inside_since_ns_ > limit_ns_) return Alarm::kInActuator;
+    if (waiting_ && sight.pending && watched_ns_ - waiting_since_ns_ > limit_ns_) {
+      return Alarm::kNoRecord;
     }
-    if (waiting_ && sight.pending && sight.now_ns - since_ns_ > limit_ns_) return Alarm::kNoRecord;
     return Alarm::kNone;
   }
 
@@ -54,8 +65,13 @@ class Watchdog {
   std::uint64_t limit_ns_ = 0;
   std::uint64_t captured_ = 0;
   std::uint64_t seen_ = 0;
-  std::uint64_t since_ns_ = 0;
-  bool waiting_ = false;  // there was a capture, and no record since
+  std::uint64_t step_ns_ = 0;
+  std::uint64_t last_ns_ = 0;
+  std::uint64_t watched_ns_ = 0;  // the time that passed under our eyes
+  std::uint64_t entered_ns_ = 0;
+  std::uint64_t inside_since_ns_ = 0;   // in watched time
+  std::uint64_t waiting_since_ns_ = 0;  // as well
+  bool waiting_ = false;                // there was a capture, and no record since
 };
 
 }  // namespace stemtap::inject

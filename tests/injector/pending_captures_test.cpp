@@ -30,6 +30,19 @@ TEST_CASE("what was added is taken once, with its slot and flags") {
   CHECK(capture.flags == 1);
 }
 
+TEST_CASE("whether any are pending is known") {
+  const auto pending = std::make_unique<PendingCaptures>();
+  Capture capture{};
+  CHECK_FALSE(pending->any());
+  REQUIRE(pending->Add(5, {1, 1}));
+  REQUIRE(pending->Add(6, {1, 1}));
+  CHECK(pending->any());
+  REQUIRE(pending->Take(5, capture));
+  CHECK(pending->any());
+  REQUIRE(pending->Take(6, capture));
+  CHECK_FALSE(pending->any());
+}
+
 TEST_CASE("ids go on across their wrap at 2^32") {
   const auto pending = std::make_unique<PendingCaptures>();
   const std::uint32_t first = 0xFFFFFF00u;
