@@ -4,6 +4,7 @@
 // are being captured meanwhile.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "injector/injected.h"
@@ -29,10 +30,12 @@ struct Granted : Injected {
 };
 
 Variables Acting(const std::string& actuator, const Variables& more) {
-  Variables variables = {{"STEMTAP_LEVEL", "gate"},
-                         {"STEMTAP_ACTUATOR", actuator},
-                         {"FAKE_GPU_CAPTURE_FACTOR", "1"},
-                         {"STEMTAP_FLUSH_MS", "20"}};
+  Variables variables = {
+      {"STEMTAP_LEVEL", "gate"}, {"STEMTAP_ACTUATOR", actuator}, {"FAKE_GPU_CAPTURE_FACTOR", "1"}};
+  if (std::none_of(more.begin(), more.end(),
+                   [](const auto& variable) { return variable.first == "STEMTAP_FLUSH_MS"; })) {
+    variables.emplace_back("STEMTAP_FLUSH_MS", "20");
+  }
   variables.insert(variables.end(), more.begin(), more.end());
   return variables;
 }
@@ -131,7 +134,7 @@ TEST_CASE("a launch that does not come back from its capture is the last one") {
 TEST_CASE("a captured kernel after which none ends is the last one") {
   Granted injected({"endless", "gemm"});
   const Launches run(
-      injected, {"gemm:1", "pause/150", "long/endless:900", "pause/600", "gemm:20"},
+      injected, {"gemm:1", "pause/150", "long/endless:1800", "pause/1500", "gemm:20"},
       Acting(kLibrary, {{"STEMTAP_WATCHDOG_MS", "300"}, {"FAKE_GPU_CLOCK", "real"}}));
   CHECK(run.reason() ==
         "no more captures: endless was captured, and no kernel has ended for 0.3 s");
@@ -143,9 +146,10 @@ TEST_CASE("a captured kernel after which none ends is the last one") {
 TEST_CASE("a program that rests, or takes its time between captures, is let be") {
   Granted injected({"gemm"});
   // Every other record is lost: its capture stays pending for ever.
-  const Launches run(
-      injected, {"gemm:4", "pause/400", "gemm:4", "pause/400", "gemm:4"},
-      Acting("profiler", {{"STEMTAP_WATCHDOG_MS", "200"}, {"FAKE_CUPTI_DROP", "2"}}));
+  const Launches run(injected, {"gemm:4", "pause/700", "gemm:4", "pause/700", "gemm:4"},
+                     Acting("profiler", {{"STEMTAP_WATCHDOG_MS", "400"},
+                                         {"STEMTAP_FLUSH_MS", "100"},
+                                         {"FAKE_CUPTI_DROP", "2"}}));
   CHECK(run.reason().empty());
   CHECK(run.result.err.empty());
   CHECK(run.ring.captured() == 12);
