@@ -52,6 +52,8 @@ class DurationEngine {
   bool abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
 
   PendingCaptures& pending() noexcept { return pending_; }
+  // Whether records still come. For the flusher, in what it calls besides.
+  bool recording() const noexcept { return !stopped_ && !refused(); }
 
  private:
   // Long enough to fetch and decode every buffer there can be, short enough that nobody notices at

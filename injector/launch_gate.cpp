@@ -370,6 +370,8 @@ void LaunchGate::TellDenied() noexcept {
 
 void LaunchGate::Watch() noexcept {
   TellDenied();
+  // Nobody would hear of the captures; why is said already.
+  if (!engine_->recording()) disarmed_.store(true, std::memory_order_relaxed);
   if (!actuator_.acts() || disarmed_.load(std::memory_order_relaxed)) return;
   const wire::RingHeader& header = files_->ring().header;
   const Watchdog::Alarm alarm =
@@ -387,7 +389,7 @@ void LaunchGate::Disarm(Watchdog::Alarm alarm) noexcept {
   ::snprintf(detail, sizeof(detail),
              alarm == Watchdog::Alarm::kInActuator
                  ? "%.64s has been in its capture for %u.%u s"
-                 : "%.64s was captured, and no kernel has ended for "
+                 : "%.64s was captured, and no kernel record has come for "
                    "%u.%u s",
              name, watchdog_ms_ / 1000, watchdog_ms_ / 100 % 10);
   constexpr const char* kWhat = "no more captures";
