@@ -4,6 +4,7 @@
 // library gets the rest, and says what it does not know.
 #include <doctest/doctest.h>
 
+#include <random>
 #include <sstream>
 
 #include "injector/injected.h"
@@ -32,16 +33,19 @@ struct Result {
 };
 
 Result Run(const Injected& injected, const std::string& program, const Variables& more,
-           const std::vector<std::string>& arguments = {"9000"}) {
+           const std::vector<std::string>& arguments = {"9000"}, int exit_code = 0) {
   Variables variables = {{"LD_PRELOAD", STEMTAP_TEST_FAKE_KINETO},
                          {"FAKE_KINETO_REPORT", injected.scratch("kineto").string()},
                          {"FAKE_KINETO_WAIT_MS", "300"},
                          {"STEMTAP_FLUSH_MS", "10"}};
-  variables.insert(variables.end(), more.begin(), more.end());
+  for (const auto& [name, value] : more) {
+    std::erase_if(variables, [&](const auto& earlier) { return earlier.first == name; });
+    variables.emplace_back(name, value);
+  }
   Result result;
   result.process = injected.Run(program, arguments, variables);
   INFO(result.process.err);
-  CHECK(result.process.exit_code == 0);
+  CHECK(result.process.exit_code == exit_code);
   CHECK(result.process.err.empty());
   result.kineto = ReadReport(injected.scratch("kineto"));
   return result;
@@ -155,6 +159,44 @@ TEST_CASE("the cycle counter as CUPTI's clock: no duration is wrong") {
 // until records in the wrong unit are there.
 TEST_CASE("the cycle counter, set while nothing is recorded") {
   RunWithCycleCounter("100");
+}
+
+// Launches between the end of a session and the moment at which we notice are in nobody's records.
+TEST_CASE("sessions at random times, in random programs") {
+  std::mt19937 random(20261);  // NOLINT: the same draws every time
+  const auto draw = [&random](std::uint32_t below) { return random() % below; };
+  for (int round = 0; round < 20; ++round) {
+    static const char* const kPrograms[] = {"exit_return", "threads", "graph", "reload_modules",
+                                            "exit_call"};
+    const std::string program = kPrograms[draw(5)];
+    const std::uint32_t launches = 1000 + draw(20'000);
+    // A launch of the graph is ten kernels.
+    const std::uint32_t calls = program == "graph" ? launches / 10 : launches;
+    const std::uint32_t start = draw(calls);
+    const Variables variables = {{"FAKE_KINETO_START", std::to_string(start)},
+                                 {"FAKE_KINETO_STOP", std::to_string(start + 1 + draw(calls))},
+                                 {"FAKE_KINETO_ROUNDS", std::to_string(1 + draw(4))},
+                                 {"FAKE_KINETO_SUBSCRIBE", std::to_string(draw(2))},
+                                 {"FAKE_KINETO_TEARDOWN", std::to_string(draw(2))},
+                                 {"FAKE_KINETO_WARMUP_MS", std::to_string(draw(2) * 20)},
+                                 {"FAKE_KINETO_WAIT_MS", std::to_string(draw(2) * 40)},
+                                 {"STEMTAP_FLUSH_MS", draw(2) == 0 ? "10" : "200"},
+                                 {"STEMTAP_BUFFER_KB", draw(2) == 0 ? "16" : "512"},
+                                 {"FAKE_CUPTI_LATE", std::to_string(draw(2))},
+                                 {"FAKE_CUPTI_GUARD", std::to_string(draw(2))},
+                                 {"FAKE_CUPTI_DEADLOCK_MS", "10000"},
+                                 {"FAKE_GPU_CLOCK", draw(2) == 0 ? "virtual" : "real"}};
+    std::string drawn = program + " " + std::to_string(launches);
+    for (const auto& [name, value] : variables) drawn += " " + name + "=" + value;
+    CAPTURE(drawn);
+    const Injected injected;
+    const Result result = Run(injected, program, variables, {std::to_string(launches)},
+                              program == "exit_call" ? 7 : 0);
+    Ring ring(injected.RingFile());
+    CheckAccounts(ring);
+    const Kineto& kineto = result.kineto;
+    CHECK(ring.kept() + kineto.records + kineto.unknown_records <= injected.ReadTruth().launches);
+  }
 }
 
 TEST_CASE("Kineto that finds the gate's subscriber does nothing, and nothing is lost") {

@@ -139,6 +139,8 @@ void AddOverhead(Buffer& buffer) {
   const std::uint64_t cost_ns = buffer.entries.size() * settings().overhead_ns;
   WriteOverheadRecord(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, begin_ns, begin_ns + cost_ns,
                       buffer.thread, buffer.data + buffer.used);
+  buffer.entries.push_back({begin_ns, begin_ns + cost_ns, static_cast<std::uint32_t>(buffer.used),
+                            static_cast<std::uint32_t>(bytes), 0});
   buffer.used += bytes;
 }
 
@@ -219,8 +221,8 @@ void Deliver(Buffer buffer, bool forced) {
   GiveUpOwnership(buffer);
   SortByEnd(buffer);
   if (forced) CutShort(buffer);
-  ConvertTimes(buffer);
   AddOverhead(buffer);
+  ConvertTimes(buffer);
   if (const auto complete = CompleteCallback()) {
     const ScopedRole role(ThreadRole::kCompleteCallback);
     const CompleteScope running;
