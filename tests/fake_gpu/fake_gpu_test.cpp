@@ -169,8 +169,10 @@ TEST_CASE("NVIDIA's own reader walks the fake's buffers to the same records") {
     return;
   }
   CHECK(seen.at("is_another") == "1");
-  CHECK(seen.at("records") == "5000");
+  CHECK(seen.at("kernels") == "5000");
   CHECK(seen.at("same") == "5000");
+  CHECK(seen.at("graphs") == "50");
+  CHECK(seen.at("an_overhead_per_buffer") == "1");
 }
 
 TEST_CASE("there is one subscriber, and the next one is told its name") {

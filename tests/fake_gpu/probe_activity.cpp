@@ -348,15 +348,23 @@ void RealReader() {
   Print("is_another", next != &cuptiActivityGetNextRecord);
   Gpu gpu(3);
   Client::Start();
-  for (int i = 0; i < 5000; ++i) gpu.Launch(1000 + static_cast<std::uint64_t>(i), i % 3);
+  Check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "Enable");
+  Check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD), "Enable");
+  const CUgraphExec exec = FiveKernelGraph(gpu);
+  for (int i = 0; i < 5000; ++i) {
+    gpu.Launch(1000 + static_cast<std::uint64_t>(i), i % 3);
+    if (i % 100 == 0) Check(cuGraphLaunch(exec, gpu.stream(0)), "cuGraphLaunch");
+  }
   Check(cuptiActivityFlushAll(0), "FlushAll");
   auto delivered = Client::Take();
-  std::uint64_t records = 0, same = 0;
+  std::uint64_t same = 0;
+  std::map<std::uint32_t, std::uint64_t> by_kind;
   for (Delivered& one : delivered) {
     CUpti_Activity* record = nullptr;
     std::size_t i = 0;
     while (next(one.bytes.data(), one.bytes.size(), &record) == CUPTI_SUCCESS) {
-      ++records;
+      ++by_kind[record->kind];
+      if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) continue;
       const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
       if (i < one.records.size() && kernel->start == one.records[i].start &&
           kernel->end == one.records[i].end &&
@@ -366,8 +374,10 @@ void RealReader() {
       ++i;
     }
   }
-  Print("records", records);
+  Print("kernels", by_kind[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
   Print("same", same);
+  Print("graphs", by_kind[CUPTI_ACTIVITY_KIND_GRAPH_TRACE]);
+  Print("an_overhead_per_buffer", by_kind[CUPTI_ACTIVITY_KIND_OVERHEAD] == delivered.size());
   Leave();
 }
 

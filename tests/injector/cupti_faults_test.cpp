@@ -56,8 +56,10 @@ TEST_CASE("lent buffers are left alone, come zeroed, and all come back") {
 
 TEST_CASE("no lock is held across a call that a callback waits for") {
   const Injected injected;
-  const ProcessResult result = injected.Run(
-      "threads", {"100000"}, {{"FAKE_CUPTI_DEADLOCK_MS", "5000"}, {"STEMTAP_FLUSH_MS", "10"}});
+  const ProcessResult result = injected.Run("threads", {"100000"},
+                                            {{"FAKE_CUPTI_DEADLOCK_MS", "5000"},
+                                             {"FAKE_CUPTI_CALLBACK_US", "2000"},
+                                             {"STEMTAP_FLUSH_MS", "10"}});
   CHECK(result.exit_code == 0);
   CHECK(result.err.empty());
 }

@@ -106,6 +106,7 @@ bool Request(Buffer& buffer) {
   std::size_t max_records = 0;
   {
     const ScopedRole role(ThreadRole::kRequestCallback);
+    HoldLockAWhile();
     Guarded([&] { request(&data, &size, &max_records); });
   }
   if (data == nullptr) {

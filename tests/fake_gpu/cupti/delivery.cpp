@@ -226,6 +226,7 @@ void Deliver(Buffer buffer, bool forced) {
   if (const auto complete = CompleteCallback()) {
     const ScopedRole role(ThreadRole::kCompleteCallback);
     const CompleteScope running;
+    HoldLockAWhile();
     Guarded([&] { complete(nullptr, 0, buffer.data, buffer.size, buffer.used); });
   }
   LetGo(buffer.sequence);

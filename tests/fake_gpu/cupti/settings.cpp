@@ -21,6 +21,7 @@ const Settings& settings() {
       .instrumentation_ns = fake_env::Number("FAKE_CUPTI_INSTRUMENTATION_NS", 0),
       .guard = fake_env::Number("FAKE_CUPTI_GUARD", 0) != 0,
       .deadlock_ms = fake_env::Number("FAKE_CUPTI_DEADLOCK_MS", 30'000),
+      .callback_us = fake_env::Number("FAKE_CUPTI_CALLBACK_US", 0),
       .graph_leak_bytes = fake_env::Number("FAKE_CUPTI_GRAPH_LEAK", 0),
       .fork_hangs = fake_env::Text("FAKE_CUPTI_FORK", "abort") == "hang",
       .max_pending = fake_env::Number("FAKE_CUPTI_MAX_PENDING", 1),

@@ -34,6 +34,9 @@ struct Settings {
   // FAKE_CUPTI_DEADLOCK_MS: who waits for a callback of the client's for longer has deadlocked. The
   // default leaves a busy machine its time.
   std::uint64_t deadlock_ms = 30'000;
+  // FAKE_CUPTI_CALLBACK_US: how long CUPTI holds its lock before it calls the client. A deadlock that
+  // needs the right moment comes for certain.
+  std::uint64_t callback_us = 0;
   // FAKE_CUPTI_GRAPH_LEAK: bytes of device memory that each kernel record of a graph leaks, before
   // version 130300 and unless MEMCPY and MEMSET are on too; once they exceed DEVICE_BUFFER_SIZE times
   // DEVICE_BUFFER_POOL_LIMIT, such records have no times. 32 is what is known of the real one.

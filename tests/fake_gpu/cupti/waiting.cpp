@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cupti/waiting.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -69,6 +71,10 @@ void DieOfDeadlock(const char* call, const char* holder) {
                "waits for its caller\n",
                call, DeadlockMs(), holder);
   std::abort();
+}
+
+void HoldLockAWhile() {
+  if (settings().callback_us != 0) usleep(static_cast<useconds_t>(settings().callback_us));
 }
 
 unsigned long DeadlockMs() {

@@ -39,6 +39,9 @@ void AwaitCallbacks(const char* call);
 // Ends the process: `call` has waited too long for a callback of `holder`'s kind.
 [[noreturn]] void DieOfDeadlock(const char* call, const char* holder);
 
+// FAKE_CUPTI_CALLBACK_US, before a callback.
+void HoldLockAWhile();
+
 // How long a wait may last.
 unsigned long DeadlockMs();
 
