@@ -58,7 +58,7 @@ TEST_CASE("no lock is held across a call that a callback waits for") {
   const Injected injected;
   const ProcessResult result = injected.Run("threads", {"100000"},
                                             {{"FAKE_CUPTI_DEADLOCK_MS", "5000"},
-                                             {"FAKE_CUPTI_CALLBACK_US", "2000"},
+                                             {"FAKE_CUPTI_CALLBACK_US", "20000"},
                                              {"STEMTAP_FLUSH_MS", "10"}});
   CHECK(result.exit_code == 0);
   CHECK(result.err.empty());
