@@ -54,14 +54,18 @@ TEST_CASE("lent buffers are left alone, come zeroed, and all come back") {
   }
 }
 
+// A lock held across the call meets a callback in every second run: eight miss it one time in 250.
 TEST_CASE("no lock is held across a call that a callback waits for") {
-  const Injected injected;
-  const ProcessResult result = injected.Run("threads", {"100000"},
-                                            {{"FAKE_CUPTI_DEADLOCK_MS", "5000"},
-                                             {"FAKE_CUPTI_CALLBACK_US", "20000"},
-                                             {"STEMTAP_FLUSH_MS", "10"}});
-  CHECK(result.exit_code == 0);
-  CHECK(result.err.empty());
+  for (int run = 0; run < 8; ++run) {
+    const Injected injected;
+    // Shorter than the library waits at exit, where such a lock would be let go.
+    const ProcessResult result = injected.Run("threads", {"300000"},
+                                              {{"FAKE_CUPTI_DEADLOCK_MS", "400"},
+                                               {"FAKE_CUPTI_CALLBACK_US", "5000"},
+                                               {"STEMTAP_FLUSH_MS", "10"}});
+    CHECK(result.exit_code == 0);
+    CHECK(result.err == "");
+  }
 }
 
 TEST_CASE("records of sizes that no header tells yet are read right") {
