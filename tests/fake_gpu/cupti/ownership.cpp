@@ -45,11 +45,15 @@ struct Pages {
   std::size_t bytes;  // 0: none
 };
 
+// How far the address lies into its page.
+std::size_t OffsetInPage(const std::uint8_t* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % PageBytes();
+}
+
 Pages WholePages(const Buffer& buffer) {
-  const std::size_t page = PageBytes();
-  const auto first = (reinterpret_cast<std::uintptr_t>(buffer.data) + page - 1) / page * page;
-  const auto last = (reinterpret_cast<std::uintptr_t>(buffer.data) + buffer.size) / page * page;
-  return {reinterpret_cast<std::uint8_t*>(first), last > first ? last - first : 0};
+  const std::size_t before = (PageBytes() - OffsetInPage(buffer.data)) % PageBytes();
+  if (before >= buffer.size) return {buffer.data, 0};
+  return {buffer.data + before, (buffer.size - before) / PageBytes() * PageBytes()};
 }
 
 void SetReach(const Buffer& buffer, int protection) {
@@ -60,12 +64,10 @@ void SetReach(const Buffer& buffer, int protection) {
 }
 
 bool IsMapped(const Buffer& buffer) {
-  const std::size_t page = PageBytes();
-  const auto address = reinterpret_cast<std::uintptr_t>(buffer.data);
-  const std::uintptr_t first = address / page * page;
-  const std::size_t bytes = address + buffer.size - first;
-  std::vector<unsigned char> resident(bytes / page + 1);
-  return mincore(reinterpret_cast<void*>(first), bytes, resident.data()) == 0;
+  const std::size_t before = OffsetInPage(buffer.data);
+  const std::size_t bytes = before + buffer.size;
+  std::vector<unsigned char> resident(bytes / PageBytes() + 1);
+  return mincore(buffer.data - before, bytes, resident.data()) == 0;
 }
 
 // Whether samples of what lies beyond `used` are zero.
