@@ -63,12 +63,12 @@ void ReadOwned() {
   Client::Start();
   gpu.Launch(1000);
   // The middle of it, which is a whole page in any case.
-  Print("read", static_cast<const volatile std::uint8_t*>(g_lent)[32 * 1024]);
+  Print("read", static_cast<const volatile std::uint8_t*>(g_lent)[std::size_t{32} * 1024]);
 }
 
 void FreeOwned() {
   Gpu gpu;
-  Client::buffer_bytes = 8 * 1024;
+  Client::buffer_bytes = std::size_t{8} * 1024;
   Remember();
   Client::Start();
   gpu.Launch(1000);
@@ -78,7 +78,7 @@ void FreeOwned() {
 
 void UnmapOwned() {
   Gpu gpu;
-  Client::buffer_bytes = 64 * 1024;
+  Client::buffer_bytes = std::size_t{64} * 1024;
   Client::on_request = [](std::uint8_t*& buffer) {
     std::free(buffer);
     buffer = static_cast<std::uint8_t*>(mmap(nullptr, Client::buffer_bytes, PROT_READ | PROT_WRITE,

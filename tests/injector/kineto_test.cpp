@@ -38,9 +38,9 @@ Result Run(const Injected& injected, const std::string& program, const Variables
                          {"FAKE_KINETO_REPORT", injected.scratch("kineto").string()},
                          {"FAKE_KINETO_WAIT_MS", "300"},
                          {"STEMTAP_FLUSH_MS", "10"}};
-  for (const auto& [name, value] : more) {
-    std::erase_if(variables, [&](const auto& earlier) { return earlier.first == name; });
-    variables.emplace_back(name, value);
+  for (const auto& later : more) {
+    std::erase_if(variables, [&](const auto& earlier) { return earlier.first == later.first; });
+    variables.push_back(later);
   }
   Result result;
   result.process = injected.Run(program, arguments, variables);
