@@ -15,6 +15,8 @@ namespace {
 
 // The rate of the client's clock is known once so much time has passed.
 constexpr std::uint64_t kShortestBase = 2'000'000;
+// Two readings further apart are not of one moment: 1 % of the above.
+constexpr std::uint64_t kMostApart = 20'000;
 
 std::uint64_t Read(clockid_t clock) {
   timespec now;
@@ -41,15 +43,28 @@ Base BaseNow() {
   return g_base;
 }
 
+// Reads both clocks at one moment: again, if the thread lost its core in between.
+struct Reading {
+  std::uint64_t client;
+  std::uint64_t monotonic_ns;
+};
+
+Reading ReadBoth(CUpti_TimestampCallbackFunc callback) {
+  for (;;) {
+    const std::uint64_t before = Read(CLOCK_MONOTONIC);
+    const std::uint64_t client = callback();
+    if (Read(CLOCK_MONOTONIC) - before < kMostApart) return {client, before};
+  }
+}
+
 // Ticks of the client's clock per nanosecond.
 double RateOf(const Base& base) {
-  std::uint64_t elapsed = 0;
-  std::uint64_t client = 0;
-  do {
-    client = base.callback();
-    elapsed = Read(CLOCK_MONOTONIC) - base.monotonic_ns;
-  } while (elapsed < kShortestBase);
-  return static_cast<double>(client - base.client) / static_cast<double>(elapsed);
+  for (;;) {
+    const Reading now = ReadBoth(base.callback);
+    const std::uint64_t elapsed = now.monotonic_ns - base.monotonic_ns;
+    if (elapsed < kShortestBase) continue;
+    return static_cast<double>(now.client - base.client) / static_cast<double>(elapsed);
+  }
 }
 
 }  // namespace
@@ -57,8 +72,9 @@ double RateOf(const Base& base) {
 void SetTimestampCallback(CUpti_TimestampCallbackFunc callback) {
   Base base;
   base.callback = callback;
-  base.client = callback();
-  base.monotonic_ns = Read(CLOCK_MONOTONIC);
+  const Reading now = ReadBoth(callback);
+  base.client = now.client;
+  base.monotonic_ns = now.monotonic_ns;
   base.host_ns = ConnectedDriver() != nullptr ? ConnectedDriver()->now() : 0;
   const std::lock_guard lock(g_mutex);
   g_base = base;
