@@ -67,6 +67,29 @@ CUresult ResultOf(const CUpti_CallbackData& data) noexcept {
   return result == nullptr ? CUDA_SUCCESS : *result;
 }
 
+struct Wanted {
+  CUpti_CallbackId cbid;
+  bool required;               // the others came with later versions of CUDA
+  bool graph_capture = false;  // matters where the actuator acts
+};
+constexpr Wanted kWanted[] = {
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, true},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, true},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture, false, true},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, false, true},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, false, true},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, false, true},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, false, true},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz, false, true},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, false, true},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, false, true}};
+
 }  // namespace
 
 bool LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngine& engine,
@@ -88,28 +111,8 @@ bool LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngin
 
 bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle subscriber,
                                  std::uint32_t& failed) noexcept {
-  struct Wanted {
-    CUpti_CallbackId cbid;
-    bool required;               // the others came with later versions of CUDA
-    bool graph_capture = false;  // matters where the actuator acts
-  };
-  static constexpr Wanted kWanted[] = {
-      {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, true},
-      {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, true},
-      {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, false},
-      {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, false},
-      {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, false},
-      {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, false},
-      {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, false},
-      {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, false},
-      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture, false, true},
-      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, false, true},
-      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, false, true},
-      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, false, true},
-      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, false, true},
-      {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz, false, true},
-      {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, false, true},
-      {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, false, true}};
+  api_ = &api;
+  subscriber_ = subscriber;
   for (const Wanted& wanted : kWanted) {
     if (wanted.graph_capture && !actuator_.acts()) continue;
     const CUptiResult result =
@@ -119,6 +122,8 @@ bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle sub
       return false;
     }
   }
+  // Release: publishes api_ and subscriber_; matched by the acquire in Watch.
+  callbacks_on_.store(true, std::memory_order_release);
   return true;
 }
 
@@ -197,6 +202,19 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
 void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noexcept {
   wire::RingHeader& header = files_->ring().header;
   const std::uint64_t number = header.launches_gated.fetch_add(1, std::memory_order_relaxed);
+  if (number % kTimedEvery != 0) {
+    Decide(launch, data, number);
+    return;
+  }
+  const std::uint64_t start = MonotonicNs();
+  // A capture takes what its actuator takes, which was asked for.
+  if (Decide(launch, data, number)) return;
+  header.cost_program_ns.fetch_add(kTimedEvery * (MonotonicNs() - start),
+                                   std::memory_order_relaxed);
+}
+
+bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
+                        std::uint64_t number) noexcept {
   const char* symbol = data.symbolName != nullptr ? data.symbolName : "";
   std::uint64_t name_hash = 0;
   bool denied = false;
@@ -210,10 +228,10 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
     if (denied_state_.load(std::memory_order_relaxed) == 0) {
       NoteDenied(symbol, denied ? WhyDenied(symbol) : kWhyCooperative);
     }
-    return;
+    return false;
   }
   wire::GateTable* table = files_->gate();
-  if (table == nullptr || disarmed_.load(std::memory_order_relaxed)) return;
+  if (table == nullptr || disarmed_.load(std::memory_order_relaxed)) return false;
 
   const std::uint64_t config_key = wire::ConfigKey(name_hash, launch.config);
   const std::uint32_t slot =
@@ -222,18 +240,20 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
   if (slot == wire::kNoSlot) {
     // The collector does not know the name yet: its first launch here is captured, so that a run
     // shorter than the feedback does not end with nothing.
-    if (!Unexplored(name_hash)) return;
+    if (!Unexplored(name_hash)) return false;
     capture.flags |= wire::kFlagExploratory;
   } else {
-    if (slot == wire::kClosedSlot || slot >= wire::kGateSlots || !table->TrySpend(slot)) return;
+    if (slot == wire::kClosedSlot || slot >= wire::kGateSlots || !table->TrySpend(slot))
+      return false;
     capture.slot = static_cast<std::uint16_t>(slot);
   }
   const Outcome outcome = Capture(launch, data, capture, name_hash, number);
-  if (outcome == Outcome::kCaptured) return;
+  if (outcome == Outcome::kCaptured) return true;
   if (capture.slot != 0) table->Refund(capture.slot);
-  if (outcome == Outcome::kPassed) return;
+  if (outcome == Outcome::kPassed) return false;
   files_->Count(outcome == Outcome::kThrottled ? wire::Loss::kCapturesThrottled
                                                : wire::Loss::kCapturesDenied);
+  return false;
 }
 
 LaunchGate::Outcome LaunchGate::Capture(const Launch& launch, const CUpti_CallbackData& data,
@@ -370,8 +390,7 @@ void LaunchGate::TellDenied() noexcept {
 
 void LaunchGate::Watch() noexcept {
   TellDenied();
-  // Nobody would hear of the captures; why is said already.
-  if (!engine_->recording()) disarmed_.store(true, std::memory_order_relaxed);
+  if (!engine_->recording()) SwitchOff();
   if (!actuator_.acts() || disarmed_.load(std::memory_order_relaxed)) return;
   const wire::RingHeader& header = files_->ring().header;
   const Watchdog::Alarm alarm =
@@ -397,6 +416,18 @@ void LaunchGate::Disarm(Watchdog::Alarm alarm) noexcept {
   char remark[sizeof(wire::RingHeader::reason)];
   ::snprintf(remark, sizeof(remark), "%s: %s", kWhat, detail);
   files_->Remark(remark);
+}
+
+// Nothing is recorded any more: nobody would hear of the captures, and the callbacks are not to be
+// paid for. Why is said already.
+void LaunchGate::SwitchOff() noexcept {
+  disarmed_.store(true, std::memory_order_relaxed);
+  // Acquire: matched by the release in EnableCallbacks.
+  if (!callbacks_on_.load(std::memory_order_acquire)) return;
+  callbacks_on_.store(false, std::memory_order_relaxed);
+  for (const Wanted& wanted : kWanted) {
+    api_->EnableCallback(0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, wanted.cbid);
+  }
 }
 
 void LaunchGate::Close() noexcept {

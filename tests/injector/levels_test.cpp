@@ -112,6 +112,23 @@ TEST_CASE("what CUPTI costs beyond the budget ends the recording, and the progra
   CHECK(injected.ReadTruth().launches == kLaunches);
 }
 
+TEST_CASE("what the gate costs is counted, and it is off when the recording has ended") {
+  const Injected injected;
+  constexpr std::uint64_t kLaunches = 500'000;
+  REQUIRE(injected
+              .Run("exit_return", {std::to_string(kLaunches)},
+                   With(kRealTime, {{"STEMTAP_LEVEL", "gate"}, {"STEMTAP_MAX_OVERHEAD", "0.001"}}))
+              .exit_code == 0);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.lost(wire::Loss::kGaps) == 1);
+  // Each launch passes the gate for some nanoseconds at least, until there is none.
+  CHECK(ring.header().cost_program_ns.load() >= ring.gated());
+  CHECK(ring.gated() >= ring.kept());
+  CHECK(ring.gated() < kLaunches * 9 / 10);
+  CHECK(injected.ReadTruth().launches == kLaunches);
+}
+
 TEST_CASE("a budget that is kept changes nothing") {
   const Injected injected;
   constexpr std::uint64_t kLaunches = 200'000;  // the ring takes 262,144
