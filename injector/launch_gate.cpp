@@ -219,6 +219,8 @@ bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
   std::uint64_t name_hash = 0;
   bool denied = false;
   NameOf(launch.function, symbol, name_hash, denied);
+  wire::GateTable* table = files_->gate();
+  if (table != nullptr) name_hash = files_->GateHash(name_hash);
   std::atomic<wire::LaunchHistory>& history = HistoryOf(launch.stream);
   // Relaxed, and not one exchange: launches into one stream from several threads at once have no
   // order that a history could tell anyway.
@@ -230,7 +232,6 @@ bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
     }
     return false;
   }
-  wire::GateTable* table = files_->gate();
   if (table == nullptr || disarmed_.load(std::memory_order_relaxed)) return false;
 
   const std::uint64_t config_key = wire::ConfigKey(name_hash, launch.config);

@@ -110,6 +110,7 @@ void SessionFiles::MapGate() noexcept {
     ::munmap(memory, sizeof(wire::GateFile));
     return;
   }
+  by_process_ = (file->flags & wire::kGateByProcess) != 0;
   // Release: matched by the acquire in gate().
   gate_.store(&file->table, std::memory_order_release);
 }

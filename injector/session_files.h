@@ -37,6 +37,12 @@ class SessionFiles {
     return gate_.load(std::memory_order_acquire);
   }
 
+  // The hash under which the gate knows a name: with the process's id where processes are kept apart.
+  // REQUIRES: gate() is there.
+  std::uint64_t GateHash(std::uint64_t name_hash) const noexcept {
+    return by_process_ ? wire::ProcessNameHash(name_hash, ring_->header.pid) : name_hash;
+  }
+
   void Count(wire::Loss loss, std::uint64_t by = 1) noexcept {
     ring_->header.losses[static_cast<std::uint32_t>(loss)].fetch_add(by, std::memory_order_relaxed);
   }
@@ -54,6 +60,7 @@ class SessionFiles {
   char folder_[4096] = {};
   wire::RingFile* ring_ = nullptr;
   std::atomic<wire::GateTable*> gate_{nullptr};
+  bool by_process_ = false;  // written before gate_ is, read after
   SpinLock remark_lock_;
 };
 

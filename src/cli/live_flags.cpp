@@ -55,6 +55,12 @@ void LiveFlags::AddTo(CLI::App& command) {
                   "most captures per second and process, 0: any number (default: 100, log any)")
       ->check(CLI::Range(0u, wire::kMostCapturesPerSecond))
       ->take_last();  // the library's word to a collector of its own comes last
+  command
+      .add_option("--share-captures", share_captures_,
+                  "on: processes that run the same kernels share what is captured of them; off: "
+                  "each process's kernels are sampled on their own")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
   command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");
   command.add_flag("--chain", chain_, "load the library that CUDA_INJECTION64_PATH names as well");
   command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");
@@ -91,11 +97,13 @@ LiveOptions LiveFlags::Options() const {
   options.listed.emplace_back("level", level_);
   options.listed.emplace_back("actuator", actuator);
   options.listed.emplace_back("max_captures_per_second", std::uint64_t{captures});
+  options.listed.emplace_back("share_captures", share_captures_);
   if (max_overhead_ > 0) options.listed.emplace_back("max_overhead", max_overhead_);
   options.folder = output_;
   options.level = level_;
   options.actuator = actuator;
   options.max_overhead = max_overhead_;
+  options.share_captures = share_captures_ == "on";
   options.environment.push_back(fmt::format("{}={}", wire::kEnvMaxCaptures.name, captures));
   options.preload = preload_;
   options.chain = chain_;

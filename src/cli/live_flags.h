@@ -32,6 +32,7 @@ class LiveFlags {
   std::string actuator_ = "log";
   double max_overhead_ = 0.0;
   std::optional<std::uint32_t> captures_per_second_;
+  std::string share_captures_ = "on";
   bool preload_ = false;
   bool chain_ = false;
   bool quiet_ = false;

@@ -29,13 +29,15 @@ ParallelFor OnPool(WorkerPool& pool) {
 }  // namespace
 
 Engine::Engine(const SamplingOptions& options, wire::GateTable& gate, GateAsked asked,
-               std::uint64_t lag, WorkerPool& pool, MaskWriter& mask)
+               std::uint64_t lag, WorkerPool& pool, MaskWriter& mask, Captures captures)
     : asked_(asked),
+      captures_(captures),
       lag_(lag),
       gate_(gate),
       pool_(pool),
       mask_(mask),
-      sampler_(options, gate, asked == GateAsked::kByEngine ? lag : kLiveObserveFirst),
+      sampler_(options, gate, asked == GateAsked::kByEngine ? lag : kLiveObserveFirst,
+               captures == Captures::kForReal),
       group_by_(options.group_by),
       groups_(GroupsOf(options)),
       epoch_(NextEpoch()) {}
@@ -81,6 +83,7 @@ void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
   if (asked_ == GateAsked::kByEngine || record.graph_id == 0) {
     history = wire::Advance(history, name_hash);
   }
+  const bool slowed = captures_ == Captures::kForReal && Slowed(record, process);
   const std::uint32_t kernel = KernelOf(record);
   if (kernel == kExcludedKernel) return LeaveOut(record, name_hash);
 
@@ -89,12 +92,28 @@ void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
   Observation& launch = pending_.back();
   launch.record = record;
   launch.record.name_id = kernel;
+  launch.record.flags &= wire::kFlagCaptured | wire::kFlagExploratory;
+  if (slowed) launch.record.flags |= wire::kFlagPerturbed;
   launch.index = index;
   launch.occurrence = occurrences_[record.name_id]++;
   launch.config_key = wire::ConfigKey(name_hash, ConfigOf(record));
   launch.history_key = wire::HistoryKey(launch.config_key, before);
   if (asked_ == GateAsked::kByEngine) AskGate(launch, record.name_id);
   RunDueEpochs();
+}
+
+// A launch on another stream shares the device with the captured one while both run. Those launched
+// before it have been passed on by now.
+bool Engine::Slowed(const wire::KernelRecord& record, std::uint16_t process) {
+  const bool captured = (record.flags & wire::kFlagCaptured) != 0;
+  if (record.start_ns == wire::kUnknownTime) return captured;
+  const std::uint64_t end_ns = record.start_ns + record.duration_ns;
+  Interval& tracing = tracing_[std::uint32_t{process} << 16 | record.device];
+  if (captured) {
+    tracing = {record.start_ns, end_ns};
+    return true;
+  }
+  return record.start_ns < tracing.end_ns && tracing.start_ns < end_ns;
 }
 
 void Engine::Skip(const wire::KernelRecord& record, std::uint16_t process) {
@@ -119,8 +138,12 @@ void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
   record.flags &= wire::kFlagGraph;
   record.credit_slot = 0;
   if (name_id >= explored_.size()) explored_.resize(sampler_.names().size(), false);
-  const std::uint32_t slot = wire::FindLaunch(gate_, launch.history_key, launch.config_key,
-                                              sampler_.names().hash(name_id));
+  const std::uint64_t node_key = NodeKey(launch.config_key, record);
+  std::uint32_t slot = node_key == 0 ? wire::kNoSlot : gate_.Find(node_key);
+  if (slot == wire::kNoSlot) {
+    slot = wire::FindLaunch(gate_, launch.history_key, launch.config_key,
+                            sampler_.names().hash(name_id));
+  }
   if (slot == wire::kNoSlot) {
     // A name that the table does not know yet: its first launch is captured, so that a run shorter
     // than the feedback does not end with nothing.

@@ -32,15 +32,22 @@ namespace stemtap {
 
 enum class GateAsked { kAtLaunch, kByEngine };
 
+// Whether a capture is only noted, or slows the launch that is captured: then the durations of such
+// launches, and of those that ran beside them, are not native (wire::kFlagPerturbed).
+enum class Captures { kNoted, kForReal };
+
 class Engine {
  public:
   // All referenced objects must outlive the engine. REQUIRES: KernelGroups::Create takes
   // options.exclude (a pattern that it refuses excludes nothing).
   Engine(const SamplingOptions& options, wire::GateTable& gate, GateAsked asked, std::uint64_t lag,
-         WorkerPool& pool, MaskWriter& mask);
+         WorkerPool& pool, MaskWriter& mask, Captures captures = Captures::kNoted);
 
-  // The id under which Push expects launches of the kernel `name`.
-  std::uint32_t AddKernel(std::string_view name) { return sampler_.AddName(name); }
+  // The id under which Push expects launches of the kernel `name`; `pid` where it is a kernel of that
+  // process alone.
+  std::uint32_t AddKernel(std::string_view name, std::int32_t pid = 0) {
+    return sampler_.AddName(name, pid);
+  }
 
   // One launch; record.name_id is an AddKernel id. Calls must come in launch order. `process` tells
   // apart those whose devices and streams are numbered alike.
@@ -82,12 +89,14 @@ class Engine {
   wire::LaunchHistory& HistoryOf(const wire::KernelRecord& record, std::uint16_t process);
   std::uint32_t KernelOf(const wire::KernelRecord& record);
   void LeaveOut(const wire::KernelRecord& record, std::uint64_t name_hash);
+  bool Slowed(const wire::KernelRecord& record, std::uint16_t process);
   void AskGate(Observation& launch, std::uint32_t name_id);
   void RunDueEpochs();
   void RunEpoch(std::size_t count);
   std::uint64_t NextEpoch() const;
 
   GateAsked asked_;
+  Captures captures_;
   std::uint64_t lag_;
   wire::GateTable& gate_;
   WorkerPool& pool_;
@@ -108,6 +117,12 @@ class Engine {
   std::unordered_map<std::uint64_t, wire::LaunchHistory> histories_;
   std::uint64_t last_stream_key_ = ~std::uint64_t{0};
   wire::LaunchHistory* last_history_ = nullptr;
+  // When the latest launch that was captured for real ran, by (process, device).
+  struct Interval {
+    std::uint64_t start_ns = 0;
+    std::uint64_t end_ns = 0;
+  };
+  std::unordered_map<std::uint32_t, Interval> tracing_;
   // By name id.
   std::vector<std::uint64_t> occurrences_;
   std::vector<bool> explored_;  // had its exploratory capture (kByEngine only)

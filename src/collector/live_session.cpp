@@ -57,19 +57,19 @@ std::int64_t NowMs() {
 // The gate table, in the session folder where traced processes read it, or in memory of our own.
 class GateMemory {
  public:
-  static Result<GateMemory> InFolder(const std::string& path) {
+  static Result<GateMemory> InFolder(const std::string& path, std::uint32_t gate_flags) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     const int failure = fd < 0 ? errno : ::posix_fallocate(fd, 0, sizeof(wire::GateFile));
     if (failure != 0) {
       if (fd >= 0) ::close(fd);
       return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(failure))};
     }
-    auto memory = Map(fd, MAP_SHARED);
+    auto memory = Map(fd, MAP_SHARED, gate_flags);
     ::close(fd);
     if (!memory.ok()) return Error{path + ": " + memory.error().message};
     return memory;
   }
-  static Result<GateMemory> Own() { return Map(-1, MAP_PRIVATE | MAP_ANONYMOUS); }
+  static Result<GateMemory> Own() { return Map(-1, MAP_PRIVATE | MAP_ANONYMOUS, 0); }
 
   GateMemory(GateMemory&& other) noexcept : file_(std::exchange(other.file_, nullptr)) {}
   GateMemory& operator=(GateMemory&&) = delete;
@@ -80,12 +80,13 @@ class GateMemory {
 
  private:
   explicit GateMemory(wire::GateFile* file) : file_(file) {}
-  static Result<GateMemory> Map(int fd, int flags) {
+  static Result<GateMemory> Map(int fd, int flags, std::uint32_t gate_flags) {
     void* memory = ::mmap(nullptr, sizeof(wire::GateFile), PROT_READ | PROT_WRITE, flags, fd, 0);
     if (memory == MAP_FAILED) {
       return Error{fmt::format("gate table cannot be mapped: {}", std::strerror(errno))};
     }
     auto* file = new (memory) wire::GateFile;
+    file->flags = gate_flags;
     file->file_bytes = sizeof(wire::GateFile);
     return GateMemory(file);
   }
@@ -116,6 +117,12 @@ void AwaitEnd(ChildProcess& child, int signal_fd) {
   }
 }
 
+// Level kernels has no gate in the program, and so nothing there that captures.
+Captures CapturesOf(const LiveOptions& options) {
+  return options.level == "gate" && options.actuator != "log" ? Captures::kForReal
+                                                               : Captures::kNoted;
+}
+
 // One traced process: its ring and the order of its launches.
 struct Source {
   std::string file;
@@ -135,7 +142,7 @@ class LiveSession {
         pool_(options.threads),
         engine_(options.sampling, gate,
                 options.level == "gate" ? GateAsked::kAtLaunch : GateAsked::kByEngine, 0, pool_,
-                mask),
+                mask, CapturesOf(options)),
         progress_(options.quiet) {
     folder_.reset(::opendir(writer.folder().c_str()));
   }
@@ -259,7 +266,11 @@ bool LiveSession::DrainAll(bool final) {
     arrived_.clear();
     released_.clear();
     const std::size_t taken = source->ring.Drain(
-        kDrainBatch, [this](std::string_view name) { return engine_.AddKernel(name); }, arrived_);
+        kDrainBatch,
+        [&](std::string_view name) {
+          return engine_.AddKernel(name, options_.share_captures ? 0 : source->ring.pid());
+        },
+        arrived_);
     const bool empty = taken < kDrainBatch;
     any |= !empty;
     source->order.Add(arrived_, now);
@@ -420,7 +431,8 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   ::free(absolute);
 
   Result<GateMemory> gate = options.level == "gate"
-                                ? GateMemory::InFolder(folder + "/" + wire::kGateFileName)
+                                ? GateMemory::InFolder(folder + "/" + wire::kGateFileName,
+                                                       options.share_captures ? 0 : wire::kGateByProcess)
                                 : GateMemory::Own();
   if (!gate.ok()) return gate.error();
   Result<MaskWriter> mask = MaskWriter::Open(writer.value().PathOf("mask.ndjson"));

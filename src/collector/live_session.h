@@ -31,6 +31,7 @@ struct LiveOptions {
   std::string level = "kernels";  // STEMTAP_LEVEL
   std::string actuator = "log";   // STEMTAP_ACTUATOR
   double max_overhead = 0.0;      // STEMTAP_MAX_OVERHEAD, percent; 0: no limit
+  bool share_captures = true;     // a kernel is one for all processes; false: one in each
   std::string injector;           // path of libstemtap_inject.so
   bool preload = false;           // also set LD_PRELOAD
   bool chain = false;             // load what CUDA_INJECTION64_PATH names as well

@@ -46,12 +46,13 @@ void MaskWriter::Write(std::span<const MaskEvent> events, const NameTable& names
     fmt::format_to(
         std::back_inserter(line_),
         "{{\"event\":\"{}\",\"index\":{},\"kernel\":{},\"occurrence\":{},\"cluster\":{},"
-        "\"time_ns\":{}}}\n",
+        "\"time_ns\":{}{}}}\n",
         NameOf(e.kind), e.index,
         nlohmann::json(names.name(e.kernel))
             .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
         e.occurrence, e.cluster,
-        e.time_ns == wire::kUnknownTime ? std::string("null") : std::to_string(e.time_ns));
+        e.time_ns == wire::kUnknownTime ? std::string("null") : std::to_string(e.time_ns),
+        e.imputed ? ",\"imputed\":true" : "");
   }
   if (std::fwrite(line_.data(), 1, line_.size(), file_.get()) != line_.size() ||
       std::fflush(file_.get()) != 0) {

@@ -148,6 +148,9 @@ std::string SessionToJson(const SessionReport& report, const Plan& plan) {
   counters["captured"] = s.captured;
   counters["captured_duration_ns"] = s.captured_duration_ns;
   counters["zero_duration"] = s.zero_duration;
+  counters["slowed"] = s.slowed;
+  counters["slowed_beside"] = s.slowed_beside;
+  counters["native_unknown"] = plan.totals.native_unknown;
   counters["contexts_refused"] = s.contexts_refused;
   counters["slots_refused"] = s.slots_refused;
   counters["losses"] = LossesToJson(losses);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
 
@@ -128,6 +130,14 @@ class Counter {
           "--plain-launches: the plan is of {} ranks, expected one process, or --profile",
           options_.ranks)};
     }
+    std::set<std::int32_t> processes;
+    for (const PlanKernel& kernel : plan_.kernels) processes.insert(kernel.process);
+    if (model_.scope != CountScope::kNone && processes.size() > 1) {
+      return Error{fmt::format(
+          "--plain-launches: the plan has kernels of {} processes (--share-captures off), expected "
+          "one process, or --profile",
+          processes.size())};
+    }
     if (model_.scope != CountScope::kNone && seen_.size() > 1) {
       return Error{fmt::format(
           "--plain-launches: the plan has samples on {} devices, expected one, or --profile",
@@ -196,7 +206,7 @@ class Counter {
               std::uint64_t id) {
     const std::string& name = names.name(record.name_id);
     if ((name != s.kernel->name && AsInPlan(name) != s.kernel->name) ||
-        record.duration_ns != s.sample->record.duration_ns) {
+        (!s.sample->imputed && record.duration_ns != s.sample->record.duration_ns)) {
       return Error{fmt::format(
           "{}: launch {} is '{}' of {} ns, expected '{}' of {} ns: the plan is of another run",
           profile_, s.sample->index, Shown(name), record.duration_ns, Shown(s.kernel->name),

@@ -2,7 +2,8 @@
 //
 // ContextPredictor learns, for one kernel, which cluster the launches of a context fall into.
 // Contexts are those of wire/context_key.h: specific (with the two preceding kernels), by launch
-// configuration, by name alone.
+// configuration, by name alone. A kernel of a CUDA graph has one more, its node, learned only where
+// its history does not tell: two nodes of one kernel may have the same predecessors.
 //
 // Each context keeps a majority vote (Boyer and Moore 1981) over the clusters of its launches: a
 // candidate, held as a duration bin so that it survives re-clustering, and a capped count of votes.
@@ -20,13 +21,27 @@
 #include <cstdint>
 #include <vector>
 
+#include "wire/context_key.h"
+#include "wire/record.h"
+
 namespace stemtap {
+
+// The key of a graph's node, 0 for a launch that is of none. Where the gate is asked at the launch
+// there is no such key: the kernels of a graph are launched all at once.
+inline std::uint64_t NodeKey(std::uint64_t config_key, const wire::KernelRecord& record) {
+  if (record.graph_id == 0) return 0;
+  const std::uint64_t node = (std::uint64_t{record.graph_id} << 32) | record.graph_node;
+  return wire::MixKeys(wire::MixKeys(config_key, 3), node);
+}
 
 class ContextPredictor {
  public:
   // 512 contexts of 24 bytes are 12 KiB a kernel at most. The busiest kernels of the recorded
   // profiles show under 300 (shapes x predecessors).
   static constexpr std::size_t kMostContexts = 512;
+  // Of these, nodes: a program that makes graphs without end shall not keep histories from being
+  // learned.
+  static constexpr std::size_t kMostNodes = kMostContexts / 2;
   // A prediction is given out from 2 votes on: one sight is chance. Capped at 15: a shift of the
   // durations is followed within 30 launches, a burst of 14 outliers is not.
   static constexpr std::int32_t kTrustedVotes = 2;
@@ -44,10 +59,11 @@ class ContextPredictor {
   // configuration where kernels are told apart by it.
   explicit ContextPredictor(std::uint64_t name_key) { name_.key = name_key; }
 
-  // Notes that a launch with these keys fell into `bin`, whose cluster is cluster_of(bin).
+  // Notes that a launch with these keys fell into `bin`, whose cluster is cluster_of(bin). `node_key`
+  // 0: it is no node of a graph.
   template <typename ClusterOf>
   void Observe(std::uint64_t history_key, std::uint64_t config_key, std::uint32_t bin,
-               const ClusterOf& cluster_of) {
+               const ClusterOf& cluster_of, std::uint64_t node_key = 0) {
     Vote(name_, bin, cluster_of);
     if (config_key == name_.key) {  // the kernel is the launches of one configuration
       last_config_ = kNowhere;
@@ -55,7 +71,14 @@ class ContextPredictor {
       ObserveConfig(config_key, bin, cluster_of);
     }
     const std::size_t history = FindOrAdd(history_key);
-    if (history != kNowhere) Vote(slots_[history], bin, cluster_of);
+    const bool told = history != kNowhere && Vote(slots_[history], bin, cluster_of);
+    if (node_key == 0) return;
+    std::size_t node = Find(node_key);
+    if (node == kNowhere && !told && nodes_ < kMostNodes) {
+      node = FindOrAdd(node_key);
+      nodes_ += node != kNowhere;
+    }
+    if (node != kNowhere) Vote(slots_[node], bin, cluster_of);
   }
   // Calls visit(context) for each context whose prediction may have changed, all of them when
   // `everything` (the clusters were cut anew), and clears the marks.
@@ -89,19 +112,22 @@ class ContextPredictor {
  private:
   static constexpr std::size_t kNowhere = ~std::size_t{0};
 
+  // Whether the launch fell where the context had it; so does the first.
   template <typename ClusterOf>
-  void Vote(Context& context, std::uint32_t bin, const ClusterOf& cluster_of) {
+  bool Vote(Context& context, std::uint32_t bin, const ClusterOf& cluster_of) {
     if (context.votes == 0) {
+      const bool first_sight = context.candidate_bin == 0;
       context.candidate_bin = bin;
       context.votes = 1;
-      return;
+      return first_sight;
     }
     if (context.candidate_bin == bin || cluster_of(context.candidate_bin) == cluster_of(bin)) {
       context.candidate_bin = bin;
       if (context.votes < kMostVotes && ++context.votes == kTrustedVotes) MarkDirty(context);
-    } else if (--context.votes == kTrustedVotes - 1) {
-      MarkDirty(context);
+      return true;
     }
+    if (--context.votes == kTrustedVotes - 1) MarkDirty(context);
+    return false;
   }
 
   template <typename ClusterOf>
@@ -116,6 +142,17 @@ class ContextPredictor {
   void MarkDirty(Context& context) {
     context.dirty = true;
     any_dirty_ = true;
+  }
+
+  // Where the context with `key` is in slots_; kNowhere if it is not.
+  std::size_t Find(std::uint64_t key) const {
+    if (slots_.empty()) return kNowhere;
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = (key >> 40) & mask;
+    for (; slots_[at].key != 0; at = (at + 1) & mask) {
+      if (slots_[at].key == key) return at;
+    }
+    return kNowhere;
   }
 
   // Where the context with `key` is in slots_; kNowhere if it is new and there is no room.
@@ -160,6 +197,7 @@ class ContextPredictor {
   std::vector<Context> slots_;          // open addressing, a power of two, at most half full
   std::size_t last_config_ = kNowhere;  // where the configuration of the last launch is
   std::size_t size_ = 0;
+  std::size_t nodes_ = 0;  // of these
   std::uint64_t refused_ = 0;
   bool any_dirty_ = false;
 };

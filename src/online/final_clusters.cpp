@@ -55,8 +55,9 @@ std::vector<SampledCluster> FinalClusters(KernelState& kernel,
   };
   std::vector<std::vector<PlanSample>> outlived(clusters.size());
   for (const Capture& capture : kernel.captures()) {
-    const std::size_t at = home(capture.sample);
-    (capture.outlived ? outlived[at] : clusters[at].samples).push_back(capture.sample);
+    const PlanSample& sample = capture.launch.sample;
+    const std::size_t at = home(sample);
+    (capture.outlived ? outlived[at] : clusters[at].samples).push_back(sample);
   }
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     if (clusters[i].samples.empty()) clusters[i].samples = std::move(outlived[i]);
@@ -64,7 +65,8 @@ std::vector<SampledCluster> FinalClusters(KernelState& kernel,
   std::vector<bool> covered;
   for (const SampledCluster& cluster : clusters) covered.push_back(!cluster.samples.empty());
   SampledCluster set_aside;
-  for (const PlanSample& sample : kernel.explored()) {
+  for (const CapturedLaunch& launch : kernel.explored()) {
+    const PlanSample& sample = launch.sample;
     const bool stands = !clusters.empty() && !covered[home(sample)];
     AddLaunch(sample, stands ? clusters[home(sample)] : set_aside);
   }

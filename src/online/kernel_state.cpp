@@ -20,9 +20,15 @@ void KernelState::Observe(std::span<const Observation> batch,
       __builtin_prefetch(next + sizeof(Observation) - 1);
     }
     const Observation& seen = batch[order[i]];
+    if (times_ != nullptr && (seen.record.flags & wire::kFlagPerturbed) != 0) {
+      ObservePerturbed(seen);
+      continue;
+    }
     const std::uint64_t duration = seen.record.duration_ns;
     const bool captured = (seen.record.flags & wire::kFlagCaptured) != 0;
-    if (captured) unsettled_.push_back({seen.index, seen.occurrence, seen.record, 0.0});
+    if (captured) {
+      unsettled_.push_back({{seen.index, seen.occurrence, seen.record, 0.0, false}, duration, 0});
+    }
     zero_duration_ += duration == 0;
     if (captured && (seen.record.flags & wire::kFlagExploratory) != 0) {
       explored_.push_back(unsettled_.back());
@@ -30,19 +36,50 @@ void KernelState::Observe(std::span<const Observation> batch,
       contexts_.Observe(seen.history_key, seen.config_key, LogSketch::BinOf(duration), cluster_of);
       continue;
     }
-    const std::uint32_t bin = sketch_.Add(duration);
-    contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of);
+    std::uint32_t bin = sketch_.Add(duration);
+    if (times_ != nullptr) {
+      // Its context as a whole is what falls into a cluster.
+      const std::uint32_t context = times_->ContextOf(seen.history_key, seen.config_key);
+      times_->AddNative(context, duration);
+      bin = LogSketch::BinOf(times_->MeanOf(context));
+    }
+    contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of,
+                      NodeKey(seen.config_key, seen.record));
   }
   last_occurrence_ = batch[order.back()].occurrence;
 }
 
-void KernelState::AddCaptured(const PlanSample& sample) {
-  const std::uint64_t duration = sample.record.duration_ns;
+void KernelState::ObservePerturbed(const Observation& seen) {
+  const std::uint64_t recorded = seen.record.duration_ns;
+  const std::uint32_t context = times_->ContextOf(seen.history_key, seen.config_key);
+  const bool explored = (seen.record.flags & wire::kFlagExploratory) != 0;
+  zero_duration_ += recorded == 0;
+  if (!explored) times_->AddPerturbed(context, recorded);
+  if ((seen.record.flags & wire::kFlagCaptured) == 0) return;  // beside a captured one
+  CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, true}, recorded, context};
+  // Until the cells are made anew.
+  if (sketch_.count() != 0) launch.sample.record.duration_ns = times_->MeanOf(context);
+  unsettled_.push_back(launch);
+  if (!explored) return;
+  explored_.push_back(launch);
+  explored_ns_ += launch.sample.record.duration_ns;
+}
+
+void KernelState::Impute(CapturedLaunch& launch, bool explored) const {
+  launch.sample.record.duration_ns = sketch_.count() == 0 ? launch.recorded_ns
+                                     : explored           ? times_->MeanOf(launch.context)
+                                                          : times_->GroupMeanOf(launch.context);
+}
+
+void KernelState::AddCaptured(const CapturedLaunch& captured) {
+  CapturedLaunch launch = captured;
+  if (times_ != nullptr && !stale()) Impute(launch, false);
+  const std::uint64_t duration = launch.sample.record.duration_ns;
   OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(duration))];
   ++cluster.captured;
   cluster.captured_ns += static_cast<double>(duration);
   captures_.push_back(
-      {sample, sketch_.count(), static_cast<double>(sketch_.total_duration()), false});
+      {launch, sketch_.count(), static_cast<double>(sketch_.total_duration()), false});
 }
 
 bool KernelState::Outlived(const Capture& capture) const {
@@ -56,9 +93,19 @@ bool KernelState::Outlived(const Capture& capture) const {
 }
 
 void KernelState::UpdateCells() {
-  cells_at_ = sketch_.count();
+  cells_at_ = counted();
   cell_bins_.clear();
-  cells_ = CellsOf(sketch_, &cell_bins_);
+  if (times_ == nullptr) {
+    cells_ = CellsOf(sketch_, &cell_bins_);
+  } else {
+    cells_ = times_->Cells(cell_bins_);
+    explored_ns_ = 0;
+    for (Capture& capture : captures_) Impute(capture.launch, false);
+    for (CapturedLaunch& launch : explored_) {
+      Impute(launch, true);
+      explored_ns_ += launch.sample.record.duration_ns;
+    }
+  }
   predicted_cells_.clear();
   contexts_.ForEachPredicted(
       [this](std::uint32_t bin) { predicted_cells_.push_back(CellOf(bin)); });
@@ -101,9 +148,9 @@ Standing KernelState::StandingOf(std::span<const std::size_t> first_cells) const
     return static_cast<std::size_t>(above - first_cells.begin()) - 1;
   };
   for (const Capture& capture : captures_) {
-    standing.had[stratum(capture.sample)] += capture.outlived ? 0 : 1;
+    standing.had[stratum(capture.launch.sample)] += capture.outlived ? 0 : 1;
   }
-  for (const PlanSample& sample : explored_) ++standing.explored[stratum(sample)];
+  for (const CapturedLaunch& launch : explored_) ++standing.explored[stratum(launch.sample)];
   return standing;
 }
 
@@ -139,14 +186,14 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
   const auto home = [this](const PlanSample& sample) -> OnlineCluster& {
     return clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))];
   };
-  for (const PlanSample& sample : explored_) ++home(sample).explored;
+  for (const CapturedLaunch& launch : explored_) ++home(launch.sample).explored;
   for (const Capture& capture : captures_) {
-    OnlineCluster& cluster = home(capture.sample);
+    OnlineCluster& cluster = home(capture.launch.sample);
     if (capture.outlived) {
       ++cluster.outlived;
     } else {
       ++cluster.captured;
-      cluster.captured_ns += static_cast<double>(capture.sample.record.duration_ns);
+      cluster.captured_ns += static_cast<double>(capture.launch.sample.record.duration_ns);
     }
   }
   if (anew) {

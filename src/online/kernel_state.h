@@ -8,15 +8,21 @@
 // stratum of its own that is known exactly, and no part of the sketch or of the clusters. Only
 // where a cluster ends without any other capture does it stand for the cluster too.
 //
+// Where captures are made for real, the recorded durations of captured launches (and of those beside
+// them) are no part of the sketch: such launches count with the mean of their like, the cells are
+// those of NativeTimes, and a sample's duration follows its like as long as the run lasts.
+//
 // THREADS: none; different kernels may be updated by different threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "online/context_predictor.h"
+#include "online/native_times.h"
 #include "stats/log_sketch.h"
 #include "stem/stratum.h"
 #include "stem/workload_strata.h"
@@ -58,9 +64,16 @@ struct OnlineCluster {
   std::uint64_t standing() const { return captured > 0 ? captured : explored + outlived; }
 };
 
+// A captured launch. What was recorded and its context are for captures that are made for real.
+struct CapturedLaunch {
+  PlanSample sample;
+  std::uint64_t recorded_ns = 0;
+  std::uint32_t context = 0;  // of NativeTimes
+};
+
 // A capture by credit, and what had been observed of its kernel when it came back.
 struct Capture {
-  PlanSample sample;
+  CapturedLaunch launch;
   std::uint64_t launches = 0;
   double duration_ns = 0.0;
   // As of the last allocation: it was early, and the kernel has drifted since. It then stands for
@@ -90,19 +103,22 @@ struct Standing {
 
 class KernelState {
  public:
-  // All launches of the name, or those of one configuration where `config` is given.
-  KernelState(std::uint32_t name_id, std::uint64_t name_hash, const wire::LaunchConfig* config)
+  // All launches of the name, or those of one configuration where `config` is given. `perturbed`:
+  // captures are made for real, and launches come flagged.
+  KernelState(std::uint32_t name_id, std::uint64_t name_hash, const wire::LaunchConfig* config,
+              bool perturbed = false)
       : name_id_(name_id),
         name_key_(wire::NameKey(name_hash)),
         root_key_(config == nullptr ? name_key_ : wire::ConfigKey(name_hash, *config)),
         config_(config == nullptr ? wire::LaunchConfig{} : *config),
-        contexts_(root_key_) {}
+        contexts_(root_key_),
+        times_(perturbed ? std::make_unique<NativeTimes>() : nullptr) {}
 
   // Counts the launches batch[at] for each `at` of `order`, in that order.
   void Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order);
 
   // Notes a capture by credit, already counted by Observe.
-  void AddCaptured(const PlanSample& sample);
+  void AddCaptured(const CapturedLaunch& captured);
 
   // The cells of the launches in the sketch, and the bin of each. Kept until the next call.
   void UpdateCells();
@@ -128,7 +144,7 @@ class KernelState {
   // The stored captures: those paid by credit, and those at first sight, one per process that met
   // the name before the gate knew it.
   const std::vector<Capture>& captures() const { return captures_; }
-  const std::vector<PlanSample>& explored() const { return explored_; }
+  const std::vector<CapturedLaunch>& explored() const { return explored_; }
 
   std::uint32_t name_id() const { return name_id_; }
   std::uint64_t name_key() const { return name_key_; }
@@ -136,13 +152,26 @@ class KernelState {
   std::uint64_t root_key() const { return root_key_; }
   const wire::LaunchConfig& config() const { return config_; }
   std::uint64_t last_occurrence() const { return last_occurrence_; }
-  // All launches but those set aside.
+  // All launches whose duration is native, but those set aside.
   const LogSketch& sketch() const { return sketch_; }
-  // All launches, and their time.
-  std::uint64_t launches() const { return sketch_.count() + explored_.size(); }
+  // All launches, and their time. What is imputed is as of the last UpdateCells.
+  std::uint64_t launches() const { return counted() + explored_.size(); }
   std::uint64_t duration_ns() const {
-    return static_cast<std::uint64_t>(sketch_.total_duration()) + explored_ns_;
+    return static_cast<std::uint64_t>(sketch_.total_duration()) + counted_imputed_ns() +
+           explored_ns_;
   }
+  // Launches that count with a duration that is not their own, and the time that they count with.
+  std::uint64_t imputed() const {
+    return times_ == nullptr ? 0 : times_->perturbed() + explored_.size();
+  }
+  std::uint64_t imputed_ns() const {
+    return times_ == nullptr ? 0 : counted_imputed_ns() + explored_ns_;
+  }
+  // No launch of the kernel was seen natively.
+  bool native_unknown() const { return imputed() != 0 && sketch_.count() == 0; }
+  // Whether the gate may be told that launches predicted into one cluster fall into another: not
+  // where clusters are made of whole contexts.
+  bool context_decides() const { return times_ != nullptr; }
   std::uint64_t explored_ns() const { return explored_ns_; }
   std::uint64_t zero_duration() const { return zero_duration_; }
   std::vector<OnlineCluster>& clusters() { return clusters_; }
@@ -151,7 +180,7 @@ class KernelState {
   std::vector<CreditLine>& credit_lines() { return credit_lines_; }  // by cluster ordinal
 
   // Captures seen by Observe and not yet settled with the gate.
-  std::vector<PlanSample>& unsettled() { return unsettled_; }
+  std::vector<CapturedLaunch>& unsettled() { return unsettled_; }
   // Whether every context must be published anew: clusters were cut, or got a slot.
   bool recut() const { return recut_; }
   void MarkRecut() { recut_ = true; }
@@ -159,8 +188,8 @@ class KernelState {
   // Whether the gate knows the name, where that is not the root.
   bool announced() const { return announced_; }
   void SetAnnounced() { announced_ = true; }
-  // Whether the sketch holds launches that the cells do not.
-  bool stale() const { return cells_at_ != sketch_.count(); }
+  // Whether there are launches that the cells do not hold.
+  bool stale() const { return cells_at_ != counted(); }
   // The cluster whose credits launches predicted into closed clusters may spend: one that is short
   // and that no context predicts. kNone: there is none.
   static constexpr std::size_t kNone = ~std::size_t{0};
@@ -189,8 +218,16 @@ class KernelState {
   // Whether captures can be had of a cluster: a context predicts it, or what others predict falls
   // into it often enough.
   bool Reachable(bool predicted, std::uint64_t launches) const {
-    return predicted || launches * kRare >= sketch_.count();
+    return predicted || (times_ == nullptr && launches * kRare >= sketch_.count());
   }
+  // All launches but those set aside.
+  std::uint64_t counted() const {
+    return sketch_.count() + (times_ == nullptr ? 0 : times_->perturbed());
+  }
+  std::uint64_t counted_imputed_ns() const { return times_ == nullptr ? 0 : times_->imputed_ns(); }
+  void ObservePerturbed(const Observation& seen);
+  // Its duration, as of now: the mean of its group, or, where it is set aside, of its like.
+  void Impute(CapturedLaunch& launch, bool explored) const;
 
   std::uint32_t name_id_;
   std::uint64_t name_key_;
@@ -203,7 +240,7 @@ class KernelState {
   KernelCells cells_;
   std::vector<std::uint32_t> cell_bins_;
   std::vector<std::size_t> predicted_cells_;  // ascending
-  std::uint64_t cells_at_ = 0;                // sketch count at the last UpdateCells
+  std::uint64_t cells_at_ = 0;                // launches at the last UpdateCells
   std::size_t fallback_ = kNone;
   bool recut_ = false;
   bool announced_ = false;
@@ -212,10 +249,11 @@ class KernelState {
   std::vector<std::uint16_t> cluster_of_bin_;
   std::uint32_t first_cut_bin_ = 0;
   ContextPredictor contexts_;
+  std::unique_ptr<NativeTimes> times_;  // null: all durations are native
   std::vector<CreditLine> credit_lines_;
   std::vector<Capture> captures_;
-  std::vector<PlanSample> explored_;
-  std::vector<PlanSample> unsettled_;
+  std::vector<CapturedLaunch> explored_;
+  std::vector<CapturedLaunch> unsettled_;
 };
 
 }  // namespace stemtap

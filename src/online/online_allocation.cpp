@@ -59,6 +59,10 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
     }
   }
   SettleCaptures();
+  if (perturbed_) {
+    status_.duration_ns = 0;
+    for (const KernelState& kernel : kernels_) status_.duration_ns += kernel.duration_ns();
+  }
 
   // Cuts are looked for only while something is missing: what has been captured is enough for what
   // has been seen, or it is not, whatever cut would have been best.

@@ -38,12 +38,16 @@ constexpr std::uint64_t kLongestFeedback = 1 << 20;
 }  // namespace
 
 OnlineSampler::OnlineSampler(const SamplingOptions& options, wire::GateTable& gate,
-                             std::uint64_t observe_first)
-    : options_(options), target_(options.target()), gate_(gate), observe_first_(observe_first) {}
+                             std::uint64_t observe_first, bool perturbed)
+    : options_(options),
+      target_(options.target()),
+      gate_(gate),
+      observe_first_(observe_first),
+      perturbed_(perturbed) {}
 
 std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, const wire::LaunchConfig* config) {
   const auto id = static_cast<std::uint32_t>(kernels_.size());
-  kernels_.emplace_back(name_id, names_.hash(name_id), config);
+  kernels_.emplace_back(name_id, names_.hash(name_id), config, perturbed_);
   batch_counts_.push_back(0);
   ++status_.kernels;
   return id;
@@ -66,7 +70,12 @@ void OnlineSampler::Begin(std::span<const Observation> batch) {
   for (const Observation& seen : batch) {
     std::uint32_t& count = batch_counts_[seen.record.name_id];
     if (count++ == 0) touched_.push_back({seen.record.name_id, 0, 0});
-    status_.duration_ns += seen.record.duration_ns;
+    if ((seen.record.flags & wire::kFlagPerturbed) == 0) {
+      status_.duration_ns += seen.record.duration_ns;
+    } else {
+      ++status_.slowed;
+      status_.slowed_beside += (seen.record.flags & wire::kFlagCaptured) == 0;
+    }
     status_.zero_duration += seen.record.duration_ns == 0;
   }
   std::uint32_t first = 0;
@@ -134,17 +143,22 @@ void OnlineSampler::Commit(const ParallelFor& parallel) {
 }
 
 void OnlineSampler::SettleCaptures() {
-  std::vector<std::pair<std::uint32_t, PlanSample>> captures;
+  std::vector<std::pair<std::uint32_t, CapturedLaunch>> captures;
   for (const Touched& t : touched_) {
-    for (const PlanSample& s : kernels_[t.kernel].unsettled()) captures.emplace_back(t.kernel, s);
+    for (const CapturedLaunch& launch : kernels_[t.kernel].unsettled()) {
+      captures.emplace_back(t.kernel, launch);
+    }
     kernels_[t.kernel].unsettled().clear();
   }
   std::sort(captures.begin(), captures.end(),
-            [](const auto& a, const auto& b) { return a.second.index < b.second.index; });
-  for (const auto& [id, sample] : captures) {
+            [](const auto& a, const auto& b) {
+              return a.second.sample.index < b.second.sample.index;
+            });
+  for (const auto& [id, launch] : captures) {
     KernelState& kernel = kernels_[id];
+    const PlanSample& sample = launch.sample;
     const bool explored = (sample.record.flags & wire::kFlagExploratory) != 0;
-    if (!explored) kernel.AddCaptured(sample);
+    if (!explored) kernel.AddCaptured(launch);
     const std::size_t cluster = kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns));
     std::vector<CreditLine>& lines = kernel.credit_lines();
     for (std::size_t ordinal = 0; ordinal < lines.size(); ++ordinal) {
@@ -155,7 +169,7 @@ void OnlineSampler::SettleCaptures() {
     ++status_.captured;
     status_.captured_duration_ns += sample.record.duration_ns;
     events_.push_back({MaskEventKind::kCapture, sample.index, kernel.name_id(), sample.occurrence,
-                       cluster, sample.record.start_ns});
+                       cluster, sample.record.start_ns, sample.imputed});
   }
 }
 
@@ -180,7 +194,7 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
     const std::uint64_t released = std::min(target, cluster.release);
     std::uint64_t need = had >= released ? 0 : released - had;
     if (lines[i].misses > kMissesPerTarget * cluster.target + kMissesFree) need = 0;
-    const bool by_others = had == 0 && cluster.reachable && !cluster.predicted;
+    const bool by_others = !kernel.context_decides() && had == 0 && cluster.reachable && !cluster.predicted;
     if (need > 0 && by_others && fallback == KernelState::kNone) fallback = i;
     if (need > 1) need /= kAtOnce;
     GiveUpLost(lines[i]);
@@ -257,7 +271,7 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
 void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster) {
   const KernelState& state = kernels_[kernel];
   events_.push_back(
-      {kind, last_index_, state.name_id(), state.last_occurrence(), cluster, last_time_ns_});
+      {kind, last_index_, state.name_id(), state.last_occurrence(), cluster, last_time_ns_, false});
 }
 
 Plan OnlineSampler::Finish(const ParallelFor& parallel) {
@@ -271,6 +285,9 @@ Plan OnlineSampler::Finish(const ParallelFor& parallel) {
       Collapsed({target_.z, target_.error_bound, kWorthCovering},
                 [](const OnlineCluster& c) { return c.standing(); });
   PlanBuilder builder(options_);
+  std::uint64_t imputed = 0;
+  std::uint64_t imputed_ns = 0;
+  std::uint64_t unknown = 0;
   for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
     KernelState& kernel = kernels_[id];
     if (kernel.launches() == 0) continue;
@@ -280,9 +297,18 @@ Plan OnlineSampler::Finish(const ParallelFor& parallel) {
     }
     builder.AddKernel(std::string(names_.name(kernel.name_id())), kernel.launches(),
                       kernel.duration_ns(), kernel.zero_duration(), std::move(clusters),
-                      kernel.config());
+                      kernel.config(), names_.process(kernel.name_id()));
+    imputed += kernel.imputed();
+    imputed_ns += kernel.imputed_ns();
+    if (kernel.native_unknown()) unknown += kernel.imputed();
   }
-  return builder.Finish();
+  Plan plan = builder.Finish();
+  plan.totals.imputed = imputed;
+  plan.totals.imputed_duration_ns = imputed_ns;
+  plan.totals.native_unknown = unknown;
+  // What the samples took natively is not known, and so not how far off they are.
+  if (status_.captured != 0 && perturbed_) plan.totals.observed_error = NAN;
+  return plan;
 }
 
 }  // namespace stemtap

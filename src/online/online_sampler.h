@@ -50,12 +50,13 @@ struct MaskEvent {
   std::uint64_t occurrence;  // of the capture; of the latest launch of the kernel otherwise
   std::uint64_t cluster;     // ordinal, ascending by duration
   std::uint64_t time_ns;     // start of that launch, by the recorder's clock
+  bool imputed = false;      // the capture was made for real: its duration is that of its like
 };
 
 // What the progress line and session.json show.
 struct SamplerStatus {
   std::uint64_t observed = 0;
-  std::uint64_t duration_ns = 0;
+  std::uint64_t duration_ns = 0;  // native, or imputed as of the last allocation
   std::uint64_t captured = 0;
   std::uint64_t captured_duration_ns = 0;
   std::uint64_t zero_duration = 0;
@@ -65,17 +66,23 @@ struct SamplerStatus {
   double bound = 0.0;  // of what has been captured so far; uncovered time counts in full
   std::uint64_t contexts_refused = 0;  // contexts that the gate table had no room for
   std::uint64_t slots_refused = 0;     // clusters that the gate table had no slot for
+  std::uint64_t slowed = 0;         // launches that were captured for real, or ran beside such
+  std::uint64_t slowed_beside = 0;  // ... beside such
 };
 
 class OnlineSampler {
  public:
   // Publishes into `gate`, which must outlive the sampler and belongs to it alone as writer.
   // Nothing but first sights is captured before `observe_first` launches have been observed.
+  // `perturbed`: captures are made for real, and launches that these slow come with
+  // wire::kFlagPerturbed.
   OnlineSampler(const SamplingOptions& options, wire::GateTable& gate,
-                std::uint64_t observe_first = 0);
+                std::uint64_t observe_first = 0, bool perturbed = false);
 
-  // The id of `name` in names().
-  std::uint32_t AddName(std::string_view name) { return names_.Intern(name); }
+  // The id of `name` in names(), of the process `pid` alone where that is given.
+  std::uint32_t AddName(std::string_view name, std::int32_t pid = 0) {
+    return names_.Intern(name, pid);
+  }
   const NameTable& names() const { return names_; }
   // A kernel: all launches of a name, or, where `config` is given, those of one configuration. Ids
   // are given in order.
@@ -133,6 +140,7 @@ class OnlineSampler {
   ErrorTarget target_;
   wire::GateTable& gate_;
   std::uint64_t observe_first_;
+  bool perturbed_;
   NameTable names_;
   std::deque<KernelState> kernels_;
 

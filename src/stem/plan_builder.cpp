@@ -10,9 +10,9 @@ namespace stemtap {
 
 void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
                             std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
-                            const wire::LaunchConfig& config) {
+                            const wire::LaunchConfig& config, std::int32_t process) {
   PlanTotals& totals = plan_.totals;
-  PlanKernel kernel{std::move(name), invocations, duration_ns, {}, config};
+  PlanKernel kernel{std::move(name), invocations, duration_ns, {}, config, process};
   for (SampledCluster& cluster : clusters) {
     const Moments& all = cluster.moments;
     std::uint64_t sampled_ns = 0;

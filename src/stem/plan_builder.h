@@ -36,10 +36,11 @@ class PlanBuilder {
  public:
   explicit PlanBuilder(const SamplingOptions& options) : options_(options) {}
 
-  // Kernels in order of first launch; clusters ascending, but for one set aside, last. `config` where it is part of the kernel.
+  // Kernels in order of first launch; clusters ascending, but for one set aside, last. `config` and
+  // `process` where they are part of the kernel.
   void AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
                  std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
-                 const wire::LaunchConfig& config = {});
+                 const wire::LaunchConfig& config = {}, std::int32_t process = 0);
 
   // Source, options and drops of the plan are the caller's to fill in. Call once.
   Plan Finish();

@@ -58,6 +58,18 @@ std::string LaunchOf(const PlanKernel& k) {
                      c.grid[2], c.block[0], c.block[1], c.block[2]);
 }
 
+// What was not measured because a tracer was at work, or nothing.
+std::string ImputedOf(const PlanTotals& t) {
+  if (t.imputed == 0) return {};
+  return fmt::format(", \"imputed\": {}, \"imputed_duration_ns\": {}, \"native_unknown\": {}",
+                     t.imputed, t.imputed_duration_ns, t.native_unknown);
+}
+
+// The process whose kernel it is (--share-captures off), or nothing.
+std::string ProcessOf(const PlanKernel& k) {
+  return k.process == 0 ? std::string() : fmt::format("\"process\": {}, ", k.process);
+}
+
 void AppendSample(std::string& json, const PlanSample& s) {
   const wire::KernelRecord& r = s.record;
   const auto extents = [](auto x, auto y, auto z) {
@@ -65,11 +77,12 @@ void AppendSample(std::string& json, const PlanSample& s) {
   };
   fmt::format_to(std::back_inserter(json),
                  "          {{\"index\": {}, \"occurrence\": {}, \"device\": {}, \"stream\": {}, "
-                 "\"grid\": {}, \"block\": {}, \"duration_ns\": {}, \"weight\": {}}}",
+                 "\"grid\": {}, \"block\": {}, \"duration_ns\": {}, {}\"weight\": {}}}",
                  s.index, s.occurrence, Known(r.device, r.device != wire::kUnknown16),
                  Known(r.stream, r.stream != wire::kUnknown32),
                  extents(r.grid[0], r.grid[1], r.grid[2]),
-                 extents(r.block[0], r.block[1], r.block[2]), r.duration_ns, Number(s.weight));
+                 extents(r.block[0], r.block[1], r.block[2]), r.duration_ns,
+                 s.imputed ? "\"imputed\": true, " : "", Number(s.weight));
 }
 
 void AppendCluster(std::string& json, const PlanCluster& c) {
@@ -100,18 +113,18 @@ std::string PlanToJson(const Plan& plan) {
       "\"observed_error\": {}, \"plain_estimate_ns\": {}, \"calibrated_estimate_ns\": {}, "
       "\"uncovered_fraction\": {}, \"dropped\": {}, \"gaps\": {}, \"zero_duration\": {}, "
       "\"graph_launches\": {}, "
-      "\"excluded_invocations\": {}, \"excluded_duration_ns\": {}}},\n",
+      "\"excluded_invocations\": {}, \"excluded_duration_ns\": {}{}}},\n",
       t.invocations, t.duration_ns, t.kernels, t.clusters, t.samples, t.sampled_duration_ns,
       Number(t.speedup), Number(t.bound), Number(t.observed_error), Number(t.plain_estimate_ns),
       Number(t.calibrated_estimate_ns), Number(t.uncovered_fraction), t.dropped, t.gaps,
-      t.zero_duration, t.graph_launches, t.excluded_invocations, t.excluded_duration_ns);
+      t.zero_duration, t.graph_launches, t.excluded_invocations, t.excluded_duration_ns, ImputedOf(t));
   json += "  \"kernels\": [";
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel& k = plan.kernels[i];
     json += i == 0 ? "\n" : ",\n";
     json += fmt::format(
-        "    {{\"name\": {}, {}\"invocations\": {}, \"duration_ns\": {},\n      \"clusters\": [",
-        Quoted(k.name), LaunchOf(k), k.invocations, k.duration_ns);
+        "    {{\"name\": {}, {}{}\"invocations\": {}, \"duration_ns\": {},\n      \"clusters\": [",
+        Quoted(k.name), ProcessOf(k), LaunchOf(k), k.invocations, k.duration_ns);
     for (std::size_t c = 0; c < k.clusters.size(); ++c) {
       json += c == 0 ? "\n" : ",\n";
       AppendCluster(json, k.clusters[c]);
@@ -131,14 +144,15 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
       "{} invocations of {} kernels, {:.3f} ms of GPU time\n"
       "{} samples in {} clusters hold {:.3f} ms: {:.1f}x less to trace\n"
       "{}, uncovered time {:.2f} %\n"
-      "estimates of that time from the sample: plain {:.3f} ms ({:.2f} % off), calibrated {:.3f} "
-      "ms "
-      "({:.2f} % off)\n",
+      "estimates of that time from the sample: plain {:.3f} ms ({}), calibrated {:.3f} ms ({:.2f} % "
+      "off)\n",
       t.invocations, t.kernels, static_cast<double>(t.duration_ns) * 1e-6, t.samples, t.clusters,
       static_cast<double>(t.sampled_duration_ns) * 1e-6, t.speedup,
       std::isnan(t.bound) ? std::string("no error bound can be stated for this selection")
                           : fmt::format("error bound {:.2f} %", 100 * t.bound),
-      100 * t.uncovered_fraction, t.plain_estimate_ns * 1e-6, 100 * t.observed_error,
+      100 * t.uncovered_fraction, t.plain_estimate_ns * 1e-6,
+      std::isnan(t.observed_error) ? std::string("error not known")
+                                   : fmt::format("{:.2f} % off", 100 * t.observed_error),
       t.calibrated_estimate_ns * 1e-6, off(t.calibrated_estimate_ns));
   constexpr double kRounding = 1e-9;  // of sums of 64-bit durations in doubles
   if (t.observed_error > t.bound + kRounding) {
@@ -162,6 +176,17 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
     text += fmt::format("{} invocations are launches of whole graphs, each timed as one\n",
                         t.graph_launches);
   }
+  if (t.imputed != 0) {
+    text += fmt::format(
+        "{} invocations were slowed by the tracer: counted with {:.3f} ms, as their like took "
+        "without it\n",
+        t.imputed, static_cast<double>(t.imputed_duration_ns) * 1e-6);
+  }
+  if (t.native_unknown != 0) {
+    text += fmt::format(
+        "{} of these have no like: counted as recorded under the tracer, however slow that was\n",
+        t.native_unknown);
+  }
   if (t.excluded_invocations != 0) {
     text +=
         fmt::format("excluded on request: {} invocations with {:.3f} ms, in none of the above\n",
@@ -184,6 +209,7 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
       name = fmt::format("{}x{}x{}/{}x{}x{} {}", launch.grid[0], launch.grid[1], launch.grid[2],
                          launch.block[0], launch.block[1], launch.block[2], name);
     }
+    if (k.process != 0) name = fmt::format("{} {}", k.process, name);
     constexpr std::size_t kNameWidth = 60;  // with the columns before it, a line of 108
     if (name.size() > kNameWidth) {
       std::size_t end = kNameWidth - 3;

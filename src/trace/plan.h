@@ -24,6 +24,7 @@ struct PlanSample {
   std::uint64_t occurrence = 0;  // 0-based, among the invocations of this kernel
   wire::KernelRecord record;     // name_id is not used
   double weight = 0.0;           // the one in force
+  bool imputed = false;  // captured for real: duration_ns is what its like took, not what it took
 };
 
 struct PlanCluster {
@@ -44,6 +45,8 @@ struct PlanKernel {
   std::vector<PlanCluster> clusters;  // ascending
   // With --group-by launch: the grid and block that make this kernel; grid 0: not part of it.
   wire::LaunchConfig config = {};
+  // With --share-captures off: the process whose kernel it is; 0: of any.
+  std::int32_t process = 0;
 };
 
 struct PlanTotals {
@@ -55,7 +58,7 @@ struct PlanTotals {
   std::uint64_t sampled_duration_ns = 0;
   double speedup = 0.0;                 // duration / sampled duration; 0 when nothing was sampled
   double bound = 0.0;                   // at the stated confidence, uncovered time included
-  double observed_error = 0.0;          // of the plain estimate, known exactly
+  double observed_error = 0.0;          // of the plain estimate, known exactly; NaN: imputed
   double plain_estimate_ns = 0.0;       // of duration_ns, with plain weights
   double calibrated_estimate_ns = 0.0;  // ... with calibrated ones: misses the uncovered time alone
   double uncovered_fraction = 0.0;      // time of kernels without a sample
@@ -66,6 +69,11 @@ struct PlanTotals {
   // Of kernels that --exclude left out; no part of the figures above.
   std::uint64_t excluded_invocations = 0;
   std::uint64_t excluded_duration_ns = 0;
+  // Launches that a tracer slowed: those captured, and those beside them. They count with the mean
+  // of their like; where there is none, with what was recorded.
+  std::uint64_t imputed = 0;
+  std::uint64_t imputed_duration_ns = 0;
+  std::uint64_t native_unknown = 0;  // of these, with what was recorded
 };
 
 using OptionValue = std::variant<std::string, double, std::uint64_t>;

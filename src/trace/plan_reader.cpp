@@ -66,6 +66,13 @@ double RealOr(const json& object, const std::string& path, const char* field, do
   return Find(object, field) == nullptr ? absent : Real(object, path, field);
 }
 
+// False where the field is missing.
+bool Truth(const json& object, const std::string& path, const char* field) {
+  const json* value = Find(object, field);
+  if (value != nullptr && !value->is_boolean()) Fail(path, field, "true or false");
+  return value != nullptr && value->get<bool>();
+}
+
 std::string Text(const json& object, const std::string& path, const char* field) {
   const json* value = Find(object, field);
   if (value == nullptr || !value->is_string()) Fail(path, field, "a text");
@@ -107,6 +114,7 @@ PlanSample SampleOf(const json& value, const std::string& path) {
   sample.weight = Real(value, path, "weight");
   wire::KernelRecord& record = sample.record;
   record.duration_ns = Whole(value, path, "duration_ns");
+  sample.imputed = Truth(value, path, "imputed");
   record.start_ns = wire::kUnknownTime;
   record.shared_bytes = wire::kUnknown32;
   record.device = static_cast<std::uint16_t>(
@@ -143,6 +151,8 @@ PlanKernel KernelOf(const json& value, const std::string& path) {
   kernel.duration_ns = Whole(value, path, "duration_ns");
   Extents(value, path, "grid", kernel.config.grid);
   Extents(value, path, "block", kernel.config.block);
+  kernel.process = static_cast<std::int32_t>(
+      WholeOr(value, path, "process", 0, std::numeric_limits<std::int32_t>::max()));
   const json& clusters = Array(value, path, "clusters");
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     kernel.clusters.push_back(ClusterOf(clusters[i], fmt::format("{}.clusters[{}]", path, i)));
@@ -172,6 +182,9 @@ PlanTotals TotalsOf(const json& value) {
   totals.graph_launches = WholeOr(value, path, "graph_launches", 0, most);
   totals.excluded_invocations = WholeOr(value, path, "excluded_invocations", 0, most);
   totals.excluded_duration_ns = WholeOr(value, path, "excluded_duration_ns", 0, most);
+  totals.imputed = WholeOr(value, path, "imputed", 0, most);
+  totals.imputed_duration_ns = WholeOr(value, path, "imputed_duration_ns", 0, most);
+  totals.native_unknown = WholeOr(value, path, "native_unknown", 0, most);
   return totals;
 }
 

@@ -44,6 +44,12 @@ struct LaunchConfig {
   std::uint16_t block[3];
 };
 
+// The hash of a kernel name where each process's kernels are its own (kGateByProcess), in place of
+// NameHash on both sides.
+inline std::uint64_t ProcessNameHash(std::uint64_t name_hash, std::int32_t pid) {
+  return MixKeys(name_hash, (std::uint64_t{1} << 32) | static_cast<std::uint32_t>(pid));
+}
+
 inline std::uint64_t NameKey(std::uint64_t name_hash) { return MixKeys(name_hash, 1); }
 
 inline std::uint64_t ConfigKey(std::uint64_t name_hash, const LaunchConfig& config) {

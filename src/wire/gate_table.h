@@ -12,7 +12,8 @@
 //   └──────────────┴──────┘                       └───────────────┘
 //
 // One table serves all processes of a session: keys are hashes of content, not ids, so that what one
-// process taught the collector is known to the next. Why credits: docs/design/gate.md.
+// process taught the collector is known to the next. With kGateByProcess the name's hash has the
+// process's id in it, and each finds its own alone. Why credits: docs/design/gate.md.
 //
 // THREADS: one writer, the collector (Publish, Grant). Any number of readers and spenders in any
 // process (Find, TrySpend), without locks.
@@ -32,7 +33,10 @@
 namespace stemtap::wire {
 
 inline constexpr std::uint64_t kGateMagic = 0x3154474150415453;  // "STAPAGT1"
-inline constexpr std::uint32_t kGateVersion = 1;
+inline constexpr std::uint32_t kGateVersion = 2;
+
+// Bits of GateFile::flags, set before any process can see the file.
+inline constexpr std::uint32_t kGateByProcess = 1;  // names are hashed with ProcessNameHash
 
 // 2^17 contexts at 16 bytes are 2 MiB, half of it filled at most: twice the 30,000 contexts that the
 // busiest profiles show (names x shapes x predecessors). A full table refuses new contexts, which are
@@ -151,7 +155,7 @@ inline std::uint32_t FindLaunch(const GateTable& table, std::uint64_t history_ke
 struct GateFile {
   std::uint64_t magic = kGateMagic;
   std::uint32_t version = kGateVersion;
-  std::uint32_t reserved = 0;
+  std::uint32_t flags = 0;
   std::uint64_t file_bytes = 0;
   alignas(64) GateTable table;
 };

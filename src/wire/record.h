@@ -21,6 +21,8 @@ enum class RecordKind : std::uint8_t { kNone = 0, kKernel = 1, kName = 2, kNameB
 inline constexpr std::uint8_t kFlagCaptured = 1;     // the gate let the tracer capture this launch
 inline constexpr std::uint8_t kFlagExploratory = 2;  // ... as the first sight of its name
 inline constexpr std::uint8_t kFlagGraph = 4;  // a whole graph launch, timed as one (level graph)
+// Set by the collector alone: duration_ns is not native, a tracer was at work.
+inline constexpr std::uint8_t kFlagPerturbed = 8;
 
 // What stands in a cell that the source does not know. Names and durations are always known.
 inline constexpr std::uint64_t kUnknownTime = ~std::uint64_t{0};

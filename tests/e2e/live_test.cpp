@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -331,6 +332,119 @@ TEST_CASE("several processes of one run are all seen") {
   const auto session = ReadJson(scratch / "session/session.json");
   CHECK(session["processes"].size() == 2);
   CHECK(Kept(session) == 7000);
+}
+
+// A language model's 20,000 launches, played at 8,000 a second so that feedback comes in time.
+std::vector<std::string> PlayDecode(const TempDir& scratch) {
+  const auto made = RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches", "20000",
+                                "--seed", "3", "-o", (scratch / "p.csv").string()});
+  REQUIRE(made.exit_code == 0);
+  return {(StemtapProgram().parent_path() / "stemtap_play").string(), "p.csv", "--rate", "8000"};
+}
+
+TEST_CASE("what a tracer does to the launches it captures is no part of totals, clusters and bound") {
+  // As recorded, the total was 5.7 times the native one, and the bound 62 %.
+  TempDir scratch;
+  const auto player = PlayDecode(scratch);
+  const auto bare = RunProcess(player, OnFakeGpu(scratch));
+  const double truth = std::stod(bare.out.substr(bare.out.find("duration_ns ") + 12));
+  REQUIRE(truth > 1e8);
+  std::uint64_t clusters[2] = {};
+  for (const bool slow : {false, true}) {
+    CAPTURE(slow);
+    auto options = OnFakeGpu(scratch);
+    options.env.emplace_back("FAKE_GPU_CAPTURE_SLOWS_RECORDS", slow ? "1" : "0");
+    const auto run = RunProcess(RunCommand({"-q", "--level", "gate", "--actuator", "profiler"}, player), options);
+    CAPTURE(run.err);
+    REQUIRE(run.exit_code == 0);
+    const auto session = ReadJson(scratch / "session/session.json");
+    const auto totals = ReadJson(scratch / "session/plan.json")["totals"];
+    const std::uint64_t captured = session["counters"]["captured"];
+    CHECK(captured >= 20);
+    CHECK(session["counters"]["slowed"].get<std::uint64_t>() == captured);
+    CHECK(totals["invocations"] == 20000);
+    CHECK(totals["imputed"].get<std::uint64_t>() == captured);
+    // Some forty captures hold 0.3 % of the time. Even if each were imputed as nothing, or as twice
+    // what it took, the total would be off by no more.
+    CHECK(totals["duration_ns"].get<double>() == doctest::Approx(truth).epsilon(0.004));
+    CHECK(totals["bound"].get<double>() <= 0.08);
+    CHECK(totals["uncovered_fraction"].get<double>() <= 0.02);
+    CHECK(totals["observed_error"].is_null());
+    clusters[slow] = totals["clusters"];
+    // What ran where stays as measured: forty times a thousand native durations.
+    const double measured = session["devices"][0]["duration_ns"];
+    if (slow) {
+      CHECK(measured > 2 * truth);
+    } else {
+      CHECK(measured == truth);
+    }
+    std::filesystem::remove_all(scratch / "session");
+  }
+  // Which launches are captured is a matter of timing, and cuts follow.
+  CHECK(clusters[1] <= clusters[0] + 8);
+  CHECK(clusters[0] <= clusters[1] + 8);
+}
+
+TEST_CASE("ranks share what is captured, or each has its own") {
+  TempDir scratch;
+  const auto player = PlayDecode(scratch);
+  std::string rank;
+  for (const std::string& word : player) rank += word + " ";
+  std::uint64_t captured[2] = {};
+  std::uint64_t alone = 0;
+  for (const std::string mode : {"one", "on", "off"}) {
+    CAPTURE(mode);
+    const int ranks = mode == "one" ? 1 : 4;
+    const auto run = RunProcess(
+        RunCommand({"-q", "--level", "gate", "--share-captures", mode == "off" ? "off" : "on"},
+                   {"/bin/sh", "-c",
+                    ranks == 1 ? rank : rank + "& " + rank + "& " + rank + "& " + rank + "& wait"}),
+        OnFakeGpu(scratch));
+    CAPTURE(run.err);
+    REQUIRE(run.exit_code == 0);
+    const auto session = ReadJson(scratch / "session/session.json");
+    const auto plan = ReadJson(scratch / "session/plan.json");
+    CHECK(session["processes"].size() == static_cast<std::size_t>(ranks));
+    CHECK(session["counters"]["dropped"] == 0);
+    CHECK(plan["totals"]["invocations"] == 20000 * ranks);
+    // A run's plain estimate may miss its bound by chance, one in twenty.
+    CHECK(plan["totals"]["bound"].get<double>() <= 0.08);
+    CHECK(plan["totals"]["observed_error"].get<double>() <= 2 * plan["totals"]["bound"].get<double>());
+    const std::uint64_t captures = session["counters"]["captured"];
+    if (mode == "one") {
+      alone = captures;
+    } else {
+      captured[mode == "off"] = captures;
+    }
+    std::map<std::int64_t, std::uint64_t> samples;  // by process
+    std::map<std::int64_t, std::uint64_t> launches;
+    for (const auto& kernel : plan["kernels"]) {
+      const std::int64_t process = kernel.value("process", std::int64_t{0});
+      launches[process] += kernel["invocations"].get<std::uint64_t>();
+      for (const auto& cluster : kernel["clusters"]) {
+        samples[process] += cluster["samples"].size();
+        for (const auto& sample : cluster["samples"]) {
+          CHECK(sample["occurrence"].get<std::uint64_t>() < kernel["invocations"].get<std::uint64_t>());
+        }
+      }
+    }
+    if (mode == "off") {
+      CHECK(launches.size() == 4);
+      for (const auto& process : session["processes"]) {
+        const std::int64_t pid = process["pid"];
+        CHECK(launches[pid] == 20000);
+        CHECK(samples[pid] >= alone / 2);
+      }
+    } else {
+      CHECK(launches.size() == 1);
+      CHECK(launches[0] == 20000u * static_cast<unsigned>(ranks));
+    }
+    std::filesystem::remove_all(scratch / "session");
+  }
+  // Shared: those of one rank, and a first sight of each of 14 names on the three others.
+  CHECK(captured[0] <= 2 * alone + 3 * 14);
+  CHECK(captured[1] >= 3 * alone);
+  MESSAGE("captures: one rank ", alone, ", four that share ", captured[0], ", four that do not ", captured[1]);
 }
 
 TEST_CASE("descriptors that are closed stay closed in the program") {

@@ -76,6 +76,23 @@ TEST_CASE("a profile without devices is one of one device only on the user's wor
   CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options), "of 2 ranks"));
 }
 
+TEST_CASE("a plan that keeps processes apart is not of one process, whatever the user says") {
+  const Profile profile = Four();
+  Plan plan = PlanOf(profile, {2});
+  CountingOptions options;
+  options.plain_launches = true;
+  const CountingModel& model = FindConsumer("sieve")->model;
+  plan.kernels.front().process = 41;
+  CHECK(CountLaunches(plan, nullptr, "", model, "Sieve", options).ok());
+  PlanKernel other = plan.kernels.front();
+  other.process = 42;
+  other.clusters.clear();
+  plan.kernels.push_back(other);
+  const auto counted = CountLaunches(plan, nullptr, "", model, "Sieve", options);
+  REQUIRE_FALSE(counted.ok());
+  CHECK(Says(counted.error().message, "kernels of 2 processes"));
+}
+
 TEST_CASE("an empty plan, which some tools take for everything") {
   const Profile profile = Four();
   for (const Consumer& consumer : Consumers()) {
@@ -90,6 +107,14 @@ TEST_CASE("a profile of another run") {
   slower.records[2].duration_ns = 99;
   CHECK(Says(RefusalOf("sieve", slower, plan),
              "launch 2 is 'axpy' of 99 ns, expected 'axpy' of 12 ns"));
+  // What was captured for real has no duration of its own.
+  Plan imputed = plan;
+  for (PlanKernel& kernel : imputed.kernels) {
+    for (PlanCluster& cluster : kernel.clusters) {
+      for (PlanSample& sample : cluster.samples) sample.imputed = true;
+    }
+  }
+  CHECK(Exports("sieve", slower, imputed).ids == 1);
   Profile renamed = Four();
   renamed.records[2].name_id = 1;
   CHECK(Says(RefusalOf("sieve", renamed, plan), "'dot'"));

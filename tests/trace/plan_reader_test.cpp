@@ -19,10 +19,14 @@ Plan Example() {
   plan.totals.bound = NAN;
   plan.totals.observed_error = 0.0125;
   plan.totals.plain_estimate_ns = 1250.5;
+  plan.totals.imputed = 3;
+  plan.totals.imputed_duration_ns = 250;
+  plan.totals.native_unknown = 1;
   PlanKernel kernel;
   kernel.name = "k<int, \"2\">";
   kernel.invocations = 12;
   kernel.duration_ns = 1234;
+  kernel.process = 4242;
   kernel.config.grid[0] = kernel.config.grid[1] = kernel.config.grid[2] = 3;
   kernel.config.block[0] = kernel.config.block[1] = kernel.config.block[2] = 2;
   PlanCluster cluster;
@@ -35,6 +39,7 @@ Plan Example() {
   known.index = 4711;
   known.occurrence = 391;
   known.weight = 1.0 / 3;
+  known.imputed = true;
   known.record.device = 1;
   known.record.stream = 7;
   known.record.grid[0] = 8;
@@ -58,6 +63,10 @@ TEST_CASE("a plan reads back as it was written") {
   CHECK(PlanToJson(read.value()) == text);
   const PlanSample& sample = read.value().kernels[0].clusters[0].samples[0];
   CHECK(sample.weight == 1.0 / 3);
+  CHECK(sample.imputed);
+  CHECK_FALSE(read.value().kernels[0].clusters[0].samples[1].imputed);
+  CHECK(read.value().kernels[0].process == 4242);
+  CHECK(read.value().totals.imputed_duration_ns == 250);
   CHECK(std::isnan(read.value().totals.bound));
 }
 
@@ -87,6 +96,10 @@ TEST_CASE("what is no plan is refused with the place") {
   };
   CHECK(error(without("\"index\": 4711", "\"index\": -1")) ==
         "plan.json: kernels[0].clusters[0].samples[0].index: expected a whole number");
+  CHECK(error(without("\"imputed\": true", "\"imputed\": 1")) ==
+        "plan.json: kernels[0].clusters[0].samples[0].imputed: expected true or false");
+  CHECK(error(without("\"process\": 4242", "\"process\": 4294967296"))
+            .find("process: expected a whole number") != std::string::npos);
   CHECK(error(without("[8,1,1]", "[8,1]")).find("grid: expected three whole numbers") !=
         std::string::npos);
   CHECK(error(without("\"device\": 1", "\"device\": 65536")).find("device") != std::string::npos);

@@ -47,5 +47,29 @@ TEST_CASE("the summary counts what is not in its figures") {
   CHECK(Says(plan, "5 invocations"));
 }
 
+TEST_CASE("the summary says what is imputed, and then knows of no error") {
+  Plan plan;
+  plan.totals.duration_ns = 1000;
+  CHECK_FALSE(Says(plan, "tracer"));
+  CHECK(Says(plan, "(0.00 % off), calibrated"));
+  plan.totals.imputed = 7;
+  plan.totals.imputed_duration_ns = 2'500'000;
+  plan.totals.observed_error = NAN;
+  CHECK(Says(plan, "7 invocations were slowed by the tracer: counted with 2.500 ms"));
+  CHECK(Says(plan, "(error not known), calibrated"));
+  CHECK_FALSE(Says(plan, "have no like"));
+  plan.totals.native_unknown = 2;
+  CHECK(Says(plan, "2 of these have no like"));
+}
+
+TEST_CASE("a plan without imputed launches or processes apart names neither") {
+  Plan plan;
+  plan.kernels.emplace_back().clusters.emplace_back().samples.emplace_back();
+  const std::string json = PlanToJson(plan);
+  for (const char* field : {"imputed", "native_unknown", "process"}) {
+    CHECK(json.find(field) == std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace stemtap

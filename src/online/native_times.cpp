@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "online/native_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/log_sketch.h"
+
+namespace stemtap {
+namespace {
+
+std::uint64_t Whole(double ns) {
+  return static_cast<std::uint64_t>(std::llround(std::max(ns, 0.0)));
+}
+
+// `launches` launches that are distributed as those of `known`.
+Moments Spread(const Moments& known, std::uint64_t launches) {
+  const double ratio = static_cast<double>(launches) / static_cast<double>(known.count());
+  return Moments(launches, known.mean(), known.m2() * ratio);
+}
+
+}  // namespace
+
+std::uint32_t NativeTimes::Child(std::uint32_t parent, std::uint64_t key) {
+  const auto known = by_key_.find(key);
+  if (known != by_key_.end()) return known->second;
+  if (groups_.size() > kMostGroups) return parent;
+  const auto made = static_cast<std::uint32_t>(groups_.size());
+  by_key_.emplace(key, made);
+  groups_.emplace_back();
+  groups_.back().parent = parent;
+  return made;
+}
+
+std::uint32_t NativeTimes::ContextOf(std::uint64_t history_key, std::uint64_t config_key) {
+  return Child(Child(0, config_key), history_key);
+}
+
+void NativeTimes::AddNative(std::uint32_t context, std::uint64_t duration_ns) {
+  const auto value = static_cast<double>(duration_ns);
+  groups_[context].own.Add(value);
+  for (;; context = groups_[context].parent) {
+    groups_[context].all.Add(value);
+    if (context == 0) return;
+  }
+}
+
+void NativeTimes::AddPerturbed(std::uint32_t context, std::uint64_t recorded_ns) {
+  groups_[context].perturbed.Add(static_cast<double>(recorded_ns));
+  perturbed_.Add(static_cast<double>(recorded_ns));
+}
+
+const Moments& NativeTimes::LikeOf(std::uint32_t context) const {
+  while (context != 0 && groups_[context].all.count() == 0) context = groups_[context].parent;
+  return groups_[context].all.count() == 0 ? perturbed_ : groups_[context].all;
+}
+
+std::uint64_t NativeTimes::MeanOf(std::uint32_t context) const {
+  return Whole(LikeOf(context).mean());
+}
+
+KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
+  // Small groups are pooled into their parents, which come before them.
+  struct Pool {
+    Moments native;
+    Moments imputed;
+  };
+  std::vector<Pool> pools(groups_.size());
+  std::vector<std::uint32_t> home(groups_.size());
+  std::vector<std::uint32_t> formed;
+  imputed_ns_ = 0;
+  for (std::size_t i = groups_.size(); i-- > 0;) {
+    const Group& group = groups_[i];
+    Pool& pool = pools[i];
+    home[i] = static_cast<std::uint32_t>(i);
+    pool.native.Merge(group.own);
+    if (group.perturbed.count() != 0) {
+      const Moments imputed = Spread(LikeOf(home[i]), group.perturbed.count());
+      imputed_ns_ += Whole(imputed.sum());
+      pool.imputed.Merge(imputed);
+    }
+    // A context that was captured and hardly seen otherwise is told by its configuration.
+    const bool told =
+        pool.native.count() >= kTold || (pool.imputed.count() != 0 && group.all.count() >= kTold);
+    if (i == 0 || told) {
+      if (pool.native.count() + pool.imputed.count() != 0) formed.push_back(home[i]);
+      continue;
+    }
+    home[i] = group.parent;
+    pools[group.parent].native.Merge(pool.native);
+    pools[group.parent].imputed.Merge(pool.imputed);
+  }
+
+  std::vector<Moments> cell_of(groups_.size());
+  for (const std::uint32_t i : formed) {
+    cell_of[i] = pools[i].native;
+    cell_of[i].Merge(pools[i].imputed);
+  }
+  group_mean_.resize(groups_.size());
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    home[i] = home[home[i]];  // a parent's is final, since it comes before
+    group_mean_[i] = Whole(cell_of[home[i]].mean());
+  }
+  std::stable_sort(formed.begin(), formed.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return cell_of[a].mean() < cell_of[b].mean();
+  });
+  KernelCells cells;
+  bins.clear();
+  for (const std::uint32_t i : formed) {
+    const std::uint32_t bin = LogSketch::BinOf(group_mean_[i]);
+    if (!bins.empty() && bins.back() == bin) {
+      cells.back().Merge(cell_of[i]);
+    } else {
+      bins.push_back(bin);
+      cells.push_back(cell_of[i]);
+    }
+  }
+  return cells;
+}
+
+}  // namespace stemtap

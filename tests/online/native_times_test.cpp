@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "online/native_times.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "stats/log_sketch.h"
+
+namespace stemtap {
+namespace {
+
+std::uint64_t Launches(const KernelCells& cells) {
+  std::uint64_t sum = 0;
+  for (const Moments& cell : cells) sum += cell.count();
+  return sum;
+}
+
+TEST_CASE("a captured launch counts in its context, and moves neither its mean nor its variance") {
+  NativeTimes times;
+  const std::uint32_t fast = times.ContextOf(1, 100);
+  const std::uint32_t slow = times.ContextOf(2, 100);
+  for (int i = 0; i < 10; ++i) {
+    times.AddNative(fast, i % 2 == 0 ? 990 : 1010);
+    times.AddNative(slow, 5000);
+  }
+  for (int i = 0; i < 10; ++i) times.AddPerturbed(fast, 1'000'000);
+  times.AddPerturbed(slow, 5'000'000);
+  std::vector<std::uint32_t> bins;
+  const KernelCells cells = times.Cells(bins);
+  REQUIRE(cells.size() == 2);
+  CHECK(cells[0].count() == 20);
+  CHECK(cells[0].mean() == doctest::Approx(1000.0));
+  CHECK(cells[0].variance() == doctest::Approx(100.0));
+  CHECK(cells[1].count() == 11);
+  CHECK(cells[1].mean() == doctest::Approx(5000.0));
+  CHECK(bins == std::vector<std::uint32_t>{LogSketch::BinOf(1000), LogSketch::BinOf(5000)});
+  CHECK(times.imputed_ns() == 10 * 1000 + 5000);
+  CHECK(times.GroupMeanOf(fast) == 1000);
+  CHECK(times.GroupMeanOf(slow) == 5000);
+}
+
+TEST_CASE("contexts that are hardly known are one group with others of their configuration") {
+  NativeTimes times;
+  for (std::uint64_t history = 1; history <= 4; ++history) {
+    const std::uint32_t context = times.ContextOf(history, 100);
+    for (int i = 0; i < 3; ++i) times.AddNative(context, 1000 * history);
+  }
+  const std::uint32_t told = times.ContextOf(5, 100);
+  for (int i = 0; i < 8; ++i) times.AddNative(told, 9000);
+  // 12 launches of four contexts, 2500 on average; a configuration that is hardly known itself
+  // belongs to the kernel.
+  const std::uint32_t alone = times.ContextOf(6, 200);
+  times.AddNative(alone, 77);
+  times.AddPerturbed(alone, 77'000);
+  std::vector<std::uint32_t> bins;
+  const KernelCells cells = times.Cells(bins);
+  REQUIRE(cells.size() == 3);
+  CHECK(cells[0].count() == 2);
+  CHECK(cells[0].mean() == 77.0);  // by the only native launch of its context
+  CHECK(cells[1].count() == 12);
+  CHECK(cells[1].mean() == doctest::Approx(2500.0));
+  CHECK(cells[2].count() == 8);
+  CHECK(times.GroupMeanOf(times.ContextOf(3, 100)) == 2500);
+  CHECK(times.GroupMeanOf(told) == 9000);
+  CHECK(times.imputed_ns() == 77);
+}
+
+TEST_CASE("a context that was only captured counts as its configuration does") {
+  NativeTimes times;
+  for (std::uint64_t config = 1; config <= 2; ++config) {
+    const std::uint32_t context = times.ContextOf(10 * config, config);
+    for (int i = 0; i < 10; ++i) times.AddNative(context, 1000 * config);
+  }
+  const std::uint32_t captured = times.ContextOf(30, 2);
+  times.AddPerturbed(captured, 9'000'000);
+  std::vector<std::uint32_t> bins;
+  const KernelCells cells = times.Cells(bins);
+  REQUIRE(cells.size() == 2);
+  CHECK(cells[1].count() == 11);
+  CHECK(times.GroupMeanOf(captured) == 2000);
+  CHECK(times.MeanOf(captured) == 2000);
+  CHECK(times.imputed_ns() == 2000);
+}
+
+TEST_CASE("where no launch is native the recorded durations are all there is") {
+  NativeTimes times;
+  CHECK(times.MeanOf(times.ContextOf(1, 100)) == 0);
+  times.AddPerturbed(times.ContextOf(1, 100), 4000);
+  times.AddPerturbed(times.ContextOf(2, 100), 6000);
+  std::vector<std::uint32_t> bins;
+  KernelCells cells = times.Cells(bins);
+  REQUIRE(cells.size() == 1);
+  CHECK(cells[0].count() == 2);
+  CHECK(cells[0].mean() == 5000.0);
+  CHECK(times.imputed_ns() == 10000);
+  // One native launch anywhere in the kernel, and they are none of it any more.
+  times.AddNative(times.ContextOf(3, 300), 5);
+  cells = times.Cells(bins);
+  REQUIRE(cells.size() == 1);
+  CHECK(cells[0].count() == 3);
+  CHECK(cells[0].mean() == 5.0);
+  CHECK(times.imputed_ns() == 10);
+}
+
+TEST_CASE("launches of contexts beyond the limit stay in the kernel") {
+  NativeTimes times;
+  constexpr std::uint64_t kMany = 3 * NativeTimes::kMostGroups;
+  for (std::uint64_t i = 0; i < kMany; ++i) {
+    times.AddNative(times.ContextOf(2 * i + 1, 2 * i + 2), 1000);
+  }
+  const std::uint32_t beyond = times.ContextOf(2 * kMany, 2 * kMany + 1);
+  CHECK(beyond == 0);
+  times.AddPerturbed(beyond, 1'000'000);
+  std::vector<std::uint32_t> bins;
+  const KernelCells cells = times.Cells(bins);
+  CHECK(Launches(cells) == kMany + 1);
+  CHECK(times.imputed_ns() == 1000);
+  CHECK(times.GroupMeanOf(beyond) == 1000);
+}
+
+TEST_CASE("means of cells ascend, and groups that share a bin are one cell") {
+  NativeTimes times;
+  for (std::uint64_t history = 1; history <= 300; ++history) {
+    const std::uint32_t context = times.ContextOf(history, history % 7);
+    for (int i = 0; i < 8; ++i) times.AddNative(context, 1000 + (history * 7919) % 500);
+  }
+  std::vector<std::uint32_t> bins;
+  const KernelCells cells = times.Cells(bins);
+  CHECK(cells.size() < 300);
+  REQUIRE(cells.size() == bins.size());
+  for (std::size_t i = 1; i < cells.size(); ++i) {
+    CHECK(cells[i - 1].mean() < cells[i].mean());
+    CHECK(bins[i - 1] < bins[i]);
+  }
+  CHECK(Launches(cells) == 2400);
+}
+
+}  // namespace
+}  // namespace stemtap
