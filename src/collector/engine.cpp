@@ -138,8 +138,8 @@ void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
   record.flags &= wire::kFlagGraph;
   record.credit_slot = 0;
   if (name_id >= explored_.size()) explored_.resize(sampler_.names().size(), false);
-  const std::uint64_t node_key = NodeKey(launch.config_key, record);
-  std::uint32_t slot = node_key == 0 ? wire::kNoSlot : gate_.Find(node_key);
+  launch.node_key = NodeKey(launch.config_key, record);
+  std::uint32_t slot = launch.node_key == 0 ? wire::kNoSlot : gate_.Find(launch.node_key);
   if (slot == wire::kNoSlot) {
     slot = wire::FindLaunch(gate_, launch.history_key, launch.config_key,
                             sampler_.names().hash(name_id));

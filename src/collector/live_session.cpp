@@ -120,7 +120,7 @@ void AwaitEnd(ChildProcess& child, int signal_fd) {
 // Level kernels has no gate in the program, and so nothing there that captures.
 Captures CapturesOf(const LiveOptions& options) {
   return options.level == "gate" && options.actuator != "log" ? Captures::kForReal
-                                                               : Captures::kNoted;
+                                                              : Captures::kNoted;
 }
 
 // One traced process: its ring and the order of its launches.
@@ -430,10 +430,11 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   const std::string folder = absolute != nullptr ? absolute : options.folder;
   ::free(absolute);
 
-  Result<GateMemory> gate = options.level == "gate"
-                                ? GateMemory::InFolder(folder + "/" + wire::kGateFileName,
-                                                       options.share_captures ? 0 : wire::kGateByProcess)
-                                : GateMemory::Own();
+  Result<GateMemory> gate =
+      options.level == "gate"
+          ? GateMemory::InFolder(folder + "/" + wire::kGateFileName,
+                                 options.share_captures ? 0 : wire::kGateByProcess)
+          : GateMemory::Own();
   if (!gate.ok()) return gate.error();
   Result<MaskWriter> mask = MaskWriter::Open(writer.value().PathOf("mask.ndjson"));
   if (!mask.ok()) return mask.error();

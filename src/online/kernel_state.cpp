@@ -43,8 +43,7 @@ void KernelState::Observe(std::span<const Observation> batch,
       times_->AddNative(context, duration);
       bin = LogSketch::BinOf(times_->MeanOf(context));
     }
-    contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of,
-                      NodeKey(seen.config_key, seen.record));
+    contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of, seen.node_key);
   }
   last_occurrence_ = batch[order.back()].occurrence;
 }

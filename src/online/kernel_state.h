@@ -39,6 +39,7 @@ struct Observation {
   std::uint64_t occurrence = 0;  // 0-based, among the launches of this kernel name
   std::uint64_t config_key = 0;
   std::uint64_t history_key = 0;
+  std::uint64_t node_key = 0;  // NodeKey, where the gate is asked under it; else 0
 };
 
 // OnlineCluster is an interval of a kernel's sketch bins, and how far its sampling has come.

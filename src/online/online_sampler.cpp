@@ -150,10 +150,9 @@ void OnlineSampler::SettleCaptures() {
     }
     kernels_[t.kernel].unsettled().clear();
   }
-  std::sort(captures.begin(), captures.end(),
-            [](const auto& a, const auto& b) {
-              return a.second.sample.index < b.second.sample.index;
-            });
+  std::sort(captures.begin(), captures.end(), [](const auto& a, const auto& b) {
+    return a.second.sample.index < b.second.sample.index;
+  });
   for (const auto& [id, launch] : captures) {
     KernelState& kernel = kernels_[id];
     const PlanSample& sample = launch.sample;
@@ -194,7 +193,8 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
     const std::uint64_t released = std::min(target, cluster.release);
     std::uint64_t need = had >= released ? 0 : released - had;
     if (lines[i].misses > kMissesPerTarget * cluster.target + kMissesFree) need = 0;
-    const bool by_others = !kernel.context_decides() && had == 0 && cluster.reachable && !cluster.predicted;
+    const bool by_others =
+        !kernel.context_decides() && had == 0 && cluster.reachable && !cluster.predicted;
     if (need > 0 && by_others && fallback == KernelState::kNone) fallback = i;
     if (need > 1) need /= kAtOnce;
     GiveUpLost(lines[i]);

@@ -66,8 +66,8 @@ struct SamplerStatus {
   double bound = 0.0;  // of what has been captured so far; uncovered time counts in full
   std::uint64_t contexts_refused = 0;  // contexts that the gate table had no room for
   std::uint64_t slots_refused = 0;     // clusters that the gate table had no slot for
-  std::uint64_t slowed = 0;         // launches that were captured for real, or ran beside such
-  std::uint64_t slowed_beside = 0;  // ... beside such
+  std::uint64_t slowed = 0;            // launches that were captured for real, or ran beside such
+  std::uint64_t slowed_beside = 0;     // ... beside such
 };
 
 class OnlineSampler {

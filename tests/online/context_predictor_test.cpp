@@ -61,6 +61,35 @@ TEST_CASE("outliers do not unseat a prediction") {
   }
 }
 
+TEST_CASE("a node of a graph is a context where its history does not tell") {
+  ContextPredictor contexts(1);
+  // Nodes 20, 21 and 22 have one history; the last falls into the other cluster.
+  for (int i = 0; i < 100; ++i) {
+    contexts.Observe(7, 8, 50, ClusterOf, 20);
+    contexts.Observe(7, 8, 60, ClusterOf, 21);
+    contexts.Observe(7, 8, 150, ClusterOf, 22);
+    contexts.Observe(9, 8, 50, ClusterOf, 30);  // told by its history
+  }
+  std::size_t nodes = 0;
+  for (const auto& c : Changed(contexts, true)) {
+    CHECK(c.key != 30);
+    if (c.key < 20) continue;
+    ++nodes;
+    REQUIRE(c.votes >= ContextPredictor::kTrustedVotes);
+    CHECK(ClusterOf(c.candidate_bin) == (c.key == 22 ? 1 : 0));
+  }
+  CHECK(nodes >= 1);
+}
+
+TEST_CASE("nodes leave room for histories") {
+  ContextPredictor contexts(1);
+  for (std::uint64_t i = 1; i <= 100000; ++i) {
+    contexts.Observe(7, 8, i % 2 == 0 ? 50 : 150, ClusterOf, i * 0x9E3779B97F4A7C15u);
+  }
+  CHECK(contexts.size() == ContextPredictor::kMostNodes + 2);
+  CHECK(contexts.refused() == 0);
+}
+
 TEST_CASE("contexts are bounded, what is beyond is counted") {
   ContextPredictor contexts(1);
   for (std::uint64_t key = 1; key <= 100000; ++key) {
