@@ -25,19 +25,64 @@ std::uint32_t NativeTimes::Child(std::uint32_t parent, std::uint64_t key) {
   const auto known = by_key_.find(key);
   if (known != by_key_.end()) return known->second;
   if (groups_.size() > kMostGroups) return parent;
-  const auto made = static_cast<std::uint32_t>(groups_.size());
+  const std::uint32_t made = Add(parent);
   by_key_.emplace(key, made);
-  groups_.emplace_back();
-  groups_.back().parent = parent;
   return made;
 }
 
+std::uint32_t NativeTimes::Add(std::uint32_t parent) {
+  const auto made = static_cast<std::uint32_t>(groups_.size());
+  groups_.emplace_back();
+  groups_.back().parent = parent;
+  groups_.back().regime = groups_.back().context = made;
+  return made;
+}
+
+bool NativeTimes::Fits(const Moments& regime, double value) {
+  if (regime.count() == 0) return true;
+  const double mean = regime.mean();
+  const double allowed = regime.count() < kTold
+                             ? kFitUntold * mean
+                             : std::max(kFitDeviations * regime.stddev(), kFitLeast * mean);
+  return std::fabs(value - mean) <= allowed;
+}
+
+// The regime of the launch's context that a native launch belongs to.
+std::uint32_t NativeTimes::RegimeFor(std::uint32_t regime, double value) {
+  const std::uint32_t context = groups_[regime].context;
+  std::int32_t& votes = groups_[context].votes;
+  if (Fits(groups_[regime].own, value)) {
+    votes = std::min(votes + 1, kMostVotes);
+    return regime;
+  }
+  if (--votes > 0) return regime;
+  std::uint32_t last = context;
+  std::uint32_t found = context;
+  while (found != 0 && (found == regime || !Fits(groups_[found].own, value))) {
+    last = found;
+    found = groups_[found].next_regime;
+  }
+  if (found == 0) {
+    if (groups_.size() > kMostGroups) {
+      groups_[context].votes = kFirstVotes;
+      return regime;
+    }
+    found = Add(context);
+    groups_[found].context = context;
+    groups_[last].next_regime = found;
+  }
+  groups_[context].votes = kFirstVotes;
+  groups_[context].regime = found;
+  return found;
+}
+
 std::uint32_t NativeTimes::ContextOf(std::uint64_t history_key, std::uint64_t config_key) {
-  return Child(Child(0, config_key), history_key);
+  return groups_[Child(Child(0, config_key), history_key)].regime;
 }
 
 void NativeTimes::AddNative(std::uint32_t context, std::uint64_t duration_ns) {
   const auto value = static_cast<double>(duration_ns);
+  context = RegimeFor(context, value);
   groups_[context].own.Add(value);
   for (;; context = groups_[context].parent) {
     groups_[context].all.Add(value);
@@ -51,6 +96,8 @@ void NativeTimes::AddPerturbed(std::uint32_t context, std::uint64_t recorded_ns)
 }
 
 const Moments& NativeTimes::LikeOf(std::uint32_t context) const {
+  // Its own: those of other regimes are not its like while it has any.
+  if (groups_[context].own.count() != 0) return groups_[context].own;
   while (context != 0 && groups_[context].all.count() == 0) context = groups_[context].parent;
   return groups_[context].all.count() == 0 ? perturbed_ : groups_[context].all;
 }

@@ -9,6 +9,9 @@
 //           │                 └─ history        2     of its configuration, or of the kernel
 //           └─ configuration ...
 //
+// A context whose durations have moved (a phase, a clock that steps) begins a group of its own, a
+// regime, and comes back to an old one where that fits: launches count as those of their time did.
+//
 // A group becomes one cell of the kernel: all its launches, the mean and the variance of the native
 // ones. What a launch costs within its context is not known before it runs, nor afterwards when it
 // was captured, so strata are made of whole contexts and no cut runs through one.
@@ -31,16 +34,27 @@ namespace stemtap {
 
 class NativeTimes {
  public:
-  // As many contexts as the predictor learns; 88 bytes each.
+  // As many contexts as the predictor learns; 160 bytes each.
   static constexpr std::size_t kMostGroups = 512;
   // Native launches that make a context a group: the standard deviation of 8 is off by a quarter,
   // that of one is not known at all, and cuts between such would follow chance.
   static constexpr std::uint64_t kTold = 8;
 
+  // Launches in a row, at most, that do not fit until a context has moved: fewer would follow chance,
+  // more would leave more of them in the regime that has ended.
+  static constexpr std::int32_t kMostVotes = 7;
+  static constexpr std::int32_t kFirstVotes = 3;
+  // A launch fits where it is no farther from the regime's mean than three standard deviations, 5 %
+  // at least; half of the mean while the regime is not told.
+  static constexpr double kFitDeviations = 3.0;
+  static constexpr double kFitLeast = 0.05;
+  static constexpr double kFitUntold = 0.5;
+
   NativeTimes() : groups_(1) {}
 
-  // The context of a launch, for the calls below; stays valid. The configuration's key is that of the
-  // kernel where launches of one configuration are a kernel.
+  // The context of a launch, in the regime it is in, for the calls below; stays valid. The
+  // configuration's key is that of the kernel where launches of one configuration are a kernel. To be
+  // asked in launch order.
   std::uint32_t ContextOf(std::uint64_t history_key, std::uint64_t config_key);
 
   void AddNative(std::uint32_t context, std::uint64_t duration_ns);
@@ -69,9 +83,19 @@ class NativeTimes {
     Moments own;        // native, of no child
     Moments all;        // native, those of children too
     Moments perturbed;  // of no child, as recorded
+    // Of a context: the regime it is in, itself at first, and how sure that is. Regimes are its
+    // children, in a chain.
+    std::uint32_t regime = 0;
+    std::int32_t votes = kFirstVotes;
+    // Of a regime: its context; the next of the chain, 0 at its end.
+    std::uint32_t context = 0;
+    std::uint32_t next_regime = 0;
   };
 
   const Moments& LikeOf(std::uint32_t context) const;
+  static bool Fits(const Moments& regime, double value);
+  std::uint32_t RegimeFor(std::uint32_t regime, double value);
+  std::uint32_t Add(std::uint32_t parent);
   std::uint32_t Child(std::uint32_t parent, std::uint64_t key);
 
   std::vector<Group> groups_;

@@ -84,6 +84,32 @@ TEST_CASE("a context that was only captured counts as its configuration does") {
   CHECK(times.imputed_ns() == 2000);
 }
 
+TEST_CASE("a context whose durations move counts captures as those of their time did") {
+  NativeTimes times;
+  const auto native = [&](std::uint64_t ns, int launches) {
+    for (int i = 0; i < launches; ++i) times.AddNative(times.ContextOf(1, 100), ns + i % 20);
+  };
+  const auto captured = [&] {
+    for (int i = 0; i < 10; ++i) times.AddPerturbed(times.ContextOf(1, 100), 5'000'000);
+  };
+  native(1000, 500);
+  captured();
+  native(3000, 500);
+  captured();
+  native(1000, 500);
+  captured();
+  std::vector<std::uint32_t> bins;
+  const KernelCells cells = times.Cells(bins);
+  REQUIRE(cells.size() == 2);
+  // What did not fit at first is left in the regime that had ended: seven launches each time.
+  CHECK(cells[0].count() == doctest::Approx(1020).epsilon(0.01));
+  CHECK(cells[0].mean() == doctest::Approx(1010).epsilon(0.03));
+  CHECK(cells[1].count() == doctest::Approx(510).epsilon(0.02));
+  CHECK(cells[1].mean() == doctest::Approx(3010).epsilon(0.02));
+  CHECK(static_cast<double>(times.imputed_ns()) ==
+        doctest::Approx(20 * 1010 + 10 * 3010).epsilon(0.03));
+}
+
 TEST_CASE("where no launch is native the recorded durations are all there is") {
   NativeTimes times;
   CHECK(times.MeanOf(times.ContextOf(1, 100)) == 0);
