@@ -117,7 +117,8 @@ std::string PlanToJson(const Plan& plan) {
       t.invocations, t.duration_ns, t.kernels, t.clusters, t.samples, t.sampled_duration_ns,
       Number(t.speedup), Number(t.bound), Number(t.observed_error), Number(t.plain_estimate_ns),
       Number(t.calibrated_estimate_ns), Number(t.uncovered_fraction), t.dropped, t.gaps,
-      t.zero_duration, t.graph_launches, t.excluded_invocations, t.excluded_duration_ns, ImputedOf(t));
+      t.zero_duration, t.graph_launches, t.excluded_invocations, t.excluded_duration_ns,
+      ImputedOf(t));
   json += "  \"kernels\": [";
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel& k = plan.kernels[i];
@@ -144,7 +145,8 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
       "{} invocations of {} kernels, {:.3f} ms of GPU time\n"
       "{} samples in {} clusters hold {:.3f} ms: {:.1f}x less to trace\n"
       "{}, uncovered time {:.2f} %\n"
-      "estimates of that time from the sample: plain {:.3f} ms ({}), calibrated {:.3f} ms ({:.2f} % "
+      "estimates of that time from the sample: plain {:.3f} ms ({}), calibrated {:.3f} ms ({:.2f} "
+      "% "
       "off)\n",
       t.invocations, t.kernels, static_cast<double>(t.duration_ns) * 1e-6, t.samples, t.clusters,
       static_cast<double>(t.sampled_duration_ns) * 1e-6, t.speedup,
