@@ -15,9 +15,11 @@ namespace {
 // value that CUPTI does not put there itself (it zeroes the cell).
 constexpr std::uint64_t kCapturing = 0x70617473;  // "stap"
 
+// Where a pointer stands in a table: the upper half of a product with an odd constant (2^64 over the
+// golden ratio), to which all its bits have come.
 std::uint32_t Spread(const void* pointer) noexcept {
-  return static_cast<std::uint32_t>(wire::MixKeys(reinterpret_cast<std::uintptr_t>(pointer), 0) >>
-                                    32);
+  return static_cast<std::uint32_t>(
+      (reinterpret_cast<std::uintptr_t>(pointer) * 0x9E3779B97F4A7C15u) >> 32);
 }
 
 // The first, middle and last eight bytes of a name, folded into one word; all of a short name.
@@ -32,9 +34,14 @@ std::uint64_t Pieces(const char* name, std::size_t length) noexcept {
 }
 
 // Whether the name at `symbol` is still the one of `length` bytes that had these pieces. Reads no
-// byte beyond the name's end: only a name that is at least as long is looked at there.
+// byte of a page that the name does not reach: where it would end on its first page if it were the
+// old one, all that is looked at lies there; else a name is measured first.
 bool StillNamed(const char* symbol, std::size_t length, std::uint64_t pieces) noexcept {
-  return ::strnlen(symbol, length + 1) == length && Pieces(symbol, length) == pieces;
+  constexpr std::uintptr_t kPage = 4096;  // no system has smaller ones
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(symbol) % kPage;
+  const bool ends =
+      offset + length < kPage ? symbol[length] == 0 : ::strnlen(symbol, length + 1) == length;
+  return ends && Pieces(symbol, length) == pieces;
 }
 
 // In the per-thread variants of a launch, no stream means the thread's own.

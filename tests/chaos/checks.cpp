@@ -73,7 +73,7 @@ Account FromJson(const Json& p) {
     a.dropped += Number(losses, wire::kLossNames[i]);
   }
   a.gone_astray = Number(losses, "pool_exhausted") + Number(losses, "foreign_buffers") +
-                  Number(losses, "unread_buffers");
+                  Number(losses, "unread_buffers") + Number(losses, "gaps");
   return a;
 }
 
@@ -87,7 +87,8 @@ Account FromReport(const ProcessReport& p) {
   for (std::uint32_t i = 0; i < wire::kRecordLossCount; ++i) a.dropped += p.losses[i];
   a.gone_astray = p.losses[static_cast<std::uint32_t>(wire::Loss::kPoolExhausted)] +
                   p.losses[static_cast<std::uint32_t>(wire::Loss::kForeignBuffers)] +
-                  p.losses[static_cast<std::uint32_t>(wire::Loss::kUnreadBuffers)];
+                  p.losses[static_cast<std::uint32_t>(wire::Loss::kUnreadBuffers)] +
+                  p.losses[static_cast<std::uint32_t>(wire::Loss::kGaps)];
   a.from_ring = true;
   return a;
 }
@@ -289,7 +290,7 @@ namespace {
 // Whether the plan must hold exactly what was launched. `accounts`: how many each process has.
 bool Complete(const Session& session, const Truths& truths, const std::map<pid_t, int>& accounts,
               const Circumstances& about) {
-  if (!session.finished || !about.names_exact || about.launches_after_end) return false;
+  if (!session.finished || !about.names_exact || about.unheard_launches) return false;
   if (session.dropped != 0 || session.zero_duration != 0) return false;
   return std::all_of(session.processes.begin(), session.processes.end(), [&](const Account& p) {
     return !p.from_ring && p.state == "closed" && p.gone_astray == 0 && truths.contains(p.pid) &&
@@ -303,7 +304,7 @@ void CheckAgainstTruth(const Account& p, const Truth& truth, const Circumstances
     breaches.push_back(fmt::format("accounts: process {} was seen to launch {}, but launched {}",
                                    p.pid, p.seen, truth.launches));
   }
-  if (p.seen >= truth.launches || about.launches_after_end) return;
+  if (p.seen >= truth.launches || about.unheard_launches) return;
   const bool says_so = p.state != "closed" || p.gone_astray != 0 || !p.reason.empty();
   if (!says_so) {
     breaches.push_back(fmt::format("silent: process {} launched {}, of which {} were seen", p.pid,

@@ -39,7 +39,7 @@ struct Account {
   std::uint64_t seen = 0;
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;      // records
-  std::uint64_t gone_astray = 0;  // buffers of records: pool_exhausted, foreign_buffers
+  std::uint64_t gone_astray = 0;  // losses of unknown size: buffers, gaps
   std::uint64_t late = 0;
   bool from_ring = false;
 };
@@ -66,10 +66,12 @@ struct Circumstances {
   bool folder_deleted = false;      // by us, perhaps after it was complete
   bool nothing_is_removed = false;  // the folder cannot be written, or nobody is left who would
   bool may_die_unborn = false;  // killed while the library makes its folder: nobody is there yet
-  bool launches_after_end = false;  // the ending launches after the library has said goodbye
-  bool names_exact = true;          // kernel names come through as they are
-  bool error_visible = true;        // somebody can read stderr
-  bool stays_out = false;           // the library was told to do nothing, or found another tool
+  // Launches that the library has no way to know of: made after its goodbye, or while another
+  // profiler has CUPTI and keeps it.
+  bool unheard_launches = false;
+  bool names_exact = true;    // kernel names come through as they are
+  bool error_visible = true;  // somebody can read stderr
+  bool stays_out = false;     // the library was told to do nothing, or found another tool
   bool quiet = true;
 };
 

@@ -176,7 +176,7 @@ TEST_CASE("losses that nobody speaks of") {
   const Session session = example.Read(breaches);
   const Truths more = {{77, {12, {}}}};
   CHECK(Finds(CheckAccounts({session}, more, "", {}), "silent: process 77 launched 12"));
-  CHECK(CheckAccounts({session}, more, "", {.launches_after_end = true}).empty());
+  CHECK(CheckAccounts({session}, more, "", {.unheard_launches = true}).empty());
   Session spoken = session;
   spoken.processes[0].gone_astray = 1;
   CHECK(CheckAccounts({spoken}, more, "", {}).empty());

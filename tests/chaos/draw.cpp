@@ -57,6 +57,9 @@ constexpr FaultText kFaults[] = {
     {"hostile_names", "kernel names of up to 20 kB with escapes, quotes and newlines"},
     {"no_more_threads", "0 to 6 threads and processes can be started, then none (EAGAIN)"},
     {"calls_refused", "system calls that containers refuse answer EPERM or ENOSYS"},
+    {"clock_stepped", "the realtime clock is set, by up to three days, while a kernel runs"},
+    {"other_profiler",
+     "another CUPTI client takes CUPTI for a while, once or often, as Kineto does"},
 };
 static_assert(std::size(kEndings) == static_cast<std::size_t>(Ending::kCount));
 static_assert(std::size(kWays) == static_cast<std::size_t>(Way::kCount));
@@ -221,6 +224,31 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
     case FaultKind::kNoMoreThreads:
       f.size = chance.Between(0, 6);
       break;
+    case FaultKind::kClockStepped: {
+      const auto ns = static_cast<std::int64_t>(chance.Magnitude(1'000, 259'200'000'000'000));
+      f.env = {{"FAKE_GPU_CLOCK_STEP_AT", number(chance.Magnitude(1, 20'000))},
+               {"FAKE_GPU_CLOCK_STEP_NS", std::to_string(chance.OneIn(2) ? ns : -ns)}};
+      break;
+    }
+    case FaultKind::kOtherProfiler: {
+      const auto one_or_none = [&chance] { return chance.OneIn(2) ? "1" : "0"; };
+      f.env = {{"LD_PRELOAD", STEMTAP_TEST_FAKE_KINETO},
+               {"FAKE_KINETO_SUBSCRIBE", one_or_none()},
+               {"FAKE_KINETO_TEARDOWN", one_or_none()},
+               {"FAKE_KINETO_TSC", one_or_none()},
+               {"FAKE_KINETO_ROUNDS", number(chance.Magnitude(1, 16))}};
+      // By launches, or by time for a program that makes few.
+      const std::uint64_t start = chance.Magnitude(1, 20'000);
+      const bool by_launches = chance.OneIn(2);
+      f.env.emplace_back(by_launches ? "FAKE_KINETO_START" : "FAKE_KINETO_START_MS",
+                         number(by_launches ? start : start / 100));
+      if (!chance.OneIn(4)) {
+        const std::uint64_t stop = start + chance.Magnitude(1, 20'000);
+        f.env.emplace_back(by_launches ? "FAKE_KINETO_STOP" : "FAKE_KINETO_STOP_MS",
+                           number(by_launches ? stop : stop / 100 + 1));
+      }
+      break;
+    }
     case FaultKind::kCallsRefused:
       // One family, or all of them but some.
       f.size = chance.OneIn(2) ? std::uint64_t{1} << chance.Between(0, Supervisor::kFamilies - 1)
@@ -269,6 +297,10 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
       return !round.has(FaultKind::kFilesClosed);
     case FaultKind::kFilesClosed:
       return !round.has(FaultKind::kErrorUnread) && !round.python();
+    case FaultKind::kOtherTool:  // may be preloaded as well
+      return !round.has(FaultKind::kOtherProfiler);
+    case FaultKind::kOtherProfiler:
+      return !round.has(FaultKind::kOtherTool);
     case FaultKind::kCollectorKilledEarly:
       return !round.has(FaultKind::kCollectorKilled);
     case FaultKind::kCollectorKilled:

@@ -78,6 +78,8 @@ enum class FaultKind {
   kHostileNames,
   kNoMoreThreads,
   kCallsRefused,
+  kClockStepped,
+  kOtherProfiler,
   kCount
 };
 

@@ -547,7 +547,9 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   about.folder_deleted = round.has(FaultKind::kFolderDeleted);
   about.nothing_is_removed = run.collector_killed || round.has(FaultKind::kFolderReadOnly);
   about.may_die_unborn = !round.run() && round.killed_from_away();
-  about.launches_after_end = round.ending == Ending::kStorm || round.ending == Ending::kThreadExit;
+  about.unheard_launches = round.ending == Ending::kStorm ||
+                           round.ending == Ending::kThreadExit ||
+                           round.has(FaultKind::kOtherProfiler);
   about.names_exact = !round.has(FaultKind::kHostileNames) && !round.has(FaultKind::kStaleNames);
   const Fault* closed = round.Find(FaultKind::kFilesClosed);
   about.error_visible =
