@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bit>
+
 #include "deny_list.h"
 #include "runtime.h"
 #include "say.h"
@@ -30,7 +32,7 @@ std::uint64_t Pieces(const char* name, std::size_t length) noexcept {
     ::memcpy(&word, name + offset, sizeof(word));
     return word;
   };
-  return wire::MixKeys(at(0) ^ at(length - 8), at(length / 2 - 4));
+  return at(0) ^ std::rotl(at(length / 2 - 4), 21) ^ std::rotl(at(length - 8), 42);
 }
 
 // Whether the name at `symbol` is still the one of `length` bytes that had these pieces. Reads no
@@ -223,9 +225,11 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
 bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
                         std::uint64_t number) noexcept {
   const char* symbol = data.symbolName != nullptr ? data.symbolName : "";
-  std::uint64_t name_hash = 0;
-  bool denied = false;
-  NameOf(launch.function, symbol, name_hash, denied);
+  Function* known = Known(launch.function, symbol);
+  std::uint64_t name_hash = known != nullptr ? known->name_hash.load(std::memory_order_relaxed)
+                                             : wire::NameHash(symbol, ::strlen(symbol));
+  const bool denied = known != nullptr ? known->denied.load(std::memory_order_relaxed)
+                                       : WhyDenied(symbol) != nullptr;
   wire::GateTable* table = files_->gate();
   if (table != nullptr) name_hash = files_->GateHash(name_hash);
   std::atomic<wire::LaunchHistory>& history = HistoryOf(launch.stream);
@@ -241,7 +245,7 @@ bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
   }
   if (table == nullptr || disarmed_.load(std::memory_order_relaxed)) return false;
 
-  const std::uint64_t config_key = wire::ConfigKey(name_hash, launch.config);
+  const std::uint64_t config_key = ConfigKeyOf(known, name_hash, launch.config);
   const std::uint32_t slot =
       wire::FindLaunch(*table, wire::HistoryKey(config_key, before), config_key, name_hash);
   PendingCaptures::Capture capture{0, wire::kFlagCaptured};
@@ -460,8 +464,7 @@ bool LaunchGate::GoesIntoGraph(const Launch& launch) const noexcept {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-void LaunchGate::NameOf(const void* function, const char* symbol, std::uint64_t& hash,
-                        bool& denied) noexcept {
+LaunchGate::Function* LaunchGate::Known(const void* function, const char* symbol) noexcept {
   std::uint32_t at = Spread(function) % kFunctions;
   for (std::uint32_t probe = 0; probe < kProbe; ++probe, at = (at + 1) % kFunctions) {
     Function& entry = functions_[at];
@@ -471,29 +474,48 @@ void LaunchGate::NameOf(const void* function, const char* symbol, std::uint64_t&
       found = function;
     }
     if (found != function) continue;
-    // Acquire: matched by the release below, so that what was stored before belongs to the hash.
-    const std::uint64_t known = entry.name_hash.load(std::memory_order_acquire);
-    if (known != 0 && entry.symbol.load(std::memory_order_relaxed) == symbol &&
-        StillNamed(symbol, entry.length.load(std::memory_order_relaxed),
-                   entry.pieces.load(std::memory_order_relaxed))) {
-      hash = known;
-      denied = entry.denied.load(std::memory_order_relaxed);
-      return;
+    // Acquire: matched by the release in Learn, so that what was stored before belongs to the hash.
+    if (entry.name_hash.load(std::memory_order_acquire) == 0 ||
+        entry.symbol.load(std::memory_order_relaxed) != symbol ||
+        !StillNamed(symbol, entry.length.load(std::memory_order_relaxed),
+                    entry.pieces.load(std::memory_order_relaxed))) {
+      Learn(entry, symbol);
     }
-    const std::size_t length = ::strlen(symbol);
-    hash = wire::NameHash(symbol, length);
-    denied = WhyDenied(symbol) != nullptr;
-    // Two threads may fill the entry in at once: with the same words, unless a module was replaced
-    // meanwhile; then one prediction goes astray, no more.
-    entry.symbol.store(symbol, std::memory_order_relaxed);
-    entry.length.store(length, std::memory_order_relaxed);
-    entry.pieces.store(Pieces(symbol, length), std::memory_order_relaxed);
-    entry.denied.store(denied, std::memory_order_relaxed);
-    entry.name_hash.store(hash, std::memory_order_release);  // matched by the acquire above
-    return;
+    return &entry;
   }
-  hash = wire::NameHash(symbol, ::strlen(symbol));
-  denied = WhyDenied(symbol) != nullptr;
+  return nullptr;
+}
+
+void LaunchGate::Learn(Function& entry, const char* symbol) noexcept {
+  const std::size_t length = ::strlen(symbol);
+  // Two threads may fill the entry in at once: with the same words, unless a module was replaced
+  // meanwhile; then one prediction goes astray, no more.
+  entry.symbol.store(symbol, std::memory_order_relaxed);
+  entry.length.store(length, std::memory_order_relaxed);
+  entry.pieces.store(Pieces(symbol, length), std::memory_order_relaxed);
+  entry.denied.store(WhyDenied(symbol) != nullptr, std::memory_order_relaxed);
+  // Release: matched by the acquire in Known.
+  entry.name_hash.store(wire::NameHash(symbol, length), std::memory_order_release);
+}
+
+std::uint64_t LaunchGate::ConfigKeyOf(Function* known, std::uint64_t name_hash,
+                                      const wire::LaunchConfig& config) noexcept {
+  if (known == nullptr) return wire::ConfigKey(name_hash, config);
+  const std::uint64_t grid_xy = (std::uint64_t{config.grid[0]} << 32) | config.grid[1];
+  const std::uint64_t block = (std::uint64_t{config.block[0]} << 32) |
+                              (std::uint64_t{config.block[1]} << 16) | config.block[2];
+  // Three products that do not wait for each other, where the key is a chain of nine.
+  const std::uint64_t fold = (grid_xy * 0x9E3779B97F4A7C15u) ^ (block * 0xC2B2AE3D27D4EB4Fu) ^
+                             (config.grid[2] * 0xD6E8FEB86659FD93u);
+  Shape& shape = known->shapes[(fold >> 32) % kShapes];
+  // Relaxed: the two words answer for each other.
+  const std::uint64_t key = shape.key.load(std::memory_order_relaxed);
+  const std::uint64_t check = shape.check.load(std::memory_order_relaxed);
+  if (key != 0 && (key ^ check) == (fold ^ name_hash)) return key;
+  const std::uint64_t made = wire::ConfigKey(name_hash, config);
+  shape.key.store(made, std::memory_order_relaxed);
+  shape.check.store(made ^ fold ^ name_hash, std::memory_order_relaxed);
+  return made;
 }
 
 std::atomic<wire::LaunchHistory>& LaunchGate::HistoryOf(const void* stream) noexcept {

@@ -68,8 +68,18 @@ class LaunchGate {
     kRefused     // ... says the actuator
   };
 
+  // The configuration key of a shape that a kernel was launched in lately: to make it takes longer
+  // than all the rest. Both words or none: words of two writers do not fit together, and are not
+  // found.
+  struct Shape {
+    std::atomic<std::uint64_t> key{0};
+    std::atomic<std::uint64_t> check{0};  // key ^ fold of the name and the shape
+  };
+  // Where kernels are launched in more shapes by turns, those that share a place make it anew.
+  static constexpr std::uint32_t kShapes = 4;
+
   // What is known of a CUfunction: found once, then a look-up by pointer.
-  struct Function {
+  struct alignas(64) Function {
     std::atomic<const void*> function{nullptr};
     std::atomic<const char*> symbol{nullptr};
     // Pieces of the name, to notice that both pointers mean another kernel now: a module that is
@@ -78,13 +88,14 @@ class LaunchGate {
     std::atomic<std::uint64_t> pieces{0};
     std::atomic<std::uint64_t> name_hash{0};  // 0: being filled in by another thread
     std::atomic<bool> denied{false};
+    Shape shapes[kShapes];
   };
   struct Stream {
     std::atomic<const void*> stream{nullptr};
     std::atomic<wire::LaunchHistory> history{0};
   };
 
-  // 16,384 functions at 48 bytes are 768 KiB, touched as they come; beyond, names are hashed at
+  // 16,384 functions at 128 bytes, two lines of a cache, are 2 MiB, touched as they come; beyond, names are hashed at
   // each launch (tens of nanoseconds). 256 streams: two that share a place only spoil each other's
   // history.
   static constexpr std::uint32_t kFunctions = 1u << 14;
@@ -93,8 +104,8 @@ class LaunchGate {
   static constexpr std::uint32_t kProbe = 16;
 
   // One launch in so many is timed, for the sum of what the gate costs: two readings of the clock, 46
-  // ns, are then less than 1 ns a launch.
-  static constexpr std::uint64_t kTimedEvery = 64;
+  // ns, are then 0.2 ns a launch.
+  static constexpr std::uint64_t kTimedEvery = 256;
 
   // How long Close waits for a capture that is under way.
   static constexpr std::uint32_t kCloseMs = 100;
@@ -128,7 +139,11 @@ class LaunchGate {
   void SwitchOff() noexcept;
   // Whether the launch only becomes a node of a graph.
   bool GoesIntoGraph(const Launch& launch) const noexcept;
-  void NameOf(const void* function, const char* symbol, std::uint64_t& hash, bool& denied) noexcept;
+  // What is known of the function, of this name; nullptr where there is no room for more.
+  Function* Known(const void* function, const char* symbol) noexcept;
+  void Learn(Function& entry, const char* symbol) noexcept;
+  static std::uint64_t ConfigKeyOf(Function* known, std::uint64_t name_hash,
+                                   const wire::LaunchConfig& config) noexcept;
   std::atomic<wire::LaunchHistory>& HistoryOf(const void* stream) noexcept;
   // Whether the name has not been captured yet; Explore says that it is now, false if it was
   // already.
