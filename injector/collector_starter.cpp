@@ -147,10 +147,9 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   char captures[16];
   ::snprintf(captures, sizeof(captures), "%u", options.captures_per_second);
   std::size_t count = 0;
-  const char* fixed[] = {
-      "stemtap",    "run",           "--attach", pid,
-      "--output",   folder,          "--level",  LevelName(options.level),
-      "--actuator", options.actuator};
+  const char* fixed[] = {"stemtap",    "run",           "--attach", pid,
+                         "--output",   folder,          "--level",  LevelName(options.level),
+                         "--actuator", options.actuator};
   for (const char* word : fixed) launch->arguments[count++] = const_cast<char*>(word);
   if (options.collector_options != nullptr) {
     ::snprintf(words, kPathBytes, "%s", options.collector_options);

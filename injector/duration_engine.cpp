@@ -70,22 +70,28 @@ bool DurationEngine::ClaimCupti(char* problem, std::size_t problem_size) noexcep
              "cuptiActivityRegisterCallbacks")) {
     return false;
   }
-  if (!check(api_.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable")) {
+  if (!check(Enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable")) {
     return false;
   }
   if (level_ == Level::kGraph) {
     EnableGraphs();
   } else if (api_.leaks_graph_memory()) {
-    api_.ActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY);
-    api_.ActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+    Enable(CUPTI_ACTIVITY_KIND_MEMCPY);
+    Enable(CUPTI_ACTIVITY_KIND_MEMSET);
   }
-  if (budget_.any()) api_.ActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD);
+  if (budget_.any()) Enable(CUPTI_ACTIVITY_KIND_OVERHEAD);
   return true;
+}
+
+CUptiResult DurationEngine::Enable(CUpti_ActivityKind kind) noexcept {
+  const CUptiResult result = api_.ActivityEnable(kind);
+  if (result == CUPTI_SUCCESS) enabled_ |= std::uint64_t{1} << kind;
+  return result;
 }
 
 // From now on the launch of a graph yields one record, and its kernels none.
 void DurationEngine::EnableGraphs() noexcept {
-  const CUptiResult result = api_.ActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  const CUptiResult result = Enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
   if (result == CUPTI_SUCCESS) return;
   char remark[sizeof(wire::RingHeader::reason)];
   ::snprintf(remark, sizeof(remark),
@@ -412,7 +418,7 @@ void DurationEngine::Flush(bool forced) noexcept {
 }
 
 // Brings the flusher's share up to date, and compares the sum to what it may be.
-void DurationEngine::CountCost() noexcept {
+void DurationEngine::CountCost(bool heard) noexcept {
   wire::RingHeader& header = files_->ring().header;
   const std::uint64_t flusher_ns = ThreadCpuNs();
   Add(header.cost_background_ns, flusher_ns - flusher_ns_);
@@ -420,15 +426,19 @@ void DurationEngine::CountCost() noexcept {
   const std::uint64_t cost = header.cost_program_ns.load(std::memory_order_relaxed) +
                              header.cost_background_ns.load(std::memory_order_relaxed) +
                              header.cost_cupti_ns.load(std::memory_order_relaxed);
-  if (budget_.Exceeded(MonotonicNs(), cost, ProcessCpuNs())) StopRecording();
+  // While another profiler has CUPTI we hear nothing of it. What its flushes cost is not for us to
+  // stop, nor are its kinds, which are the same as ours.
+  if (!heard) {
+    budget_.Pardon();
+  } else if (budget_.Exceeded(MonotonicNs(), cost, ProcessCpuNs())) {
+    StopRecording();
+  }
 }
 
 // For good. What CUPTI holds is still fetched; launches from now on are a gap.
 void DurationEngine::StopRecording() noexcept {
-  for (const CUpti_ActivityKind kind :
-       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
-        CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD}) {
-    api_.ActivityDisable(kind);
+  for (std::uint32_t kind = 0; kind < kKinds; ++kind) {
+    if ((enabled_ >> kind & 1) != 0) api_.ActivityDisable(static_cast<CUpti_ActivityKind>(kind));
   }
   stopped_ = true;
   files_->Count(wire::Loss::kGaps);
@@ -458,14 +468,15 @@ void DurationEngine::RunFlusher() noexcept {
     if (watch_ != nullptr) watch_(watched_);
     pool_.Grow();
     const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
-    if (calls != calls_seen_) {
+    const bool heard = calls != calls_seen_;
+    if (heard) {
       calls_seen_ = calls;
       heard_ns_ = MonotonicNs();
     }
     if (marks_readable_ && !refused() && !stopped_ && !MarksStand()) TakeBack();
     // Nothing lent, nothing to fetch: an idle program is left alone.
     if (pool_.lent_weak() != 0 && stop_.load(std::memory_order_acquire) == 0) Flush(false);
-    if (!stopped_) CountCost();
+    if (!stopped_) CountCost(heard);
   }
   Flush(false);
   Flush(true);  // what is still running is delivered incomplete, and counted so

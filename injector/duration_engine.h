@@ -66,6 +66,8 @@ class DurationEngine {
   static constexpr std::uint64_t kSilenceNs = 10'000'000'000;
   // Of a CUPTI that is newer than known, so many records must look right, one after another.
   static constexpr std::uint32_t kOnProbation = 64;
+  // Kinds that enabled_ has a bit for; there are 60 so far.
+  static constexpr std::uint32_t kKinds = 64;
   // Records pushed into the ring at a time: 16 KiB, half of an L1 cache.
   static constexpr std::uint32_t kStaged = 256;
 
@@ -76,11 +78,12 @@ class DurationEngine {
   static void* FlusherMain(void* self);
 
   bool ClaimCupti(char* problem, std::size_t problem_size) noexcept;
+  CUptiResult Enable(CUpti_ActivityKind kind) noexcept;
   void EnableGraphs() noexcept;
   bool MarksStand() const noexcept;
   bool refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
   void TakeBack() noexcept;
-  void CountCost() noexcept;
+  void CountCost(bool heard) noexcept;
   void StopRecording() noexcept;
   void NoteSilence() noexcept;
   void Flush(bool forced) noexcept;
@@ -127,6 +130,7 @@ class DurationEngine {
   bool took_back_ = false;       // another profiler has had CUPTI
   bool marks_readable_ = false;  // CUPTI gives back the attributes that we set
   bool stopped_ = false;         // it cost too much
+  std::uint64_t enabled_ = 0;    // bit n: we have switched kind n on
   OverheadBudget budget_;
   std::uint64_t flusher_ns_ = 0;           // the flusher's time that is counted
   std::atomic<std::uint64_t> flusher_{0};  // its ThreadNumber

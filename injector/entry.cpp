@@ -176,6 +176,8 @@ bool StartRecording(Library& library, char* problem) noexcept {
   std::uint32_t refused = 0;
   if (gated && !library.gate.EnableCallbacks(library.api, subscriber, refused)) {
     // Durations are recorded all the same; the header says that nothing is gated.
+    library.gate.Close();
+    library.api.Unsubscribe(subscriber);
     char remark[kReasonBytes];
     ::snprintf(remark, sizeof(remark), "launch callback %u refused: no gate", refused);
     library.files.Remark(remark);

@@ -167,9 +167,10 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
       const auto& p = *static_cast<const cuLaunchKernelEx_params*>(data.functionParams);
+      if (p.config == nullptr) return;  // the driver will say so
       const CUlaunchConfig& c = *p.config;
       bool cooperative = false;
-      for (unsigned i = 0; i < c.numAttrs; ++i) {
+      for (unsigned i = 0; c.attrs != nullptr && i < c.numAttrs; ++i) {
         cooperative |=
             c.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && c.attrs[i].value.cooperative != 0;
       }
@@ -216,7 +217,7 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
     return;
   }
   const std::uint64_t start = MonotonicNs();
-  // A capture takes what its actuator takes, which was asked for.
+  // What an actuator takes was asked for.
   if (Decide(launch, data, number)) return;
   header.cost_program_ns.fetch_add(kTimedEvery * (MonotonicNs() - start),
                                    std::memory_order_relaxed);
@@ -225,11 +226,11 @@ void LaunchGate::Enter(const Launch& launch, const CUpti_CallbackData& data) noe
 bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
                         std::uint64_t number) noexcept {
   const char* symbol = data.symbolName != nullptr ? data.symbolName : "";
-  Function* known = Known(launch.function, symbol);
-  std::uint64_t name_hash = known != nullptr ? known->name_hash.load(std::memory_order_relaxed)
-                                             : wire::NameHash(symbol, ::strlen(symbol));
-  const bool denied = known != nullptr ? known->denied.load(std::memory_order_relaxed)
-                                       : WhyDenied(symbol) != nullptr;
+  bool denied = false;
+  Function& known = Known(launch.function, symbol, denied);
+  std::uint64_t name_hash = known.name_hash.load(std::memory_order_relaxed);
+  // Its place is being taken by another.
+  if (name_hash == 0) name_hash = wire::NameHash(symbol, ::strlen(symbol));
   wire::GateTable* table = files_->gate();
   if (table != nullptr) name_hash = files_->GateHash(name_hash);
   std::atomic<wire::LaunchHistory>& history = HistoryOf(launch.stream);
@@ -265,7 +266,7 @@ bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
   if (outcome == Outcome::kPassed) return false;
   files_->Count(outcome == Outcome::kThrottled ? wire::Loss::kCapturesThrottled
                                                : wire::Loss::kCapturesDenied);
-  return false;
+  return outcome == Outcome::kRefused;
 }
 
 LaunchGate::Outcome LaunchGate::Capture(const Launch& launch, const CUpti_CallbackData& data,
@@ -276,6 +277,11 @@ LaunchGate::Outcome LaunchGate::Capture(const Launch& launch, const CUpti_Callba
   // Acquire: matched by the release in LeaveActuator, so that our start comes after the other's
   // stop.
   if (acts && actuator_taken_.exchange(true, std::memory_order_acquire)) return Outcome::kDenied;
+  // Again: SwitchOff may have had the place meanwhile, and then there would be no EXIT.
+  if (disarmed_.load(std::memory_order_relaxed)) {
+    LeaveActuator();
+    return Outcome::kDenied;
+  }
   const std::uint64_t now_ns = acts || tokens_.limited() ? MonotonicNs() : 0;
   if (acts) entered_ns_.store(now_ns, std::memory_order_relaxed);
   Outcome outcome = Outcome::kThrottled;
@@ -402,26 +408,37 @@ void LaunchGate::TellDenied() noexcept {
 
 void LaunchGate::Watch() noexcept {
   TellDenied();
-  if (!engine_->recording()) SwitchOff();
-  if (!actuator_.acts() || disarmed_.load(std::memory_order_relaxed)) return;
+  if (!engine_->recording()) return SwitchOff();
+  if (!actuator_.acts()) return;
   const wire::RingHeader& header = files_->ring().header;
+  const bool waited = watchdog_.waiting();
   const Watchdog::Alarm alarm =
       watchdog_.Look({MonotonicNs(), entered_ns_.load(std::memory_order_relaxed),
                       header.launches_captured.load(std::memory_order_relaxed),
                       header.seen.load(std::memory_order_relaxed), engine_->pending().any()});
-  if (alarm != Watchdog::Alarm::kNone) Disarm(alarm);
+  if (!waited && watchdog_.waiting()) captured_.Read(waited_for_);
+  if (silent_ && !watchdog_.waiting()) {
+    silent_ = false;
+    disarmed_.store(false, std::memory_order_relaxed);
+    files_->Remark("captures go on: records come again");
+  }
+  if (alarm != Watchdog::Alarm::kNone && !disarmed_.load(std::memory_order_relaxed)) Disarm(alarm);
 }
 
 void LaunchGate::Disarm(Watchdog::Alarm alarm) noexcept {
   disarmed_.store(true, std::memory_order_relaxed);
+  silent_ = alarm == Watchdog::Alarm::kNoRecord;
   char name[KernelNote::kBytes];
-  captured_.Read(name);
+  if (silent_) {
+    ::memcpy(name, waited_for_, sizeof(name));
+  } else {
+    captured_.Read(name);
+  }
   char detail[160];
   ::snprintf(detail, sizeof(detail),
-             alarm == Watchdog::Alarm::kInActuator
-                 ? "%.64s has been in its capture for %u.%u s"
-                 : "%.64s was captured, and no kernel record has come for "
-                   "%u.%u s",
+             !silent_ ? "%.64s has been in its capture for %u.%u s"
+                      : "%.64s was captured, and no kernel record has come for "
+                        "%u.%u s",
              name, watchdog_ms_ / 1000, watchdog_ms_ / 100 % 10);
   constexpr const char* kWhat = "no more captures";
   SayOnStderr(kWhat, detail);  // the program may never come to its end
@@ -436,10 +453,14 @@ void LaunchGate::SwitchOff() noexcept {
   disarmed_.store(true, std::memory_order_relaxed);
   // Acquire: matched by the release in EnableCallbacks.
   if (!callbacks_on_.load(std::memory_order_acquire)) return;
+  // A capture under way needs its EXIT: the next Watch tries again. Acquire and release as in Capture
+  // and LeaveActuator: who takes the place next finds the gate disarmed.
+  if (actuator_.acts() && actuator_taken_.exchange(true, std::memory_order_acquire)) return;
   callbacks_on_.store(false, std::memory_order_relaxed);
   for (const Wanted& wanted : kWanted) {
     api_->EnableCallback(0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, wanted.cbid);
   }
+  LeaveActuator();
 }
 
 void LaunchGate::Close() noexcept {
@@ -464,50 +485,62 @@ bool LaunchGate::GoesIntoGraph(const Launch& launch) const noexcept {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-LaunchGate::Function* LaunchGate::Known(const void* function, const char* symbol) noexcept {
-  std::uint32_t at = Spread(function) % kFunctions;
-  for (std::uint32_t probe = 0; probe < kProbe; ++probe, at = (at + 1) % kFunctions) {
-    Function& entry = functions_[at];
-    const void* found = entry.function.load(std::memory_order_relaxed);
+LaunchGate::Function& LaunchGate::Known(const void* function, const char* symbol,
+                                        bool& denied) noexcept {
+  const std::uint32_t home = Spread(function) % kFunctions;
+  Function* entry = nullptr;
+  for (std::uint32_t probe = 0; probe < kProbe; ++probe) {
+    Function& here = functions_[(home + probe) % kFunctions];
+    const void* found = here.function.load(std::memory_order_relaxed);
     if (found == nullptr &&
-        entry.function.compare_exchange_strong(found, function, std::memory_order_relaxed)) {
+        here.function.compare_exchange_strong(found, function, std::memory_order_relaxed)) {
       found = function;
     }
     if (found != function) continue;
+    entry = &here;
     // Acquire: matched by the release in Learn, so that what was stored before belongs to the hash.
-    if (entry.name_hash.load(std::memory_order_acquire) == 0 ||
-        entry.symbol.load(std::memory_order_relaxed) != symbol ||
-        !StillNamed(symbol, entry.length.load(std::memory_order_relaxed),
-                    entry.pieces.load(std::memory_order_relaxed))) {
-      Learn(entry, symbol);
+    if (here.name_hash.load(std::memory_order_acquire) == 0 ||
+        here.symbol.load(std::memory_order_relaxed) != symbol) {
+      break;
     }
-    return &entry;
+    // Length and denial in one word, and the length is compared to the name's: the denial is that of
+    // a name of this length and these pieces, whoever writes here meanwhile.
+    const std::uint64_t word = here.length_denied.load(std::memory_order_relaxed);
+    if (!StillNamed(symbol, word >> 1, here.pieces.load(std::memory_order_relaxed))) break;
+    denied = (word & 1) != 0;
+    return here;
   }
-  return nullptr;
+  // All places are taken: the first one's owner loses it.
+  if (entry == nullptr) entry = &functions_[home];
+  denied = Learn(*entry, function, symbol);
+  return *entry;
 }
 
-void LaunchGate::Learn(Function& entry, const char* symbol) noexcept {
+// Whether the name is never captured.
+bool LaunchGate::Learn(Function& entry, const void* function, const char* symbol) noexcept {
   const std::size_t length = ::strlen(symbol);
-  // Two threads may fill the entry in at once: with the same words, unless a module was replaced
-  // meanwhile; then one prediction goes astray, no more.
+  const bool denied = WhyDenied(symbol) != nullptr;
+  // Two threads may fill the entry in at once: with the same words, unless a module was replaced, or
+  // its place taken, meanwhile; then one prediction goes astray, no more.
+  entry.name_hash.store(0, std::memory_order_relaxed);
+  entry.function.store(function, std::memory_order_relaxed);
   entry.symbol.store(symbol, std::memory_order_relaxed);
-  entry.length.store(length, std::memory_order_relaxed);
+  entry.length_denied.store(length * 2 + (denied ? 1 : 0), std::memory_order_relaxed);
   entry.pieces.store(Pieces(symbol, length), std::memory_order_relaxed);
-  entry.denied.store(WhyDenied(symbol) != nullptr, std::memory_order_relaxed);
   // Release: matched by the acquire in Known.
   entry.name_hash.store(wire::NameHash(symbol, length), std::memory_order_release);
+  return denied;
 }
 
-std::uint64_t LaunchGate::ConfigKeyOf(Function* known, std::uint64_t name_hash,
+std::uint64_t LaunchGate::ConfigKeyOf(Function& known, std::uint64_t name_hash,
                                       const wire::LaunchConfig& config) noexcept {
-  if (known == nullptr) return wire::ConfigKey(name_hash, config);
   const std::uint64_t grid_xy = (std::uint64_t{config.grid[0]} << 32) | config.grid[1];
   const std::uint64_t block = (std::uint64_t{config.block[0]} << 32) |
                               (std::uint64_t{config.block[1]} << 16) | config.block[2];
   // Three products that do not wait for each other, where the key is a chain of nine.
   const std::uint64_t fold = (grid_xy * 0x9E3779B97F4A7C15u) ^ (block * 0xC2B2AE3D27D4EB4Fu) ^
                              (config.grid[2] * 0xD6E8FEB86659FD93u);
-  Shape& shape = known->shapes[(fold >> 32) % kShapes];
+  Shape& shape = known.shapes[(fold >> 32) % kShapes];
   // Relaxed: the two words answer for each other.
   const std::uint64_t key = shape.key.load(std::memory_order_relaxed);
   const std::uint64_t check = shape.check.load(std::memory_order_relaxed);

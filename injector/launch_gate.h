@@ -6,8 +6,9 @@
 //   EXIT                                                                           actuator off
 //   flusher: Watch ─► a capture that does not come back is the last one
 //
-// Only driver launch callbacks are subscribed: every runtime launch nests one with the same
-// correlation id. Never captured: cooperative launches and kernels that wait for other GPUs
+// Only driver callbacks of launches are subscribed (and, where the actuator acts, of stream
+// captures): every runtime launch nests one with the same correlation id. Never captured: cooperative
+// launches and kernels that wait for other GPUs
 // (deny_list.h), which would hang under a tracer; graph launches, whose kernels are timed, not gated;
 // cuLaunchCooperativeKernelMultiDevice and cuLaunchGrid, which are not subscribed. A launch into a
 // stream that is being captured into a graph does not run, and does not count; while any stream is,
@@ -84,10 +85,9 @@ class LaunchGate {
     std::atomic<const char*> symbol{nullptr};
     // Pieces of the name, to notice that both pointers mean another kernel now: a module that is
     // loaded where an old one was may get the very same addresses.
-    std::atomic<std::uint64_t> length{0};
+    std::atomic<std::uint64_t> length_denied{0};  // twice the length, and 1 if it is never captured
     std::atomic<std::uint64_t> pieces{0};
     std::atomic<std::uint64_t> name_hash{0};  // 0: being filled in by another thread
-    std::atomic<bool> denied{false};
     Shape shapes[kShapes];
   };
   struct Stream {
@@ -95,9 +95,9 @@ class LaunchGate {
     std::atomic<wire::LaunchHistory> history{0};
   };
 
-  // 16,384 functions at 128 bytes, two lines of a cache, are 2 MiB, touched as they come; beyond, names are hashed at
-  // each launch (tens of nanoseconds). 256 streams: two that share a place only spoil each other's
-  // history.
+  // 16,384 functions at 128 bytes, two lines of a cache, are 2 MiB, touched as they come; beyond, they
+  // take each other's places, and names are hashed and looked up at each launch. 256 streams: two that
+  // share a place only spoil each other's history.
   static constexpr std::uint32_t kFunctions = 1u << 14;
   static constexpr std::uint32_t kStreams = 256;
   static constexpr std::uint32_t kExplored = 1u << 16;
@@ -111,7 +111,7 @@ class LaunchGate {
   static constexpr std::uint32_t kCloseMs = 100;
 
   void Enter(const Launch& launch, const CUpti_CallbackData& data) noexcept;
-  // Whether the launch is captured. `number`: of the launch, in this process.
+  // Whether the actuator was asked to capture the launch. `number`: of the launch, in this process.
   bool Decide(const Launch& launch, const CUpti_CallbackData& data, std::uint64_t number) noexcept;
   // Captures the launch that is being entered (an exploratory one only if no other thread was first
   // with its name). Whatever else comes out, nothing is lost: the name stays unexplored, the caller
@@ -139,10 +139,10 @@ class LaunchGate {
   void SwitchOff() noexcept;
   // Whether the launch only becomes a node of a graph.
   bool GoesIntoGraph(const Launch& launch) const noexcept;
-  // What is known of the function, of this name; nullptr where there is no room for more.
-  Function* Known(const void* function, const char* symbol) noexcept;
-  void Learn(Function& entry, const char* symbol) noexcept;
-  static std::uint64_t ConfigKeyOf(Function* known, std::uint64_t name_hash,
+  // What is known of the function, of this name.
+  Function& Known(const void* function, const char* symbol, bool& denied) noexcept;
+  bool Learn(Function& entry, const void* function, const char* symbol) noexcept;
+  static std::uint64_t ConfigKeyOf(Function& known, std::uint64_t name_hash,
                                    const wire::LaunchConfig& config) noexcept;
   std::atomic<wire::LaunchHistory>& HistoryOf(const void* stream) noexcept;
   // Whether the name has not been captured yet; Explore says that it is now, false if it was
@@ -163,7 +163,7 @@ class LaunchGate {
   std::uint32_t watchdog_ms_ = 0;
   // From start to stop, where the actuator acts; one thread at a time.
   std::atomic<bool> actuator_taken_{false};
-  // Set for good by the flusher or at the end; relaxed: a launch that races with it is captured yet.
+  // Set by the flusher or at the end; relaxed: a launch that races with it is captured yet.
   std::atomic<bool> disarmed_{false};
   // Streams that are being captured into graphs; read where a launch is to be captured.
   std::atomic<std::int32_t> graph_captures_{0};
@@ -179,7 +179,10 @@ class LaunchGate {
   const char* denied_why_ = nullptr;
   KernelNote denied_;
 
-  Watchdog watchdog_;  // the flusher's own
+  // The flusher's own.
+  Watchdog watchdog_;
+  char waited_for_[KernelNote::kBytes] = {};  // the kernel captured when records stopped to come
+  bool silent_ = false;                       // disarmed since none came; armed again when they do
 
   Function functions_[kFunctions];
   Stream streams_[kStreams];

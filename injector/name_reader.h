@@ -13,8 +13,8 @@
 #pragma once
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -96,19 +96,22 @@ class NameReader {
     const bool copied = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) ==
                         static_cast<ssize_t>(kPageBytes);
     const bool refused = !copied && (errno == ENOSYS || errno == EPERM || errno == EACCES);
-    const bool done = copied || (refused && CopyByPipe(from, to));
+    const bool done = copied || (refused && CopyBySocket(from, to));
     errno = before;
     return done;
   }
 
-  // Where the call is forbidden (older container profiles): a pipe takes memory just as carefully, in
-  // five calls. It is not kept: a program may count its open files, or close them all.
-  static bool CopyByPipe(const void* from, char* to) noexcept {
+  // Where the call is forbidden (older container profiles): a socket takes memory just as carefully,
+  // in five calls. It is not kept: a program may count its open files, or close them all. If it does
+  // so just now and opens another under the same number, a file takes no `send`.
+  static bool CopyBySocket(const void* from, char* to) noexcept {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+      return false;
+    }
     constexpr auto kAll = static_cast<ssize_t>(kPageBytes);
-    const bool copied =
-        ::write(ends[1], from, kPageBytes) == kAll && ::read(ends[0], to, kPageBytes) == kAll;
+    const bool copied = ::send(ends[1], from, kPageBytes, MSG_NOSIGNAL) == kAll &&
+                        ::recv(ends[0], to, kPageBytes, 0) == kAll;
     ::close(ends[0]);
     ::close(ends[1]);
     return copied;

@@ -46,6 +46,9 @@ class OverheadBudget {
     return beyond_ >= kWindows;
   }
 
+  // What came so far is not held against the recording: the count of windows starts anew.
+  void Pardon() noexcept { beyond_ = 0; }
+
   bool any() const noexcept { return most_ != 0; }
   std::uint32_t most() const noexcept { return most_; }
   // Of the last whole window.

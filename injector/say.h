@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one line that the library may write: stderr is the program's.
+// The few lines that the library may write: stderr is the program's.
 #pragma once
 
 namespace stemtap::inject {

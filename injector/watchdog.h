@@ -7,8 +7,9 @@
 // though captures are pending. A program that launches nothing has nothing pending; one whose record
 // was dropped gets those of others, unless it falls silent just then.
 //
-// Time is what passes between looks, and no more than a look is expected to take: a process that is stopped (by a
-// debugger, SIGSTOP, the machine's sleep) is not looked at either, and its captures do not age.
+// Time is what passes between looks, and no more than a look is expected to take: a process that is
+// stopped (by a debugger, SIGSTOP, the machine's sleep) is not looked at either, and its captures do
+// not age.
 //
 // THREADS: one.  UNITS: ns of CLOCK_MONOTONIC.
 #pragma once
@@ -34,6 +35,9 @@ class Watchdog {
     limit_ns_ = limit_ns;
     step_ns_ = step_ns;
   }
+
+  // Whether no record has come since a capture.
+  bool waiting() const noexcept { return waiting_; }
 
   Alarm Look(const Sight& sight) noexcept {
     const std::uint64_t step = sight.now_ns - last_ns_;

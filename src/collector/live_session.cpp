@@ -291,8 +291,10 @@ void LiveSession::SayRemarks() {
   for (const auto& source : sources_) {
     const ProcessReport report = source->ring.Report();
     if (report.reason.size() <= source->said) continue;
+    std::string_view remark = std::string_view(report.reason).substr(source->said);
+    if (remark.starts_with("; ")) remark.remove_prefix(2);
     progress_.Say(fmt::format("process {} ({}): {}", report.pid, EscapeForTerminal(report.program),
-                              EscapeForTerminal(report.reason.substr(source->said))));
+                              EscapeForTerminal(remark)));
     source->said = report.reason.size();
   }
 }
@@ -314,7 +316,7 @@ void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
     FindRings();
     const bool program_ended = child && child->Poll();
     const bool busy = DrainAll(false);
-    if (!busy) SayRemarks();
+    SayRemarks();
     if (progress_.Due(NowMs())) progress_.Update(engine_.status(), Dropped(), NowMs());
     if (program_ended) break;
     HandleSignals(signal_fd, child);

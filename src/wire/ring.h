@@ -53,7 +53,7 @@ struct RingHeader {
   // Written by the traced process, read by the collector. The release store of `state` publishes
   // `reason`, and (kClosed) all counters; matched by the collector's acquire load of `state`.
   std::atomic<std::uint32_t> state{0};
-  char reason[260] = {};  // 0-terminated; only ever grows, so what was read stays true
+  char reason[512] = {};  // 0-terminated; only ever grows, so what was read stays true
 
   // Counters, written by the traced process with relaxed adds, read by the collector with relaxed
   // loads: each is a number of its own, nothing is published through them. Exact once kClosed is seen

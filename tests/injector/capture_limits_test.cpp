@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "injector/injected.h"
 #include "injector/wait_until.h"
@@ -136,11 +137,59 @@ TEST_CASE("a captured kernel after which none ends is the last one") {
   const Launches run(
       injected, {"gemm:1", "pause/150", "long/endless:1800", "pause/1500", "gemm:20"},
       Acting(kLibrary, {{"STEMTAP_WATCHDOG_MS", "300"}, {"FAKE_GPU_CLOCK", "real"}}));
-  CHECK(run.reason() ==
-        "no more captures: endless was captured, and no kernel record has come for 0.3 s");
-  CHECK(run.result.err == "stemtap: " + run.reason() + "\n");
+  const std::string said =
+      "no more captures: endless was captured, and no kernel record has come for 0.3 s";
+  CHECK(run.reason().starts_with(said));  // records may have come again just before the end
+  CHECK(run.result.err == "stemtap: " + said + "\n");
   CHECK(run.ring.kept() == 22);
   CHECK(run.ring.captured() == 2);
+}
+
+TEST_CASE("captures go on when records come again") {
+  Granted injected({"endless", "gemm"});
+  const Launches run(
+      injected, {"gemm:1", "pause/150", "long/endless:900", "pause/1800", "gemm:20", "pause/200"},
+      Acting(kLibrary, {{"STEMTAP_WATCHDOG_MS", "300"},
+                        {"STEMTAP_FLUSH_MS", "50"},
+                        {"FAKE_GPU_CLOCK", "real"}}));
+  CHECK(run.reason() ==
+        "no more captures: endless was captured, and no kernel record has come for 0.3 s; captures "
+        "go on: records come again");
+  CHECK(run.ring.kept() == 22);
+  CHECK(run.ring.captured() == 22);
+}
+
+TEST_CASE("recording that stops in the midst of a capture leaves the actuator its stop") {
+  Granted injected({"gemm_tile_128"});
+  injected.gate().Grant(kSlot, 1);
+  const std::string go = injected.scratch("go").string();
+  const std::string log = injected.scratch("calls").string();
+  // Eight threads, of which one is held in its capture.
+  Process child(Command("threads", {"4000000"}),
+                injected.Options(Acting(kLibrary, {{"FAKE_GPU_CLOCK", "real"},
+                                                   {"STEMTAP_MAX_OVERHEAD", "0.001"},
+                                                   {"STEMTAP_FLUSH_MS", "50"},
+                                                   {"ACTUATOR_LOG", log},
+                                                   {"ACTUATOR_BLOCK", go}})));
+  Ring ring = [&] {
+    REQUIRE(WaitUntil([&] { return !injected.RingFiles().empty(); }));
+    return Ring(injected.RingFile());
+  }();
+  CHECK(WaitUntil([&] {
+    return std::string(ring.header().reason).find("recording stopped") != std::string::npos;
+  }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // some looks of the flusher
+  std::ofstream(go) << "go";
+  CHECK(child.Wait().exit_code == 0);
+  const std::string calls = ReadFile(log);
+  CAPTURE(calls);
+  const std::size_t start = calls.find("start ");
+  const std::size_t stop = calls.find("stop ");
+  REQUIRE(start != std::string::npos);
+  REQUIRE(stop != std::string::npos);
+  CHECK(start < stop);
+  CHECK(calls.find("exit", stop) != std::string::npos);
+  CHECK(calls.find("start ", start + 1) == std::string::npos);
 }
 
 TEST_CASE("a program that rests, or takes its time between captures, is let be") {
@@ -190,9 +239,10 @@ TEST_CASE("when recording has stopped, so have captures") {
   std::uint64_t marked = 0;
   for (const Ring::Kernel& kernel : ring.kernels()) marked += kernel.record.flags != 0;
   CHECK(marked >= 50);
-  // Of one flush period, the last, the records may not have come.
+  // Of one flush period, the last, the records may not have come, nor those for which nobody made room
+  // in the ring.
   CHECK(ring.captured() >= marked);
-  CHECK(ring.captured() <= marked + 50 / 2);
+  if (ring.lost(wire::Loss::kRingFull) == 0) CHECK(ring.captured() <= marked + 50 / 2);
 }
 
 TEST_CASE("while another stream is captured into a graph, no actuator acts") {

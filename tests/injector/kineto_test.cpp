@@ -209,6 +209,24 @@ TEST_CASE("Kineto that finds the gate's subscriber does nothing, and nothing is 
   CHECK(ring.kept() == 9000);
 }
 
+TEST_CASE("what another profiler's flushes cost does not end its recording, nor ours") {
+  const Injected injected;
+  // Of some 7 s, five are Kineto's; the budget would be spent after three of them.
+  const Result result = Run(injected, "exit_return",
+                            {{"FAKE_GPU_CLOCK", "real"},
+                             {"FAKE_KINETO_SUBSCRIBE", "0"},
+                             {"FAKE_KINETO_START", "50000"},
+                             {"FAKE_KINETO_STOP", "450000"},
+                             {"STEMTAP_MAX_OVERHEAD", "0.001"}},
+                            {"550000"});
+  CHECK(result.kineto.records + result.kineto.unknown_records >= 400'000);
+  Ring ring(injected.RingFile());
+  CheckAccounts(ring);
+  CHECK(std::string(ring.header().reason).find("recording stopped") == std::string::npos);
+  CHECK(ring.lost(wire::Loss::kGaps) == 1);
+  CHECK(ring.kept() > 100'000);
+}
+
 TEST_CASE("sessions by the clock, as in a program that finds CUDA by dlsym") {
   const Injected injected;
   Run(injected, "exit_return",

@@ -103,11 +103,12 @@ TEST_CASE("what CUPTI costs beyond the budget ends the recording, and the progra
   ring.Drain();
   CHECK(ring.state() == wire::RingState::kClosed);
   CHECK(ring.lost(wire::Loss::kGaps) == 1);
-  CHECK(ring.lost_records() == 0);
-  CHECK(ring.seen() == ring.kept());
+  // Nobody empties the ring, which on a slow machine may be full before the third second is over.
+  CHECK(ring.lost_records() == ring.lost(wire::Loss::kRingFull));
+  CHECK(ring.seen() == ring.kept() + ring.lost_records());
   CHECK(std::string(ring.header().reason).find("recording stopped") != std::string::npos);
   CHECK(ring.kept() > 1000);
-  CHECK(ring.kept() < kLaunches * 9 / 10);
+  CHECK(ring.seen() < kLaunches * 9 / 10);
   CHECK(ring.header().cost_cupti_ns.load() >= 2000 * ring.kept() * 9 / 10);
   CHECK(injected.ReadTruth().launches == kLaunches);
 }
