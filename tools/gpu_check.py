@@ -249,6 +249,11 @@ def shown(values, form="{:.3f}"):
     return (f"{form} ({form} to {form})").format(values["median"], values["min"], values["max"])
 
 
+def percent(value):
+    # A plan whose captures were made for real does not know its error.
+    return "not known" if value is None else f"{100 * value:.2f} %"
+
+
 def shorten(name, most=80):
     name = name.replace("|", "\\|")
     return name if len(name) <= most else name[:most - 1] + "…"
@@ -286,7 +291,7 @@ def to_markdown(results):
             lines += ["", f"## {mode}, level {level}", "",
                       f"Plan: {r['plan']['samples']} samples in {r['plan']['clusters']} clusters, speedup "
                       f"{r['plan']['speedup']:.1f}, bound {100 * r['plan']['bound']:.2f} %, observed error "
-                      f"{100 * r['plan']['observed_error']:.2f} %.", "",
+                      f"{percent(r['plan']['observed_error'])}.", "",
                       "| kernel | count, torch.profiler | count, stemtap | time, torch.profiler (us) | time, "
                       "stemtap (us) | ratio |", "|---|---|---|---|---|---|"]
             for row in r["kernels"]:
