@@ -93,13 +93,28 @@ class GateMemory {
   wire::GateFile* file_;
 };
 
+// The signals of a session. They wait, blocked, until the loop takes them.
+sigset_t Watched() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  return set;
+}
+
+// Until a signal has come, kIdleMs at most. Without a signalfd (-1: none to be had, or refused) it
+// is always that long; signals are not taken from it, so that none depends on it.
+void Idle(int signal_fd) {
+  pollfd wake{signal_fd, POLLIN, 0};
+  ::poll(&wake, signal_fd < 0 ? 0 : 1, kIdleMs);
+}
+
 // Takes the signals that have come; whether there was one that ends a session. `program`: 0 if there
 // is none to pass them on to.
-bool PassSignals(int signal_fd, pid_t program) {
+bool PassSignals(pid_t program) {
   bool any = false;
-  signalfd_siginfo info{};
-  while (::read(signal_fd, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-    const int signal = static_cast<int>(info.ssi_signo);
+  const sigset_t watched = Watched();
+  const timespec at_once{};
+  for (int signal = 0; (signal = ::sigtimedwait(&watched, nullptr, &at_once)) > 0;) {
     if (signal == SIGCHLD) continue;
     any = true;
     // The terminal sends SIGINT and SIGQUIT to the program itself; the others are passed on.
@@ -111,9 +126,8 @@ bool PassSignals(int signal_fd, pid_t program) {
 // Nothing but the program's end. Takes no memory.
 void AwaitEnd(ChildProcess& child, int signal_fd) {
   while (!child.Poll()) {
-    pollfd wake{signal_fd, POLLIN, 0};
-    ::poll(&wake, 1, kIdleMs);
-    PassSignals(signal_fd, child.pid());
+    Idle(signal_fd);
+    PassSignals(child.pid());
   }
 }
 
@@ -158,7 +172,7 @@ class LiveSession {
   bool DrainAll(bool final);
   void Close(Source& source);
   void SayRemarks();
-  void HandleSignals(int signal_fd, const std::optional<ChildProcess>& child);
+  void HandleSignals(const std::optional<ChildProcess>& child);
   std::uint64_t Dropped() const;
 
   struct CloseFolder {
@@ -306,8 +320,8 @@ std::uint64_t LiveSession::Dropped() const {
   return sum;
 }
 
-void LiveSession::HandleSignals(int signal_fd, const std::optional<ChildProcess>& child) {
-  const bool told_to_stop = PassSignals(signal_fd, child ? child->pid() : 0);
+void LiveSession::HandleSignals(const std::optional<ChildProcess>& child) {
+  const bool told_to_stop = PassSignals(child ? child->pid() : 0);
   if (!child) stop_ |= told_to_stop;
 }
 
@@ -319,16 +333,13 @@ void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
     SayRemarks();
     if (progress_.Due(NowMs())) progress_.Update(engine_.status(), Dropped(), NowMs());
     if (program_ended) break;
-    HandleSignals(signal_fd, child);
+    HandleSignals(child);
     if (stop_) break;
     if (!child) {
       const bool gone = ::kill(options_.attach_pid, 0) != 0 && errno == ESRCH;
       if (sources_.empty() && (!reports_.empty() || gone)) break;
     }
-    if (!busy) {
-      pollfd wake{signal_fd, POLLIN, 0};
-      ::poll(&wake, 1, kIdleMs);
-    }
+    if (!busy) Idle(signal_fd);
   }
   // What the program's processes left in their rings. Those still alive (daemons) are read as they
   // are.
@@ -443,10 +454,8 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
 
   // Blocked before the pool's threads start, so that they inherit it and signals reach the loop
   // alone.
-  sigset_t watched;
+  const sigset_t watched = Watched();
   sigset_t before;
-  sigemptyset(&watched);
-  for (const int signal : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&watched, signal);
   ::sigprocmask(SIG_BLOCK, &watched, &before);
   const int signal_fd = ::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
 
@@ -484,7 +493,7 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
     if (child) AwaitEnd(*child, signal_fd);
     if (child) outcome.report.exit_code = child->exit_code();
   }
-  ::close(signal_fd);
+  if (signal_fd >= 0) ::close(signal_fd);
   return outcome;
 }
 

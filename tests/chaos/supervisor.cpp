@@ -55,6 +55,7 @@ constexpr Call kCalls[] = {
     {SYS_prctl, "prctl", EPERM, 8},
     {SYS_eventfd2, "eventfd2", EPERM, 9},
     {SYS_timerfd_create, "timerfd_create", EPERM, 9},
+    {SYS_signalfd4, "signalfd4", EPERM, 9},
 };
 
 // The calls that start a thread or a process; clone3 does not exist then, and libc takes clone.

@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "e2e/session.h"
@@ -319,6 +320,22 @@ TEST_CASE("a collector without descriptors names the rings that it could not rea
   const std::string warning = warnings[0];
   CHECK(warning.find("not read: session") == 0);
   CHECK(warning.find("Too many open files") != std::string::npos);
+}
+
+TEST_CASE("a collector without a signalfd passes signals on all the same") {
+  // Four descriptors: the mask has the last.
+  for (const auto& [name, signal] : {std::pair("TERM", SIGTERM), std::pair("HUP", SIGHUP)}) {
+    CAPTURE(name);
+    TempDir scratch;
+    const auto run = RunProcess({"/bin/sh", "-c",
+                                 "ulimit -n 4; exec \"$0\" run -o session -- /bin/sh -c "
+                                 "'kill -$0 $PPID; exec sleep 10' \"$1\"",
+                                 StemtapProgram().string(), name},
+                                OnFakeGpu(scratch));
+    CAPTURE(run.err);
+    CHECK(run.exit_code == 128 + signal);
+    CHECK(ReadJson(scratch / "session/session.json")["signal"] == signal);
+  }
 }
 
 TEST_CASE("several processes of one run are all seen") {
