@@ -8,6 +8,7 @@
 
 #include "online/collapse.h"
 #include "online/final_clusters.h"
+#include "wire/deny_list.h"
 
 namespace stemtap {
 namespace {
@@ -292,7 +293,9 @@ Plan OnlineSampler::Finish(const ParallelFor& parallel) {
     KernelState& kernel = kernels_[id];
     if (kernel.launches() == 0) continue;
     std::vector<SampledCluster> clusters = FinalClusters(kernel, joined[id]);
-    for (std::size_t i = 0; i < clusters.size(); ++i) {
+    // A second pass captures no more of the deny-list than the first.
+    const bool denied = wire::WhyDenied(names_.name(kernel.name_id())) != nullptr;
+    for (std::size_t i = 0; i < clusters.size() && !denied; ++i) {
       if (clusters[i].samples.empty()) Emit(MaskEventKind::kTopUp, id, i);
     }
     builder.AddKernel(std::string(names_.name(kernel.name_id())), kernel.launches(),

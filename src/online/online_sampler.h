@@ -102,7 +102,8 @@ class OnlineSampler {
   const SamplerStatus& status() const { return status_; }
 
   // The plan of everything observed: clusters cut a last time, those without a capture merged into
-  // their neighbour (collapsed strata), the rest listed as top_up events. Call once, at the end.
+  // their neighbour (collapsed strata), the rest uncovered, and listed as top_up events but for those
+  // whose names are on the deny-list. Call once, at the end.
   Plan Finish(const ParallelFor& parallel = Serially);
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "deny_list.h"
+#include "wire/deny_list.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-namespace stemtap::inject {
+namespace stemtap::wire {
 namespace {
 
 TEST_CASE("kernels that wait for other GPUs are denied, however they are spelled") {
@@ -54,4 +54,4 @@ TEST_CASE("the reason says who is waited for") {
 }
 
 }  // namespace
-}  // namespace stemtap::inject
+}  // namespace stemtap::wire
