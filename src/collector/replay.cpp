@@ -60,7 +60,8 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
       engine_ids.push_back(engine.AddKernel(reader.names().name(static_cast<std::uint32_t>(id))));
     }
     std::future<ReadResult> next =
-        std::async(std::launch::async, [&reader, &ahead] { return reader.Read(ahead, kBatch); });
+        std::async(std::launch::async | std::launch::deferred,
+                   [&reader, &ahead] { return reader.Read(ahead, kBatch); });
     for (wire::KernelRecord& record : batch.records) {
       record.name_id = engine_ids[record.name_id];
       engine.Push(record);
