@@ -43,6 +43,8 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   heard_ns_ = MonotonicNs();
   CheckClock();  // before any buffer can come back
   if (!StartThread(FlusherMain, this)) {
+    // Whoever stands down has said all it has to say: no record may come after that.
+    SwitchOff();
     ::snprintf(problem, problem_size, "no thread could be started");
     return false;
   }
@@ -435,11 +437,15 @@ void DurationEngine::CountCost(bool heard) noexcept {
   }
 }
 
-// For good. What CUPTI holds is still fetched; launches from now on are a gap.
-void DurationEngine::StopRecording() noexcept {
+void DurationEngine::SwitchOff() noexcept {
   for (std::uint32_t kind = 0; kind < kKinds; ++kind) {
     if ((enabled_ >> kind & 1) != 0) api_.ActivityDisable(static_cast<CUpti_ActivityKind>(kind));
   }
+}
+
+// For good. What CUPTI holds is still fetched; launches from now on are a gap.
+void DurationEngine::StopRecording() noexcept {
+  SwitchOff();
   stopped_ = true;
   files_->Count(wire::Loss::kGaps);
   char remark[sizeof(wire::RingHeader::reason)];

@@ -84,6 +84,7 @@ class DurationEngine {
   bool refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
   void TakeBack() noexcept;
   void CountCost(bool heard) noexcept;
+  void SwitchOff() noexcept;
   void StopRecording() noexcept;
   void NoteSilence() noexcept;
   void Flush(bool forced) noexcept;
