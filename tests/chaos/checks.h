@@ -54,6 +54,7 @@ struct Session {
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;
   std::uint64_t zero_duration = 0;
+  std::uint64_t slowed = 0;  // launches whose durations in the plan are those of their like
   std::uint64_t samples = 0;
   ByName plan;
 };

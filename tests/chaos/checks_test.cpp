@@ -202,6 +202,11 @@ TEST_CASE("a plan that is not of what was launched") {
       Finds(CheckAccounts({session}, {{77, {9, {{"k", {9, 91}}}}}}, "", {}), "the plan's kernels"));
   CHECK(
       Finds(CheckAccounts({session}, {{77, {9, {{"l", {9, 90}}}}}}, "", {}), "the plan's kernels"));
+  // What a tracer slowed counts as its like: only its launches can be told.
+  session.slowed = 1;
+  CHECK(CheckAccounts({session}, {{77, {9, {{"k", {9, 91}}}}}}, "", {}).empty());
+  CHECK(
+      Finds(CheckAccounts({session}, {{77, {9, {{"l", {9, 90}}}}}}, "", {}), "the plan's kernels"));
 }
 
 TEST_CASE("a process that was left behind is found by its mark") {

@@ -540,10 +540,10 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
     for (const auto& [name, value] : f->env) fails |= name == "STEMTAP_OPTIONS";
   }
   about.collector_killed = run.collector_killed || fails;
-  about.folder_touched =
-      round.has(FaultKind::kFolderDeleted) || round.has(FaultKind::kFolderReadOnly) ||
-      round.has(FaultKind::kDiskFull) || round.has(FaultKind::kFileLimit) ||
-      round.has(FaultKind::kCollectorStarved) || round.has(FaultKind::kNoMoreThreads);
+  about.folder_touched = round.has(FaultKind::kFolderDeleted) ||
+                         round.has(FaultKind::kFolderReadOnly) || round.has(FaultKind::kDiskFull) ||
+                         round.has(FaultKind::kFileLimit) ||
+                         round.has(FaultKind::kCollectorStarved);
   about.folder_deleted = round.has(FaultKind::kFolderDeleted);
   about.nothing_is_removed = run.collector_killed || round.has(FaultKind::kFolderReadOnly);
   about.may_die_unborn = !round.run() && round.killed_from_away();
