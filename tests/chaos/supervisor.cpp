@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chaos/supervisor.h"
 
+#include <fmt/format.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -16,8 +17,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
 #include "chaos/host.h"
@@ -139,6 +143,14 @@ int ProcessOf(int thread) {
   return thread;
 }
 
+// Whether a process has one thread. A call that a signal interrupts is asked for again, and a program
+// that went on as another (exec) begins anew: nothing can be told by counting calls.
+bool IsAlone(int process) {
+  std::error_code gone;
+  const std::filesystem::directory_iterator threads(fmt::format("/proc/{}/task", process), gone);
+  return !gone && std::distance(begin(threads), end(threads)) == 1;
+}
+
 }  // namespace
 
 Supervisor::Supervisor(const Refusals& refusals) : refusals_(refusals) {
@@ -198,7 +210,7 @@ void Supervisor::End() {
 bool Supervisor::MayStart(int thread, std::uint64_t flags) {
   const int process = ProcessOf(thread);
   if ((flags & CLONE_THREAD) != 0 && ProgramOf(process) != test::StemtapProgram() &&
-      ++threads_[process] == 1) {
+      IsAlone(process)) {
     return true;
   }
   if (started_ >= *refusals_.starts) return false;

@@ -25,7 +25,7 @@ struct Refusals {
   // Bit n: the calls of family n (see supervisor.cpp) are refused.
   std::uint64_t families = 0;
   // So many threads and processes can be started, then no more (EAGAIN, as at RLIMIT_NPROC). The
-  // first thread that a program other than stemtap starts does not count: it is CUPTI's.
+  // first thread beside its own that a program other than stemtap starts does not count: CUPTI's.
   std::optional<std::uint64_t> starts;
 };
 
@@ -62,7 +62,6 @@ class Supervisor {
   std::thread server_;
   std::map<std::string, int> refused_;
   std::uint64_t started_ = 0;
-  std::map<int, int> threads_;  // of a process, so far
 };
 
 }  // namespace stemtap::chaos
