@@ -20,7 +20,7 @@ class WorkerPool {
   ~WorkerPool();
 
   // Calls part(i) once for every i < count, in any order, on any of the threads. What the parts do must
-  // not depend on the order. Throws what one of them threw, when the others are done.
+  // not depend on the order. Throws what one of them threw, when no other runs any more.
   void ForEach(std::size_t count, const std::function<void(std::size_t)>& part);
 
   // As asked for.
