@@ -60,8 +60,18 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
   }
   SettleCaptures();
   if (perturbed_) {
+    // A first sight was settled as recorded, before a native launch told what it takes.
     status_.duration_ns = 0;
-    for (const KernelState& kernel : kernels_) status_.duration_ns += kernel.duration_ns();
+    status_.captured_duration_ns = 0;
+    for (const KernelState& kernel : kernels_) {
+      status_.duration_ns += kernel.duration_ns();
+      for (const Capture& capture : kernel.captures()) {
+        status_.captured_duration_ns += capture.launch.sample.record.duration_ns;
+      }
+      for (const CapturedLaunch& launch : kernel.explored()) {
+        status_.captured_duration_ns += launch.sample.record.duration_ns;
+      }
+    }
   }
 
   // Cuts are looked for only while something is missing: what has been captured is enough for what

@@ -587,6 +587,19 @@ TEST_CASE("a first sight that was captured for real waits for a native launch of
   CHECK(known.kernels[0].duration_ns == 4000);
 }
 
+TEST_CASE("the time that is captured is the native one, first sights too") {
+  Bench bench({}, 500, 1000);
+  for (int i = 0; i < 1000; ++i) {
+    bench.Launch("gemm", 3000);
+    bench.Launch("norm", 2000);
+  }
+  const Plan plan = bench.Finish();
+  const SamplerStatus& status = bench.sampler.status();
+  CHECK(status.captured == plan.totals.samples);
+  CHECK(status.captured_duration_ns == plan.totals.sampled_duration_ns);
+  CHECK(status.captured_duration_ns <= 3000 * status.captured);
+}
+
 TEST_CASE("a launch beside a captured one counts as its like, and is no sample") {
   Bench bench({}, 50, 1000);
   for (int i = 0; i < 300; ++i) bench.Launch("gemm", 2000);
