@@ -150,6 +150,13 @@ class Transfer {
       : plan_(plan), a_(a), b_(b), alignment_(alignment), options_(options) {}
 
   Result<PlanTransfer> Run() {
+    std::set<std::int32_t> processes;
+    for (const PlanKernel& kernel : plan_.kernels) processes.insert(kernel.process);
+    if (processes.size() > 1) {
+      return Error{fmt::format(
+          "{}: has kernels of {} processes (--share-captures off), expected those of one",
+          EscapeForTerminal(options_.plan_name), processes.size())};
+    }
     const GroupBy by =
         OptionText(plan_, "group_by") == "launch" ? GroupBy::kLaunch : GroupBy::kName;
     const std::string exclude = OptionText(plan_, "exclude");
@@ -266,6 +273,7 @@ class Transfer {
       return NotOfA(fmt::format("the kernel '{}' stands twice", EscapeForTerminal(kernel.name)));
     }
     carried_[other.group] = true;
+    carried.process = 0;  // A's says nothing of B
     carried.duration_ns = 0;
     for (const std::uint32_t i : in_b_.launches[other.group]) {
       carried.duration_ns += b_.launches[i].duration_ns;
@@ -287,7 +295,8 @@ class Transfer {
                                   sample.index, EscapeForTerminal(kernel.name)));
       }
       const std::uint64_t recorded = a_.launches[sample.index].duration_ns;
-      if (recorded != sample.record.duration_ns) {
+      // One that was captured for real counts as its like, which is not what the run says it took.
+      if (!sample.imputed && recorded != sample.record.duration_ns) {
         return NotOfA(fmt::format("launch {} takes {} ns there and {} ns in the run", sample.index,
                                   sample.record.duration_ns, recorded));
       }
@@ -302,6 +311,7 @@ class Transfer {
       partner.index = alignment_.partner_of_a[sample.index];
       partner.occurrence = in_b_.occurrence[partner.index];
       partner.record = RecordOf(b_.launches[partner.index]);
+      partner.imputed = false;
     }
     if (kept.size() < cluster.samples.size()) {
       for (PlanSample& sample : kept) {

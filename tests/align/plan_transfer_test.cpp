@@ -252,6 +252,34 @@ TEST_CASE("a plan of another run is refused") {
         std::string::npos);
 }
 
+TEST_CASE("a sample that was captured for real need not last what the run says, its partner does") {
+  const Run a = RunA();
+  Plan plan = PlanOfA(a);
+  PlanSample& sample = plan.kernels[0].clusters[0].samples[0];
+  sample.imputed = true;
+  sample.record.duration_ns = 103;  // 101 in the run
+  const auto done = Carry(plan, a, RunB());
+  REQUIRE(done.ok());
+  const PlanSample& partner = done.value().plan.kernels[0].clusters[0].samples[0];
+  CHECK(partner.index == 3);
+  CHECK(partner.record.duration_ns == 202);
+  CHECK_FALSE(partner.imputed);
+}
+
+TEST_CASE("a plan whose kernels are told apart by process is refused as such") {
+  const Run a = RunA();
+  Plan plan = PlanOfA(a);
+  for (PlanKernel& kernel : plan.kernels) kernel.process = 41;
+  const auto one = Carry(plan, a, RunB());
+  REQUIRE(one.ok());
+  CHECK(one.value().plan.kernels[0].process == 0);
+  plan.kernels[1].process = 42;
+  const auto refused = Carry(plan, a, RunB());
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message ==
+        "plan.json: has kernels of 2 processes (--share-captures off), expected those of one");
+}
+
 TEST_CASE("clusters that are not cut by duration keep the description of A, and say so") {
   const Run a = RunA();
   const Run b = RunB();
