@@ -295,7 +295,7 @@ Result<CountedPlan> CountLaunches(const Plan& plan, ProfileReader* profile,
   }
   if (model.scope != CountScope::kNone && plan.totals.graph_launches != 0) {
     return Error{fmt::format(
-        "{} launches of the plan are whole graphs, whose kernels {} counts one by one; expected a "
+        "{} launches of the run are whole graphs, whose kernels {} counts one by one; expected a "
         "plan recorded with --level kernels",
         plan.totals.graph_launches, tool)};
   }

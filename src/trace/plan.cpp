@@ -175,8 +175,7 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
                         t.zero_duration);
   }
   if (t.graph_launches != 0) {
-    text += fmt::format("{} invocations are launches of whole graphs, each timed as one\n",
-                        t.graph_launches);
+    text += fmt::format("{} launches are of whole graphs, each timed as one\n", t.graph_launches);
   }
   if (t.imputed != 0) {
     text += fmt::format(

@@ -65,8 +65,8 @@ struct PlanTotals {
   std::uint64_t dropped = 0;            // records lost on the way, see session.json
   std::uint64_t gaps = 0;               // losses of unknown size: buffers, another profiler's turn
   std::uint64_t zero_duration = 0;      // invocations recorded with 0 ns
-  std::uint64_t graph_launches = 0;     // invocations that are a whole graph's launch
-  // Of kernels that --exclude left out; no part of the figures above.
+  std::uint64_t graph_launches = 0;     // of whole graphs, those excluded too
+  // Of kernels that --exclude left out; no part of the figures above but graph_launches.
   std::uint64_t excluded_invocations = 0;
   std::uint64_t excluded_duration_ns = 0;
   // Launches that a tracer slowed: those captured, and those beside them. They count with the mean

@@ -152,6 +152,28 @@ TEST_CASE(
   CHECK(plan.totals.excluded_duration_ns == 7);
 }
 
+TEST_CASE("launches of whole graphs shift the numbers behind them, excluded or not") {
+  MaskWriter mask;
+  auto gate = std::make_unique<wire::GateTable>();
+  WorkerPool pool(1);
+  SamplingOptions options;
+  options.exclude = "graph 2";
+  Engine engine(options, *gate, GateAsked::kByEngine, 0, pool, mask);
+  const std::uint32_t ids[] = {engine.AddKernel("graph 1"), engine.AddKernel("graph 2"),
+                               engine.AddKernel("gemm")};
+  for (int i = 0; i < 300; ++i) {
+    wire::KernelRecord record;
+    record.name_id = ids[i % 3];
+    record.flags = i % 3 == 2 ? 0 : wire::kFlagGraph;
+    record.duration_ns = 1000;
+    engine.Push(record);
+  }
+  const Plan plan = engine.Finish();
+  CHECK(plan.totals.invocations == 200);
+  CHECK(plan.totals.excluded_invocations == 100);
+  CHECK(plan.totals.graph_launches == 200);
+}
+
 TEST_CASE(
     "grouped by launch, each configuration is a kernel of its own, occurrences are the name's") {
   MaskWriter mask;

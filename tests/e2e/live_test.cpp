@@ -75,7 +75,7 @@ TEST_CASE("at level graph a launch of a graph is one launch, and its plan is not
   CHECK(plan["totals"]["graph_launches"] == 2000);
   CHECK(plan["totals"]["samples"].get<int>() >= 2);
   CHECK(plan["kernels"][0]["name"].get<std::string>().starts_with("graph "));
-  CHECK(run.err.find("2000 invocations are launches of whole graphs") != std::string::npos);
+  CHECK(run.err.find("2000 launches are of whole graphs") != std::string::npos);
   const auto exported =
       RunProcess({StemtapProgram().string(), "export", "--plan", scratch / "session/plan.json", "--to",
                   "accelsim", "--plain-launches"});
