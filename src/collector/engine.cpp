@@ -92,7 +92,9 @@ void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
   Observation& launch = pending_.back();
   launch.record = record;
   launch.record.name_id = kernel;
-  launch.record.flags &= wire::kFlagCaptured | wire::kFlagExploratory;
+  // What a live gate decided lives on; where the engine asks it decides itself.
+  launch.record.flags &=
+      asked_ == GateAsked::kAtLaunch ? wire::kFlagCaptured | wire::kFlagExploratory : 0;
   if (slowed) launch.record.flags |= wire::kFlagPerturbed;
   launch.index = index;
   launch.occurrence = occurrences_[record.name_id]++;
@@ -135,7 +137,6 @@ void Engine::RunDueEpochs() {
 
 void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
   wire::KernelRecord& record = launch.record;
-  record.flags &= wire::kFlagGraph;
   record.credit_slot = 0;
   if (name_id >= explored_.size()) explored_.resize(sampler_.names().size(), false);
   launch.node_key = NodeKey(launch.config_key, record);

@@ -281,6 +281,25 @@ TEST_CASE("captures that are only noted change nothing, whatever a record claims
   CHECK_FALSE(std::isnan(plan.totals.observed_error));
 }
 
+TEST_CASE("where the engine decides, a record's own word on captures is nothing") {
+  const auto captured = [](std::uint8_t flags) {
+    MaskWriter mask;
+    auto gate = std::make_unique<wire::GateTable>();
+    WorkerPool pool(1);
+    Engine engine(SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool, mask);
+    wire::KernelRecord record;
+    record.name_id = engine.AddKernel("gemm");
+    record.duration_ns = 1000;
+    record.flags = flags;
+    for (int i = 0; i < 1000; ++i) engine.Push(record);
+    return engine.Finish().totals.samples;
+  };
+  const std::uint64_t decided = captured(0);
+  CHECK(decided < 100);
+  CHECK(captured(wire::kFlagCaptured) == decided);
+  CHECK(captured(wire::kFlagCaptured | wire::kFlagExploratory) == decided);
+}
+
 TEST_CASE("kernels of processes that are kept apart are told apart by the gate and in the plan") {
   MaskWriter mask;
   auto gate = std::make_unique<wire::GateTable>();
