@@ -13,10 +13,9 @@ std::uint64_t Whole(double ns) {
   return static_cast<std::uint64_t>(std::llround(std::max(ns, 0.0)));
 }
 
-// `launches` launches that are distributed as those of `known`.
-Moments Spread(const Moments& known, std::uint64_t launches) {
-  const double ratio = static_cast<double>(launches) / static_cast<double>(known.count());
-  return Moments(launches, known.mean(), known.m2() * ratio);
+// `launches` launches with the mean of `like` and the variance of `spread`.
+Moments Imputed(const Moments& like, const Moments& spread, std::uint64_t launches) {
+  return Moments(launches, like.mean(), spread.variance() * static_cast<double>(launches));
 }
 
 }  // namespace
@@ -102,6 +101,12 @@ const Moments& NativeTimes::LikeOf(std::uint32_t context) const {
   return groups_[context].all.count() == 0 ? perturbed_ : groups_[context].all;
 }
 
+const Moments& NativeTimes::SpreadOf(std::uint32_t context) const {
+  if (groups_[context].own.count() >= kTold) return groups_[context].own;
+  while (context != 0 && groups_[context].all.count() < kTold) context = groups_[context].parent;
+  return groups_[context].all.count() == 0 ? perturbed_ : groups_[context].all;
+}
+
 std::uint64_t NativeTimes::MeanOf(std::uint32_t context) const {
   return Whole(LikeOf(context).mean());
 }
@@ -122,11 +127,12 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
     home[i] = static_cast<std::uint32_t>(i);
     pool.native.Merge(group.own);
     if (group.perturbed.count() != 0) {
-      const Moments imputed = Spread(LikeOf(home[i]), group.perturbed.count());
+      const Moments imputed = Imputed(LikeOf(home[i]), SpreadOf(home[i]), group.perturbed.count());
       imputed_ns_ += Whole(imputed.sum());
       pool.imputed.Merge(imputed);
     }
-    // A context that was captured and hardly seen otherwise is told by its configuration.
+    // A context that was captured and hardly seen otherwise is told by its configuration: in a cell
+    // of the whole kernel its captures would count with a mean of other configurations.
     const bool told =
         pool.native.count() >= kTold || (pool.imputed.count() != 0 && group.all.count() >= kTold);
     if (i == 0 || told) {

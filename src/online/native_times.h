@@ -13,7 +13,8 @@
 // regime, and comes back to an old one where that fits: launches count as those of their time did.
 //
 // A group becomes one cell of the kernel: all its launches, the mean and the variance of the native
-// ones. What a launch costs within its context is not known before it runs, nor afterwards when it
+// ones. A context that is not told lends its captured launches its mean, and those above it their
+// variance: of one launch it would be none. What a launch costs within its context is not known before it runs, nor afterwards when it
 // was captured, so strata are made of whole contexts and no cut runs through one.
 //
 // Memory is bounded: at most kMostGroups contexts; launches of those beyond belong to the
@@ -92,7 +93,10 @@ class NativeTimes {
     std::uint32_t next_regime = 0;
   };
 
+  // Whose mean the context's slowed launches have: the most special level with a native launch.
   const Moments& LikeOf(std::uint32_t context) const;
+  // Whose variance: the most special level that is told, else the kernel.
+  const Moments& SpreadOf(std::uint32_t context) const;
   static bool Fits(const Moments& regime, double value);
   std::uint32_t RegimeFor(std::uint32_t regime, double value);
   std::uint32_t Add(std::uint32_t parent);

@@ -67,6 +67,35 @@ TEST_CASE("contexts that are hardly known are one group with others of their con
   CHECK(times.imputed_ns() == 77);
 }
 
+TEST_CASE("captures of a context that is hardly known spread as its configuration does") {
+  NativeTimes times;
+  const std::uint32_t told = times.ContextOf(1, 100);
+  for (int i = 0; i < 10; ++i) times.AddNative(told, i % 2 == 0 ? 900 : 1100);
+  const std::uint32_t once = times.ContextOf(2, 100);
+  times.AddNative(once, 1000);
+  for (int i = 0; i < 20; ++i) times.AddPerturbed(once, 1'000'000);
+  std::vector<std::uint32_t> bins;
+  KernelCells cells = times.Cells(bins);
+  REQUIRE(cells.size() == 1);  // of one mean
+  CHECK(cells[0].count() == 31);
+  CHECK(cells[0].mean() == doctest::Approx(1000.0));
+  CHECK(cells[0].variance() == doctest::Approx(100'000.0 / 11));
+
+  // Seven that are equal by chance are no better, eight are believed.
+  const std::uint32_t seven = times.ContextOf(3, 200);
+  for (int i = 0; i < 7; ++i) times.AddNative(seven, 5000);
+  for (int i = 0; i < 93; ++i) times.AddPerturbed(seven, 1'000'000);
+  cells = times.Cells(bins);
+  REQUIRE(cells.size() == 2);
+  CHECK(cells[1].count() == 100);
+  CHECK(cells[1].mean() == doctest::Approx(5000.0));
+  CHECK(cells[1].stddev() > 1000.0);  // the kernel's is 1900
+  times.AddNative(seven, 5000);
+  cells = times.Cells(bins);
+  REQUIRE(cells.size() == 2);
+  CHECK(cells[1].stddev() == 0.0);
+}
+
 TEST_CASE("a context that was only captured counts as its configuration does") {
   NativeTimes times;
   for (std::uint64_t config = 1; config <= 2; ++config) {
