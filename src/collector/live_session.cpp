@@ -57,17 +57,22 @@ std::int64_t NowMs() {
 // The gate table, in the session folder where traced processes read it, or in memory of our own.
 class GateMemory {
  public:
-  static Result<GateMemory> InFolder(const std::string& path, std::uint32_t gate_flags) {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    const int failure = fd < 0 ? errno : ::posix_fallocate(fd, 0, sizeof(wire::GateFile));
-    if (failure != 0) {
-      if (fd >= 0) ::close(fd);
-      return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(failure))};
+  // The file has its name once it is whole. One that is there already is another collector's.
+  static Result<GateMemory> InFolder(const std::string& folder, std::uint32_t gate_flags) {
+    const std::string path = folder + "/" + wire::kGateFileName;
+    const std::string hidden = folder + "/" + wire::kUnfinishedPrefix + wire::kGateFileName;
+    if (::access(path.c_str(), F_OK) == 0) {
+      return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(EEXIST))};
     }
-    auto memory = Map(fd, MAP_SHARED, gate_flags);
+    const int fd = ::open(hidden.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(errno))};
+    Result<GateMemory> memory = Fill(fd, path, gate_flags);
     ::close(fd);
-    if (!memory.ok()) return Error{path + ": " + memory.error().message};
-    return memory;
+    if (memory.ok() && ::rename(hidden.c_str(), path.c_str()) == 0) return memory;
+    const int failure = errno;
+    ::unlink(hidden.c_str());
+    if (!memory.ok()) return memory;
+    return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(failure))};
   }
   static Result<GateMemory> Own() { return Map(-1, MAP_PRIVATE | MAP_ANONYMOUS, 0); }
 
@@ -80,6 +85,15 @@ class GateMemory {
 
  private:
   explicit GateMemory(wire::GateFile* file) : file_(file) {}
+  static Result<GateMemory> Fill(int fd, const std::string& path, std::uint32_t gate_flags) {
+    const int failure = ::posix_fallocate(fd, 0, sizeof(wire::GateFile));
+    if (failure != 0) {
+      return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(failure))};
+    }
+    auto memory = Map(fd, MAP_SHARED, gate_flags);
+    if (!memory.ok()) return Error{path + ": " + memory.error().message};
+    return memory;
+  }
   static Result<GateMemory> Map(int fd, int flags, std::uint32_t gate_flags) {
     void* memory = ::mmap(nullptr, sizeof(wire::GateFile), PROT_READ | PROT_WRITE, flags, fd, 0);
     if (memory == MAP_FAILED) {
@@ -445,8 +459,7 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
 
   Result<GateMemory> gate =
       options.level == "gate"
-          ? GateMemory::InFolder(folder + "/" + wire::kGateFileName,
-                                 options.share_captures ? 0 : wire::kGateByProcess)
+          ? GateMemory::InFolder(folder, options.share_captures ? 0 : wire::kGateByProcess)
           : GateMemory::Own();
   if (!gate.ok()) return gate.error();
   Result<MaskWriter> mask = MaskWriter::Open(writer.value().PathOf("mask.ndjson"));

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -131,6 +132,43 @@ TEST_CASE("a ring that its process did not live to finish is removed") {
   const LiveOutcome outcome = RunShell(scratch, "echo half > session/new.ring.77; exit 3");
   CHECK(outcome.report.exit_code == 3);
   CHECK_FALSE(std::filesystem::exists(scratch / "session/new.ring.77"));
+}
+
+TEST_CASE("the gate's table has its name once it is whole, and one that is there stays") {
+  TempDir scratch;
+  scratch.Write("new.gate.table", "left over");
+  const int events = ::inotify_init1(IN_NONBLOCK);
+  REQUIRE(events >= 0);
+  REQUIRE(::inotify_add_watch(events, scratch.path().c_str(), IN_CREATE | IN_MOVED_TO) >= 0);
+  LiveOptions options;
+  options.attach_pid = 0x7FFFFFF0;  // of no process: the session ends at once
+  options.folder = scratch.path().string();
+  options.level = "gate";
+  options.threads = 1;
+  options.quiet = true;
+  CHECK(RunLive(options).ok());
+  alignas(inotify_event) char buffer[8192];
+  const ssize_t length = ::read(events, buffer, sizeof(buffer));
+  ::close(events);
+  int appeared = 0;
+  for (ssize_t at = 0; at < length;) {
+    const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+    if (event->len != 0 && std::string(event->name) == "gate.table") {
+      CHECK((event->mask & IN_MOVED_TO) != 0);
+      ++appeared;
+    }
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+  }
+  CHECK(appeared == 1);
+  CHECK_FALSE(std::filesystem::exists(scratch / "gate.table"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "new.gate.table"));
+
+  scratch.Write("gate.table", "of another collector");
+  const auto refused = RunLive(options);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("gate.table: cannot be made: ") != std::string::npos);
+  CHECK(std::filesystem::file_size(scratch / "gate.table") == 20);
+  CHECK_FALSE(std::filesystem::exists(scratch / "new.gate.table"));
 }
 
 TEST_CASE("the sums of a process add up wherever it was killed") {
