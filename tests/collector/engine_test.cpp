@@ -333,6 +333,34 @@ TEST_CASE("kernels of processes that are kept apart are told apart by the gate a
   }
 }
 
+TEST_CASE("processes that share captures need those of one, kept apart each its own") {
+  const auto captured = [](int processes, bool apart) {
+    MaskWriter mask;
+    auto gate = std::make_unique<wire::GateTable>();
+    WorkerPool pool(1);
+    Engine engine(SamplingOptions{}, *gate, GateAsked::kByEngine, 500, pool, mask);
+    std::mt19937_64 random(1);
+    std::lognormal_distribution<double> noise(0.0, 0.3);
+    for (int i = 0; i < 20000; ++i) {
+      for (int p = 0; p < processes; ++p) {
+        for (const std::string name : {"gemm", "norm"}) {
+          wire::KernelRecord record;
+          record.name_id = engine.AddKernel(name, apart ? p + 1 : 0);
+          record.duration_ns = static_cast<std::uint64_t>(10'000 * noise(random));
+          engine.Push(record, static_cast<std::uint16_t>(p));
+        }
+      }
+    }
+    const Plan plan = engine.Finish();
+    CHECK(plan.totals.invocations == 40000u * static_cast<unsigned>(processes));
+    return plan.totals.samples;
+  };
+  const std::uint64_t alone = captured(1, false);
+  CAPTURE(alone);
+  CHECK(captured(4, false) <= 2 * alone);
+  CHECK(captured(4, true) >= 5 * alone / 2);
+}
+
 TEST_CASE("nodes of a graph with the same kernel and the same predecessors are told apart") {
   // A graph of 32 nodes, all of one kernel, of which the last takes ten times as long, a quarter of
   // the time: the two kernels before it are those before its neighbours.

@@ -407,32 +407,20 @@ TEST_CASE("ranks share what is captured, or each has its own") {
   const auto player = PlayDecode(scratch);
   std::string rank;
   for (const std::string& word : player) rank += word + " ";
-  std::uint64_t captured[2] = {};
-  std::uint64_t alone = 0;
-  for (const std::string mode : {"one", "on", "off"}) {
+  // How many captures either takes depends on when they come; engine_test counts them.
+  for (const std::string mode : {"on", "off"}) {
     CAPTURE(mode);
-    const int ranks = mode == "one" ? 1 : 4;
     const auto run = RunProcess(
-        RunCommand({"-q", "--level", "gate", "--share-captures", mode == "off" ? "off" : "on"},
-                   {"/bin/sh", "-c",
-                    ranks == 1 ? rank : rank + "& " + rank + "& " + rank + "& " + rank + "& wait"}),
+        RunCommand({"-q", "--level", "gate", "--share-captures", mode},
+                   {"/bin/sh", "-c", rank + "& " + rank + "& " + rank + "& " + rank + "& wait"}),
         OnFakeGpu(scratch));
     CAPTURE(run.err);
     REQUIRE(run.exit_code == 0);
     const auto session = ReadJson(scratch / "session/session.json");
     const auto plan = ReadJson(scratch / "session/plan.json");
-    CHECK(session["processes"].size() == static_cast<std::size_t>(ranks));
+    CHECK(session["processes"].size() == 4);
     CHECK(session["counters"]["dropped"] == 0);
-    CHECK(plan["totals"]["invocations"] == 20000 * ranks);
-    // A run's plain estimate may miss its bound by chance, one in twenty.
-    CHECK(plan["totals"]["bound"].get<double>() <= 0.08);
-    CHECK(plan["totals"]["observed_error"].get<double>() <= 2 * plan["totals"]["bound"].get<double>());
-    const std::uint64_t captures = session["counters"]["captured"];
-    if (mode == "one") {
-      alone = captures;
-    } else {
-      captured[mode == "off"] = captures;
-    }
+    CHECK(plan["totals"]["invocations"] == 80000);
     std::map<std::int64_t, std::uint64_t> samples;  // by process
     std::map<std::int64_t, std::uint64_t> launches;
     for (const auto& kernel : plan["kernels"]) {
@@ -450,21 +438,14 @@ TEST_CASE("ranks share what is captured, or each has its own") {
       for (const auto& process : session["processes"]) {
         const std::int64_t pid = process["pid"];
         CHECK(launches[pid] == 20000);
-        CHECK(samples[pid] >= alone / 2);
+        CHECK(samples[pid] > 0);
       }
     } else {
       CHECK(launches.size() == 1);
-      CHECK(launches[0] == 20000u * static_cast<unsigned>(ranks));
+      CHECK(launches[0] == 80000);
     }
     std::filesystem::remove_all(scratch / "session");
   }
-  // Shared: those of one rank, and a first sight of each of 14 names on the three others. Not shared:
-  // two samples of each cluster in each rank, and their first sights.
-  CAPTURE(alone);
-  CAPTURE(captured[0]);
-  CAPTURE(captured[1]);
-  CHECK(captured[0] <= 2 * alone + 3 * 14);
-  CHECK(captured[1] >= 5 * alone / 2);
 }
 
 TEST_CASE("descriptors that are closed stay closed in the program") {
