@@ -49,11 +49,13 @@ void LiveFlags::AddTo(CLI::App& command) {
       .add_option("--max-overhead", max_overhead_,
                   "percent of the program's time; recording stops when it costs more (default: no "
                   "limit)")
-      ->check(CLI::Range(0.001, 100.0));
+      ->check(CLI::Range(0.001, 100.0))
+      ->envname(wire::kEnvMaxOverhead.name);
   command
       .add_option("--max-captures-per-second", captures_per_second_,
                   "most captures per second and process, 0: any number (default: 100, log any)")
       ->check(CLI::Range(0u, wire::kMostCapturesPerSecond))
+      ->envname(wire::kEnvMaxCaptures.name)
       ->take_last();  // the library's word to a collector of its own comes last
   command
       .add_option("--share-captures", share_captures_,

@@ -402,6 +402,33 @@ TEST_CASE("what a tracer does to the launches it captures is no part of totals, 
   CHECK(clusters[0] <= clusters[1] + 8);
 }
 
+TEST_CASE("limits in the environment hold as options do, which win over them") {
+  TempDir scratch;
+  auto options = OnFakeGpu(scratch);
+  options.env.emplace_back("STEMTAP_MAX_CAPTURES_PER_SECOND", "7");
+  options.env.emplace_back("STEMTAP_MAX_OVERHEAD", "33");
+  const std::vector<std::string> show = {
+      "/bin/sh", "-c", "echo $STEMTAP_MAX_CAPTURES_PER_SECOND $STEMTAP_MAX_OVERHEAD"};
+  auto run = RunProcess(RunCommand({"-q"}, show), options);
+  CHECK(run.exit_code == 0);
+  CHECK(run.out == "7 33.000\n");
+  auto session = ReadJson(scratch / "session/session.json");
+  CHECK(session["options"]["max_captures_per_second"] == 7);
+  CHECK(session["options"]["max_overhead"] == 33);
+  std::filesystem::remove_all(scratch / "session");
+
+  run = RunProcess(RunCommand({"-q", "--max-captures-per-second", "9", "--max-overhead", "5"}, show),
+                   options);
+  CHECK(run.out == "9 5.000\n");
+  session = ReadJson(scratch / "session/session.json");
+  CHECK(session["options"]["max_captures_per_second"] == 9);
+  CHECK(session["options"]["max_overhead"] == 5);
+  std::filesystem::remove_all(scratch / "session");
+
+  options.env.back().second = "much";
+  CHECK(RunProcess(RunCommand({"-q"}, show), options).exit_code == 2);
+}
+
 TEST_CASE("ranks share what is captured, or each has its own") {
   TempDir scratch;
   const auto player = PlayDecode(scratch);
