@@ -6,12 +6,17 @@
 
 #include <bit>
 
-#include "deny_list.h"
 #include "runtime.h"
 #include "say.h"
+#include "wire/deny_list.h"
 
 namespace stemtap::inject {
 namespace {
+
+using wire::WhyDenied;
+
+// Of launches that are cooperative, whatever their name.
+constexpr const char* kWhyCooperative = "cooperative: its blocks wait for each other";
 
 // Marks, in the cell that ENTER and EXIT of one call share, that the launch is being captured. Any
 // value that CUPTI does not put there itself (it zeroes the cell).

@@ -9,7 +9,7 @@
 // Only driver callbacks of launches are subscribed (and, where the actuator acts, of stream
 // captures): every runtime launch nests one with the same correlation id. Never captured: cooperative
 // launches and kernels that wait for other GPUs
-// (deny_list.h), which would hang under a tracer; graph launches, whose kernels are timed, not gated;
+// (wire/deny_list.h), which would hang under a tracer; graph launches, whose kernels are timed, not gated;
 // cuLaunchCooperativeKernelMultiDevice and cuLaunchGrid, which are not subscribed. A launch into a
 // stream that is being captured into a graph does not run, and does not count; while any stream is,
 // nothing is captured by an actuator that acts: a call of its that CUDA forbids during stream capture
