@@ -40,7 +40,7 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
 
   if (!ClaimCupti(problem, problem_size)) return false;
   marks_readable_ = MarksStand();
-  heard_ns_ = MonotonicNs();
+  started_ns_ = heard_ns_ = MonotonicNs();
   CheckClock();  // before any buffer can come back
   if (!StartThread(FlusherMain, this)) {
     // Whoever stands down has said all it has to say: no record may come after that.
@@ -191,6 +191,7 @@ void DurationEngine::DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) 
   Add(files_->ring().header.buffers, 1);
   if (refused()) return;
   decoding_ns_ = RealtimeNs();
+  longest_ns_ = MonotonicNs() - started_ns_ + kSlackNs;
   pointers_.NextBuffer();
   reader_.Forget();
   CUpti_Activity* activity = nullptr;
@@ -237,7 +238,7 @@ void DurationEngine::DecodeOneGraph(const void* activity) noexcept {
     Refuse();
     return;
   }
-  if (!Usable(decoded, graph.start_ns)) return;
+  if (!Usable(decoded, graph)) return;
   char name[24];
   const int length = ::snprintf(name, sizeof(name), "graph %u", graph.graph_id);
   PushKernel(Define(name, static_cast<std::uint32_t>(length)), graph);
@@ -247,14 +248,16 @@ void DurationEngine::DecodeOneGraph(const void* activity) noexcept {
 bool DurationEngine::Deliver(Decoded decoded, wire::KernelRecord& kernel,
                              const char* name) noexcept {
   if (probation_ != 0 && HasTimes(decoded) && !PassesProbation(kernel, name)) return false;
-  return Usable(decoded, kernel.start_ns) && PushKernel(IdOf(name), kernel);
+  return Usable(decoded, kernel) && PushKernel(IdOf(name), kernel);
 }
 
 // Whether the times of a record mean something; counted as lost if not.
-bool DurationEngine::Usable(Decoded decoded, std::uint64_t start_ns) noexcept {
+bool DurationEngine::Usable(Decoded decoded, const wire::KernelRecord& kernel) noexcept {
   if (decoded == Decoded::kKernel) {
-    if (clock_.Believes(start_ns, decoding_ns_)) return true;
-    SayClockReplaced();
+    const bool believed = clock_.Believes(kernel.start_ns, decoding_ns_);
+    // A clock that is set forth while a kernel runs makes that one longer than the program.
+    if (believed && kernel.duration_ns <= longest_ns_) return true;
+    if (!believed) SayClockReplaced();
   }
   LoseRecord(decoded == Decoded::kNoTimestamps ? wire::Loss::kNoTimestamps
              : decoded == Decoded::kIncomplete ? wire::Loss::kIncomplete

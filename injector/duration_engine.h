@@ -64,6 +64,8 @@ class DurationEngine {
   // A program that ends after so long a time without a kernel is told of: either there was none, or
   // another profiler took CUPTI over and has kept it.
   static constexpr std::uint64_t kSilenceNs = 10'000'000'000;
+  // A kernel cannot have run for longer than we do, but for what clocks are slewed in that time.
+  static constexpr std::uint64_t kSlackNs = 60'000'000'000;
   // Of a CUPTI that is newer than known, so many records must look right, one after another.
   static constexpr std::uint32_t kOnProbation = 64;
   // Kinds that enabled_ has a bit for; there are 60 so far.
@@ -95,7 +97,7 @@ class DurationEngine {
   void DecodeBuffer(std::uint8_t* buffer, std::size_t valid_size) noexcept;
   void DecodeOne(const void* activity) noexcept;
   void DecodeOneGraph(const void* activity) noexcept;
-  bool Usable(Decoded decoded, std::uint64_t start_ns) noexcept;
+  bool Usable(Decoded decoded, const wire::KernelRecord& kernel) noexcept;
   bool PushKernel(std::uint32_t id, wire::KernelRecord& kernel) noexcept;
   bool Deliver(Decoded decoded, wire::KernelRecord& kernel, const char* name) noexcept;
   std::uint32_t IdOf(const char* name) noexcept;
@@ -127,6 +129,7 @@ class DurationEngine {
   std::atomic<std::uint64_t> calls_{0};
   // The flusher's own.
   std::uint64_t calls_seen_ = 0;
+  std::uint64_t started_ns_ = 0;
   std::uint64_t heard_ns_ = 0;   // when it last saw one more
   bool took_back_ = false;       // another profiler has had CUPTI
   bool marks_readable_ = false;  // CUPTI gives back the attributes that we set
@@ -149,6 +152,7 @@ class DurationEngine {
   // Bytes of kStaged wire::Records: a Record's own zero state is not all zero bits, see entry.cpp.
   alignas(wire::Record) unsigned char staged_[kStaged * wire::kRecordBytes] = {};
   std::uint32_t staged_count_ = 0;
+  std::uint64_t longest_ns_ = 0;   // that a kernel of the buffer at hand can have run
   std::uint64_t decoding_ns_ = 0;  // CLOCK_REALTIME when the buffer at hand came
   std::uint32_t probation_ = 0;    // records that still have to look right
   // One did not: nothing more is decoded. Written under the lock, read by the flusher without.

@@ -233,7 +233,7 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
     } else if ((name.starts_with("new.ring.") && about.nothing_is_removed) ||
                (name.find(".json.tmp.") != std::string::npos && about.nothing_is_removed)) {
       continue;  // its writer was killed, or may not remove it any more
-    } else if (name != "gate.table" || (!about.collector_killed && !about.folder_touched)) {
+    } else if (!name.ends_with("gate.table") || (!about.collector_killed && !about.folder_touched)) {
       breaches.push_back("left over: " + entry.path().string());
     }
   }

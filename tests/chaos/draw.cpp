@@ -397,6 +397,13 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
     Fault fault = DrawFault(kind, chance);
     if (!round.has(kind) && Fits(round, kind, machine)) round.faults.push_back(std::move(fault));
   }
+  for (Fault& fault : round.faults) {
+    if (fault.kind != FaultKind::kOtherProfiler || round.threads == 1) continue;
+    // It ends amid a launch, and of two threads at once: that is its own fault.
+    for (auto& [name, value] : fault.env) {
+      if (name == "FAKE_KINETO_TEARDOWN") value = "0";
+    }
+  }
   if (round.has(FaultKind::kNoMoreThreads)) {
     // A program that starts threads or processes would fail without stemtap as well.
     round.threads = round.ranks = 1;

@@ -550,7 +550,9 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   about.unheard_launches = round.ending == Ending::kStorm ||
                            round.ending == Ending::kThreadExit ||
                            round.has(FaultKind::kOtherProfiler);
-  about.names_exact = !round.has(FaultKind::kHostileNames) && !round.has(FaultKind::kStaleNames);
+  // The kernel amid which the clock is set has another duration.
+  about.names_exact = !round.has(FaultKind::kHostileNames) &&
+                      !round.has(FaultKind::kStaleNames) && !round.has(FaultKind::kClockStepped);
   const Fault* closed = round.Find(FaultKind::kFilesClosed);
   about.error_visible =
       !round.has(FaultKind::kErrorUnread) && (closed == nullptr || (closed->size & 4) == 0);
