@@ -106,6 +106,9 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   options.listed = arguments.sampling.Listed();
   options.listed.emplace_back("level", std::string("gate"));
   options.listed.emplace_back("actuator", std::string("profiler"));
+  // The fake GPU's records show the native duration, captured or not.
+  options.listed.emplace_back("captured_times", std::string("native"));
+  options.native_captures = true;
   options.command = {InstalledPath("bin/stemtap_play"), profile};
   options.folder = folder;
   options.level = "gate";

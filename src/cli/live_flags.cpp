@@ -63,6 +63,12 @@ void LiveFlags::AddTo(CLI::App& command) {
                   "each process's kernels are sampled on their own")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
+  command
+      .add_option("--captured-times", captured_times_,
+                  "slowed: what an actuator captures is slowed by it, its recorded durations count "
+                  "for nothing; native: it is not")
+      ->check(CLI::IsMember({"slowed", "native"}))
+      ->capture_default_str();
   command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");
   command.add_flag("--chain", chain_, "load the library that CUDA_INJECTION64_PATH names as well");
   command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");
@@ -100,12 +106,14 @@ LiveOptions LiveFlags::Options() const {
   options.listed.emplace_back("actuator", actuator);
   options.listed.emplace_back("max_captures_per_second", std::uint64_t{captures});
   options.listed.emplace_back("share_captures", share_captures_);
+  options.listed.emplace_back("captured_times", captured_times_);
   if (max_overhead_ > 0) options.listed.emplace_back("max_overhead", max_overhead_);
   options.folder = output_;
   options.level = level_;
   options.actuator = actuator;
   options.max_overhead = max_overhead_;
   options.share_captures = share_captures_ == "on";
+  options.native_captures = captured_times_ == "native";
   options.environment.push_back(fmt::format("{}={}", wire::kEnvMaxCaptures.name, captures));
   options.preload = preload_;
   options.chain = chain_;

@@ -33,6 +33,7 @@ class LiveFlags {
   double max_overhead_ = 0.0;
   std::optional<std::uint32_t> captures_per_second_;
   std::string share_captures_ = "on";
+  std::string captured_times_ = "slowed";
   bool preload_ = false;
   bool chain_ = false;
   bool quiet_ = false;

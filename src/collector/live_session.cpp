@@ -147,8 +147,9 @@ void AwaitEnd(ChildProcess& child, int signal_fd) {
 
 // Level kernels has no gate in the program, and so nothing there that captures.
 Captures CapturesOf(const LiveOptions& options) {
-  return options.level == "gate" && options.actuator != "log" ? Captures::kForReal
-                                                              : Captures::kNoted;
+  const bool slowed =
+      options.level == "gate" && options.actuator != "log" && !options.native_captures;
+  return slowed ? Captures::kForReal : Captures::kNoted;
 }
 
 // One traced process: its ring and the order of its launches.

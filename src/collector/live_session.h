@@ -30,6 +30,7 @@ struct LiveOptions {
   std::string folder;
   std::string level = "kernels";  // STEMTAP_LEVEL
   std::string actuator = "log";   // STEMTAP_ACTUATOR
+  bool native_captures = false;   // what the actuator captures runs as fast as ever
   double max_overhead = 0.0;      // STEMTAP_MAX_OVERHEAD, percent; 0: no limit
   bool share_captures = true;     // a kernel is one for all processes; false: one in each
   std::string injector;           // path of libstemtap_inject.so
