@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -266,6 +267,14 @@ void LiveSession::RemoveLateRings() {
   while (const dirent* entry = ::readdir(folder_.get())) {
     const std::string name = entry->d_name;
     const bool late = name.starts_with(wire::kRingPrefix) && !unread_.contains(name);
+    if (late) {
+      // It saw a session that had not ended, so it will not say so itself.
+      std::fputs(fmt::format("stemtap: process {} began when the session was being written: not "
+                             "recorded\n",
+                             name.substr(std::strlen(wire::kRingPrefix)))
+                     .c_str(),
+                 stderr);
+    }
     if (late || name.starts_with(unfinished)) ::unlink(writer_.PathOf(name).c_str());
   }
 }
