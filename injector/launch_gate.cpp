@@ -29,7 +29,8 @@ std::uint32_t Spread(const void* pointer) noexcept {
       (reinterpret_cast<std::uintptr_t>(pointer) * 0x9E3779B97F4A7C15u) >> 32);
 }
 
-// The first, middle and last eight bytes of a name, folded into one word; all of a short name.
+// The first, middle and last eight bytes of a name, folded into one word; all of a short name. Turned
+// by thirds of a word, so that pieces that are alike do not cancel.
 std::uint64_t Pieces(const char* name, std::size_t length) noexcept {
   if (length < 8) return wire::NameHash(name, length);
   const auto at = [name](std::size_t offset) {
@@ -542,7 +543,8 @@ std::uint64_t LaunchGate::ConfigKeyOf(Function& known, std::uint64_t name_hash,
   const std::uint64_t grid_xy = (std::uint64_t{config.grid[0]} << 32) | config.grid[1];
   const std::uint64_t block = (std::uint64_t{config.block[0]} << 32) |
                               (std::uint64_t{config.block[1]} << 16) | config.block[2];
-  // Three products that do not wait for each other, where the key is a chain of nine.
+  // Three products that do not wait for each other, where the key is a chain of nine; by odd numbers,
+  // so that no two values of one word agree.
   const std::uint64_t fold = (grid_xy * 0x9E3779B97F4A7C15u) ^ (block * 0xC2B2AE3D27D4EB4Fu) ^
                              (config.grid[2] * 0xD6E8FEB86659FD93u);
   Shape& shape = known.shapes[(fold >> 32) % kShapes];

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <exception>
 #include <latch>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -25,7 +24,8 @@ bool CanStart(unsigned threads) {
   bool all = true;
   try {
     while (started.size() < threads) started.emplace_back([&end] { end.wait(); });
-  } catch (const std::system_error&) {
+  } catch (
+      const std::exception&) {  // no thread, or no memory for one: those there are must be joined
     all = false;
   }
   end.count_down();
