@@ -54,21 +54,12 @@ class Session {
   inject::SessionFiles files_;
 };
 
-// One launch, as CUPTI shows it.
-struct Call {
-  cuLaunchKernel_params params;
-  CUpti_CallbackData entry;
-  CUpti_CallbackData exit;
-};
-
 // The launches of one thread: a loop over `functions` kernels, each in one of four shapes.
 struct Loop {
   std::vector<std::string> names;
-  std::vector<Call> calls;
-  std::uint64_t cell = 0;
-  CUresult result = CUDA_SUCCESS;
+  std::size_t launches;
 
-  Loop(int functions, int thread) {
+  explicit Loop(int functions) : launches(static_cast<std::size_t>(functions) * 4) {
     Rng rng(1);
     for (int i = 0; i < functions; ++i) {
       // Half of the kernels of a torch program have names of 60 to 250 bytes.
@@ -76,28 +67,9 @@ struct Loop {
       name.append(40 + rng.Below(200), static_cast<char>('a' + i % 26));
       names.push_back(name);
     }
-    calls.resize(static_cast<std::size_t>(functions) * 4);
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const std::size_t kernel = i % names.size();
-      Call& call = calls[i];
-      call = {};
-      call.params.f = reinterpret_cast<CUfunction>(0x550000000000 + kernel * 0x1c0);
-      call.params.gridDimX = 1 + static_cast<unsigned>(i % 4);
-      call.params.gridDimY = call.params.gridDimZ = 1;
-      call.params.blockDimX = 256;
-      call.params.blockDimY = call.params.blockDimZ = 1;
-      call.params.hStream =
-          reinterpret_cast<CUstream>(0x560000000000 + std::uint64_t(thread) * 0x3a0);
-      call.entry.callbackSite = CUPTI_API_ENTER;
-      call.entry.functionParams = &call.params;
-      call.entry.functionReturnValue = &result;
-      call.entry.symbolName = names[kernel].c_str();
-      call.entry.correlationData = &cell;
-      call.exit = call.entry;
-      call.exit.callbackSite = CUPTI_API_EXIT;
-    }
   }
-  Loop(const Loop&) = delete;
+
+  static unsigned GridOf(std::size_t i) { return 1 + static_cast<unsigned>(i % 4); }
 
   std::uint64_t NameOf(std::size_t i) const {
     const std::string& name = names[i % names.size()];
@@ -105,11 +77,10 @@ struct Loop {
   }
 
   void Publish(wire::GateTable& table, Known known) const {
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const std::size_t before = i + calls.size();
+    for (std::size_t i = 0; i < launches; ++i) {
+      const std::size_t before = i + launches;
       const std::uint64_t name = NameOf(i);
-      const std::uint64_t shape =
-          wire::ConfigKey(name, {{calls[i].params.gridDimX, 1, 1}, {256, 1, 1}});
+      const std::uint64_t shape = wire::ConfigKey(name, {{GridOf(i), 1, 1}, {256, 1, 1}});
       const wire::LaunchHistory history =
           wire::Advance(wire::Advance(0, NameOf(before - 2)), NameOf(before - 1));
       if (known == Known::kHistory || known == Known::kSpent) {
@@ -119,6 +90,39 @@ struct Loop {
       if (known == Known::kShape) table.Publish(shape, wire::kClosedSlot);
       if (known == Known::kName) table.Publish(wire::NameKey(name), wire::kClosedSlot);
     }
+  }
+};
+
+// A launch, as CUPTI shows it: on its stack, where it has just been written. However many kernels there
+// are, it is in the first cache; their names, and what the gate knows of them, are where they were left.
+struct Call {
+  cuLaunchKernel_params params = {};
+  CUpti_CallbackData entry = {};
+  CUpti_CallbackData exit = {};
+  std::uint64_t cell = 0;
+  CUresult result = CUDA_SUCCESS;
+
+  explicit Call(int thread) {
+    params.gridDimY = params.gridDimZ = 1;
+    params.blockDimX = 256;
+    params.blockDimY = params.blockDimZ = 1;
+    params.hStream = reinterpret_cast<CUstream>(0x560000000000 + std::uint64_t(thread) * 0x3a0);
+    entry.callbackSite = CUPTI_API_ENTER;
+    entry.functionParams = &params;
+    entry.functionReturnValue = &result;
+    entry.correlationData = &cell;
+    exit = entry;
+    exit.callbackSite = CUPTI_API_EXIT;
+  }
+  Call(const Call&) = delete;
+
+  void Show(const Loop& loop, std::size_t i) {
+    const std::size_t kernel = i % loop.names.size();
+    params.f = reinterpret_cast<CUfunction>(0x550000000000 + kernel * 0x1c0);
+    params.gridDimX = Loop::GridOf(i);
+    entry.symbolName = exit.symbolName = loop.names[kernel].c_str();
+    // Captures of unknown names wait by it for their records.
+    entry.correlationId = exit.correlationId = static_cast<std::uint32_t>(i);
   }
 };
 
@@ -146,19 +150,20 @@ void CleanUp(const benchmark::State&) {
 
 template <Known known>
 void GateCallback(benchmark::State& state) {
-  Loop loop(static_cast<int>(state.range(0)), state.thread_index());
+  const Loop loop(static_cast<int>(state.range(0)));
   // Every thread publishes the same contexts; the table has one writer.
   if (state.thread_index() == 0) loop.Publish(g_injected->session.table(), known);
   CUpti_CallbackFunc callback = known == Known::kNothing ? Nothing : inject::LaunchGate::OnCallback;
   benchmark::DoNotOptimize(callback);
   void* gate = g_injected->gate.get();
   std::size_t i = 0;
+  Call call(state.thread_index());
   for (auto _ : state) {
-    callback(gate, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-             &loop.calls[i].entry);
-    callback(gate, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-             &loop.calls[i].exit);
-    if (++i == loop.calls.size()) i = 0;
+    call.Show(loop, i);
+    benchmark::DoNotOptimize(call);
+    callback(gate, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &call.entry);
+    callback(gate, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &call.exit);
+    if (++i == loop.launches) i = 0;
   }
 }
 

@@ -50,7 +50,12 @@ inline std::uint64_t ProcessNameHash(std::uint64_t name_hash, std::int32_t pid) 
   return MixKeys(name_hash, (std::uint64_t{1} << 32) | static_cast<std::uint32_t>(pid));
 }
 
-inline std::uint64_t NameKey(std::uint64_t name_hash) { return MixKeys(name_hash, 1); }
+// One operation each for the keys of hashes, since the gate makes them at every launch. A hash is mixed
+// already: to be a key of its own kind it need only be moved.
+inline std::uint64_t NameKey(std::uint64_t name_hash) {
+  const std::uint64_t key = name_hash ^ 0x9E3779B97F4A7C15u;
+  return key == 0 ? 1 : key;
+}
 
 inline std::uint64_t ConfigKey(std::uint64_t name_hash, const LaunchConfig& config) {
   const std::uint64_t grid_xy =
@@ -66,8 +71,11 @@ inline std::uint64_t ConfigKey(std::uint64_t name_hash, const LaunchConfig& conf
 // 0 before the first launch.
 using LaunchHistory = std::uint64_t;
 
+// The histories of one configuration have a key each, the factor being odd; + 2 keeps the first, 0,
+// from the configuration's own key. Its upper bits depend on all of both words, the lower ones do not.
 inline std::uint64_t HistoryKey(std::uint64_t config_key, LaunchHistory before) {
-  return MixKeys(config_key, before + 2);
+  const std::uint64_t key = config_key + (before + 2) * 0xD6E8FEB86659FD93u;
+  return key == 0 ? 1 : key;
 }
 
 inline LaunchHistory Advance(LaunchHistory before, std::uint64_t name_hash) {

@@ -25,6 +25,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,7 +34,7 @@
 namespace stemtap::wire {
 
 inline constexpr std::uint64_t kGateMagic = 0x3154474150415453;  // "STAPAGT1"
-inline constexpr std::uint32_t kGateVersion = 2;
+inline constexpr std::uint32_t kGateVersion = 3;
 
 // Bits of GateFile::flags, set before any process can see the file.
 inline constexpr std::uint32_t kGateByProcess = 1;  // names are hashed with ProcessNameHash
@@ -134,8 +135,9 @@ class GateTable {
   }
 
  private:
+  // Its upper bits (context_key.h).
   static std::uint32_t Home(std::uint64_t key) noexcept {
-    return static_cast<std::uint32_t>(key) & (kGateContexts - 1);
+    return static_cast<std::uint32_t>(key >> (64 - std::bit_width(kGateContexts - 1)));
   }
 
   GateEntry contexts_[kGateContexts];

@@ -162,15 +162,15 @@ TEST_CASE("gate level: so many instructions per launch") {
     std::uint64_t captured;
     double most_own, most_libc;
   };
-  // A quarter more than GCC 12 makes of it (324, 335, 365, 333, 370, 480), for other compilers. libc
+  // A quarter more than GCC 12 makes of it (248, 259, 278, 257, 283, 399), for other compilers. libc
   // measures a name whose end could lie on another page.
   const Case cases[] = {
-      {"closed, known by its history", Key::kHistory, wire::kClosedSlot, 0, 0, 405, 60},
-      {"closed, known by its shape", Key::kConfig, wire::kClosedSlot, 0, 0, 420, 60},
-      {"closed, known by its name", Key::kName, wire::kClosedSlot, 0, 0, 460, 60},
-      {"open, its credits spent", Key::kHistory, kSlot, 2, 2, 420, 60},
-      {"not known, captured before", std::nullopt, 0, 0, 3, 465, 60},
-      {"captured", Key::kHistory, kSlot, 1u << 30, kWarm - 2 + kCounted, 590, 60},
+      {"closed, known by its history", Key::kHistory, wire::kClosedSlot, 0, 0, 310, 60},
+      {"closed, known by its shape", Key::kConfig, wire::kClosedSlot, 0, 0, 325, 60},
+      {"closed, known by its name", Key::kName, wire::kClosedSlot, 0, 0, 350, 60},
+      {"open, its credits spent", Key::kHistory, kSlot, 2, 2, 322, 60},
+      {"not known, captured before", std::nullopt, 0, 0, 3, 355, 60},
+      {"captured", Key::kHistory, kSlot, 1u << 30, kWarm - 2 + kCounted, 500, 60},
   };
   for (const Case& c : cases) {
     CAPTURE(c.what);
