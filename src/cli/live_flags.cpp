@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <new>
 #include <string_view>
 #include <system_error>
 
@@ -134,12 +135,21 @@ int RunAndReport(const LiveOptions& options) {
   Result<LiveOutcome> outcome = RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
   const LiveOutcome& done = outcome.value();
-  if (!options.quiet && !done.gave_up) {
-    Tell(fmt::format("\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
-                     options.folder));
+  try {
+    if (done.gave_up) {
+      Fail({fmt::format("session given up: {}", done.failure)});
+      return done.report.exit_code;
+    }
+    if (!options.quiet) {
+      Tell(fmt::format("\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
+                       options.folder));
+    }
+    if (!done.failure.empty()) Fail({done.failure});
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view kWhat = "stemtap: out of memory at the end of the session\n";
+    [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kWhat.data(), kWhat.size());
   }
-  // The exit code is the program's, whatever became of the session.
-  if (!done.failure.empty()) Fail({done.failure});
+  // The program's, whatever became of the session.
   return done.report.exit_code;
 }
 

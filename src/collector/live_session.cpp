@@ -508,11 +508,15 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
     const Status written = writer.value().Finish(outcome.report, outcome.plan);
     if (!written.ok()) outcome.failure = written.error().message;
     session->RemoveLateRings();
-  } catch (const std::exception& trouble) {  // no memory, above all
-    session.reset();                         // what it held is enough for the rest
+  } catch (const std::exception& trouble) {
+    session.reset();  // what it held is to be enough for the rest
     outcome = LiveOutcome{};
     outcome.gave_up = true;
-    outcome.failure = std::string("session given up: ") + trouble.what();
+    if (dynamic_cast<const std::bad_alloc*>(&trouble) != nullptr) {
+      outcome.failure = "out of memory";  // short: a string that holds it itself takes none
+    } else {
+      outcome.failure = trouble.what();
+    }
     if (child) AwaitEnd(*child, signal_fd);
     if (child) outcome.report.exit_code = child->exit_code();
   }
