@@ -25,7 +25,8 @@ namespace stemtap::inject {
 namespace {
 
 // The ring takes 17 MiB of addresses, the gate table and the buffers as much again. Where that is
-// more than an eighth of what the process may have, it could be what the program lacks later.
+// more than an eighth of what the process may have, it could be what the program lacks later. So could
+// the arenas that malloc reserves for threads that allocate nothing themselves, when CUPTI does on them.
 constexpr std::uint64_t kLeastAddresses = std::uint64_t{256} << 20;
 
 constexpr std::size_t kReasonBytes = sizeof(wire::RingHeader::reason);
@@ -196,9 +197,15 @@ void InForkedChild() {
 }
 
 void Record(Library& library) noexcept {
-  if (AddressLimit() < kLeastAddresses) {
-    SayOnStderr("nothing will be recorded",
-                "the limit of address space (ulimit -v) leaves no room, expected 256 MiB or more");
+  const std::uint64_t least = kLeastAddresses + ArenaAddresses();
+  if (AddressLimit() < least) {
+    char detail[160];
+    ::snprintf(
+        detail, sizeof(detail),
+        "the limit of address space (ulimit -v) leaves no room for malloc's arenas, expected "
+        "%u MiB or more",
+        static_cast<unsigned>(least >> 20));
+    SayOnStderr("nothing will be recorded", detail);
     return;
   }
   if (!JoinSession(library)) return;

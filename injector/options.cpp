@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime.h"
 #include "wire/session_env.h"
 
 namespace stemtap::inject {
@@ -14,20 +15,6 @@ const char* Text(const wire::EnvSpec& spec) noexcept {
   const char* value = ::getenv(spec.name);
   if (value == nullptr || *value == 0) value = spec.fallback;
   return *value == 0 ? nullptr : value;
-}
-
-// strtoul and its kin are renamed by newer headers (GLIBC_2.38); digits are easily read.
-bool ParseNumber(const char* text, std::uint32_t least, std::uint32_t most,
-                 std::uint32_t& number) noexcept {
-  std::uint64_t value = 0;
-  if (*text == 0) return false;
-  for (const char* c = text; *c != 0; ++c) {
-    if (*c < '0' || *c > '9' || value > most) return false;
-    value = value * 10 + static_cast<std::uint64_t>(*c - '0');
-  }
-  if (value < least || value > most) return false;
-  number = static_cast<std::uint32_t>(value);
-  return true;
 }
 
 std::uint32_t Number(const wire::EnvSpec& spec, std::uint32_t least, std::uint32_t most) noexcept {

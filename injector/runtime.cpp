@@ -179,6 +179,28 @@ void OnForkInChild(void (*handler)()) noexcept {
   if (__register_atfork != nullptr) __register_atfork(nullptr, nullptr, handler, __dso_handle);
 }
 
+bool ParseNumber(const char* text, std::uint32_t least, std::uint32_t most,
+                 std::uint32_t& number) noexcept {
+  std::uint64_t value = 0;
+  if (*text == 0) return false;
+  for (const char* c = text; *c != 0; ++c) {
+    if (*c < '0' || *c > '9' || value > most) return false;
+    value = value * 10 + static_cast<std::uint64_t>(*c - '0');
+  }
+  if (value < least || value > most) return false;
+  number = static_cast<std::uint32_t>(value);
+  return true;
+}
+
+std::uint64_t ArenaAddresses() noexcept {
+  constexpr std::uint64_t kArena = std::uint64_t{64} << 20;
+  const char* most = ::getenv("MALLOC_ARENA_MAX");
+  std::uint32_t arenas = 0;
+  if (most != nullptr && ParseNumber(most, 1, 1u << 20, arenas)) return arenas * kArena;
+  const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return static_cast<std::uint64_t>(cores < 1 ? 1 : cores) * 8 * kArena;
+}
+
 std::uint64_t AddressLimit() noexcept {
   rlimit limit;
   if (::getrlimit(RLIMIT_AS, &limit) != 0) return ~std::uint64_t{0};

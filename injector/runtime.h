@@ -50,6 +50,15 @@ bool OwnPath(char* path, std::size_t size) noexcept;
 // Registers the forked child's handler; nothing happens where the C library has none.
 void OnForkInChild(void (*handler)()) noexcept;
 
+// The decimal number from `least` to `most` that is all of `text`; false if it is none. (strtoul and
+// its kin are renamed by newer headers, GLIBC_2.38.)
+bool ParseNumber(const char* text, std::uint32_t least, std::uint32_t most,
+                 std::uint32_t& number) noexcept;
+
+// What glibc's malloc may reserve when all threads allocate: 64 MiB an arena, as many as
+// MALLOC_ARENA_MAX says, else eight a core (mallopt(3)).
+std::uint64_t ArenaAddresses() noexcept;
+
 // RLIMIT_AS in bytes: what the process may have of addresses; all ones without a limit.
 std::uint64_t AddressLimit() noexcept;
 

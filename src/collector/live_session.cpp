@@ -411,6 +411,7 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
             : fmt::format("nothing was recorded: CUDA loads one library, and CUDA_INJECTION64_PATH "
                           "is set to '{}'; --chain loads both",
                           other));
+    if (other != nullptr && options_.quiet) outcome.failure = warnings_.back();  // no summary does
   }
   if (engine_.excluded_captured() != 0) {
     warnings_.push_back(

@@ -36,7 +36,7 @@ constexpr FaultText kFaults[] = {
     {"disk_full", "the session lies on a file system of 64 KiB to 40 MiB"},
     {"file_limit", "RLIMIT_FSIZE of 64 KiB to 32 MiB"},
     {"few_files", "RLIMIT_NOFILE of 4 to 24"},
-    {"little_memory", "RLIMIT_AS of 64 MiB to 2 GiB"},
+    {"little_memory", "RLIMIT_AS of 64 MiB to 8 GiB"},
     {"tmpdir_read_only", "TMPDIR that cannot be written"},
     {"cupti_fail", "a CUPTI call answers with an error, each time or once"},
     {"cupti_occupied", "another subscriber has CUPTI"},
@@ -153,7 +153,7 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
       f.size = chance.Between(4, 24);
       break;
     case FaultKind::kLittleMemory:
-      f.size = chance.Magnitude(64, 2048);  // MiB
+      f.size = chance.Magnitude(64, 8192);  // MiB
       break;
     case FaultKind::kCuptiFail:
       f.env = {{"FAKE_CUPTI_FAIL", RandomError(chance)}};

@@ -157,6 +157,9 @@ TEST_CASE("another library in CUDA's one place is not pushed out") {
                       "to '/another/tool.so'; --chain loads both") != std::string::npos);
   CHECK(Kept(ReadJson(scratch / "session/session.json")) == 0);
   std::filesystem::remove_all(scratch / "session");
+  const auto quiet = RunProcess(RunCommand({"-q"}, {program, "1000"}), options);
+  CHECK(quiet.err.starts_with("stemtap: nothing was recorded: CUDA loads one library"));
+  std::filesystem::remove_all(scratch / "session");
   const auto chained = RunProcess(RunCommand({"--chain"}, {program, "1000"}), options);
   CHECK(chained.exit_code == 0);
   CHECK(chained.err.find("stemtap: cannot be loaded: /another/tool.so\n") != std::string::npos);

@@ -299,7 +299,7 @@ TEST_CASE("a limit on file sizes does not kill the program") {
 TEST_CASE("no memory for buffers: the reason is told") {
   const Injected injected;
   // Enough for the program; a sixteenth of it are not eight buffers of 16 MiB.
-  ProcessOptions options = injected.Options({{"STEMTAP_BUFFER_KB", "16384"}});
+  ProcessOptions options = injected.Options({{"STEMTAP_BUFFER_KB", "16384"}, {"MALLOC_ARENA_MAX", "1"}});
   const ProcessResult result = RunProcess(
       {"sh", "-c", "ulimit -v 1500000; exec \"$0\" 2000 print", Command("exit_return", {})[0]},
       options);
@@ -330,6 +330,13 @@ TEST_CASE("where addresses are limited, the program keeps most of them") {
   const ProcessResult result = injected.Run("/bin/sh", {"-c", command, program, "200000"});
   CHECK(result.exit_code == 0);
   CHECK(Holds(result.err, "nothing will be recorded: the limit of address space"));
+  CHECK(injected.RingFiles().empty());
+  // With eight arenas a core there is room for one core's less than what is asked for.
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  const std::string little = std::to_string((256 + 512 * cores - 1) * 1024);
+  const ProcessResult arenas = injected.Run("/bin/sh", {"-c", command, program, little});
+  CHECK(arenas.exit_code == 0);
+  CHECK(Holds(arenas.err, "arenas, expected " + std::to_string(256 + 512 * cores) + " MiB or more"));
   CHECK(injected.RingFiles().empty());
 }
 

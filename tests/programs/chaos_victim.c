@@ -291,10 +291,19 @@ static void CloseAll(const Arguments* a) {
   }
 }
 
+static int OpenFiles(void) {
+  int files = 0;
+  for (int fd = 0; fd < 256; ++fd) files += fcntl(fd, F_GETFD) >= 0;
+  return files;
+}
+
 /* What a guest in this process could have left behind. */
 static void DescribeProcess(void) {
-  int open_files = 0;
-  for (int fd = 0; fd < 256; ++fd) open_files += fcntl(fd, F_GETFD) >= 0;
+  /* Twice: what another thread has open for a moment (a library that is being loaded) is not left. */
+  int open_files = OpenFiles();
+  usleep(5000);
+  const int later = OpenFiles();
+  if (later < open_files) open_files = later;
   sigset_t mask;
   sigprocmask(SIG_SETMASK, NULL, &mask);
   int blocked = 0;
