@@ -154,6 +154,9 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
       break;
     case FaultKind::kLittleMemory:
       f.size = chance.Magnitude(64, 8192);  // MiB
+      // Else malloc reserves an arena for every thread of the program, and whether there is room for
+      // its last thread is chance without us.
+      f.env = {{"MALLOC_ARENA_MAX", "1"}};
       break;
     case FaultKind::kCuptiFail:
       f.env = {{"FAKE_CUPTI_FAIL", RandomError(chance)}};

@@ -366,6 +366,8 @@ class Tormentor {
   }
 
   void StarveCollectors() {
+    // The program would inherit it, and not even begin.
+    if (round_.run() && (program_ == 0 || ProgramOf(program_) == test::StemtapProgram())) return;
     for (const pid_t pid : collectors_) {
       const rlimit nothing{1, 1};  // what it has it keeps
       // Before it collects it could not even throw: the same as killed.
