@@ -50,13 +50,13 @@ std::vector<SampledCluster> FinalClusters(KernelState& kernel,
     place[i] = clusters.size() - 1;
   }
 
-  const auto home = [&](const PlanSample& sample) {
-    return place[kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns))];
+  const auto home = [&](const CapturedLaunch& launch) {
+    return place[kernel.ClusterOf(launch.bin)];
   };
   std::vector<std::vector<PlanSample>> outlived(clusters.size());
   for (const Capture& capture : kernel.captures()) {
     const PlanSample& sample = capture.launch.sample;
-    const std::size_t at = home(sample);
+    const std::size_t at = home(capture.launch);
     (capture.outlived ? outlived[at] : clusters[at].samples).push_back(sample);
   }
   for (std::size_t i = 0; i < clusters.size(); ++i) {
@@ -67,8 +67,8 @@ std::vector<SampledCluster> FinalClusters(KernelState& kernel,
   SampledCluster set_aside;
   for (const CapturedLaunch& launch : kernel.explored()) {
     const PlanSample& sample = launch.sample;
-    const bool stands = !clusters.empty() && !covered[home(sample)];
-    AddLaunch(sample, stands ? clusters[home(sample)] : set_aside);
+    const bool stands = !clusters.empty() && !covered[home(launch)];
+    AddLaunch(sample, stands ? clusters[home(launch)] : set_aside);
   }
   if (!set_aside.samples.empty()) {
     set_aside.target = set_aside.samples.size();

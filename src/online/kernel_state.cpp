@@ -27,7 +27,10 @@ void KernelState::Observe(std::span<const Observation> batch,
     const std::uint64_t duration = seen.record.duration_ns;
     const bool captured = (seen.record.flags & wire::kFlagCaptured) != 0;
     if (captured) {
-      unsettled_.push_back({{seen.index, seen.occurrence, seen.record, 0.0, false}, duration, 0});
+      unsettled_.push_back({{seen.index, seen.occurrence, seen.record, 0.0, false},
+                            duration,
+                            0,
+                            LogSketch::BinOf(duration)});
     }
     zero_duration_ += duration == 0;
     if (captured && (seen.record.flags & wire::kFlagExploratory) != 0) {
@@ -53,11 +56,11 @@ void KernelState::ObservePerturbed(const Observation& seen) {
   const std::uint32_t context = times_->ContextOf(seen.history_key, seen.config_key);
   const bool explored = (seen.record.flags & wire::kFlagExploratory) != 0;
   zero_duration_ += recorded == 0;
-  if (!explored) times_->AddPerturbed(context, recorded);
-  if ((seen.record.flags & wire::kFlagCaptured) == 0) return;  // beside a captured one
-  CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, true}, recorded, context};
-  // Until the cells are made anew.
-  if (sketch_.count() != 0) launch.sample.record.duration_ns = times_->MeanOf(context);
+  if ((seen.record.flags & wire::kFlagCaptured) == 0) return times_->AddBeside(context, recorded);
+  CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, true},
+                        recorded,
+                        times_->AddCaptured(context, recorded, !explored)};
+  Impute(launch, true);  // until the cells are made anew
   unsettled_.push_back(launch);
   if (!explored) return;
   explored_.push_back(launch);
@@ -65,16 +68,19 @@ void KernelState::ObservePerturbed(const Observation& seen) {
 }
 
 void KernelState::Impute(CapturedLaunch& launch, bool explored) const {
-  launch.sample.record.duration_ns = sketch_.count() == 0 ? launch.recorded_ns
-                                     : explored           ? times_->MeanOf(launch.context)
-                                                          : times_->GroupMeanOf(launch.context);
+  const std::uint64_t mean = sketch_.count() == 0 ? launch.recorded_ns
+                             : explored           ? times_->CapturedMeanOf(launch.captured)
+                                                  : times_->GroupMeanOf(launch.captured);
+  launch.bin = LogSketch::BinOf(mean);
+  const std::uint64_t local = times_->LocalMeanOf(launch.captured);
+  launch.sample.record.duration_ns = local != 0 && sketch_.count() != 0 ? local : mean;
 }
 
 void KernelState::AddCaptured(const CapturedLaunch& captured) {
   CapturedLaunch launch = captured;
   if (times_ != nullptr && !stale()) Impute(launch, false);
   const std::uint64_t duration = launch.sample.record.duration_ns;
-  OnlineCluster& cluster = clusters_[ClusterOf(LogSketch::BinOf(duration))];
+  OnlineCluster& cluster = clusters_[ClusterOf(launch.bin)];
   ++cluster.captured;
   cluster.captured_ns += static_cast<double>(duration);
   captures_.push_back(
@@ -141,15 +147,15 @@ Standing KernelState::StandingOf(std::span<const std::size_t> first_cells) const
     standing.explored.push_back(0);
     standing.reachable.push_back(Reachable(Predicted(first_cells[c], end), all.count()));
   }
-  const auto stratum = [&](const PlanSample& sample) {
-    const std::size_t cell = CellOf(LogSketch::BinOf(sample.record.duration_ns));
+  const auto stratum = [&](const CapturedLaunch& launch) {
+    const std::size_t cell = CellOf(launch.bin);
     const auto above = std::upper_bound(first_cells.begin(), first_cells.end(), cell);
     return static_cast<std::size_t>(above - first_cells.begin()) - 1;
   };
   for (const Capture& capture : captures_) {
-    standing.had[stratum(capture.launch.sample)] += capture.outlived ? 0 : 1;
+    standing.had[stratum(capture.launch)] += capture.outlived ? 0 : 1;
   }
-  for (const CapturedLaunch& launch : explored_) ++standing.explored[stratum(launch.sample)];
+  for (const CapturedLaunch& launch : explored_) ++standing.explored[stratum(launch)];
   return standing;
 }
 
@@ -182,12 +188,12 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
         i + 1 < clusters_.size() ? clusters_[i + 1].first_bin : clusters_[i].end_bin;
     cluster_of_bin_.resize(end - first_cut_bin_, static_cast<std::uint16_t>(i));
   }
-  const auto home = [this](const PlanSample& sample) -> OnlineCluster& {
-    return clusters_[ClusterOf(LogSketch::BinOf(sample.record.duration_ns))];
+  const auto home = [this](const CapturedLaunch& launch) -> OnlineCluster& {
+    return clusters_[ClusterOf(launch.bin)];
   };
-  for (const CapturedLaunch& launch : explored_) ++home(launch.sample).explored;
+  for (const CapturedLaunch& launch : explored_) ++home(launch).explored;
   for (const Capture& capture : captures_) {
-    OnlineCluster& cluster = home(capture.launch.sample);
+    OnlineCluster& cluster = home(capture.launch);
     if (capture.outlived) {
       ++cluster.outlived;
     } else {

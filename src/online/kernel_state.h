@@ -69,7 +69,10 @@ struct OnlineCluster {
 struct CapturedLaunch {
   PlanSample sample;
   std::uint64_t recorded_ns = 0;
-  std::uint32_t context = 0;  // of NativeTimes
+  std::uint32_t captured = 0;  // its number in NativeTimes
+  // The sketch bin that says which cluster it belongs to: that of its duration or, where it was
+  // captured for real, of the mean of its context.
+  std::uint32_t bin = 0;
 };
 
 // A capture by credit, and what had been observed of its kernel when it came back.

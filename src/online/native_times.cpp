@@ -9,13 +9,9 @@
 namespace stemtap {
 namespace {
 
-std::uint64_t Whole(double ns) {
-  return static_cast<std::uint64_t>(std::llround(std::max(ns, 0.0)));
-}
-
-// `launches` launches with the mean of `like` and the variance of `spread`.
-Moments Imputed(const Moments& like, const Moments& spread, std::uint64_t launches) {
-  return Moments(launches, like.mean(), spread.variance() * static_cast<double>(launches));
+// `launches` launches with this mean and the variance of `spread`.
+Moments Imputed(double mean, const Moments& spread, std::uint64_t launches) {
+  return Moments(launches, mean, spread.variance() * static_cast<double>(launches));
 }
 
 }  // namespace
@@ -33,8 +29,12 @@ std::uint32_t NativeTimes::Add(std::uint32_t parent) {
   const auto made = static_cast<std::uint32_t>(groups_.size());
   groups_.emplace_back();
   groups_.back().parent = parent;
-  groups_.back().regime = groups_.back().context = made;
+  groups_.back().regime = made;
   return made;
+}
+
+std::uint32_t NativeTimes::ContextOf(std::uint64_t history_key, std::uint64_t config_key) {
+  return Child(Child(0, config_key), history_key);
 }
 
 bool NativeTimes::Fits(const Moments& regime, double value) {
@@ -46,69 +46,87 @@ bool NativeTimes::Fits(const Moments& regime, double value) {
   return std::fabs(value - mean) <= allowed;
 }
 
-// The regime of the launch's context that a native launch belongs to.
-std::uint32_t NativeTimes::RegimeFor(std::uint32_t regime, double value) {
-  const std::uint32_t context = groups_[regime].context;
-  std::int32_t& votes = groups_[context].votes;
-  if (Fits(groups_[regime].own, value)) {
-    votes = std::min(votes + 1, kMostVotes);
-    return regime;
-  }
-  if (--votes > 0) return regime;
+std::uint32_t NativeTimes::OtherRegime(std::uint32_t context, double value) {
+  const std::uint32_t current = groups_[context].regime;
   std::uint32_t last = context;
   std::uint32_t found = context;
-  while (found != 0 && (found == regime || !Fits(groups_[found].own, value))) {
+  while (found != 0 && (found == current || !Fits(groups_[found].own, value))) {
     last = found;
     found = groups_[found].next_regime;
   }
-  if (found == 0) {
-    if (groups_.size() > kMostGroups) {
-      groups_[context].votes = kFirstVotes;
-      return regime;
-    }
-    found = Add(context);
-    groups_[found].context = context;
-    groups_[last].next_regime = found;
-  }
-  groups_[context].votes = kFirstVotes;
-  groups_[context].regime = found;
+  if (found != 0) return found;
+  if (groups_.size() > kMostGroups) return current;
+  found = Add(context);
+  groups_[last].next_regime = found;
   return found;
 }
 
-std::uint32_t NativeTimes::ContextOf(std::uint64_t history_key, std::uint64_t config_key) {
-  return groups_[Child(Child(0, config_key), history_key)].regime;
+void NativeTimes::Decide(std::uint32_t context) {
+  const std::uint32_t at = groups_[context].regime;
+  Group& regime = groups_[at];
+  Undecided& undecided = groups_[context].undecided;
+  for (const double value : undecided.native) {
+    regime.recent =
+        regime.own.count() == 0 ? value : regime.recent + (value - regime.recent) / kRecent;
+    regime.own.Add(value);
+    if (at != context) regime.all.Add(value);
+  }
+  const double local = LocalOf(regime);
+  for (const std::uint32_t captured : undecided.captured) {
+    captured_[captured].regime = at;
+    captured_[captured].local_ns = local;
+    if (captured_[captured].counted) regime.slowed.Add(local);
+  }
+  for (; undecided.beside != 0; --undecided.beside) regime.slowed.Add(local);
+  undecided.native.clear();
+  undecided.captured.clear();
 }
 
 void NativeTimes::AddNative(std::uint32_t context, std::uint64_t duration_ns) {
   const auto value = static_cast<double>(duration_ns);
-  context = RegimeFor(context, value);
-  groups_[context].own.Add(value);
-  for (;; context = groups_[context].parent) {
-    groups_[context].all.Add(value);
-    if (context == 0) return;
+  for (std::uint32_t level = context;; level = groups_[level].parent) {
+    groups_[level].all.Add(value);
+    if (level == 0) break;
   }
+  Group& group = groups_[context];
+  group.undecided.native.push_back(value);
+  if (Fits(groups_[group.regime].own, value)) {
+    group.votes = std::min(group.votes + 1, kMostVotes);
+    return Decide(context);
+  }
+  if (--group.votes > 0) return;
+  const std::uint32_t found = OtherRegime(context, value);  // `group` may have moved
+  groups_[context].regime = found;
+  groups_[context].votes = kFirstVotes;
+  Decide(context);
 }
 
-void NativeTimes::AddPerturbed(std::uint32_t context, std::uint64_t recorded_ns) {
-  groups_[context].perturbed.Add(static_cast<double>(recorded_ns));
+void NativeTimes::AddBeside(std::uint32_t context, std::uint64_t recorded_ns) {
   perturbed_.Add(static_cast<double>(recorded_ns));
+  ++groups_[context].undecided.beside;
 }
 
-const Moments& NativeTimes::LikeOf(std::uint32_t context) const {
+std::uint32_t NativeTimes::AddCaptured(std::uint32_t context, std::uint64_t recorded_ns,
+                                       bool counted) {
+  if (counted) perturbed_.Add(static_cast<double>(recorded_ns));
+  const auto captured = static_cast<std::uint32_t>(captured_.size());
+  const std::uint32_t regime = groups_[context].regime;
+  captured_.push_back({regime, LocalOf(groups_[regime]), counted});
+  groups_[context].undecided.captured.push_back(captured);
+  return captured;
+}
+
+const Moments& NativeTimes::LikeOf(std::uint32_t group) const {
   // Its own: those of other regimes are not its like while it has any.
-  if (groups_[context].own.count() != 0) return groups_[context].own;
-  while (context != 0 && groups_[context].all.count() == 0) context = groups_[context].parent;
-  return groups_[context].all.count() == 0 ? perturbed_ : groups_[context].all;
+  if (groups_[group].own.count() != 0) return groups_[group].own;
+  while (group != 0 && groups_[group].all.count() == 0) group = groups_[group].parent;
+  return groups_[group].all.count() == 0 ? perturbed_ : groups_[group].all;
 }
 
-const Moments& NativeTimes::SpreadOf(std::uint32_t context) const {
-  if (groups_[context].own.count() >= kTold) return groups_[context].own;
-  while (context != 0 && groups_[context].all.count() < kTold) context = groups_[context].parent;
-  return groups_[context].all.count() == 0 ? perturbed_ : groups_[context].all;
-}
-
-std::uint64_t NativeTimes::MeanOf(std::uint32_t context) const {
-  return Whole(LikeOf(context).mean());
+const Moments& NativeTimes::SpreadOf(std::uint32_t group) const {
+  if (groups_[group].own.count() >= kTold) return groups_[group].own;
+  while (group != 0 && groups_[group].all.count() < kTold) group = groups_[group].parent;
+  return groups_[group].all.count() == 0 ? perturbed_ : groups_[group].all;
 }
 
 KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
@@ -120,14 +138,30 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
   std::vector<Pool> pools(groups_.size());
   std::vector<std::uint32_t> home(groups_.size());
   std::vector<std::uint32_t> formed;
+  std::vector<std::vector<const Group*>> undecided(groups_.size());
+  for (const Group& group : groups_) undecided[group.regime].push_back(&group);
   imputed_ns_ = 0;
   for (std::size_t i = groups_.size(); i-- > 0;) {
     const Group& group = groups_[i];
     Pool& pool = pools[i];
     home[i] = static_cast<std::uint32_t>(i);
     pool.native.Merge(group.own);
-    if (group.perturbed.count() != 0) {
-      const Moments imputed = Imputed(LikeOf(home[i]), SpreadOf(home[i]), group.perturbed.count());
+    // What is undecided is of the regime that its context is in, for now.
+    Slowed slowed = group.slowed;
+    for (const Group* context : undecided[i]) {
+      for (const double value : context->undecided.native) pool.native.Add(value);
+      const double local = LocalOf(group);
+      for (const std::uint32_t captured : context->undecided.captured) {
+        if (captured_[captured].counted) slowed.Add(local);
+      }
+      for (std::uint64_t n = context->undecided.beside; n != 0; --n) slowed.Add(local);
+    }
+    if (slowed.launches != 0) {
+      const double others =
+          LikeOf(home[i]).mean() * static_cast<double>(slowed.launches - slowed.located);
+      const Moments imputed =
+          Imputed((slowed.local_ns + others) / static_cast<double>(slowed.launches),
+                  SpreadOf(home[i]), slowed.launches);
       imputed_ns_ += Whole(imputed.sum());
       pool.imputed.Merge(imputed);
     }

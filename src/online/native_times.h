@@ -10,7 +10,8 @@
 //           └─ configuration ...
 //
 // A context whose durations have moved (a phase, a clock that steps) begins a group of its own, a
-// regime, and comes back to an old one where that fits: launches count as those of their time did.
+// regime, and comes back to an old one where that fits; within a regime, a captured launch counts as
+// those about it did: launches count as those of their time did.
 //
 // A group becomes one cell of the kernel: all its launches, the mean and the variance of the native
 // ones. A context that is not told lends its captured launches its mean, and those above it their
@@ -23,6 +24,8 @@
 // THREADS: none.  UNITS: ns.  SOURCE: docs/maths/online.md, "Captures that cost time".
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -51,20 +54,43 @@ class NativeTimes {
   static constexpr double kFitLeast = 0.05;
   static constexpr double kFitUntold = 0.5;
 
+  // A launch that is captured counts as those of its context just before it did, where durations drift
+  // with the time: their average, by which one of them counts an eighth. Fewer would be noise; of what
+  // drifts within eight launches, more of it would be old.
+  static constexpr double kRecent = 8.0;
+
   NativeTimes() : groups_(1) {}
 
-  // The context of a launch, in the regime it is in, for the calls below; stays valid. The
-  // configuration's key is that of the kernel where launches of one configuration are a kernel. To be
-  // asked in launch order.
+  // The context of a launch, for the calls below; stays valid. The configuration's key is that of the
+  // kernel where launches of one configuration are a kernel.
   std::uint32_t ContextOf(std::uint64_t history_key, std::uint64_t config_key);
 
+  // Launches, in launch order.
   void AddNative(std::uint32_t context, std::uint64_t duration_ns);
-  // A launch whose recorded duration is not native.
-  void AddPerturbed(std::uint32_t context, std::uint64_t recorded_ns);
+  // Two whose recorded durations are not native: one that ran beside a captured one, and a captured
+  // one, which is known by the number returned. `counted`: it is one of the launches of the kernel
+  // that Cells holds.
+  void AddBeside(std::uint32_t context, std::uint64_t recorded_ns);
+  std::uint32_t AddCaptured(std::uint32_t context, std::uint64_t recorded_ns, bool counted);
 
-  // What a launch of the context takes on average, by the most special level that has a native
-  // launch; by what was recorded where the kernel has none. 0: nothing is known.
-  std::uint64_t MeanOf(std::uint32_t context) const;
+  // What a launch of the context takes on average just now, by the most special level that has a
+  // native launch; by what was recorded where the kernel has none. 0: nothing is known.
+  std::uint64_t MeanOf(std::uint32_t context) const {
+    return Whole(LikeOf(groups_[context].regime).mean());
+  }
+
+  // The same of a captured launch, of its regime.
+  std::uint64_t CapturedMeanOf(std::uint32_t captured) const {
+    return Whole(LikeOf(captured_[captured].regime).mean());
+  }
+  // What its like took about when it ran; 0: there was none in its regime.
+  std::uint64_t LocalMeanOf(std::uint32_t captured) const {
+    return Whole(captured_[captured].local_ns);
+  }
+  // The mean of its group, as of the last Cells(). REQUIRES: it was there then.
+  std::uint64_t GroupMeanOf(std::uint32_t captured) const {
+    return group_mean_[captured_[captured].regime];
+  }
 
   std::uint64_t native() const { return groups_.front().all.count(); }
   std::uint64_t perturbed() const { return perturbed_.count(); }
@@ -73,38 +99,70 @@ class NativeTimes {
 
   // The groups as cells, means ascending, and the sketch bin of each mean, ascending strictly.
   KernelCells Cells(std::vector<std::uint32_t>& bins);
-  // The mean of the context's group, as of the last Cells(). REQUIRES: a launch of the context was
-  // there then.
-  std::uint64_t GroupMeanOf(std::uint32_t context) const { return group_mean_[context]; }
 
  private:
+  // Perturbed launches: how many, and of those that have like ones, how many and what these took.
+  struct Slowed {
+    std::uint64_t launches = 0;
+    std::uint64_t located = 0;
+    double local_ns = 0.0;
+
+    void Add(double local) {
+      ++launches;
+      located += local > 0.0;
+      local_ns += local;
+    }
+  };
+  // Launches of a context since the last native one that fitted its regime. Whether a new one has
+  // begun with them is told by those that follow.
+  struct Undecided {
+    std::vector<double> native;           // kMostVotes at most
+    std::vector<std::uint32_t> captured;  // counted or not
+    std::uint64_t beside = 0;
+  };
   // Children come behind their parent; the kernel is the first.
   struct Group {
     std::uint32_t parent = 0;
-    Moments own;        // native, of no child
-    Moments all;        // native, those of children too
-    Moments perturbed;  // of no child, as recorded
+    Moments own;          // native, of no child
+    Moments all;          // native, those of children too
+    double recent = 0.0;  // of own, the average of the last kRecent or so
+    Slowed slowed;        // of no child
     // Of a context: the regime it is in, itself at first, and how sure that is. Regimes are its
     // children, in a chain.
     std::uint32_t regime = 0;
     std::int32_t votes = kFirstVotes;
-    // Of a regime: its context; the next of the chain, 0 at its end.
-    std::uint32_t context = 0;
-    std::uint32_t next_regime = 0;
+    Undecided undecided;
+    std::uint32_t next_regime = 0;  // of a regime: the next of the chain, 0 at its end
+  };
+  struct Captured {
+    std::uint32_t regime = 0;
+    double local_ns = 0.0;
+    bool counted = false;
   };
 
-  // Whose mean the context's slowed launches have: the most special level with a native launch.
-  const Moments& LikeOf(std::uint32_t context) const;
+  static std::uint64_t Whole(double ns) {
+    return static_cast<std::uint64_t>(std::llround(std::max(ns, 0.0)));
+  }
+  // Whose mean the group's slowed launches have: the most special level with a native launch.
+  const Moments& LikeOf(std::uint32_t group) const;
   // Whose variance: the most special level that is told, else the kernel.
-  const Moments& SpreadOf(std::uint32_t context) const;
+  const Moments& SpreadOf(std::uint32_t group) const;
   static bool Fits(const Moments& regime, double value);
-  std::uint32_t RegimeFor(std::uint32_t regime, double value);
+  // Counts the launches that are undecided to the regime that the context is in.
+  void Decide(std::uint32_t context);
+  // The regime of the context, but the one it is in, that launches of `value` fit; a new one where none
+  // does. The one it is in where there is no room.
+  std::uint32_t OtherRegime(std::uint32_t context, double value);
+  double LocalOf(const Group& regime) const {
+    return regime.own.count() == 0 ? 0.0 : regime.recent;
+  }
   std::uint32_t Add(std::uint32_t parent);
   std::uint32_t Child(std::uint32_t parent, std::uint64_t key);
 
   std::vector<Group> groups_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_key_;
-  Moments perturbed_;
+  std::vector<Captured> captured_;
+  Moments perturbed_;  // as recorded
   std::uint64_t imputed_ns_ = 0;
   std::vector<std::uint64_t> group_mean_;
 };

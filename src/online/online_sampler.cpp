@@ -159,7 +159,7 @@ void OnlineSampler::SettleCaptures() {
     const PlanSample& sample = launch.sample;
     const bool explored = (sample.record.flags & wire::kFlagExploratory) != 0;
     if (!explored) kernel.AddCaptured(launch);
-    const std::size_t cluster = kernel.ClusterOf(LogSketch::BinOf(sample.record.duration_ns));
+    const std::size_t cluster = kernel.ClusterOf(launch.bin);
     std::vector<CreditLine>& lines = kernel.credit_lines();
     for (std::size_t ordinal = 0; ordinal < lines.size(); ++ordinal) {
       if (lines[ordinal].slot == 0 || lines[ordinal].slot != sample.record.credit_slot) continue;
