@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stats/time_slices.h"
+
+#include <algorithm>
+
+namespace stemtap {
+
+std::uint64_t TimeSlices::launches() const {
+  std::uint64_t sum = 0;
+  for (const Slice& slice : slices_) sum += slice.launches;
+  return sum;
+}
+
+void TimeSlices::AddTo(std::uint32_t shift, std::uint64_t first, std::span<Slice> into) const {
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    Slice& to = into[((first_ + i) >> (shift - shift_)) - first];
+    to.launches += slices_[i].launches;
+    to.duration_ns += slices_[i].duration_ns;
+  }
+}
+
+TimeSlices::Slice* TimeSlices::MakeRoom(std::uint64_t start_ns) {
+  if (!slices_.empty()) {
+    const std::uint64_t low = std::min(start_ns, first_ << shift_);
+    const std::uint64_t high = std::max(start_ns, (first_ + slices_.size() - 1) << shift_);
+    const std::uint32_t shift = ShiftFor(shift_, low, high);
+    if (shift > kMostShift) {
+      if (++strangers_ <= launches()) return nullptr;
+      slices_.clear();
+    } else if (shift != shift_) {
+      Coarsen(shift);
+    }
+  }
+  if (slices_.empty()) {
+    // As fine as can be: the second start tells how far apart they are.
+    shift_ = 0;
+    first_ = start_ns;
+    strangers_ = 0;
+  }
+  const std::uint64_t number = start_ns >> shift_;
+  if (number < first_) {
+    slices_.insert(slices_.begin(), static_cast<std::size_t>(first_ - number), Slice{});
+    first_ = number;
+  }
+  const auto at = static_cast<std::size_t>(number - first_);
+  if (at >= slices_.size()) slices_.resize(at + 1);
+  return &slices_[at];
+}
+
+void TimeSlices::Coarsen(std::uint32_t shift) {
+  const std::uint64_t first = first_ >> (shift - shift_);
+  std::size_t to = 0;
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    to = static_cast<std::size_t>(((first_ + i) >> (shift - shift_)) - first);
+    if (to == i) continue;  // never behind: what lies there has been moved
+    slices_[to].launches += slices_[i].launches;
+    slices_[to].duration_ns += slices_[i].duration_ns;
+    slices_[i] = {};
+  }
+  slices_.resize(to + 1);
+  first_ = first;
+  shift_ = shift;
+}
+
+}  // namespace stemtap
