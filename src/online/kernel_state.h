@@ -24,6 +24,7 @@
 #include "online/context_predictor.h"
 #include "online/native_times.h"
 #include "stats/log_sketch.h"
+#include "stats/time_slices.h"
 #include "stem/stratum.h"
 #include "stem/workload_strata.h"
 #include "trace/plan.h"
@@ -178,6 +179,8 @@ class KernelState {
   bool context_decides() const { return times_ != nullptr; }
   std::uint64_t explored_ns() const { return explored_ns_; }
   std::uint64_t zero_duration() const { return zero_duration_; }
+  // All launches whose start is known, with the durations that were recorded.
+  const TimeSlices& slices() const { return slices_; }
   std::vector<OnlineCluster>& clusters() { return clusters_; }
   const std::vector<OnlineCluster>& clusters() const { return clusters_; }
   ContextPredictor& contexts() { return contexts_; }
@@ -192,6 +195,9 @@ class KernelState {
   // Whether the gate knows the name, where that is not the root.
   bool announced() const { return announced_; }
   void SetAnnounced() { announced_ = true; }
+  // Whether samples have been allocated to the clusters.
+  bool allocated() const { return allocated_; }
+  void SetAllocated() { allocated_ = !clusters_.empty(); }
   // Whether there are launches that the cells do not hold.
   bool stale() const { return cells_at_ != counted(); }
   // The cluster whose credits launches predicted into closed clusters may spend: one that is short
@@ -238,6 +244,7 @@ class KernelState {
   std::uint64_t root_key_;
   wire::LaunchConfig config_;
   LogSketch sketch_;
+  TimeSlices slices_;
   std::uint64_t explored_ns_ = 0;
   std::uint64_t zero_duration_ = 0;
   std::uint64_t last_occurrence_ = 0;
@@ -248,6 +255,7 @@ class KernelState {
   std::size_t fallback_ = kNone;
   bool recut_ = false;
   bool announced_ = false;
+  bool allocated_ = false;
   std::vector<OnlineCluster> clusters_;
   // The last cut as a table, because every launch asks: cluster of bin first_cut_bin_ + i.
   std::vector<std::uint16_t> cluster_of_bin_;

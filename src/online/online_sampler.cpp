@@ -128,6 +128,7 @@ void OnlineSampler::Commit(const ParallelFor& parallel) {
     status_.clusters_open = 0;
     status_.clusters_closed = 0;
     for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
+      kernels_[id].SetAllocated();
       UpdateStanding(id);
       PublishKernel(id);
       for (const OnlineCluster& cluster : kernels_[id].clusters()) {

@@ -35,6 +35,7 @@
 #include "stem/plan_builder.h"
 #include "stem/sampling_options.h"
 #include "trace/name_table.h"
+#include "trace/overview.h"
 #include "trace/plan.h"
 #include "wire/gate_table.h"
 
@@ -100,6 +101,13 @@ class OnlineSampler {
   // Events of the last Commit (or Finish), in order.
   const std::vector<MaskEvent>& events() const { return events_; }
   const SamplerStatus& status() const { return status_; }
+
+  // Whether the last Commit allocated samples anew.
+  bool allocated() const { return allocate_now_; }
+
+  // Fills in what is known of launches and kernels, as of the last Commit (or Finish, whose plan then
+  // has the clusters: TakeClusters). Not between Begin and Commit.
+  void Describe(Overview& overview) const;
 
   // The plan of everything observed: clusters cut a last time, those without a capture merged into
   // their neighbour (collapsed strata), the rest uncovered, and listed as top_up events but for those

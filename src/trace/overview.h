@@ -80,6 +80,7 @@ struct TimelinePoint {
 
 struct Overview {
   static constexpr std::size_t kMostBins = 64;
+  static constexpr std::size_t kMostDrawnKernels = 4096;  // beyond, kernels have no histogram
   static constexpr std::size_t kMostSlices = 64;
   static constexpr std::size_t kMostSlicedKernels = 256;
   static constexpr std::size_t kMostPoints = 512;

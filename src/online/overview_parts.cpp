@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "online/overview_parts.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "wire/context_key.h"
+
+namespace stemtap {
+namespace {
+
+// The shortest duration beyond bin `bin`; of the last, the longest there is.
+std::uint64_t UpperEdge(std::uint32_t bin) {
+  const std::uint64_t edge = LogSketch::LowerEdge(bin + 1);
+  return edge > LogSketch::LowerEdge(bin) ? edge : std::numeric_limits<std::uint64_t>::max();
+}
+
+// What makes a kernel, as one number.
+std::uint64_t KeyOf(std::string_view name, const wire::LaunchConfig& config, std::int32_t process) {
+  std::uint64_t hash = wire::NameHash(name.data(), name.size());
+  if (process != 0) hash = wire::ProcessNameHash(hash, process);
+  return wire::ConfigKey(hash, config);
+}
+
+ClusterState StateOf(const PlanCluster& cluster, const OverviewKernel& online) {
+  if (cluster.captured >= std::max<std::uint64_t>(cluster.target, 1)) return ClusterState::kClosed;
+  const auto same = std::find_if(
+      online.clusters.begin(), online.clusters.end(),
+      [&](const OverviewCluster& before) { return before.lower_ns == cluster.lower_ns; });
+  const bool reachable = same == online.clusters.end() || same->state != ClusterState::kUnreachable;
+  return cluster.captured != 0 || reachable ? ClusterState::kOpen : ClusterState::kUnreachable;
+}
+
+}  // namespace
+
+std::vector<HistogramBin> JoinedBins(const LogSketch& sketch, std::size_t most) {
+  const std::span<const LogSketch::Bin> bins = sketch.bins();
+  std::vector<HistogramBin> joined;
+  // 2^by bins to one; 64 to one are the octaves, which fit.
+  bool fit = false;
+  for (std::uint32_t by = 0; by <= LogSketch::kPartBits && !fit; ++by) {
+    joined.clear();
+    fit = true;
+    std::uint32_t last = 0;
+    for (std::size_t i = 0; i < bins.size() && fit; ++i) {
+      if (bins[i].count == 0) continue;
+      const std::uint32_t bin = (sketch.first_bin() + static_cast<std::uint32_t>(i)) >> by;
+      if (joined.empty() || bin != last) {
+        joined.push_back({LogSketch::LowerEdge(bin << by), UpperEdge(((bin + 1) << by) - 1), 0});
+        fit = joined.size() <= most;
+        last = bin;
+      }
+      joined.back().count += bins[i].count;
+    }
+  }
+  return joined;
+}
+
+void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview) {
+  const TimeSlices* most = nullptr;
+  for (const TimeSlices* of : slices) {
+    if (of == nullptr || of->slices().empty()) continue;
+    if (most == nullptr || of->launches() > most->launches()) most = of;
+  }
+  overview.slices_start_ns = overview.slices_width_ns = overview.slices = 0;
+  if (most == nullptr) return;
+
+  // The least width that is none of a kernel's narrower, and at which all are in kMost slices.
+  const auto low_of = [](const TimeSlices& of) { return of.first() << of.shift(); };
+  const auto high_of = [](const TimeSlices& of) {  // the beginning of the last slice
+    return (of.first() + of.slices().size() - 1) << of.shift();
+  };
+  std::uint64_t low = low_of(*most);
+  std::uint64_t high = high_of(*most);
+  std::uint32_t shift = most->shift();
+  std::vector<bool> shown(slices.size(), false);
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (slices[i] == nullptr || slices[i]->slices().empty()) continue;
+    const std::uint64_t lower = std::min(low, low_of(*slices[i]));
+    const std::uint64_t higher = std::max(high, high_of(*slices[i]));
+    const std::uint32_t wide =
+        TimeSlices::ShiftFor(std::max(shift, slices[i]->shift()), lower, higher);
+    if (wide > TimeSlices::kMostShift) continue;
+    low = lower;
+    high = higher;
+    shift = wide;
+    shown[i] = true;
+  }
+  const std::uint64_t first = low >> shift;
+  overview.slices_start_ns = first << shift;
+  overview.slices_width_ns = std::uint64_t{1} << shift;
+  overview.slices = static_cast<std::uint32_t>((high >> shift) - first + 1);
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (!shown[i]) continue;
+    std::array<TimeSlices::Slice, TimeSlices::kMost> sums{};
+    slices[i]->AddTo(shift, first, sums);
+    for (std::uint32_t at = 0; at < overview.slices; ++at) {
+      if (sums[at].launches == 0) continue;
+      overview.kernels[i].slices.push_back({at, sums[at].launches, sums[at].duration_ns});
+    }
+  }
+}
+
+void TakeClusters(const Plan& plan, Overview& overview) {
+  std::unordered_map<std::uint64_t, const PlanKernel*> planned;
+  for (const PlanKernel& kernel : plan.kernels) {
+    planned[KeyOf(kernel.name, kernel.config, kernel.process)] = &kernel;
+  }
+  for (OverviewKernel& kernel : overview.kernels) {
+    std::vector<OverviewCluster> clusters;
+    const auto found = planned.find(KeyOf(kernel.name, kernel.config, kernel.process));
+    if (found != planned.end()) {
+      for (const PlanCluster& c : found->second->clusters) {
+        clusters.push_back({c.lower_ns, c.upper_ns, c.count, c.mean_ns, c.stddev_ns, c.captured,
+                            c.target, StateOf(c, kernel)});
+      }
+    }
+    kernel.clusters = std::move(clusters);
+  }
+  overview.bound = plan.totals.bound;
+  CountClusters(overview);
+}
+
+void CountClusters(Overview& overview) {
+  overview.clusters_open = overview.clusters_closed = 0;
+  for (const OverviewKernel& kernel : overview.kernels) {
+    for (const OverviewCluster& cluster : kernel.clusters) {
+      const bool closed = cluster.state == ClusterState::kClosed;
+      ++(closed ? overview.clusters_closed : overview.clusters_open);
+    }
+  }
+}
+
+}  // namespace stemtap
