@@ -101,6 +101,10 @@ void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
   launch.config_key = wire::ConfigKey(name_hash, ConfigOf(record));
   launch.history_key = wire::HistoryKey(launch.config_key, before);
   if (asked_ == GateAsked::kByEngine) AskGate(launch, record.name_id);
+  if ((launch.record.flags & wire::kFlagCaptured) != 0) {
+    if (process >= captured_.size()) captured_.resize(std::size_t{process} + 1, 0);
+    ++captured_[process];
+  }
   RunDueEpochs();
 }
 
@@ -161,6 +165,7 @@ void Engine::RunEpoch(std::size_t count) {
   sampler_.Begin(std::span<const Observation>(pending_).subspan(head_, count));
   pool_.ForEach(sampler_.touched(), [this](std::size_t i) { sampler_.UpdateKernel(i); });
   sampler_.Commit(OnPool(pool_));
+  if (timeline_ != nullptr && sampler_.allocated()) timeline_->Add(sampler_.status());
   mask_.Write(sampler_.events(), sampler_.names());
   observed_ += count;
   epoch_ = NextEpoch();
@@ -170,6 +175,12 @@ void Engine::RunEpoch(std::size_t count) {
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(head_));
     head_ = 0;
   }
+}
+
+void Engine::Describe(Overview& overview) const {
+  sampler_.Describe(overview);
+  overview.excluded = excluded().invocations;
+  overview.excluded_duration_ns = excluded().duration_ns;
 }
 
 Plan Engine::Finish() {

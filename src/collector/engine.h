@@ -23,6 +23,7 @@
 
 #include "collector/device_use.h"
 #include "collector/mask_writer.h"
+#include "collector/timeline.h"
 #include "collector/worker_pool.h"
 #include "online/online_sampler.h"
 #include "wire/context_key.h"
@@ -42,6 +43,9 @@ class Engine {
   // options.exclude (a pattern that it refuses excludes nothing).
   Engine(const SamplingOptions& options, wire::GateTable& gate, GateAsked asked, std::uint64_t lag,
          WorkerPool& pool, MaskWriter& mask, Captures captures = Captures::kNoted);
+
+  // Notes a point whenever samples are allocated anew. Must outlive the engine.
+  void KeepTimeline(Timeline* timeline) { timeline_ = timeline; }
 
   // The id under which Push expects launches of the kernel `name`; `pid` where it is a kernel of that
   // process alone.
@@ -67,6 +71,12 @@ class Engine {
   // Excluded launches that a live gate let a tracer capture, before it knew. Not in the plan.
   std::uint64_t excluded_captured() const { return excluded_captured_; }
   const SamplerStatus& status() const { return sampler_.status(); }
+  // Fills in what the overview says of launches and kernels.
+  void Describe(Overview& overview) const;
+  // Launches of a process that were captured, those not worked off yet too.
+  std::uint64_t captured_of(std::size_t process) const {
+    return process < captured_.size() ? captured_[process] : 0;
+  }
   // Of all launches pushed, those excluded too.
   std::vector<DeviceTotals> devices() const { return device_use_.Totals(); }
 
@@ -102,6 +112,7 @@ class Engine {
   WorkerPool& pool_;
   MaskWriter& mask_;
   OnlineSampler sampler_;
+  Timeline* timeline_ = nullptr;
   GroupBy group_by_;
   KernelGroups groups_;
 
@@ -127,6 +138,7 @@ class Engine {
   std::vector<std::uint64_t> occurrences_;
   std::vector<bool> explored_;  // had its exploratory capture (kByEngine only)
   std::uint64_t excluded_captured_ = 0;
+  std::vector<std::uint64_t> captured_;  // by process
 };
 
 }  // namespace stemtap

@@ -27,8 +27,11 @@
 #include "base/text.h"
 #include "collector/child_process.h"
 #include "collector/launch_order.h"
+#include "collector/overview_file.h"
 #include "collector/progress.h"
 #include "collector/ring_reader.h"
+#include "collector/timeline.h"
+#include "stemtap/version.h"
 #include "wire/session_env.h"
 
 namespace stemtap {
@@ -173,15 +176,18 @@ class LiveSession {
         engine_(options.sampling, gate,
                 options.level == "gate" ? GateAsked::kAtLaunch : GateAsked::kByEngine, 0, pool_,
                 mask, CapturesOf(options)),
-        progress_(options.quiet) {
+        progress_(options.quiet),
+        timeline_([this] { return ElapsedS(); }),
+        overview_(writer.PathOf(kOverviewFileName), [this](Overview& o) { Describe(o); }) {
     folder_.reset(::opendir(writer.folder().c_str()));
+    engine_.KeepTimeline(&timeline_);
   }
 
   // Collects until the program (or every process that joined) has ended.
   void Watch(std::optional<ChildProcess>& child, int signal_fd);
-  LiveOutcome Finish(const std::optional<ChildProcess>& child, double elapsed_s);
+  LiveOutcome Finish(const std::optional<ChildProcess>& child);
   // Once session.json is there, and no process joins any more.
-  void RemoveLateRings();
+  void RemoveLeftovers();
 
  private:
   bool FindRings();
@@ -189,7 +195,14 @@ class LiveSession {
   void Close(Source& source);
   void SayRemarks();
   void HandleSignals(const std::optional<ChildProcess>& child);
+  // Of all processes, in order of appearance, as of now.
+  std::vector<ProcessReport> Reports() const;
   std::uint64_t Dropped() const;
+  void ShowCourse();
+  void Describe(Overview& overview) const;
+  double ElapsedS() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
 
   struct CloseFolder {
     void operator()(DIR* folder) const { ::closedir(folder); }
@@ -202,6 +215,11 @@ class LiveSession {
   WorkerPool pool_;
   Engine engine_;
   ProgressLine progress_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const std::uint64_t started_unix_ms_ = UnixMs();
+  Timeline timeline_;
+  OverviewFile overview_;
+  const LiveOutcome* ended_ = nullptr;            // null: it has not
   std::vector<std::unique_ptr<Source>> sources_;  // those that may have more to say
   std::vector<ProcessReport> reports_;  // all, in order of appearance; of closed sources final
   std::unordered_map<std::string, ino_t> known_files_;
@@ -259,8 +277,8 @@ bool LiveSession::FindRings() {
 }
 
 // Rings of processes that were killed before they had made them, or that joined when the session was
-// being written.
-void LiveSession::RemoveLateRings() {
+// being written; overviews that could neither be written nor removed, when a disk was full, say.
+void LiveSession::RemoveLeftovers() {
   if (folder_ == nullptr) return;
   const std::string unfinished = std::string(wire::kUnfinishedPrefix) + wire::kRingPrefix;
   ::rewinddir(folder_.get());
@@ -275,7 +293,8 @@ void LiveSession::RemoveLateRings() {
                      .c_str(),
                  stderr);
     }
-    if (late || name.starts_with(unfinished)) ::unlink(writer_.PathOf(name).c_str());
+    const bool half = name.starts_with(std::string(kOverviewFileName) + '.');
+    if (late || half || name.starts_with(unfinished)) ::unlink(writer_.PathOf(name).c_str());
   }
 }
 
@@ -337,11 +356,46 @@ void LiveSession::SayRemarks() {
   }
 }
 
+std::vector<ProcessReport> LiveSession::Reports() const {
+  std::vector<ProcessReport> reports = reports_;
+  for (const auto& source : sources_) reports[source->number] = source->ring.Report();
+  return reports;
+}
+
 std::uint64_t LiveSession::Dropped() const {
   std::uint64_t sum = 0;
-  for (const ProcessReport& report : reports_) sum += report.dropped();
-  for (const auto& source : sources_) sum += source->ring.Report().dropped();
+  for (const ProcessReport& report : Reports()) sum += report.dropped();
   return sum;
+}
+
+void LiveSession::ShowCourse() {
+  if (timeline_.Due()) {
+    timeline_.SetDropped(Dropped());
+    timeline_.Add(engine_.status());
+  }
+  overview_.Update();
+}
+
+void LiveSession::Describe(Overview& o) const {
+  o.mode = "live";
+  o.pid = ::getpid();
+  o.started_unix_ms = started_unix_ms_;
+  o.command = options_.command;
+  o.level = options_.level;
+  o.actuator = options_.actuator;
+  engine_.Describe(o);
+  o.error_bound = options_.sampling.error_bound;
+  o.confidence = options_.sampling.confidence;
+  o.timeline = timeline_.points();
+  const std::vector<ProcessReport> reports = Reports();
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    const ProcessReport& p = reports[i];
+    o.processes.push_back(
+        {p.pid, p.program, p.state, p.reason, p.seen, p.kept, p.dropped(), engine_.captured_of(i)});
+  }
+  if (ended_ != nullptr) return EndOverview(ended_->report, ended_->plan, o);
+  o.elapsed_s = ElapsedS();
+  SetCounts(CountProcesses(reports), o);
 }
 
 void LiveSession::HandleSignals(const std::optional<ChildProcess>& child) {
@@ -355,6 +409,7 @@ void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
     const bool program_ended = child && child->Poll();
     const bool busy = DrainAll(false);
     SayRemarks();
+    ShowCourse();
     if (progress_.Due(NowMs())) progress_.Update(engine_.status(), Dropped(), NowMs());
     if (program_ended) break;
     HandleSignals(child);
@@ -376,12 +431,12 @@ void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
   progress_.Clear();
 }
 
-LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double elapsed_s) {
+LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child) {
   LiveOutcome outcome;
   SessionReport& report = outcome.report;
   report.command = options_.command;
   report.options = options_.listed;
-  report.elapsed_s = elapsed_s;
+  report.elapsed_s = ElapsedS();
   if (child) {
     report.exit_code = child->exit_code();
     report.signal = child->signal();
@@ -400,6 +455,7 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
     warnings_.push_back(fmt::format("process {} ({}) was still running when the session ended",
                                     last.pid, last.program));
   }
+  sources_.clear();
   report.processes = reports_;
   for (const auto& [name, why] : unread_) warnings_.push_back("not read: " + why);
   ::unlink(writer_.PathOf(wire::kGateFileName).c_str());
@@ -418,6 +474,12 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child, double
         fmt::format("{} launches of excluded kernels were captured before the gate knew of them",
                     engine_.excluded_captured()));
   }
+  timeline_.SetDropped(Dropped());
+  timeline_.End(engine_.status());
+  ended_ = &outcome;
+  overview_.Write();
+  ended_ = nullptr;
+  if (!overview_.Warning().empty()) warnings_.push_back(overview_.Warning());
   report.warnings = warnings_;
   return outcome;
 }
@@ -483,7 +545,6 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   ::sigprocmask(SIG_BLOCK, &watched, &before);
   const int signal_fd = ::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
 
-  const auto start = std::chrono::steady_clock::now();
   std::optional<LiveSession> session;
   session.emplace(options, writer.value(), gate.value().table(), mask.value());
   std::optional<ChildProcess> child;
@@ -501,14 +562,12 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   LiveOutcome outcome;
   try {
     session->Watch(child, signal_fd);
-    const double elapsed_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    outcome = session->Finish(child, elapsed_s);
+    outcome = session->Finish(child);
     const Status mask_closed = mask.value().Close();
     if (!mask_closed.ok()) outcome.report.warnings.push_back(mask_closed.error().message);
     const Status written = writer.value().Finish(outcome.report, outcome.plan);
     if (!written.ok()) outcome.failure = written.error().message;
-    session->RemoveLateRings();
+    session->RemoveLeftovers();
   } catch (const std::exception& trouble) {
     session.reset();  // what it held is to be enough for the rest
     outcome = LiveOutcome{};

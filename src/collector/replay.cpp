@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "collector/engine.h"
+#include "collector/overview_file.h"
 #include "collector/progress.h"
+#include "collector/timeline.h"
 
 namespace stemtap {
 namespace {
@@ -40,13 +42,16 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
     mask = std::move(opened).value();
   }
   const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t started_unix_ms = UnixMs();
   const auto elapsed_s = [&start] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
 
   auto gate = std::make_unique<wire::GateTable>();
   WorkerPool pool(options.threads);
+  Timeline timeline(elapsed_s);
   Engine engine(options.sampling, *gate, GateAsked::kByEngine, options.lag, pool, mask);
+  engine.KeepTimeline(&timeline);
   ProgressLine progress(options.quiet);
   std::vector<std::uint32_t> engine_ids;  // by the reader's name id
 
@@ -100,6 +105,17 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   const Status closed = mask.Close();
   if (!closed.ok()) return closed.error();
   if (writer) {
+    timeline.End(engine.status());
+    OverviewFile overview(writer->PathOf(kOverviewFileName), [&](Overview& o) {
+      engine.Describe(o);
+      o.started_unix_ms = started_unix_ms;
+      o.error_bound = options.sampling.error_bound;
+      o.confidence = options.sampling.confidence;
+      o.timeline = timeline.points();
+      EndOverview(report, outcome.plan, o);
+    });
+    overview.Write();
+    if (!overview.Warning().empty()) report.warnings.push_back(overview.Warning());
     const Status written = writer->Finish(report, outcome.plan);
     if (!written.ok()) return written.error();
   }

@@ -5,11 +5,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "online/overview_parts.h"
 #include "stemtap/version.h"
 #include "wire/session_env.h"
 
@@ -114,6 +116,15 @@ Json OptionsToJson(const OptionList& options) {
   return json;
 }
 
+// What all that was seen came to. `dropped`: what the plan says of it, as SessionWriter::Finish leaves it.
+SessionCounts CountSession(const SessionReport& report, const Plan& plan, std::uint64_t dropped) {
+  SessionCounts counts = CountProcesses(report.processes);
+  counts.kept = report.sampler.observed + plan.totals.excluded_invocations;
+  counts.dropped = dropped;
+  if (report.processes.empty()) counts.seen = counts.kept + dropped;
+  return counts;
+}
+
 std::string SessionToJson(const SessionReport& report, const Plan& plan) {
   Json json;
   json["schema"] = "stemtap.session/1";
@@ -132,18 +143,10 @@ std::string SessionToJson(const SessionReport& report, const Plan& plan) {
   json["signal"] = report.signal;
   const SamplerStatus& s = report.sampler;
   Json counters;
-  std::uint64_t seen = s.observed;
-  std::uint64_t losses[wire::kLossCount] = {};
-  if (!report.processes.empty()) {
-    seen = 0;
-    for (const ProcessReport& p : report.processes) {
-      seen += p.seen;
-      for (std::uint32_t i = 0; i < wire::kLossCount; ++i) losses[i] += p.losses[i];
-    }
-  }
-  counters["seen"] = seen;
-  counters["kept"] = s.observed;
-  counters["dropped"] = plan.totals.dropped;
+  const SessionCounts counts = CountSession(report, plan, plan.totals.dropped);
+  counters["seen"] = counts.seen;
+  counters["kept"] = counts.kept;
+  counters["dropped"] = counts.dropped;
   counters["gaps"] = plan.totals.gaps;
   counters["captured"] = s.captured;
   counters["captured_duration_ns"] = s.captured_duration_ns;
@@ -153,7 +156,7 @@ std::string SessionToJson(const SessionReport& report, const Plan& plan) {
   counters["native_unknown"] = plan.totals.native_unknown;
   counters["contexts_refused"] = s.contexts_refused;
   counters["slots_refused"] = s.slots_refused;
-  counters["losses"] = LossesToJson(losses);
+  counters["losses"] = LossesToJson(counts.losses);
   json["counters"] = counters;
   json["processes"] = Json::array();
   for (const ProcessReport& p : report.processes) json["processes"].push_back(ProcessToJson(p));
@@ -175,6 +178,41 @@ std::uint64_t ProcessReport::gaps() const {
   std::uint64_t sum = 0;
   for (std::uint32_t i = wire::kRecordLossCount; i < wire::kGapLossEnd; ++i) sum += losses[i];
   return sum;
+}
+
+SessionCounts CountProcesses(std::span<const ProcessReport> processes) {
+  SessionCounts counts;
+  for (const ProcessReport& p : processes) {
+    counts.seen += p.seen;
+    counts.kept += p.kept - std::min(p.kept, p.malformed);
+    counts.dropped += p.dropped();
+    counts.gaps += p.gaps();
+    for (std::uint32_t i = 0; i < wire::kLossCount; ++i) counts.losses[i] += p.losses[i];
+  }
+  return counts;
+}
+
+void SetCounts(const SessionCounts& counts, Overview& overview) {
+  overview.tool = fmt::format("stemtap {}", kVersion);
+  overview.seen = counts.seen;
+  overview.kept = counts.kept;
+  overview.dropped = counts.dropped;
+  overview.gaps = counts.gaps;
+  overview.losses.clear();
+  for (std::uint32_t i = 0; i < wire::kLossCount; ++i) {
+    if (counts.losses[i] != 0) overview.losses.emplace_back(wire::kLossNames[i], counts.losses[i]);
+  }
+}
+
+void EndOverview(const SessionReport& report, const Plan& plan, Overview& overview) {
+  std::uint64_t dropped = plan.totals.dropped;
+  for (const ProcessReport& p : report.processes) dropped += p.dropped();
+  SetCounts(CountSession(report, plan, dropped), overview);
+  overview.mode = report.mode;
+  overview.ended = true;
+  overview.elapsed_s = report.elapsed_s;
+  overview.command = report.command;
+  TakeClusters(plan, overview);
 }
 
 Result<SessionWriter> SessionWriter::Create(const std::string& folder, bool adopt) {

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "collector/device_use.h"
 #include "collector/engine.h"
+#include "trace/overview.h"
 #include "trace/plan.h"
 #include "wire/loss.h"
 
@@ -56,6 +58,21 @@ struct SessionReport {
   std::vector<DeviceTotals> devices;  // DeviceTotals::process is an index into `processes`
   std::vector<std::string> warnings;
 };
+
+// What a session says of all its processes together.
+struct SessionCounts {
+  std::uint64_t seen = 0;
+  std::uint64_t kept = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t gaps = 0;
+  std::uint64_t losses[wire::kLossCount] = {};
+};
+SessionCounts CountProcesses(std::span<const ProcessReport> processes);
+
+// Fills in what an overview shares with session.json, as of now (`processes`), or at the end.
+void SetCounts(const SessionCounts& counts, Overview& overview);
+// REQUIRES: the engine has filled in its part. `plan` as Finish is to get it.
+void EndOverview(const SessionReport& report, const Plan& plan, Overview& overview);
 
 class SessionWriter {
  public:

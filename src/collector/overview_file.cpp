@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/overview_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+#include "base/file.h"
+
+namespace stemtap {
+namespace {
+
+std::uint32_t Milliseconds(OverviewFile::Clock::duration period) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(period).count();
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(ms, std::numeric_limits<int>::max()));
+}
+
+}  // namespace
+
+std::uint64_t UnixMs() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
+}
+
+void OverviewFile::Write() {
+  const Clock::time_point begin = Clock::now();
+  const auto period = [this](Clock::duration cost) {
+    return std::max<Clock::duration>(kLeastPeriod, kTimesCost * std::max(cost_, cost));
+  };
+  try {
+    Overview overview;
+    describe_(overview);
+    // Writing it takes about as long as the last time.
+    overview.period_ms = Milliseconds(period(Clock::now() - begin));
+    const Status written = WriteFileAtomically(path_, OverviewToJson(overview));
+    if (!written.ok()) Fail(written.error().message.c_str());
+  } catch (const std::bad_alloc&) {
+    // The session's memory is the session's: what was missing here has been given back.
+    Fail("out of memory");
+  }
+  const Clock::time_point end = Clock::now();
+  cost_ = end - begin;
+  due_ = end + period(cost_);
+}
+
+void OverviewFile::Fail(const char* why) {
+  ++failures_;
+  try {
+    why_ = why;
+  } catch (const std::bad_alloc&) {
+    why_.clear();
+  }
+}
+
+std::string OverviewFile::Warning() const {
+  if (failures_ == 0) return {};
+  return fmt::format("{} could not be written {} time{}, the last time: {}", kOverviewFileName,
+                     failures_, failures_ == 1 ? "" : "s", why_);
+}
+
+}  // namespace stemtap

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OverviewFile keeps overview.json up to date: once a second, or less often, so that building and writing
+// it take at most 2 % of the time. See docs/formats/overview.md.
+//
+// ERRORS: what cannot be written disturbs nobody: it is counted, and Warning() tells of it at the end.
+//
+// THREADS: one caller.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "trace/overview.h"
+
+namespace stemtap {
+
+inline constexpr const char* kOverviewFileName = "overview.json";
+
+// The time of day, for started_unix_ms.
+std::uint64_t UnixMs();
+
+class OverviewFile {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  static constexpr std::chrono::milliseconds kLeastPeriod{1000};
+  static constexpr int kTimesCost = 50;  // a period is so many times as long as writing takes
+
+  // `describe` fills in all but `period_ms`.
+  OverviewFile(std::string path, std::function<void(Overview&)> describe)
+      : path_(std::move(path)), describe_(std::move(describe)) {}
+
+  // Writes it if it is due.
+  void Update() {
+    if (Clock::now() >= due_) Write();
+  }
+  // Writes it now.
+  void Write();
+
+  // What session.json says when it could not be written, once or more; else empty.
+  std::string Warning() const;
+
+ private:
+  void Fail(const char* why);
+
+  std::string path_;
+  std::function<void(Overview&)> describe_;
+  Clock::time_point due_{};
+  Clock::duration cost_{};  // of the latest
+  std::uint64_t failures_ = 0;
+  std::string why_;  // of the latest failure
+};
+
+}  // namespace stemtap
