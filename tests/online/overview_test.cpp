@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an overview says of kernels, against what was launched and against the plan.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "online/online_sampler.h"
+#include "online/overview_parts.h"
+
+namespace stemtap {
+namespace {
+
+std::set<std::uint64_t> EdgesOf(const LogSketch& sketch) {
+  std::set<std::uint64_t> edges;
+  for (std::uint32_t bin = 0; bin <= sketch.bins().size(); ++bin) {
+    edges.insert(LogSketch::LowerEdge(sketch.first_bin() + bin));
+  }
+  return edges;
+}
+
+TEST_CASE("joined bins hold every launch, at edges of the sketch, and are as many as fit") {
+  std::mt19937_64 random(5);
+  for (const int widest : {1, 8, 14, 20, 40, 63}) {
+    for (const std::size_t most : {std::size_t{64}, std::size_t{59}}) {
+      LogSketch sketch;
+      std::vector<std::uint64_t> durations;
+      for (int i = 0; i < 20000; ++i) {
+        durations.push_back(random() >> (64 - widest + static_cast<int>(random() % 3) / 2));
+        sketch.Add(durations.back());
+      }
+      const std::set<std::uint64_t> edges = EdgesOf(sketch);
+      const std::vector<HistogramBin> bins = JoinedBins(sketch, most);
+      REQUIRE_FALSE(bins.empty());
+      CHECK(bins.size() <= most);
+      std::uint64_t last = 0;
+      for (const HistogramBin& bin : bins) {
+        CHECK(bin.lower_ns < bin.upper_ns);
+        CHECK(bin.lower_ns >= last);
+        last = bin.upper_ns;
+        CHECK((edges.contains(bin.lower_ns) || bin.lower_ns < *edges.begin()));
+        const auto inside = std::count_if(durations.begin(), durations.end(), [&](std::uint64_t d) {
+          return d >= bin.lower_ns && d < bin.upper_ns;
+        });
+        CHECK(bin.count == static_cast<std::uint64_t>(inside));
+        CHECK(bin.count != 0);
+      }
+      std::uint64_t sum = 0;
+      for (const HistogramBin& bin : bins) sum += bin.count;
+      CHECK(sum == durations.size());
+    }
+  }
+}
+
+TEST_CASE("bins are joined no further than it takes") {
+  LogSketch sketch;
+  for (std::uint64_t d = 0; d < 64; ++d) sketch.Add(d);
+  CHECK(JoinedBins(sketch).size() == 64);
+  sketch.Add(64);  // a bin more: two and two
+  const std::vector<HistogramBin> bins = JoinedBins(sketch);
+  CHECK(bins.size() == 33);
+  CHECK(bins[0].upper_ns == 2);
+  CHECK(bins[0].count == 2);
+  CHECK(JoinedBins(LogSketch()).empty());
+}
+
+TEST_CASE("the longest duration there can be is in a bin") {
+  LogSketch sketch;
+  sketch.Add(~std::uint64_t{0});
+  const std::vector<HistogramBin> bins = JoinedBins(sketch);
+  REQUIRE(bins.size() == 1);
+  CHECK(bins[0].lower_ns < bins[0].upper_ns);
+}
+
+TEST_CASE("kernels of different widths go into slices of one, exactly") {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<TimeSlices> slices(5);
+    std::vector<std::vector<std::uint64_t>> starts(slices.size());
+    for (std::size_t k = 0; k < slices.size(); ++k) {
+      const std::uint64_t from = 1'000'000'000'000 + (random() >> 30);
+      for (int i = 0; i < 500; ++i) {
+        starts[k].push_back(from + (random() >> (20 + 4 * k)));
+        slices[k].Add(starts[k].back(), 7);
+      }
+    }
+    Overview overview;
+    overview.kernels.resize(slices.size() + 1);
+    std::vector<const TimeSlices*> of;
+    for (const TimeSlices& s : slices) of.push_back(&s);
+    of.push_back(nullptr);
+    SetSlices(of, overview);
+    CHECK(overview.slices <= Overview::kMostSlices);
+    CHECK(overview.slices > 0);
+    CHECK(overview.slices_start_ns % overview.slices_width_ns == 0);
+    CHECK(overview.kernels.back().slices.empty());
+    for (std::size_t k = 0; k < slices.size(); ++k) {
+      std::map<std::uint32_t, std::uint64_t> by_hand;
+      for (const std::uint64_t start : starts[k]) {
+        ++by_hand[static_cast<std::uint32_t>((start - overview.slices_start_ns) /
+                                             overview.slices_width_ns)];
+      }
+      CHECK(overview.kernels[k].slices.size() == by_hand.size());
+      for (const KernelSlice& slice : overview.kernels[k].slices) {
+        CHECK(slice.slice < overview.slices);
+        CHECK(slice.invocations == by_hand[slice.slice]);
+        CHECK(slice.duration_ns == 7 * slice.invocations);
+      }
+    }
+  }
+}
+
+TEST_CASE("a kernel whose clock is years off has no slices, and costs the others none") {
+  TimeSlices busy;
+  for (std::uint64_t i = 0; i < 100; ++i) busy.Add((std::uint64_t{1} << 60) + i * 1000, 1);
+  TimeSlices wild;
+  wild.Add(0, 1);
+  Overview overview;
+  overview.kernels.resize(2);
+  const TimeSlices* const of[] = {&wild, &busy};
+  SetSlices(of, overview);
+  CHECK(overview.kernels[0].slices.empty());
+  CHECK(overview.kernels[1].slices.size() > 32);
+}
+
+// Launches of three kernels through a sampler that captures what its gate lets through.
+struct Course {
+  explicit Course(std::uint64_t slow_down = 1)
+      : sampler(SamplingOptions{}, *gate, 0, slow_down != 1), slow(slow_down) {}
+
+  void Launch(const std::string& name, std::uint64_t start, std::uint64_t duration) {
+    Observation o;
+    o.record.name_id = sampler.AddKernel(name);
+    o.record.start_ns = start;
+    o.record.duration_ns = duration;
+    o.index = launched++;
+    const std::uint64_t hash = sampler.names().hash(o.record.name_id);
+    o.config_key = wire::ConfigKey(hash, {{1, 1, 1}, {1, 1, 1}});
+    o.history_key = wire::HistoryKey(o.config_key, history);
+    history = wire::Advance(history, hash);
+    const std::uint32_t slot = wire::FindLaunch(*gate, o.history_key, o.config_key, hash);
+    if (slot == wire::kNoSlot) {
+      if (seen.insert(name).second) o.record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
+    } else if (slot != wire::kClosedSlot && gate->TrySpend(slot)) {
+      o.record.flags = wire::kFlagCaptured;
+      o.record.credit_slot = static_cast<std::uint16_t>(slot);
+    }
+    if (slow != 1 && o.record.flags != 0) {
+      o.record.flags |= wire::kFlagPerturbed;
+      o.record.duration_ns *= slow;
+    }
+    pending.push_back(o);
+    if (pending.size() == 128) Epoch();
+  }
+  void Epoch() {
+    sampler.Begin(pending);
+    for (std::size_t i = 0; i < sampler.touched(); ++i) sampler.UpdateKernel(i);
+    sampler.Commit();
+    pending.clear();
+  }
+  Overview Describe() const {
+    Overview overview;
+    sampler.Describe(overview);
+    return overview;
+  }
+  void Run(int launches) {
+    for (int i = 0; i < launches; ++i) {
+      const std::uint64_t start = wire::kUnknownTime;
+      clock += 10'000;
+      Launch("long", clock, 50'000 + random() % 500);
+      Launch("modes", clock + 1000, (i % 3 == 0 ? 9'000 : 4'000) + random() % 100);
+      Launch("untimed", start, 10 + random() % 3);
+    }
+    Epoch();
+  }
+
+  std::unique_ptr<wire::GateTable> gate = std::make_unique<wire::GateTable>();
+  OnlineSampler sampler;
+  std::uint64_t slow;
+  std::uint64_t launched = 0;
+  std::uint64_t clock = 5'000'000;
+  wire::LaunchHistory history = 0;
+  std::set<std::string> seen;
+  std::vector<Observation> pending;
+  std::mt19937_64 random{1};
+};
+
+template <typename Items, typename Of>
+std::uint64_t Sum(const Items& items, const Of& of) {
+  std::uint64_t sum = 0;
+  for (const auto& item : items) sum += of(item);
+  return sum;
+}
+
+void CheckSums(const Overview& o, int launches) {
+  REQUIRE(o.kernels.size() == 3);
+  CHECK(o.kernels_known == 3);
+  CHECK(o.kernels[0].name == "long");
+  CHECK(o.kernels[1].name == "modes");
+  CHECK(o.kernels[2].name == "untimed");
+  CHECK(o.observed == 3 * static_cast<std::uint64_t>(launches));
+  CHECK(Sum(o.kernels, [](const auto& k) { return k.duration_ns; }) == o.duration_ns);
+  CHECK(Sum(o.kernels, [](const auto& k) { return k.captured; }) == o.captured);
+  for (const OverviewKernel& k : o.kernels) {
+    CAPTURE(k.name);
+    CHECK(k.invocations == static_cast<std::uint64_t>(launches));
+    const std::uint64_t binned = Sum(k.histogram, [](const auto& b) { return b.count; });
+    if (o.slowed == 0) CHECK(binned + 1 == k.invocations);  // without the first sight
+    if (o.slowed != 0) CHECK(binned + k.imputed == k.invocations);
+    const std::uint64_t sliced = Sum(k.slices, [](const auto& s) { return s.invocations; });
+    CHECK(sliced == (k.name == "untimed" ? 0 : k.invocations));
+    if (o.slowed != 0 || k.name == "untimed") continue;
+    CHECK(Sum(k.slices, [](const auto& s) { return s.duration_ns; }) == k.duration_ns);
+  }
+}
+
+TEST_CASE("a running sampler's overview adds up, whenever it is asked") {
+  Course course;
+  const Overview nothing = course.Describe();
+  CHECK(nothing.kernels.empty());
+  CHECK(std::isnan(nothing.bound));
+  CHECK(nothing.slices == 0);
+  int launches = 0;
+  for (const int more : {40, 500, 3000}) {
+    course.Run(more);
+    launches += more;
+    const Overview o = course.Describe();
+    CheckSums(o, launches);
+    CHECK(o.bound == course.sampler.status().bound);
+    CHECK(o.slices_width_ns >= static_cast<std::uint64_t>(launches) * 10'000 / 64);
+    for (const OverviewKernel& k : o.kernels) {
+      REQUIRE_FALSE(k.clusters.empty());
+      for (const OverviewCluster& c : k.clusters) {
+        CHECK(c.lower_ns <= c.upper_ns);
+        CHECK((c.mean_ns >= static_cast<double>(c.lower_ns) &&
+               c.mean_ns <= static_cast<double>(c.upper_ns)));
+        const bool enough = c.captured >= std::max<std::uint64_t>(c.target, 1);
+        CHECK((c.state == ClusterState::kClosed) == enough);
+      }
+    }
+  }
+}
+
+TEST_CASE("a kernel that samples have not been allocated to has no clusters") {
+  Course course;
+  course.Run(2000);
+  while (true) {  // until an epoch without an allocation begins with a new kernel
+    course.Launch("late", course.clock, 77);
+    course.Epoch();
+    if (!course.sampler.allocated()) break;
+    course.Run(1);
+    course.Epoch();
+  }
+  course.Launch("later", course.clock, 99);
+  course.Launch("later", course.clock, 99);
+  course.Epoch();
+  REQUIRE_FALSE(course.sampler.allocated());
+  const Overview o = course.Describe();
+  const auto later = std::find_if(o.kernels.begin(), o.kernels.end(),
+                                  [](const OverviewKernel& k) { return k.name == "later"; });
+  REQUIRE(later != o.kernels.end());
+  CHECK(later->invocations == 2);
+  CHECK(later->clusters.empty());
+}
+
+TEST_CASE("at the end the clusters are those of the plan") {
+  for (const std::uint64_t slow_down : {1u, 100u}) {
+    CAPTURE(slow_down);
+    Course course(slow_down);
+    course.Run(4000);
+    const Plan plan = course.sampler.Finish();
+    Overview o = course.Describe();
+    TakeClusters(plan, o);
+    CheckSums(o, 4000);
+    CHECK((o.slowed != 0) == (slow_down != 1));
+    CHECK(o.bound == plan.totals.bound);
+    CHECK(o.duration_ns == plan.totals.duration_ns);
+    CHECK(o.captured_duration_ns == course.sampler.status().captured_duration_ns);
+    std::uint64_t clusters = 0;
+    for (const OverviewKernel& k : o.kernels) {
+      const auto planned = std::find_if(plan.kernels.begin(), plan.kernels.end(),
+                                        [&](const PlanKernel& p) { return p.name == k.name; });
+      REQUIRE(planned != plan.kernels.end());
+      CHECK(k.duration_ns == planned->duration_ns);
+      CHECK(k.invocations == planned->invocations);
+      REQUIRE(k.clusters.size() == planned->clusters.size());
+      for (std::size_t i = 0; i < k.clusters.size(); ++i) {
+        const OverviewCluster& c = k.clusters[i];
+        const PlanCluster& p = planned->clusters[i];
+        CHECK(c.lower_ns == p.lower_ns);
+        CHECK(c.upper_ns == p.upper_ns);
+        CHECK(c.count == p.count);
+        CHECK(c.mean_ns == p.mean_ns);
+        CHECK(c.captured == p.samples.size());
+        CHECK(c.target == p.target);
+      }
+      clusters += k.clusters.size();
+    }
+    CHECK(o.clusters_open + o.clusters_closed == clusters);
+    CHECK(o.clusters_closed > 0);
+  }
+}
+
+TEST_CASE("kernels told apart by process and configuration keep their own clusters") {
+  Plan plan;
+  Overview o;
+  for (const std::int32_t process : {0, 7, 8}) {
+    for (const std::uint32_t grid : {0u, 1u, 2u}) {
+      PlanKernel kernel;
+      kernel.name = "k";
+      kernel.process = process;
+      kernel.config.grid[0] = grid;
+      kernel.clusters.push_back({.count = 10 * static_cast<std::uint64_t>(process) + grid});
+      plan.kernels.push_back(kernel);
+      OverviewKernel& shown = o.kernels.emplace_back();
+      shown.name = "k";
+      shown.process = process;
+      shown.config.grid[0] = grid;
+    }
+  }
+  std::reverse(o.kernels.begin(), o.kernels.end());
+  TakeClusters(plan, o);
+  for (const OverviewKernel& k : o.kernels) {
+    REQUIRE(k.clusters.size() == 1);
+    CHECK(k.clusters[0].count == 10 * static_cast<std::uint64_t>(k.process) + k.config.grid[0]);
+  }
+}
+
+TEST_CASE("a cluster that nothing was captured of is unreachable where the sampler found it so") {
+  Plan plan;
+  PlanKernel kernel;
+  kernel.name = "k";
+  kernel.clusters.push_back({.lower_ns = 10, .target = 1});
+  kernel.clusters.push_back({.lower_ns = 20, .target = 1});
+  kernel.clusters.push_back({.lower_ns = 30, .target = 1, .captured = 1});
+  plan.kernels.push_back(kernel);
+  Overview o;
+  o.kernels.emplace_back().name = "k";
+  for (const std::uint64_t lower : {10u, 30u}) {
+    o.kernels[0].clusters.push_back({.lower_ns = lower, .state = ClusterState::kUnreachable});
+  }
+  TakeClusters(plan, o);
+  CHECK(o.kernels[0].clusters[0].state == ClusterState::kUnreachable);
+  CHECK(o.kernels[0].clusters[1].state == ClusterState::kOpen);
+  CHECK(o.kernels[0].clusters[2].state == ClusterState::kClosed);
+  CHECK(o.clusters_open == 2);
+  CHECK(o.clusters_closed == 1);
+}
+
+}  // namespace
+}  // namespace stemtap

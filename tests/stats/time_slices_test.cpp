@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stats/time_slices.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace stemtap {
+namespace {
+
+using Launches = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // start, duration
+using Sums = std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>>;
+
+// What the launches give at this width, one by one.
+Sums ByHand(const Launches& launches, std::uint32_t shift) {
+  Sums sums;
+  for (const auto& [start, duration] : launches) {
+    ++sums[start >> shift].first;
+    sums[start >> shift].second += duration;
+  }
+  return sums;
+}
+
+Sums Held(const TimeSlices& slices, std::uint32_t shift) {
+  const std::uint64_t first = slices.first() >> (shift - slices.shift());
+  std::vector<TimeSlices::Slice> into(TimeSlices::kMost);
+  slices.AddTo(shift, first, into);
+  Sums sums;
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    if (into[i].launches != 0) sums[first + i] = {into[i].launches, into[i].duration_ns};
+  }
+  return sums;
+}
+
+TimeSlices Sliced(const Launches& launches) {
+  TimeSlices slices;
+  for (const auto& [start, duration] : launches) slices.Add(start, duration);
+  return slices;
+}
+
+void CheckExact(const Launches& launches) {
+  const TimeSlices slices = Sliced(launches);
+  REQUIRE_FALSE(slices.slices().empty());
+  CHECK(slices.slices().size() <= TimeSlices::kMost);
+  CHECK(slices.slices().front().launches != 0);
+  CHECK(slices.slices().back().launches != 0);
+  CHECK(slices.launches() == launches.size());
+  for (std::uint32_t shift = slices.shift(); shift < 60; ++shift) {
+    CAPTURE(shift);
+    REQUIRE(Held(slices, shift) == ByHand(launches, shift));
+  }
+}
+
+TEST_CASE("slices hold what the launches add up to, whatever order these came in") {
+  std::mt19937_64 random(3);
+  for (const std::uint64_t base : {std::uint64_t{0}, std::uint64_t{1'795'310'000'000'000'000}}) {
+    for (int spread = 0; spread < 50; spread += 7) {
+      Launches launches;
+      for (int i = 0; i < 3000; ++i) {
+        launches.emplace_back(base + (random() >> (63 - spread)), random() % 1'000'000);
+      }
+      CheckExact(launches);  // at random
+      std::sort(launches.begin(), launches.end());
+      CheckExact(launches);  // grows upwards
+      std::reverse(launches.begin(), launches.end());
+      CheckExact(launches);  // grows downwards
+      CHECK(Sliced(launches).shift() <= static_cast<std::uint32_t>(spread));
+    }
+  }
+}
+
+TEST_CASE("the width is no more than twice what 64 slices need") {
+  TimeSlices slices;
+  for (std::uint64_t i = 0; i < 1'000'000; ++i) slices.Add(5'000'000 + i * 1000, 1);
+  // 10^9 ns in slices of 2^24 ns: 60.
+  CHECK(slices.shift() == 24);
+  CHECK(slices.slices().size() >= 59);
+}
+
+TEST_CASE("one launch is one slice of a nanosecond") {
+  TimeSlices slices;
+  slices.Add(77, 5);
+  REQUIRE(slices.slices().size() == 1);
+  CHECK(slices.first() == 77);
+  CHECK(slices.shift() == 0);
+}
+
+TEST_CASE("a start that is years off is left out, and the others keep their slices") {
+  for (const std::uint64_t wild : {std::uint64_t{0}, ~std::uint64_t{0} - 1}) {
+    TimeSlices slices;
+    Launches launches;
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      launches.emplace_back((std::uint64_t{1} << 60) + i * 1'000'000, 10);
+      slices.Add(launches.back().first, 10);
+      if (i % 100 == 50) slices.Add(wild, 10);
+    }
+    CHECK(slices.launches() == 1000);
+    CHECK(Held(slices, slices.shift()) == ByHand(launches, slices.shift()));
+    CHECK(slices.shift() == 24);
+  }
+}
+
+TEST_CASE("where the wild start comes first, the slices begin anew with the others") {
+  TimeSlices slices;
+  slices.Add(5, 10);
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    slices.Add((std::uint64_t{1} << 60) + i * 1'000'000, 10);
+  }
+  CHECK(slices.launches() == 999);  // the second of them outvotes the first
+  CHECK(slices.shift() == 24);
+}
+
+}  // namespace
+}  // namespace stemtap
