@@ -2,6 +2,7 @@
 #include "gate/tracer_gate.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -41,7 +42,12 @@ TracerGate::TracerGate(const TracerGateOptions& options, std::unique_ptr<Session
     : options_(options),
       writer_(std::move(writer)),
       mask_(std::move(mask)),
-      engine_(options_.sampling, *table_, GateAsked::kAtLaunch, 0, pool_, mask_) {}
+      timeline_([this] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+      }),
+      engine_(options_.sampling, *table_, GateAsked::kAtLaunch, 0, pool_, mask_) {
+  engine_.KeepTimeline(&timeline_);
+}
 
 TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
   const std::lock_guard lock(mutex_);
@@ -182,6 +188,7 @@ Result<Plan> TracerGate::Close() {
   SessionReport report;
   report.mode = "gate";
   report.options = options_.listed;
+  report.elapsed_s = timeline_.elapsed_s();
   report.sampler = engine_.status();
   if (stood_in_ > 0) {
     report.warnings.push_back(fmt::format(
@@ -196,6 +203,19 @@ Result<Plan> TracerGate::Close() {
         "{} durations were longer than {} ns and taken as unknown", absurd_, kMostDuration));
   }
   if (!mask.ok()) report.warnings.push_back(mask.error().message);
+  timeline_.SetDropped(given_up_);
+  timeline_.End(engine_.status());
+  OverviewFile overview(writer_->PathOf(kOverviewFileName), [&](Overview& o) {
+    engine_.Describe(o);
+    o.pid = ::getpid();
+    o.started_unix_ms = started_unix_ms_;
+    o.error_bound = options_.sampling.error_bound;
+    o.confidence = options_.sampling.confidence;
+    o.timeline = timeline_.points();
+    EndOverview(report, plan, o);
+  });
+  overview.Write();
+  if (!overview.Warning().empty()) report.warnings.push_back(overview.Warning());
   const Status written = writer_->Finish(report, plan);
   if (!written.ok()) return written.error();
   if (!mask.ok()) return mask.error();

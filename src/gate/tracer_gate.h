@@ -22,6 +22,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -34,7 +35,9 @@
 
 #include "base/result.h"
 #include "collector/engine.h"
+#include "collector/overview_file.h"
 #include "collector/session_writer.h"
+#include "collector/timeline.h"
 #include "stem/sampling_options.h"
 #include "trace/plan.h"
 #include "wire/context_key.h"
@@ -117,6 +120,9 @@ class TracerGate {
   MaskWriter mask_;
   std::unique_ptr<wire::GateTable> table_ = std::make_unique<wire::GateTable>();
   WorkerPool pool_{1};
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const std::uint64_t started_unix_ms_ = UnixMs();
+  Timeline timeline_;
   Engine engine_;
 
   std::mutex mutex_;
