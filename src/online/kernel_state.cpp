@@ -20,9 +20,7 @@ void KernelState::Observe(std::span<const Observation> batch,
       __builtin_prefetch(next + sizeof(Observation) - 1);
     }
     const Observation& seen = batch[order[i]];
-    if (seen.record.start_ns != wire::kUnknownTime) {
-      slices_.Add(seen.record.start_ns, seen.record.duration_ns);
-    }
+    slices_.Add(seen.record.start_ns, seen.record.duration_ns);  // none where that is not known
     if (times_ != nullptr && (seen.record.flags & wire::kFlagPerturbed) != 0) {
       ObservePerturbed(seen);
       continue;

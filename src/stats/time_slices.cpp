@@ -20,6 +20,7 @@ void TimeSlices::AddTo(std::uint32_t shift, std::uint64_t first, std::span<Slice
 }
 
 TimeSlices::Slice* TimeSlices::MakeRoom(std::uint64_t start_ns) {
+  if (start_ns >> 63 != 0) return nullptr;
   if (!slices_.empty()) {
     const std::uint64_t low = std::min(start_ns, first_ << shift_);
     const std::uint64_t high = std::max(start_ns, (first_ + slices_.size() - 1) << shift_);

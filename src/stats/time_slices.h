@@ -12,7 +12,7 @@
 //
 // A start that is years from the others (a clock that was set, a damaged record) is not counted: it
 // would make one slice of all the others. If such starts get to be more than those held, the slices
-// begin anew with them.
+// begin anew with them. Starts from 2^63 ns on, those not known among them, are never counted.
 //
 // Memory: 16 bytes a slice, 1 KiB at most.
 //
