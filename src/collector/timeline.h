@@ -31,6 +31,7 @@ class Timeline {
   // Adds the last point, unless the run has been the same since the one before.
   void End(const SamplerStatus& status);
 
+  double elapsed_s() const { return elapsed_s_(); }
   const std::vector<TimelinePoint>& points() const { return points_; }
 
  private:

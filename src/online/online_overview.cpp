@@ -40,33 +40,42 @@ void OnlineSampler::Describe(Overview& overview) const {
   overview.slowed = status_.slowed;
   overview.zero_duration = status_.zero_duration;
 
-  std::vector<const KernelState*> kernels;
+  struct Ranked {
+    std::uint64_t duration_ns;
+    const KernelState* kernel;
+  };
+  std::vector<Ranked> ranking;
+  overview.clusters_open = overview.clusters_closed = 0;
   for (const KernelState& kernel : kernels_) {
-    if (kernel.launches() != 0) kernels.push_back(&kernel);
+    if (kernel.launches() == 0) continue;
+    ranking.push_back({kernel.duration_ns(), &kernel});
+    if (!kernel.allocated()) continue;
+    for (const OnlineCluster& cluster : kernel.clusters()) {
+      ++(cluster.closed ? overview.clusters_closed : overview.clusters_open);
+    }
   }
-  overview.kernels_known = kernels.size();
-  std::stable_sort(kernels.begin(), kernels.end(), [](const KernelState* a, const KernelState* b) {
-    return a->duration_ns() > b->duration_ns();
-  });
+  overview.kernels_known = ranking.size();
+  std::stable_sort(ranking.begin(), ranking.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.duration_ns > b.duration_ns; });
+  ranking.resize(std::min(ranking.size(), Overview::kMostKernels));
+
   overview.kernels.clear();
-  overview.kernels.reserve(kernels.size());
+  overview.kernels.reserve(ranking.size());
   std::vector<const TimeSlices*> slices;
-  for (const KernelState* kernel : kernels) {
+  for (const auto& [duration_ns, kernel] : ranking) {
     OverviewKernel& shown = overview.kernels.emplace_back();
     shown.name = names_.name(kernel->name_id());
     shown.process = names_.process(kernel->name_id());
     shown.config = kernel->config();
     shown.invocations = kernel->launches();
-    shown.duration_ns = kernel->duration_ns();
+    shown.duration_ns = duration_ns;
     shown.captured = kernel->captures().size() + kernel->explored().size();
     shown.imputed = kernel->imputed();
     shown.clusters = ClustersOf(*kernel);
-    const std::size_t rank = overview.kernels.size();
-    if (rank <= Overview::kMostDrawnKernels) shown.histogram = JoinedBins(kernel->sketch());
-    if (rank <= Overview::kMostSlicedKernels) slices.push_back(&kernel->slices());
+    shown.histogram = JoinedBins(kernel->sketch());
+    if (slices.size() < Overview::kMostSlicedKernels) slices.push_back(&kernel->slices());
   }
   SetSlices(slices, overview);
-  CountClusters(overview);
 }
 
 }  // namespace stemtap

@@ -27,8 +27,12 @@ std::uint64_t KeyOf(std::string_view name, const wire::LaunchConfig& config, std
   return wire::ConfigKey(hash, config);
 }
 
+bool Closed(const PlanCluster& cluster) {
+  return cluster.captured >= std::max<std::uint64_t>(cluster.target, 1);
+}
+
 ClusterState StateOf(const PlanCluster& cluster, const OverviewKernel& online) {
-  if (cluster.captured >= std::max<std::uint64_t>(cluster.target, 1)) return ClusterState::kClosed;
+  if (Closed(cluster)) return ClusterState::kClosed;
   const auto same = std::find_if(
       online.clusters.begin(), online.clusters.end(),
       [&](const OverviewCluster& before) { return before.lower_ns == cluster.lower_ns; });
@@ -108,8 +112,12 @@ void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview) {
 
 void TakeClusters(const Plan& plan, Overview& overview) {
   std::unordered_map<std::uint64_t, const PlanKernel*> planned;
+  overview.clusters_open = overview.clusters_closed = 0;
   for (const PlanKernel& kernel : plan.kernels) {
     planned[KeyOf(kernel.name, kernel.config, kernel.process)] = &kernel;
+    for (const PlanCluster& cluster : kernel.clusters) {
+      ++(Closed(cluster) ? overview.clusters_closed : overview.clusters_open);
+    }
   }
   for (OverviewKernel& kernel : overview.kernels) {
     std::vector<OverviewCluster> clusters;
@@ -123,17 +131,6 @@ void TakeClusters(const Plan& plan, Overview& overview) {
     kernel.clusters = std::move(clusters);
   }
   overview.bound = plan.totals.bound;
-  CountClusters(overview);
-}
-
-void CountClusters(Overview& overview) {
-  overview.clusters_open = overview.clusters_closed = 0;
-  for (const OverviewKernel& kernel : overview.kernels) {
-    for (const OverviewCluster& cluster : kernel.clusters) {
-      const bool closed = cluster.state == ClusterState::kClosed;
-      ++(closed ? overview.clusters_closed : overview.clusters_open);
-    }
-  }
 }
 
 }  // namespace stemtap

@@ -30,7 +30,4 @@ void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview);
 // bound, and how many are open and closed.
 void TakeClusters(const Plan& plan, Overview& overview);
 
-// How many clusters of its kernels are closed, and how many not.
-void CountClusters(Overview& overview);
-
 }  // namespace stemtap

@@ -79,8 +79,8 @@ struct TimelinePoint {
 };
 
 struct Overview {
+  static constexpr std::size_t kMostKernels = 4096;
   static constexpr std::size_t kMostBins = 64;
-  static constexpr std::size_t kMostDrawnKernels = 4096;  // beyond, kernels have no histogram
   static constexpr std::size_t kMostSlices = 64;
   static constexpr std::size_t kMostSlicedKernels = 256;
   static constexpr std::size_t kMostPoints = 512;
@@ -122,7 +122,7 @@ struct Overview {
   std::uint64_t slices_start_ns = 0;
   std::uint64_t slices_width_ns = 0;  // 0: there are none
   std::uint32_t slices = 0;
-  std::vector<OverviewKernel> kernels;  // by duration, longest first
+  std::vector<OverviewKernel> kernels;  // by duration, longest first, at most kMostKernels
 };
 
 // overview.json, ending in a newline.

@@ -213,6 +213,23 @@ TEST_CASE("a ring that cannot be opened is tried again, and named if it never ca
   CHECK(warning.find("ring.78: cannot be opened: No such file") != std::string::npos);
 }
 
+TEST_CASE("an overview that cannot be written is told of once, and the session is whole") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), 0x7FFFFFF0, wire::RingState::kClosed, 10);
+  // A folder is where the file would be, and a temporary file that nobody removed beside it.
+  const LiveOutcome outcome =
+      RunShell(scratch,
+               "until rm session/overview.json; do sleep 0.01; done; mkdir -p session/overview.json/x; "
+               "touch session/overview.json.tmp.1; mv first session/ring.77; sleep 1.2");
+  CHECK(outcome.report.exit_code == 0);
+  CHECK(outcome.failure.empty());
+  CHECK(outcome.plan.totals.invocations == 10);
+  REQUIRE(outcome.report.warnings.size() == 1);
+  CHECK(outcome.report.warnings[0].find("overview.json could not be written ") == 0);
+  CHECK(std::filesystem::exists(scratch / "session/session.json"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/overview.json.tmp.1"));
+}
+
 TEST_CASE("a process that said no goodbye is named in the summary") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, wire::RingState::kRecording, 10);

@@ -270,6 +270,29 @@ TEST_CASE("a kernel that samples have not been allocated to has no clusters") {
   CHECK(later->clusters.empty());
 }
 
+TEST_CASE("of very many kernels those with the most time are listed, and all are counted") {
+  Course course;
+  constexpr std::uint64_t kKernels = Overview::kMostKernels + 100;
+  for (std::uint64_t k = 0; k < kKernels; ++k) {
+    const std::uint64_t rank = (k * 7919) % kKernels;  // in no order
+    course.Launch("k" + std::to_string(rank), 1000 + k, 1'000'000 - rank);
+    course.Launch("k" + std::to_string(rank), 1000 + k, 1'000'000 - rank);
+  }
+  if (!course.pending.empty()) course.Epoch();
+  const Plan plan = course.sampler.Finish();
+  Overview o = course.Describe();
+  for (const bool ended : {false, true}) {
+    if (ended) TakeClusters(plan, o);
+    CHECK(o.kernels_known == kKernels);
+    REQUIRE(o.kernels.size() == Overview::kMostKernels);
+    for (std::size_t i = 0; i < o.kernels.size(); ++i) {
+      REQUIRE(o.kernels[i].name == "k" + std::to_string(i));
+      REQUIRE(o.kernels[i].slices.empty() == (i >= Overview::kMostSlicedKernels));
+    }
+  }
+  CHECK(o.clusters_open + o.clusters_closed == plan.totals.clusters);
+}
+
 TEST_CASE("at the end the clusters are those of the plan") {
   for (const std::uint64_t slow_down : {1u, 100u}) {
     CAPTURE(slow_down);
