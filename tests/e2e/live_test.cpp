@@ -54,13 +54,16 @@ TEST_CASE("a program that ends well is seen whole, at either level") {
     CHECK(session["counters"]["captured"].get<int>() >= 1);
     const auto gated = session["processes"][0]["launches_gated"].get<std::uint64_t>();
     CHECK(gated == (level == "gate" ? 20000u : 0u));
+    CHECK(OverviewDiffers(scratch / "session") == "");
+    CHECK(ReadJson(scratch / "session/overview.json")["level"] == level);
     // Rings and gate are gone, the results are there.
     std::vector<std::string> files;
     for (const auto& f : std::filesystem::directory_iterator(scratch / "session")) {
       files.push_back(f.path().filename());
     }
     std::sort(files.begin(), files.end());
-    CHECK(files == std::vector<std::string>{"mask.ndjson", "plan.json", "session.json", "summary.txt"});
+    CHECK(files == std::vector<std::string>{"mask.ndjson", "overview.json", "plan.json",
+                                            "session.json", "summary.txt"});
   }
 }
 
@@ -258,6 +261,53 @@ TEST_CASE("the library alone starts a collector, and leaves the same session") {
   CHECK(Kept(session) == 5000);
   CHECK(session["options"]["error_bound"] == 0.02);
   CHECK(ReadJson(folder / "plan.json")["totals"]["invocations"] == 5000);
+  CHECK(OverviewDiffers(folder) == "");
+}
+
+TEST_CASE("an overview is there from the beginning, and grows with the session") {
+  TempDir scratch;
+  const std::string launch = TestProgram("exit_return").string() + " 20000 > out";
+  const auto until = [](const std::string& seen) {
+    return "i=0; until grep -q '\"seen\": " + seen +
+           ",' session/overview.json; do sleep 0.02; i=$((i + 1)); [ $i -lt 1500 ] || exit 9; done; ";
+  };
+  const auto run = RunProcess(
+      RunCommand({"-q"}, {"/bin/sh", "-c",
+                          "sleep 2; cp session/overview.json first; " + launch + "; " +
+                              until("20000") + "cp session/overview.json second; " + launch + "; " +
+                              until("40000") + "cp session/overview.json third"}),
+      OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  std::uint64_t seen = 0;
+  double elapsed_s = 0.0;
+  for (const char* name : {"first", "second", "third"}) {
+    CAPTURE(name);
+    const auto overview = ReadJson(scratch / name);
+    REQUIRE(overview.is_object());
+    CHECK(overview["mode"] == "live");
+    CHECK(overview["state"] == "running");
+    CHECK(overview["seen"] == seen);
+    CHECK(overview["processes"].size() == seen / 20000);
+    CHECK(overview["elapsed_s"].get<double>() > elapsed_s);
+    seen += 20000;
+    elapsed_s = overview["elapsed_s"];
+  }
+  CHECK(OverviewDiffers(scratch / "session") == "");
+}
+
+TEST_CASE("what is excluded was seen and kept all the same") {
+  TempDir scratch;
+  const std::string program = TestProgram("exit_return").string();
+  const auto run = RunProcess(RunCommand({"-q", "--exclude", "."}, {program, "20000"}),
+                              OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  const auto session = ReadJson(scratch / "session/session.json");
+  CHECK(session["counters"]["seen"] == 20000);
+  CHECK(Kept(session) == 20000);
+  CHECK(ReadJson(scratch / "session/overview.json")["excluded"] == 20000);
+  CHECK(OverviewDiffers(scratch / "session") == "");
 }
 
 TEST_CASE("a killed collector leaves the program untouched") {
@@ -518,6 +568,7 @@ TEST_CASE("the demo tells its story") {
   CHECK(run.exit_code == 0);
   CHECK(run.out.find("tracing every kernel would have cost") != std::string::npos);
   CHECK(ReadJson(scratch / "demo/plan.json")["totals"]["invocations"] == 20000);
+  CHECK(OverviewDiffers(scratch / "demo") == "");
 }
 
 }  // namespace
