@@ -105,6 +105,7 @@ void ReadSessionJson(const Json& json, Session& session, Breaches& breaches) {
   }
   for (const Json& w : json.value("warnings", Json::array())) session.warnings.push_back(w);
   const std::uint64_t seen = Number(counters, "seen");
+  session.counters = {true, seen, session.kept, session.dropped, Number(counters, "captured")};
   if (seen != session.kept + session.dropped) {
     breaches.push_back(fmt::format("accounts: the session has seen {}, kept {}, dropped {}", seen,
                                    session.kept, session.dropped));
@@ -125,6 +126,44 @@ void ReadPlan(const Json& json, Session& session, Breaches& breaches) {
   if (total != invocations) {
     breaches.push_back(
         fmt::format("accounts: the plan has {} invocations, its kernels {}", total, invocations));
+  }
+}
+
+void ReadOverview(const Json& json, Session& session, Breaches& breaches) {
+  Session::Glance& o = session.overview.emplace();
+  o.ended = json.value("state", "") == "ended";
+  o.seen = Number(json, "seen");
+  o.kept = Number(json, "kept");
+  o.dropped = Number(json, "dropped");
+  o.captured = Number(json, "captured");
+  std::uint64_t invocations = 0;
+  for (const Json& k : json.value("kernels", Json::array()))
+    invocations += Number(k, "invocations");
+  if (invocations != Number(json, "observed")) {
+    breaches.push_back(fmt::format("accounts: the overview has {} observed, its kernels {}",
+                                   Number(json, "observed"), invocations));
+  }
+}
+
+// The last overview is written before session.json is, and says the same.
+void CheckOverview(const Session& session, const Circumstances& about, Breaches& breaches) {
+  if (!session.finished) return;
+  const bool told = std::any_of(
+      session.warnings.begin(), session.warnings.end(),
+      [](const std::string& w) { return w.starts_with("overview.json could not be written "); });
+  if (told && about.folder_touched) return;
+  if (!session.overview) {
+    // Whoever deletes a folder may be at it when session.json appears.
+    if (about.folder_deleted) return;
+    breaches.push_back("missing: " + (session.folder / "overview.json").string());
+  } else if (*session.overview != session.counters) {
+    const Session::Glance& o = *session.overview;
+    const Session::Glance& s = session.counters;
+    breaches.push_back(fmt::format(
+        "accounts: the overview ({}) has seen {}, kept {}, dropped {}, captured {}; the session "
+        "{}, {}, {}, {}",
+        o.ended ? "ended" : "running", o.seen, o.kept, o.dropped, o.captured, s.seen, s.kept,
+        s.dropped, s.captured));
   }
 }
 
@@ -215,12 +254,14 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
   if (session.unborn) return session;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (name == "plan.json" || name == "session.json") {
+    if (name == "plan.json" || name == "session.json" || name == "overview.json") {
       const Json json = Json::parse(ReadAll(entry.path()), nullptr, false);
       if (!json.is_object()) {
         breaches.push_back("unreadable: " + entry.path().string());
       } else if (name == "plan.json") {
         ReadPlan(json, session, breaches);
+      } else if (name == "overview.json") {
+        ReadOverview(json, session, breaches);
       } else {
         ReadSessionJson(json, session, breaches);
       }
@@ -233,7 +274,10 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
     } else if ((name.starts_with("new.ring.") && about.nothing_is_removed) ||
                (name.find(".json.tmp.") != std::string::npos && about.nothing_is_removed)) {
       continue;  // its writer was killed, or may not remove it any more
-    } else if (!name.ends_with("gate.table") || (!about.collector_killed && !about.folder_touched)) {
+    } else if (name.starts_with("overview.json.tmp.") && about.collector_killed) {
+      continue;  // it is written all the time
+    } else if (!name.ends_with("gate.table") ||
+               (!about.collector_killed && !about.folder_touched)) {
       breaches.push_back("left over: " + entry.path().string());
     }
   }
@@ -249,6 +293,7 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       breaches.push_back(fmt::format("left over: {}", (folder / ring).string()));
     }
   }
+  CheckOverview(session, about, breaches);
   std::uint64_t planned = 0;
   for (const auto& [name, sum] : session.plan) planned += sum.launches;
   if (session.finished && planned != session.kept) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -57,6 +58,17 @@ struct Session {
   std::uint64_t slowed = 0;  // launches whose durations in the plan are those of their like
   std::uint64_t samples = 0;
   ByName plan;
+  // What overview.json says, if it is there.
+  struct Glance {
+    bool ended = false;
+    std::uint64_t seen = 0;
+    std::uint64_t kept = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t captured = 0;
+    bool operator==(const Glance&) const = default;
+  };
+  std::optional<Glance> overview;
+  Glance counters;  // what session.json says of the same, if it is there
 };
 
 // What of the round the checks have to know.

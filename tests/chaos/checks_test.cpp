@@ -60,11 +60,13 @@ TEST_CASE("something else on stderr") {
 }
 
 const char* kSessionJson =
-    R"({"counters":{"seen":10,"kept":9,"dropped":1},"warnings":[],"processes":[{"pid":77,
+    R"({"counters":{"seen":10,"kept":9,"dropped":1,"captured":1},"warnings":[],"processes":[{"pid":77,
         "state":"closed","reason":"","seen":10,"kept":9,"losses":{"ring_full":1}}]})";
 const char* kPlanJson =
     R"({"totals":{"invocations":9,"samples":1},"kernels":[{"name":"k","invocations":9,
         "duration_ns":90}]})";
+const char* kOverviewJson = R"({"state":"ended","seen":10,"kept":9,"dropped":1,
+    "captured":1,"observed":9,"kernels":[{"name":"k","invocations":9}]})";
 
 // A session folder in which all is well.
 struct Example {
@@ -72,6 +74,7 @@ struct Example {
   Example() {
     scratch.Write("session/session.json", kSessionJson);
     scratch.Write("session/plan.json", kPlanJson);
+    scratch.Write("session/overview.json", kOverviewJson);
     scratch.Write("session/summary.txt", "text\n");
     scratch.Write("session/mask.ndjson", "{\"event\":\"capture\"}\n");
   }
@@ -103,7 +106,7 @@ void MakeRing(const std::filesystem::path& path, std::uint64_t seen, std::uint64
 TEST_CASE("files that cannot be read") {
   const Example example;
   CHECK(example.Breached().empty());
-  for (const char* name : {"session.json", "plan.json"}) {
+  for (const char* name : {"session.json", "plan.json", "overview.json"}) {
     const Example cut;
     cut.scratch.Write(std::string("session/") + name, "{\"totals\":");
     CHECK(Finds(cut.Breached(), "unreadable"));
@@ -127,7 +130,8 @@ TEST_CASE("rings that were left, and rings that are none") {
 }
 
 TEST_CASE("temporary files") {
-  for (const char* name : {"plan.json.tmp.77", "new.ring.77", "gate.table"}) {
+  for (const char* name :
+       {"plan.json.tmp.77", "overview.json.tmp.77", "new.ring.77", "gate.table"}) {
     const Example example;
     example.scratch.Write(std::string("session/") + name, "x");
     CHECK(Finds(example.Breached(), "left over"));
@@ -137,6 +141,42 @@ TEST_CASE("temporary files") {
   CHECK(CheckNothingElse(work.path()).empty());
   work.Write("core", "x");
   CHECK(Finds(CheckNothingElse(work.path()), "left over"));
+}
+
+TEST_CASE("an overview that is half written, where its writer was killed") {
+  const Example example;
+  example.scratch.Write("session/overview.json.tmp.77", "{");
+  CHECK(Finds(example.Breached({.folder_touched = true}), "left over"));
+  CHECK(example.Breached({.collector_killed = true}).empty());
+}
+
+TEST_CASE("an overview that is not of this session, or is not there") {
+  const std::string good = kOverviewJson;
+  for (const auto& [from, to] :
+       {std::pair("\"seen\":10", "\"seen\":9"), std::pair("\"kept\":9", "\"kept\":8"),
+        std::pair("\"dropped\":1", "\"dropped\":0"), std::pair("\"captured\":1", "\"captured\":2"),
+        std::pair("ended", "running"), std::pair("\"observed\":9", "\"observed\":8")}) {
+    CAPTURE(to);
+    const Example example;
+    std::string wrong = good;
+    wrong.replace(wrong.find(from), std::string(from).size(), to);
+    example.scratch.Write("session/overview.json", wrong);
+    CHECK(Finds(example.Breached(), "accounts: the overview"));
+  }
+  const Example example;
+  std::filesystem::remove(example.scratch / "session/overview.json");
+  CHECK(Finds(example.Breached(), "missing: "));
+  CHECK(example.Breached({.folder_deleted = true}).empty());
+  std::string said = kSessionJson;
+  said.insert(said.find("\"warnings\":[") + 12, R"("overview.json could not be written 1 time")");
+  example.scratch.Write("session/session.json", said);
+  CHECK(example.Breached({.folder_touched = true}).empty());
+  CHECK(Finds(example.Breached(), "missing: "));  // nothing was done to the folder
+  // Nothing can be asked of a session that did not get to its end.
+  const Example killed;
+  std::filesystem::remove(killed.scratch / "session/session.json");
+  std::filesystem::remove(killed.scratch / "session/overview.json");
+  CHECK(killed.Breached({.collector_killed = true}).empty());
 }
 
 TEST_CASE("sums that do not add up") {
