@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an overview costs a session: describing the kernels, and making JSON of it. The collector gives
+// it 2 % of its time, so fifty times this is how often it can be written.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "online/online_sampler.h"
+#include "trace/overview.h"
+
+namespace stemtap {
+namespace {
+
+// Arg: kernels, 500 launches of each with durations over an octave.
+void OverviewWrite(benchmark::State& state) {
+  auto gate = std::make_unique<wire::GateTable>();
+  OnlineSampler sampler(SamplingOptions{}, *gate);
+  std::mt19937_64 random(1);
+  const auto kernels = static_cast<std::uint64_t>(state.range(0));
+  std::vector<Observation> epoch;
+  const auto work_off = [&] {
+    sampler.Begin(epoch);
+    for (std::size_t i = 0; i < sampler.touched(); ++i) sampler.UpdateKernel(i);
+    sampler.Commit();
+    epoch.clear();
+  };
+  for (std::uint64_t i = 0; i < 500 * kernels; ++i) {
+    Observation& o = epoch.emplace_back();
+    o.record.name_id =
+        sampler.AddKernel("void basalt::gemv::SkinnyKernel<basalt::bfloat16, 128, 4>::" +
+                          std::to_string(random() % kernels));
+    o.record.start_ns = 1'795'310'000'000'000'000 + i * 10'000;
+    o.record.duration_ns = 5'000 + random() % 5'000;
+    o.index = i;
+    if (epoch.size() == 8192) work_off();
+  }
+  work_off();
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    Overview overview;
+    sampler.Describe(overview);
+    bytes = OverviewToJson(overview).size();
+  }
+  state.counters["bytes"] = static_cast<double>(bytes);
+}
+BENCHMARK(OverviewWrite)->Arg(14)->Arg(256)->Arg(4096)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace stemtap
