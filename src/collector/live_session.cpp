@@ -186,6 +186,8 @@ class LiveSession {
   // Collects until the program (or every process that joined) has ended.
   void Watch(std::optional<ChildProcess>& child, int signal_fd);
   LiveOutcome Finish(const std::optional<ChildProcess>& child);
+  // The last overview, of what Finish gave. Before session.json is written.
+  void ShowEnd(LiveOutcome& outcome);
   // Once session.json is there, and no process joins any more.
   void RemoveLeftovers();
 
@@ -474,14 +476,18 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child) {
         fmt::format("{} launches of excluded kernels were captured before the gate knew of them",
                     engine_.excluded_captured()));
   }
+  report.warnings = warnings_;
+  return outcome;
+}
+
+void LiveSession::ShowEnd(LiveOutcome& outcome) {
   timeline_.SetDropped(Dropped());
   timeline_.End(engine_.status());
   ended_ = &outcome;
   overview_.Write();
   ended_ = nullptr;
-  if (!overview_.Warning().empty()) warnings_.push_back(overview_.Warning());
-  report.warnings = warnings_;
-  return outcome;
+  const std::string warning = overview_.Warning();
+  if (!warning.empty()) outcome.report.warnings.push_back(warning);
 }
 
 // What the injected library must find in the program's environment.
@@ -565,6 +571,7 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
     outcome = session->Finish(child);
     const Status mask_closed = mask.value().Close();
     if (!mask_closed.ok()) outcome.report.warnings.push_back(mask_closed.error().message);
+    session->ShowEnd(outcome);  // with the mask's descriptor, where there are few
     const Status written = writer.value().Finish(outcome.report, outcome.plan);
     if (!written.ok()) outcome.failure = written.error().message;
     session->RemoveLeftovers();
