@@ -9,8 +9,8 @@ packages=(
   cmake ninja-build g++ ccache pkg-config binutils
   libboost-dev libtbb-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev libzstd-dev libxxhash-dev libre2-dev libeigen3-dev
-  libsimdjson-dev libsqlite3-dev libroaring-dev
-  doctest-dev libbenchmark-dev
+  libsimdjson-dev libsqlite3-dev libroaring-dev libncurses-dev
+  doctest-dev libbenchmark-dev tmux
 )
 
 section_title=''

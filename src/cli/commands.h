@@ -20,5 +20,6 @@ void AddAlign(CLI::App& app, int& exit_code);
 void AddFormats(CLI::App& app, int& exit_code);
 void AddGenerate(CLI::App& app, int& exit_code);
 void AddDemo(CLI::App& app, int& exit_code);
+void AddTop(CLI::App& app, int& exit_code);
 
 }  // namespace stemtap::cli

@@ -81,6 +81,7 @@ int Main(int argc, char** argv) {
   stemtap::cli::AddFormats(app, exit_code);
   stemtap::cli::AddGenerate(app, exit_code);
   stemtap::cli::AddDemo(app, exit_code);
+  stemtap::cli::AddTop(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap top: a session while it runs, on a terminal.
+#include "top/top.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "top/session_finder.h"
+
+namespace stemtap::cli {
+namespace {
+
+struct TopArguments {
+  std::vector<std::string> sessions;
+  bool once = false;
+  bool json = false;
+  double interval_s = 0.5;
+};
+
+int RunTop(const TopArguments& arguments) {
+  top::TopOptions options;
+  options.interval_s = arguments.interval_s;
+  for (const std::string& word : arguments.sessions) {
+    Result<std::string> folder = top::FindSession(word);
+    if (!folder.ok()) return Fail(folder.error());
+    options.folders.push_back(std::move(folder).value());
+  }
+  if (options.folders.empty()) {
+    Result<std::string> folder = top::NewestSession();
+    if (!folder.ok()) return Fail(folder.error());
+    options.folders.push_back(std::move(folder).value());
+  }
+  if (arguments.once || arguments.json) {
+    const Result<std::string> text =
+        arguments.json ? top::OverviewsOf(options) : top::SnapshotOf(options);
+    return text.ok() ? Print(text.value()) : Fail(text.error());
+  }
+  std::string snapshot;
+  const Result<int> code = top::Watch(options, snapshot);
+  if (!code.ok()) return Fail(code.error());
+  return snapshot.empty() ? code.value() : Print(snapshot);
+}
+
+}  // namespace
+
+void AddTop(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("top", "watch a session while it runs");
+  auto arguments = std::make_shared<TopArguments>();
+  command->add_option("session", arguments->sessions,
+                      "session folder, or the pid of its collector or of a traced program; several "
+                      "are shown as one (default: the newest session below the current folder)");
+  command
+      ->add_option("--interval", arguments->interval_s, "seconds between two looks at the session")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  command->add_flag("--once", arguments->once,
+                    "print what it is at now and end, as where there is no terminal");
+  command->add_flag("--json", arguments->json, "print its overview.json and end");
+  command->callback([arguments, &exit_code] { exit_code = RunTop(*arguments); });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/session_finder.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/text.h"
+#include "trace/overview_reader.h"
+#include "wire/session_env.h"
+
+namespace stemtap::top {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOverviewName = "overview.json";
+constexpr const char* kMaskName = "mask.ndjson";
+// Sessions lie in the folder that a program was started in, or a few below it. Deeper and more than this
+// is somebody's home folder, and would take seconds.
+constexpr int kMostDepth = 3;
+constexpr std::size_t kMostFolders = 20000;
+
+struct Candidate {
+  std::string folder;
+  std::int64_t changed_ns = 0;
+};
+
+// When the newest of the files that make a session was written; nothing where there is none.
+std::optional<std::int64_t> ChangedAt(const std::string& path) {
+  struct stat about = {};
+  if (::stat(path.c_str(), &about) != 0) return {};
+  return std::int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
+}
+
+bool IsRing(std::string_view name) {
+  const std::string_view prefix = wire::kRingPrefix;
+  return name.starts_with(prefix) && name.size() > prefix.size() &&
+         name.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
+}
+
+class Search {
+ public:
+  // `folder` and what is below it, `depth` folders deep.
+  void Below(const fs::path& folder, int depth) {
+    std::error_code error;
+    std::vector<fs::path> inner;
+    Candidate candidate{folder.string(), -1};
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      const std::string name = at->path().filename().string();
+      std::error_code ignored;
+      if (at->is_symlink(ignored)) continue;
+      if (at->is_directory(ignored)) {
+        if (depth > 0 && !name.starts_with('.')) inner.push_back(at->path());
+      } else if (name == kOverviewName || IsRing(name)) {
+        candidate.changed_ns =
+            std::max(candidate.changed_ns, ChangedAt(at->path().string()).value_or(-1));
+      }
+    }
+    if (candidate.changed_ns >= 0) found_.push_back(std::move(candidate));
+    for (const fs::path& next : inner) {
+      if (++folders_ > kMostFolders) return;
+      Below(next, depth - 1);
+    }
+  }
+
+  // The sessions that lie directly in `folder` under the name that they have where none is given.
+  void Named(const fs::path& folder) {
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      if (at->path().filename().string().starts_with("stemtap-")) Below(at->path(), 0);
+    }
+  }
+
+  const std::vector<Candidate>& found() const { return found_; }
+
+ private:
+  std::vector<Candidate> found_;
+  std::size_t folders_ = 0;
+};
+
+// The session that the process of /proc/<pid> is part of: both sides map the gate's table and the rings,
+// and the collector writes the mask. Empty where there is none, or it is somebody else's.
+std::string SessionOf(const fs::path& process) {
+  std::ifstream maps(process / "maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    const std::size_t slash = line.rfind('/');
+    if (path == std::string::npos || slash == path) continue;
+    const std::string_view name = std::string_view(line).substr(slash + 1);
+    if (IsRing(name) || name == wire::kGateFileName) return line.substr(path, slash - path);
+  }
+  std::error_code error;
+  for (fs::directory_iterator at(process / "fd", error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code ignored;
+    const fs::path target = fs::read_symlink(at->path(), ignored);
+    if (!ignored && target.filename() == kMaskName) return target.parent_path().string();
+  }
+  return {};
+}
+
+bool IsNumber(std::string_view word) {
+  return !word.empty() && word.size() <= 10 &&
+         word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+const Candidate* Newest(const std::vector<Candidate>& candidates) {
+  const auto newest = std::max_element(
+      candidates.begin(), candidates.end(),
+      [](const Candidate& a, const Candidate& b) { return a.changed_ns < b.changed_ns; });
+  return newest == candidates.end() ? nullptr : &*newest;
+}
+
+// Whether `folder` is the session of the process `pid`, as its own files tell.
+bool Names(const std::string& folder, const std::string& pid) {
+  std::error_code ignored;
+  if (fs::exists(folder + "/" + wire::kRingPrefix + pid, ignored)) return true;
+  OverviewReader reader(false);
+  Overview overview;
+  if (!reader.Read(folder + "/" + kOverviewName, overview).ok()) return false;
+  if (std::to_string(overview.pid) == pid) return true;
+  return std::any_of(overview.processes.begin(), overview.processes.end(),
+                     [&](const OverviewProcess& p) { return std::to_string(p.pid) == pid; });
+}
+
+Result<std::string> SessionOfPid(const std::string& pid, const FinderPlaces& places) {
+  const std::string folder = SessionOf(fs::path(places.proc) / pid);
+  if (!folder.empty()) return folder;
+  Search search;
+  search.Below(places.here, kMostDepth);
+  search.Named(places.other);
+  std::vector<Candidate> named;
+  for (const Candidate& candidate : search.found()) {
+    if (Names(candidate.folder, pid)) named.push_back(candidate);
+  }
+  if (const Candidate* newest = Newest(named)) return newest->folder;
+  return Error{fmt::format(
+      "{}: no such folder, and no session of a process {} found, expected a session folder or the "
+      "pid of a process that is being traced",
+      pid, pid)};
+}
+
+}  // namespace
+
+Result<std::string> FindSession(const std::string& word, const FinderPlaces& places) {
+  std::error_code error;
+  fs::path path = word;
+  if (path.is_relative()) path = fs::path(places.here) / path;
+  if (fs::is_directory(path, error)) {
+    Search search;
+    search.Below(path, 0);
+    // Where the collector has yet to write anything else.
+    if (search.found().empty() && !fs::exists(path / kMaskName, error)) {
+      return Error{fmt::format("{}: holds no {}, expected a session folder",
+                               EscapeForTerminal(word), kOverviewName)};
+    }
+    const std::string folder = path.lexically_normal().string();
+    return folder.size() > 1 && folder.back() == '/' ? folder.substr(0, folder.size() - 1) : folder;
+  }
+  if (path.filename() == kOverviewName && fs::exists(path, error)) {
+    return path.parent_path().lexically_normal().string();
+  }
+  if (IsNumber(word)) return SessionOfPid(word, places);
+  return Error{fmt::format("{}: no such folder, expected a session folder or a pid",
+                           EscapeForTerminal(word))};
+}
+
+Result<std::string> NewestSession(const FinderPlaces& places) {
+  Search here;
+  here.Below(places.here, kMostDepth);
+  if (const Candidate* newest = Newest(here.found())) {
+    return fs::path(newest->folder).lexically_normal().string();
+  }
+  Search elsewhere;
+  elsewhere.Named(places.other);
+  std::error_code error;
+  std::vector<std::string> folders;
+  for (fs::directory_iterator at(places.proc, error), end; !error && at != end;
+       at.increment(error)) {
+    if (!IsNumber(at->path().filename().string())) continue;
+    const std::string folder = SessionOf(at->path());
+    if (!folder.empty()) folders.push_back(folder);
+  }
+  std::sort(folders.begin(), folders.end());
+  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
+  for (const std::string& folder : folders) elsewhere.Below(folder, 0);
+  if (const Candidate* newest = Newest(elsewhere.found())) return newest->folder;
+  return Error{"no session found below the current folder, expected a session folder or a pid"};
+}
+
+}  // namespace stemtap::top

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/session_watch.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "wire/session_env.h"
+
+namespace stemtap::top {
+namespace {
+
+// The start of a process is known to a second, and clocks are set by a little.
+constexpr std::int64_t kClockSlackSeconds = 5;
+
+std::string FileText(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Field 22 of /proc/<pid>/stat, in ticks since the machine started, and its state, field 3.
+bool StartOf(std::int32_t pid, char& state, double& start_s) {
+  const std::string text = FileText(fmt::format("/proc/{}/stat", pid));
+  std::size_t at = text.rfind(')');  // the name before it may hold anything
+  if (at == std::string::npos || at + 2 >= text.size()) return false;
+  state = text[at + 2];
+  for (int field = 2; field < 22; ++field) {
+    at = text.find(' ', at + 1);
+    if (at == std::string::npos) return false;
+  }
+  const double ticks = std::strtod(text.c_str() + at, nullptr);
+  start_s = ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return true;
+}
+
+}  // namespace
+
+bool ProcessIsGone(std::int32_t pid, std::uint64_t since_unix_ms) {
+  if (pid <= 0) return false;
+  if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
+  char state = 0;
+  double start_s = 0.0;
+  if (!StartOf(pid, state, start_s)) return false;
+  if (state == 'Z' || state == 'X') return true;
+  if (since_unix_ms == 0) return false;
+  const std::string machine = FileText("/proc/stat");
+  const std::size_t at = machine.find("\nbtime ");
+  if (at == std::string::npos) return false;
+  const double boot_s = std::strtod(machine.c_str() + at + 7, nullptr);
+  return boot_s + start_s > static_cast<double>(since_unix_ms) * 1e-3 + kClockSlackSeconds;
+}
+
+SessionWatch::SessionWatch(std::string folder)
+    : folder_(std::move(folder)), path_(folder_ + "/overview.json"), reader_(false) {}
+
+bool SessionWatch::Refresh() {
+  const SessionState before = state_;
+  const std::string problem = problem_;
+  bool changed = Read();
+  state_ = StateNow();
+  // The last overview may have come between the look at the file and the look at the process.
+  if (state_ == SessionState::kKilled && before != SessionState::kKilled && Read()) {
+    changed = true;
+    state_ = StateNow();
+  }
+  return changed || state_ != before || problem_ != problem;
+}
+
+bool SessionWatch::Read() {
+  struct stat about = {};
+  if (::stat(path_.c_str(), &about) != 0) {
+    problem_ = fmt::format("{}: {}", path_, std::strerror(errno));
+    if (::access((folder_ + "/" + wire::kSessionFileName).c_str(), F_OK) == 0) {
+      problem_ += ": the session has ended without one";
+    }
+    stamp_ = {};
+    return false;
+  }
+  const Stamp stamp = {about.st_dev, about.st_ino, about.st_size, about.st_mtim.tv_sec,
+                       about.st_mtim.tv_nsec};
+  if (stamp == stamp_) return false;
+  stamp_ = stamp;
+  Overview& next = overviews_[1 - current_];
+  const Status read = reader_.Read(path_, next);
+  if (!read.ok()) {
+    problem_ = read.error().message;
+    return true;
+  }
+  if (state_ == SessionState::kKilled && !next.ended) elsewhere_ = true;
+  current_ = 1 - current_;
+  known_ = true;
+  problem_.clear();
+  return true;
+}
+
+SessionState SessionWatch::StateNow() const {
+  if (!known_) return SessionState::kWaiting;
+  const Overview& o = overviews_[current_];
+  if (o.ended) return SessionState::kEnded;
+  const bool killed = !elsewhere_ && ProcessIsGone(o.pid, o.started_unix_ms);
+  return killed ? SessionState::kKilled : SessionState::kRunning;
+}
+
+}  // namespace stemtap::top

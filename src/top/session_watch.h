@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionWatch follows the overview of one session. It reads, and reads again only what has changed; the
+// session is not disturbed by it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "trace/overview_reader.h"
+
+namespace stemtap::top {
+
+enum class SessionState : std::uint8_t {
+  kWaiting,  // no overview yet
+  kRunning,
+  kEnded,
+  kKilled,  // it says that it runs, and its collector is gone
+};
+
+class SessionWatch {
+ public:
+  explicit SessionWatch(std::string folder);
+
+  // Looks whether there is something new; true if there is. What overview() gave before is gone then.
+  bool Refresh();
+
+  const std::string& folder() const { return folder_; }
+  SessionState state() const { return state_; }
+  // The last overview that could be read; null before the first.
+  const Overview* overview() const { return known_ ? &overviews_[current_] : nullptr; }
+  // What is wrong with the file, or why there is none; empty: nothing.
+  const std::string& problem() const { return problem_; }
+  // The bytes of the last overview.
+  std::string_view text() const { return reader_.text(); }
+
+ private:
+  bool Read();  // whether the file is another one
+  SessionState StateNow() const;
+
+  struct Stamp {
+    dev_t device = 0;
+    ino_t inode = 0;
+    off_t size = -1;
+    std::int64_t changed_s = 0;
+    std::int64_t changed_ns = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+
+  std::string folder_;
+  std::string path_;
+  OverviewReader reader_;
+  Overview overviews_[2];  // the last that could be read, and the one that is being read
+  int current_ = 0;
+  bool known_ = false;
+  bool elsewhere_ = false;  // written anew while no process has its pid: another machine's
+  Stamp stamp_;
+  SessionState state_ = SessionState::kWaiting;
+  std::string problem_;
+};
+
+// Whether the process `pid` has ended, or is another one that was started after `since_unix_ms`.
+bool ProcessIsGone(std::int32_t pid, std::uint64_t since_unix_ms);
+
+}  // namespace stemtap::top

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/shown_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "wire/context_key.h"
+
+namespace stemtap::top {
+namespace {
+
+std::uint64_t KeyOf(const OverviewKernel& kernel) {
+  const std::uint64_t name = wire::NameHash(kernel.name.data(), kernel.name.size());
+  return wire::ConfigKey(wire::ProcessNameHash(name, kernel.process), kernel.config);
+}
+
+void Add(const OverviewKernel& kernel, KernelRow& row) {
+  row.invocations += kernel.invocations;
+  row.duration_ns += kernel.duration_ns;
+  row.captured += kernel.captured;
+  row.imputed += kernel.imputed;
+  for (const OverviewCluster& cluster : kernel.clusters) {
+    row.open += cluster.state == ClusterState::kOpen;
+    row.closed += cluster.state == ClusterState::kClosed;
+  }
+}
+
+// One row for each kernel of one session.
+void RowsOfOne(const Overview& overview, std::uint32_t session, ShownRun& run) {
+  for (const OverviewKernel& kernel : overview.kernels) {
+    KernelRow& row = run.kernels.emplace_back();
+    row.kernel = &kernel;
+    row.first_part = static_cast<std::uint32_t>(run.parts.size());
+    row.parts = 1;
+    Add(kernel, row);
+    run.parts.push_back(&kernel);
+    run.part_sessions.push_back(session);
+  }
+}
+
+void RowsOfAll(std::span<const Session> sessions, ShownRun& run) {
+  struct Part {
+    std::uint32_t row;
+    std::uint32_t session;
+    const OverviewKernel* kernel;
+  };
+  std::vector<Part> parts;
+  std::unordered_map<std::uint64_t, std::uint32_t> rows;
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    if (sessions[i].overview == nullptr) continue;
+    for (const OverviewKernel& kernel : sessions[i].overview->kernels) {
+      const auto next = static_cast<std::uint32_t>(run.kernels.size());
+      const auto [at, added] = rows.try_emplace(KeyOf(kernel), next);
+      if (added) run.kernels.emplace_back().kernel = &kernel;
+      KernelRow& row = run.kernels[at->second];
+      Add(kernel, row);
+      ++row.parts;
+      parts.push_back({at->second, static_cast<std::uint32_t>(i), &kernel});
+    }
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return a.row < b.row; });
+  std::uint32_t first = 0;
+  for (KernelRow& row : run.kernels) {
+    row.first_part = first;
+    first += row.parts;
+  }
+  for (const Part& part : parts) {
+    run.parts.push_back(part.kernel);
+    run.part_sessions.push_back(part.session);
+  }
+}
+
+void AddLosses(const Overview& from, Overview& to) {
+  for (const auto& [name, count] : from.losses) {
+    const auto known =
+        std::find_if(to.losses.begin(), to.losses.end(),
+                     [&, key = name](const auto& loss) { return loss.first == key; });
+    if (known == to.losses.end()) {
+      to.losses.emplace_back(name, count);
+    } else {
+      known->second += count;
+    }
+  }
+}
+
+// A sum that leaves out what is not known yet, as a mean by weight.
+struct WeightedMean {
+  double sum = 0.0;
+  double weight = 0.0;
+  void Add(double value, double by) {
+    if (std::isnan(value)) return;
+    sum += value * by;
+    weight += by;
+  }
+  double Mean() const {
+    return weight > 0.0 ? sum / weight : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
+// At the times of the session with the most points, what all had come to.
+std::vector<TimelinePoint> AddTimelines(std::span<const Overview* const> overviews) {
+  const auto longest = std::max_element(overviews.begin(), overviews.end(), [](auto* a, auto* b) {
+    return a->timeline.size() < b->timeline.size();
+  });
+  std::vector<TimelinePoint> sum;
+  std::vector<std::size_t> next(overviews.size(), 0);
+  for (const TimelinePoint& at : (*longest)->timeline) {
+    TimelinePoint& point = sum.emplace_back();
+    point.elapsed_s = at.elapsed_s;
+    WeightedMean bound;
+    for (std::size_t i = 0; i < overviews.size(); ++i) {
+      const std::vector<TimelinePoint>& timeline = overviews[i]->timeline;
+      while (next[i] < timeline.size() && timeline[next[i]].elapsed_s <= at.elapsed_s) ++next[i];
+      if (next[i] == 0) continue;
+      const TimelinePoint& last = timeline[next[i] - 1];
+      point.observed += last.observed;
+      point.duration_ns += last.duration_ns;
+      point.captured += last.captured;
+      point.captured_duration_ns += last.captured_duration_ns;
+      point.clusters_open += last.clusters_open;
+      point.dropped += last.dropped;
+      bound.Add(last.bound, static_cast<double>(last.duration_ns));
+    }
+    point.bound = bound.Mean();
+  }
+  return sum;
+}
+
+// All but kernels and processes of one overview.
+Overview HeadOf(const Overview& from) {
+  Overview to;
+  to.tool = from.tool;
+  to.mode = from.mode;
+  to.ended = from.ended;
+  to.pid = from.pid;
+  to.started_unix_ms = from.started_unix_ms;
+  to.elapsed_s = from.elapsed_s;
+  to.period_ms = from.period_ms;
+  to.command = from.command;
+  to.error_bound = from.error_bound;
+  to.confidence = from.confidence;
+  to.level = from.level;
+  to.actuator = from.actuator;
+  return to;
+}
+
+Overview Sum(std::span<const Overview* const> overviews) {
+  Overview sum = HeadOf(*overviews.front());
+  WeightedMean bound;
+  WeightedMean asked;
+  sum.ended = true;
+  for (const Overview* o : overviews) {
+    sum.ended = sum.ended && o->ended;
+    sum.elapsed_s = std::max(sum.elapsed_s, o->elapsed_s);
+    sum.seen += o->seen;
+    sum.kept += o->kept;
+    sum.dropped += o->dropped;
+    sum.gaps += o->gaps;
+    AddLosses(*o, sum);
+    sum.observed += o->observed;
+    sum.duration_ns += o->duration_ns;
+    sum.captured += o->captured;
+    sum.captured_duration_ns += o->captured_duration_ns;
+    sum.clusters_open += o->clusters_open;
+    sum.clusters_closed += o->clusters_closed;
+    sum.slowed += o->slowed;
+    sum.zero_duration += o->zero_duration;
+    sum.excluded += o->excluded;
+    sum.excluded_duration_ns += o->excluded_duration_ns;
+    bound.Add(o->bound, static_cast<double>(o->duration_ns));
+    asked.Add(o->error_bound, static_cast<double>(o->duration_ns));
+  }
+  sum.bound = bound.Mean();
+  if (asked.weight > 0.0) sum.error_bound = asked.Mean();
+  sum.timeline = AddTimelines(overviews);
+  return sum;
+}
+
+SessionState StateOf(std::span<const Session> sessions, int only) {
+  if (only >= 0) return sessions[static_cast<std::size_t>(only)].state;
+  // What goes on comes first, then what went wrong.
+  for (const SessionState state :
+       {SessionState::kRunning, SessionState::kWaiting, SessionState::kKilled}) {
+    if (std::any_of(sessions.begin(), sessions.end(),
+                    [state](const Session& s) { return s.state == state; })) {
+      return state;
+    }
+  }
+  return sessions.empty() ? SessionState::kWaiting : SessionState::kEnded;
+}
+
+}  // namespace
+
+bool SameKernel(const OverviewKernel& a, const OverviewKernel& b) {
+  return a.process == b.process && std::equal(a.config.grid, a.config.grid + 3, b.config.grid) &&
+         std::equal(a.config.block, a.config.block + 3, b.config.block) && a.name == b.name;
+}
+
+ShownRun MakeShownRun(std::span<const Session> sessions, int only) {
+  ShownRun run;
+  run.state = StateOf(sessions, only);
+  run.totals.bound = std::numeric_limits<double>::quiet_NaN();
+  std::vector<const Overview*> shown;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    const Overview* overview = sessions[i].overview;
+    if (overview == nullptr || (only >= 0 && i != static_cast<std::size_t>(only))) continue;
+    shown.push_back(overview);
+    last = i;
+    for (const OverviewProcess& process : overview->processes) {
+      run.processes.push_back({i, &process});
+    }
+  }
+  if (shown.empty()) return run;
+  if (shown.size() == 1) {
+    RowsOfOne(*shown[0], static_cast<std::uint32_t>(last), run);
+  } else {
+    RowsOfAll(sessions, run);
+  }
+  run.totals = Sum(shown);
+  run.totals.kernels_known = run.kernels.size();
+  if (shown.size() == 1) run.totals.kernels_known = shown[0]->kernels_known;
+  return run;
+}
+
+}  // namespace stemtap::top

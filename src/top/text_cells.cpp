@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/text_cells.h"
+
+#include <fmt/format.h>
+#include <wchar.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace stemtap::top {
+namespace {
+
+struct Character {
+  char32_t code = 0;
+  std::size_t bytes = 0;  // 0: not UTF-8
+};
+
+// The character at the beginning of `text`, which is not empty.
+Character Decode(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t bytes = lead < 0xC2   ? 0
+                            : lead < 0xE0 ? 2
+                            : lead < 0xF0 ? 3
+                            : lead < 0xF5 ? 4
+                                          : 0;
+  if (bytes == 0 || bytes > text.size()) return {};
+  char32_t code = lead & (0x7Fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    code = (code << 6) | (byte(i) & 0x3Fu);
+  }
+  const bool overlong = (bytes == 3 && code < 0x800) || (bytes == 4 && code < 0x10000);
+  if (overlong || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {};
+  return {code, bytes};
+}
+
+// The text that stands for the character at the beginning of `text`, and how much of `text` that is.
+struct Cell {
+  std::string text;
+  int columns = 0;
+  std::size_t bytes = 1;
+};
+
+Cell CellOf(std::string_view text, bool unicode) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  if (byte >= 0x20 && byte < 0x7F) return {std::string(1, text[0]), 1, 1};
+  const Character c = Decode(text);
+  Cell cell;
+  if (byte < 0x80 || c.bytes == 0 || !unicode) {
+    cell.text = fmt::format("\\x{:02X}", byte);
+  } else if (const int columns = ::wcwidth(static_cast<wchar_t>(c.code)); columns > 0) {
+    return {std::string(text.substr(0, c.bytes)), columns, c.bytes};
+  } else {
+    cell.text = fmt::format("\\u{{{:X}}}", static_cast<std::uint32_t>(c.code));
+    cell.bytes = c.bytes;
+  }
+  cell.columns = static_cast<int>(cell.text.size());
+  return cell;
+}
+
+}  // namespace
+
+std::string ShownText(std::string_view text, bool unicode, int most) {
+  std::string shown;
+  for (int columns = 0; !text.empty() && columns <= most;) {
+    const Cell cell = CellOf(text, unicode);
+    shown += cell.text;
+    columns += cell.columns;
+    text.remove_prefix(cell.bytes);
+  }
+  return shown;
+}
+
+int ColumnsOf(std::string_view shown) {
+  int columns = 0;
+  while (!shown.empty()) {
+    const Cell cell = CellOf(shown, true);
+    columns += cell.columns;
+    shown.remove_prefix(cell.bytes);
+  }
+  return columns;
+}
+
+std::string Cut(std::string_view shown, int columns, bool unicode) {
+  std::size_t fits = 0;  // bytes that leave a column for the ellipsis
+  std::size_t taken = 0;
+  int used = 0;
+  while (taken < shown.size()) {
+    const Cell cell = CellOf(shown.substr(taken), true);
+    if (used + cell.columns > columns) {
+      if (columns == 0) return "";
+      return std::string(shown.substr(0, fits)) + (unicode ? "\u2026" : "~");
+    }
+    used += cell.columns;
+    taken += cell.bytes;
+    if (used < columns) fits = taken;
+  }
+  return std::string(shown);
+}
+
+std::string FitLeft(std::string_view shown, int columns, bool unicode) {
+  std::string text = Cut(shown, columns, unicode);
+  text.append(static_cast<std::size_t>(std::max(0, columns - ColumnsOf(text))), ' ');
+  return text;
+}
+
+std::string FitRight(std::string_view shown, int columns, bool unicode) {
+  const std::string text = Cut(shown, columns, unicode);
+  return std::string(static_cast<std::size_t>(std::max(0, columns - ColumnsOf(text))), ' ') + text;
+}
+
+std::string Utf8(char32_t c) {
+  const auto tail = [c](int shift) { return static_cast<char>(0x80 | ((c >> shift) & 0x3F)); };
+  if (c < 0x80) return {static_cast<char>(c)};
+  if (c < 0x800) return {static_cast<char>(0xC0 | (c >> 6)), tail(0)};
+  if (c >= 0xD800 && c < 0xE000) return {};
+  if (c < 0x10000) return {static_cast<char>(0xE0 | (c >> 12)), tail(6), tail(0)};
+  if (c > 0x10FFFF) return {};
+  return {static_cast<char>(0xF0 | (c >> 18)), tail(12), tail(6), tail(0)};
+}
+
+}  // namespace stemtap::top
