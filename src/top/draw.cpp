@@ -607,17 +607,16 @@ Line FooterLine(const Model& model, const Canvas& canvas, int& input_column) {
   };
   key("q", "quit");
   key("h", "help");
+  if (model.sessions().size() > 1) key("[ ]", "sessions");
   if (model.view() == View::kKernels) {
     key("Enter", "clusters");
     key("Tab", "processes");
     key("/", "filter");
     key("s", "sort");
-    key("r", "reverse");
   } else {
     key("Esc", "back");
   }
   key("p", model.paused() ? "go on" : "pause");
-  if (model.sessions().size() > 1) key("[ ]", "sessions");
   return line.Take();
 }
 

@@ -118,7 +118,9 @@ struct Screen::Terminal {
   }
 
   void Handle() {
-    g_end_signal = g_stop = g_continue = 0;
+    g_end_signal = 0;
+    g_stop = 0;
+    g_continue = 0;
     for (std::size_t i = 0; i < std::size(kHandled); ++i) {
       struct sigaction action = {};
       action.sa_handler = kHandled[i].handler;  // without SA_RESTART: poll ends

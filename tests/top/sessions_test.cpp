@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "support/temp_dir.h"
+#include "top/made_overview.h"
+#include "top/session_finder.h"
+#include "top/session_watch.h"
+
+using namespace stemtap;
+using namespace stemtap::top;
+using test::JsonOf;
+using test::MadeOverview;
+using test::TempDir;
+using test::WriteOverview;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Places that hold nothing but what the test makes.
+FinderPlaces PlacesIn(const TempDir& dir) {
+  fs::create_directories(dir / "here");
+  fs::create_directories(dir / "other");
+  fs::create_directories(dir / "proc");
+  return {(dir / "here").string(), (dir / "other").string(), (dir / "proc").string()};
+}
+
+void Age(const fs::path& file, int seconds) {
+  fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
+}
+
+fs::path MakeSession(const fs::path& folder, const MadeOverview& made, int age) {
+  fs::create_directories(folder);
+  WriteOverview(folder, JsonOf(made));
+  Age(folder / "overview.json", age);
+  return folder;
+}
+
+// A process id that nobody has.
+std::int32_t DeadPid() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  return child;
+}
+
+}  // namespace
+
+TEST_CASE("the newest session is found below the current folder") {
+  const TempDir dir;
+  const FinderPlaces places = PlacesIn(dir);
+  const Result<std::string> none = NewestSession(places);
+  REQUIRE(!none.ok());
+  CHECK(none.error().message.starts_with("no session found"));
+  MakeSession(dir / "other/stemtap-x-1", {}, 50);
+  CHECK(NewestSession(places).value() == (dir / "other/stemtap-x-1").string());
+  MakeSession(dir / "here/stemtap-a-1", {}, 100);
+  CHECK(NewestSession(places).value() == (dir / "here/stemtap-a-1").string());
+  MakeSession(dir / "here/runs/today/out", {}, 60);
+  CHECK(NewestSession(places).value() == (dir / "here/runs/today/out").string());
+  // One that has just begun has no overview yet.
+  fs::create_directories(dir / "here/b");
+  dir.Write("here/b/ring.12", "");
+  CHECK(NewestSession(places).value() == (dir / "here/b").string());
+}
+
+TEST_CASE("a session is found by its folder") {
+  const TempDir dir;
+  const FinderPlaces places = PlacesIn(dir);
+  const fs::path session = MakeSession(dir / "here/s", {}, 0);
+  CHECK(FindSession(session.string(), places).value() == session.string());
+  CHECK(FindSession(session.string() + "/", places).value() == session.string());
+  CHECK(FindSession("s", places).value() == session.string());
+  CHECK(FindSession((session / "overview.json").string(), places).value() == session.string());
+  const Result<std::string> empty = FindSession((dir / "other").string(), places);
+  REQUIRE(!empty.ok());
+  CHECK(empty.error().message.find("holds no overview.json") != std::string::npos);
+  const Result<std::string> none = FindSession("no\x1Bne", places);
+  REQUIRE(!none.ok());
+  CHECK(none.error().message == "no\\x1Bne: no such folder, expected a session folder or a pid");
+  dir.Write("here/new/mask.ndjson", "");
+  CHECK(FindSession("new", places).ok());
+}
+
+TEST_CASE("a session is found by a process of it") {
+  const TempDir dir;
+  const FinderPlaces places = PlacesIn(dir);
+  MadeOverview made;
+  made.pid = 777;
+  MakeSession(dir / "here/s", made, 0);
+  MakeSession(dir / "here/older", made, 90);
+  CHECK(FindSession("777", places).value() == (dir / "here/s").string());
+  CHECK(FindSession("4242", places).value() == (dir / "here/s").string());  // a traced one
+  dir.Write("here/r/ring.888", "");
+  CHECK(FindSession("888", places).value() == (dir / "here/r").string());
+  CHECK(!FindSession("77", places).ok());
+  CHECK(!FindSession("99999999999999999999", places).ok());
+  // What a process has open tells, wherever its session lies.
+  fs::create_directories(dir / "proc/55/fd");
+  fs::create_symlink("/far/away/mask.ndjson", dir / "proc/55/fd/7");
+  CHECK(FindSession("55", places).value() == "/far/away");
+  dir.Write("proc/56/maps", "7f00-7f01 rw-s 00000000 08:01 12   /far/of f/ring.56\n");
+  CHECK(FindSession("56", places).value() == "/far/of f");
+}
+
+TEST_CASE("an overview is read again only when it has changed") {
+  const TempDir dir;
+  SessionWatch watch(dir.path().string());
+  CHECK(watch.Refresh());  // that there is none
+  CHECK(watch.state() == SessionState::kWaiting);
+  CHECK(watch.overview() == nullptr);
+  CHECK(watch.problem().find("overview.json: No such file") != std::string::npos);
+  CHECK(!watch.Refresh());
+
+  MadeOverview made;
+  WriteOverview(dir.path(), JsonOf(made));
+  CHECK(watch.Refresh());
+  REQUIRE(watch.overview() != nullptr);
+  CHECK(watch.overview()->kernels.size() == 3);
+  CHECK(watch.problem().empty());
+  CHECK(watch.state() == SessionState::kRunning);
+  CHECK(watch.text() == JsonOf(made));
+  CHECK(!watch.Refresh());
+
+  made.state = "ended";
+  WriteOverview(dir.path(), JsonOf(made));
+  CHECK(watch.Refresh());
+  CHECK(watch.state() == SessionState::kEnded);
+
+  // What cannot be read leaves what was, and a word.
+  dir.Write("overview.json", "{\"sche");
+  CHECK(watch.Refresh());
+  CHECK(watch.overview()->kernels.size() == 3);
+  CHECK(watch.problem().find("expected an overview.json") != std::string::npos);
+  CHECK(!watch.Refresh());
+  WriteOverview(dir.path(), JsonOf(made));
+  CHECK(watch.Refresh());
+  CHECK(watch.problem().empty());
+}
+
+TEST_CASE("a session whose collector is gone was killed, unless it goes on elsewhere") {
+  const TempDir dir;
+  MadeOverview made;
+  made.pid = DeadPid();
+  WriteOverview(dir.path(), JsonOf(made));
+  SessionWatch watch(dir.path().string());
+  watch.Refresh();
+  CHECK(watch.state() == SessionState::kKilled);
+  made.elapsed_s += 1;
+  WriteOverview(dir.path(), JsonOf(made));
+  watch.Refresh();
+  CHECK(watch.state() == SessionState::kRunning);
+  made.state = "ended";
+  WriteOverview(dir.path(), JsonOf(made));
+  watch.Refresh();
+  CHECK(watch.state() == SessionState::kEnded);
+}
+
+TEST_CASE("a process that took the id of another is not that one") {
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  CHECK(!ProcessIsGone(::getpid(), static_cast<std::uint64_t>(now)));
+  CHECK(!ProcessIsGone(::getpid(), 0));
+  CHECK(ProcessIsGone(::getpid(), 1000000000000));  // a session of 2001
+  CHECK(ProcessIsGone(DeadPid(), 0));
+  CHECK(!ProcessIsGone(0, 0));
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t info = {};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
+  CHECK(ProcessIsGone(child, 0));  // a zombie
+  ::waitpid(child, nullptr, 0);
+}
