@@ -65,13 +65,6 @@ class Writer {
   std::thread thread_;
 };
 
-std::int32_t DeadPid() {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(0);
-  ::waitpid(child, nullptr, 0);
-  return child;
-}
-
 }  // namespace
 
 TEST_CASE("a session fills a terminal of 80 by 24, and of 200 by 60") {
