@@ -2,6 +2,7 @@
 // stemtap top: a session while it runs, on a terminal.
 #include "top/top.h"
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,6 +23,9 @@ struct TopArguments {
 };
 
 int RunTop(const TopArguments& arguments) {
+  if (std::isnan(arguments.interval_s)) {  // is in every range
+    return Fail({"--interval: expected a number of seconds from 0.1 to 3600", 2});
+  }
   top::TopOptions options;
   options.interval_s = arguments.interval_s;
   for (const std::string& word : arguments.sessions) {

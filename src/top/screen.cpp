@@ -125,8 +125,8 @@ struct Screen::Terminal {
       struct sigaction action = {};
       action.sa_handler = kHandled[i].handler;  // without SA_RESTART: poll ends
       ::sigaction(kHandled[i].signal, nullptr, &before[i]);
-      // What a parent has us ignore (nohup) stays ignored.
-      if (before[i].sa_handler == SIG_IGN && kHandled[i].handler == NoteEnd) continue;
+      // What a parent has us ignore (nohup, a shell without jobs) stays ignored.
+      if (before[i].sa_handler == SIG_IGN) continue;
       ::sigaction(kHandled[i].signal, &action, nullptr);
     }
     handling = true;

@@ -66,6 +66,7 @@ TEST_CASE("what cannot be shown is one line") {
   CheckFailure(Top(dir, {"s"}), 1, {"s/overview.json: ", "expected an overview.json"});
   CheckFailure(Top(dir, {"s", "--json"}), 1, {"expected an overview.json"});
   CheckFailure(Top(dir, {"s", "--interval", "0"}), 2, {"--interval"});
+  CheckFailure(Top(dir, {"s", "--interval", "nan"}), 2, {"--interval"});
 }
 
 TEST_CASE("a session is found by its collector's id") {

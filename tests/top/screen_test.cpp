@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -261,6 +262,35 @@ TEST_CASE("the terminal is left as it was, whatever the end") {
   }
 }
 
+TEST_CASE("it ends with its terminal, even where nobody tells it") {
+  const TempDir dir;
+  MakeSession(dir, "s", {});
+  {
+    Terminal terminal(dir, 80, 24);
+    // What the shell ignores its programs ignore. Once the terminal is gone, only the file can tell; a
+    // shell with jobs would not go on to it.
+    terminal.Line("sh -c \"trap '' HUP; $TOP s --interval 0.1; echo code=\\$? >ended\"");
+    REQUIRE(terminal.WaitFor("q quit"));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(40);
+  while (ReadFile(dir / "ended").empty() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  CHECK(ReadFile(dir / "ended") == "code=0\n");
+}
+
+TEST_CASE("keys come from the terminal where something else is piped in") {
+  const TempDir dir;
+  MakeSession(dir, "s", {});
+  Terminal terminal(dir, 80, 24);
+  terminal.Line("echo word | $TOP s; echo \"code=$?\"");
+  REQUIRE(terminal.WaitFor("q quit"));
+  terminal.Keys({"?"});
+  CHECK(terminal.WaitFor("this help"));
+  terminal.Keys({"q"});
+  CHECK(terminal.WaitFor("code=0"));
+}
+
 TEST_CASE("it is stopped and continued as a shell expects") {
   const TempDir dir;
   MakeSession(dir, "s", {});
@@ -358,10 +388,13 @@ TEST_CASE("losses are in a colour, unless colours are not wanted; without UTF-8 
     CHECK(Has(screen, "@"));
   }
   {
-    Terminal terminal(dir, 80, 24, "TERM=dumb");
-    terminal.Line("$TOP s; echo code=$?");
-    CHECK(terminal.WaitFor("code=0"));
-    CHECK(Has(terminal.Screen(), "ring_full"));
-    CHECK(!terminal.AlternateScreen());
+    for (const char* name : {"TERM=dumb", "TERM=no_such_terminal", "TERM="}) {
+      CAPTURE(name);
+      Terminal terminal(dir, 80, 24, name);
+      terminal.Line("$TOP s; echo code=$?");
+      CHECK(terminal.WaitFor("code=0"));
+      CHECK(Has(terminal.Screen(), "ring_full"));
+      CHECK(!terminal.AlternateScreen());
+    }
   }
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads any bytes as an overview.json; what is read is shown, alone and with itself, on screens of a few
+// sizes, whose lines fit and hold nothing that a terminal would obey.
+#include <clocale>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fuzz/promises.h"
+#include "top/draw.h"
+#include "top/text_cells.h"
+#include "trace/overview_reader.h"
+
+namespace {
+
+using namespace stemtap;
+using namespace stemtap::top;
+
+void ExpectFits(Model& model, int width, int height) {
+  const Frame frame = DrawScreen(model, width, height, true);
+  EXPECT(frame.lines.size() == static_cast<std::size_t>(height));
+  for (const Line& line : frame.lines) {
+    const std::string text = line.Text();
+    EXPECT(ColumnsOf(text) <= width);
+    for (const char c : text) EXPECT(static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const bool located = std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
+  EXPECT(located);
+  const std::string_view json(reinterpret_cast<const char*>(data), size);
+  const Result<Overview> overview = ParseOverview(json, "input");
+  if (!overview.ok()) {
+    ExpectOneLine(overview.error(), "input");
+    return 0;
+  }
+  const Session session = {"/s", SessionState::kRunning, &overview.value(), ""};
+  for (const std::size_t count : {1, 2}) {
+    Model model;
+    model.Show(std::vector<Session>(count, session));
+    for (const Key key : {Key::kNone, Key::kEnter, Key::kTab}) {
+      model.Press({key});
+      ExpectFits(model, 80, 24);
+      ExpectFits(model, 17, 5);
+    }
+  }
+  return 0;
+}
