@@ -121,6 +121,10 @@ class Walk {
     const error_code error = value.get_double().get(to);
     return error == SUCCESS || Fail(error, "a number");
   }
+  // Of what is always known.
+  bool Number(ondemand::value& value, double& to) {
+    return Real(value, to) && (!std::isnan(to) || Fail(SUCCESS, "a number"));
+  }
   bool Text(ondemand::value& value, std::string& to) {
     std::string_view text;
     const error_code error = value.get_string().get(text);
@@ -242,7 +246,7 @@ bool Walk::Point(ondemand::value& value, TimelinePoint& point) {
   return Row(value, 8, "a point of eight numbers", [&](std::size_t i, ondemand::value& v) {
     switch (i) {
       case 0:
-        return Real(v, point.elapsed_s);
+        return Number(v, point.elapsed_s);
       case 1:
         return Whole(v, point.observed);
       case 2:
@@ -307,7 +311,7 @@ bool Walk::Top(std::string_view key, ondemand::value& value) {
   if (key == "actuator") return Text(value, o.actuator);
   if (key == "pid") return IsNull(value) || Whole(value, o.pid, kMostPid);
   if (key == "period_ms") return Whole(value, o.period_ms, kMost32);
-  if (key == "elapsed_s") return Real(value, o.elapsed_s);
+  if (key == "elapsed_s") return Number(value, o.elapsed_s);
   if (key == "error_bound") return Real(value, o.error_bound);
   if (key == "confidence") return Real(value, o.confidence);
   if (key == "bound") return Real(value, o.bound);

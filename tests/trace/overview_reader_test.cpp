@@ -190,6 +190,7 @@ TEST_CASE("what is not as expected is named by its place") {
         "f.json: kernels[0].clusters[0].state: expected open, closed or unreachable");
   CHECK(ErrorOf(With("20, null, 3", "20, \"x\", 3")) ==
         "f.json: timeline[1][6]: expected a number");
+  CHECK(ErrorOf(With("12.31", "null")) == "f.json: elapsed_s: expected a number");
   CHECK(ErrorOf(With("\"name\": \"b\", ", "")) == "f.json: kernels[1]: expected a name");
   CHECK(ErrorOf(With("\"running\"", "\"walking\"")) == "f.json: state: expected running or ended");
   CHECK(ErrorOf(With("overview/1", "overview/2")) ==
@@ -202,6 +203,20 @@ TEST_CASE("what is not as expected is named by its place") {
   CHECK(ErrorOf(R"({"state":"ended","kernels":[]})") == "f.json: schema: expected the field");
   CHECK(ErrorOf(With("\"ring_full\": 90", "\"ring\\u001b[31m\": [90]"))
             .starts_with("f.json: losses.ring\\x1B[31m: expected"));
+}
+
+TEST_CASE("what is written is read back") {
+  const Result<Overview> parsed = ParseOverview(kExample, "f.json");
+  REQUIRE(parsed.ok());
+  const std::string text = OverviewToJson(parsed.value());
+  const Result<Overview> again = ParseOverview(text, "again");
+  if (!again.ok()) FAIL(again.error().message);
+  CHECK(OverviewToJson(again.value()) == text);
+  CHECK(again.value().kernels[1].config.block[0] == 64);
+  CHECK(again.value().kernels[0].slices.size() == 2);
+  CHECK(std::isnan(again.value().timeline[1].bound));
+  const Result<Overview> empty = ParseOverview(OverviewToJson({}), "empty");
+  CHECK(empty.ok());
 }
 
 TEST_CASE("an overview that is cut anywhere is an error") {
