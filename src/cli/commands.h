@@ -21,5 +21,7 @@ void AddFormats(CLI::App& app, int& exit_code);
 void AddGenerate(CLI::App& app, int& exit_code);
 void AddDemo(CLI::App& app, int& exit_code);
 void AddTop(CLI::App& app, int& exit_code);
+void AddCompletion(CLI::App& app, int& exit_code);
+void AddManual(CLI::App& app, int& exit_code);
 
 }  // namespace stemtap::cli

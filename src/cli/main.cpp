@@ -82,6 +82,8 @@ int Main(int argc, char** argv) {
   stemtap::cli::AddGenerate(app, exit_code);
   stemtap::cli::AddDemo(app, exit_code);
   stemtap::cli::AddTop(app, exit_code);
+  stemtap::cli::AddCompletion(app, exit_code);
+  stemtap::cli::AddManual(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version

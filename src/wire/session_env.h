@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The environment through which the collector tells the injected library what to do: every variable
-// that libstemtap_inject.so reads, with its default. README's table is made from this one.
+// that libstemtap_inject.so reads, with its default. The table of docs/guide/options.md is made from this one.
 //
 // Used by the injected library: needs libc alone.
 #pragma once

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "cli/command_table.h"
+
+namespace stemtap::cli {
+namespace {
+
+// A value that is a file or folder as far as the table tells: text without a list of words.
+bool TakesPath(const OptionEntry& option) {
+  return option.type == "TEXT" && option.choices.empty();
+}
+
+std::string Words(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+// The first line of a help text, without what a shell's quotes or zsh's brackets would take for theirs.
+std::string Line(std::string_view help) {
+  std::string out;
+  for (const char c : help.substr(0, help.find('\n'))) {
+    if (c == '\'' || c == '[' || c == ']' || c == '\\' || c == '`' || c == '$' || c == '"')
+      continue;
+    out += c == ':' ? ',' : c;
+  }
+  return out;
+}
+
+std::string Bash(const std::vector<CommandEntry>& table) {
+  std::string commands;
+  std::string cases;
+  for (const CommandEntry& command : table) {
+    std::string options;
+    std::string values;
+    std::string rest = "files=1";
+    for (const OptionEntry& option : command.options) {
+      if (option.positional) {
+        if (!option.choices.empty()) rest = fmt::format("words='{}'", Words(option.choices));
+        continue;
+      }
+      options += (options.empty() ? "" : " ") + Words(option.names);
+      if (option.type.empty()) continue;
+      std::string pattern;
+      for (const std::string& name : option.names) pattern += (pattern.empty() ? "" : " | ") + name;
+      const std::string what = !option.choices.empty()
+                                   ? fmt::format("words='{}'", Words(option.choices))
+                               : TakesPath(option) ? "files=1"
+                                                   : ":";
+      values += fmt::format("        {}) {} ;;\n", pattern, what);
+    }
+    if (command.name.empty()) continue;
+    commands += (commands.empty() ? "" : " ") + command.name;
+    cases += fmt::format(
+        "    {})\n      options='{}'\n      case $previous in\n{}        *) {} ;;\n      esac\n"
+        "      ;;\n",
+        command.name, options, values, rest);
+  }
+  std::string program_options;
+  for (const OptionEntry& option : table.front().options) {
+    program_options += (program_options.empty() ? "" : " ") + Words(option.names);
+  }
+  return fmt::format(R"(# bash completion for stemtap, made by 'stemtap completion bash'.
+_stemtap() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} previous='' command='' words='' options='' files='' i
+  COMPREPLY=()
+  [[ $COMP_CWORD == 0 ]] || previous=${{COMP_WORDS[COMP_CWORD - 1]}}
+  # bash makes three words of --option=value.
+  if [[ $current == '=' ]]; then
+    current=''
+  elif [[ $previous == '=' && $COMP_CWORD -ge 2 ]]; then
+    previous=${{COMP_WORDS[COMP_CWORD - 2]}}
+  fi
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    if [[ ${{COMP_WORDS[i]}} == -- && $command == run ]]; then
+      # The program and its arguments.
+      if [[ $((i + 1)) == "$COMP_CWORD" ]]; then
+        mapfile -t COMPREPLY < <(compgen -c -- "$current")
+      elif declare -F _command_offset >/dev/null; then
+        _command_offset $((i + 1))
+      else
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      fi
+      return
+    fi
+    [[ -n $command || ${{COMP_WORDS[i]}} == -* ]] || command=${{COMP_WORDS[i]}}
+  done
+  case $command in
+    '') words='{}' options='{}' ;;
+{}  esac
+  [[ $current != -* ]] || {{ words=$options; files=''; }}
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+  if [[ -n $files ]]; then
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
+}}
+complete -F _stemtap stemtap
+)",
+                     commands, program_options, cases);
+}
+
+std::string Zsh(const std::vector<CommandEntry>& table) {
+  std::string commands;
+  std::string cases;
+  for (const CommandEntry& command : table) {
+    std::string arguments;
+    std::string rest;
+    for (const OptionEntry& option : command.options) {
+      const std::string action = !option.choices.empty()
+                                     ? fmt::format("({})", Words(option.choices))
+                                 : TakesPath(option) ? "_files"
+                                                     : " ";
+      if (option.positional) {
+        rest += command.name == "run"
+                    ? " \\\n        '*:::program: _normal'"
+                    : fmt::format(" \\\n        '{}:{}:{}'", option.repeated ? "*" : "",
+                                  option.names[0], action);
+        continue;
+      }
+      for (const std::string& name : option.names) {
+        arguments += fmt::format(" \\\n        '{}{}[{}]", option.repeated ? "*" : "", name,
+                                 Line(option.help));
+        arguments += option.type.empty() ? "'" : fmt::format(":value:{}'", action);
+      }
+    }
+    if (command.name.empty()) continue;
+    commands += fmt::format("    '{}:{}'\n", command.name, Line(command.help));
+    cases += fmt::format("    {})\n      _arguments{}{} ;;\n", command.name, arguments, rest);
+  }
+  return fmt::format(R"(#compdef stemtap
+# zsh completion for stemtap, made by 'stemtap completion zsh'.
+_stemtap() {{
+  local -a commands
+  commands=(
+{}  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  shift words
+  (( CURRENT-- ))
+  case $words[1] in
+{}  esac
+}}
+if [[ $funcstack[1] == _stemtap ]]; then _stemtap "$@"; else compdef _stemtap stemtap; fi
+)",
+                     commands, cases);
+}
+
+std::string Fish(const std::vector<CommandEntry>& table) {
+  std::string out = "# fish completion for stemtap, made by 'stemtap completion fish'.\n";
+  for (const CommandEntry& command : table) {
+    const std::string when = command.name.empty()
+                                 ? "__fish_use_subcommand"
+                                 : fmt::format("__fish_seen_subcommand_from {}", command.name);
+    if (!command.name.empty()) {
+      out += fmt::format("complete -c stemtap -n __fish_use_subcommand -f -a {} -d '{}'\n",
+                         command.name, Line(command.help));
+    }
+    for (const OptionEntry& option : command.options) {
+      if (option.positional) {
+        if (option.choices.empty()) continue;
+        out += fmt::format("complete -c stemtap -n '{}' -f -a '{}'\n", when, Words(option.choices));
+        continue;
+      }
+      out += fmt::format("complete -c stemtap -n '{}'", when);
+      for (const std::string& name : option.names) {
+        out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      }
+      if (!option.type.empty()) out += TakesPath(option) ? " -r" : " -x";
+      if (!option.choices.empty()) out += fmt::format(" -a '{}'", Words(option.choices));
+      out += fmt::format(" -d '{}'\n", Line(option.help));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string CompletionScript(const std::vector<CommandEntry>& table, const std::string& shell) {
+  if (shell == "zsh") return Zsh(table);
+  return shell == "fish" ? Fish(table) : Bash(table);
+}
+
+}  // namespace stemtap::cli
