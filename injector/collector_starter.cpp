@@ -85,13 +85,21 @@ bool CollectorPath(const Options& options, char* path, std::size_t size) noexcep
   }
   char own[kPathBytes];
   if (!OwnPath(own, sizeof(own))) return false;
-  for (int up = 0; up < 2; ++up) {  // <prefix>/lib/libstemtap_inject.so -> <prefix>
+  // <prefix>/lib/libstemtap_inject.so, or <prefix>/lib/<machine>/libstemtap_inject.so
+  bool found = false;
+  for (int up = 1; up <= 3 && !found; ++up) {
     char* slash = ::strrchr(own, '/');
-    if (slash == nullptr) return false;
+    if (slash == nullptr) break;
     *slash = 0;
+    if (up == 1) continue;
+    char candidate[kPathBytes];
+    const int length = ::snprintf(candidate, sizeof(candidate), "%s/bin/stemtap", own);
+    if (length < 0 || static_cast<std::size_t>(length) >= sizeof(candidate)) return false;
+    found = ::access(candidate, X_OK) == 0;
+    // Of those that are not there the first is named.
+    if (found || up == 2) ::snprintf(path, size, "%s", candidate);
   }
-  const int length = ::snprintf(path, size, "%s/bin/stemtap", own);
-  return length > 0 && static_cast<std::size_t>(length) < size;
+  return path[0] != 0;
 }
 
 }  // namespace
@@ -124,7 +132,7 @@ bool MakeSessionFolder(char* folder, std::size_t size, char* problem,
 
 bool StartCollector(const Options& options, const char* folder, char* problem,
                     std::size_t problem_size) noexcept {
-  char path[kPathBytes];
+  char path[kPathBytes] = {};
   if (!CollectorPath(options, path, sizeof(path)) || ::access(path, X_OK) != 0) {
     ::snprintf(problem, problem_size, "%s: collector not found (set STEMTAP_COLLECTOR)", path);
     return false;

@@ -19,13 +19,18 @@ std::string Words(const std::vector<std::string>& words) {
   return out;
 }
 
-// The first line of a help text, without what a shell's quotes or zsh's brackets would take for theirs.
-std::string Line(std::string_view help) {
+// The first line of a help text for single quotes: `quote` is how the shell writes one among them. The
+// colons and brackets that zsh's _arguments counts by are left out.
+std::string Line(std::string_view help, std::string_view quote) {
   std::string out;
   for (const char c : help.substr(0, help.find('\n'))) {
-    if (c == '\'' || c == '[' || c == ']' || c == '\\' || c == '`' || c == '$' || c == '"')
-      continue;
-    out += c == ':' ? ',' : c;
+    if (c == '\'') {
+      out += quote;
+    } else if (c == ':') {
+      out += ',';
+    } else if (c != '[' && c != ']' && c != '\\') {
+      out += c;
+    }
   }
   return out;
 }
@@ -105,6 +110,7 @@ complete -F _stemtap stemtap
 }
 
 std::string Zsh(const std::vector<CommandEntry>& table) {
+  constexpr std::string_view kQuote = "'\\''";
   std::string commands;
   std::string cases;
   for (const CommandEntry& command : table) {
@@ -124,12 +130,12 @@ std::string Zsh(const std::vector<CommandEntry>& table) {
       }
       for (const std::string& name : option.names) {
         arguments += fmt::format(" \\\n        '{}{}[{}]", option.repeated ? "*" : "", name,
-                                 Line(option.help));
+                                 Line(option.help, kQuote));
         arguments += option.type.empty() ? "'" : fmt::format(":value:{}'", action);
       }
     }
     if (command.name.empty()) continue;
-    commands += fmt::format("    '{}:{}'\n", command.name, Line(command.help));
+    commands += fmt::format("    '{}:{}'\n", command.name, Line(command.help, kQuote));
     cases += fmt::format("    {})\n      _arguments{}{} ;;\n", command.name, arguments, rest);
   }
   return fmt::format(R"(#compdef stemtap
@@ -153,6 +159,7 @@ if [[ $funcstack[1] == _stemtap ]]; then _stemtap "$@"; else compdef _stemtap st
 }
 
 std::string Fish(const std::vector<CommandEntry>& table) {
+  constexpr std::string_view kQuote = "\\'";
   std::string out = "# fish completion for stemtap, made by 'stemtap completion fish'.\n";
   for (const CommandEntry& command : table) {
     const std::string when = command.name.empty()
@@ -160,7 +167,7 @@ std::string Fish(const std::vector<CommandEntry>& table) {
                                  : fmt::format("__fish_seen_subcommand_from {}", command.name);
     if (!command.name.empty()) {
       out += fmt::format("complete -c stemtap -n __fish_use_subcommand -f -a {} -d '{}'\n",
-                         command.name, Line(command.help));
+                         command.name, Line(command.help, kQuote));
     }
     for (const OptionEntry& option : command.options) {
       if (option.positional) {
@@ -174,7 +181,7 @@ std::string Fish(const std::vector<CommandEntry>& table) {
       }
       if (!option.type.empty()) out += TakesPath(option) ? " -r" : " -x";
       if (!option.choices.empty()) out += fmt::format(" -a '{}'", Words(option.choices));
-      out += fmt::format(" -d '{}'\n", Line(option.help));
+      out += fmt::format(" -d '{}'\n", Line(option.help, kQuote));
     }
   }
   return out;

@@ -76,8 +76,9 @@ std::string Story(const Plan& plan, const SamplerStatus& sampler, double elapsed
 int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
                  const std::string& folder) {
   Tell(fmt::format(
-      "stemtap: this build has no injector and no fake GPU (no CUPTI headers were found when it "
-      "was built):\nstemtap: showing the same story through 'stemtap replay'\n"));
+      "stemtap: there is no fake GPU beside this program (it stays in the build folder, and is "
+      "built where\nstemtap: CUPTI headers are found): showing the same story through 'stemtap "
+      "replay'\n"));
   Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(profile);
   if (!reader.ok()) return Fail(reader.error());
   ReplayOptions options;
@@ -113,7 +114,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   options.folder = folder;
   options.level = "gate";
   options.actuator = "profiler";
-  options.injector = InstalledPath("lib/libstemtap_inject.so");
+  options.injector = InstalledLibrary("libstemtap_inject.so");
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
   options.environment = {
@@ -153,7 +154,7 @@ int Demo(const DemoArguments& arguments) {
     if (!reader.ok()) return Fail(reader.error());
     profile = std::filesystem::absolute(profile).string();
   }
-  const bool live = std::filesystem::exists(InstalledPath("lib/libstemtap_inject.so")) &&
+  const bool live = std::filesystem::exists(InstalledLibrary("libstemtap_inject.so")) &&
                     std::filesystem::exists(InstalledPath("bin/stemtap_play"));
   const int code =
       live ? DemoLive(arguments, profile, folder) : DemoByReplay(arguments, profile, folder);

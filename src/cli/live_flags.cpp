@@ -120,7 +120,7 @@ LiveOptions LiveFlags::Options() const {
   options.chain = chain_;
   options.threads = sampling_.threads();
   options.quiet = quiet_;
-  options.injector = InstalledPath("lib/libstemtap_inject.so");
+  options.injector = InstalledLibrary("libstemtap_inject.so");
   return options;
 }
 
@@ -129,7 +129,7 @@ int RunAndReport(const LiveOptions& options) {
   if (!options.command.empty() && !std::filesystem::exists(options.injector)) {
     return Fail(
         {fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
-                     "README)",
+                     "docs/guide/install.md)",
                      options.injector)});
   }
   Result<LiveOutcome> outcome = RunLive(options);

@@ -31,6 +31,11 @@ std::string Plain(std::string_view text) {
   return out;
 }
 
+std::string OneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 std::string Joined(const std::vector<std::string>& words, const char* between) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : between) + word;
@@ -116,7 +121,7 @@ std::string ManualPage(const std::vector<CommandEntry>& table) {
       ".SH NAME\nstemtap \\- live statistical sampling of GPU kernels\n"
       ".SH SYNOPSIS\n\\fBstemtap\\fR \\fIcommand\\fR [\\fIoption\\fR ...] [\\fIargument\\fR ...]\n"
       ".SH DESCRIPTION\n{}\n",
-      kVersion, Plain(program.help));
+      kVersion, Plain(OneLine(program.help)));
   for (const OptionEntry& option : program.options) out += Described(option);
   out += ".SH COMMANDS\n";
   for (const CommandEntry& command : table) {

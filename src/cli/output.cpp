@@ -58,6 +58,16 @@ std::string DefaultFolder(const std::string& name) {
   return fmt::format("stemtap-{}-{}", name.empty() ? "session" : name, ::getpid());
 }
 
+std::string InstalledLibrary(const std::string& name) {
+  // Debian's folder for libraries of one machine; other systems call it lib or lib64.
+  for (const char* folder : {"lib", "lib64", "lib/" STEMTAP_MULTIARCH}) {
+    const std::string path = InstalledPath(fmt::format("{}/{}", folder, name));
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) return path;
+  }
+  return InstalledPath("lib/" + name);
+}
+
 std::string InstalledPath(const std::string& relative) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);

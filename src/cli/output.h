@@ -32,4 +32,8 @@ std::string DefaultFolder(const std::string& name);
 // Path of a file beside this program: BuildPath("lib/x.so") is ../lib/x.so of its folder.
 std::string InstalledPath(const std::string& relative);
 
+// Path of a library that is installed with this program, in lib, lib64 or Debian's lib/<machine>; where
+// there is none, the path in lib.
+std::string InstalledLibrary(const std::string& name);
+
 }  // namespace stemtap::cli

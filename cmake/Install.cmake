@@ -1,0 +1,26 @@
+# What `cmake --install` and cpack add to the programs and libraries, which are installed where they are
+# built: headers, the package for find_package(stemtap), documents; and the Debian package.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stemtap)
+install(DIRECTORY include/stemtap DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT stemtap NAMESPACE stemtap:: FILE stemtap-config.cmake DESTINATION ${package_dir})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/stemtap-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/stemtap-config-version.cmake DESTINATION ${package_dir})
+install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_VENDOR "stemtap")
+set(CPACK_PACKAGE_CONTACT "The stemtap authors")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGE_DESCRIPTION
+    "stemtap attaches to a running GPU program, learns how long every kernel takes, and decides online which
+few launches stand for the rest, with a stated error bound: a plan for simulators, tracers and profilers.")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/CompressManual.cmake)
+include(CPack)
