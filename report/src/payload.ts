@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The data in the page: base64 of gzip of JSON, in a script element that no browser runs. The text is
+// unpacked anew when someone wants the plan as it was written, so that nobody pays for keeping it.
+
+import type { Payload } from "./types";
+
+export class PayloadError extends Error {}
+
+export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; ++i) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+export async function unpack(base64: string): Promise<string> {
+  const packed = base64.trim();
+  if (packed === "" || packed.startsWith("@")) {
+    throw new PayloadError("This is the empty page: stemtap report has put no session into it.");
+  }
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = bytesOfBase64(packed);
+  } catch {
+    throw new PayloadError("The data in this page is damaged: it is no base64.");
+  }
+  try {
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return await new Response(stream).text();
+  } catch {
+    throw new PayloadError("The data in this page is damaged or cut short: it cannot be unpacked.");
+  }
+}
+
+export function parse(text: string): Payload {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new PayloadError(`The data in this page is no JSON: ${(error as Error).message}`);
+  }
+  const schema = (value as Payload | null)?.schema;
+  if (schema !== "stemtap.report/1") {
+    throw new PayloadError(`The data in this page has the schema ${JSON.stringify(schema) ?? "none"}, ` +
+      "this page shows stemtap.report/1.");
+  }
+  return value as Payload;
+}
+
+// The text of one member of a JSON object, byte for byte, or null. JSON.parse would round what does not
+// fit a double and lose how the file was laid out.
+export function memberText(text: string, member: string): string | null {
+  let i = 0;
+  const space = () => {
+    while (i < text.length && " \t\r\n".includes(text[i]!)) ++i;
+  };
+  const string = () => {
+    const start = i++;
+    while (i < text.length && text[i] !== '"') i += text[i] === "\\" ? 2 : 1;
+    return text.slice(start, ++i);
+  };
+  const value = () => {
+    let depth = 0;
+    const start = i;
+    for (; i < text.length; ++i) {
+      const c = text[i];
+      if (c === '"') {
+        string();
+        --i;
+      } else if (c === "{" || c === "[") {
+        ++depth;
+      } else if (c === "}" || c === "]") {
+        if (depth-- === 0) break;
+      } else if (c === "," && depth === 0) {
+        break;
+      }
+    }
+    return text.slice(start, i).trimEnd();
+  };
+  space();
+  if (text[i++] !== "{") return null;
+  for (;;) {
+    space();
+    if (text[i] !== '"') return null;
+    const key = JSON.parse(string()) as string;
+    space();
+    if (text[i++] !== ":") return null;
+    space();
+    const found = value();
+    if (key === member) return found;
+    space();
+    if (text[i++] !== ",") return null;
+  }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the page is given: the session's own files, as docs/formats tells of them (plan.md, session.md,
+// overview.md, mask.md, evaluation.md). Only what the page reads is named here. Everything may be absent:
+// sessions are cut short, and older ones have fewer fields.
+
+export interface Payload {
+  schema: "stemtap.report/1";
+  tool?: string;
+  folder?: string;
+  made_unix_ms?: number;
+  session?: Session | null;
+  plan?: Plan | null;
+  overview?: Overview | null;
+  evaluation?: Evaluation | null;
+  mask?: Mask | null;
+}
+
+export type Options = Record<string, unknown>;
+
+export interface Plan {
+  schema?: string;
+  tool?: string;
+  source?: string;
+  options?: Options;
+  totals?: Partial<PlanTotals>;
+  kernels?: PlanKernel[];
+}
+
+export interface PlanTotals {
+  invocations: number;
+  duration_ns: number;
+  kernels: number;
+  clusters: number;
+  samples: number;
+  sampled_duration_ns: number;
+  speedup: number;
+  bound: number | null;
+  observed_error: number | null;
+  plain_estimate_ns: number;
+  calibrated_estimate_ns: number;
+  uncovered_fraction: number;
+  dropped: number;
+  gaps: number;
+  graph_launches: number;
+  imputed: number;
+  imputed_duration_ns: number;
+  native_unknown: number;
+  zero_duration: number;
+  excluded_invocations: number;
+  excluded_duration_ns: number;
+}
+
+export type Triple = [number, number, number];
+
+export interface PlanKernel {
+  name: string;
+  process?: number | null;
+  grid?: Triple | null;
+  block?: Triple | null;
+  invocations: number;
+  duration_ns: number;
+  clusters?: PlanCluster[];
+}
+
+export interface PlanCluster {
+  lower_ns: number;
+  upper_ns: number;
+  count: number;
+  mean_ns: number;
+  stddev_ns: number;
+  target: number;
+  captured: number;
+  samples?: PlanSample[];
+}
+
+export interface PlanSample {
+  index: number;
+  occurrence: number;
+  device: number | null;
+  stream: number | null;
+  grid: Triple | null;
+  block: Triple | null;
+  duration_ns: number;
+  imputed?: boolean;
+  weight: number;
+}
+
+export interface Overview {
+  tool?: string;
+  mode?: string;
+  state?: string;
+  started_unix_ms?: number;
+  elapsed_s?: number;
+  command?: string[];
+  error_bound?: number;
+  confidence?: number;
+  level?: string;
+  actuator?: string;
+  seen?: number;
+  kept?: number;
+  dropped?: number;
+  gaps?: number;
+  losses?: Record<string, number>;
+  observed?: number;
+  duration_ns?: number;
+  captured?: number;
+  captured_duration_ns?: number;
+  kernels_known?: number;
+  clusters_open?: number;
+  clusters_closed?: number;
+  bound?: number | null;
+  slowed?: number;
+  zero_duration?: number;
+  excluded?: number;
+  excluded_duration_ns?: number;
+  processes?: { pid: number; program?: string; state?: string; reason?: string; seen?: number;
+    kept?: number; dropped?: number; captured?: number }[];
+  // elapsed s, launches observed, their ns, captured, their ns, clusters open, bound, dropped
+  timeline?: (number | null)[][];
+  slices?: { start_ns: number; width_ns: number; count: number } | null;
+  kernels?: OverviewKernel[];
+}
+
+export interface OverviewKernel {
+  name: string;
+  process?: number | null;
+  grid?: Triple | null;
+  block?: Triple | null;
+  invocations: number;
+  duration_ns: number;
+  captured?: number;
+  imputed?: number;
+  clusters?: { lower_ns: number; upper_ns: number; count: number; mean_ns: number; stddev_ns: number;
+    captured: number; target: number; state?: string }[];
+  histogram?: Triple[]; // lower, upper, launches
+  slices?: Triple[]; // slice, launches, ns
+}
+
+export type MaskKind = "capture" | "close" | "reopen" | "top_up";
+// kind, launch index, kernel's position in the plan, occurrence, cluster, ns of the recorder's clock
+export type MaskEvent = [MaskKind, number, number | null, number, number, number | null];
+export interface Mask {
+  events?: MaskEvent[];
+  left_out?: number;
+}
+
+export interface Session {
+  schema?: string;
+  tool?: string;
+  mode?: string;
+  command?: string[];
+  options?: Options;
+  host?: { name?: string; system?: string; machine?: string; cores?: number };
+  elapsed_s?: number;
+  exit_code?: number;
+  signal?: number;
+  counters?: Record<string, unknown> & { losses?: Record<string, number> };
+  processes?: SessionProcess[];
+  devices?: SessionDevice[];
+  warnings?: string[];
+}
+
+export interface SessionProcess {
+  pid: number;
+  program?: string;
+  state?: string;
+  reason?: string;
+  cupti_version?: number;
+  driver_version?: number;
+  seen?: number;
+  kept?: number;
+  launches_gated?: number;
+  launches_captured?: number;
+  cost?: { program_ns?: number; background_ns?: number; cupti_ns?: number };
+  losses?: Record<string, number>;
+}
+
+export interface SessionDevice {
+  pid: number | null;
+  device: number | null;
+  launches: number;
+  duration_ns: number;
+  busy_ns: number;
+  busy_cut_ns?: number;
+  span_ns: number;
+  streams?: { stream: number | null; launches: number; duration_ns: number }[];
+}
+
+export interface ErrorFigures {
+  mean?: number | null;
+  p95?: number | null;
+  max?: number | null;
+  bias?: number | null;
+}
+
+export interface EvaluationRow {
+  workload: string;
+  method: string;
+  error_bound: number | null;
+  runs?: number;
+  speedup: number | null;
+  samples?: number;
+  clusters?: number;
+  error?: ErrorFigures;
+  bound?: number | null;
+  coverage?: number | null;
+  p95_over_bound?: number | null;
+  uncovered_fraction?: number | null;
+}
+
+export interface EvaluationSummary {
+  method: string;
+  error_bound: number | null;
+  workloads: number;
+  speedup_harmonic: number | null;
+  error_mean: number | null;
+  error_max: number | null;
+  coverage?: number | null;
+  median_p95_over_bound?: number | null;
+}
+
+export interface Evaluation {
+  options?: Options;
+  workloads?: { name: string; invocations?: number; kernels?: number; duration_ns?: number;
+    speedup_limit?: number | null }[];
+  rows?: EvaluationRow[];
+  summary?: EvaluationSummary[];
+  left_out?: { workload: string; method: string; reason: string }[];
+  equal_error?: {
+    one: string;
+    other: string;
+    error_bound: number;
+    rows: { name: string; ratio: number | null; ratio_low: number | null; ratio_high: number | null }[];
+  };
+}
