@@ -17,6 +17,7 @@ void AddConvert(CLI::App& app, int& exit_code);
 void AddExport(CLI::App& app, int& exit_code);
 void AddExtrapolate(CLI::App& app, int& exit_code);
 void AddAlign(CLI::App& app, int& exit_code);
+void AddReport(CLI::App& app, int& exit_code);
 void AddFormats(CLI::App& app, int& exit_code);
 void AddGenerate(CLI::App& app, int& exit_code);
 void AddDemo(CLI::App& app, int& exit_code);

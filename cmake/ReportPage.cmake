@@ -1,0 +1,63 @@
+# The page of `stemtap report` (report/, TypeScript), built with Node.js and npm where they are there. Without
+# them, or when npm fails (no network), everything else is built all the same, and `stemtap report` says what
+# is missing.
+#
+# stemtap_report_page(<target>): the target gets the page as STEMTAP_REPORT_PAGE, to be included in its
+# page_bytes.S, and STEMTAP_HAVE_REPORT_PAGE.
+
+include(CMakeDependentOption)
+# Sanitizers look at our code, not at the page.
+cmake_dependent_option(STEMTAP_BUILD_REPORT "Build the page of stemtap report (needs Node.js and npm)" ON
+                       "NOT STEMTAP_SANITIZE" OFF)
+
+# esbuild needs 18.
+set(STEMTAP_NODE_LEAST 18)
+find_program(STEMTAP_NODE node NAMES node nodejs)
+find_program(STEMTAP_NPM npm)
+
+set(STEMTAP_REPORT_MISSING "")
+if(NOT STEMTAP_BUILD_REPORT)
+  set(STEMTAP_REPORT_MISSING "STEMTAP_BUILD_REPORT is off")
+elseif(NOT EXISTS ${PROJECT_SOURCE_DIR}/report/package.json)
+  set(STEMTAP_REPORT_MISSING "the folder report/ is missing")
+elseif(NOT STEMTAP_NODE OR NOT STEMTAP_NPM)
+  set(STEMTAP_REPORT_MISSING "no Node.js or npm (Debian: apt-get install nodejs npm)")
+else()
+  execute_process(COMMAND ${STEMTAP_NODE} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE
+                  ERROR_QUIET)
+  string(REGEX REPLACE "^v" "" version "${version}")
+  if(NOT version VERSION_GREATER_EQUAL STEMTAP_NODE_LEAST)
+    set(STEMTAP_REPORT_MISSING "Node.js is ${version}, expected ${STEMTAP_NODE_LEAST} or later")
+  endif()
+endif()
+if(STEMTAP_REPORT_MISSING)
+  message(STATUS "stemtap report: without its page: ${STEMTAP_REPORT_MISSING}")
+else()
+  message(STATUS "stemtap report: its page is built with Node.js ${version}")
+endif()
+
+function(stemtap_report_page target)
+  if(STEMTAP_REPORT_MISSING)
+    return()
+  endif()
+  set(work ${CMAKE_BINARY_DIR}/report)
+  set(page ${work}/page.html)
+  # The page's files are its bundler's to list.
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/report/*.json ${PROJECT_SOURCE_DIR}/report/*.mjs
+       ${PROJECT_SOURCE_DIR}/report/.npmrc ${PROJECT_SOURCE_DIR}/report/NOTICE)
+  file(GLOB_RECURSE more CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/report/src/*)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/build_report_page.cmake)
+  # `built` is there only after a success, so that a build after a failure tries again; `page` always is.
+  add_custom_command(
+    OUTPUT ${work}/built
+    BYPRODUCTS ${page}
+    COMMAND ${CMAKE_COMMAND} -DNPM=${STEMTAP_NPM} -DSOURCE=${PROJECT_SOURCE_DIR}/report -DWORK=${work}
+            -DPAGE=${page} -P ${script}
+    DEPENDS ${sources} ${more} ${script}
+    COMMENT "Building the page of stemtap report"
+    VERBATIM)
+  set_source_files_properties(page_bytes.S PROPERTIES OBJECT_DEPENDS "${work}/built;${page}")
+  target_sources(${target} PRIVATE page_bytes.S ${work}/built)
+  target_compile_definitions(${target} PRIVATE STEMTAP_HAVE_REPORT_PAGE
+                             $<$<COMPILE_LANGUAGE:ASM>:STEMTAP_REPORT_PAGE="${page}">)
+endfunction()

@@ -1,0 +1,58 @@
+# Builds the page of `stemtap report` from a copy of report/, so that the source tree stays as it is. Never
+# fails: without a page PAGE is empty, and what went wrong is said.
+#
+#   cmake -DNPM=npm -DSOURCE=report -DWORK=folder -DPAGE=folder/page.html -P build_report_page.cmake
+#
+# WORK/built is there after a success alone.
+
+set(copy ${WORK}/source)
+set(installed ${WORK}/installed)
+file(REMOVE ${WORK}/built)
+
+# Ends with a build without the page.
+macro(give_up what log)
+  string(REGEX MATCH "([^\n]*\n?){0,12}$" tail "${log}")
+  message("stemtap report: built without its page: ${what}\n${tail}\n"
+          "Everything else is built. The next build tries again; -DSTEMTAP_BUILD_REPORT=OFF leaves the page out.")
+  file(WRITE ${PAGE}.new "")
+  file(COPY_FILE ${PAGE}.new ${PAGE} ONLY_IF_DIFFERENT)
+  return()
+endmacro()
+
+# All but the packages anew: what has gone from report/ goes here too.
+file(GLOB old LIST_DIRECTORIES true ${copy}/*)
+list(FILTER old EXCLUDE REGEX "/node_modules$")
+if(old)
+  file(REMOVE_RECURSE ${old})
+endif()
+file(COPY ${SOURCE}/ DESTINATION ${copy} PATTERN node_modules EXCLUDE PATTERN dist EXCLUDE PATTERN test EXCLUDE)
+
+file(SHA256 ${copy}/package-lock.json lock)
+set(have "")
+if(EXISTS ${installed})
+  file(READ ${installed} have)
+endif()
+if(NOT have STREQUAL lock OR NOT EXISTS ${copy}/node_modules)
+  file(REMOVE ${installed})
+  # No script of a package is run: none is needed, and they are others'.
+  execute_process(COMMAND ${NPM} ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error
+                  WORKING_DIRECTORY ${copy} RESULT_VARIABLE result OUTPUT_VARIABLE log ERROR_VARIABLE log TIMEOUT 300)
+  if(NOT result EQUAL 0)
+    give_up("npm ci failed (${result}), it needs the network once" "${log}")
+  endif()
+  file(WRITE ${installed} ${lock})
+endif()
+
+file(REMOVE_RECURSE ${WORK}/out)
+execute_process(COMMAND ${CMAKE_COMMAND} -E env STEMTAP_REPORT_OUT=${WORK}/out ${NPM} run build --silent
+                WORKING_DIRECTORY ${copy} RESULT_VARIABLE result OUTPUT_VARIABLE log ERROR_VARIABLE log TIMEOUT 300)
+if(NOT result EQUAL 0 OR NOT EXISTS ${WORK}/out/report.html)
+  give_up("npm run build failed (${result})" "${log}")
+endif()
+file(STRINGS ${WORK}/out/report.html places REGEX "@STEMTAP_DATA@")
+list(LENGTH places count)
+if(NOT count EQUAL 1)
+  give_up("report.html has ${count} lines with @STEMTAP_DATA@, expected one" "")
+endif()
+file(COPY_FILE ${WORK}/out/report.html ${PAGE} ONLY_IF_DIFFERENT)
+file(TOUCH ${WORK}/built)

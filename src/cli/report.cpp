@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap report: a finished session as one HTML file.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/byte_sink.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "report/page.h"
+#include "report/session_report.h"
+
+namespace stemtap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReportArguments {
+  std::string session;
+  std::string output;
+  std::string evaluation;
+  bool json = false;
+};
+
+std::uint64_t UnixMilliseconds() {
+  using std::chrono::milliseconds;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(now).count());
+}
+
+std::string ShownSize(std::uint64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return bytes < 1'000'000 ? fmt::format("{:.0f} kB", size * 1e-3)
+                           : fmt::format("{:.1f} MB", size * 1e-6);
+}
+
+int RunReport(const ReportArguments& arguments) {
+  if (arguments.output == "-" && arguments.json) {
+    return Fail({"--json and the report both go to standard output, expected -o FILE", 2});
+  }
+  if (ReportPage().empty()) {
+    return Fail(
+        {"this stemtap was built without the page of its reports, expected a build with Node.js "
+         "and npm (Debian: apt-get install nodejs npm)"});
+  }
+  std::error_code error;
+  std::string output = arguments.output;
+  if (output.empty()) {
+    if (fs::is_regular_file(arguments.session, error)) {
+      return Fail(
+          {fmt::format("{}: is a plan and no folder to write a report into, expected -o FILE",
+                       EscapeForTerminal(arguments.session)),
+           2});
+    }
+    output = (fs::path(arguments.session) / "report.html").string();
+  }
+  Result<Report> report = LoadReport(arguments.session, arguments.evaluation);
+  if (!report.ok()) return Fail(report.error());
+  for (const std::string& input : report.value().inputs) {
+    if (!fs::equivalent(input, output, error)) continue;
+    return Fail({fmt::format("{}: is what the report is made of, expected another -o FILE",
+                             EscapeForTerminal(output)),
+                 2});
+  }
+  Warn(report.value().warnings);
+
+  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(output);
+  if (!sink.ok()) return Fail(sink.error());
+  Status written = WriteReport(report.value(), UnixMilliseconds(), ReportPage(), *sink.value());
+  if (written.ok()) written = sink.value()->Finish();
+  if (!written.ok()) return Fail(written.error());
+
+  const bool to_stdout = output == "-";
+  const bool is_file = !to_stdout && fs::is_regular_file(output, error);
+  const std::uint64_t bytes = is_file ? fs::file_size(output, error) : 0;
+  const MaskEvents none;
+  const MaskEvents& mask = report.value().mask.has_value() ? *report.value().mask : none;
+  const PlanTotals& totals = report.value().totals;
+  Tell(fmt::format("stemtap: report of {} samples of {} kernels in {}{}\n", totals.samples,
+                   totals.kernels, to_stdout ? "standard output" : EscapeForTerminal(output),
+                   is_file ? ", " + ShownSize(bytes) : ""));
+  if (mask.left_out != 0) {
+    Tell(fmt::format("stemtap: it shows {} of {} decisions\n", mask.events.size(),
+                     mask.events.size() + mask.left_out));
+  }
+  if (!arguments.json) return 0;
+  const nlohmann::ordered_json json = {
+      {"session", arguments.session},
+      {"output", output},
+      {"bytes", is_file ? nlohmann::ordered_json(bytes) : nlohmann::ordered_json()},
+      {"samples", totals.samples},
+      {"kernels", totals.kernels},
+      {"decisions", mask.events.size()},
+      {"decisions_left_out", mask.left_out}};
+  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+void AddReport(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("report", "show a finished session as one HTML file for the browser");
+  auto arguments = std::make_shared<ReportArguments>();
+  command->add_option("session", arguments->session, "session folder, or a plan.json alone")
+      ->required();
+  command->add_option("-o,--output", arguments->output,
+                      "file to write (default: report.html in the session folder); '-' is "
+                      "standard output");
+  command->add_option("--evaluation", arguments->evaluation,
+                      "what 'stemtap evaluate --json' printed, to be shown as well");
+  command->add_flag("--json", arguments->json, "print where the report is and its size as JSON");
+  command->callback([arguments, &exit_code] { exit_code = RunReport(*arguments); });
+}
+
+}  // namespace stemtap::cli
