@@ -15,11 +15,15 @@ using nlohmann::json;
 
 // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error while parsing value -
 // unexpected end of input; last read: '...'" without what stands before and behind: the first says
-// nothing, and the last may be all of the text.
-std::string Told(std::string_view what) {
+// nothing, and the last may be all of the text. So may a number that is too large.
+std::string Told(std::string_view what, std::size_t byte) {
+  constexpr std::size_t kMost = 160;
   const std::size_t begin = what.find("] ");
   if (begin != std::string_view::npos) what.remove_prefix(begin + 2);
-  return EscapeForTerminal(what.substr(0, what.find("; last read")));
+  what = what.substr(0, what.find("; last read"));
+  const bool placed = what.find("at line") != std::string_view::npos;
+  return EscapeForTerminal(what.substr(0, kMost)) + (what.size() > kMost ? "..." : "") +
+         (placed ? "" : fmt::format(" at byte {}", byte));
 }
 
 class Look : public nlohmann::json_sax<json> {
@@ -42,8 +46,8 @@ class Look : public nlohmann::json_sax<json> {
   bool start_array(std::size_t) override { return Enter(false); }
   bool end_object() override { return Leave(); }
   bool end_array() override { return Leave(); }
-  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
-    error_ = Told(error.what());
+  bool parse_error(std::size_t byte, const std::string&, const json::exception& error) override {
+    error_ = Told(error.what(), byte);
     return false;
   }
 
@@ -78,12 +82,13 @@ class Look : public nlohmann::json_sax<json> {
 
 Status CheckJsonPart(std::string_view text, std::string_view name, std::string_view schema,
                      std::string_view expected) {
-  Look look;
-  try {
-    json::sax_parse(text, &look);
-  } catch (const json::exception& error) {
-    return Error{fmt::format("{}: {}, expected {}", name, Told(error.what()), expected)};
+  // The parser takes it for the end of the text.
+  const std::size_t nul = text.find('\0');
+  if (nul != std::string_view::npos) {
+    return Error{fmt::format("{}: holds a NUL at byte {}, expected {}", name, nul + 1, expected)};
   }
+  Look look;
+  json::sax_parse(text, &look);
   if (!look.error().empty()) {
     return Error{fmt::format("{}: {}, expected {}", name, look.error(), expected)};
   }

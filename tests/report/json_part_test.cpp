@@ -36,9 +36,11 @@ TEST_CASE("what is no such part is told with its place") {
       {"{\"schema\":\"stemtap.session/1\",\n\"a\":1", {"line 2, column"}},
       {"{\"schema\":\"stemtap.session/1\",\n\"a\":NaN}", {"line 2, column"}},
       {R"({"schema":"stemtap.session/1"} {})", {"line 1, column"}},
-      {R"({"schema":"stemtap.session/1","a":1e999})", {"out of range"}},
+      {R"({"schema":"stemtap.session/1","a":1e999})", {"number overflow", "at byte"}},
       {"{\"schema\":\"stemtap.session/1\",\"a\":\"\xFF\"}", {"UTF-8"}},
-      {std::string("{\"schema\":\"stemtap.session/1\"}\0", 31), {"line 1"}},
+      {std::string("{\"schema\":\"stemtap.session/1\"}\0", 31), {"NUL at byte 31"}},
+      {R"({"schema":"stemtap.session/1","a":)" + std::string(1 << 20, '9') + "}",
+       {"number overflow"}},
       {deep, {"nests deeper than 64"}},
   };
   for (const auto& wrong : cases) {

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the browser tests share: sessions, their reports as `stemtap report` makes them, and Chromium, which
+// is watched for every request and every word on its console.
+//
+// Environment, set by CMakeLists.txt: STEMTAP, the program; STEMTAP_BROWSER_PACKAGES, the folder with
+// node_modules; STEMTAP_CHROMIUM, the browser. What is missing skips a test, visibly (exit code 77).
+
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
+import { pathToFileURL } from "node:url";
+
+export const stemtap = process.env.STEMTAP ?? "stemtap";
+const chromium = process.env.STEMTAP_CHROMIUM ?? "/usr/bin/chromium";
+// The machine may have much else to do: bounds on what takes time are there to end, not to judge.
+const patience = 120_000;
+
+function skip(why) {
+  console.log(`SKIPPED: ${why}`);
+  process.exit(77);
+}
+
+function loadPackages() {
+  try {
+    const load = createRequire(join(process.env.STEMTAP_BROWSER_PACKAGES ?? process.cwd(), "x.js"));
+    return { playwright: load("playwright-core"), axe: load("axe-core") };
+  } catch (error) {
+    return skip(`the packages of the browser tests are not installed (${error.code ?? error.message})`);
+  }
+}
+
+if (!existsSync(chromium)) skip(`there is no ${chromium} (Debian: apt-get install chromium)`);
+const { playwright, axe } = loadPackages();
+
+export const scratch = mkdtempSync(join(tmpdir(), "stemtap-browser-"));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+// Runs stemtap and gives its stdout.
+export function run(...args) {
+  return execFileSync(stemtap, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28 });
+}
+
+// The report of a session folder.
+export function makeReport(session, ...args) {
+  const file = join(session, "report.html");
+  const made = spawnSync(stemtap, ["report", session, ...args], { encoding: "utf8" });
+  if (made.status === 1 && made.stderr.includes("without the page")) skip(made.stderr.trim());
+  if (made.status !== 0) throw new Error(`stemtap report: ${made.stderr}`);
+  return file;
+}
+
+// A session folder with what `data`, in the form of a report's, holds. A collector writes no text that is
+// no Unicode, and no event but its own.
+export function writeSession(name, data) {
+  const folder = join(scratch, name);
+  mkdirSync(folder, { recursive: true });
+  const whole = (key, value) =>
+    typeof value === "string" ? Buffer.from(value, "utf8").toString("utf8") : value;
+  const write = (file, value) => {
+    if (value) writeFileSync(join(folder, file), JSON.stringify(value, whole) + "\n");
+  };
+  write("plan.json", data.plan);
+  write("session.json", data.session);
+  write("overview.json", data.overview);
+  const events = (data.mask?.events ?? [])
+    .filter(([kind, index]) => /^(capture|close|reopen|top_up)$/.test(kind) && index >= 0)
+    .map(([event, index, kernel, occurrence, cluster, time_ns]) =>
+      JSON.stringify({ event, index, kernel: data.plan.kernels[kernel]?.name ?? "?", occurrence, cluster, time_ns },
+        whole));
+  if (data.mask) writeFileSync(join(folder, "mask.ndjson"), events.map((line) => line + "\n").join(""));
+  if (data.evaluation) writeFileSync(join(scratch, `${name}-evaluation.json`), JSON.stringify(data.evaluation, whole));
+  return folder;
+}
+
+// Chromium with a user of its own, who is gone afterwards.
+export async function openBrowser(options = {}) {
+  const context = await playwright.chromium.launchPersistentContext(mkdtempSync(join(scratch, "user-")), {
+    executablePath: chromium, headless: true, timeout: patience, acceptDownloads: true,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--disable-sync",
+      "--disable-component-update", "--disable-dev-shm-usage"],
+    viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(patience);
+  return context;
+}
+
+// Opens `file` and waits until it is drawn. What the page asks for and says is collected in page.heard.
+export async function openReport(context, file) {
+  const page = await context.newPage();
+  page.heard = { requests: [], words: [], errors: [] };
+  page.on("request", (request) => page.heard.requests.push(request.url()));
+  page.on("console", (word) => {
+    if (["error", "warning"].includes(word.type())) page.heard.words.push(`${word.type()}: ${word.text()}`);
+  });
+  page.on("pageerror", (error) => page.heard.errors.push(String(error)));
+  page.on("dialog", (dialog) => {
+    page.heard.errors.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.address = pathToFileURL(file).href;
+  const begin = Date.now();
+  await page.goto(page.address, { timeout: patience });
+  await page.evaluate(() => window.stemtapReport.ready);
+  // Two frames on, what was drawn is seen.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  page.openedMs = Date.now() - begin;
+  return page;
+}
+
+// What a page did that it must not: requests for anything but itself, and any complaint.
+export function offences(page) {
+  const foreign = page.heard.requests.filter((url) =>
+    url.split("#")[0] !== page.address && !/^(data|blob):/.test(url));
+  return [...foreign.map((url) => `request: ${url}`), ...page.heard.words, ...page.heard.errors];
+}
+
+// The breaches of WCAG 2 A and AA that axe finds, one line each.
+export async function accessibilityBreaches(page) {
+  const devtools = await page.context().newCDPSession(page);
+  const loaded = await devtools.send("Runtime.evaluate", { expression: axe.source + ";0" });
+  if (loaded.exceptionDetails) throw new Error(JSON.stringify(loaded.exceptionDetails));
+  await devtools.detach();
+  const result = await page.evaluate(() => window.axe.run(document, {
+    runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] },
+    resultTypes: ["violations"] }));
+  return result.violations.flatMap(({ id, impact, nodes }) => nodes.slice(0, 5).map((node) =>
+    `${id} (${impact}): ${node.target.join(" ")}: ${node.failureSummary?.replace(/\s+/g, " ").slice(0, 300)}`));
+}
+
+export const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
