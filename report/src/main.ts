@@ -1,27 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Puts the page together. Tests look at window.stemtapReport: `ready` is fulfilled when the page can be used, `data`
+// is what was unpacked, `charts` has the option of each chart, drawn or not; its draw() does not wait for scrolling.
+
+import { makeContext } from "./context";
+import { fill, h } from "./dom";
+import { charts, drawForPrint, setTheme } from "./figure";
+import { moment, shellWord, visible } from "./format";
+import { makeModel, type Model } from "./model";
 import { parse, unpack } from "./payload";
+import { answerSection } from "./sections/answer";
+import { kernelSection } from "./sections/kernel";
+import { methodsSection } from "./sections/methods";
+import { sessionSection } from "./sections/session";
+import { tablesSection } from "./sections/tables";
+import { driftSection, timelineSection } from "./sections/time";
+import { whereSection } from "./sections/where";
+import type { Payload } from "./types";
+
+const report: { ready: Promise<void>; data: Payload | null; charts: typeof charts } =
+  { ready: Promise.resolve(), data: null, charts };
+
+const links: [string, string][] = [["answer", "Answer"], ["where", "Time"], ["kernel", "Kernel"], ["timeline", "Timeline"],
+  ["drift", "Drift"], ["tables", "Tables"], ["methods", "Methods"], ["session", "Session"]];
+
+// As the system has it until the button is pressed; a page that is loaded anew asks the system again.
+function themeButton(): HTMLElement {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  let isDark = system.matches;
+  let own = false;
+  const button = h("button", { type: "button", class: "small", id: "theme", click: () => {
+    own = true;
+    isDark = !isDark;
+    apply();
+  } });
+  const apply = () => {
+    document.documentElement.dataset["theme"] = isDark ? "dark" : "light";
+    button.textContent = isDark ? "Light" : "Dark";
+    button.setAttribute("aria-label", isDark ? "Use the light theme" : "Use the dark theme");
+    setTheme(isDark);
+  };
+  system.addEventListener("change", () => {
+    if (own) return;
+    isDark = system.matches;
+    apply();
+  });
+  apply();
+  return button;
+}
+
+function header(model: Model): HTMLElement {
+  const command = model.command.length > 0 ? visible(model.command.map(shellWord).join(" "))
+    : visible(model.data.plan?.source ?? "");
+  return h("header", { class: "top" }, h("div", { class: "title" },
+    h("h1", null, h("bdi", null, visible(model.folder) || "stemtap report")),
+    h("p", { class: "quiet", title: command }, h("bdi", null, [visible(model.mode), command].filter(Boolean).join(" · ")))),
+  h("nav", { "aria-label": "Sections" }, h("ul", null, ...links.map(([id, name]) =>
+    h("li", null, h("a", { href: `#${id}` }, name))))), themeButton());
+}
+
+function footer(model: Model): HTMLElement {
+  const notice = h("pre", { tabindex: 0 });
+  const details = h("details", { toggle: () => {
+    notice.textContent = document.getElementById("licences")?.textContent ?? "";
+  } }, h("summary", null, "Licences of what this page is made with"), notice);
+  return h("footer", null, h("p", null, `Made by ${visible(model.data.tool ?? "stemtap")}, ` +
+    `${moment(model.data.made_unix_ms)}. This page asks nobody for anything: it holds all that it shows.`), details);
+}
+
+// Marks the link of the section that is being read.
+function followSections(): void {
+  const seen = new Set<string>();
+  const observer = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) seen.add(target.id);
+      else seen.delete(target.id);
+    }
+    const now = links.find(([id]) => seen.has(id))?.[0];
+    for (const [id] of links) {
+      const link = document.querySelector(`nav a[href="#${id}"]`);
+      if (id === now) link?.setAttribute("aria-current", "true");
+      else link?.removeAttribute("aria-current");
+    }
+  }, { rootMargin: "-15% 0px -70% 0px" });
+  for (const section of document.querySelectorAll("section")) observer.observe(section);
+}
 
 async function start(): Promise<void> {
-  const text = document.getElementById("stemtap-data")!.textContent ?? "";
   const page = document.getElementById("page")!;
   try {
-    const data = parse(await unpack(text));
-    report.data = data;
-    const totals = data.plan?.totals;
-    const main = document.createElement("main");
-    const heading = document.createElement("h1");
-    heading.textContent = `stemtap report: ${data.folder ?? ""}`;
-    const line = document.createElement("p");
-    line.textContent = `speedup ${totals?.speedup}, bound ${totals?.bound}`;
-    main.append(heading, line);
-    page.append(main);
+    report.data = parse(await unpack(document.getElementById("stemtap-data")!.textContent ?? ""));
+    const model = makeModel(report.data);
+    const context = makeContext(model);
+    document.title = `${visible(model.folder) || "session"} – stemtap report`;
+    fill(page, [h("a", { class: "skip", href: "#main" }, "Skip to the answer"), header(model),
+      h("main", { id: "main", tabindex: -1 }, answerSection(context), whereSection(context), kernelSection(context),
+        timelineSection(context), driftSection(context), tablesSection(context), methodsSection(context),
+        sessionSection(context)), footer(model)]);
+    followSections();
+    addEventListener("beforeprint", () => drawForPrint(true));
+    addEventListener("afterprint", () => drawForPrint(false));
   } catch (error) {
-    page.textContent = (error as Error).message;
-    page.setAttribute("role", "alert");
+    page.replaceChildren(h("main", { class: "failed", role: "alert" }, h("h1", null, "This report cannot be shown"),
+      h("p", null, (error as Error).message)));
     throw error;
   }
 }
 
-const report = { ready: Promise.resolve(), data: null as unknown, charts: {} as Record<string, { option: unknown }> };
 (window as unknown as { stemtapReport: typeof report }).stemtapReport = report;
 report.ready = start();

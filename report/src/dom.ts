@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements without markup: whatever comes from data becomes a text node or an attribute's value, never HTML.
+
+export type Child = Node | string | number | null | undefined | false;
+type Props = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
+
+export function fill(element: Element, children: Child[]): void {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+}
+
+// Props that are functions are listeners; true and false set and leave out an attribute.
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props | null = null,
+    ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name, value as EventListener);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  fill(element, children);
+  return element;
+}
+
+export function replace(element: Element, ...children: Child[]): void {
+  element.replaceChildren();
+  fill(element, children);
+}
+
+export function download(name: string, type: string, parts: BlobPart[]): void {
+  const url = URL.createObjectURL(new Blob(parts, { type }));
+  const link = h("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+// A file opened from disk may not have the clipboard's interface; the old way works there too.
+export async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = h("textarea", { class: "unseen", "aria-hidden": "true" });
+    area.value = text;
+    document.body.append(area);
+    const before = document.activeElement as HTMLElement | null;
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    before?.focus();
+    return done;
+  }
+}
+
+const status = h("div", { role: "status", class: "unseen" });
+
+// Said to those who do not see the page, and shown on the button that was pressed.
+export function say(message: string): void {
+  if (!status.isConnected) document.body.append(status);
+  status.textContent = message;
+}
+
+export function copyButton(label: string, text: () => string): HTMLButtonElement {
+  const button = h("button", { type: "button", class: "small", click: async () => {
+    const done = await copy(text());
+    button.textContent = done ? "Copied" : "Could not copy";
+    say(button.textContent);
+    setTimeout(() => (button.textContent = label), 1500);
+  } }, label);
+  return button;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A figure: its title, how to read it, the chart, and the same numbers as a table. Charts are drawn when they come
+// near to what is seen; `charts` offers what each shows whether drawn or not, so that a test can look.
+
+import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "echarts/charts";
+import { GridComponent, MarkLineComponent, TitleComponent, TooltipComponent } from "echarts/components";
+import { init, use, type EChartsCoreOption, type ECharts } from "echarts/core";
+import { LabelLayout } from "echarts/features";
+import { SVGRenderer } from "echarts/renderers";
+import { h, replace, type Child } from "./dom";
+import { dark, light, type Theme } from "./theme";
+
+use([BarChart, CustomChart, LineChart, ScatterChart, TreemapChart, GridComponent, MarkLineComponent, TitleComponent,
+  TooltipComponent, LabelLayout, SVGRenderer]);
+
+export interface Chart {
+  readonly option: EChartsCoreOption;
+  draw(): void;
+}
+
+export const charts: Record<string, Chart> = {};
+
+let theme: Theme = light;
+let printing = false;
+const drawn = new Set<() => void>();
+const current = () => (printing ? light : theme);
+
+export function setTheme(isDark: boolean): void {
+  theme = isDark ? dark : light;
+  for (const redraw of drawn) redraw();
+}
+
+// Paper is white, and shows what nobody has scrolled to.
+export function drawForPrint(on: boolean): void {
+  printing = on;
+  for (const name of Object.keys(charts)) charts[name]!.draw();
+  for (const redraw of drawn) redraw();
+}
+
+export interface TableView {
+  head: string[];
+  rows: Child[][];
+  note?: string;
+}
+
+export interface FigureSpec {
+  name: string;
+  title: string;
+  how: string;
+  height: string; // of the chart, as CSS has it
+  label: () => string; // what the chart says, for those who cannot see it
+  option: (theme: Theme) => EChartsCoreOption;
+  missing: () => string | null; // what the session lacks for this chart
+  table: () => TableView;
+  click?: (data: { kernel?: number | null }, seriesIndex: number) => void;
+  tools?: Child[];
+}
+
+export interface Figure {
+  element: HTMLElement;
+  update(): void;
+}
+
+const observer = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    observer.unobserve(entry.target);
+    waiting.get(entry.target)?.();
+    waiting.delete(entry.target);
+  }
+}, { rootMargin: "300px" });
+const waiting = new Map<Element, () => void>();
+
+const resized = new ResizeObserver((entries) => {
+  for (const { target } of entries) sizes.get(target)?.();
+});
+const sizes = new Map<Element, () => void>();
+
+export function plainTable(view: TableView): HTMLElement {
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table" },
+    h("table", { class: "plain" },
+      h("thead", null, h("tr", null, ...view.head.map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", null, ...view.rows.map((row) => h("tr", null, ...row.map((cell) => h("td", null, cell)))))),
+    view.note && h("p", { class: "quiet" }, view.note));
+}
+
+export function makeFigure(spec: FigureSpec): Figure {
+  let chart: ECharts | null = null;
+  const box = h("div", { class: "chart", role: "img", style: `height:${spec.height}` });
+  const lacks = h("p", { class: "lacks" });
+  const table = h("div");
+  const asTable = h("details", { class: "as-table", toggle: () => {
+    if (asTable.open) replace(table, plainTable(spec.table()));
+  } }, h("summary", null, "The same as a table"), table);
+  const redraw = () => {
+    if (!chart || spec.missing() !== null) return;
+    chart.setOption(spec.option(current()), { notMerge: true });
+  };
+  const draw = () => {
+    if (spec.missing() !== null || chart) return;
+    observer.unobserve(box);
+    chart = init(box, null, { renderer: "svg", width: box.clientWidth || 640,
+      height: box.clientHeight || 320 });
+    if (spec.click) {
+      chart.on("click", (event) => spec.click!((event.data ?? {}) as { kernel?: number }, event.seriesIndex ?? 0));
+    }
+    drawn.add(redraw);
+    redraw();
+    sizes.set(box, () => {
+      const { clientWidth: width, clientHeight: height } = box;
+      if (width > 0 && (width !== chart!.getWidth() || height !== chart!.getHeight())) chart!.resize({ width, height });
+    });
+    resized.observe(box);
+  };
+  const update = () => {
+    const missing = spec.missing();
+    box.hidden = missing !== null;
+    asTable.hidden = missing !== null;
+    lacks.hidden = missing === null;
+    lacks.textContent = missing ?? "";
+    box.setAttribute("aria-label", spec.label());
+    if (asTable.open) replace(table, plainTable(spec.table()));
+    redraw();
+  };
+  const how = h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, spec.how));
+  const element = h("figure", { id: `figure-${spec.name}`, "aria-labelledby": `title-${spec.name}` },
+    h("div", { class: "figure-head" }, h("h3", { id: `title-${spec.name}` }, spec.title), ...(spec.tools ?? [])),
+    how, lacks, box, asTable);
+  charts[spec.name] = { get option() { return spec.option(current()); }, draw };
+  waiting.set(box, draw);
+  observer.observe(box);
+  update();
+  return { element, update };
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers as people read them. Durations come in ns, fractions and bounds as ratios; what is not there is
+// an en dash.
+
+export const none = "–";
+
+const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const digits = Array.from({ length: 7 }, (_, n) => new Intl.NumberFormat("en-US",
+  { minimumFractionDigits: n, maximumFractionDigits: n }));
+
+type Maybe = number | null | undefined;
+
+function known(value: Maybe): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+// Four significant digits at most, and no more than six behind the point.
+function significant(value: number, wanted = 4): string {
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  const before = Math.floor(Math.log10(size)) + 1;
+  return digits[Math.min(6, Math.max(0, wanted - before))]!.format(value);
+}
+
+export function count(value: Maybe): string {
+  return known(value) ? whole.format(value) : none;
+}
+
+export function number(value: Maybe, wanted = 4): string {
+  return known(value) ? significant(value, wanted) : none;
+}
+
+export function duration(ns: Maybe): string {
+  if (!known(ns)) return none;
+  const size = Math.abs(ns);
+  if (size === 0) return "0 ns";
+  if (size < 999.5) return `${Number.isInteger(ns) ? ns : significant(ns)} ns`;
+  if (size < 999.95e3) return `${significant(ns / 1e3)} us`;
+  if (size < 999.95e6) return `${significant(ns / 1e6)} ms`;
+  return `${significant(ns / 1e9)} s`;
+}
+
+export function percent(ratio: Maybe): string {
+  if (!known(ratio)) return none;
+  const value = ratio * 100;
+  const size = Math.abs(value);
+  if (size === 0) return "0 %";
+  if (size < 0.001) return value < 0 ? "> −0.001 %" : "< 0.001 %";
+  return `${significant(value, size < 1 ? 2 : 3)} %`;
+}
+
+export function times(ratio: Maybe): string {
+  if (!known(ratio)) return none;
+  return `${Math.abs(ratio) >= 1000 ? count(ratio) : significant(ratio)}×`;
+}
+
+export function moment(unixMs: Maybe): string {
+  if (!known(unixMs) || unixMs <= 0) return none;
+  const date = new Date(unixMs);
+  return Number.isNaN(date.getTime()) ? none : date.toISOString().replace("T", " ").slice(0, 19) + " UTC";
+}
+
+// Controls, marks that turn the direction of writing, and what has no width: none of them may act on the page or
+// hide in a name, so each shows as its code point.
+const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const lone = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+export function visible(text: string): string {
+  const code = (c: string) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  // The joiner between two emoji is part of how they are written.
+  const shown = text.replace(unseen, (c, at: number, all: string) =>
+    c === "\u200d" && /\p{Extended_Pictographic}$/u.test(all.slice(Math.max(0, at - 4), at)) ? c : code(c));
+  return shown.replace(lone, code);
+}
+
+// As much of a kernel's name as tells it from others at a glance: no return type, no template arguments, no parameters.
+export function shortName(name: string): string {
+  let out = "";
+  let depth = 0;
+  for (const c of name) {
+    if (c === "<") {
+      if (depth++ === 0) out += "<…>";
+    } else if (c === ">" && depth > 0) {
+      --depth;
+    } else if (c === "(" && depth === 0 && out.trim() !== "" && !out.endsWith("::")) {
+      break;
+    } else if (depth === 0) {
+      out += c;
+    }
+    if (out.length > 200) break;
+  }
+  out = out.trim();
+  if (depth !== 0 || out === "" || out.startsWith("<…>")) return name.slice(0, 200);
+  return out.replace(/^void\s+/, "");
+}
+
+export function shellWord(word: string): string {
+  const safe = word.startsWith("-") ? `./${word}` : word;
+  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(safe) ? safe : `'${safe.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table of any length: only the rows near to what is seen are elements. Rows are all of one height, so that
+// where to look is a division. Sorting and searching order an array of the rows.
+
+import { h, replace } from "./dom";
+
+export interface Column<Row> {
+  name: string;
+  width: string; // of the column, CSS
+  text: (row: Row) => string;
+  value: (row: Row) => number | string; // to sort by
+  title?: (row: Row) => string;
+  isName?: boolean; // the cell that the keyboard goes to; left-aligned
+  left?: boolean;
+  bar?: (row: Row) => number; // 0..1, behind the number
+}
+
+export interface Grid<Row> {
+  element: HTMLElement;
+  show(rows: Row[]): void;
+  rows(): Row[]; // as shown: searched and sorted
+  choose(row: Row | null, scroll: boolean): void;
+}
+
+const rowHeight = 26; // as style.css has it
+const around = 12; // rows beyond the edge, so that a quick scroll finds some
+
+export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: number, rising: boolean,
+    pick: ((row: Row) => void) | null): Grid<Row> {
+  let given: Row[] = [];
+  let shown: Row[] = [];
+  let chosen: Row | null = null;
+  let first = -1;
+  let last = -1;
+  const body = h("tbody");
+  const above = h("tr", { "aria-hidden": "true" }, h("td", { colspan: columns.length, class: "spacer" }));
+  const below = h("tr", { "aria-hidden": "true" }, h("td", { colspan: columns.length, class: "spacer" }));
+  const spacer = (row: HTMLElement, rows: number) =>
+    ((row.firstElementChild as HTMLElement).style.height = `${rows * rowHeight}px`);
+
+  const heads = columns.map((column, i) => {
+    const arrow = h("span", { class: "arrow", "aria-hidden": "true" });
+    return h("th", { scope: "col", class: column.isName || column.left ? "left" : null },
+      h("button", { type: "button", click: () => sort(i) }, column.name, arrow));
+  });
+  const head = h("thead", null, h("tr", { "aria-rowindex": 1 }, ...heads));
+  const table = h("table", { "aria-label": label },
+    h("colgroup", null, ...columns.map((c) => h("col", { style: `width:${c.width}` }))), head, body);
+  const box = h("div", { class: "grid", tabindex: 0, role: "region", "aria-label": `${label}, scrolls` }, table);
+
+  const makeRow = (at: number) => {
+    const row = shown[at]!;
+    const line = h("tr", { "aria-rowindex": at + 2, class: row === chosen ? "chosen" : null });
+    for (const column of columns) {
+      const text = column.text(row);
+      const cell = h("td", { class: column.isName || column.left ? "left" : null });
+      if (column.isName) {
+        cell.title = (column.title ?? column.text)(row);
+        cell.append(pick ? h("button", { type: "button", class: "name", "data-at": at,
+          "aria-pressed": row === chosen ? "true" : "false", click: () => pick(row) }, h("bdi", null, text))
+          : h("bdi", { class: "name" }, text));
+      } else {
+        if (column.bar) {
+          const part = Math.max(0, Math.min(1, column.bar(row)));
+          cell.append(h("span", { class: "bar", style: `width:${(part * 100).toFixed(2)}%` }));
+        }
+        cell.append(h("span", { class: "text" }, text));
+        if (column.title) cell.title = column.title(row);
+      }
+      line.append(cell);
+    }
+    return line;
+  };
+
+  const render = (force: boolean) => {
+    const height = box.clientHeight || 480;
+    const from = Math.max(0, Math.floor(box.scrollTop / rowHeight) - around);
+    const to = Math.min(shown.length, Math.ceil((box.scrollTop + height) / rowHeight) + around);
+    if (!force && from === first && to === last) return;
+    const focused = (document.activeElement as HTMLElement | null)?.closest(".grid") === box
+      ? (document.activeElement as HTMLElement).dataset["at"] : undefined;
+    first = from;
+    last = to;
+    spacer(above, from);
+    spacer(below, shown.length - to);
+    const lines: HTMLElement[] = [];
+    for (let at = from; at < to; ++at) lines.push(makeRow(at));
+    replace(body, above, ...lines, below);
+    if (focused !== undefined) focus(Number(focused), true);
+  };
+
+  const focus = (at: number, quietly: boolean) => {
+    const button = body.querySelector<HTMLElement>(`[data-at="${at}"]`);
+    if (button) button.focus({ preventScroll: true });
+    else if (quietly) box.focus({ preventScroll: true });
+  };
+
+  const reveal = (at: number) => {
+    const headHeight = head.offsetHeight;
+    const top = at * rowHeight;
+    const seen = box.clientHeight - headHeight;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (top + rowHeight > box.scrollTop + seen) box.scrollTop = top + rowHeight - seen;
+    render(false);
+  };
+
+  const arrange = () => {
+    const { value } = columns[sortBy]!;
+    const keyed = given.map((row, i) => ({ row, key: value(row), i }));
+    keyed.sort((a, b) => {
+      const order = typeof a.key === "number" && typeof b.key === "number" ? a.key - b.key
+        : String(a.key) < String(b.key) ? -1 : String(a.key) > String(b.key) ? 1 : 0;
+      return (rising ? order : -order) || a.i - b.i;
+    });
+    shown = keyed.map((k) => k.row);
+    table.setAttribute("aria-rowcount", String(shown.length + 1));
+    heads.forEach((cell, i) => {
+      if (i === sortBy) cell.setAttribute("aria-sort", rising ? "ascending" : "descending");
+      else cell.removeAttribute("aria-sort");
+      cell.querySelector(".arrow")!.textContent = i === sortBy ? (rising ? "▲" : "▼") : "";
+    });
+    render(true);
+  };
+
+  const sort = (column: number) => {
+    rising = column === sortBy ? !rising : columns[column]!.isName === true || columns[column]!.left === true;
+    sortBy = column;
+    box.scrollTop = 0;
+    arrange();
+  };
+
+  box.addEventListener("scroll", () => render(false), { passive: true });
+  new ResizeObserver(() => render(false)).observe(box);
+  box.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity }[event.key];
+    const active = (document.activeElement as HTMLElement | null)?.dataset["at"];
+    if (step === undefined || active === undefined || shown.length === 0) return;
+    event.preventDefault();
+    const at = Math.max(0, Math.min(shown.length - 1, Number(active) + step));
+    reveal(at);
+    focus(at, true);
+  });
+
+  return { element: box,
+    show(rows) {
+      given = rows;
+      box.scrollTop = 0;
+      arrange();
+    },
+    rows: () => shown,
+    choose(row, scroll) {
+      chosen = row;
+      const at = row === null ? -1 : shown.indexOf(row);
+      if (scroll && at >= 0) reveal(at);
+      render(true);
+    } };
+}

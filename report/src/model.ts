@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One view of a session's files. Kernels are those of the plan in its order, or those of the overview where there
+// is no plan; what else the overview knows of them is joined by what makes a kernel: name, process, grid and block.
+// No figure is invented: what no file has is null or empty.
+
+import { none, shortName, visible } from "./format";
+import type { MaskEvent, OverviewKernel, Payload, PlanSample, Triple } from "./types";
+
+export interface Cluster {
+  lower: number;
+  upper: number;
+  count: number;
+  mean: number;
+  stddev: number;
+  captured: number;
+  target: number;
+  state: string;
+  samples: PlanSample[];
+}
+
+export interface Kernel {
+  id: number; // position in the plan
+  rank: number; // 0: most time
+  name: string;
+  label: string; // to be shown, with what else makes the kernel
+  short: string;
+  invocations: number;
+  duration: number;
+  share: number; // of all time
+  mean: number | null;
+  cv: number | null; // standard deviation / mean, of all launches
+  captured: number;
+  target: number;
+  uncovered: number; // ns in clusters without a sample
+  imputed: number;
+  clusters: Cluster[];
+  histogram: Triple[];
+  slices: Triple[];
+}
+
+export interface SampleRow extends PlanSample {
+  kernel: Kernel;
+  cluster: number;
+}
+
+export interface TimelinePoint {
+  elapsed: number;
+  observed: number;
+  duration: number;
+  captured: number;
+  capturedDuration: number;
+  open: number;
+  bound: number | null;
+  dropped: number;
+}
+
+export interface Model {
+  data: Payload;
+  folder: string;
+  mode: string;
+  command: string[];
+  kernels: Kernel[];
+  byTime: Kernel[];
+  samples: SampleRow[];
+  duration: number;
+  invocations: number;
+  asked: number | null;
+  confidence: number | null;
+  bound: number | null;
+  timeline: TimelinePoint[];
+  slices: { width: number; count: number } | null;
+  events: MaskEvent[];
+  eventsLeftOut: number;
+}
+
+const list = <T>(value: T[] | null | undefined): T[] => (Array.isArray(value) ? value : []);
+const finite = (value: unknown): number | null =>
+  typeof value === "number" && Number.isFinite(value) ? value : null;
+const size = (value: unknown): number => Math.max(0, finite(value) ?? 0);
+
+interface Named {
+  name: string;
+  process?: number | null;
+  grid?: Triple | null;
+  block?: Triple | null;
+  invocations: number;
+}
+
+// The overview has the name alone where the plan has no more either.
+function keyOf(kernel: Named): string {
+  return JSON.stringify([kernel.name, kernel.process || null, kernel.grid ?? null, kernel.block ?? null]);
+}
+
+export function labelOf(kernel: Named): string {
+  const parts = [visible(kernel.name) || "(no name)"];
+  if (kernel.grid) parts.push(`grid ${kernel.grid.join("×")}`);
+  if (kernel.block) parts.push(`block ${kernel.block.join("×")}`);
+  if (kernel.process) parts.push(`process ${kernel.process}`);
+  return parts.join(" · ");
+}
+
+// Moments of a kernel from those of its clusters.
+export function spread(clusters: { count: number; mean: number; stddev: number }[]): number | null {
+  const n = clusters.reduce((a, c) => a + c.count, 0);
+  if (n === 0) return null;
+  const mean = clusters.reduce((a, c) => a + c.count * c.mean, 0) / n;
+  if (!(mean > 0)) return null;
+  const squares = clusters.reduce((a, c) => a + c.count * (c.stddev ** 2 + (c.mean - mean) ** 2), 0);
+  return Math.sqrt(squares / n) / mean;
+}
+
+interface Source extends Named {
+  duration_ns: number;
+  captured?: number;
+  clusters?: { lower_ns: number; upper_ns: number; count: number; mean_ns: number; stddev_ns: number;
+    captured: number; target: number; samples?: PlanSample[]; state?: string }[];
+}
+
+function makeKernel(source: Source, id: number, overview: OverviewKernel | undefined): Kernel {
+  const clusters = list(source.clusters).map((c): Cluster => ({ lower: size(c.lower_ns), upper: size(c.upper_ns),
+    count: size(c.count), mean: size(c.mean_ns), stddev: size(c.stddev_ns), captured: size(c.captured),
+    target: size(c.target), state: c.state ?? "", samples: list(c.samples) }));
+  // The plan does not say what became of a cluster, the overview does where it has the same ones.
+  const told = list(overview?.clusters);
+  if (told.length === clusters.length) {
+    clusters.forEach((c, i) => (c.state ||= told[i]!.state ?? ""));
+  }
+  const sum = (of: (c: Cluster) => number) => clusters.reduce((a, c) => a + of(c), 0);
+  const invocations = size(source.invocations);
+  const duration = size(source.duration_ns);
+  const shown = shortName(source.name);
+  return { id, rank: 0, name: source.name, label: labelOf(source),
+    short: labelOf({ ...source, name: shown }), invocations, duration, share: 0,
+    mean: invocations > 0 ? duration / invocations : null, cv: spread(clusters),
+    captured: clusters.length > 0 ? sum((c) => c.captured) : size(source.captured), target: sum((c) => c.target),
+    uncovered: sum((c) => (c.captured === 0 ? c.count * c.mean : 0)), imputed: size(overview?.imputed), clusters,
+    histogram: list(overview?.histogram), slices: list(overview?.slices) };
+}
+
+function joinOverview(sources: Named[], overview: OverviewKernel[]): (OverviewKernel | undefined)[] {
+  const waiting = new Map<string, OverviewKernel[]>();
+  for (const kernel of overview) {
+    const key = keyOf(kernel);
+    const of = waiting.get(key);
+    if (of) of.push(kernel);
+    else waiting.set(key, [kernel]);
+  }
+  return sources.map((source) => {
+    const of = waiting.get(keyOf(source));
+    if (!of || of.length === 0) return undefined;
+    // Names that were no UTF-8 may have become alike.
+    const same = of.findIndex((k) => k.invocations === source.invocations);
+    return of.splice(Math.max(0, same), 1)[0];
+  });
+}
+
+export function makeModel(data: Payload): Model {
+  const overview = data.overview ?? null;
+  const told = list(overview?.kernels);
+  const planned = data.plan ? list(data.plan.kernels) : null;
+  const sources: Source[] = planned ?? told;
+  const joined = planned ? joinOverview(planned, told) : told;
+  const kernels = sources.map((source, id) => makeKernel(source, id, joined[id]));
+  const totals = data.plan?.totals ?? {};
+  const duration = finite(totals.duration_ns) ?? finite(overview?.duration_ns) ??
+    kernels.reduce((a, k) => a + k.duration, 0);
+  const byTime = [...kernels].sort((a, b) => b.duration - a.duration || b.invocations - a.invocations || a.id - b.id);
+  byTime.forEach((kernel, rank) => {
+    kernel.rank = rank;
+    kernel.share = duration > 0 ? kernel.duration / duration : 0;
+  });
+  const samples: SampleRow[] = [];
+  for (const kernel of kernels) {
+    kernel.clusters.forEach((cluster, number) => {
+      for (const sample of cluster.samples) samples.push({ ...sample, kernel, cluster: number });
+    });
+  }
+  const option = (name: string) => finite(data.plan?.options?.[name]) ?? finite(data.session?.options?.[name]);
+  const slices = overview?.slices;
+  return { data, folder: data.folder ?? "", mode: data.session?.mode ?? overview?.mode ?? "",
+    command: list(data.session?.command ?? overview?.command), kernels, byTime, samples, duration,
+    invocations: finite(totals.invocations) ?? finite(overview?.observed) ??
+      kernels.reduce((a, k) => a + k.invocations, 0),
+    asked: option("error_bound") ?? finite(overview?.error_bound),
+    confidence: option("confidence") ?? finite(overview?.confidence),
+    bound: data.plan ? finite(totals.bound) : finite(overview?.bound),
+    timeline: list(overview?.timeline).map((p) => ({ elapsed: size(p[0]), observed: size(p[1]), duration: size(p[2]),
+      captured: size(p[3]), capturedDuration: size(p[4]), open: size(p[5]), bound: finite(p[6]), dropped: size(p[7]) })),
+    slices: slices && slices.width_ns > 0 ? { width: slices.width_ns, count: slices.count } : null,
+    events: list(data.mask?.events), eventsLeftOut: size(data.mask?.left_out) };
+}
+
+// Kernels whose name or number in the plan holds what was typed, every word of it.
+export function search(kernels: Kernel[], typed: string): Kernel[] {
+  const words = typed.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return kernels;
+  return kernels.filter((kernel) => {
+    const text = `${kernel.label}\n${kernel.name}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
+
+export interface Part {
+  kernel: Kernel | null; // null: all others together
+  label: string;
+  duration: number;
+  invocations: number;
+}
+
+// The kernels with the most time, and one part for what is left.
+export function topParts(model: Model, most: number): Part[] {
+  const top = model.byTime.slice(0, most);
+  const parts: Part[] = top.map((kernel) => ({ kernel, label: kernel.short, duration: kernel.duration,
+    invocations: kernel.invocations }));
+  const rest = model.byTime.slice(most);
+  if (rest.length > 0) {
+    parts.push({ kernel: null, label: `${rest.length.toLocaleString("en-US")} other kernels`,
+      duration: rest.reduce((a, k) => a + k.duration, 0), invocations: rest.reduce((a, k) => a + k.invocations, 0) });
+  }
+  return parts;
+}
+
+// Which cluster a bin's launches are in, by its middle; -1: in none. The last cluster may lie within another's
+// range, as it holds the launches captured at first sight: it is asked last.
+export function clusterOf(kernel: Kernel, lower: number, upper: number): number {
+  const middle = (lower + Math.max(lower, upper - 1)) / 2;
+  return kernel.clusters.findIndex((c) => middle >= c.lower && middle <= c.upper);
+}
+
+// When the collector had worked off so many launches, by its timeline.
+export function elapsedAt(timeline: TimelinePoint[], launches: number): number | null {
+  if (timeline.length === 0) return null;
+  let low = 0;
+  let high = timeline.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (timeline[middle]!.observed < launches) low = middle + 1;
+    else high = middle;
+  }
+  if (low === timeline.length) return timeline.at(-1)!.elapsed;
+  const after = timeline[low]!;
+  const before = low > 0 ? timeline[low - 1]! : { observed: 0, elapsed: 0 };
+  const span = after.observed - before.observed;
+  return span > 0 ? before.elapsed + ((after.elapsed - before.elapsed) * (launches - before.observed)) / span
+    : after.elapsed;
+}
+
+export const eventKinds = ["capture", "close", "reopen", "top_up"] as const;
+
+// Events counted in equal parts of an axis: [middle of the part, kind's number, how many].
+export function binEvents(events: MaskEvent[], xOf: (index: number) => number, end: number, parts: number): Triple[] {
+  const bins = new Map<number, number>();
+  for (const [kind, index] of events) {
+    const number = eventKinds.indexOf(kind);
+    if (number < 0 || !(index >= 0)) continue;
+    const part = end > 0 ? Math.min(parts - 1, Math.max(0, Math.floor((xOf(index) / end) * parts))) : 0;
+    const key = part * eventKinds.length + number;
+    bins.set(key, (bins.get(key) ?? 0) + 1);
+  }
+  return [...bins].sort((a, b) => a[0] - b[0]).map(([key, n]) =>
+    [((Math.floor(key / eventKinds.length) + 0.5) / parts) * end, key % eventKinds.length, n]);
+}
+
+// Mean duration in each slice over the kernel's mean; null where it did not run.
+export function driftOf(kernel: Kernel, slices: number): (number | null)[] {
+  const out = new Array<number | null>(slices).fill(null);
+  const launches = kernel.slices.reduce((a, s) => a + s[1], 0);
+  const time = kernel.slices.reduce((a, s) => a + s[2], 0);
+  const mean = launches > 0 ? time / launches : 0;
+  if (!(mean > 0)) return out;
+  for (const [slice, n, ns] of kernel.slices) {
+    if (slice >= 0 && slice < slices && n > 0) out[slice] = ns / n / mean;
+  }
+  return out;
+}
+
+export const shownTriple = (value: Triple | null | undefined): string => (value ? value.join("×") : none);

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One kernel: how long its launches take, where the clusters part them, which launches were sampled.
+
+import { histogramOption } from "../charts";
+import type { Context } from "../context";
+import { h, replace } from "../dom";
+import { makeFigure, plainTable } from "../figure";
+import { count, duration, none, number, percent, visible } from "../format";
+import { search, type Cluster, type Kernel } from "../model";
+
+const mostFound = 50;
+const samplesListed = 6;
+
+const cvOf = (c: Cluster) => (c.mean > 0 ? c.stddev / c.mean : null);
+
+// A field that finds kernels as one types; arrows go through what was found, Enter takes it.
+function picker(context: Context): HTMLElement {
+  const { model } = context;
+  let found: Kernel[] = [];
+  let at = 0;
+  const options = h("ul", { id: "kernel-options", role: "listbox", "aria-label": "Kernels found", hidden: true });
+  const input = h("input", { id: "kernel-search", type: "search", role: "combobox", autocomplete: "off", spellcheck: "false",
+    "aria-expanded": "false", "aria-controls": "kernel-options", "aria-autocomplete": "list",
+    placeholder: "Find a kernel: words of its name" });
+  const close = () => {
+    options.hidden = true;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+  };
+  const take = (kernel: Kernel | undefined) => {
+    if (!kernel) return;
+    input.value = "";
+    close();
+    context.choose(kernel);
+  };
+  const mark = () => {
+    [...options.children].forEach((o, i) => o.setAttribute("aria-selected", String(i === at)));
+    const active = options.children[at];
+    if (!active) return;
+    input.setAttribute("aria-activedescendant", active.id);
+    active.scrollIntoView({ block: "nearest" });
+  };
+  const open = () => {
+    found = search(model.byTime, input.value).slice(0, mostFound);
+    at = 0;
+    replace(options, ...found.map((kernel, i) => h("li", { id: `kernel-option-${i}`, role: "option", title: kernel.label,
+      mousedown: (event: MouseEvent) => {
+        event.preventDefault();
+        take(kernel);
+      } }, h("bdi", null, kernel.label), h("span", { class: "quiet" }, percent(kernel.share)))));
+    if (found.length === 0) options.append(h("li", { class: "quiet", role: "option", "aria-disabled": "true" }, "No such kernel"));
+    options.hidden = false;
+    input.setAttribute("aria-expanded", "true");
+    mark();
+  };
+  input.addEventListener("input", open);
+  input.addEventListener("focus", open);
+  input.addEventListener("blur", close);
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (options.hidden) open();
+      else at = Math.max(0, Math.min(found.length - 1, at + (event.key === "ArrowDown" ? 1 : -1)));
+      mark();
+    } else if (event.key === "Enter") {
+      take(found[at]);
+    } else if (event.key === "Escape") {
+      close();
+    }
+  });
+  const step = (by: number) => {
+    const rank = (context.chosen?.rank ?? 0) + by;
+    const kernel = model.byTime[rank];
+    if (kernel) context.choose(kernel);
+  };
+  return h("div", { class: "picker" },
+    h("div", { class: "combo" }, h("label", { for: "kernel-search", class: "unseen" }, "Find a kernel"), input, options),
+    h("button", { type: "button", id: "kernel-before", click: () => step(-1) }, "‹ Longer"),
+    h("button", { type: "button", id: "kernel-after", click: () => step(1) }, "Shorter ›"));
+}
+
+function clusterRows(kernel: Kernel) {
+  return kernel.clusters.map((c, i) => {
+    const weights = c.samples.map((s) => s.weight);
+    const low = Math.min(...weights);
+    const high = Math.max(...weights);
+    const listed = c.samples.slice(0, samplesListed).map((s) => count(s.index)).join("; ") +
+      (c.samples.length > samplesListed ? `; +${c.samples.length - samplesListed}` : "");
+    return [String(i + 1), `${duration(c.lower)} – ${duration(c.upper)}`, count(c.count), duration(c.mean),
+      percent(cvOf(c)), h("span", { class: c.captured === 0 ? "bad-text" : c.captured < c.target ? "care-text" : "" },
+        `${count(c.captured)} / ${count(c.target)}`),
+      weights.length === 0 ? none : low === high ? number(low, 6) : `${number(low)} – ${number(high)}`,
+      h("span", { class: "listed", title: c.samples.slice(0, 200).map((s) => s.index).join(", ") }, listed || none),
+      c.state || none];
+  });
+}
+
+export function kernelSection(context: Context): HTMLElement {
+  const { model } = context;
+  const view = { logCount: false };
+  const kernel = () => context.chosen;
+  const log = h("button", { type: "button", class: "small", "aria-pressed": "false", click: () => {
+    view.logCount = !view.logCount;
+    log.setAttribute("aria-pressed", String(view.logCount));
+    figure.update();
+  } }, "Log counts");
+  const note = h("p", { class: "quiet", hidden: true });
+  const figure = makeFigure({ name: "histogram", title: "Durations of its launches", height: "clamp(280px, 40vh, 420px)",
+    how: "Each bar counts launches whose duration lies in its range; durations grow by factors to the right. Dashed lines " +
+      "part the clusters, neighbours differ in colour, amber ones have no sample. The triangles below are the launches " +
+      "that were sampled. Bars may differ in width, as neighbouring bins are joined until 64 are left: compare their " +
+      "counts, not their areas. Launches captured at first sight are in no bar.",
+    label: () => {
+      const k = kernel();
+      return k ? `Histogram of the durations of ${k.short}: ${count(k.invocations)} launches in ${k.clusters.length} ` +
+        `clusters, ${k.captured} sampled` : "No kernel";
+    },
+    missing: () => {
+      const k = kernel();
+      if (!k) return "The session has no kernels.";
+      return k.histogram.length === 0 && k.clusters.length === 0
+        ? "The session says nothing of this kernel's durations: it has neither clusters nor a histogram." : null;
+    },
+    option: (theme) => (kernel() ? histogramOption(kernel()!, theme, view) : {}),
+    table: () => ({ head: ["From", "To", "Launches"], rows: kernel()!.histogram.map(([from, to, n]) =>
+      [duration(from), duration(to), count(n)]) }),
+    tools: [log] });
+
+  const title = h("h3", { class: "kernel-name" });
+  const facts = h("dl", { class: "facts" });
+  const clusters = h("div");
+  const update = () => {
+    const k = kernel();
+    if (!k) {
+      title.textContent = "No kernel";
+      return;
+    }
+    replace(title, h("bdi", null, k.short));
+    title.title = k.label;
+    const fact = (name: string, value: string) => h("div", null, h("dt", null, name), h("dd", null, value));
+    replace(facts, fact("rank", `${count(k.rank + 1)} of ${count(model.kernels.length)}`),
+      fact("time", `${duration(k.duration)}, ${percent(k.share)}`), fact("launches", count(k.invocations)),
+      fact("mean", duration(k.mean)), fact("cv", percent(k.cv)), fact("sampled", count(k.captured)),
+      k.uncovered > 0 && fact("uncovered", duration(k.uncovered)), k.imputed > 0 && fact("imputed", count(k.imputed)));
+    replace(full, h("summary", null, "Full name"), h("p", { class: "full" }, h("bdi", null, visible(k.name) || "(no name)")));
+    replace(clusters, k.clusters.length > 0 ? plainTable({ head: ["#", "Range", "Launches", "Mean", "cv", "Captured / wanted",
+      "Weight", "Samples (launch)", "State"], rows: clusterRows(k) })
+      : h("p", { class: "lacks" }, "This kernel has no clusters: samples were not allocated to it."));
+    const bare = k.histogram.length === 0 && k.clusters.length > 0;
+    note.hidden = !bare;
+    note.textContent = model.data.overview ? "This kernel has no histogram: its clusters are shown instead."
+      : "The session has no overview.json, so there is no histogram: its clusters are shown instead.";
+    figure.update();
+  };
+  const full = h("details", { class: "how" });
+  context.onChoose(update);
+  update();
+  figure.element.querySelector(".how")!.after(note);
+  return h("section", { id: "kernel", "aria-labelledby": "h-kernel" }, h("h2", { id: "h-kernel" }, "One kernel"),
+    picker(context), h("div", { class: "kernel-head" }, title, full, facts),
+    h("div", { class: "two wide-right" }, figure.element,
+      h("div", { class: "panel" }, h("h3", null, "Its clusters"), h("details", { class: "how" },
+        h("summary", null, "How to read this"), h("p", null, "A cluster holds launches of alike duration. cv is the standard " +
+          "deviation over the mean: the larger, the more samples it takes. Each sample stands for as many launches " +
+          "as its weight says.")), clusters)));
+}

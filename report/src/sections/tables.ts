@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import type { Context } from "../context";
+import { kernelsCsv, samplesCsv } from "../csv";
+import { copyButton, download, h } from "../dom";
+import { count, duration, none, number, percent } from "../format";
+import { makeGrid } from "../grid";
+import { search, shownTriple, type Kernel, type Model, type SampleRow } from "../model";
+import { memberText, unpack } from "../payload";
+
+const csvType = "text/csv;charset=utf-8";
+
+// plan.json as it was written: its text is taken out of the page's data, not made anew.
+async function planText(): Promise<string> {
+  const text = await unpack(document.getElementById("stemtap-data")!.textContent ?? "");
+  return memberText(text, "plan") ?? "null";
+}
+
+export function kernelTable(context: Context): HTMLElement {
+  const { model } = context;
+  const most = model.byTime[0]?.share || 1;
+  const grid = makeGrid<Kernel>("Kernels", [
+    { name: "Kernel", width: "auto", isName: true, text: (k) => k.short, title: (k) => k.label, value: (k) => k.label },
+    { name: "Share", width: "92px", text: (k) => percent(k.share), value: (k) => k.duration, bar: (k) => k.share / most },
+    { name: "Time", width: "92px", text: (k) => duration(k.duration), value: (k) => k.duration },
+    { name: "Launches", width: "96px", text: (k) => count(k.invocations), value: (k) => k.invocations },
+    { name: "Mean", width: "88px", text: (k) => duration(k.mean), value: (k) => k.mean ?? -1 },
+    { name: "cv", width: "74px", text: (k) => percent(k.cv), value: (k) => k.cv ?? -1 },
+    { name: "Clusters", width: "84px", text: (k) => count(k.clusters.length), value: (k) => k.clusters.length },
+    { name: "Samples", width: "84px", text: (k) => count(k.captured), value: (k) => k.captured },
+    { name: "Wanted", width: "80px", text: (k) => count(k.target), value: (k) => k.target },
+    { name: "Uncovered", width: "94px", text: (k) => (k.uncovered > 0 ? duration(k.uncovered) : none),
+      value: (k) => k.uncovered },
+  ], 2, false, (kernel) => context.choose(kernel));
+  const found = h("output", { for: "kernels-search", class: "quiet" });
+  const input = h("input", { id: "kernels-search", type: "search", placeholder: "Words of the name", spellcheck: "false",
+    autocomplete: "off", input: () => show() });
+  const show = () => {
+    const rows = search(model.kernels, input.value);
+    grid.show(rows);
+    found.textContent = `${count(rows.length)} of ${count(model.kernels.length)} kernels`;
+  };
+  show();
+  grid.choose(context.chosen, false);
+  context.onChoose((kernel) => grid.choose(kernel, true));
+  const text = () => kernelsCsv(grid.rows());
+  return h("div", { class: "panel" }, h("h3", null, "All kernels"), h("div", { class: "tools" },
+    h("label", { for: "kernels-search", class: "unseen" }, "Search kernels"), input, found,
+    copyButton("Copy CSV", text), h("button", { type: "button", class: "small", id: "download-kernels",
+      click: () => download("kernels.csv", csvType, [text()]) }, "kernels.csv")), grid.element);
+}
+
+function sampleTable(context: Context): HTMLElement {
+  const { model } = context;
+  const grid = makeGrid<SampleRow>("Samples", [
+    { name: "Launch", width: "96px", text: (s) => count(s.index), value: (s) => s.index },
+    { name: "Kernel", width: "auto", isName: true, text: (s) => s.kernel.short, title: (s) => s.kernel.label,
+      value: (s) => s.kernel.label },
+    { name: "Cluster", width: "80px", text: (s) => count(s.cluster + 1), value: (s) => s.cluster },
+    { name: "Occurrence", width: "104px", text: (s) => count(s.occurrence), value: (s) => s.occurrence },
+    { name: "Duration", width: "100px", text: (s) => duration(s.duration_ns) + (s.imputed ? " *" : ""),
+      title: (s) => (s.imputed ? "Mean of its like: a tracer slowed the launch itself" : ""), value: (s) => s.duration_ns },
+    { name: "Weight", width: "92px", text: (s) => number(s.weight, 5), value: (s) => s.weight },
+    { name: "Grid", width: "104px", text: (s) => shownTriple(s.grid), value: (s) => product(s.grid) },
+    { name: "Block", width: "104px", text: (s) => shownTriple(s.block), value: (s) => product(s.block) },
+    { name: "Device", width: "76px", text: (s) => (s.device === null ? none : String(s.device)), value: (s) => s.device ?? -1 },
+    { name: "Stream", width: "78px", text: (s) => (s.stream === null ? none : String(s.stream)), value: (s) => s.stream ?? -1 },
+  ], 0, true, (sample) => context.choose(sample.kernel));
+  const found = h("output", { for: "samples-search", class: "quiet" });
+  const only = h("input", { id: "samples-only", type: "checkbox", change: () => show() });
+  const input = h("input", { id: "samples-search", type: "search", placeholder: "Words of the kernel's name",
+    spellcheck: "false", autocomplete: "off", input: () => show() });
+  const show = () => {
+    const kernels = new Set(search(only.checked && context.chosen ? [context.chosen] : model.kernels, input.value));
+    const rows = kernels.size === model.kernels.length ? model.samples : model.samples.filter((s) => kernels.has(s.kernel));
+    grid.show(rows);
+    found.textContent = `${count(rows.length)} of ${count(model.samples.length)} samples`;
+  };
+  show();
+  context.onChoose(() => only.checked && show());
+  const text = () => samplesCsv(grid.rows());
+  return h("div", { class: "panel" }, h("h3", null, "All samples"), h("div", { class: "tools" },
+    h("label", { for: "samples-search", class: "unseen" }, "Search samples"), input,
+    h("label", { class: "check" }, only, "chosen kernel only"), found, copyButton("Copy CSV", text),
+    h("button", { type: "button", class: "small", id: "download-samples",
+      click: () => download("samples.csv", csvType, [text()]) }, "samples.csv")), grid.element);
+}
+
+const product = (t: [number, number, number] | null) => (t ? t[0] * t[1] * t[2] : -1);
+
+export function tablesSection(context: Context): HTMLElement {
+  const { model } = context;
+  return h("section", { id: "tables", "aria-labelledby": "h-tables" },
+    h("div", { class: "section-head" }, h("h2", { id: "h-tables" }, "Tables"), planButton(model)),
+    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "Columns sort by a click on their " +
+      "name. A kernel's row looks into that kernel; with the keyboard, arrows move between rows and Enter takes one. CSV " +
+      "holds the rows that are shown, in their order, durations in ns. * marks a sample that counts with the mean of its like.")),
+    kernelTable(context), sampleTable(context));
+}
+
+function planButton(model: Model): HTMLElement | null {
+  return model.data.plan ? h("button", { type: "button", class: "small", id: "download-plan",
+    click: async () => download("plan.json", "application/json", [await planText()]) }, "plan.json") : null;
+}

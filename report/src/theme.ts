@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Colours of the charts, for either theme; those of the page around them stand in style.css. Text and marks keep
+// a contrast of 4.5 to 1 to what is behind them, which test/theme.test.ts measures.
+
+export interface Theme {
+  dark: boolean;
+  surface: string;
+  ink: string;
+  quiet: string;
+  line: string;
+  axis: string;
+  accent: string;
+  second: string; // next to accent: neighbours that alternate
+  bad: string;
+  care: string;
+  on: string; // text on any of `series` and on `rest`
+  series: string[];
+  rest: string;
+  band: string;
+  focus: string;
+}
+
+export const light: Theme = { dark: false, surface: "#ffffff", ink: "#1b1f24", quiet: "#525c69", line: "#e3e7ec",
+  axis: "#7a8594", accent: "#1f5fbf", second: "#0f7681", bad: "#b3261e", care: "#8a5a00", on: "#ffffff",
+  series: ["#1f5fbf", "#b0470c", "#177245", "#8036ad", "#b0215e", "#0b7180", "#765a00", "#4d58a8"],
+  rest: "#646d79", band: "#f3f5f8", focus: "#000000" };
+
+export const dark: Theme = { dark: true, surface: "#171b20", ink: "#e7eaee", quiet: "#a9b2bd", line: "#2a3038",
+  axis: "#6d7784", accent: "#6ea8fe", second: "#4fc9c0", bad: "#ff8a80", care: "#e3b341", on: "#101316",
+  series: ["#6ea8fe", "#ffa15c", "#5ecf8b", "#c99bf5", "#ff8fb8", "#4fc9d9", "#e0c04c", "#a3b1ff"],
+  rest: "#8f99a6", band: "#1c2127", focus: "#ffffff" };
+
+export function luminance(colour: string): number {
+  const channel = (at: number) => {
+    const c = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+    return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  };
+  return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
+}
+
+export function contrast(one: string, other: string): number {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number];
+  return (high + 0.05) / (low + 0.05);
+}
+
+// The kernels with the most time have a colour of their own, the same in every chart.
+export function colourOf(theme: Theme, rank: number | null): string {
+  return rank === null ? theme.rest : (theme.series[rank] ?? theme.rest);
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether the bound can be trusted, in plain words, and what to do next. Each line is one fact of the session's
+// files; the verdict is the worst of them.
+
+import { count, duration, percent, shellWord, times, visible } from "./format";
+import type { Model } from "./model";
+
+export type Level = "good" | "note" | "care" | "bad";
+
+export interface Line {
+  level: Level;
+  text: string;
+  why: string;
+}
+
+export interface Verdict {
+  level: Level;
+  headline: string;
+  lines: Line[];
+}
+
+const worst: Level[] = ["bad", "care", "note", "good"];
+const some = (value: unknown): value is number => typeof value === "number" && value > 0;
+const plural = (n: number, one: string, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
+
+function boundLines(model: Model): Line[] {
+  const { bound, asked, confidence } = model;
+  const sure = confidence === null ? "" : ` at ${percent(confidence)} confidence`;
+  if (bound === null) {
+    return [{ level: "care", text: "No bound is stated.", why: model.data.plan?.options?.["selection"] === "first"
+      ? "The first launches of each cluster are not a random sample: nothing can be said of their error."
+      : "Nothing was allocated before the session ended, so there is no number to trust." }];
+  }
+  if (asked !== null && bound > asked * (1 + 1e-9)) {
+    return [{ level: "bad", text: `The bound is ${percent(bound)}, above the ${percent(asked)} asked for.`,
+      why: "Fewer launches were captured than that needs, or time is uncovered. The sample is right, but says less " +
+        "than was wanted: a longer run or a second pass narrows it." }];
+  }
+  const against = asked === null ? "" : `, within the ${percent(asked)} asked for`;
+  return [{ level: "good", text: `The total is off by at most ${percent(bound)}${sure}${against}.`,
+    why: "The bound follows from how much durations vary inside each cluster and how many were captured." }];
+}
+
+function errorLines(model: Model): Line[] {
+  const totals = model.data.plan?.totals;
+  const error = totals?.observed_error;
+  if (!totals) return [];
+  if (typeof error !== "number") {
+    return [{ level: "note", text: "The error of this very run is not known.", why: some(totals.imputed)
+      ? "Launches that a tracer slowed count with the mean of their like, so there is no exact total to compare with."
+      : "The session does not hold an exact total to compare with." }];
+  }
+  if (model.bound !== null && error > model.bound) {
+    return [{ level: "care", text: `The estimate of this run's time is off by ${percent(error)}, more than the bound.`,
+      why: "A bound at 95 % confidence is missed by one run in twenty. Calibrated weights correct the time; other " +
+        "metrics may be off alike." }];
+  }
+  return [{ level: "good", text: `The estimate of this run's time is off by ${percent(error)}.`,
+    why: "Known, since every launch was timed." }];
+}
+
+function lossLines(model: Model): Line[] {
+  const totals = model.data.plan?.totals ?? {};
+  const overview = model.data.overview;
+  const lines: Line[] = [];
+  const dropped = totals.dropped ?? overview?.dropped;
+  const gaps = totals.gaps ?? overview?.gaps;
+  if (some(dropped)) {
+    const share = dropped / (dropped + model.invocations);
+    lines.push({ level: share > 0.01 ? "bad" : "care", text: `${plural(dropped, "launch record")} were dropped, ` +
+      `${percent(share)} of all.`, why: "They are part of no figure here, the bound included. Section 8 has the reasons." });
+  }
+  if (some(gaps)) {
+    lines.push({ level: "care", text: `${plural(gaps, "gap")} of unknown size.`,
+      why: "Whole buffers were lost, or another profiler had CUPTI: nobody knows how many launches are missing." });
+  }
+  if (some(totals.uncovered_fraction)) {
+    lines.push({ level: "care", text: `${percent(totals.uncovered_fraction)} of the time is in clusters without a sample.`,
+      why: "The bound counts that time in full. A second pass can capture them: mask.ndjson lists them as top_up." });
+  }
+  if (some(totals.imputed)) {
+    lines.push({ level: "note", text: `${plural(totals.imputed, "launch", "launches")} count with the mean of their like ` +
+      `(${duration(totals.imputed_duration_ns ?? null)}).`, why: "A tracer slowed them, so their own time says nothing." });
+  }
+  if (some(totals.native_unknown)) {
+    lines.push({ level: "care", text: `${plural(totals.native_unknown, "launch", "launches")} never ran without a tracer.`,
+      why: "They are of kernels with no native launch and count as recorded, which is slower than they are." });
+  }
+  if (some(totals.zero_duration)) {
+    const share = totals.zero_duration / Math.max(1, model.invocations);
+    lines.push({ level: share > 0.01 ? "care" : "note",
+      text: `${plural(totals.zero_duration, "launch", "launches")} were recorded with 0 ns.`,
+      why: "The profiler rounded: kernels that short weigh less than they should." });
+  }
+  if (some(totals.graph_launches)) {
+    lines.push({ level: "note", text: `${plural(totals.graph_launches, "graph launch", "graph launches")} were timed as one each.`,
+      why: "The kernels inside a graph are not told apart at this level." });
+  }
+  if (some(totals.excluded_invocations)) {
+    lines.push({ level: "note", text: `${plural(totals.excluded_invocations, "launch", "launches")} are left out by --exclude ` +
+      `(${duration(totals.excluded_duration_ns ?? null)}).`, why: "They are part of no total and no bound." });
+  }
+  return lines;
+}
+
+function processLines(model: Model): Line[] {
+  const lines: Line[] = [];
+  const { session, overview, plan } = model.data;
+  const processes = session?.processes ?? overview?.processes ?? [];
+  for (const process of processes) {
+    const who = `${visible(process.program ?? "") || "a process"} (${process.pid})`;
+    if (process.state === "stood_down") {
+      lines.push({ level: "bad", text: `Nothing was recorded of ${who}.`,
+        why: visible(process.reason ?? "") || "It gave no reason." });
+    } else if (process.state === "recording" && overview?.state !== "running") {
+      lines.push({ level: "care", text: `${who} ended without saying goodbye.`,
+        why: "It was killed, or called _exit or exec: what it launched last may be missing." });
+    } else if (process.reason) {
+      lines.push({ level: "note", text: `${who}: ${visible(process.reason)}`, why: "A remark of the process itself." });
+    }
+  }
+  if (session && some(session.signal)) {
+    lines.push({ level: "care", text: `The program was ended by signal ${session.signal}.`, why: "The run may not be whole." });
+  } else if (session && some(session.exit_code)) {
+    lines.push({ level: "care", text: `The program failed with exit code ${session.exit_code}.`,
+      why: "The run may not be whole." });
+  }
+  if (overview?.state === "running" && plan) {
+    lines.push({ level: "care", text: "The last overview is of a session that was still running.",
+      why: "Charts drawn from it may end before the plan does." });
+  }
+  for (const warning of session?.warnings ?? []) {
+    lines.push({ level: "care", text: visible(String(warning)), why: "A warning of the session." });
+  }
+  return lines;
+}
+
+export function judge(model: Model): Verdict {
+  const totals = model.data.plan?.totals;
+  const lines: Line[] = [];
+  if (!model.data.plan) {
+    lines.push({ level: "bad", text: "There is no plan.", why: "The session was killed before it wrote one: nothing " +
+      "here can be exported or extrapolated." });
+  } else if (!some(totals?.samples)) {
+    lines.push({ level: "bad", text: "The plan holds no sample.", why: "Nothing was captured, so nothing can be said." });
+  } else {
+    lines.push(...boundLines(model), ...errorLines(model));
+  }
+  lines.push(...lossLines(model), ...processLines(model));
+  lines.sort((a, b) => worst.indexOf(a.level) - worst.indexOf(b.level));
+  const careful = lines.filter((line) => line.level === "care" || line.level === "bad").length;
+  const level = lines[0]?.level === "note" ? "good" : (lines[0]?.level ?? "care");
+  const headline = level === "bad" ? "Do not rely on it yet"
+    : level === "care" ? `Be careful: ${plural(careful, "thing")} to know` : "You can trust the bound";
+  return { level, headline, lines };
+}
+
+export const consumers = ["accelsim", "macsim", "nvbit", "ncu", "sieve", "csv", "roaring", "perfetto"];
+
+export function exportCommand(model: Model, consumer: string): string {
+  return `stemtap export --plan ${shellWord(`${model.folder || "."}/plan.json`)} --to ${consumer}`;
+}
+
+export function extrapolateCommand(model: Model): string {
+  return `stemtap extrapolate --plan ${shellWord(`${model.folder || "."}/plan.json`)} --results RESULTS`;
+}
+
+export interface Tile {
+  name: string;
+  value: string;
+  detail: string;
+  level: Level;
+}
+
+export function tiles(model: Model): Tile[] {
+  const t = model.data.plan?.totals ?? {};
+  const { bound, asked, confidence } = model;
+  const dropped = t.dropped ?? model.data.overview?.dropped;
+  const gaps = t.gaps ?? model.data.overview?.gaps;
+  return [
+    { name: "Less to trace", value: some(t.speedup) ? times(t.speedup) : "–", level: some(t.speedup) ? "good" : "care",
+      detail: `${duration(t.sampled_duration_ns)} in ${count(t.samples)} samples, of ${duration(model.duration)} in ` +
+        `${count(model.invocations)} launches` },
+    { name: "Error bound", value: percent(bound),
+      level: bound === null ? "care" : asked !== null && bound > asked * (1 + 1e-9) ? "bad" : "good",
+      detail: asked === null ? "what was asked for is not known"
+        : `asked: ${percent(asked)}${confidence === null ? "" : ` at ${percent(confidence)} confidence`}` },
+    { name: "Observed error", value: percent(t.observed_error),
+      level: typeof t.observed_error !== "number" ? "note"
+        : bound !== null && t.observed_error > bound ? "care" : "good",
+      detail: typeof t.observed_error === "number" ? "of this run's total, plain weights"
+        : some(t.imputed) ? "not known: a tracer slowed launches" : "not known" },
+    { name: "Uncovered time", value: percent(t.uncovered_fraction), level: some(t.uncovered_fraction) ? "care" : "good",
+      detail: "in clusters without a sample" },
+    { name: "Lost records", value: count(dropped), level: some(dropped) || some(gaps) ? "care" : "good",
+      detail: typeof gaps === "number" ? `and ${plural(gaps, "gap")} of unknown size` : "gaps are not known" },
+  ];
+}
