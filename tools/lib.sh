@@ -13,6 +13,13 @@ packages=(
   doctest-dev libbenchmark-dev tmux
 )
 
+# For the page of `stemtap report`, and for the tests that look at it in a browser. Without them everything
+# else is built, and these tests skip. A package is as good as installed where its program is: Node.js from
+# elsewhere brings npm along, and Debian's npm does not go with it.
+page_packages=(nodejs npm)
+browser_packages=(chromium)
+declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium)
+
 section_title=''
 section_begin=0
 
@@ -31,36 +38,45 @@ section_end() {
   section_title=''
 }
 
-missing_packages() {
+missing_packages() {  # package...
   local package
-  for package in "${packages[@]}"; do
+  for package; do
+    [[ -v program_of[$package] ]] && command -v "${program_of[$package]}" >/dev/null && continue
     dpkg -s "$package" 2>/dev/null | grep -q '^Status: install ok installed' || printf '%s\n' "$package"
   done
 }
 
-# Installs what is missing (Debian, as root), or says what to install.
-ensure_packages() {
-  local missing distribution
+# Installs what is missing (Debian, as root), or says what to install. What is given besides can be done
+# without: it is not worth failing for.
+ensure_packages() {  # package...
+  local missing wanted distribution
   # shellcheck source=/dev/null
   distribution=$(. /etc/os-release 2>/dev/null && printf '%s' "${ID-}") || true
   if [[ $distribution != debian ]]; then
-    printf 'This is no Debian. The build needs what Debian calls: %s\n' "${packages[*]}"
+    printf 'This is no Debian. The build needs what Debian calls: %s\n' "${packages[*]} $*"
     return 0
   fi
-  mapfile -t missing < <(missing_packages)
-  if [[ ${#missing[@]} == 0 ]]; then
-    printf 'All %d packages are installed.\n' "${#packages[@]}"
+  mapfile -t missing < <(missing_packages "${packages[@]}")
+  mapfile -t wanted < <(missing_packages "$@")
+  if [[ ${#missing[@]} == 0 && ${#wanted[@]} == 0 ]]; then
+    printf 'All %d packages are installed.\n' $((${#packages[@]} + $#))
     return 0
   fi
   if [[ $(id -u) != 0 ]]; then
     printf 'Packages are missing. Install them with:\n  sudo apt-get install -y --no-install-recommends %s\n' \
-      "${missing[*]}" >&2
-    exit 1
+      "${missing[*]} ${wanted[*]}" >&2
+    [[ ${#missing[@]} == 0 ]] || exit 1
+    return 0
   fi
-  printf 'Installing: %s\n' "${missing[*]}"
+  printf 'Installing: %s\n' "${missing[*]} ${wanted[*]}"
   apt-get update -q
-  DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+  [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
+  if [[ ${#wanted[@]} != 0 ]] && ! install_packages "${wanted[@]}"; then
+    printf 'Going on without: %s\n' "${wanted[*]}" >&2
+  fi
 }
+
+install_packages() { DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; }
 
 configure_preset() { cmake --preset "$1" -Wno-dev; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stemtap report: a finished session as one HTML file.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
@@ -41,6 +42,15 @@ std::string ShownSize(std::uint64_t bytes) {
                            : fmt::format("{:.1f} MB", size * 1e-6);
 }
 
+// In the session folder it is for its owner alone, as everything there.
+Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_session) {
+  if (!in_session) return CreateByteSink(path);
+  const mode_t before = ::umask(0077);
+  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
+  ::umask(before);
+  return sink;
+}
+
 int RunReport(const ReportArguments& arguments) {
   if (arguments.output == "-" && arguments.json) {
     return Fail({"--json and the report both go to standard output, expected -o FILE", 2});
@@ -71,7 +81,7 @@ int RunReport(const ReportArguments& arguments) {
   }
   Warn(report.value().warnings);
 
-  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(output);
+  Result<std::unique_ptr<ByteSink>> sink = CreateSink(output, arguments.output.empty());
   if (!sink.ok()) return Fail(sink.error());
   Status written = WriteReport(report.value(), UnixMilliseconds(), ReportPage(), *sink.value());
   if (written.ok()) written = sink.value()->Finish();

@@ -131,3 +131,59 @@ export async function accessibilityBreaches(page) {
 }
 
 export const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
+
+// What takes part in the work with a keyboard: everything that a mouse may click or type into.
+const controls = "a[href], button, input, select, textarea, summary, [tabindex], [role=button], [role=tab]";
+
+// Goes through the page by Tab from its beginning, and gives each stop a number, which it carries as an attribute.
+export async function tabStops(page, most = 2000) {
+  await page.evaluate(() => {
+    document.activeElement?.blur();
+    window.scrollTo(0, 0);
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute("tabindex");
+  });
+  let stops = 0;
+  for (; stops < most; ++stops) {
+    await page.keyboard.press("Tab");
+    const is_new = await page.evaluate((number) => {
+      const at = document.activeElement;
+      if (!at || at === document.body || at.hasAttribute("data-stop")) return false;
+      at.setAttribute("data-stop", String(number));
+      return true;
+    }, stops);
+    if (!is_new) break;
+  }
+  return stops;
+}
+
+// Controls in sight that no Tab came to, but those of a group that one Tab enters and arrows go through.
+export async function unreached(page) {
+  return page.evaluate((wanted) => [...document.querySelectorAll(wanted)].filter((element) => {
+    if (element.hasAttribute("data-stop") || element.closest("[inert]")) return false;
+    if (element.disabled || element.getClientRects().length === 0) return false;
+    if (element.matches("main, [role=dialog], h1, h2, h3, section") || element.ariaHidden === "true") return false;
+    if (getComputedStyle(element).visibility === "hidden") return false;
+    // Arrows go through the rows of a table that Tab came to.
+    if (element.closest(".grid[data-stop] tbody")) return false;
+    const group = element.closest("[role=radiogroup], [role=tablist], [role=toolbar], [role=grid], fieldset");
+    if (group?.querySelector("[data-stop]") && (element.tabIndex < 0 || element.type === "radio")) return false;
+    return true;
+  }).map((element) => `${element.tagName.toLowerCase()}: ${(element.ariaLabel ?? element.textContent).trim().slice(0, 60)}`),
+  controls);
+}
+
+// What each chart shows: its series with their data, as plain values.
+export async function chartSeries(page) {
+  return page.evaluate(() => Object.fromEntries(Object.entries(window.stemtapReport.charts).map(([name, chart]) =>
+    [name, JSON.parse(JSON.stringify((chart.option?.series ?? []).map(({ type, name, data, kernel }) =>
+      ({ type, name, data, kernel }))))])));
+}
+
+// Every number in there.
+export function numbersIn(value, into = []) {
+  if (typeof value === "number") into.push(value);
+  else if (value && typeof value === "object") Object.values(value).forEach((part) => numbersIn(part, into));
+  return into;
+}

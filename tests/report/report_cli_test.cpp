@@ -77,6 +77,9 @@ TEST_CASE("a report stands in the session folder, or where it is wanted") {
   CHECK(result.out.empty());
   CHECK(result.err.find("3 samples of 2 kernels") != std::string::npos);
   const std::string first = ReadFile(session.folder / "run/report.html");
+  using std::filesystem::perms;
+  CHECK((std::filesystem::status(session.folder / "run/report.html").permissions() &
+         (perms::group_all | perms::others_all)) == perms::none);
   CHECK(json::parse(test::DataOf(first))["folder"] == "run");
 
   // Again: in its place, whole, and beside an evaluation.

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names that try to be markup, scripts, terminal codes or another reading direction stay text.
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+import { hostileNames, kinds } from "../../report/test/fixture.mjs";
+import { accessibilityBreaches, makeReport, offences, openBrowser, openReport, scratch, writeSession } from "./support.mjs";
+
+let context;
+let page;
+const data = kinds.hostile();
+before(async () => {
+  context = await openBrowser();
+  page = await openReport(context,
+    makeReport(writeSession("hostile <b>'\u202E", data), "--evaluation", join(scratch, "hostile <b>'\u202E-evaluation.json")));
+});
+after(() => context?.close());
+
+test("no name runs, and none becomes an element", async () => {
+  const found = await page.evaluate(() => ({ pwned: window.pwned ?? null, scripts: document.scripts.length,
+    foreign: document.querySelectorAll("#page img, #page b, #page i, #page iframe, [onerror], [onload], #page script").length,
+    links: [...document.links].map((link) => link.href).filter((href) => !/^(#|blob:|data:|file:)/.test(href)) }));
+  assert.deepEqual(found, { pwned: null, scripts: 3, foreign: 0, links: [] });
+});
+
+test("every name is there, as text", async () => {
+  // Cut to what tells kernels apart, and in full where one points at it.
+  const text = await page.getByRole("table", { name: "Kernels" }).evaluate((table) =>
+    [table, ...table.querySelectorAll("[title]")].map((e) => `${e.textContent} ${e.title ?? ""}`).join("\n"));
+  for (const name of hostileNames) {
+    // What is no letter may be shown by a sign of its own.
+    for (const word of name.slice(0, 60).match(/[a-z=<>&;{}|]{4,}/gi) ?? []) {
+      assert.ok(text.includes(word), `${JSON.stringify(word)} of ${JSON.stringify(name.slice(0, 60))}`);
+    }
+  }
+});
+
+test("they stay what they are in what the page holds", async () => {
+  const names = await page.evaluate(() => window.stemtapReport.data.plan.kernels.map((kernel) => kernel.name));
+  const wellFormed = (name) => Buffer.from(name, "utf8").toString("utf8");
+  assert.deepEqual(names, data.plan.kernels.map((kernel) => wellFormed(kernel.name)));
+  assert.equal(Object.prototype.polluted, undefined);
+});
+
+test("they break neither layout nor accessibility", async () => {
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  assert.ok(over <= 0, `${over} pixels too wide`);
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).direction), "ltr");
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await accessibilityBreaches(page), []);
+  }
+});
+
+test("nothing is asked for and nothing complained of", () => assert.deepEqual(offences(page), []));

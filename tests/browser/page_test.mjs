@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of a session as its reader meets it: every figure, every control, no word to the outside.
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import test, { after, before, describe } from "node:test";
+import { kinds } from "../../report/test/fixture.mjs";
+import { accessibilityBreaches, chartSeries, makeReport, numbersIn, offences, openBrowser, openReport, readJson, run,
+  scratch, tabStops, unreached, writeSession } from "./support.mjs";
+
+let context;
+before(async () => (context = await openBrowser()));
+after(() => context?.close());
+
+const near = (one, other) => Math.abs(one - other) <= 1e-9 * Math.max(1, Math.abs(one), Math.abs(other));
+const has = (numbers, value) => numbers.some((number) => near(number, value));
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
+const themeButton = (page) => page.getByRole("button", { name: /theme/i });
+const searchBox = (page) => page.getByRole("searchbox", { name: "Search kernels" });
+// Only the rows near to what is seen are there; the table says how many there are.
+const kernelTable = (page) => page.getByRole("table", { name: "Kernels" });
+const rowCount = async (page) => Number(await kernelTable(page).getAttribute("aria-rowcount")) - 1;
+const rowsOf = (page) => kernelTable(page).locator("tbody tr:not([aria-hidden])");
+const paper = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor +
+  getComputedStyle(document.body).backgroundColor);
+
+describe("a session with all its files", () => {
+  const data = kinds.small();
+  let page;
+  let session;
+  before(async () => {
+    session = writeSession("small", data);
+    page = await openReport(context, makeReport(session, "--evaluation", join(scratch, "small-evaluation.json")));
+  });
+
+  test("is given to the page as it is", async () => {
+    const given = await page.evaluate(() => window.stemtapReport.data);
+    for (const part of ["plan", "session", "overview", "evaluation"]) assert.deepEqual(given[part], data[part], part);
+    assert.equal(given.folder, "small");
+    assert.equal(given.mask.events.length, data.mask.events.length);
+    assert.deepEqual(given.mask.events.map(([kind, index, kernel]) => [kind, index, kernel]),
+      data.mask.events.map(([kind, index, kernel]) => [kind, index, kernel]));
+  });
+
+  test("is drawn without a request or a complaint", () => assert.deepEqual(offences(page), []));
+
+  test("shows the time of each kernel", async () => {
+    const charts = await chartSeries(page);
+    const byTime = data.plan.kernels.map((k) => k.duration_ns).sort((a, b) => b - a);
+    for (const name of ["treemap", "bars"]) {
+      assert.deepEqual(charts[name][0].data.map((part) => part.value), byTime, name);
+    }
+  });
+
+  test("shows the durations of a kernel with its samples", async () => {
+    const chart = (await chartSeries(page)).histogram;
+    const longest = data.overview.kernels[0];
+    const planned = data.plan.kernels.find((k) => k.name === longest.name);
+    const bins = chart.find((s) => s.name === "launches").data.map(([from, to, count]) => [from, to, count]);
+    assert.deepEqual(bins, longest.histogram);
+    const shown = chart.find((s) => s.name === "samples").data.map((point) => point.value[0]).sort((a, b) => a - b);
+    assert.deepEqual(shown, planned.clusters.flatMap((c) => c.samples.map((s) => s.duration_ns)).sort((a, b) => a - b));
+  });
+
+  test("shows how the session went", async () => {
+    const chart = (await chartSeries(page)).timeline;
+    const of = (name) => chart.find((s) => s.name === name).data;
+    const { timeline } = data.overview;
+    assert.deepEqual(of("bound").map((point) => point[1]), timeline.map((point) => point[6]));
+    assert.deepEqual(of("captures").map((point) => point[1]), timeline.map((point) => point[3]));
+    assert.equal(sum(of("decisions").map((point) => (point.value ?? point)[2])), data.mask.events.length);
+  });
+
+  test("shows what drifted", async () => {
+    const chart = (await chartSeries(page)).drift;
+    const longest = data.overview.kernels[0];
+    const mean = longest.duration_ns / longest.invocations;
+    const wanted = longest.slices.map(([, count, duration]) => duration / count / mean);
+    const shown = chart.map((s) => s.data.map((point) => point[1]));
+    assert.ok(shown.some((line) => line.length === wanted.length && line.every((value, i) => Math.abs(value - wanted[i]) < 1e-6)));
+  });
+
+  test("shows the methods of an evaluation", async () => {
+    const numbers = numbersIn((await chartSeries(page)).methods);
+    for (const { method, speedup_harmonic, error_mean } of data.evaluation.summary) {
+      assert.ok(has(numbers, speedup_harmonic) && has(numbers, error_mean), method);
+    }
+  });
+
+  test("draws every chart once it is scrolled to", async () => {
+    for (const name of ["treemap", "bars", "histogram", "timeline", "drift", "methods"]) {
+      const chart = page.locator(`#figure-${name} .chart`);
+      await chart.scrollIntoViewIfNeeded();
+      await chart.locator("svg path").first().waitFor({ state: "attached" });
+      const drawn = await chart.evaluate((box) => ({ paths: box.querySelectorAll("svg path").length,
+        words: [...box.querySelectorAll("svg text")].length, size: box.querySelector("svg").getBoundingClientRect().toJSON() }));
+      assert.ok(drawn.paths >= 5 && drawn.words >= 2 && drawn.size.width > 200 && drawn.size.height > 100,
+        `${name}: ${JSON.stringify(drawn)}`);
+    }
+  });
+
+  test("says the totals in words", async () => {
+    const text = await page.locator("body").innerText();
+    const { totals } = data.plan;
+    const digits = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, "[\\s,.\u2009\u202F\u00A0\u2019]?");
+    assert.match(text, new RegExp(digits(totals.samples)));
+    assert.match(text, new RegExp(digits(totals.invocations)));
+    assert.match(text, /4\.98/);
+  });
+
+  test("finds kernels by name", async () => {
+    const all = data.plan.kernels.length;
+    const matching = data.plan.kernels.filter((k) => /softmax/i.test(k.name)).length;
+    assert.ok(matching > 0 && matching < all);
+    assert.equal(await rowCount(page), all);
+    await searchBox(page).fill("SOFTMAX");
+    assert.equal(await rowCount(page), matching);
+    for (const row of await rowsOf(page).allInnerTexts()) assert.match(row, /softmax/i);
+    await searchBox(page).fill("no kernel is called that");
+    assert.equal(await rowsOf(page).count(), 0);
+    await searchBox(page).fill("");
+    assert.equal(await rowsOf(page).count(), all);
+  });
+
+  test("sorts kernels by a column, either way", async () => {
+    const head = kernelTable(page).getByRole("columnheader", { name: "Launches" });
+    const column = await head.evaluate((cell) => cell.cellIndex);
+    const values = async () => (await rowsOf(page).locator(`> :nth-child(${column + 1})`).allInnerTexts())
+      .map((text) => Number(text.replace(/[^0-9]/g, "")));
+    const seen = [];
+    for (let click = 0; click < 2; ++click) {
+      await head.getByRole("button").click();
+      const order = await head.getAttribute("aria-sort");
+      const shown = await values();
+      assert.deepEqual(shown, [...shown].sort((a, b) => (order === "ascending" ? a - b : b - a)), order);
+      seen.push(order);
+    }
+    assert.deepEqual(seen.sort(), ["ascending", "descending"]);
+    assert.deepEqual((await values()).sort((a, b) => a - b),
+      data.plan.kernels.map((k) => k.invocations).sort((a, b) => a - b));
+  });
+
+  test("looks into the kernel that is clicked", async () => {
+    const name = rowsOf(page).nth(3).getByRole("button");
+    const title = await name.evaluate((button) => button.closest("[title]").title);
+    await name.click();
+    const chosen = data.overview.kernels.find((k) => k.name === title);
+    assert.ok(chosen, title);
+    const histogram = (await chartSeries(page)).histogram.find((s) => s.name === "launches");
+    assert.deepEqual(histogram.data.map(([from, to, count]) => [from, to, count]), chosen.histogram);
+  });
+
+  test("gives back plan.json as it was written", async () => {
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "plan.json" }).click();
+    const file = await (await download).path();
+    assert.equal(readFileSync(file, "utf8").trimEnd(), readFileSync(join(session, "plan.json"), "utf8").trimEnd());
+  });
+
+  for (const dark of [false, true]) {
+    test(`has no breach of WCAG 2 AA, ${dark ? "dark" : "light"}`, async () => {
+      await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
+      assert.deepEqual(await accessibilityBreaches(page), []);
+    });
+  }
+
+  test("has two themes, whichever the system asks for", async () => {
+    await page.emulateMedia({ colorScheme: "light" });
+    const light = await paper(page);
+    for (let click = 0; click < 3 && (await paper(page)) === light; ++click) await themeButton(page).click();
+    assert.notEqual(await paper(page), light);
+    assert.deepEqual(await accessibilityBreaches(page), []);
+    for (let click = 0; click < 3 && (await paper(page)) !== light; ++click) await themeButton(page).click();
+    assert.equal(await paper(page), light);
+  });
+
+  test("can be used with a keyboard", async () => {
+    const stops = await tabStops(page);
+    assert.ok(stops >= 5, `${stops} stops`);
+    assert.deepEqual(await unreached(page), []);
+    const before = await paper(page);
+    await themeButton(page).focus();
+    for (let press = 0; press < 3 && (await paper(page)) === before; ++press) await page.keyboard.press("Enter");
+    assert.notEqual(await paper(page), before);
+  });
+
+  test("fits a narrow window", async () => {
+    await page.setViewportSize({ width: 390, height: 800 });
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(over <= 0, `${over} pixels too wide`);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
+  test("reaches nobody, even when it is told to", async () => {
+    let calls = 0;
+    const server = createServer((_, answer) => { ++calls; answer.end(); }).listen(0, "127.0.0.1");
+    server.on("connection", () => ++calls);
+    await new Promise((done) => server.once("listening", done));
+    const own = await context.newPage();
+    await own.goto(page.address);
+    await own.evaluate(() => window.stemtapReport.ready);
+    const outcome = await own.evaluate(async (port) => {
+      const to = `127.0.0.1:${port}/`;
+      const broken = [];
+      document.addEventListener("securitypolicyviolation", (event) => broken.push(event.effectiveDirective));
+      const element = (name, more) => document.body.append(Object.assign(document.createElement(name), more));
+      const fetched = await fetch(`http://${to}`, { mode: "no-cors" }).then(() => "reached", () => "refused");
+      element("img", { src: `http://${to}a.png` });
+      element("script", { src: `http://${to}a.js` });
+      element("script", { textContent: "window.ran = 1" });
+      element("link", { rel: "stylesheet", href: `http://${to}a.css` });
+      element("iframe", { src: `http://${to}` });
+      element("video", { src: `http://${to}a.mp4` });
+      element("object", { data: `http://${to}` });
+      try { new WebSocket(`ws://${to}`); } catch { /* refused at once */ }
+      navigator.sendBeacon?.(`http://${to}`, "x");
+      await new Promise((done) => setTimeout(done, 500));
+      return { fetched, broken, ran: window.ran ?? null };
+    }, server.address().port);
+    assert.equal(calls, 0);
+    assert.equal(outcome.fetched, "refused");
+    assert.equal(outcome.ran, null);
+    for (const directive of ["connect-src", "img-src", "script-src-elem", "style-src-elem", "frame-src", "media-src"]) {
+      assert.ok(outcome.broken.includes(directive), `${directive} is not in ${outcome.broken}`);
+    }
+    await own.close();
+    server.close();
+  });
+
+  test("has said nothing all the while", () => assert.deepEqual(offences(page), []));
+});
+
+describe("a session of stemtap's own", () => {
+  const profile = join(scratch, "run.csv");
+  const session = join(scratch, "replayed");
+  let page;
+  before(async () => {
+    run("generate", "llm-decode", "--launches", "100000", "-o", profile);
+    run("replay", profile, "-q", "-o", session);
+    writeFileSync(join(scratch, "evaluation.json"),
+      run("evaluate", profile, "--runs", "3", "--methods", "optimal,root,random", "--json"));
+    page = await openReport(context, makeReport(session, "--evaluation", join(scratch, "evaluation.json")));
+  });
+
+  test("is shown as it was written", async () => {
+    const given = await page.evaluate(() => window.stemtapReport.data);
+    assert.deepEqual(given.plan, readJson(join(session, "plan.json")));
+    assert.deepEqual(given.session, readJson(join(session, "session.json")));
+    assert.deepEqual(given.evaluation, readJson(join(scratch, "evaluation.json")));
+    const mask = readFileSync(join(session, "mask.ndjson"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+    assert.deepEqual(given.mask.events.map(([kind, index]) => [kind, index]), mask.map((e) => [e.event, e.index]));
+    assert.equal(await rowCount(page), given.plan.kernels.length);
+    const numbers = numbersIn(Object.values(await chartSeries(page)));
+    for (const kernel of given.plan.kernels) assert.ok(has(numbers, kernel.duration_ns), kernel.name);
+    assert.ok(has(numbers, given.evaluation.summary[0].speedup_harmonic) ||
+      has(numbers, given.evaluation.rows[0].speedup));
+  });
+
+  test("has no breach and no complaint", async () => {
+    assert.deepEqual(await accessibilityBreaches(page), []);
+    assert.deepEqual(offences(page), []);
+  });
+});
+
+test("a plan alone is shown", async () => {
+  const data = kinds.bare();
+  const session = writeSession("bare", { ...data, mask: null });
+  const page = await openReport(context, makeReport(session));
+  assert.equal(await rowCount(page), data.plan.kernels.length);
+  assert.deepEqual(offences(page), []);
+  assert.deepEqual(await accessibilityBreaches(page), []);
+});
