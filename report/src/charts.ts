@@ -5,7 +5,7 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import { h } from "./dom";
-import { count, duration, none, percent, times, visible } from "./format";
+import { count, duration, none, percent, tidy, times, visible } from "./format";
 import { binEvents, clusterOf, driftOf, elapsedAt, eventKinds, topParts, type Kernel, type Model } from "./model";
 import { colourOf, type Theme } from "./theme";
 import type { Evaluation } from "./types";
@@ -75,24 +75,26 @@ export function treemapOption(model: Model, theme: Theme): EChartsCoreOption {
         itemStyle: { color: colourOf(theme, part.kernel?.rank ?? null) } })) }] };
 }
 
-export function barsOption(model: Model, theme: Theme): EChartsCoreOption {
+export function barsOption(model: Model, theme: Theme, width: number): EChartsCoreOption {
   const parts = topParts(model, topCount);
+  const names = Math.round(Math.min(420, Math.max(110, width * 0.42)));
+  const share = (part: { duration: number } | undefined) =>
+    percent(model.duration > 0 && part ? part.duration / model.duration : null);
   return { ...base(theme),
     tooltip: { ...base(theme).tooltip, trigger: "axis", axisPointer: { type: "shadow" }, formatter: (p: Any) => {
       const part = parts[p[0]?.dataIndex];
       return part ? partTip(model, part) : "";
     } },
-    grid: { left: 4, right: 62, top: 2, bottom: 20, containLabel: false, outerBoundsMode: "none" },
-    xAxis: axis(theme, { type: "value", splitNumber: 4, axisLabel: { formatter: (ns: number) => duration(ns) } }),
+    grid: { left: names + 10, right: 62, top: 2, bottom: 22, outerBoundsMode: "none" },
+    xAxis: axis(theme, { type: "value", splitNumber: width < 500 ? 2 : 4,
+      axisLabel: { formatter: (ns: number) => tidy(duration(ns)) } }),
     yAxis: { type: "category", inverse: true, data: parts.map((_, i) => String(i)), axisLine: { show: false },
-      axisTick: { show: false }, axisLabel: { show: false } },
-    series: [{ type: "bar", barCategoryGap: 2, data: parts.map((part, i) => ({ value: part.duration, part: i,
-      kernel: part.kernel?.id ?? null, itemStyle: { color: colourOf(theme, part.kernel?.rank ?? null), opacity: 0.35 } })),
-      label: { show: true, position: "insideLeft", distance: 6, color: theme.ink, fontSize: 12, overflow: "truncate",
-        width: 480, ellipsis: "…", formatter: (p: Any) => cutText(parts[p.dataIndex]?.label ?? "", 90) } },
-    { type: "bar", barGap: "-100%", silent: true, data: parts.map((part) => part.duration),
-      itemStyle: { color: "transparent" }, label: { show: true, position: "right", color: theme.quiet, fontSize: 12,
-        formatter: (p: Any) => percent(model.duration > 0 ? (parts[p.dataIndex]?.duration ?? 0) / model.duration : null) } }] };
+      axisTick: { show: false }, triggerEvent: true, axisLabel: { interval: 0, width: names, overflow: "truncate",
+        ellipsis: "…", color: theme.ink, fontSize: 12, formatter: (i: string) => cutText(parts[Number(i)]?.label ?? "", 90) } },
+    series: [{ name: "time", type: "bar", barCategoryGap: 5, data: parts.map((part, i) => ({ value: part.duration, part: i,
+      kernel: part.kernel?.id ?? null, itemStyle: { color: colourOf(theme, part.kernel?.rank ?? null) } })),
+      label: { show: true, position: "right", color: theme.quiet, fontSize: 12,
+        formatter: (p: Any) => share(parts[p.dataIndex]) } }] };
 }
 
 export interface HistogramView {
@@ -136,7 +138,7 @@ export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramVie
       splitLine: { show: false } }),
     axis(theme, { ...x, gridIndex: 1, name: "duration (log)", nameLocation: "middle", nameGap: 24,
       splitLine: { show: false }, axisTick: { customValues: ticks, lineStyle: { color: theme.axis } },
-      axisLabel: { customValues: ticks, formatter: (ns: number) => duration(ns) } })],
+      axisLabel: { customValues: ticks, formatter: (ns: number) => tidy(duration(ns)) } })],
     yAxis: [axis(theme, { gridIndex: 0, type: view.logCount ? "log" : "value", min: floor,
       max: view.logCount ? most * 1.5 : undefined, name: "launches", nameLocation: "end", nameGap: 10,
       nameTextStyle: { color: theme.quiet, fontSize: 12, align: "right" }, axisLabel: { formatter: compact } }),
@@ -198,13 +200,15 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
   const end = Math.max(points.length > 0 ? x(points.at(-1)!) : 0, by === "launches" ? model.invocations : 0);
   const events = binEvents(model.events, by === "time" ? (i) => elapsedAt(points, i) ?? 0 : (i) => i, end, eventParts);
   const eventsShown = by === "launches" || points.length > 0;
-  const seconds = (s: number) => duration(s * 1e9);
+  const seconds = (s: number) => tidy(duration(s * 1e9));
   const last = 3;
   const panels = [["launches observed", "GPU time observed"][by === "time" ? 0 : 1]!, "captures",
     "bound (log)", "decisions"];
   const tops = [26, 122, 218, 344];
   const heights = [62, 62, 92, 74];
   const bounds = points.map((p) => p.bound).filter((b): b is number => b !== null && b > 0);
+  const highBound = Math.max(1, ...bounds);
+  const boundTicks = ticksBetween(lowBound(bounds, model.asked), highBound * 1.0001);
   const line = (panel: number, name: string, of: (p: (typeof points)[number]) => number | null, colour: string,
     more: Any = {}) => ({ name, type: "line", xAxisIndex: panel, yAxisIndex: panel, showSymbol: points.length < 2,
     symbolSize: 5, lineStyle: { width: 1.75, color: colour }, itemStyle: { color: colour },
@@ -231,12 +235,12 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
       ...(i === last ? { name: by === "time" ? "time since the session began" : "launches", nameLocation: "middle",
         nameGap: 26 } : {}) })),
     yAxis: panels.map((_, i) => axis(theme, i === 2
-      ? { type: "log", gridIndex: i, min: lowBound(bounds, model.asked), max: Math.max(1, ...bounds),
-        axisLabel: { formatter: (v: number) => percent(v) } }
+      ? { type: "log", gridIndex: i, min: lowBound(bounds, model.asked), max: highBound, splitLine: { show: false },
+        axisTick: { customValues: boundTicks, lineStyle: { color: theme.axis } }, axisLabel: { customValues: boundTicks, formatter: (v: number) => tidy(percent(v)) } }
       : i === last ? { type: "category", gridIndex: i, data: eventNames, inverse: true, splitLine: { show: true,
         lineStyle: { color: theme.line } }, axisTick: { show: false } }
       : { type: "value", gridIndex: i, min: 0, splitNumber: 2, axisLabel: {
-        formatter: i === 0 && by === "launches" ? (v: number) => duration(v) : compact } })),
+        formatter: i === 0 && by === "launches" ? (v: number) => tidy(duration(v)) : compact } })),
     series: [
       by === "time" ? line(0, "launches observed", (p) => p.observed, theme.series[0]!)
         : line(0, "GPU time observed", (p) => p.duration, theme.series[0]!),
@@ -246,7 +250,7 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
       line(2, "bound", (p) => (p.bound !== null && p.bound > 0 ? p.bound : null), theme.series[3]!, {
         markLine: { silent: true, symbol: "none", animation: false, lineStyle: { color: theme.bad, type: [5, 4] },
           label: { position: "insideEndTop", color: theme.bad, fontSize: 12,
-            formatter: () => `asked ${percent(model.asked)}` },
+            formatter: () => `asked ${tidy(percent(model.asked))}` },
           data: model.asked !== null && model.asked > 0 ? [{ yAxis: model.asked }] : [] } }),
       { name: "decisions", type: "scatter", xAxisIndex: last, yAxisIndex: last, symbol: "rect",
         symbolSize: (v: number[]) => [4, Math.min(16, 5 + 3 * Math.log2(v[2] ?? 1))],
@@ -280,10 +284,10 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme): 
     grid: { left: 64, right: 18, top: 22, bottom: 44, outerBoundsMode: "none" },
     xAxis: axis(theme, { type: "value", min: 0, max: slices.width * slices.count || 1, splitLine: { show: false },
       name: "time since the first launch", nameLocation: "middle", nameGap: 26,
-      axisLabel: { formatter: (ns: number) => duration(ns) } }),
+      axisLabel: { formatter: (ns: number) => tidy(duration(ns)) } }),
     yAxis: axis(theme, { type: "value", scale: true, name: "mean of slice / mean", nameLocation: "end", nameGap: 8,
       nameTextStyle: { color: theme.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -56] },
-      axisLabel: { formatter: (v: number) => times(v) } }),
+      axisLabel: { formatter: (v: number) => tidy(times(v)) } }),
     series: kernels.map((kernel) => {
       const colour = colourOf(theme, kernel.rank);
       const isChosen = kernel === chosen;
@@ -341,8 +345,8 @@ export function methodsOption(points: MethodPoint[], asked: number | null, theme
     grid: { left: 64, right: 18, top: 24, bottom: 46, outerBoundsMode: "none" },
     xAxis: axis(theme, { type: "log", min: low < Infinity ? low : 1, max: high, name: "speedup (log)",
       nameLocation: "middle", nameGap: 26, axisTick: { customValues: ticks, lineStyle: { color: theme.axis } },
-      splitLine: { show: false }, axisLabel: { customValues: ticks, formatter: (v: number) => times(v) } }),
-    yAxis: axis(theme, { type: "value", min: 0, name: "error", nameGap: 8, axisLabel: { formatter: (v: number) => percent(v) } }),
+      splitLine: { show: false }, axisLabel: { customValues: ticks, formatter: (v: number) => tidy(times(v)) } }),
+    yAxis: axis(theme, { type: "value", min: 0, name: "error", nameGap: 8, axisLabel: { formatter: (v: number) => tidy(percent(v)) } }),
     series: [{ name: "spread", type: "custom", encode: { x: 0, y: [1, 2] },
       data: drawn.map((p) => [p.speedup, p.mean, p.high ?? p.mean]), renderItem: (params: Any, api: Any) => {
         const [x, y] = api.coord([api.value(0), api.value(1)]);
@@ -351,7 +355,7 @@ export function methodsOption(points: MethodPoint[], asked: number | null, theme
           style: { fill: "none", stroke: colour(drawn[params.dataIndex]!), lineWidth: 1.5 } };
       },
       markLine: { silent: true, symbol: "none", animation: false, lineStyle: { color: theme.bad, type: [5, 4] },
-        label: { position: "insideEndTop", color: theme.bad, fontSize: 12, formatter: () => `asked ${percent(asked)}` },
+        label: { position: "insideEndTop", color: theme.bad, fontSize: 12, formatter: () => `asked ${tidy(percent(asked))}` },
         data: asked !== null ? [{ yAxis: asked }] : [] } },
     { name: "methods", type: "scatter", symbolSize: 10, data: drawn.map((p) => ({ value: [p.speedup, p.mean],
       itemStyle: { color: colour(p) } })), labelLayout: { moveOverlap: "shiftY" },

@@ -28,6 +28,6 @@ const triple = (value: number[] | null | undefined) => (value ? value.join("x") 
 
 export function samplesCsv(samples: SampleRow[]): string {
   return csv(["index", "kernel", "name", "occurrence", "cluster", "duration_ns", "imputed", "weight", "device", "stream",
-    "grid", "block"], samples.map((s) => [s.index, s.kernel.id, s.kernel.name, s.occurrence, s.cluster, s.duration_ns,
-    s.imputed === true ? 1 : 0, s.weight, s.device, s.stream, triple(s.grid), triple(s.block)]));
+    "grid", "block"], samples.map(({ sample: s, kernel, cluster }) => [s.index, kernel.id, kernel.name, s.occurrence, cluster,
+    s.duration_ns, s.imputed === true ? 1 : 0, s.weight, s.device, s.stream, triple(s.grid), triple(s.block)]));
 }

@@ -50,7 +50,7 @@ export interface FigureSpec {
   how: string;
   height: string; // of the chart, as CSS has it
   label: () => string; // what the chart says, for those who cannot see it
-  option: (theme: Theme) => EChartsCoreOption;
+  option: (theme: Theme, width: number) => EChartsCoreOption;
   missing: () => string | null; // what the session lacks for this chart
   table: () => TableView;
   click?: (data: { kernel?: number | null }, seriesIndex: number) => void;
@@ -95,7 +95,7 @@ export function makeFigure(spec: FigureSpec): Figure {
   } }, h("summary", null, "The same as a table"), table);
   const redraw = () => {
     if (!chart || spec.missing() !== null) return;
-    chart.setOption(spec.option(current()), { notMerge: true });
+    chart.setOption(spec.option(current(), chart.getWidth()), { notMerge: true });
   };
   const draw = () => {
     if (spec.missing() !== null || chart) return;
@@ -109,7 +109,10 @@ export function makeFigure(spec: FigureSpec): Figure {
     redraw();
     sizes.set(box, () => {
       const { clientWidth: width, clientHeight: height } = box;
-      if (width > 0 && (width !== chart!.getWidth() || height !== chart!.getHeight())) chart!.resize({ width, height });
+      if (width > 0 && (width !== chart!.getWidth() || height !== chart!.getHeight())) {
+        chart!.resize({ width, height });
+        redraw();
+      }
     });
     resized.observe(box);
   };
@@ -127,7 +130,7 @@ export function makeFigure(spec: FigureSpec): Figure {
   const element = h("figure", { id: `figure-${spec.name}`, "aria-labelledby": `title-${spec.name}` },
     h("div", { class: "figure-head" }, h("h3", { id: `title-${spec.name}` }, spec.title), ...(spec.tools ?? [])),
     how, lacks, box, asTable);
-  charts[spec.name] = { get option() { return spec.option(current()); }, draw };
+  charts[spec.name] = { get option() { return spec.option(current(), chart?.getWidth() ?? 640); }, draw };
   waiting.set(box, draw);
   observer.observe(box);
   update();

@@ -50,6 +50,11 @@ export function percent(ratio: Maybe): string {
   return `${significant(value, size < 1 ? 2 : 3)} %`;
 }
 
+// Without zeros at the end: for what was chosen rather than measured, and for the marks of an axis.
+export function tidy(text: string): string {
+  return text.replace(/(\.\d*?)0+(?!\d)/, (_, kept: string) => (kept === "." ? "" : kept));
+}
+
 export function times(ratio: Maybe): string {
   if (!known(ratio)) return none;
   return `${Math.abs(ratio) >= 1000 ? count(ratio) : significant(ratio)}×`;

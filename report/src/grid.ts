@@ -105,7 +105,23 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
     render(false);
   };
 
+  // What is far from being seen is not sorted yet.
+  let waits = false;
+  let near = false;
   const arrange = () => {
+    box.style.setProperty("--rows", String(given.length));
+    waits = !near;
+    if (near) order();
+  };
+  new IntersectionObserver((entries, observer) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    near = true;
+    if (waits) arrange();
+  }, { rootMargin: "600px" }).observe(box);
+
+  const order = () => {
+    waits = false;
     const { value } = columns[sortBy]!;
     const keyed = given.map((row, i) => ({ row, key: value(row), i }));
     keyed.sort((a, b) => {
@@ -148,9 +164,13 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
       box.scrollTop = 0;
       arrange();
     },
-    rows: () => shown,
+    rows() {
+      if (waits) order();
+      return shown;
+    },
     choose(row, scroll) {
       chosen = row;
+      if (waits) return;
       const at = row === null ? -1 : shown.indexOf(row);
       if (scroll && at >= 0) reveal(at);
       render(true);

@@ -39,7 +39,8 @@ export interface Kernel {
   slices: Triple[];
 }
 
-export interface SampleRow extends PlanSample {
+export interface SampleRow {
+  sample: PlanSample;
   kernel: Kernel;
   cluster: number;
 }
@@ -173,7 +174,7 @@ export function makeModel(data: Payload): Model {
   const samples: SampleRow[] = [];
   for (const kernel of kernels) {
     kernel.clusters.forEach((cluster, number) => {
-      for (const sample of cluster.samples) samples.push({ ...sample, kernel, cluster: number });
+      for (const sample of cluster.samples) samples.push({ sample, kernel, cluster: number });
     });
   }
   const option = (name: string) => finite(data.plan?.options?.[name]) ?? finite(data.session?.options?.[name]);

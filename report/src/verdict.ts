@@ -3,7 +3,7 @@
 // Whether the bound can be trusted, in plain words, and what to do next. Each line is one fact of the session's
 // files; the verdict is the worst of them.
 
-import { count, duration, percent, shellWord, times, visible } from "./format";
+import { count, duration, percent, shellWord, tidy, times, visible } from "./format";
 import type { Model } from "./model";
 
 export type Level = "good" | "note" | "care" | "bad";
@@ -20,24 +20,25 @@ export interface Verdict {
   lines: Line[];
 }
 
+const asChosen = (ratio: number | null) => tidy(percent(ratio));
 const worst: Level[] = ["bad", "care", "note", "good"];
 const some = (value: unknown): value is number => typeof value === "number" && value > 0;
 const plural = (n: number, one: string, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
 function boundLines(model: Model): Line[] {
   const { bound, asked, confidence } = model;
-  const sure = confidence === null ? "" : ` at ${percent(confidence)} confidence`;
+  const sure = confidence === null ? "" : ` at ${asChosen(confidence)} confidence`;
   if (bound === null) {
     return [{ level: "care", text: "No bound is stated.", why: model.data.plan?.options?.["selection"] === "first"
       ? "The first launches of each cluster are not a random sample: nothing can be said of their error."
       : "Nothing was allocated before the session ended, so there is no number to trust." }];
   }
   if (asked !== null && bound > asked * (1 + 1e-9)) {
-    return [{ level: "bad", text: `The bound is ${percent(bound)}, above the ${percent(asked)} asked for.`,
+    return [{ level: "bad", text: `The bound is ${percent(bound)}, above the ${asChosen(asked)} asked for.`,
       why: "Fewer launches were captured than that needs, or time is uncovered. The sample is right, but says less " +
         "than was wanted: a longer run or a second pass narrows it." }];
   }
-  const against = asked === null ? "" : `, within the ${percent(asked)} asked for`;
+  const against = asked === null ? "" : `, within the ${asChosen(asked)} asked for`;
   return [{ level: "good", text: `The total is off by at most ${percent(bound)}${sure}${against}.`,
     why: "The bound follows from how much durations vary inside each cluster and how many were captured." }];
 }
@@ -185,7 +186,7 @@ export function tiles(model: Model): Tile[] {
     { name: "Error bound", value: percent(bound),
       level: bound === null ? "care" : asked !== null && bound > asked * (1 + 1e-9) ? "bad" : "good",
       detail: asked === null ? "what was asked for is not known"
-        : `asked: ${percent(asked)}${confidence === null ? "" : ` at ${percent(confidence)} confidence`}` },
+        : `asked: ${asChosen(asked)}${confidence === null ? "" : ` at ${asChosen(confidence)} confidence`}` },
     { name: "Observed error", value: percent(t.observed_error),
       level: typeof t.observed_error !== "number" ? "note"
         : bound !== null && t.observed_error > bound ? "care" : "good",

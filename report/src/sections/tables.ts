@@ -53,18 +53,18 @@ export function kernelTable(context: Context): HTMLElement {
 function sampleTable(context: Context): HTMLElement {
   const { model } = context;
   const grid = makeGrid<SampleRow>("Samples", [
-    { name: "Launch", width: "96px", text: (s) => count(s.index), value: (s) => s.index },
+    { name: "Launch", width: "96px", text: (s) => count(s.sample.index), value: (s) => s.sample.index },
     { name: "Kernel", width: "auto", isName: true, text: (s) => s.kernel.short, title: (s) => s.kernel.label,
       value: (s) => s.kernel.label },
     { name: "Cluster", width: "80px", text: (s) => count(s.cluster + 1), value: (s) => s.cluster },
-    { name: "Occurrence", width: "104px", text: (s) => count(s.occurrence), value: (s) => s.occurrence },
-    { name: "Duration", width: "100px", text: (s) => duration(s.duration_ns) + (s.imputed ? " *" : ""),
-      title: (s) => (s.imputed ? "Mean of its like: a tracer slowed the launch itself" : ""), value: (s) => s.duration_ns },
-    { name: "Weight", width: "92px", text: (s) => number(s.weight, 5), value: (s) => s.weight },
-    { name: "Grid", width: "104px", text: (s) => shownTriple(s.grid), value: (s) => product(s.grid) },
-    { name: "Block", width: "104px", text: (s) => shownTriple(s.block), value: (s) => product(s.block) },
-    { name: "Device", width: "76px", text: (s) => (s.device === null ? none : String(s.device)), value: (s) => s.device ?? -1 },
-    { name: "Stream", width: "78px", text: (s) => (s.stream === null ? none : String(s.stream)), value: (s) => s.stream ?? -1 },
+    { name: "Occurrence", width: "104px", text: (s) => count(s.sample.occurrence), value: (s) => s.sample.occurrence },
+    { name: "Duration", width: "100px", text: (s) => duration(s.sample.duration_ns) + (s.sample.imputed ? " *" : ""),
+      title: (s) => (s.sample.imputed ? "Mean of its like: a tracer slowed the launch itself" : ""), value: (s) => s.sample.duration_ns },
+    { name: "Weight", width: "92px", text: (s) => number(s.sample.weight, 5), value: (s) => s.sample.weight },
+    { name: "Grid", width: "104px", text: (s) => shownTriple(s.sample.grid), value: (s) => product(s.sample.grid) },
+    { name: "Block", width: "104px", text: (s) => shownTriple(s.sample.block), value: (s) => product(s.sample.block) },
+    { name: "Device", width: "76px", text: (s) => (s.sample.device === null ? none : String(s.sample.device)), value: (s) => s.sample.device ?? -1 },
+    { name: "Stream", width: "78px", text: (s) => (s.sample.stream === null ? none : String(s.sample.stream)), value: (s) => s.sample.stream ?? -1 },
   ], 0, true, (sample) => context.choose(sample.kernel));
   const found = h("output", { for: "samples-search", class: "quiet" });
   const only = h("input", { id: "samples-only", type: "checkbox", change: () => show() });

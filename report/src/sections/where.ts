@@ -32,7 +32,7 @@ export function whereSection(context: Context): HTMLElement {
     height: `${24 + 22 * Math.max(1, parts.length)}px`, label,
     how: "Time of each kernel, all its launches added up, longest first; the last bar is what is left. Names are cut " +
       "to what tells kernels apart, point at a bar for the whole name.",
-    option: (theme) => barsOption(model, theme), missing, table, click });
+    option: (theme, width) => barsOption(model, theme, width), missing, table, click });
   return h("section", { id: "where", "aria-labelledby": "h-where" }, h("h2", { id: "h-where" }, "Where the time goes"),
     h("div", { class: "two" }, treemap.element, bars.element));
 }
