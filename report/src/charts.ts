@@ -87,7 +87,7 @@ export function barsOption(model: Model, theme: Theme, width: number): EChartsCo
     } },
     grid: { left: names + 10, right: 62, top: 2, bottom: 22, outerBoundsMode: "none" },
     xAxis: axis(theme, { type: "value", splitNumber: width < 500 ? 2 : 4,
-      axisLabel: { formatter: (ns: number) => tidy(duration(ns)) } }),
+      axisLabel: { formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } }),
     yAxis: { type: "category", inverse: true, data: parts.map((_, i) => String(i)), axisLine: { show: false },
       axisTick: { show: false }, triggerEvent: true, axisLabel: { interval: 0, width: names, overflow: "truncate",
         ellipsis: "…", color: theme.ink, fontSize: 12, formatter: (i: string) => cutText(parts[Number(i)]?.label ?? "", 90) } },
@@ -101,13 +101,18 @@ export interface HistogramView {
   logCount: boolean;
 }
 
+// [from, to, launches, cluster]
+export function binsOf(kernel: Kernel): number[][] {
+  if (kernel.histogram.length === 0) return kernel.clusters.map((c, i) => [c.lower, c.upper + 1, c.count, i]);
+  return kernel.histogram.map(([from, to, n]) => [from, to, n, clusterOf(kernel, from, to)]);
+}
+
 const leastNs = 0.5; // where a log axis puts 0 ns
 
 export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramView): EChartsCoreOption {
   // Without a histogram the clusters still say where launches are, though not how they lie in there.
   const made = kernel.histogram.length > 0;
-  const bins = made ? kernel.histogram.map(([from, to, n]) => [from, to, n, clusterOf(kernel, from, to)])
-    : kernel.clusters.map((c, i) => [c.lower, c.upper + 1, c.count, i]);
+  const bins = binsOf(kernel);
   const samples = kernel.clusters.flatMap((c, number) => c.samples.map((s) =>
     ({ value: [Math.max(leastNs, s.duration_ns), 0], sample: s, cluster: number })));
   const edges = [...new Set(kernel.clusters.flatMap((c) => [c.lower, c.upper + 1]))].sort((a, b) => a - b);
@@ -138,7 +143,7 @@ export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramVie
       splitLine: { show: false } }),
     axis(theme, { ...x, gridIndex: 1, name: "duration (log)", nameLocation: "middle", nameGap: 24,
       splitLine: { show: false }, axisTick: { customValues: ticks, lineStyle: { color: theme.axis } },
-      axisLabel: { customValues: ticks, formatter: (ns: number) => tidy(duration(ns)) } })],
+      axisLabel: { customValues: ticks, formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } })],
     yAxis: [axis(theme, { gridIndex: 0, type: view.logCount ? "log" : "value", min: floor,
       max: view.logCount ? most * 1.5 : undefined, name: "launches", nameLocation: "end", nameGap: 10,
       nameTextStyle: { color: theme.quiet, fontSize: 12, align: "right" }, axisLabel: { formatter: compact } }),
@@ -200,9 +205,9 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
   const end = Math.max(points.length > 0 ? x(points.at(-1)!) : 0, by === "launches" ? model.invocations : 0);
   const events = binEvents(model.events, by === "time" ? (i) => elapsedAt(points, i) ?? 0 : (i) => i, end, eventParts);
   const eventsShown = by === "launches" || points.length > 0;
-  const seconds = (s: number) => tidy(duration(s * 1e9));
+  const seconds = (s: number) => (s === 0 ? "0" : tidy(duration(s * 1e9)));
   const last = 3;
-  const panels = [["launches observed", "GPU time observed"][by === "time" ? 0 : 1]!, "captures",
+  const panels = [["launches observed", "GPU time observed"][by === "time" ? 0 : 1]!, "captures (dashed: clusters still open)",
     "bound (log)", "decisions"];
   const tops = [26, 122, 218, 344];
   const heights = [62, 62, 92, 74];
@@ -284,7 +289,7 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme): 
     grid: { left: 64, right: 18, top: 22, bottom: 44, outerBoundsMode: "none" },
     xAxis: axis(theme, { type: "value", min: 0, max: slices.width * slices.count || 1, splitLine: { show: false },
       name: "time since the first launch", nameLocation: "middle", nameGap: 26,
-      axisLabel: { formatter: (ns: number) => tidy(duration(ns)) } }),
+      axisLabel: { formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } }),
     yAxis: axis(theme, { type: "value", scale: true, name: "mean of slice / mean", nameLocation: "end", nameGap: 8,
       nameTextStyle: { color: theme.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -56] },
       axisLabel: { formatter: (v: number) => tidy(times(v)) } }),
@@ -359,7 +364,7 @@ export function methodsOption(points: MethodPoint[], asked: number | null, theme
         data: asked !== null ? [{ yAxis: asked }] : [] } },
     { name: "methods", type: "scatter", symbolSize: 10, data: drawn.map((p) => ({ value: [p.speedup, p.mean],
       itemStyle: { color: colour(p) } })), labelLayout: { moveOverlap: "shiftY" },
-      label: { show: true, position: "right", color: theme.ink, fontSize: 12,
+      label: { show: true, position: "right", color: theme.ink, fontSize: 12, backgroundColor: theme.surface, padding: [1, 3],
         formatter: (p: Any) => (drawn[p.dataIndex] ? label(drawn[p.dataIndex]!) : "") } }] };
 }
 export { eventKinds };

@@ -77,11 +77,17 @@ const resized = new ResizeObserver((entries) => {
 });
 const sizes = new Map<Element, () => void>();
 
+// Numbers stand at the right, so that their digits do; words at the left, and may break.
+const isWords = (cell: Child): boolean => typeof cell === "string" && !/^([\d<>−–]|$)/.test(cell);
+
 export function plainTable(view: TableView): HTMLElement {
+  const words = view.head.map((_, i) => view.rows.some((row) => isWords(row[i]) ||
+    (row[i] instanceof HTMLElement && row[i].tagName === "BDI")));
+  const kind = (i: number) => (words[i] ? "words" : null);
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table" },
     h("table", { class: "plain" },
-      h("thead", null, h("tr", null, ...view.head.map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", null, ...view.rows.map((row) => h("tr", null, ...row.map((cell) => h("td", null, cell)))))),
+      h("thead", null, h("tr", null, ...view.head.map((name, i) => h("th", { scope: "col", class: kind(i) }, name)))),
+      h("tbody", null, ...view.rows.map((row) => h("tr", null, ...row.map((cell, i) => h("td", { class: kind(i) }, cell)))))),
     view.note && h("p", { class: "quiet" }, view.note));
 }
 

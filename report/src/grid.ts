@@ -24,6 +24,7 @@ export interface Grid<Row> {
 }
 
 const rowHeight = 26; // as style.css has it
+const mostAtOnce = 3000; // rows that are sorted while the page is being put together
 const around = 12; // rows beyond the edge, so that a quick scroll finds some
 
 export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: number, rising: boolean,
@@ -110,8 +111,8 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
   let near = false;
   const arrange = () => {
     box.style.setProperty("--rows", String(given.length));
-    waits = !near;
-    if (near) order();
+    waits = !near && given.length > mostAtOnce;
+    if (!waits) order();
   };
   new IntersectionObserver((entries, observer) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;

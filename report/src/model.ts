@@ -75,6 +75,7 @@ export interface Model {
   eventsLeftOut: number;
 }
 
+const tellingLength = 48;
 const list = <T>(value: T[] | null | undefined): T[] => (Array.isArray(value) ? value : []);
 const finite = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;
@@ -156,6 +157,33 @@ function joinOverview(sources: Named[], overview: OverviewKernel[]): (OverviewKe
   });
 }
 
+// Kernels that differ in template arguments alone are told apart by where those begin to differ.
+export function tellApart(kernels: Kernel[]): void {
+  const groups = new Map<string, Kernel[]>();
+  for (const kernel of kernels) {
+    const of = groups.get(kernel.short);
+    if (of) of.push(kernel);
+    else groups.set(kernel.short, [kernel]);
+  }
+  for (const group of groups.values()) {
+    if (group.length < 2) continue;
+    const sorted = group.map((kernel) => ({ kernel, label: kernel.label }))
+      .sort((a, b) => (a.label < b.label ? -1 : 1));
+    const common = sorted.map(({ label }, i) => {
+      const next = sorted[i + 1]?.label ?? "";
+      let n = 0;
+      while (n < label.length && label[n] === next[n]) ++n;
+      return n;
+    });
+    sorted.forEach(({ kernel, label }, i) => {
+      let from = Math.max(common[i]!, i > 0 ? common[i - 1]! : 0);
+      while (from > 0 && !" ,<(:".includes(label[from - 1]!)) --from;
+      const telling = label.slice(from, from + tellingLength);
+      if (telling !== "") kernel.short += ` […${telling}${from + tellingLength < label.length ? "…" : ""}]`;
+    });
+  }
+}
+
 export function makeModel(data: Payload): Model {
   const overview = data.overview ?? null;
   const told = list(overview?.kernels);
@@ -163,6 +191,7 @@ export function makeModel(data: Payload): Model {
   const sources: Source[] = planned ?? told;
   const joined = planned ? joinOverview(planned, told) : told;
   const kernels = sources.map((source, id) => makeKernel(source, id, joined[id]));
+  tellApart(kernels);
   const totals = data.plan?.totals ?? {};
   const duration = finite(totals.duration_ns) ?? finite(overview?.duration_ns) ??
     kernels.reduce((a, k) => a + k.duration, 0);

@@ -70,7 +70,7 @@ function lossLines(model: Model): Line[] {
   if (some(dropped)) {
     const share = dropped / (dropped + model.invocations);
     lines.push({ level: share > 0.01 ? "bad" : "care", text: `${plural(dropped, "launch record")} were dropped, ` +
-      `${percent(share)} of all.`, why: "They are part of no figure here, the bound included. Section 8 has the reasons." });
+      `${percent(share)} of all.`, why: "They are part of no figure here, the bound included. Losses, at the end of this page, has the reasons." });
   }
   if (some(gaps)) {
     lines.push({ level: "care", text: `${plural(gaps, "gap")} of unknown size.`,

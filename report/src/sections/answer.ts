@@ -42,6 +42,9 @@ export function answerSection({ model }: Context): HTMLElement {
       consumer = select.value;
       exported.update();
     } }, ...consumers.map((name) => h("option", { value: name }, name)));
+    if (verdict.level === "bad") {
+      next.append(h("p", null, "Better first: settle what stands under Stop, or know why it does not matter. Then:"));
+    }
     next.append(h("p", null, "Hand the samples to what measures them: ", h("label", { for: "consumer", class: "unseen" },
       "Consumer"), select), exported.element,
       h("p", { class: "quiet" }, "Then turn its results into totals of the whole run:"),

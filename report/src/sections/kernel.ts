@@ -2,7 +2,7 @@
 //
 // One kernel: how long its launches take, where the clusters part them, which launches were sampled.
 
-import { histogramOption } from "../charts";
+import { binsOf, histogramOption } from "../charts";
 import type { Context } from "../context";
 import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";
@@ -123,8 +123,8 @@ export function kernelSection(context: Context): HTMLElement {
         ? "The session says nothing of this kernel's durations: it has neither clusters nor a histogram." : null;
     },
     option: (theme) => (kernel() ? histogramOption(kernel()!, theme, view) : {}),
-    table: () => ({ head: ["From", "To", "Launches"], rows: kernel()!.histogram.map(([from, to, n]) =>
-      [duration(from), duration(to), count(n)]) }),
+    table: () => ({ head: ["From", "To", "Launches", "Cluster"], rows: binsOf(kernel()!).map(([from, to, n, cluster]) =>
+      [duration(from), duration(to), count(n), cluster! < 0 ? none : String(cluster! + 1)]) }),
     tools: [log] });
 
   const title = h("h3", { class: "kernel-name" });

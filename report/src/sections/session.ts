@@ -37,7 +37,8 @@ function optionRows(options: Options | undefined): [string, Child][] {
     [visible(name), h("bdi", null, value === "" ? none : shown(value))]);
 }
 
-const block = (title: string, ...children: Child[]) => h("div", { class: "panel" }, h("h3", null, title), ...children);
+const block = (title: string, ...children: Child[]) =>
+  h("div", { class: title === "Processes" || title === "Devices" ? "panel whole" : "panel" }, h("h3", null, title), ...children);
 
 export function sessionSection({ model }: Context): HTMLElement {
   const { session, plan, overview } = model.data;
