@@ -43,6 +43,23 @@ function cutText(text: string, most: number): string {
   return parts.length > most ? parts.slice(0, most - 1).join("") + "…" : text;
 }
 
+// What stands at the end may be all that tells a kernel from the next.
+export function cutMiddle(text: string, most: number): string {
+  const parts = [...text];
+  if (parts.length <= most) return text;
+  const head = Math.ceil((most - 1) * 0.55);
+  return parts.slice(0, head).join("") + "…" + parts.slice(parts.length - (most - 1 - head)).join("");
+}
+
+// The last two of the names that a name is made of: namespaces before them take room and say little.
+export function chartName(label: string): string {
+  const end = label.search(/[<( ]/);
+  const head = (end < 0 ? label : label.slice(0, end)).split("::");
+  return head.slice(-2).join("::") + (end < 0 ? "" : label.slice(end));
+}
+
+const glyph = 6.6; // px of a letter, about
+
 const shown = (kernel: Kernel | null, label: string) => cutText(kernel?.label ?? label, 300);
 
 function partTip(model: Model, part: { kernel: Kernel | null; label: string; duration: number; invocations: number }) {
@@ -68,7 +85,7 @@ export function treemapOption(model: Model, theme: Theme): EChartsCoreOption {
       label: { position: "insideTopLeft", padding: [4, 5], fontSize: 12, lineHeight: 15, color: theme.on,
         overflow: "truncate", ellipsis: "…", formatter: (p: Any) => {
           const part = parts[p.data?.part];
-          return part ? `${cutText(part.label, 120)}\n${percent(part.duration / (model.duration || 1))}` : "";
+          return part ? `${cutText(chartName(part.label), 120)}\n${percent(part.duration / (model.duration || 1))}` : "";
         } },
       emphasis: { itemStyle: { borderColor: theme.focus, borderWidth: 2 }, label: { color: theme.on } },
       data: parts.map((part, i) => ({ name: `part ${i}`, value: part.duration, part: i, kernel: part.kernel?.id ?? null,
@@ -90,7 +107,7 @@ export function barsOption(model: Model, theme: Theme, width: number): EChartsCo
       axisLabel: { formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } }),
     yAxis: { type: "category", inverse: true, data: parts.map((_, i) => String(i)), axisLine: { show: false },
       axisTick: { show: false }, triggerEvent: true, axisLabel: { interval: 0, width: names, overflow: "truncate",
-        ellipsis: "…", color: theme.ink, fontSize: 12, formatter: (i: string) => cutText(parts[Number(i)]?.label ?? "", 90) } },
+        ellipsis: "…", color: theme.ink, fontSize: 12, formatter: (i: string) => cutMiddle(chartName(parts[Number(i)]?.label ?? ""), Math.floor(names / glyph)) } },
     series: [{ name: "time", type: "bar", barCategoryGap: 5, data: parts.map((part, i) => ({ value: part.duration, part: i,
       kernel: part.kernel?.id ?? null, itemStyle: { color: colourOf(theme, part.kernel?.rank ?? null) } })),
       label: { show: true, position: "right", color: theme.quiet, fontSize: 12,
@@ -235,7 +252,7 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
       color: theme.quiet, fontFamily: font } })),
     grid: tops.map((top, i) => ({ left: 64, right: 18, top, height: heights[i], outerBoundsMode: "none" })),
     xAxis: panels.map((_, i) => axis(theme, { type: "value", gridIndex: i, min: 0, max: end > 0 ? end : 1,
-      splitLine: { show: false }, axisLabel: { show: i === last,
+      splitLine: { show: false }, axisLabel: { show: i === last, showMaxLabel: false,
         formatter: (v: number) => (by === "time" ? seconds(v) : compact(v)) }, axisTick: { show: i === last },
       ...(i === last ? { name: by === "time" ? "time since the session began" : "launches", nameLocation: "middle",
         nameGap: 26 } : {}) })),
@@ -289,7 +306,7 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme): 
     grid: { left: 64, right: 18, top: 22, bottom: 44, outerBoundsMode: "none" },
     xAxis: axis(theme, { type: "value", min: 0, max: slices.width * slices.count || 1, splitLine: { show: false },
       name: "time since the first launch", nameLocation: "middle", nameGap: 26,
-      axisLabel: { formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } }),
+      axisLabel: { showMaxLabel: false, formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } }),
     yAxis: axis(theme, { type: "value", scale: true, name: "mean of slice / mean", nameLocation: "end", nameGap: 8,
       nameTextStyle: { color: theme.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -56] },
       axisLabel: { formatter: (v: number) => tidy(times(v)) } }),

@@ -57,11 +57,11 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
-const status = h("div", { role: "status", class: "unseen" });
+let status: HTMLElement | null = null;
 
 // Said to those who do not see the page, and shown on the button that was pressed.
 export function say(message: string): void {
-  if (!status.isConnected) document.body.append(status);
+  if (!status) document.body.append((status = h("div", { role: "status", class: "unseen" })));
   status.textContent = message;
 }
 

@@ -19,7 +19,7 @@ function known(value: Maybe): value is number {
 function significant(value: number, wanted = 4): string {
   const size = Math.abs(value);
   if (size === 0) return "0";
-  const before = Math.floor(Math.log10(size)) + 1;
+  const before = Math.floor(Math.log10(Number(size.toPrecision(wanted)))) + 1;
   return digits[Math.min(6, Math.max(0, wanted - before))]!.format(value);
 }
 
@@ -83,12 +83,18 @@ export function visible(text: string): string {
 export function shortName(name: string): string {
   let out = "";
   let depth = 0;
-  for (const c of name) {
-    if (c === "<") {
+  const unnamed = "(anonymous namespace)";
+  const from = name.startsWith("void ") ? 5 : 0;
+  for (let i = from; i < name.length; ++i) {
+    const c = name[i]!;
+    if (depth === 0 && c === "(" && name.startsWith(unnamed, i)) {
+      out += unnamed;
+      i += unnamed.length - 1;
+    } else if (c === "<") {
       if (depth++ === 0) out += "<…>";
     } else if (c === ">" && depth > 0) {
       --depth;
-    } else if (c === "(" && depth === 0 && out.trim() !== "" && !out.endsWith("::")) {
+    } else if (c === "(" && depth === 0 && out.trim() !== "") {
       break;
     } else if (depth === 0) {
       out += c;
@@ -97,7 +103,7 @@ export function shortName(name: string): string {
   }
   out = out.trim();
   if (depth !== 0 || out === "" || out.startsWith("<…>")) return name.slice(0, 200);
-  return out.replace(/^void\s+/, "");
+  return out;
 }
 
 export function shellWord(word: string): string {

@@ -75,7 +75,7 @@ export interface Model {
   eventsLeftOut: number;
 }
 
-const tellingLength = 48;
+const tellingLength = 32;
 const list = <T>(value: T[] | null | undefined): T[] => (Array.isArray(value) ? value : []);
 const finite = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;
@@ -254,7 +254,7 @@ export function topParts(model: Model, most: number): Part[] {
 // Which cluster a bin's launches are in, by its middle; -1: in none. The last cluster may lie within another's
 // range, as it holds the launches captured at first sight: it is asked last.
 export function clusterOf(kernel: Kernel, lower: number, upper: number): number {
-  const middle = (lower + Math.max(lower, upper - 1)) / 2;
+  const middle = Math.floor((lower + Math.max(lower, upper - 1)) / 2);
   return kernel.clusters.findIndex((c) => middle >= c.lower && middle <= c.upper);
 }
 

@@ -3,7 +3,7 @@
 import type { Context } from "../context";
 import { kernelsCsv, samplesCsv } from "../csv";
 import { copyButton, download, h } from "../dom";
-import { count, duration, none, number, percent } from "../format";
+import { count, duration, none, number, percent, tidy } from "../format";
 import { makeGrid } from "../grid";
 import { search, shownTriple, type Kernel, type Model, type SampleRow } from "../model";
 import { memberText, unpack } from "../payload";
@@ -60,7 +60,7 @@ function sampleTable(context: Context): HTMLElement {
     { name: "Occurrence", width: "104px", text: (s) => count(s.sample.occurrence), value: (s) => s.sample.occurrence },
     { name: "Duration", width: "100px", text: (s) => duration(s.sample.duration_ns) + (s.sample.imputed ? " *" : ""),
       title: (s) => (s.sample.imputed ? "Mean of its like: a tracer slowed the launch itself" : ""), value: (s) => s.sample.duration_ns },
-    { name: "Weight", width: "92px", text: (s) => number(s.sample.weight, 5), value: (s) => s.sample.weight },
+    { name: "Weight", width: "92px", text: (s) => tidy(number(s.sample.weight, 5)), value: (s) => s.sample.weight },
     { name: "Grid", width: "104px", text: (s) => shownTriple(s.sample.grid), value: (s) => product(s.sample.grid) },
     { name: "Block", width: "104px", text: (s) => shownTriple(s.sample.block), value: (s) => product(s.sample.block) },
     { name: "Device", width: "76px", text: (s) => (s.sample.device === null ? none : String(s.sample.device)), value: (s) => s.sample.device ?? -1 },

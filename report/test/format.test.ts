@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cutMiddle, chartName, compact, ticksBetween } from "../src/charts";
+import { count, duration, percent, shellWord, shortName, tidy, times, visible } from "../src/format";
+
+test("durations have the unit that fits, and do not round into the next", () => {
+  assert.equal(duration(0), "0 ns");
+  assert.equal(duration(812), "812 ns");
+  assert.equal(duration(6112), "6.112 us");
+  assert.equal(duration(999_940), "999.9 us");
+  assert.equal(duration(999_960), "1.000 ms");
+  assert.equal(duration(3_644_973_152), "3.645 s");
+  assert.equal(duration(2_224_265_885_334), "2,224 s");
+  assert.equal(duration(null), "–");
+  assert.equal(duration(Number.NaN), "–");
+});
+
+test("counts, shares and factors are read with separators and without false digits", () => {
+  assert.equal(count(816000), "816,000");
+  assert.equal(percent(0.0498), "4.98 %");
+  assert.equal(percent(0), "0 %");
+  assert.equal(percent(1e-9), "< 0.001 %");
+  assert.equal(percent(1), "100 %");
+  assert.equal(times(12568.9), "12,569×");
+  assert.equal(times(1.0834), "1.083×");
+  assert.equal(times(undefined), "–");
+  assert.equal(tidy(percent(0.05)), "5 %");
+  assert.equal(tidy("1.250×"), "1.25×");
+  assert.equal(tidy("1,200 s"), "1,200 s");
+  assert.equal(compact(816000), "816 k");
+});
+
+test("what cannot be seen in a name is shown as its code point", () => {
+  assert.equal(visible("a\u202Eb"), "a⟨U+202E⟩b");
+  assert.equal(visible("a\nb\u0000"), "a⟨U+000A⟩b⟨U+0000⟩");
+  assert.equal(visible("\uD800x"), "⟨U+D800⟩x");
+  assert.equal(visible("\u{1F680}<b>"), "\u{1F680}<b>");
+  assert.equal(visible("\u{1F469}\u200D\u{1F4BB}"), "\u{1F469}\u200D\u{1F4BB}");
+  assert.equal(visible("a\u200Db"), "a⟨U+200D⟩b");
+});
+
+test("a short name is what stands before arguments", () => {
+  assert.equal(shortName("void a::b<c<1>, d>(e const*)"), "a::b<…>");
+  assert.equal(shortName("gemm_kernel"), "gemm_kernel");
+  assert.equal(shortName("void (anonymous namespace)::k<1>(int)"), "(anonymous namespace)::k<…>");
+  assert.equal(shortName("a < b"), "a < b");
+  assert.equal(shortName("<script>x</script>"), "<script>x</script>");
+  assert.equal(shortName(""), "");
+});
+
+test("chart names keep their ends", () => {
+  assert.equal(chartName("a::b::c::d<…>"), "c::d<…>");
+  assert.equal(chartName("plain"), "plain");
+  assert.equal(cutMiddle("abcdefghij", 10), "abcdefghij");
+  assert.equal(cutMiddle("abcdefghijk", 7), "abcd…jk");
+});
+
+test("a word for the shell is one word, whatever is in it", () => {
+  assert.equal(shellWord("stemtap-decode/plan.json"), "stemtap-decode/plan.json");
+  assert.equal(shellWord("a b"), "'a b'");
+  assert.equal(shellWord("it's $(x)"), "'it'\\''s $(x)'");
+  assert.equal(shellWord("-rf"), "./-rf");
+  assert.equal(shellWord(""), "''");
+});
+
+test("ticks of a log axis lie within it and are few", () => {
+  for (const [low, high] of [[1, 1.05], [90, 140], [3, 900], [0.5, 5e9]] as const) {
+    const ticks = ticksBetween(low, high);
+    assert.ok(ticks.length >= 2 && ticks.length <= 14, `${low} to ${high}: ${ticks}`);
+    assert.ok(ticks.every((t) => t >= low && t <= high));
+  }
+  assert.deepEqual(ticksBetween(0, 10), []);
+});

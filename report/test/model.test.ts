@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { binEvents, clusterOf, driftOf, elapsedAt, makeModel, search, spread, topParts } from "../src/model";
+import type { Payload, PlanKernel } from "../src/types";
+import { kinds } from "./fixture.mjs";
+
+const small = () => kinds.small() as unknown as Payload;
+const hostile = () => kinds.hostile() as unknown as Payload;
+
+test("shares add up to all time, kernels are ranked by it", () => {
+  const model = makeModel(small());
+  assert.equal(model.kernels.length, 14);
+  const total = model.kernels.reduce((a, k) => a + k.share, 0);
+  assert.ok(Math.abs(total - 1) < 1e-9);
+  model.byTime.forEach((k, i) => assert.equal(k.rank, i));
+  for (let i = 1; i < model.byTime.length; ++i) assert.ok(model.byTime[i - 1]!.duration >= model.byTime[i]!.duration);
+});
+
+test("the overview's histogram reaches the kernel that it is of", () => {
+  const model = makeModel(small());
+  for (const kernel of model.kernels) {
+    assert.equal(kernel.histogram.reduce((a, b) => a + b[2], 0), kernel.invocations);
+    assert.equal(kernel.slices.reduce((a, s) => a + s[2], 0), kernel.duration);
+  }
+});
+
+test("kernels of one name are joined by what else makes them", () => {
+  const kernel = (process: number, n: number): PlanKernel => ({ name: "k", process, invocations: n, duration_ns: n });
+  const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [kernel(1, 5), kernel(2, 9)] },
+    overview: { kernels: [{ name: "k", process: 2, grid: null, block: null, invocations: 9, duration_ns: 9,
+      histogram: [[1, 2, 9]] }, { name: "k", process: 1, grid: null, block: null, invocations: 5, duration_ns: 5,
+      histogram: [[1, 2, 5]] }] } });
+  assert.deepEqual(model.kernels.map((k) => k.histogram[0]![2]), [5, 9]);
+  assert.notEqual(model.kernels[0]!.label, model.kernels[1]!.label);
+});
+
+test("names that became alike are joined by their launches", () => {
+  const k = (n: number) => ({ name: "\uFFFD", invocations: n, duration_ns: n });
+  const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [k(5), k(9)] },
+    overview: { kernels: [{ ...k(9), histogram: [[1, 2, 9]] }, { ...k(5), histogram: [[1, 2, 5]] }] } });
+  assert.deepEqual(model.kernels.map((x) => x.histogram[0]![2]), [5, 9]);
+});
+
+test("kernels that differ in template arguments alone have short names that differ", () => {
+  const names = ["void v<8, AddInto<float>>(int)", "void v<8, Gelu<float>>(int)", "void v<8, AddOut<float>>(int)"];
+  const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: names.map((name) =>
+    ({ name, invocations: 1, duration_ns: 1 })) } });
+  assert.equal(new Set(model.kernels.map((k) => k.short)).size, 3);
+  assert.match(model.kernels[1]!.short, /^v<…> \[…Gelu</);
+});
+
+test("a session without a plan has the kernels of its overview", () => {
+  const data = small();
+  const model = makeModel({ ...data, plan: null });
+  assert.equal(model.kernels.length, 14);
+  assert.equal(model.samples.length, 0);
+  assert.ok(model.kernels[0]!.captured > 0);
+});
+
+test("every part may be absent", () => {
+  const data = small();
+  for (const part of ["plan", "overview", "session", "evaluation", "mask"] as const) {
+    assert.doesNotThrow(() => makeModel({ ...data, [part]: null }), part);
+  }
+  const model = makeModel({ schema: "stemtap.report/1" });
+  assert.deepEqual([model.kernels.length, model.bound, model.asked, model.timeline.length], [0, null, null, 0]);
+  assert.doesNotThrow(() => makeModel({ schema: "stemtap.report/1", plan: {}, overview: {}, session: {}, mask: {} }));
+});
+
+test("the names of a prototype are names", () => {
+  const model = makeModel(hostile());
+  assert.equal(model.kernels.filter((k) => k.name === "__proto__" || k.name === "constructor").length, 2);
+  const kernel = model.kernels.find((k) => k.name === "__proto__")!;
+  assert.ok(kernel.histogram.length > 0);
+});
+
+test("uncovered time is that of clusters without a sample", () => {
+  const cluster = { lower_ns: 1, upper_ns: 9, count: 10, mean_ns: 5, stddev_ns: 1, target: 2 };
+  const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [{ name: "k", invocations: 20,
+    duration_ns: 100, clusters: [{ ...cluster, captured: 0 }, { ...cluster, captured: 1 }] }] } });
+  assert.equal(model.kernels[0]!.uncovered, 50);
+});
+
+test("the spread of clusters is that of all their launches", () => {
+  // 2, 4 and 10, 12: mean 7, squares 25 + 9 + 9 + 25
+  const all = spread([{ count: 2, mean: 3, stddev: 1 }, { count: 2, mean: 11, stddev: 1 }]);
+  assert.ok(Math.abs(all! - Math.sqrt(17) / 7) < 1e-12);
+  assert.equal(spread([]), null);
+  assert.equal(spread([{ count: 3, mean: 0, stddev: 0 }]), null);
+});
+
+test("the rest of the kernels is one part, and nothing is lost in it", () => {
+  const model = makeModel(small());
+  const parts = topParts(model, 5);
+  assert.equal(parts.length, 6);
+  assert.equal(parts[5]!.kernel, null);
+  assert.equal(parts.reduce((a, p) => a + p.duration, 0), model.duration);
+  assert.equal(parts.reduce((a, p) => a + p.invocations, 0), model.invocations);
+  assert.equal(topParts(model, 14).length, 14);
+});
+
+test("a bin that two clusters share belongs to one of them", () => {
+  const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [{ name: "k", invocations: 2, duration_ns: 2,
+    clusters: [{ lower_ns: 0, upper_ns: 9, count: 1, mean_ns: 5, stddev_ns: 0, target: 1, captured: 1 },
+      { lower_ns: 10, upper_ns: 19, count: 1, mean_ns: 15, stddev_ns: 0, target: 1, captured: 1 }] }] } });
+  const kernel = model.kernels[0]!;
+  assert.equal(clusterOf(kernel, 8, 12), 0);
+  assert.equal(clusterOf(kernel, 10, 12), 1);
+  assert.equal(clusterOf(kernel, 30, 31), -1);
+});
+
+test("events are counted, none twice and none lost", () => {
+  const model = makeModel(small());
+  const bins = binEvents(model.events, (i) => i, model.invocations, 40);
+  assert.equal(bins.reduce((a, b) => a + b[2], 0), model.events.length);
+  const captures = bins.filter((b) => b[1] === 0).reduce((a, b) => a + b[2], 0);
+  assert.equal(captures, model.samples.length);
+  // A kind that nobody knows and an index that is none are left out.
+  assert.equal(binEvents([["other" as "close", 1, 0, 0, 0, 0], ["close", -1, 0, 0, 0, 0]], (i) => i, 10, 4).length, 0);
+});
+
+test("elapsed time is interpolated between the timeline's points", () => {
+  const point = (elapsed: number, observed: number) => ({ elapsed, observed, duration: 0, captured: 0,
+    capturedDuration: 0, open: 0, bound: null, dropped: 0 });
+  const timeline = [point(1, 100), point(3, 300)];
+  assert.equal(elapsedAt(timeline, 50), 0.5);
+  assert.equal(elapsedAt(timeline, 200), 2);
+  assert.equal(elapsedAt(timeline, 900), 3);
+  assert.equal(elapsedAt([], 1), null);
+});
+
+test("drift is relative to the kernel's mean, and null where it did not run", () => {
+  const kernel = makeModel(small()).kernels[0]!;
+  const drift = driftOf({ ...kernel, slices: [[0, 2, 20], [2, 2, 60], [99, 1, 1e9]].slice(0, 2) as never }, 3);
+  assert.deepEqual(drift, [0.5, null, 1.5]);
+});
+
+test("a search wants every word, in any order and case", () => {
+  const model = makeModel(small());
+  const found = search(model.kernels, "TILE gemm");
+  assert.ok(found.length > 0 && found.every((k) => k.name.includes("gemm")));
+  assert.equal(search(model.kernels, "nothing of the kind").length, 0);
+  assert.equal(search(model.kernels, "  ").length, 14);
+});

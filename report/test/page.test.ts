@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { barsOption, driftOption, histogramOption, methodPoints, methodsOption, timelineOption, treemapOption } from "../src/charts";
+import { kernelsCsv, samplesCsv } from "../src/csv";
+import { makeModel } from "../src/model";
+import { memberText, parse, unpack } from "../src/payload";
+import { contrast, dark, light } from "../src/theme";
+import type { Payload } from "../src/types";
+import { exportCommand, judge, tiles } from "../src/verdict";
+import { kinds } from "./fixture.mjs";
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Any = any;
+const payload = (kind: keyof typeof kinds) => kinds[kind]() as unknown as Payload;
+const pack = (text: string) => gzipSync(text).toString("base64");
+
+test("the data is unpacked as it was packed", async () => {
+  const text = JSON.stringify({ schema: "stemtap.report/1", folder: "é \u{1F680}" });
+  assert.equal(await unpack(`\n${pack(text)}\n`), text);
+  assert.equal(parse(text).folder, "é \u{1F680}");
+});
+
+test("data that is not there, damaged or of another kind is said to be", async () => {
+  await assert.rejects(unpack("@STEMTAP" + "_DATA@"), /empty page/);
+  await assert.rejects(unpack("*** no base64 ***"), /no base64/);
+  await assert.rejects(unpack(pack("x".repeat(9999)).slice(0, 20)), /cut short/);
+  assert.throws(() => parse("{"), /no JSON/);
+  assert.throws(() => parse("null"), /schema/);
+  assert.throws(() => parse('{"schema":"stemtap.report/2"}'), /stemtap\.report\/2/);
+});
+
+test("a member's text is the file's own, byte for byte", () => {
+  const plan = '{\n "a": [1.0, {"b": "}\\"]"}],\n "n": 18446744073709551615 }';
+  const text = `{"schema":"stemtap.report/1", "trap": "\\"plan\\":{}", "session" : {"plan": 1}, "plan" : ${plan} , "z":null}`;
+  assert.equal(memberText(text, "plan"), plan);
+  assert.equal(memberText(text, "z"), "null");
+  assert.equal(memberText(text, "none"), null);
+  assert.equal(memberText("[]", "plan"), null);
+});
+
+test("charts show the numbers of the files", () => {
+  const data = payload("small");
+  const model = makeModel(data);
+  const treemap = treemapOption(model, light) as Any;
+  assert.equal(treemap.series[0].data.reduce((a: number, d: Any) => a + d.value, 0), data.plan!.totals!.duration_ns);
+  const bars = barsOption(model, light, 600) as Any;
+  assert.deepEqual(bars.series[0].data.map((d: Any) => d.value), model.byTime.map((k) => k.duration));
+  const kernel = model.byTime[0]!;
+  const histogram = histogramOption(kernel, light, { logCount: false }) as Any;
+  assert.deepEqual(histogram.series[0].data.map((b: number[]) => b.slice(0, 3)), kernel.histogram);
+  assert.equal(histogram.series[1].data.length, kernel.captured);
+  const timeline = timelineOption(model, light, "time") as Any;
+  const bound = timeline.series.find((s: Any) => s.name === "bound");
+  assert.deepEqual(bound.data.map((p: number[]) => p[1]), data.overview!.timeline!.map((p) => p[6]));
+  assert.equal(bound.markLine.data[0].yAxis, 0.05);
+  const drift = driftOption(model, model.byTime[9]!, light) as Any;
+  assert.equal(drift.series.length, 7);
+  assert.equal(drift.series[6].kernel, model.byTime[9]!.id);
+});
+
+test("every chart can be made of every fixture, in both themes", () => {
+  for (const kind of ["small", "hostile", "bare", "empty"] as const) {
+    const model = makeModel(payload(kind));
+    for (const theme of [light, dark]) {
+      treemapOption(model, theme);
+      barsOption(model, theme, 300);
+      for (const by of ["time", "launches"] as const) timelineOption(model, theme, by);
+      driftOption(model, model.byTime[0] ?? null, theme);
+      for (const kernel of model.kernels) {
+        const option = histogramOption(kernel, theme, { logCount: true }) as Any;
+        assert.ok(option.xAxis[0].min > 0 && option.xAxis[0].max > option.xAxis[0].min, kernel.label);
+      }
+    }
+  }
+});
+
+test("no text of a chart's tips is handed over as markup", () => {
+  const model = makeModel(payload("hostile"));
+  for (const option of [treemapOption(model, light), barsOption(model, light, 600), driftOption(model, null, light),
+    timelineOption(model, light, "time"), histogramOption(model.byTime[0]!, light, { logCount: false })] as Any[]) {
+    // Names of series and data reach ECharts' own default tips: they must be ours.
+    assert.equal(typeof option.tooltip.formatter, "function");
+    for (const series of option.series) {
+      assert.match(series.name ?? "", /^[a-zA-Z0-9 ]*$/);
+      for (const datum of series.data) assert.match(datum?.name ?? "", /^[a-z0-9 ]*$/);
+    }
+  }
+});
+
+test("methods are points of one workload or of all", () => {
+  const evaluation = payload("small").evaluation!;
+  const one = methodPoints(evaluation, "decode.csv.zst");
+  assert.equal(one.length, 9);
+  assert.equal(one[0]!.high, evaluation.rows![0]!.error!.p95);
+  assert.equal(methodPoints(evaluation, null)[0]!.high, evaluation.summary![0]!.error_max);
+  const option = methodsOption([{ ...one[0]!, speedup: null }, one[1]!], 0.05, dark, false) as Any;
+  assert.deepEqual(option.series[1].data.map((d: Any) => d.value), [[one[1]!.speedup, one[1]!.mean]]);
+});
+
+test("a good session is trusted", () => {
+  const verdict = judge(makeModel(payload("small")));
+  assert.equal(verdict.level, "good");
+  assert.equal(verdict.headline, "You can trust the bound");
+  assert.ok(verdict.lines.every((line) => line.level === "good"));
+});
+
+test("each thing that costs trust is said", () => {
+  const verdict = judge(makeModel(payload("hostile")));
+  const said = verdict.lines.map((line) => line.text).join("\n");
+  assert.equal(verdict.level, "bad");
+  for (const words of [/above the 5 % asked/, /1,234 launch records were dropped/, /2 gaps/, /13\.0 % of the time/,
+    /40 launches count with the mean/, /3 launches never ran without a tracer/, /Nothing was recorded of .*4243/,
+    /signal 9/, /a warning with <script>/, /left out by --exclude/, /error of this very run is not known/]) {
+    assert.match(said, words);
+  }
+});
+
+test("single faults make a session to be careful with", () => {
+  const totals = (change: object) => {
+    const data = payload("small");
+    Object.assign(data.plan!.totals!, change);
+    return judge(makeModel(data)).level;
+  };
+  assert.equal(totals({ dropped: 1 }), "care");
+  assert.equal(totals({ dropped: 1e6 }), "bad");
+  assert.equal(totals({ uncovered_fraction: 0.001 }), "care");
+  assert.equal(totals({ bound: null }), "care");
+  assert.equal(totals({ bound: 0.0501 }), "bad");
+  assert.equal(totals({ observed_error: 0.06 }), "care");
+  assert.equal(totals({ imputed: 4, observed_error: null }), "good");
+  assert.equal(totals({ samples: 0 }), "bad");
+  assert.equal(judge(makeModel(payload("empty"))).level, "bad");
+});
+
+test("tiles and commands say what the plan says", () => {
+  const model = makeModel(payload("small"));
+  assert.deepEqual(tiles(model).map((t) => t.value).slice(1), ["4.98 %", "0.72 %", "0 %", "0"]);
+  assert.equal(exportCommand(model, "ncu"), "stemtap export --plan stemtap-decode/plan.json --to ncu");
+});
+
+test("CSV keeps names as they are and one row a row", () => {
+  const model = makeModel(payload("hostile"));
+  const text = kernelsCsv(model.kernels);
+  assert.ok(text.includes('"quotes "" \' ` \\ and, commas; and\ttabs\nand lines"'));
+  assert.ok(text.startsWith("kernel,name,invocations,duration_ns,"));
+  assert.equal(samplesCsv(model.samples).trimEnd().split("\r\n").length, model.samples.length + 1);
+});
+
+test("colours can be read in both themes", () => {
+  for (const theme of [light, dark]) {
+    for (const colour of [theme.ink, theme.quiet, theme.bad, theme.care]) assert.ok(contrast(colour, theme.surface) >= 4.5, colour);
+    for (const colour of [...theme.series, theme.rest]) {
+      assert.ok(contrast(theme.on, colour) >= 4.5, `text on ${colour}: ${contrast(theme.on, colour)}`);
+      assert.ok(contrast(colour, theme.surface) >= 3, colour);
+    }
+    for (const colour of [theme.accent, theme.second, theme.axis]) assert.ok(contrast(colour, theme.surface) >= 3, colour);
+  }
+});
