@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import test, { after, before } from "node:test";
+import test, { before } from "node:test";
 import { hostileNames, kinds } from "../../report/test/fixture.mjs";
 import { accessibilityBreaches, makeReport, offences, openBrowser, openReport, scratch, writeSession } from "./support.mjs";
 
@@ -15,7 +15,6 @@ before(async () => {
   page = await openReport(context,
     makeReport(writeSession("hostile <b>'\u202E", data), "--evaluation", join(scratch, "hostile <b>'\u202E-evaluation.json")));
 });
-after(() => context?.close());
 
 test("no name runs, and none becomes an element", async () => {
   const found = await page.evaluate(() => ({ pwned: window.pwned ?? null, scripts: document.scripts.length,

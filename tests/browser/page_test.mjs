@@ -3,16 +3,14 @@
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { join } from "node:path";
-import test, { after, before, describe } from "node:test";
+import test, { before, describe } from "node:test";
 import { kinds } from "../../report/test/fixture.mjs";
-import { accessibilityBreaches, chartSeries, makeReport, numbersIn, offences, openBrowser, openReport, readJson, run,
+import { accessibilityBreaches, chartSeries, listen, makeReport, numbersIn, offences, openBrowser, openReport, readJson, run,
   scratch, tabStops, unreached, writeSession } from "./support.mjs";
 
 let context;
 before(async () => (context = await openBrowser()));
-after(() => context?.close());
 
 const near = (one, other) => Math.abs(one - other) <= 1e-9 * Math.max(1, Math.abs(one), Math.abs(other));
 const has = (numbers, value) => numbers.some((number) => near(number, value));
@@ -178,14 +176,16 @@ describe("a session with all its files", () => {
   });
 
   test("can be used with a keyboard", async () => {
-    const stops = await tabStops(page);
-    assert.ok(stops >= 5, `${stops} stops`);
+    const { stops } = await tabStops(page);
+    assert.ok(stops >= 30, `${stops} stops`);
     assert.deepEqual(await unreached(page), []);
     const before = await paper(page);
     await themeButton(page).focus();
     for (let press = 0; press < 3 && (await paper(page)) === before; ++press) await page.keyboard.press("Enter");
     assert.notEqual(await paper(page), before);
   });
+
+  test("loses no press of Tab", async () => assert.equal((await tabStops(page)).lost, 0));
 
   test("fits a narrow window", async () => {
     await page.setViewportSize({ width: 390, height: 800 });
@@ -194,11 +194,8 @@ describe("a session with all its files", () => {
     await page.setViewportSize({ width: 1280, height: 900 });
   });
 
-  test("reaches nobody, even when it is told to", async () => {
-    let calls = 0;
-    const server = createServer((_, answer) => { ++calls; answer.end(); }).listen(0, "127.0.0.1");
-    server.on("connection", () => ++calls);
-    await new Promise((done) => server.once("listening", done));
+  test("reaches nobody, even when it is told to", async (t) => {
+    const server = await listen(t);
     const own = await context.newPage();
     await own.goto(page.address);
     await own.evaluate(() => window.stemtapReport.ready);
@@ -220,14 +217,13 @@ describe("a session with all its files", () => {
       await new Promise((done) => setTimeout(done, 500));
       return { fetched, broken, ran: window.ran ?? null };
     }, server.address().port);
-    assert.equal(calls, 0);
+    assert.equal(server.asked, 0);
     assert.equal(outcome.fetched, "refused");
     assert.equal(outcome.ran, null);
     for (const directive of ["connect-src", "img-src", "script-src-elem", "style-src-elem", "frame-src", "media-src"]) {
       assert.ok(outcome.broken.includes(directive), `${directive} is not in ${outcome.broken}`);
     }
     await own.close();
-    server.close();
   });
 
   test("has said nothing all the while", () => assert.deepEqual(offences(page), []));

@@ -8,6 +8,7 @@
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,7 +38,12 @@ if (!existsSync(chromium)) skip(`there is no ${chromium} (Debian: apt-get instal
 const { playwright, axe } = loadPackages();
 
 export const scratch = mkdtempSync(join(tmpdir(), "stemtap-browser-"));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const browsers = [];
+after(async () => {
+  for (const browser of browsers) await browser.close();
+  // The last of Chromium's processes may still write.
+  rmSync(scratch, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
 
 // Runs stemtap and gives its stdout.
 export function run(...args) {
@@ -83,6 +89,7 @@ export async function openBrowser(options = {}) {
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--disable-sync",
       "--disable-component-update", "--disable-dev-shm-usage"],
     viewport: { width: 1280, height: 900 }, ...options });
+  browsers.push(context);
   context.setDefaultTimeout(patience);
   return context;
 }
@@ -135,9 +142,11 @@ export const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
 // What takes part in the work with a keyboard: everything that a mouse may click or type into.
 const controls = "a[href], button, input, select, textarea, summary, [tabindex], [role=button], [role=tab]";
 
-// Goes through the page by Tab from its beginning, and gives each stop a number, which it carries as an attribute.
+// Goes through the page by Tab from its beginning. Each stop carries an attribute then; `lost` is how many presses
+// came to nothing on the way.
 export async function tabStops(page, most = 2000) {
   await page.evaluate(() => {
+    for (const stop of document.querySelectorAll("[data-stop]")) stop.removeAttribute("data-stop");
     document.activeElement?.blur();
     window.scrollTo(0, 0);
     document.body.tabIndex = -1;
@@ -145,17 +154,25 @@ export async function tabStops(page, most = 2000) {
     document.body.removeAttribute("tabindex");
   });
   let stops = 0;
-  for (; stops < most; ++stops) {
+  let lost = 0;
+  let inVain = 0;
+  while (stops < most && inVain < 2) {
     await page.keyboard.press("Tab");
-    const is_new = await page.evaluate((number) => {
+    const isNew = await page.evaluate(() => {
       const at = document.activeElement;
       if (!at || at === document.body || at.hasAttribute("data-stop")) return false;
-      at.setAttribute("data-stop", String(number));
+      at.setAttribute("data-stop", "");
       return true;
-    }, stops);
-    if (!is_new) break;
+    });
+    if (isNew) {
+      ++stops;
+      lost += inVain;
+      inVain = 0;
+    } else {
+      ++inVain;
+    }
   }
-  return stops;
+  return { stops, lost };
 }
 
 // Controls in sight that no Tab came to, but those of a group that one Tab enters and arrows go through.
@@ -186,4 +203,19 @@ export function numbersIn(value, into = []) {
   if (typeof value === "number") into.push(value);
   else if (value && typeof value === "object") Object.values(value).forEach((part) => numbersIn(part, into));
   return into;
+}
+
+// A server that counts what it is asked for, until the test ends.
+export async function listen(t) {
+  const server = createServer((_, answer) => {
+    ++server.asked;
+    answer.end();
+  });
+  server.asked = 0;
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return server;
 }
