@@ -9,6 +9,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { mend } from "./mend.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = process.env.STEMTAP_REPORT_OUT || join(here, "dist");
@@ -24,7 +25,8 @@ const licences = [
 const read = (...path) => readFileSync(join(here, ...path), "utf8");
 
 function notice() {
-  const parts = ["report.html holds code of these packages besides stemtap's own."];
+  const parts = ["report.html holds code of these packages besides stemtap's own. Of zrender, lib/core/LRU.js is changed: its\n" +
+    "maps have no prototype."];
   for (const [name, files] of licences) {
     const { version } = JSON.parse(read("node_modules", name, "package.json"));
     parts.push(`${"=".repeat(72)}\n${name} ${version}`);
@@ -42,7 +44,7 @@ function fill(template, parts) {
 
 async function bundle() {
   const common = { absWorkingDir: here, bundle: true, minify: true, write: false, target: "es2022",
-    legalComments: "none", logLevel: "warning", charset: "utf8" };
+    legalComments: "none", plugins: [mend], logLevel: "warning", charset: "utf8" };
   const script = await build({ ...common, entryPoints: ["src/main.ts"], format: "iife", metafile: true });
   const style = await build({ ...common, entryPoints: ["src/style.css"] });
   return { script: script.outputFiles[0].text.trim(), style: style.outputFiles[0].text.trim(),

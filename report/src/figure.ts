@@ -84,7 +84,7 @@ export function plainTable(view: TableView): HTMLElement {
   const words = view.head.map((_, i) => view.rows.some((row) => isWords(row[i]) ||
     (row[i] instanceof HTMLElement && row[i].tagName === "BDI")));
   const kind = (i: number) => (words[i] ? "words" : null);
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table" },
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table: ${view.head.join(", ")}` },
     h("table", { class: "plain" },
       h("thead", null, h("tr", null, ...view.head.map((name, i) => h("th", { scope: "col", class: kind(i) }, name)))),
       h("tbody", null, ...view.rows.map((row) => h("tr", null, ...row.map((cell, i) => h("td", { class: kind(i) }, cell)))))),

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
+import LRU from "zrender/lib/core/LRU.js";
 import { barsOption, driftOption, histogramOption, methodPoints, methodsOption, timelineOption, treemapOption } from "../src/charts";
 import { kernelsCsv, samplesCsv } from "../src/csv";
 import { makeModel } from "../src/model";
@@ -87,6 +88,16 @@ test("no text of a chart's tips is handed over as markup", () => {
       for (const datum of series.data) assert.match(datum?.name ?? "", /^[a-z0-9 ]*$/);
     }
   }
+});
+
+test("no name can reach a prototype through the cache of text widths", () => {
+  const cache = new LRU<number>(9);
+  for (const name of ["__proto__", "constructor", "valueOf"]) {
+    assert.equal(cache.get(name) ?? null, null);
+    cache.put(name, 1);
+    assert.equal(cache.get(name), 1);
+  }
+  assert.equal(Object.hasOwn(Object.prototype, "next"), false);
 });
 
 test("methods are points of one workload or of all", () => {

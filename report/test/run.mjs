@@ -8,13 +8,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { mend } from "../mend.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const tests = readdirSync(here).filter((name) => name.endsWith(".test.ts"));
 const out = mkdtempSync(join(tmpdir(), "stemtap-report-"));
 try {
   await build({ entryPoints: tests.map((name) => join(here, name)), outdir: out, bundle: true, platform: "node",
-    format: "esm", outExtension: { ".js": ".mjs" }, logLevel: "warning" });
+    format: "esm", outExtension: { ".js": ".mjs" }, logLevel: "warning", plugins: [mend] });
   const files = tests.map((name) => join(out, name.replace(/\.ts$/, ".mjs")));
   process.exitCode = spawnSync(process.execPath, ["--test", ...files], { stdio: "inherit" }).status ?? 1;
 } finally {
