@@ -179,9 +179,8 @@ export async function tabStops(page, most = 2000) {
 export async function unreached(page) {
   return page.evaluate((wanted) => [...document.querySelectorAll(wanted)].filter((element) => {
     if (element.hasAttribute("data-stop") || element.closest("[inert]")) return false;
-    if (element.disabled || element.getClientRects().length === 0) return false;
+    if (element.disabled || !element.checkVisibility({ visibilityProperty: true })) return false;
     if (element.matches("main, [role=dialog], h1, h2, h3, section") || element.ariaHidden === "true") return false;
-    if (getComputedStyle(element).visibility === "hidden") return false;
     // Arrows go through the rows of a table that Tab came to.
     if (element.closest(".grid[data-stop] tbody")) return false;
     const group = element.closest("[role=radiogroup], [role=tablist], [role=toolbar], [role=grid], fieldset");
