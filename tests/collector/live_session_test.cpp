@@ -217,10 +217,10 @@ TEST_CASE("an overview that cannot be written is told of once, and the session i
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, wire::RingState::kClosed, 10);
   // A folder is where the file would be, and a temporary file that nobody removed beside it.
-  const LiveOutcome outcome =
-      RunShell(scratch,
-               "until rm session/overview.json; do sleep 0.01; done; mkdir -p session/overview.json/x; "
-               "touch session/overview.json.tmp.1; mv first session/ring.77; sleep 1.2");
+  const LiveOutcome outcome = RunShell(
+      scratch,
+      "until rm session/overview.json; do sleep 0.01; done; mkdir -p session/overview.json/x; "
+      "touch session/overview.json.tmp.1; mv first session/ring.77; sleep 1.2");
   CHECK(outcome.report.exit_code == 0);
   CHECK(outcome.failure.empty());
   CHECK(outcome.plan.totals.invocations == 10);

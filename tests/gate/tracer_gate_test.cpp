@@ -265,13 +265,14 @@ TEST_CASE("a folder makes a session, and one that is there is refused") {
   const auto gate = Open(options);
   for (int i = 0; i < 100; ++i) gate->Observe(gate->ShouldCapture(Launch("k")).id, 1000);
   REQUIRE(gate->Close().ok());
-  for (const char* file : {"overview.json", "session.json", "plan.json", "mask.ndjson", "summary.txt"}) {
+  for (const char* file :
+       {"overview.json", "session.json", "plan.json", "mask.ndjson", "summary.txt"}) {
     CAPTURE(file);
     CHECK(std::filesystem::exists(folder / "session" / file));
   }
   const std::string overview = test::ReadFile(folder / "session/overview.json");
-  for (const char* part : {R"("mode": "gate")", R"("state": "ended")", R"("kept": 100,)",
-                           R"("observed": 100,)"}) {
+  for (const char* part :
+       {R"("mode": "gate")", R"("state": "ended")", R"("kept": 100,)", R"("observed": 100,)"}) {
     CAPTURE(part);
     CHECK(overview.find(part) != std::string::npos);
   }

@@ -33,7 +33,8 @@ TEST_CASE("joined bins hold every launch, at edges of the sketch, and are as man
       LogSketch sketch;
       std::vector<std::uint64_t> durations;
       for (int i = 0; i < 20000; ++i) {
-        durations.push_back(random() >> (64 - widest + static_cast<int>(random() % 3) / 2));
+        const int shift = 64 - widest + static_cast<int>(random() % 3) / 2;
+        durations.push_back(random() >> std::min(shift, 63));
         sketch.Add(durations.back());
       }
       const std::set<std::uint64_t> edges = EdgesOf(sketch);
