@@ -84,7 +84,7 @@ export function plainTable(view: TableView): HTMLElement {
   const words = view.head.map((_, i) => view.rows.some((row) => isWords(row[i]) ||
     (row[i] instanceof HTMLElement && row[i].tagName === "BDI")));
   const kind = (i: number) => (words[i] ? "words" : null);
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table: ${view.head.join(", ")}` },
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": `Table: ${view.head.join(", ")}` },
     h("table", { class: "plain" },
       h("thead", null, h("tr", null, ...view.head.map((name, i) => h("th", { scope: "col", class: kind(i) }, name)))),
       h("tbody", null, ...view.rows.map((row) => h("tr", null, ...row.map((cell, i) => h("td", { class: kind(i) }, cell)))))),
@@ -96,9 +96,10 @@ export function makeFigure(spec: FigureSpec): Figure {
   const box = h("div", { class: "chart", role: "img", style: `height:${spec.height}` });
   const lacks = h("p", { class: "lacks" });
   const table = h("div");
-  const asTable = h("details", { class: "as-table", toggle: () => {
-    if (asTable.open) replace(table, plainTable(spec.table()));
-  } }, h("summary", null, "The same as a table"), table);
+  const fillTable = () => {
+    if (asTable.open && spec.missing() === null) replace(table, plainTable(spec.table()));
+  };
+  const asTable = h("details", { class: "as-table", toggle: fillTable }, h("summary", null, "The same as a table"), table);
   const redraw = () => {
     if (!chart || spec.missing() !== null) return;
     chart.setOption(spec.option(current(), chart.getWidth()), { notMerge: true });
@@ -129,7 +130,7 @@ export function makeFigure(spec: FigureSpec): Figure {
     lacks.hidden = missing === null;
     lacks.textContent = missing ?? "";
     box.setAttribute("aria-label", spec.label());
-    if (asTable.open) replace(table, plainTable(spec.table()));
+    fillTable();
     redraw();
   };
   const how = h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, spec.how));

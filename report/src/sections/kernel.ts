@@ -143,7 +143,7 @@ export function kernelSection(context: Context): HTMLElement {
       fact("time", `${duration(k.duration)}, ${percent(k.share)}`), fact("launches", count(k.invocations)),
       fact("mean", duration(k.mean)), fact("cv", percent(k.cv)), fact("sampled", count(k.captured)),
       k.uncovered > 0 && fact("uncovered", duration(k.uncovered)), k.imputed > 0 && fact("imputed", count(k.imputed)));
-    replace(full, h("summary", null, "Full name"), h("p", { class: "full" }, h("bdi", null, visible(k.name) || "(no name)")));
+    replace(full, h("summary", null, "Full name"), h("p", { class: "full", tabindex: 0 }, h("bdi", null, visible(k.name) || "(no name)")));
     replace(clusters, k.clusters.length > 0 ? plainTable({ head: ["#", "Range", "Launches", "Mean", "cv", "Captured / wanted",
       "Weight", "Samples (launch)", "State"], rows: clusterRows(k) })
       : h("p", { class: "lacks" }, "This kernel has no clusters: samples were not allocated to it."));

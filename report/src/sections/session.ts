@@ -70,7 +70,7 @@ export function sessionSection({ model }: Context): HTMLElement {
     : h("p", null, lost.length > 0 || overview || session ? "Nothing was lost." : "The session does not say what was lost.")));
   const warnings = session?.warnings ?? [];
   if (warnings.length > 0) {
-    blocks.push(block("Warnings", h("ul", { class: "warnings" }, ...warnings.map((w) =>
+    blocks.push(block("Warnings", h("ul", { class: "warnings", tabindex: 0, "aria-label": "Warnings" }, ...warnings.map((w) =>
       h("li", null, h("bdi", null, visible(String(w))))))));
   }
   const processes = session?.processes ?? [];
