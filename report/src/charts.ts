@@ -346,7 +346,26 @@ export function methodPoints(evaluation: Evaluation, workload: string | null): M
     high: r.error?.p95 ?? null, bound: r.bound ?? null, coverage: r.coverage ?? null, samples: r.samples ?? null }));
 }
 
-export function methodsOption(points: MethodPoint[], asked: number | null, theme: Theme, all: boolean): EChartsCoreOption {
+// How far up or down (px) each label moves so that none covers another: boxes are placed from the left, each at the
+// first free place beside its point.
+export function placeLabels(boxes: { x: number; y: number; width: number }[]): number[] {
+  const height = 14;
+  const placed: { x: number; y: number; width: number }[] = [];
+  const moves = [0, -1, 1, -2, 2, -3, 3, -4, 4].map((n) => n * height);
+  const order = boxes.map((_, i) => i).sort((a, b) => boxes[a]!.x - boxes[b]!.x);
+  const out = new Array<number>(boxes.length).fill(0);
+  for (const i of order) {
+    const { x, y, width } = boxes[i]!;
+    const free = (move: number) => placed.every((p) => x > p.x + p.width || p.x > x + width ||
+      Math.abs(y + move - p.y) >= height);
+    out[i] = moves.find(free) ?? 0;
+    placed.push({ x, y: y + out[i]!, width });
+  }
+  return out;
+}
+
+export function methodsOption(points: MethodPoint[], asked: number | null, theme: Theme, all: boolean,
+    width: number): EChartsCoreOption {
   const drawn = points.filter((p) => p.speedup !== null && p.speedup > 0 && p.mean !== null);
   const names = [...new Set(points.map((p) => p.method))];
   const severalBounds = new Set(points.map((p) => p.asked)).size > 1;
@@ -356,6 +375,9 @@ export function methodsOption(points: MethodPoint[], asked: number | null, theme
   const low = Math.min(...speeds, Infinity) / 1.6;
   const high = Math.max(...speeds, 1) * 2.2;
   const ticks = ticksBetween(low, high);
+  const top = Math.max(1e-9, ...drawn.map((p) => p.high ?? p.mean!));
+  const moves = placeLabels(drawn.map((p) => ({ x: ((width - 82) * Math.log(p.speedup! / low)) / Math.log(high / low),
+    y: -300 * (p.mean! / top), width: label(p).length * glyph + 14 })));
   return { ...base(theme),
     tooltip: { ...base(theme).tooltip, trigger: "item", formatter: (p: Any) => {
       const point = drawn[p.dataIndex];
@@ -379,9 +401,9 @@ export function methodsOption(points: MethodPoint[], asked: number | null, theme
       markLine: { silent: true, symbol: "none", animation: false, lineStyle: { color: theme.bad, type: [5, 4] },
         label: { position: "insideEndTop", color: theme.bad, fontSize: 12, formatter: () => `asked ${tidy(percent(asked))}` },
         data: asked !== null ? [{ yAxis: asked }] : [] } },
-    { name: "methods", type: "scatter", symbolSize: 10, data: drawn.map((p) => ({ value: [p.speedup, p.mean],
-      itemStyle: { color: colour(p) } })), labelLayout: { moveOverlap: "shiftY" },
-      label: { show: true, position: "right", color: theme.ink, fontSize: 12, backgroundColor: theme.surface, padding: [1, 3],
+    { name: "methods", type: "scatter", symbolSize: 10, data: drawn.map((p, i) => ({ value: [p.speedup, p.mean],
+      itemStyle: { color: colour(p) }, label: { offset: [0, moves[i]] } })),
+      label: { show: true, position: "right", color: theme.ink, fontSize: 12,
         formatter: (p: Any) => (drawn[p.dataIndex] ? label(drawn[p.dataIndex]!) : "") } }] };
 }
 export { eventKinds };

@@ -6,13 +6,12 @@
 import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "echarts/charts";
 import { GridComponent, MarkLineComponent, TitleComponent, TooltipComponent } from "echarts/components";
 import { init, use, type EChartsCoreOption, type ECharts } from "echarts/core";
-import { LabelLayout } from "echarts/features";
 import { SVGRenderer } from "echarts/renderers";
 import { h, replace, type Child } from "./dom";
 import { dark, light, type Theme } from "./theme";
 
 use([BarChart, CustomChart, LineChart, ScatterChart, TreemapChart, GridComponent, MarkLineComponent, TitleComponent,
-  TooltipComponent, LabelLayout, SVGRenderer]);
+  TooltipComponent, SVGRenderer]);
 
 export interface Chart {
   readonly option: EChartsCoreOption;

@@ -178,8 +178,11 @@ export function tellApart(kernels: Kernel[]): void {
     sorted.forEach(({ kernel, label }, i) => {
       let from = Math.max(common[i]!, i > 0 ? common[i - 1]! : 0);
       while (from > 0 && !" ,<(:".includes(label[from - 1]!)) --from;
-      const telling = label.slice(from, from + tellingLength);
-      if (telling !== "") kernel.short += ` […${telling}${from + tellingLength < label.length ? "…" : ""}]`;
+      const rest = label.slice(from);
+      const telling = (rest.match(/^[^\s<>,():]+/)?.[0] ?? rest).slice(0, tellingLength);
+      if (telling === "") return;
+      kernel.short = kernel.short.includes("<…>") ? kernel.short.replace("<…>", () => `<…${telling}…>`)
+        : `${kernel.short} […${telling}…]`;
     });
   }
 }

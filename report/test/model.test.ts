@@ -47,7 +47,7 @@ test("kernels that differ in template arguments alone have short names that diff
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: names.map((name) =>
     ({ name, invocations: 1, duration_ns: 1 })) } });
   assert.equal(new Set(model.kernels.map((k) => k.short)).size, 3);
-  assert.match(model.kernels[1]!.short, /^v<…> \[…Gelu</);
+  assert.equal(model.kernels[1]!.short, "v<…Gelu…>");
 });
 
 test("a session without a plan has the kernels of its overview", () => {

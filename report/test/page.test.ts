@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import LRU from "zrender/lib/core/LRU.js";
-import { barsOption, driftOption, histogramOption, methodPoints, methodsOption, timelineOption, treemapOption } from "../src/charts";
+import { barsOption, driftOption, histogramOption, methodPoints, methodsOption, placeLabels, timelineOption, treemapOption } from "../src/charts";
 import { kernelsCsv, samplesCsv } from "../src/csv";
 import { makeModel } from "../src/model";
 import { memberText, parse, unpack } from "../src/payload";
@@ -106,8 +106,15 @@ test("methods are points of one workload or of all", () => {
   assert.equal(one.length, 9);
   assert.equal(one[0]!.high, evaluation.rows![0]!.error!.p95);
   assert.equal(methodPoints(evaluation, null)[0]!.high, evaluation.summary![0]!.error_max);
-  const option = methodsOption([{ ...one[0]!, speedup: null }, one[1]!], 0.05, dark, false) as Any;
+  const option = methodsOption([{ ...one[0]!, speedup: null }, one[1]!], 0.05, dark, false, 600) as Any;
   assert.deepEqual(option.series[1].data.map((d: Any) => d.value), [[one[1]!.speedup, one[1]!.mean]]);
+});
+
+test("labels that would cover one another move apart", () => {
+  const boxes = [{ x: 0, y: 0, width: 50 }, { x: 20, y: 3, width: 50 }, { x: 200, y: 0, width: 50 }];
+  const [one, two, three] = placeLabels(boxes);
+  assert.deepEqual([one, three], [0, 0]);
+  assert.ok(Math.abs(3 + two! - one!) >= 14);
 });
 
 test("a good session is trusted", () => {

@@ -6,7 +6,7 @@ import { binsOf, histogramOption } from "../charts";
 import type { Context } from "../context";
 import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";
-import { count, duration, none, number, percent, visible } from "../format";
+import { count, duration, none, number, percent, tidy, visible } from "../format";
 import { search, type Cluster, type Kernel } from "../model";
 
 const mostFound = 50;
@@ -39,7 +39,10 @@ function picker(context: Context): HTMLElement {
     const active = options.children[at];
     if (!active) return;
     input.setAttribute("aria-activedescendant", active.id);
-    active.scrollIntoView({ block: "nearest" });
+    // Within the list: the page itself must not move.
+    const { offsetTop: top, offsetHeight: height } = active as HTMLElement;
+    if (top < options.scrollTop) options.scrollTop = top;
+    else if (top + height > options.scrollTop + options.clientHeight) options.scrollTop = top + height - options.clientHeight;
   };
   const open = () => {
     found = search(model.byTime, input.value).slice(0, mostFound);
@@ -90,7 +93,7 @@ function clusterRows(kernel: Kernel) {
     return [String(i + 1), `${duration(c.lower)} – ${duration(c.upper)}`, count(c.count), duration(c.mean),
       percent(cvOf(c)), h("span", { class: c.captured === 0 ? "bad-text" : c.captured < c.target ? "care-text" : "" },
         `${count(c.captured)} / ${count(c.target)}`),
-      weights.length === 0 ? none : low === high ? number(low, 6) : `${number(low)} – ${number(high)}`,
+      weights.length === 0 ? none : low === high ? tidy(number(low, 6)) : `${number(low)} – ${number(high)}`,
       h("span", { class: "listed", title: c.samples.slice(0, 200).map((s) => s.index).join(", ") }, listed || none),
       c.state || none];
   });

@@ -38,7 +38,7 @@ export function methodsSection({ model }: Context): HTMLElement {
       "to the largest). A method is trustworthy when its stroke stays below the bound that it states.",
     label: () => "Methods: " + points().map((p) => `${visible(p.method)} ${times(p.speedup)} at ${percent(p.mean)} error`).join(", "),
     missing: () => (points().some((p) => p.speedup !== null && p.mean !== null) ? null : "The evaluation has no rows for this."),
-    option: (theme) => methodsOption(points(), asked, theme, workload === null),
+    option: (theme, width) => methodsOption(points(), asked, theme, workload === null, width),
     table: () => ({ head: ["Method", "Speedup", "Mean error"], rows: points().map((p) =>
       [visible(p.method), times(p.speedup), percent(p.mean)]) }),
     tools: workloads.length > 0 ? [h("label", { for: "workload", class: "unseen" }, "Workload"), select] : [] });
