@@ -181,7 +181,7 @@ export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramVie
         lineStyle: { color: theme.quiet, type: [3, 3], width: 1 },
         data: edges.map((ns) => ({ xAxis: Math.max(leastNs, ns) })) } },
     { name: "samples", type: "scatter", xAxisIndex: 1, yAxisIndex: 1, symbol: "triangle", symbolSize: 11,
-      itemStyle: { color: theme.ink, borderColor: theme.surface, borderWidth: 1 }, data: samples }] };
+      itemStyle: { opacity: 1, color: theme.ink, borderColor: theme.surface, borderWidth: 1 }, data: samples }] };
 }
 
 // Round values for a log axis that may span a factor of 1.1 or of a million.
@@ -276,7 +276,7 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
           data: model.asked !== null && model.asked > 0 ? [{ yAxis: model.asked }] : [] } }),
       { name: "decisions", type: "scatter", xAxisIndex: last, yAxisIndex: last, symbol: "rect",
         symbolSize: (v: number[]) => [4, Math.min(16, 5 + 3 * Math.log2(v[2] ?? 1))],
-        itemStyle: { color: (p: Any) => [theme.series[2], theme.quiet, theme.series[1], theme.bad][p.value[1]] },
+        itemStyle: { opacity: 1, color: (p: Any) => [theme.series[2], theme.quiet, theme.series[1], theme.bad][p.value[1]] },
         data: eventsShown ? events : [] }] };
 }
 
@@ -346,12 +346,12 @@ export function methodPoints(evaluation: Evaluation, workload: string | null): M
     high: r.error?.p95 ?? null, bound: r.bound ?? null, coverage: r.coverage ?? null, samples: r.samples ?? null }));
 }
 
-// How far up or down (px) each label moves so that none covers another: boxes are placed from the left, each at the
-// first free place beside its point.
+// How far (px, up is negative) each label moves so that none covers another: boxes are placed from the left, each at the
+// first free place beside its point. The points themselves stay uncovered too.
 export function placeLabels(boxes: { x: number; y: number; width: number }[]): number[] {
   const height = 14;
-  const placed: { x: number; y: number; width: number }[] = [];
-  const moves = [0, -1, 1, -2, 2, -3, 3, -4, 4].map((n) => n * height);
+  const placed = boxes.map(({ x, y }) => ({ x: x - 14, y, width: 12 }));
+  const moves = [0, 1, 2, 3, 4, 5, 6, 7].map((n) => -n * height);
   const order = boxes.map((_, i) => i).sort((a, b) => boxes[a]!.x - boxes[b]!.x);
   const out = new Array<number>(boxes.length).fill(0);
   for (const i of order) {
@@ -376,7 +376,7 @@ export function methodsOption(points: MethodPoint[], asked: number | null, theme
   const high = Math.max(...speeds, 1) * 2.2;
   const ticks = ticksBetween(low, high);
   const top = Math.max(1e-9, ...drawn.map((p) => p.high ?? p.mean!));
-  const moves = placeLabels(drawn.map((p) => ({ x: ((width - 82) * Math.log(p.speedup! / low)) / Math.log(high / low),
+  const moves = placeLabels(drawn.map((p) => ({ x: 8 + ((width - 82) * Math.log(p.speedup! / low)) / Math.log(high / low),
     y: -300 * (p.mean! / top), width: label(p).length * glyph + 14 })));
   return { ...base(theme),
     tooltip: { ...base(theme).tooltip, trigger: "item", formatter: (p: Any) => {
@@ -402,8 +402,8 @@ export function methodsOption(points: MethodPoint[], asked: number | null, theme
         label: { position: "insideEndTop", color: theme.bad, fontSize: 12, formatter: () => `asked ${tidy(percent(asked))}` },
         data: asked !== null ? [{ yAxis: asked }] : [] } },
     { name: "methods", type: "scatter", symbolSize: 10, data: drawn.map((p, i) => ({ value: [p.speedup, p.mean],
-      itemStyle: { color: colour(p) }, label: { offset: [0, moves[i]] } })),
-      label: { show: true, position: "right", color: theme.ink, fontSize: 12,
+      itemStyle: { color: colour(p), opacity: 1 }, label: { offset: [0, moves[i]], color: colour(p) } })),
+      label: { show: true, position: "right", fontSize: 12,
         formatter: (p: Any) => (drawn[p.dataIndex] ? label(drawn[p.dataIndex]!) : "") } }] };
 }
 export { eventKinds };
