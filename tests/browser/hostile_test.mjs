@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import test, { before } from "node:test";
 import { hostileNames, kinds } from "../../report/test/fixture.mjs";
-import { accessibilityBreaches, makeReport, offences, openBrowser, openReport, scratch, writeSession } from "./support.mjs";
+import { accessibilityBreaches, kernelTable, makeReport, offences, openBrowser, openReport, scratch, writeSession } from "./support.mjs";
 
 let context;
 let page;
@@ -25,7 +25,7 @@ test("no name runs, and none becomes an element", async () => {
 
 test("every name is there, as text", async () => {
   // Cut to what tells kernels apart, and in full where one points at it.
-  const text = await page.getByRole("table", { name: "Kernels" }).evaluate((table) =>
+  const text = await (await kernelTable(page)).evaluate((table) =>
     [table, ...table.querySelectorAll("[title]")].map((e) => `${e.textContent} ${e.title ?? ""}`).join("\n"));
   for (const name of hostileNames) {
     // What is no letter may be shown by a sign of its own.

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test, { before, describe } from "node:test";
 import { kinds } from "../../report/test/fixture.mjs";
-import { accessibilityBreaches, chartSeries, listen, makeReport, numbersIn, offences, openBrowser, openReport, readJson, run,
+import { accessibilityBreaches, chartSeries, kernelTable, listen, makeReport, numbersIn, offences, openBrowser, openReport, readJson, run,
   scratch, tabStops, unreached, writeSession } from "./support.mjs";
 
 let context;
@@ -18,10 +18,8 @@ const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
 const themeButton = (page) => page.getByRole("button", { name: /theme/i });
 const searchBox = (page) => page.getByRole("searchbox", { name: "Search kernels" });
-// Only the rows near to what is seen are there; the table says how many there are.
-const kernelTable = (page) => page.getByRole("table", { name: "Kernels" });
-const rowCount = async (page) => Number(await kernelTable(page).getAttribute("aria-rowcount")) - 1;
-const rowsOf = (page) => kernelTable(page).locator("tbody tr:not([aria-hidden])");
+const rowCount = async (page) => Number(await (await kernelTable(page)).getAttribute("aria-rowcount")) - 1;
+const rowsOf = async (page) => (await kernelTable(page)).locator("tbody tr:not([aria-hidden])");
 const paper = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor +
   getComputedStyle(document.body).backgroundColor);
 
@@ -116,17 +114,17 @@ describe("a session with all its files", () => {
     assert.equal(await rowCount(page), all);
     await searchBox(page).fill("SOFTMAX");
     assert.equal(await rowCount(page), matching);
-    for (const row of await rowsOf(page).allInnerTexts()) assert.match(row, /softmax/i);
+    for (const row of await (await rowsOf(page)).allInnerTexts()) assert.match(row, /softmax/i);
     await searchBox(page).fill("no kernel is called that");
-    assert.equal(await rowsOf(page).count(), 0);
+    assert.equal(await (await rowsOf(page)).count(), 0);
     await searchBox(page).fill("");
-    assert.equal(await rowsOf(page).count(), all);
+    assert.equal(await (await rowsOf(page)).count(), all);
   });
 
   test("sorts kernels by a column, either way", async () => {
-    const head = kernelTable(page).getByRole("columnheader", { name: "Launches" });
+    const head = (await kernelTable(page)).getByRole("columnheader", { name: "Launches" });
     const column = await head.evaluate((cell) => cell.cellIndex);
-    const values = async () => (await rowsOf(page).locator(`> :nth-child(${column + 1})`).allInnerTexts())
+    const values = async () => (await (await rowsOf(page)).locator(`> :nth-child(${column + 1})`).allInnerTexts())
       .map((text) => Number(text.replace(/[^0-9]/g, "")));
     const seen = [];
     for (let click = 0; click < 2; ++click) {
@@ -142,7 +140,7 @@ describe("a session with all its files", () => {
   });
 
   test("looks into the kernel that is clicked", async () => {
-    const name = rowsOf(page).nth(3).getByRole("button");
+    const name = (await rowsOf(page)).nth(3).getByRole("button");
     const title = await name.evaluate((button) => button.closest("[title]").title);
     await name.click();
     const chosen = data.overview.kernels.find((k) => k.name === title);

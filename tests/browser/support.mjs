@@ -218,3 +218,12 @@ export async function listen(t) {
   });
   return server;
 }
+
+// The table of all kernels, which is filled when it is scrolled to. Only the rows near to what is seen are there;
+// aria-rowcount says how many there are, and the head.
+export async function kernelTable(page) {
+  const table = page.getByRole("table", { name: "Kernels" });
+  await table.scrollIntoViewIfNeeded();
+  await page.locator('table[aria-label="Kernels"][aria-rowcount]').waitFor();
+  return table;
+}
