@@ -351,7 +351,7 @@ export function methodPoints(evaluation: Evaluation, workload: string | null): M
 export function placeLabels(boxes: { x: number; y: number; width: number }[]): number[] {
   const height = 14;
   const placed = boxes.map(({ x, y }) => ({ x: x - 14, y, width: 12 }));
-  const moves = [0, 1, 2, 3, 4, 5, 6, 7].map((n) => -n * height);
+  const moves = Array.from({ length: 8 }, (_, n) => 0 - n * height);
   const order = boxes.map((_, i) => i).sort((a, b) => boxes[a]!.x - boxes[b]!.x);
   const out = new Array<number>(boxes.length).fill(0);
   for (const i of order) {
