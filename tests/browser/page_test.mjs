@@ -163,6 +163,10 @@ describe("a session with all its files", () => {
     });
   }
 
+  // "The same as a table" below the chart of drift is 21 pixels high, with buttons close to it.
+  test("has no breach of WCAG 2.2 AA", { todo: true }, async () =>
+    assert.deepEqual(await accessibilityBreaches(page, ["wcag22aa"]), []));
+
   test("has two themes, whichever the system asks for", async () => {
     await page.emulateMedia({ colorScheme: "light" });
     const light = await paper(page);
