@@ -131,8 +131,9 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
   const sum = (of: (c: Cluster) => number) => clusters.reduce((a, c) => a + of(c), 0);
   const invocations = size(source.invocations);
   const duration = size(source.duration_ns);
-  const shown = shortName(source.name);
-  return { id, rank: 0, name: source.name, label: labelOf(source),
+  const name = typeof source.name === "string" ? source.name : "";
+  const shown = shortName(name);
+  return { id, rank: 0, name, label: labelOf({ ...source, name }),
     short: labelOf({ ...source, name: shown }), invocations, duration, share: 0,
     mean: invocations > 0 ? duration / invocations : null, cv: spread(clusters),
     captured: clusters.length > 0 ? sum((c) => c.captured) : size(source.captured), target: sum((c) => c.target),

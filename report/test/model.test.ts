@@ -66,6 +66,7 @@ test("every part may be absent", () => {
   const model = makeModel({ schema: "stemtap.report/1" });
   assert.deepEqual([model.kernels.length, model.bound, model.asked, model.timeline.length], [0, null, null, 0]);
   assert.doesNotThrow(() => makeModel({ schema: "stemtap.report/1", plan: {}, overview: {}, session: {}, mask: {} }));
+  assert.doesNotThrow(() => makeModel({ schema: "stemtap.report/1", plan: { kernels: [{} as PlanKernel] } }));
 });
 
 test("the names of a prototype are names", () => {

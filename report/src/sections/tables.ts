@@ -63,8 +63,8 @@ function sampleTable(context: Context): HTMLElement {
     { name: "Weight", width: "92px", text: (s) => tidy(number(s.sample.weight, 5)), value: (s) => s.sample.weight },
     { name: "Grid", width: "104px", text: (s) => shownTriple(s.sample.grid), value: (s) => product(s.sample.grid) },
     { name: "Block", width: "104px", text: (s) => shownTriple(s.sample.block), value: (s) => product(s.sample.block) },
-    { name: "Device", width: "76px", text: (s) => (s.sample.device === null ? none : String(s.sample.device)), value: (s) => s.sample.device ?? -1 },
-    { name: "Stream", width: "78px", text: (s) => (s.sample.stream === null ? none : String(s.sample.stream)), value: (s) => s.sample.stream ?? -1 },
+    { name: "Device", width: "76px", text: (s) => String(s.sample.device ?? none), value: (s) => s.sample.device ?? -1 },
+    { name: "Stream", width: "78px", text: (s) => String(s.sample.stream ?? none), value: (s) => s.sample.stream ?? -1 },
   ], 0, true, (sample) => context.choose(sample.kernel));
   const found = h("output", { for: "samples-search", class: "quiet" });
   const only = h("input", { id: "samples-only", type: "checkbox", change: () => show() });
