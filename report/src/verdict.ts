@@ -141,8 +141,8 @@ export function judge(model: Model): Verdict {
   const totals = model.data.plan?.totals;
   const lines: Line[] = [];
   if (!model.data.plan) {
-    lines.push({ level: "bad", text: "There is no plan.", why: "The session was killed before it wrote one: nothing " +
-      "here can be exported or extrapolated." });
+    lines.push({ level: "bad", text: "There is no plan.", why: "The session still runs, or was killed before it " +
+      "wrote one: nothing here can be exported or extrapolated." });
   } else if (!some(totals?.samples)) {
     lines.push({ level: "bad", text: "The plan holds no sample.", why: "Nothing was captured, so nothing can be said." });
   } else {
@@ -181,8 +181,8 @@ export function tiles(model: Model): Tile[] {
   const gaps = t.gaps ?? model.data.overview?.gaps;
   return [
     { name: "Less to trace", value: some(t.speedup) ? times(t.speedup) : "–", level: some(t.speedup) ? "good" : "care",
-      detail: `${duration(t.sampled_duration_ns)} in ${count(t.samples)} samples, of ${duration(model.duration)} in ` +
-        `${count(model.invocations)} launches` },
+      detail: (some(t.samples) ? `${duration(t.sampled_duration_ns)} in ${plural(t.samples, "sample")}` : "no sample") +
+        `, of ${duration(model.duration)} in ${plural(model.invocations, "launch", "launches")}` },
     { name: "Error bound", value: percent(bound),
       level: bound === null ? "care" : asked !== null && bound > asked * (1 + 1e-9) ? "bad" : "good",
       detail: asked === null ? "what was asked for is not known"
@@ -192,9 +192,9 @@ export function tiles(model: Model): Tile[] {
         : bound !== null && t.observed_error > bound ? "care" : "good",
       detail: typeof t.observed_error === "number" ? "of this run's total, plain weights"
         : some(t.imputed) ? "not known: a tracer slowed launches" : "not known" },
-    { name: "Uncovered time", value: percent(t.uncovered_fraction), level: some(t.uncovered_fraction) ? "care" : "good",
+    { name: "Uncovered time", value: percent(t.uncovered_fraction), level: some(t.uncovered_fraction) ? "care" : t.uncovered_fraction === 0 ? "good" : "note",
       detail: "in clusters without a sample" },
-    { name: "Lost records", value: count(dropped), level: some(dropped) || some(gaps) ? "care" : "good",
+    { name: "Lost records", value: count(dropped), level: some(dropped) || some(gaps) ? "care" : dropped === 0 ? "good" : "note",
       detail: typeof gaps === "number" ? `and ${plural(gaps, "gap")} of unknown size` : "gaps are not known" },
   ];
 }

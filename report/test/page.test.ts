@@ -156,6 +156,7 @@ test("single faults make a session to be careful with", () => {
 test("tiles and commands say what the plan says", () => {
   const model = makeModel(payload("small"));
   assert.deepEqual(tiles(model).map((t) => t.value).slice(1), ["4.98 %", "0.72 %", "0 %", "0"]);
+  assert.deepEqual(tiles(makeModel(payload("empty"))).filter((t) => t.level === "good"), []);
   assert.equal(exportCommand(model, "ncu"), "stemtap export --plan stemtap-decode/plan.json --to ncu");
 });
 
