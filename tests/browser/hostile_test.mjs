@@ -43,6 +43,7 @@ test("they stay what they are in what the page holds", async () => {
 
 // A text `__proto__` in a chart reaches zrender's cache of text widths, which writes prev and next to Object.prototype.
 test("they change nothing that all objects have", { todo: true }, async () => {
+  await page.evaluate(() => Object.values(window.stemtapReport.charts).forEach((chart) => chart.draw()));
   assert.deepEqual(await page.evaluate(() => Object.keys(Object.prototype)), []);
 });
 
