@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command_table.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace stemtap::cli {
@@ -27,7 +28,7 @@ void SplitType(const std::string& text, OptionEntry& entry) {
 
 OptionEntry EntryOf(const CLI::Option& option) {
   OptionEntry entry;
-  entry.positional = option.nonpositional() == false;
+  entry.positional = !option.nonpositional();
   if (entry.positional) {
     entry.names.push_back(option.get_name(true));
   } else {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stemtap completion, stemtap manual: what a shell and man want to know of the program.
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
