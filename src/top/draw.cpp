@@ -347,7 +347,8 @@ Line KernelLine(const Model& model, const KernelRow& row, const KernelColumns& h
   if (has.launches) cells.push_back(Count(row.invocations, 11));
   if (has.mean) cells.push_back(row.invocations == 0 ? "-" : Duration(row.mean_ns()));
   if (has.bars > 0) {
-    cells.push_back(Bars(DurationsOf(model.run().PartsOf(row), has.bars).launches, canvas.unicode));
+    cells.push_back(
+        Bars(DurationsOf(model.run().PartsOf(row), has.bars, true).launches, canvas.unicode));
   }
   if (has.clusters) {
     cells.push_back(Count(row.open, 4));
@@ -499,7 +500,7 @@ std::vector<Line> ChosenLines(const Model& model, const KernelRow& row, const Ca
                        Count(row.captured), Count(row.imputed)));
   lines.push_back(sums.Take());
   const DurationAxis axis =
-      DurationsOf(model.run().PartsOf(row), std::clamp(canvas.width - 24, 0, 96));
+      DurationsOf(model.run().PartsOf(row), std::clamp(canvas.width - 24, 0, 96), false);
   if (!axis.launches.empty()) {
     lines.push_back(canvas.NewLine()
                         .Add(Duration(axis.lower_ns), Style::kDim)

@@ -30,6 +30,36 @@ std::string Short(double value) {
   return Three(value) + kUnits[unit];
 }
 
+// `bins`, which ascend, without those at either end that hold next to nothing.
+std::span<const HistogramBin> WithoutEnds(std::span<const HistogramBin> bins) {
+  constexpr double kMostLaunches = 1e-3;
+  constexpr double kMostTime = 1e-2;
+  const auto launches_of = [](const HistogramBin& bin) { return static_cast<double>(bin.count); };
+  const auto time_of = [](const HistogramBin& bin) {
+    return static_cast<double>(bin.count) * static_cast<double>(bin.upper_ns);
+  };
+  double launches = 0.0;
+  double time = 0.0;
+  for (const HistogramBin& bin : bins) {
+    launches += launches_of(bin);
+    time += time_of(bin);
+  }
+  const auto drop = [&](bool first) {
+    double dropped = 0.0;
+    double dropped_time = 0.0;
+    while (bins.size() > 1) {
+      const HistogramBin& bin = first ? bins.front() : bins.back();
+      dropped += launches_of(bin);
+      dropped_time += time_of(bin);
+      if (dropped > kMostLaunches * launches || dropped_time > kMostTime * time) return;
+      bins = first ? bins.subspan(1) : bins.first(bins.size() - 1);
+    }
+  };
+  drop(true);
+  drop(false);
+  return bins;
+}
+
 }  // namespace
 
 std::string Count(std::uint64_t count, int columns) {
@@ -85,18 +115,22 @@ std::string Bars(std::span<const double> values, bool unicode) {
   return text;
 }
 
-DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int columns) {
+DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int columns, bool trim) {
   DurationAxis axis;
-  double lower = std::numeric_limits<double>::infinity();
-  double upper = 0.0;
+  std::vector<HistogramBin> bins;
   for (const OverviewKernel* kernel : kernels) {
-    for (const HistogramBin& bin : kernel->histogram) {
-      lower = std::min(lower, static_cast<double>(bin.lower_ns));
-      upper =
-          std::max({upper, static_cast<double>(bin.upper_ns), static_cast<double>(bin.lower_ns)});
+    for (HistogramBin bin : kernel->histogram) {
+      bin.upper_ns = std::max(bin.lower_ns, bin.upper_ns);  // whatever the file says
+      bins.push_back(bin);
     }
   }
-  if (!(lower <= upper) || columns <= 0) return axis;
+  if (bins.empty() || columns <= 0) return axis;
+  std::sort(bins.begin(), bins.end(),
+            [](const HistogramBin& a, const HistogramBin& b) { return a.lower_ns < b.lower_ns; });
+  const std::span<const HistogramBin> shown = trim ? WithoutEnds(bins) : bins;
+  auto lower = static_cast<double>(shown.front().lower_ns);
+  double upper = 0.0;
+  for (const HistogramBin& bin : shown) upper = std::max(upper, static_cast<double>(bin.upper_ns));
   lower = std::log2(std::max(lower, 1.0));
   upper = std::log2(std::max(upper, 1.0));
   if (const double short_of = 1.0 - (upper - lower); short_of > 0.0) {
@@ -111,22 +145,20 @@ DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int col
     const double at = (std::log2(std::max(static_cast<double>(ns), 1.0)) - lower) * scale;
     return std::clamp(at, 0.0, static_cast<double>(columns));
   };
-  for (const OverviewKernel* kernel : kernels) {
-    for (const HistogramBin& bin : kernel->histogram) {
-      const double from = column_of(bin.lower_ns);
-      const double to = std::max(column_of(bin.upper_ns), from);
-      const auto first = static_cast<std::size_t>(std::min(from, columns - 1.0));
-      const auto last = static_cast<std::size_t>(std::min(to, columns - 1.0));
-      const auto count = static_cast<double>(bin.count);
-      if (first == last || to == from) {
-        axis.launches[first] += count;
-        continue;
-      }
-      for (std::size_t i = first; i <= last; ++i) {
-        const double left = std::max(from, static_cast<double>(i));
-        const double right = std::min(to, static_cast<double>(i) + 1.0);
-        axis.launches[i] += count * std::max(0.0, right - left) / (to - from);
-      }
+  for (const HistogramBin& bin : bins) {
+    const double from = column_of(bin.lower_ns);
+    const double to = std::max(column_of(bin.upper_ns), from);
+    const auto first = static_cast<std::size_t>(std::min(from, columns - 1.0));
+    const auto last = static_cast<std::size_t>(std::min(to, columns - 1.0));
+    const auto count = static_cast<double>(bin.count);
+    if (first == last || to == from) {
+      axis.launches[first] += count;
+      continue;
+    }
+    for (std::size_t i = first; i <= last; ++i) {
+      const double left = std::max(from, static_cast<double>(i));
+      const double right = std::min(to, static_cast<double>(i) + 1.0);
+      axis.launches[i] += count * std::max(0.0, right - left) / (to - from);
     }
   }
   return axis;

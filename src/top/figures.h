@@ -34,7 +34,9 @@ struct DurationAxis {
   double upper_ns = 0.0;
   std::vector<double> launches;  // empty: there are no bins
 };
-DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int columns);
+// With `trim` the axis leaves out ends that hold a thousandth of the launches and a hundredth of their time
+// at most: the first and the last part hold what is beyond. One outlier would leave the rest one bar.
+DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int columns, bool trim);
 
 // The bound over the session's time in `columns` parts, on a log axis, as values for Bars.
 std::vector<double> BoundOverTime(const Overview& overview, int columns);

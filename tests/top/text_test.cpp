@@ -105,7 +105,7 @@ TEST_CASE("durations stand on a log axis") {
   OverviewKernel kernel;
   kernel.histogram = {{1000, 2000, 10}, {8000, 16000, 30}};
   const OverviewKernel* const kernels[] = {&kernel};
-  const DurationAxis axis = DurationsOf(kernels, 4);
+  const DurationAxis axis = DurationsOf(kernels, 4, false);
   CHECK(axis.lower_ns == doctest::Approx(1000));
   CHECK(axis.upper_ns == doctest::Approx(16000));
   REQUIRE(axis.launches.size() == 4);  // a factor of two each
@@ -115,19 +115,35 @@ TEST_CASE("durations stand on a log axis") {
   CHECK(axis.launches[3] == doctest::Approx(30));
 }
 
+TEST_CASE("one outlier does not take the axis, unless it takes the time") {
+  OverviewKernel kernel;
+  kernel.histogram = {{1, 2, 1}, {1000, 2000, 5000}, {2000, 4000, 5000}, {64000, 128000, 1}};
+  const OverviewKernel* const kernels[] = {&kernel};
+  const DurationAxis axis = DurationsOf(kernels, 2, true);
+  CHECK(axis.lower_ns == doctest::Approx(1000));
+  CHECK(axis.upper_ns == doctest::Approx(4000));
+  CHECK(axis.launches[0] == doctest::Approx(5001));
+  CHECK(axis.launches[1] == doctest::Approx(5001));
+  CHECK(DurationsOf(kernels, 2, false).upper_ns == doctest::Approx(128000));
+  kernel.histogram.back() = {64000000, 128000000, 1};
+  CHECK(DurationsOf(kernels, 2, true).upper_ns == doctest::Approx(128000000));
+  kernel.histogram = {{1000, 2000, 0}};
+  CHECK(DurationsOf(kernels, 2, true).launches.size() == 2);
+}
+
 TEST_CASE("a narrow peak is narrow, and none is none") {
   OverviewKernel kernel;
   const OverviewKernel* const kernels[] = {&kernel};
-  CHECK(DurationsOf(kernels, 8).launches.empty());
-  CHECK(DurationsOf({}, 8).launches.empty());
+  CHECK(DurationsOf(kernels, 8, false).launches.empty());
+  CHECK(DurationsOf({}, 8, false).launches.empty());
   kernel.histogram = {{5760, 5761, 120}};
-  const DurationAxis axis = DurationsOf(kernels, 9);
+  const DurationAxis axis = DurationsOf(kernels, 9, false);
   REQUIRE(axis.launches.size() == 9);
   CHECK(axis.launches[4] == doctest::Approx(120));
   // Whatever the file says, nothing is read or written outside.
   kernel.histogram = {{0, 0, 1}, {18446744073709551615u, 0, 2}, {5, 18446744073709551615u, 3}};
   double sum = 0;
-  for (const double count : DurationsOf(kernels, 5).launches) sum += count;
+  for (const double count : DurationsOf(kernels, 5, false).launches) sum += count;
   CHECK(sum == doctest::Approx(6));
 }
 
