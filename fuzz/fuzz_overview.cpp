@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as an overview.json; what is read is shown, alone and with itself, on screens of a few
+// Reads any bytes as an overview.json; what is read is written and read again, to the same bytes, and shown, alone and with itself, on screens of a few
 // sizes, whose lines fit and hold nothing that a terminal would obey.
 #include <clocale>
 #include <cstddef>
@@ -39,6 +39,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ExpectOneLine(overview.error(), "input");
     return 0;
   }
+  const std::string text = OverviewToJson(overview.value());
+  const Result<Overview> again = ParseOverview(text, "again");
+  EXPECT(again.ok() && OverviewToJson(again.value()) == text);
   const Session session = {"/s", SessionState::kRunning, &overview.value(), ""};
   for (const std::size_t count : {1, 2}) {
     Model model;
