@@ -159,8 +159,15 @@ export function judge(model: Model): Verdict {
 
 export const consumers = ["accelsim", "macsim", "nvbit", "ncu", "sieve", "csv", "roaring", "perfetto"];
 
+// Tools count launches by process, device and graph. A recorded run is looked at for that; of a live one there
+// is no record, and the user has to say that it was plain.
+export function plainToBeSaid(model: Model, consumer: string): boolean {
+  return (model.mode === "live" || model.mode === "gate") && !["csv", "roaring", "perfetto"].includes(consumer);
+}
+
 export function exportCommand(model: Model, consumer: string): string {
-  return `stemtap export --plan ${shellWord(`${model.folder || "."}/plan.json`)} --to ${consumer}`;
+  const plain = plainToBeSaid(model, consumer) ? " --plain-launches" : "";
+  return `stemtap export --plan ${shellWord(`${model.folder || "."}/plan.json`)}${plain} --to ${consumer}`;
 }
 
 export function extrapolateCommand(model: Model): string {

@@ -157,7 +157,12 @@ test("tiles and commands say what the plan says", () => {
   const model = makeModel(payload("small"));
   assert.deepEqual(tiles(model).map((t) => t.value).slice(1), ["4.98 %", "0.72 %", "0 %", "0"]);
   assert.deepEqual(tiles(makeModel(payload("empty"))).filter((t) => t.level === "good"), []);
-  assert.equal(exportCommand(model, "ncu"), "stemtap export --plan stemtap-decode/plan.json --to ncu");
+  assert.equal(exportCommand({ ...model, mode: "replay" }, "ncu"),
+    "stemtap export --plan stemtap-decode/plan.json --to ncu");
+  assert.equal(exportCommand({ ...model, mode: "live" }, "ncu"),
+    "stemtap export --plan stemtap-decode/plan.json --plain-launches --to ncu");
+  assert.equal(exportCommand({ ...model, mode: "live" }, "csv"),
+    "stemtap export --plan stemtap-decode/plan.json --to csv");
 });
 
 test("CSV keeps names as they are and one row a row", () => {

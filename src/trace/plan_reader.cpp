@@ -226,6 +226,10 @@ bool NestsTooDeep(std::string_view text) {
 }  // namespace
 
 Result<Plan> ParsePlan(std::string_view text, std::string_view source) {
+  // The parser takes it for the end of the text, and what stands behind would pass unseen.
+  if (text.find('\0') != std::string_view::npos) {
+    return Error{fmt::format("{}: holds a NUL byte, expected a plan.json", source)};
+  }
   if (NestsTooDeep(text)) {
     return Error{fmt::format("{}: nests deeper than {}, expected a plan.json", source, kMostDepth)};
   }

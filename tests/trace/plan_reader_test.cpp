@@ -76,6 +76,9 @@ TEST_CASE("a plan that is cut anywhere is refused") {
     CAPTURE(size);
     CHECK_FALSE(ParsePlan(text.substr(0, size), "plan.json").ok());
   }
+  const Result<Plan> read = ParsePlan(text + std::string("\0 and more", 10), "plan.json");
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().message == "plan.json: holds a NUL byte, expected a plan.json");
 }
 
 TEST_CASE("what is no plan is refused with the place") {

@@ -5,7 +5,7 @@
 import { copyButton, h } from "../dom";
 import type { Context } from "../context";
 import { visible } from "../format";
-import { consumers, exportCommand, extrapolateCommand, judge, tiles, type Level } from "../verdict";
+import { consumers, exportCommand, extrapolateCommand, judge, plainToBeSaid, tiles, type Level } from "../verdict";
 
 const words: Record<Level, string> = { good: "Fine", note: "Note", care: "Care", bad: "Stop" };
 const linesShown = 8;
@@ -49,7 +49,9 @@ export function answerSection({ model }: Context): HTMLElement {
       "Consumer"), select), exported.element,
       h("p", { class: "quiet" }, "Then turn its results into totals of the whole run:"),
       command("Extrapolate command", () => extrapolateCommand(model)).element,
-      h("p", { class: "quiet" }, "Run both in the folder that holds the session."));
+      h("p", { class: "quiet" }, "Run both in the folder that holds the session.",
+        plainToBeSaid(model, consumers[0]!) && " --plain-launches says that it was one process on one device without " +
+          "CUDA graphs; else give --profile."));
   } else {
     next.append(h("p", null, "There is nothing to export. Run the program again and let it end by itself; ",
       "summary.txt of the session says what was seen."));
