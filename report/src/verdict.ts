@@ -25,6 +25,11 @@ const worst: Level[] = ["bad", "care", "note", "good"];
 const some = (value: unknown): value is number => typeof value === "number" && value > 0;
 const plural = (n: number, one: string, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
+// A bound that is not met holds all the same. Beyond twice what was asked for it answers another question.
+function aboveAsked(bound: number, asked: number): Level {
+  return bound > 2 * asked ? "bad" : "care";
+}
+
 function boundLines(model: Model): Line[] {
   const { bound, asked, confidence } = model;
   const sure = confidence === null ? "" : ` at ${asChosen(confidence)} confidence`;
@@ -34,7 +39,7 @@ function boundLines(model: Model): Line[] {
       : "Nothing was allocated before the session ended, so there is no number to trust." }];
   }
   if (asked !== null && bound > asked * (1 + 1e-9)) {
-    return [{ level: "bad", text: `The bound is ${percent(bound)}, above the ${asChosen(asked)} asked for.`,
+    return [{ level: aboveAsked(bound, asked), text: `The bound is ${percent(bound)}, above the ${asChosen(asked)} asked for.`,
       why: "Fewer launches were captured than that needs, or time is uncovered. The sample is right, but says less " +
         "than was wanted: a longer run or a second pass narrows it." }];
   }
@@ -191,7 +196,7 @@ export function tiles(model: Model): Tile[] {
       detail: (some(t.samples) ? `${duration(t.sampled_duration_ns)} in ${plural(t.samples, "sample")}` : "no sample") +
         `, of ${duration(model.duration)} in ${plural(model.invocations, "launch", "launches")}` },
     { name: "Error bound", value: percent(bound),
-      level: bound === null ? "care" : asked !== null && bound > asked * (1 + 1e-9) ? "bad" : "good",
+      level: bound === null ? "care" : asked !== null && bound > asked * (1 + 1e-9) ? aboveAsked(bound, asked) : "good",
       detail: asked === null ? "what was asked for is not known"
         : `asked: ${asChosen(asked)}${confidence === null ? "" : ` at ${asChosen(confidence)} confidence`}` },
     { name: "Observed error", value: percent(t.observed_error),

@@ -146,7 +146,8 @@ test("single faults make a session to be careful with", () => {
   assert.equal(totals({ dropped: 1e6 }), "bad");
   assert.equal(totals({ uncovered_fraction: 0.001 }), "care");
   assert.equal(totals({ bound: null }), "care");
-  assert.equal(totals({ bound: 0.0501 }), "bad");
+  assert.equal(totals({ bound: 0.0501 }), "care");
+  assert.equal(totals({ bound: 0.101 }), "bad");
   assert.equal(totals({ observed_error: 0.06 }), "care");
   assert.equal(totals({ imputed: 4, observed_error: null }), "good");
   assert.equal(totals({ samples: 0 }), "bad");
