@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/live_flags.h"
 #include "cli/output.h"
+#include "cli/real_in.h"
 #include "collector/replay.h"
 #include "importers/registry.h"
 #include "trace/profile_writer.h"
@@ -184,7 +185,7 @@ void AddDemo(CLI::App& app, int& exit_code) {
   command
       ->add_option("--capture-factor", arguments->capture_factor,
                    "how many times a kernel's duration its capture costs")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(RealIn(0.0, 1e6))
       ->capture_default_str();
   command->add_flag("-q,--quiet", arguments->quiet, "no progress line");
   arguments->sampling.AddTo(*command);

@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/read_progress.h"
+#include "cli/real_in.h"
 #include "cli/recorded_run.h"
 #include "cli/sampling_flags.h"
 #include "collector/replay.h"
@@ -238,11 +239,16 @@ int Evaluate(const EvaluateArguments& arguments) {
   evaluation.options.emplace_back("runs", request.runs);
   if (request.online) evaluation.options.emplace_back("lag", request.lag);
   evaluation.confidence = request.options.confidence;
+  ReadProgress progress;
   for (const std::string& path : arguments.profiles) {
     const Result<Workload> workload = LoadWorkload(path, arguments);
     if (!workload.ok()) return Fail(workload.error());
+    request.watch = [&](const char* method, std::size_t done, std::size_t all) {
+      progress.Show(fmt::format("{}: {}", EscapeForTerminal(path), method), done, all);
+    };
     AddWorkload(workload.value(), request, pool, evaluation);
   }
+  progress.End();
   Tell(LeftOutLines(evaluation));
   if (evaluation.rows.empty()) {
     return Fail({"no method could be evaluated, expected the inputs of at least one"});
@@ -283,7 +289,7 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
                    "error bounds to go through, in place of --error-bound")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(1e-6, 1.0));
+      ->check(RealIn(1e-6, 1.0));
   command
       ->add_option("--equal-error", arguments->equal_error,
                    "A,B: compare two methods' speedups where their p95 errors are equal")

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "cli/output.h"
+#include "cli/real_in.h"
 #include "wire/session_env.h"
 
 namespace stemtap::cli {
@@ -50,7 +51,7 @@ void LiveFlags::AddTo(CLI::App& command) {
       .add_option("--max-overhead", max_overhead_,
                   "percent of the program's time; recording stops when it costs more (default: no "
                   "limit)")
-      ->check(CLI::Range(0.001, 100.0))
+      ->check(RealIn(0.001, 100.0))
       ->envname(wire::kEnvMaxOverhead.name);
   command
       .add_option("--max-captures-per-second", captures_per_second_,
@@ -143,6 +144,9 @@ int RunAndReport(const LiveOptions& options) {
     if (!options.quiet) {
       Tell(fmt::format("\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
                        options.folder));
+      if (done.failure.empty() && done.plan.totals.samples != 0) {
+        Tell(fmt::format("next: stemtap report {}\n", options.folder));
+      }
     }
     if (!done.failure.empty()) Fail({done.failure});
   } catch (const std::bad_alloc&) {

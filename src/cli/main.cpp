@@ -88,6 +88,11 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version
+    // Help of a command that there is not is none.
+    const std::string word = argc > 1 ? argv[1] : "";
+    if (app.get_subcommands().empty() && !word.empty() && word[0] != '-') {
+      return WrongUse(fmt::format("unknown command '{}'{}", word, Hint(app, word)));
+    }
     return app.exit(help);
   } catch (const CLI::ExtrasError&) {
     // What CLI11 could not place, in the order it was typed; a misspelt option leaves its value

@@ -20,22 +20,21 @@ ReadProgress::ReadProgress(bool quiet)
 
 ReadWatch ReadProgress::Of(const std::string& path) {
   if (!terminal_) return {};
-  return [this, shown = EscapeForTerminal(path)](std::uint64_t read, std::uint64_t size) {
-    Show(shown, read, size);
-  };
+  return [this, what = "reading " + EscapeForTerminal(path)](
+             std::uint64_t read, std::uint64_t size) { Show(what, read, size); };
 }
 
-void ReadProgress::Show(const std::string& path, std::uint64_t read, std::uint64_t size) {
+void ReadProgress::Show(const std::string& what, std::uint64_t done, std::uint64_t all) {
   const Clock::time_point now = Clock::now();
   if (!terminal_ || now < next_) return;
   next_ = now + kPeriod;
   shown_ = true;
   const std::string how_far =
-      size == 0
-          ? fmt::format("{:.0f} MB", static_cast<double>(read) * 1e-6)
-          : fmt::format("{:.0f} %", 100.0 * static_cast<double>(read) / static_cast<double>(size));
+      all == 0
+          ? fmt::format("{:.0f} MB", static_cast<double>(done) * 1e-6)
+          : fmt::format("{:.0f} %", 100.0 * static_cast<double>(done) / static_cast<double>(all));
   // As the progress line of a run: rewritten in place, never wrapped.
-  Tell(fmt::format("\r\x1b[?7l{}  reading {}\x1b[K\x1b[?7h", how_far, path));
+  Tell(fmt::format("\r\x1b[?7l{}  {}\x1b[K\x1b[?7h", how_far, what));
 }
 
 void ReadProgress::Clear() {

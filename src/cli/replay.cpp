@@ -53,9 +53,9 @@ int Replay(const ReplayArguments& arguments) {
   Warn(outcome.value().report.warnings);
   const Plan& plan = outcome.value().plan;
   if (!arguments.quiet) {
-    Tell(fmt::format("stemtap: {:.2f} million kernels/s, session in {}\n",
+    Tell(fmt::format("stemtap: {:.2f} million kernels/s, session in {}\nnext: stemtap report {}\n",
                      static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
-                     options.folder));
+                     options.folder, options.folder));
   }
   return Print(arguments.json ? TotalsJson(plan) : PlanSummary(plan));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sampling_flags.h"
 
+#include "cli/real_in.h"
+
 namespace stemtap::cli {
 
 void SamplingFlags::AddTo(CLI::App& command,
@@ -18,11 +20,11 @@ void SamplingFlags::AddTo(CLI::App& command,
   }
   command
       .add_option("--error-bound", error_bound_, "largest tolerated relative error of the total")
-      ->check(CLI::Range(1e-6, 1.0))
+      ->check(RealIn(1e-6, 1.0))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--confidence", confidence_, "confidence of the bound")
-      ->check(CLI::Range(0.01, 0.999999))
+      ->check(RealIn(0.01, 0.999999))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--method", method_, method_help)

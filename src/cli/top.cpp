@@ -2,7 +2,6 @@
 // stemtap top: a session while it runs, on a terminal.
 #include "top/top.h"
 
-#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/real_in.h"
 #include "top/session_finder.h"
 
 namespace stemtap::cli {
@@ -23,9 +23,6 @@ struct TopArguments {
 };
 
 int RunTop(const TopArguments& arguments) {
-  if (std::isnan(arguments.interval_s)) {  // is in every range
-    return Fail({"--interval: expected a number of seconds from 0.1 to 3600", 2});
-  }
   top::TopOptions options;
   options.interval_s = arguments.interval_s;
   for (const std::string& word : arguments.sessions) {
@@ -59,7 +56,7 @@ void AddTop(CLI::App& app, int& exit_code) {
                       "are shown as one (default: the newest session below the current folder)");
   command
       ->add_option("--interval", arguments->interval_s, "seconds between two looks at the session")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(RealIn(0.1, 3600.0))
       ->capture_default_str();
   command->add_flag("--once", arguments->once,
                     "print what it is at now and end, as where there is no terminal");

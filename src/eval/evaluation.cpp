@@ -16,11 +16,19 @@ void AddWorkload(const Workload& workload, const EvaluationRequest& request, Wor
                  Evaluation& evaluation) {
   const std::size_t at = evaluation.workloads.size();
   evaluation.workloads.push_back(Describe(workload));
+  const std::size_t all =
+      request.error_bounds.size() * (request.methods.size() + (request.online ? 1 : 0));
+  std::size_t done_with = 0;
+  const auto begin = [&](const char* method) {
+    if (request.watch) request.watch(method, done_with, all);
+    ++done_with;
+  };
   for (const double error_bound : request.error_bounds) {
     SamplingOptions options = request.options;
     options.error_bound = error_bound;
     double two_pass_ns = NAN;
     for (const MethodEntry* method : request.methods) {
+      begin(method->name);
       Result<MethodEvaluation> done =
           EvaluateMethod(workload, *method, options, request.vectors, request.runs, pool);
       if (!done.ok()) {
@@ -35,6 +43,7 @@ void AddWorkload(const Workload& workload, const EvaluationRequest& request, Wor
           {at, method->name, error_bound, false, std::move(done).value(), NAN});
     }
     if (!request.online) continue;
+    begin("online");
     if (std::isnan(two_pass_ns) && request.two_pass != nullptr) {
       const Result<MethodEvaluation> plan =
           EvaluateMethod(workload, *request.two_pass, options, request.vectors, request.runs, pool);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ struct EvaluationRequest {
   std::uint64_t lag = 0;                  // online
   const MethodEntry* two_pass = nullptr;  // online: the plan it is measured by; none: not measured
   const BasicBlockVectors* vectors = nullptr;
+  // Told before each evaluation of a workload: of which method, and how many of how many are done.
+  std::function<void(const char* method, std::size_t done, std::size_t all)> watch;
 };
 
 struct Evaluation {

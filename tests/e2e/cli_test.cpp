@@ -27,6 +27,8 @@ ProcessResult Run(std::vector<std::string> arguments, ProcessOptions options = {
 TEST_CASE("an unknown command or option names the nearest one") {
   CheckFailure(Run({"replya"}), 2, {"unknown command 'replya'", "did you mean replay?"});
   CheckFailure(Run({"xyzzy"}), 2, {"unknown command 'xyzzy'"});
+  CheckFailure(Run({"replya", "--help"}), 2, {"unknown command 'replya'", "did you mean replay?"});
+  CheckFailure(Run({"plan", "--error-bound", "nan", "x"}), 2, {"--error-bound", "nan"});
   CheckFailure(Run({"--versoin"}), 2, {"unknown option '--versoin'", "--version"});
   CheckFailure(Run({"plan", "--erorr-bound", "0.1", "x.csv"}), 2,
                {"unknown option '--erorr-bound'", "did you mean --error-bound?"});

@@ -19,7 +19,7 @@ function picker(context: Context): HTMLElement {
   const { model } = context;
   let found: Kernel[] = [];
   let at = 0;
-  const options = h("ul", { id: "kernel-options", role: "listbox", "aria-label": "Kernels found", hidden: true });
+  const options = h("ul", { id: "kernel-options", role: "listbox", tabindex: "-1", "aria-label": "Kernels found", hidden: true });
   const input = h("input", { id: "kernel-search", type: "search", role: "combobox", autocomplete: "off", spellcheck: "false",
     "aria-expanded": "false", "aria-controls": "kernel-options", "aria-autocomplete": "list",
     placeholder: "Find a kernel: words of its name" });
