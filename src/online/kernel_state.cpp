@@ -132,7 +132,9 @@ bool KernelState::Predicted(std::size_t first, std::size_t end) const {
 std::vector<std::size_t> KernelState::CurrentFirstCells() const {
   std::vector<std::size_t> first_cells;
   for (const OnlineCluster& cluster : clusters_) {
-    first_cells.push_back(first_cells.empty() ? 0 : CellOf(cluster.first_bin));
+    const std::size_t first = first_cells.empty() ? 0 : CellOf(cluster.first_bin);
+    // Means of contexts move, and a cluster may be left without any.
+    if (first_cells.empty() || first > first_cells.back()) first_cells.push_back(first);
   }
   return first_cells;
 }

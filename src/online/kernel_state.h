@@ -132,6 +132,7 @@ class KernelState {
   // The clusters as the allocation would see them if they began at `first_cells` (positions in
   // cells(), ascending, the first 0), or as they are now, up to date with cells().
   Standing StandingOf(std::span<const std::size_t> first_cells) const;
+  // Of clusters that hold no cell any more there is none.
   std::vector<std::size_t> CurrentFirstCells() const;
 
   // Makes the clusters begin at `first_cells`, their moments and captures up to date with cells().

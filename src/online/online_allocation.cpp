@@ -55,7 +55,8 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
     if (kernel.clusters().empty()) {
       kernel.SetCut(std::array<std::size_t, 1>{0}, true);
     } else {
-      kernel.SetCut(kernel.CurrentFirstCells(), false);
+      const std::vector<std::size_t> first_cells = kernel.CurrentFirstCells();
+      kernel.SetCut(first_cells, first_cells.size() != kernel.clusters().size());
     }
   }
   SettleCaptures();
