@@ -83,6 +83,7 @@ bool CollectorPath(const Options& options, char* path, std::size_t size) noexcep
     ::snprintf(path, size, "%s", options.collector);
     return true;
   }
+  path[0] = 0;
   char own[kPathBytes];
   if (!OwnPath(own, sizeof(own))) return false;
   // <prefix>/lib/libstemtap_inject.so, or <prefix>/lib/<machine>/libstemtap_inject.so
@@ -132,7 +133,7 @@ bool MakeSessionFolder(char* folder, std::size_t size, char* problem,
 
 bool StartCollector(const Options& options, const char* folder, char* problem,
                     std::size_t problem_size) noexcept {
-  char path[kPathBytes] = {};
+  char path[kPathBytes];
   if (!CollectorPath(options, path, sizeof(path)) || ::access(path, X_OK) != 0) {
     ::snprintf(problem, problem_size, "%s: collector not found (set STEMTAP_COLLECTOR)", path);
     return false;

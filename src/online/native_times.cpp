@@ -77,7 +77,8 @@ void NativeTimes::Decide(std::uint32_t context) {
     captured_[captured].local_ns = local;
     if (captured_[captured].counted) regime.slowed.Add(local);
   }
-  for (; undecided.beside != 0; --undecided.beside) regime.slowed.Add(local);
+  regime.slowed.Add(local, undecided.beside);
+  undecided.beside = 0;
   undecided.native.clear();
   undecided.captured.clear();
 }
@@ -154,7 +155,7 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
       for (const std::uint32_t captured : context->undecided.captured) {
         if (captured_[captured].counted) slowed.Add(local);
       }
-      for (std::uint64_t n = context->undecided.beside; n != 0; --n) slowed.Add(local);
+      slowed.Add(local, context->undecided.beside);
     }
     if (slowed.launches != 0) {
       const double others =

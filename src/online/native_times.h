@@ -55,8 +55,8 @@ class NativeTimes {
   static constexpr double kFitUntold = 0.5;
 
   // A launch that is captured counts as those of its context just before it did, where durations drift
-  // with the time: their average, by which one of them counts an eighth. Fewer would be noise; of what
-  // drifts within eight launches, more of it would be old.
+  // with the time: their average, by which the last one counts an eighth. Of fewer the average would be noise, of more
+  // it would be old; 8 was tried, no other value.
   static constexpr double kRecent = 8.0;
 
   NativeTimes() : groups_(1) {}
@@ -107,10 +107,11 @@ class NativeTimes {
     std::uint64_t located = 0;
     double local_ns = 0.0;
 
-    void Add(double local) {
-      ++launches;
-      located += local > 0.0;
-      local_ns += local;
+    void Add(double local, std::uint64_t count = 1) {
+      launches += count;
+      if (local <= 0.0) return;
+      located += count;
+      local_ns += local * static_cast<double>(count);
     }
   };
   // Launches of a context since the last native one that fitted its regime. Whether a new one has
