@@ -95,35 +95,31 @@ double CalibratedTotal(const Plan& plan) {
   return total;
 }
 
-// What the samples took natively, by the weights in force, over what all launches did.
-double CalibratedShare(const Bench& bench, const Plan& plan) {
+// What the samples took natively, each with the weight that `weigh` gives it, over what all launches
+// did; 1: no error.
+template <typename Weigh>
+double NativeShare(const Bench& bench, const Plan& plan, Weigh weigh) {
   double estimate = 0.0;
   double total = 0.0;
   for (const std::uint64_t d : bench.native) total += static_cast<double>(d);
   for (const PlanKernel& k : plan.kernels) {
     for (const PlanCluster& c : k.clusters) {
       for (const PlanSample& s : c.samples) {
-        estimate += s.weight * static_cast<double>(bench.native[s.index]);
+        estimate += weigh(c, s) * static_cast<double>(bench.native[s.index]);
       }
     }
   }
   return estimate / total;
 }
 
-// What the samples took natively, weighted plainly, over what all launches did; 1: no error.
+double CalibratedShare(const Bench& bench, const Plan& plan) {
+  return NativeShare(bench, plan, [](const PlanCluster&, const PlanSample& s) { return s.weight; });
+}
+
 double PlainShare(const Bench& bench, const Plan& plan) {
-  double estimate = 0.0;
-  double total = 0.0;
-  for (const std::uint64_t d : bench.native) total += static_cast<double>(d);
-  for (const PlanKernel& k : plan.kernels) {
-    for (const PlanCluster& c : k.clusters) {
-      for (const PlanSample& s : c.samples) {
-        estimate += static_cast<double>(c.count) / static_cast<double>(c.samples.size()) *
-                    static_cast<double>(bench.native[s.index]);
-      }
-    }
-  }
-  return estimate / total;
+  return NativeShare(bench, plan, [](const PlanCluster& c, const PlanSample&) {
+    return static_cast<double>(c.count) / static_cast<double>(c.samples.size());
+  });
 }
 
 TEST_CASE("every launch is accounted for, exactly") {
