@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 
 #include "base/byte_sink.h"
 #include "base/text.h"
+#include "base/unix_ms.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "report/page.h"
@@ -29,12 +29,6 @@ struct ReportArguments {
   std::string evaluation;
   bool json = false;
 };
-
-std::uint64_t UnixMilliseconds() {
-  using std::chrono::milliseconds;
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(now).count());
-}
 
 std::string ShownSize(std::uint64_t bytes) {
   const auto size = static_cast<double>(bytes);
@@ -83,7 +77,7 @@ int RunReport(const ReportArguments& arguments) {
 
   Result<std::unique_ptr<ByteSink>> sink = CreateSink(output, arguments.output.empty());
   if (!sink.ok()) return Fail(sink.error());
-  Status written = WriteReport(report.value(), UnixMilliseconds(), ReportPage(), *sink.value());
+  Status written = WriteReport(report.value(), UnixMs(), ReportPage(), *sink.value());
   if (written.ok()) written = sink.value()->Finish();
   if (!written.ok()) return Fail(written.error());
 

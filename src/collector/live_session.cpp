@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/unix_ms.h"
 #include "collector/child_process.h"
 #include "collector/launch_order.h"
 #include "collector/overview_file.h"

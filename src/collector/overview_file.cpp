@@ -19,12 +19,6 @@ std::uint32_t Milliseconds(OverviewFile::Clock::duration period) {
 
 }  // namespace
 
-std::uint64_t UnixMs() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
-}
-
 void OverviewFile::Write() {
   const Clock::time_point begin = Clock::now();
   const auto period = [this](Clock::duration cost) {

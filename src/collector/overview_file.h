@@ -20,9 +20,6 @@ namespace stemtap {
 
 inline constexpr const char* kOverviewFileName = "overview.json";
 
-// The time of day, for started_unix_ms.
-std::uint64_t UnixMs();
-
 class OverviewFile {
  public:
   using Clock = std::chrono::steady_clock;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/unix_ms.h"
 #include "collector/engine.h"
 #include "collector/overview_file.h"
 #include "collector/progress.h"

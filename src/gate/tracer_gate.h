@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unix_ms.h"
 #include "collector/engine.h"
 #include "collector/overview_file.h"
 #include "collector/session_writer.h"
