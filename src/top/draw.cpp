@@ -78,7 +78,7 @@ std::string_view NameOf(std::string_view folder) {
 }
 
 Line TitleLine(const Model& model, const Canvas& canvas) {
-  const Overview& o = model.run().totals;
+  const OverviewTotals& o = model.run().totals;
   const auto [word, style] = StateWord(model.run().state);
   LineMaker line = canvas.NewLine();
   line.Add("stemtap top  ", Style::kStrong).Add(word, style);
@@ -175,7 +175,7 @@ std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
   return lines;
 }
 
-Line LaunchesLine(const Overview& o, const Canvas& canvas) {
+Line LaunchesLine(const OverviewTotals& o, const Canvas& canvas) {
   LineMaker line = canvas.NewLine();
   line.Add("launches ", Style::kDim).Add(Count(o.observed), Style::kStrong);
   line.Add(fmt::format("  {}/s", Rate(LaunchesPerSecond(o))));
@@ -190,7 +190,7 @@ Line LaunchesLine(const Overview& o, const Canvas& canvas) {
   return line.Take();
 }
 
-Line CapturedLine(const Overview& o, const Canvas& canvas) {
+Line CapturedLine(const OverviewTotals& o, const Canvas& canvas) {
   const double share = o.duration_ns == 0 ? std::nan("")
                                           : static_cast<double>(o.captured_duration_ns) /
                                                 static_cast<double>(o.duration_ns);
@@ -202,7 +202,7 @@ Line CapturedLine(const Overview& o, const Canvas& canvas) {
   return line.Take();
 }
 
-Line BoundLine(const Overview& o, const Canvas& canvas) {
+Line BoundLine(const OverviewTotals& o, const Canvas& canvas) {
   const bool reached = o.bound <= o.error_bound * (1.0 + 1e-9);
   LineMaker line = canvas.NewLine();
   line.Add("bound ", Style::kDim)
@@ -218,7 +218,7 @@ Line BoundLine(const Overview& o, const Canvas& canvas) {
   return line.Take();
 }
 
-Line DroppedLine(const Overview& o, const Canvas& canvas) {
+Line DroppedLine(const OverviewTotals& o, const Canvas& canvas) {
   LineMaker line = canvas.NewLine();
   const Style style = o.dropped != 0 ? Style::kBad : Style::kPlain;
   line.Add("dropped ", Style::kDim).Add(Count(o.dropped), style);
@@ -235,7 +235,7 @@ Line DroppedLine(const Overview& o, const Canvas& canvas) {
 std::vector<Line> Header(const Model& model, const Canvas& canvas) {
   std::vector<Line> lines = {TitleLine(model, canvas)};
   for (Line& line : MessageLines(model, canvas)) lines.push_back(std::move(line));
-  const Overview& o = model.run().totals;
+  const OverviewTotals& o = model.run().totals;
   lines.push_back(LaunchesLine(o, canvas));
   lines.push_back(CapturedLine(o, canvas));
   lines.push_back(BoundLine(o, canvas));

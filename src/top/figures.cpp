@@ -164,22 +164,22 @@ DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int col
   return axis;
 }
 
-std::vector<double> BoundOverTime(const Overview& overview, int columns) {
+std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns) {
   std::vector<double> bounds(static_cast<std::size_t>(std::max(columns, 0)), kNone);
-  if (bounds.empty() || overview.timeline.empty()) return bounds;
-  const double end = std::max(overview.elapsed_s, overview.timeline.back().elapsed_s);
+  if (bounds.empty() || totals.timeline.empty()) return bounds;
+  const double end = std::max(totals.elapsed_s, totals.timeline.back().elapsed_s);
   if (!(end > 0.0) || std::isinf(end)) return bounds;
   const auto column_at = [&](double elapsed_s) {
     const double at = elapsed_s / end * static_cast<double>(bounds.size());
     return at >= 0.0 ? std::min(static_cast<std::size_t>(at), bounds.size() - 1) : 0;
   };
-  for (const TimelinePoint& point : overview.timeline)
+  for (const TimelinePoint& point : totals.timeline)
     bounds[column_at(point.elapsed_s)] = point.bound;
-  bounds.back() = std::isnan(overview.bound) ? bounds.back() : overview.bound;
+  bounds.back() = std::isnan(totals.bound) ? bounds.back() : totals.bound;
   // What held goes on to hold.
   double last = kNone;
   double least =
-      std::isnan(overview.error_bound) || overview.error_bound <= 0.0 ? 1.0 : overview.error_bound;
+      std::isnan(totals.error_bound) || totals.error_bound <= 0.0 ? 1.0 : totals.error_bound;
   for (double& bound : bounds) {
     if (std::isnan(bound) || std::isinf(bound) || bound < 0.0) bound = last;
     last = bound;
@@ -193,18 +193,18 @@ std::vector<double> BoundOverTime(const Overview& overview, int columns) {
   return bounds;
 }
 
-double LaunchesPerSecond(const Overview& overview) {
+double LaunchesPerSecond(const OverviewTotals& totals) {
   double since = 0.0;
   double before = 0.0;
-  if (!overview.ended) {
-    for (const TimelinePoint& point : overview.timeline) {
-      if (point.elapsed_s > overview.elapsed_s - kRateSeconds) break;
+  if (!totals.ended) {
+    for (const TimelinePoint& point : totals.timeline) {
+      if (point.elapsed_s > totals.elapsed_s - kRateSeconds) break;
       since = point.elapsed_s;
       before = static_cast<double>(point.observed);
     }
   }
-  const double seconds = overview.elapsed_s - since;
-  const double launches = static_cast<double>(overview.observed) - before;
+  const double seconds = totals.elapsed_s - since;
+  const double launches = static_cast<double>(totals.observed) - before;
   return seconds > 0.0 && launches >= 0.0 ? launches / seconds : kNone;
 }
 

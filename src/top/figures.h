@@ -39,10 +39,10 @@ struct DurationAxis {
 DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int columns, bool trim);
 
 // The bound over the session's time in `columns` parts, on a log axis, as values for Bars.
-std::vector<double> BoundOverTime(const Overview& overview, int columns);
+std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns);
 
 // Launches worked off per second, over the last two seconds or what comes nearest; of an ended session
 // over all its time.
-double LaunchesPerSecond(const Overview& overview);
+double LaunchesPerSecond(const OverviewTotals& totals);
 
 }  // namespace stemtap::top

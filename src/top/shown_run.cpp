@@ -74,7 +74,7 @@ void RowsOfAll(std::span<const Session> sessions, ShownRun& run) {
   }
 }
 
-void AddLosses(const Overview& from, Overview& to) {
+void AddLosses(const OverviewTotals& from, OverviewTotals& to) {
   for (const auto& [name, count] : from.losses) {
     const auto known =
         std::find_if(to.losses.begin(), to.losses.end(),
@@ -130,30 +130,10 @@ std::vector<TimelinePoint> AddTimelines(std::span<const Overview* const> overvie
   return sum;
 }
 
-// All but kernels and processes of one overview.
-Overview HeadOf(const Overview& from) {
-  Overview to;
-  to.tool = from.tool;
-  to.mode = from.mode;
-  to.ended = from.ended;
-  to.pid = from.pid;
-  to.started_unix_ms = from.started_unix_ms;
-  to.elapsed_s = from.elapsed_s;
-  to.period_ms = from.period_ms;
-  to.command = from.command;
-  to.error_bound = from.error_bound;
-  to.confidence = from.confidence;
-  to.level = from.level;
-  to.actuator = from.actuator;
-  return to;
-}
-
-Overview Sum(std::span<const Overview* const> overviews) {
-  Overview sum = HeadOf(*overviews.front());
-  WeightedMean bound;
-  WeightedMean asked;
-  sum.ended = true;
-  for (const Overview* o : overviews) {
+OverviewTotals Sum(std::span<const Overview* const> overviews) {
+  // What is no number is that of the first.
+  OverviewTotals sum = *overviews.front();
+  for (const Overview* o : overviews.subspan(1)) {
     sum.ended = sum.ended && o->ended;
     sum.elapsed_s = std::max(sum.elapsed_s, o->elapsed_s);
     sum.seen += o->seen;
@@ -171,6 +151,11 @@ Overview Sum(std::span<const Overview* const> overviews) {
     sum.zero_duration += o->zero_duration;
     sum.excluded += o->excluded;
     sum.excluded_duration_ns += o->excluded_duration_ns;
+  }
+  if (overviews.size() == 1) return sum;
+  WeightedMean bound;
+  WeightedMean asked;
+  for (const Overview* o : overviews) {
     bound.Add(o->bound, static_cast<double>(o->duration_ns));
     asked.Add(o->error_bound, static_cast<double>(o->duration_ns));
   }
@@ -195,11 +180,6 @@ SessionState StateOf(std::span<const Session> sessions, int only) {
 
 }  // namespace
 
-bool SameKernel(const OverviewKernel& a, const OverviewKernel& b) {
-  return a.process == b.process && std::equal(a.config.grid, a.config.grid + 3, b.config.grid) &&
-         std::equal(a.config.block, a.config.block + 3, b.config.block) && a.name == b.name;
-}
-
 ShownRun MakeShownRun(std::span<const Session> sessions, int only) {
   ShownRun run;
   run.state = StateOf(sessions, only);
@@ -222,8 +202,7 @@ ShownRun MakeShownRun(std::span<const Session> sessions, int only) {
     RowsOfAll(sessions, run);
   }
   run.totals = Sum(shown);
-  run.totals.kernels_known = run.kernels.size();
-  if (shown.size() == 1) run.totals.kernels_known = shown[0]->kernels_known;
+  if (shown.size() > 1) run.totals.kernels_known = run.kernels.size();
   return run;
 }
 

@@ -48,7 +48,7 @@ struct ProcessRow {
 };
 
 struct ShownRun {
-  Overview totals;  // without kernels and processes
+  OverviewTotals totals;
   SessionState state = SessionState::kWaiting;
   std::vector<KernelRow> kernels;
   // The kernels that a row sums up, and the sessions that they are of.
@@ -63,8 +63,5 @@ struct ShownRun {
 
 // `only` is the index of one session that is shown alone; -1: all.
 ShownRun MakeShownRun(std::span<const Session> sessions, int only);
-
-// Whether two kernels count as one.
-bool SameKernel(const OverviewKernel& a, const OverviewKernel& b);
 
 }  // namespace stemtap::top

@@ -78,11 +78,8 @@ struct TimelinePoint {
   std::uint64_t dropped = 0;
 };
 
-struct Overview {
-  static constexpr std::size_t kMostKernels = 4096;
-  static constexpr std::size_t kMostBins = 64;
-  static constexpr std::size_t kMostSlices = 64;
-  static constexpr std::size_t kMostSlicedKernels = 256;
+// The session as a whole.
+struct OverviewTotals {
   static constexpr std::size_t kMostPoints = 512;
 
   std::string tool;
@@ -116,9 +113,16 @@ struct Overview {
   std::uint64_t zero_duration = 0;
   std::uint64_t excluded = 0;
   std::uint64_t excluded_duration_ns = 0;
+  std::vector<TimelinePoint> timeline;  // ascending, at most kMostPoints
+};
+
+struct Overview : OverviewTotals {
+  static constexpr std::size_t kMostKernels = 4096;
+  static constexpr std::size_t kMostBins = 64;
+  static constexpr std::size_t kMostSlices = 64;
+  static constexpr std::size_t kMostSlicedKernels = 256;
 
   std::vector<OverviewProcess> processes;
-  std::vector<TimelinePoint> timeline;  // ascending, at most kMostPoints
   std::uint64_t slices_start_ns = 0;
   std::uint64_t slices_width_ns = 0;  // 0: there are none
   std::uint32_t slices = 0;

@@ -285,7 +285,7 @@ TEST_CASE("several sessions are summed, and gone through one by one") {
   CHECK(relu.captured == 10);
   CHECK(relu.open == 2);
   CHECK(relu.parts == 2);
-  const Overview& sum = shown.model.run().totals;
+  const OverviewTotals& sum = shown.model.run().totals;
   CHECK(sum.observed == 4601);
   CHECK(sum.dropped == 5);
   CHECK(sum.kernels_known == 4);
