@@ -68,8 +68,9 @@ std::vector<Line> TableOf(Model& model, std::size_t room, const Canvas& canvas) 
   model.set_help_rows(std::size(kHelp));
   std::vector<Line> lines;
   if (model.view() == View::kClusters) {
-    lines = ChosenKernel(model, canvas);
-    // A small screen has its clusters all the same.
+    // A small screen has its clusters all the same, and a long name.
+    const std::size_t below = 3 + std::min(model.Rows(), room / 2);
+    lines = ChosenKernel(model, room > below ? room - below : 1, canvas);
     lines.resize(std::min(lines.size(), room > 3 ? room - 3 : 0));
   }
   const std::size_t seen = room - lines.size() - 1;  // below the heading

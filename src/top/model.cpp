@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "top/brief_name.h"
 #include "top/text_cells.h"
 
 namespace stemtap::top {
@@ -62,31 +63,39 @@ void Model::Sort() {
       order_.push_back(static_cast<std::uint32_t>(i));
     }
   }
-  const auto by = [this](auto less) {
+  const auto sort = [this](auto before) {
     // Rows that are equal stay in the order of the overview.
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const KernelRow& x = run_.kernels[reversed_ ? b : a];
-      const KernelRow& y = run_.kernels[reversed_ ? a : b];
-      if (less(x, y)) return true;
-      return !less(y, x) && a < b;
+      const std::uint32_t x = reversed_ ? b : a;
+      const std::uint32_t y = reversed_ ? a : b;
+      if (before(x, y)) return true;
+      return !before(y, x) && a < b;
+    });
+  };
+  const auto greatest_first = [&](auto value_of) {
+    sort([&](std::uint32_t a, std::uint32_t b) {
+      return value_of(run_.kernels[a]) > value_of(run_.kernels[b]);
     });
   };
   switch (sorted_by_) {
     case Order::kTime:
-      by([](const KernelRow& a, const KernelRow& b) { return a.duration_ns > b.duration_ns; });
+      greatest_first([](const KernelRow& row) { return row.duration_ns; });
       break;
     case Order::kLaunches:
-      by([](const KernelRow& a, const KernelRow& b) { return a.invocations > b.invocations; });
+      greatest_first([](const KernelRow& row) { return row.invocations; });
       break;
     case Order::kMean:
-      by([](const KernelRow& a, const KernelRow& b) { return a.mean_ns() > b.mean_ns(); });
+      greatest_first([](const KernelRow& row) { return row.mean_ns(); });
       break;
     case Order::kCaptured:
-      by([](const KernelRow& a, const KernelRow& b) { return a.captured > b.captured; });
+      greatest_first([](const KernelRow& row) { return row.captured; });
       break;
-    case Order::kName:
-      by([](const KernelRow& a, const KernelRow& b) { return a.kernel->name < b.kernel->name; });
+    case Order::kName: {
+      std::vector<std::string> names;  // as they are shown
+      for (const KernelRow& row : run_.kernels) names.push_back(BriefName(row.kernel->name));
+      sort([&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
       break;
+    }
   }
   FollowHeld();
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "top/brief_name.h"
 #include "top/figures.h"
 
 namespace stemtap::top {
@@ -126,7 +127,9 @@ Line KernelLine(const Model& model, const KernelRow& row, const KernelColumns& h
     cells.push_back(Count(row.closed, 6));
   }
   if (has.captured) cells.push_back(Count(row.captured, 9));
-  cells.push_back(Apart(*row.kernel) + ShownText(row.kernel->name, canvas.unicode, canvas.width));
+  const std::string& name = row.kernel->name;
+  cells.push_back(Apart(*row.kernel) + ShownText(canvas.snapshot ? name : BriefName(name),
+                                                 canvas.unicode, canvas.width));
   LineMaker line = canvas.NewLine();
   AddCells(columns, cells, style, canvas, line);
   return line.Take(style);
@@ -251,14 +254,15 @@ std::vector<Line> ClusterTable(const Model& model, Place at, std::size_t seen,
   return lines;
 }
 
-std::vector<Line> ChosenKernel(const Model& model, const Canvas& canvas) {
+std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const Canvas& canvas) {
   std::vector<Line> lines;
   if (model.chosen() == nullptr) return lines;
   const KernelRow& row = *model.chosen();
-  lines.push_back(canvas.NewLine()
-                      .Add(Apart(*row.kernel), Style::kStrong)
-                      .AddData(row.kernel->name, Style::kStrong)
-                      .Take());
+  const int most = canvas.width * static_cast<int>(name_lines);
+  const std::string name = Apart(*row.kernel) + ShownText(row.kernel->name, canvas.unicode, most);
+  for (const std::string& part : Wrapped(name, canvas.width, name_lines, canvas.unicode)) {
+    lines.push_back(canvas.NewLine().Add(part, Style::kStrong).Take());
+  }
   LineMaker sums = canvas.NewLine();
   sums.Add(fmt::format("{} launches, {} each, {} captured, {} of them imputed",
                        Count(row.invocations), row.invocations == 0 ? "-" : Duration(row.mean_ns()),

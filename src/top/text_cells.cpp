@@ -100,6 +100,28 @@ std::string Cut(std::string_view shown, int columns, bool unicode) {
   return std::string(shown);
 }
 
+std::vector<std::string> Wrapped(std::string_view shown, int columns, std::size_t most,
+                                 bool unicode) {
+  std::vector<std::string> lines;
+  while (!shown.empty()) {
+    std::size_t taken = 0;
+    for (int used = 0; taken < shown.size();) {
+      const Cell cell = CellOf(shown.substr(taken), true);
+      used += cell.columns;
+      if (used > columns) break;
+      taken += cell.bytes;
+    }
+    // The last line, or a character that is wider than any.
+    if (lines.size() + 1 == most || taken == 0) {
+      lines.push_back(Cut(shown, columns, unicode));
+      break;
+    }
+    lines.emplace_back(shown.substr(0, taken));
+    shown.remove_prefix(taken);
+  }
+  return lines;
+}
+
 std::string FitLeft(std::string_view shown, int columns, bool unicode) {
   std::string text = Cut(shown, columns, unicode);
   text.append(static_cast<std::size_t>(std::max(0, columns - ColumnsOf(text))), ' ');

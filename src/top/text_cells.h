@@ -4,8 +4,10 @@
 // traced program. Columns are those of the locale (LC_CTYPE), so that its owner must have been set.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stemtap::top {
 
@@ -20,7 +22,12 @@ int ColumnsOf(std::string_view shown);
 // Its first `columns` columns, with an ellipsis where something is cut. REQUIRES: columns >= 0.
 std::string Cut(std::string_view shown, int columns, bool unicode);
 
-// The same, filled up with spaces behind it, or before it.
+// All of it in lines of at most `columns` columns; the last of `most` lines has an ellipsis where something
+// is cut. REQUIRES: columns > 0, most > 0.
+std::vector<std::string> Wrapped(std::string_view shown, int columns, std::size_t most,
+                                 bool unicode);
+
+// The same as Cut, filled up with spaces behind it, or before it.
 std::string FitLeft(std::string_view shown, int columns, bool unicode);
 std::string FitRight(std::string_view shown, int columns, bool unicode);
 

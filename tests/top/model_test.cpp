@@ -207,6 +207,33 @@ TEST_CASE("the clusters of a kernel are one key away") {
   CHECK(shown.model.view() == View::kKernels);
 }
 
+TEST_CASE("names are brief in the table, and in full above the clusters") {
+  MadeOverview made;
+  const std::string name = "void b::gemm<b::Tile<64>, " + std::string(90, 'x') + ">(float*)";
+  made.kernels = {{name, 1, 5}, {"void a::relu<z::Half>(int)", 1, 4}};
+  Shown shown({made});
+  CHECK(Has(shown.Screen(), " gemm<Tile<64>, x"));
+  CHECK(!Has(shown.Screen(), "b::"));
+  CHECK(Has(shown.Screen(), " relu<Half>\n"));
+  shown.Type("n");
+  CHECK(shown.Names() == Names{name, "void a::relu<z::Half>(int)"});
+  shown.Type("/a::");  // a filter is of the whole name
+  CHECK(shown.Names() == Names{"void a::relu<z::Half>(int)"});
+  shown.model.Press({Key::kEscape});
+  shown.Type("g");
+  shown.model.Press({Key::kEnter});
+  CHECK(Has(shown.Screen(), name.substr(0, 80) + "\n" + name.substr(80) + "\n1 launches"));
+  // A name of many lines leaves room for what it is the name of.
+  made.kernels[0].name = std::string(4000, 'y');
+  Shown longest({made});
+  longest.model.Press({Key::kEnter});
+  for (const int height : {8, 12, 24}) {
+    CAPTURE(height);
+    CHECK(Has(longest.Screen(80, height), "y~\n"));
+    CHECK(Has(longest.Screen(80, height), " closed\n"));
+  }
+}
+
 TEST_CASE("processes are shown with why they stood down") {
   MadeOverview made;
   made.processes =

@@ -57,6 +57,18 @@ TEST_CASE("text is cut and filled by columns") {
   }
 }
 
+TEST_CASE("text that is longer than a line goes on in the next") {
+  REQUIRE(HaveUnicode());
+  using Lines = std::vector<std::string>;
+  CHECK(Wrapped("abcdef", 4, 9, true) == Lines{"abcd", "ef"});
+  CHECK(Wrapped("abcd", 4, 1, true) == Lines{"abcd"});
+  CHECK(Wrapped("abcdefghi", 4, 2, true) == Lines{"abcd", "efg\u2026"});
+  CHECK(Wrapped("a\xE4\xB8\xAD\xE6\x96\x87", 2, 9, true) ==
+        Lines{"a", "\xE4\xB8\xAD", "\xE6\x96\x87"});
+  CHECK(Wrapped("\xE4\xB8\xAD", 1, 9, false) == Lines{"~"});  // wider than any line
+  CHECK(Wrapped("", 4, 1, true).empty());
+}
+
 TEST_CASE("a character becomes UTF-8, and what is none becomes nothing") {
   CHECK(Utf8('a') == "a");
   CHECK(Utf8(0xE9) == "\xC3\xA9");
