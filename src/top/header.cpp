@@ -133,18 +133,21 @@ std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
   return lines;
 }
 
-Line LaunchesLine(const OverviewTotals& o, const Canvas& canvas) {
+Line LaunchesLine(const Model& model, const Canvas& canvas) {
+  const OverviewTotals& o = model.run().totals;
+  const std::size_t listed = model.run().kernels.size();
   LineMaker line = canvas.NewLine();
   line.Add("launches ", Style::kDim).Add(Count(o.observed), Style::kStrong);
   line.Add(fmt::format("  {}/s", Rate(LaunchesPerSecond(o))));
   line.Add("  kernels ", Style::kDim).Add(Count(o.kernels_known));
+  if (listed < o.kernels_known) line.Add(fmt::format(", the longest {} listed", Count(listed)));
   line.Add("  time ", Style::kDim).Add(Duration(static_cast<double>(o.duration_ns)));
   if (o.excluded != 0) {
     line.Add("  excluded ", Style::kDim).Add(Count(o.excluded));
   }
   if (o.slowed != 0) line.Add("  slowed ", Style::kDim).Add(Count(o.slowed));
   if (!o.level.empty()) line.Add("  level ", Style::kDim).AddData(o.level);
-  if (!o.actuator.empty()) line.Add("  actuator ", Style::kDim).AddData(o.actuator);
+  if (!o.actuator.empty()) line.Add(" (").AddData(o.actuator).Add(")");
   return line.Take();
 }
 
@@ -196,7 +199,7 @@ std::vector<Line> Header(const Model& model, const Canvas& canvas) {
   std::vector<Line> lines = {TitleLine(model, canvas)};
   for (Line& line : MessageLines(model, canvas)) lines.push_back(std::move(line));
   const OverviewTotals& o = model.run().totals;
-  lines.push_back(LaunchesLine(o, canvas));
+  lines.push_back(LaunchesLine(model, canvas));
   lines.push_back(CapturedLine(o, canvas));
   lines.push_back(BoundLine(o, canvas));
   lines.push_back(DroppedLine(o, canvas));

@@ -23,8 +23,7 @@ void Add(const OverviewKernel& kernel, KernelRow& row) {
   row.captured += kernel.captured;
   row.imputed += kernel.imputed;
   for (const OverviewCluster& cluster : kernel.clusters) {
-    row.open += cluster.state == ClusterState::kOpen;
-    row.closed += cluster.state == ClusterState::kClosed;
+    ++(cluster.state == ClusterState::kClosed ? row.closed : row.open);
   }
 }
 

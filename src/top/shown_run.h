@@ -31,7 +31,7 @@ struct KernelRow {
   std::uint64_t duration_ns = 0;
   std::uint64_t captured = 0;
   std::uint64_t imputed = 0;
-  std::uint32_t open = 0;
+  std::uint32_t open = 0;  // clusters that are not closed
   std::uint32_t closed = 0;
   std::uint32_t first_part = 0;
   std::uint32_t parts = 0;

@@ -56,7 +56,7 @@ int WidthOf(const std::vector<Column>& columns) {
 
 // Which of the kernels' columns there is room for, besides the name.
 struct KernelColumns {
-  bool launches = true;
+  int launches = 11;
   bool mean = true;
   int bars = 8;
   bool clusters = true;
@@ -71,7 +71,9 @@ std::vector<Column> ColumnsOfKernels(const Model& model, const KernelColumns& ha
     return std::string(unicode ? (down ? "\u25BC" : "\u25B2") : (down ? "v" : "^")) + name;
   };
   std::vector<Column> columns = {{title(Order::kTime, "TIME"), 7}};
-  if (has.launches) columns.push_back({title(Order::kLaunches, "LAUNCHES"), 11});
+  if (has.launches > 0) {
+    columns.push_back({title(Order::kLaunches, "LAUNCHES"), has.launches});
+  }
   if (has.mean) columns.push_back({title(Order::kMean, "MEAN"), 7});
   if (has.bars > 0) columns.push_back({has.bars < 9 ? "TIMES" : "DURATIONS", has.bars, true});
   if (has.clusters) {
@@ -86,6 +88,7 @@ std::vector<Column> ColumnsOfKernels(const Model& model, const KernelColumns& ha
 KernelColumns ColumnsThatFit(const Model& model, const Canvas& canvas) {
   KernelColumns has;
   has.bars = canvas.snapshot || canvas.width >= 160 ? 24 : canvas.width >= 110 ? 16 : 8;
+  if (canvas.width < 110) has.launches = 9;
   const auto room = [&] {
     return canvas.width - WidthOf(ColumnsOfKernels(model, has, canvas.unicode)) + 1;
   };
@@ -93,30 +96,41 @@ KernelColumns ColumnsThatFit(const Model& model, const Canvas& canvas) {
   if (room() < kLeastName) has.clusters = false;
   if (room() < kLeastName) has.mean = false;
   if (room() < kLeastName) has.captured = false;
-  if (room() < kLeastName) has.launches = false;
+  if (room() < kLeastName) has.launches = 0;
   return has;
+}
+
+// "8,1,2" of 8 by 1 by 2, "8" of 8 by 1 by 1.
+template <typename T>
+std::string ExtentsOf(const T (&extents)[3]) {
+  std::string text = std::to_string(extents[0]);
+  if (extents[1] != 1 || extents[2] != 1) text += fmt::format(",{}", extents[1]);
+  if (extents[2] != 1) text += fmt::format(",{}", extents[2]);
+  return text;
 }
 
 // What tells kernels of one name apart, before the name.
 std::string Apart(const OverviewKernel& kernel) {
   std::string text;
   if (kernel.config.grid[0] != 0) {
-    const auto& g = kernel.config.grid;
-    const auto& b = kernel.config.block;
-    text = fmt::format("<{},{},{} {},{},{}> ", g[0], g[1], g[2], b[0], b[1], b[2]);
+    text = fmt::format("<{} {}> ", ExtentsOf(kernel.config.grid), ExtentsOf(kernel.config.block));
   }
   if (kernel.process != 0) text += fmt::format("[{}] ", kernel.process);
   return text;
 }
 
+// Of `all`, in at most seven columns.
+std::string TimeShare(std::uint64_t duration_ns, std::uint64_t all) {
+  if (all == 0) return "-";
+  const double percent =
+      std::min(999.0, 100.0 * static_cast<double>(duration_ns) / static_cast<double>(all));
+  return fmt::format("{:.{}f} %", percent, percent < 99.995 ? 2 : 1);
+}
+
 Line KernelLine(const Model& model, const KernelRow& row, const KernelColumns& has,
                 const std::vector<Column>& columns, Style style, const Canvas& canvas) {
-  const auto all = static_cast<double>(model.run().totals.duration_ns);
-  std::vector<std::string> cells = {
-      all > 0.0 ? fmt::format("{:.2f} %",
-                              std::min(999.0, 100.0 * static_cast<double>(row.duration_ns) / all))
-                : "-"};
-  if (has.launches) cells.push_back(Count(row.invocations, 11));
+  std::vector<std::string> cells = {TimeShare(row.duration_ns, model.run().totals.duration_ns)};
+  if (has.launches > 0) cells.push_back(Count(row.invocations, has.launches));
   if (has.mean) cells.push_back(row.invocations == 0 ? "-" : Duration(row.mean_ns()));
   if (has.bars > 0) {
     cells.push_back(

@@ -258,7 +258,7 @@ TEST_CASE("the header has the figures of the session") {
   CHECK(Has(screen, "running 0:12"));
   CHECK(Has(screen, "python3 decode.py"));
   CHECK(Has(screen, "launches 4,500  1,000/s"));
-  CHECK(Has(screen, "kernels 3"));
+  CHECK(Has(screen, "kernels 3  time 10.0 ms  level gate (log)\n"));
   CHECK(Has(screen, "3 open, 3 closed"));
   CHECK(Has(screen, "captured 21 launches, 1.00 % of the time"));
   CHECK(Has(screen, "bound 6.10 %  asked for 5.00 % at 95.0 % confidence"));
@@ -273,11 +273,48 @@ TEST_CASE("the header has the figures of the session") {
   CHECK(Has(screen, "6.00 us"));
 }
 
+TEST_CASE("the only kernel has all of the time") {
+  MadeOverview made;
+  made.kernels = {{"alone", 1000, 6000000}};
+  Shown shown({made});
+  CHECK(Has(shown.Screen(), "\n100.0 % "));
+  made.kernels.push_back({"tiny", 1, 6});
+  shown.Again({made});
+  CHECK(Has(shown.Screen(), "\n100.0 % "));
+  made.kernels[1].duration_ns = 6000;
+  shown.Again({made});
+  CHECK(Has(shown.Screen(), "\n99.90 % "));
+}
+
+TEST_CASE("clusters are open in the table as they are in the header") {
+  std::string json = JsonOf({});
+  const std::string from = R"("state":"open"})";
+  json.replace(json.find(from), from.size(), R"("state":"unreachable"})");
+  const Result<Overview> overview = ParseOverview(json, "made");
+  REQUIRE(overview.ok());
+  Model model;
+  model.Show({{"/a", SessionState::kRunning, &overview.value(), ""}});
+  std::uint64_t open = 0;
+  for (const KernelRow& row : model.run().kernels) open += row.open;
+  CHECK(open == overview.value().clusters_open);
+}
+
+TEST_CASE("where only the longest kernels are listed, the header says so") {
+  Result<Overview> overview = ParseOverview(JsonOf({}), "made");
+  REQUIRE(overview.ok());
+  overview.value().kernels_known = 10000;
+  Model model;
+  model.Show({{"/a", SessionState::kRunning, &overview.value(), ""}});
+  CHECK(Has(Snapshot(model, false), "kernels 10,000, the longest 3 listed  "));
+}
+
 TEST_CASE("help and pause are told, and quitting ends") {
   Shown shown({MadeOverview()});
   shown.Type("h");
   CHECK(Has(shown.Screen(), "sort by time, launches, mean, captured, name"));
   CHECK(Has(shown.Screen(80, 8), "KEYS"));
+  CHECK(Has(shown.Screen(80, 30), "of the sample captured so far"));
+  CHECK(!Has(shown.Screen(80, 30), "~"));  // nothing is cut
   shown.Type("jjjjjjjjjjjjjjjjjjjjjjjjjj");
   CHECK(Has(shown.Screen(80, 8), "of the sample captured so far"));
   shown.Type("?");
@@ -362,7 +399,7 @@ TEST_CASE("kernels of one name that are kept apart stay apart") {
   model.Show({{"/a", SessionState::kRunning, &a.value(), ""},
               {"/b", SessionState::kRunning, &b.value(), ""}});
   CHECK(model.order().size() == 4);
-  CHECK(Has(Snapshot(model, false), "<8,1,2 256,1,1> [4242] gemm_alpha"));
+  CHECK(Has(Snapshot(model, false), "<8,1,2 256> [4242] gemm_alpha"));
 }
 
 TEST_CASE("every screen fits, whatever its size and the names") {
