@@ -2,7 +2,6 @@
 #include "top/header.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -72,10 +71,11 @@ void AddMessages(const Session& session, const Canvas& canvas, std::vector<Line>
                  Style::kBad)
             .Take());
   } else if (session.state == SessionState::kEnded) {
-    const std::string plan = session.folder + "/plan.json";
-    if (::access(plan.c_str(), F_OK) == 0) {
-      lines.push_back(
-          canvas.NewLine().Add("ended, the plan is ").AddData(plan, Style::kStrong).Take());
+    if (session.plan) {
+      lines.push_back(canvas.NewLine()
+                          .Add("ended, the plan is ")
+                          .AddData(session.folder + "/plan.json", Style::kStrong)
+                          .Take());
     } else {
       lines.push_back(canvas.NewLine()
                           .Add("ended, without a plan.json in ", Style::kNotice)
@@ -88,6 +88,14 @@ void AddMessages(const Session& session, const Canvas& canvas, std::vector<Line>
                         .AddData(session.problem, Style::kNotice)
                         .Take());
     return;
+  } else if (session.overdue_s != 0) {
+    lines.push_back(canvas.NewLine()
+                        .Add(fmt::format("these figures are {} old: the collector, process {}, is "
+                                         "stopped or cannot write",
+                                         Elapsed(static_cast<double>(session.overdue_s)),
+                                         session.overview->pid),
+                             Style::kBad)
+                        .Take());
   }
   if (!session.problem.empty()) {
     lines.push_back(canvas.NewLine().AddData(session.problem, Style::kBad).Take());
@@ -102,9 +110,11 @@ std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
   } else {
     // Of many, how many there are of each.
     std::array<int, 4> counts{};
+    int overdue = 0;
     int problems = 0;
     for (const Session& session : sessions) {
       ++counts[static_cast<std::size_t>(session.state)];
+      overdue += session.overdue_s != 0;
       problems += !session.problem.empty() && session.state != SessionState::kWaiting;
     }
     LineMaker line = canvas.NewLine();
@@ -115,6 +125,7 @@ std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
         line.Add(fmt::format("{} {}", of, StateWord(state).first), StateWord(state).second)
             .Add("  ");
     }
+    if (overdue != 0) line.Add(fmt::format("{} not renewed", overdue), Style::kBad).Add("  ");
     if (problems != 0) line.Add(fmt::format("{} cannot be read", problems), Style::kBad).Add("  ");
     lines.push_back(line.Add("[ and ] step through them", Style::kDim).Take());
   }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +22,18 @@ namespace {
 
 // The start of a process is known to a second, and clocks are set by a little.
 constexpr std::int64_t kClockSlackSeconds = 5;
+// That an overview may come later than it is due, besides its period: a busy machine or disk.
+constexpr std::chrono::seconds kSlack{1};
+
+// How long ago a file was written, by clocks that may be set, or be those of two machines.
+SessionWatch::Clock::duration AgeOf(const struct stat& about) {
+  using std::chrono::system_clock;
+  const auto written =
+      std::chrono::seconds(about.st_mtim.tv_sec) + std::chrono::nanoseconds(about.st_mtim.tv_nsec);
+  const auto age = system_clock::now().time_since_epoch() - written;
+  return std::max(std::chrono::duration_cast<SessionWatch::Clock::duration>(age),
+                  SessionWatch::Clock::duration::zero());
+}
 
 std::string FileText(const std::string& path) {
   std::ifstream file(path);
@@ -62,20 +75,23 @@ bool ProcessIsGone(std::int32_t pid, std::uint64_t since_unix_ms) {
 SessionWatch::SessionWatch(std::string folder)
     : folder_(std::move(folder)), path_(folder_ + "/overview.json"), reader_(false) {}
 
-bool SessionWatch::Refresh() {
-  const SessionState before = state_;
+bool SessionWatch::Refresh(Clock::time_point now) {
+  const SessionState state = state_;
+  const std::int64_t overdue_s = overdue_s_;
+  const bool plan = plan_;
   const std::string problem = problem_;
-  bool changed = Read();
-  state_ = StateNow();
+  bool changed = Read(now);
+  Judge(now);
   // The last overview may have come between the look at the file and the look at the process.
-  if (state_ == SessionState::kKilled && before != SessionState::kKilled && Read()) {
+  if (state_ == SessionState::kKilled && state != SessionState::kKilled && Read(now)) {
     changed = true;
-    state_ = StateNow();
+    Judge(now);
   }
-  return changed || state_ != before || problem_ != problem;
+  return changed || state_ != state || overdue_s_ != overdue_s || plan_ != plan ||
+         problem_ != problem;
 }
 
-bool SessionWatch::Read() {
+bool SessionWatch::Read(Clock::time_point now) {
   struct stat about = {};
   if (::stat(path_.c_str(), &about) != 0) {
     problem_ = fmt::format("{}: {}", path_, std::strerror(errno));
@@ -88,6 +104,8 @@ bool SessionWatch::Read() {
   const Stamp stamp = {about.st_dev, about.st_ino, about.st_size, about.st_mtim.tv_sec,
                        about.st_mtim.tv_nsec};
   if (stamp == stamp_) return false;
+  renewed_ = now;
+  if (stamp_ == Stamp{}) renewed_ -= AgeOf(about);
   stamp_ = stamp;
   Overview& next = overviews_[1 - current_];
   const Status read = reader_.Read(path_, next);
@@ -95,19 +113,33 @@ bool SessionWatch::Read() {
     problem_ = read.error().message;
     return true;
   }
-  if (state_ == SessionState::kKilled && !next.ended) elsewhere_ = true;
   current_ = 1 - current_;
   known_ = true;
   problem_.clear();
   return true;
 }
 
-SessionState SessionWatch::StateNow() const {
-  if (!known_) return SessionState::kWaiting;
+// Where the overview is renewed the session runs, whatever its pid is here: it may be that of another
+// machine or container, and where the clock was set its collector looks as if it began after it.
+void SessionWatch::Judge(Clock::time_point now) {
+  overdue_s_ = 0;
+  if (!known_) return;
   const Overview& o = overviews_[current_];
-  if (o.ended) return SessionState::kEnded;
-  const bool killed = !elsewhere_ && ProcessIsGone(o.pid, o.started_unix_ms);
-  return killed ? SessionState::kKilled : SessionState::kRunning;
+  plan_ = ::access((folder_ + "/plan.json").c_str(), F_OK) == 0;
+  state_ = SessionState::kRunning;
+  if (o.ended) {
+    if (plan_ || o.pid == 0 || ProcessIsGone(o.pid, o.started_unix_ms)) {
+      state_ = SessionState::kEnded;
+    }
+    return;
+  }
+  const Clock::duration since = now - renewed_;
+  if (since <= 2 * std::chrono::milliseconds(o.period_ms) + kSlack) return;
+  if (ProcessIsGone(o.pid, o.started_unix_ms)) {
+    state_ = SessionState::kKilled;
+  } else {
+    overdue_s_ = std::chrono::duration_cast<std::chrono::seconds>(since).count();
+  }
 }
 
 }  // namespace stemtap::top

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,30 +17,36 @@ namespace stemtap::top {
 
 enum class SessionState : std::uint8_t {
   kWaiting,  // no overview yet
-  kRunning,
+  kRunning,  // or its last files are being written
   kEnded,
-  kKilled,  // it says that it runs, and its collector is gone
+  kKilled,  // it says that it runs, is renewed no more, and its collector is gone
 };
 
 class SessionWatch {
  public:
+  using Clock = std::chrono::steady_clock;
+
   explicit SessionWatch(std::string folder);
 
   // Looks whether there is something new; true if there is. What overview() gave before is gone then.
-  bool Refresh();
+  bool Refresh(Clock::time_point now = Clock::now());
 
   const std::string& folder() const { return folder_; }
   SessionState state() const { return state_; }
   // The last overview that could be read; null before the first.
   const Overview* overview() const { return known_ ? &overviews_[current_] : nullptr; }
+  // For how long it has not been renewed, in whole seconds; 0 where none is overdue.
+  std::int64_t overdue_s() const { return overdue_s_; }
+  // Whether there is a plan.json.
+  bool plan() const { return plan_; }
   // What is wrong with the file, or why there is none; empty: nothing.
   const std::string& problem() const { return problem_; }
   // The bytes of the last overview.
   std::string_view text() const { return reader_.text(); }
 
  private:
-  bool Read();  // whether the file is another one
-  SessionState StateNow() const;
+  bool Read(Clock::time_point now);  // whether the file is another one
+  void Judge(Clock::time_point now);
 
   struct Stamp {
     dev_t device = 0;
@@ -56,9 +63,11 @@ class SessionWatch {
   Overview overviews_[2];  // the last that could be read, and the one that is being read
   int current_ = 0;
   bool known_ = false;
-  bool elsewhere_ = false;  // written anew while no process has its pid: another machine's
   Stamp stamp_;
+  Clock::time_point renewed_;  // when the file was seen to be another one; at first, its own time
   SessionState state_ = SessionState::kWaiting;
+  std::int64_t overdue_s_ = 0;
+  bool plan_ = false;
   std::string problem_;
 };
 

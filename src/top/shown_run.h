@@ -22,6 +22,8 @@ struct Session {
   SessionState state = SessionState::kWaiting;
   const Overview* overview = nullptr;  // null: none yet
   std::string problem;
+  bool plan = false;           // there is a plan.json
+  std::int64_t overdue_s = 0;  // as SessionWatch has it
 };
 
 struct KernelRow {

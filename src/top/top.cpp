@@ -45,7 +45,8 @@ bool Refresh(Watches& watches) {
 std::vector<Session> SessionsOf(const Watches& watches) {
   std::vector<Session> sessions;
   for (const auto& watch : watches) {
-    sessions.push_back({watch->folder(), watch->state(), watch->overview(), watch->problem()});
+    sessions.push_back({watch->folder(), watch->state(), watch->overview(), watch->problem(),
+                        watch->plan(), watch->overdue_s()});
   }
   return sessions;
 }

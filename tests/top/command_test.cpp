@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -74,6 +75,9 @@ TEST_CASE("a session is found by its collector's id") {
   MadeOverview made;
   made.pid = 4194305;  // more than there can be
   MakeSession(dir, "deep/down/s", made);
+  std::filesystem::last_write_time(
+      dir / "deep/down/s/overview.json",
+      std::filesystem::file_time_type::clock::now() - std::chrono::minutes(1));
   const ProcessResult result = Top(dir, {"4194305", "--once"});
   CHECK(result.exit_code == 0);
   CHECK(result.out.starts_with("stemtap top  killed 0:12"));

@@ -453,6 +453,28 @@ TEST_CASE("nothing yet is said") {
   CHECK(Has(text, "no kernel yet"));
 }
 
+TEST_CASE("what has to be known of a session is below its title") {
+  const Result<Overview> overview = ParseOverview(JsonOf({}), "made");
+  REQUIRE(overview.ok());
+  Model model;
+  const auto second_line = [&](Session session) {
+    model.Show({std::move(session)});
+    return DrawScreen(model, 100, 24, false).lines[1].Text();
+  };
+  Session session = {"/s", SessionState::kRunning, &overview.value(), ""};
+  CHECK(second_line(session).starts_with("launches "));
+  session.overdue_s = 75;
+  CHECK(second_line(session).starts_with("these figures are 1:15 old: the collector, process "));
+  session = {"/s", SessionState::kEnded, &overview.value(), ""};
+  CHECK(second_line(session) == "ended, without a plan.json in /s");
+  session.plan = true;
+  CHECK(second_line(session) == "ended, the plan is /s/plan.json");
+  // Of several, how many.
+  session.overdue_s = 75;
+  model.Show({session, session});
+  CHECK(Has(Snapshot(model, false), "2 ended  2 not renewed  "));
+}
+
 TEST_CASE("a snapshot has every kernel in full") {
   MadeOverview made;
   made.kernels = Many(300);

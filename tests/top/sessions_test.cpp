@@ -20,6 +20,7 @@ using test::JsonOf;
 using test::MadeOverview;
 using test::TempDir;
 using test::WriteOverview;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -130,11 +131,6 @@ TEST_CASE("an overview is read again only when it has changed") {
   CHECK(watch.text() == JsonOf(made));
   CHECK(!watch.Refresh());
 
-  made.state = "ended";
-  WriteOverview(dir.path(), JsonOf(made));
-  CHECK(watch.Refresh());
-  CHECK(watch.state() == SessionState::kEnded);
-
   // What cannot be read leaves what was, and a word.
   dir.Write("overview.json", "{\"sche");
   CHECK(watch.Refresh());
@@ -146,22 +142,84 @@ TEST_CASE("an overview is read again only when it has changed") {
   CHECK(watch.problem().empty());
 }
 
-TEST_CASE("a session whose collector is gone was killed, unless it goes on elsewhere") {
+TEST_CASE("a session that is renewed no more was killed, if its collector is gone") {
   const TempDir dir;
   MadeOverview made;
   made.pid = DeadPid();
   WriteOverview(dir.path(), JsonOf(made));
   SessionWatch watch(dir.path().string());
-  watch.Refresh();
+  auto now = SessionWatch::Clock::now();
+  watch.Refresh(now);
+  CHECK(watch.state() == SessionState::kRunning);  // on another machine, for all that is known
+  CHECK(watch.Refresh(now += 4s));
   CHECK(watch.state() == SessionState::kKilled);
+  CHECK(watch.overdue_s() == 0);
+  // It does run on another machine, or another was begun in the same folder: and so is killed again.
   made.elapsed_s += 1;
   WriteOverview(dir.path(), JsonOf(made));
-  watch.Refresh();
+  watch.Refresh(now);
   CHECK(watch.state() == SessionState::kRunning);
+  watch.Refresh(now += 4s);
+  CHECK(watch.state() == SessionState::kKilled);
   made.state = "ended";
   WriteOverview(dir.path(), JsonOf(made));
-  watch.Refresh();
+  watch.Refresh(now);
   CHECK(watch.state() == SessionState::kEnded);
+}
+
+TEST_CASE("what was written long ago is not waited for") {
+  const TempDir dir;
+  MadeOverview made;
+  made.pid = DeadPid();
+  MakeSession(dir.path(), made, 60);
+  SessionWatch watch(dir.path().string());
+  watch.Refresh();
+  CHECK(watch.state() == SessionState::kKilled);
+}
+
+TEST_CASE("figures that get old beside a collector that lives are told of") {
+  const TempDir dir;
+  MadeOverview made;
+  WriteOverview(dir.path(), JsonOf(made));
+  SessionWatch watch(dir.path().string());
+  auto now = SessionWatch::Clock::now();
+  watch.Refresh(now);
+  CHECK(!watch.Refresh(now += 2s));
+  CHECK(watch.overdue_s() == 0);
+  CHECK(watch.Refresh(now += 8s));
+  CHECK(watch.state() == SessionState::kRunning);
+  CHECK(watch.overdue_s() == 10);
+  // One that is due every 30 seconds is not overdue yet.
+  std::string json = JsonOf(made);
+  json.replace(json.find("\"period_ms\":1000"), 16, "\"period_ms\":30000");
+  WriteOverview(dir.path(), json);
+  CHECK(watch.Refresh(now));
+  CHECK(watch.overdue_s() == 0);
+  CHECK(!watch.Refresh(now += 40s));
+  CHECK(watch.overdue_s() == 0);
+}
+
+TEST_CASE("a session has ended when its plan is there, or its collector gone") {
+  const TempDir dir;
+  MadeOverview made;
+  made.state = "ended";
+  WriteOverview(dir.path(), JsonOf(made));
+  SessionWatch watch(dir.path().string());
+  watch.Refresh();
+  CHECK(watch.state() == SessionState::kRunning);  // the plan is being written
+  CHECK(!watch.plan());
+  dir.Write("plan.json", "{}");
+  CHECK(watch.Refresh());
+  CHECK(watch.state() == SessionState::kEnded);
+  CHECK(watch.plan());
+
+  const TempDir other;
+  made.pid = DeadPid();
+  WriteOverview(other.path(), JsonOf(made));
+  SessionWatch without(other.path().string());
+  without.Refresh();
+  CHECK(without.state() == SessionState::kEnded);
+  CHECK(!without.plan());
 }
 
 TEST_CASE("a process that took the id of another is not that one") {
