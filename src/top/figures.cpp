@@ -11,8 +11,6 @@ namespace stemtap::top {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// Rates are taken over this long: less flickers.
-constexpr double kRateSeconds = 2.0;
 
 // Three significant digits, never as 1e+03.
 std::string Three(double value) {
@@ -191,21 +189,6 @@ std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns) {
       bound = std::max(0.0, std::log2(std::max(bound, least) / (0.5 * least)));
   }
   return bounds;
-}
-
-double LaunchesPerSecond(const OverviewTotals& totals) {
-  double since = 0.0;
-  double before = 0.0;
-  if (!totals.ended) {
-    for (const TimelinePoint& point : totals.timeline) {
-      if (point.elapsed_s > totals.elapsed_s - kRateSeconds) break;
-      since = point.elapsed_s;
-      before = static_cast<double>(point.observed);
-    }
-  }
-  const double seconds = totals.elapsed_s - since;
-  const double launches = static_cast<double>(totals.observed) - before;
-  return seconds > 0.0 && launches >= 0.0 ? launches / seconds : kNone;
 }
 
 }  // namespace stemtap::top

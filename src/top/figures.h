@@ -41,8 +41,4 @@ DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int col
 // The bound over the session's time in `columns` parts, on a log axis, as values for Bars.
 std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns);
 
-// Launches worked off per second, over the last two seconds or what comes nearest; of an ended session
-// over all its time.
-double LaunchesPerSecond(const OverviewTotals& totals);
-
 }  // namespace stemtap::top

@@ -149,7 +149,7 @@ Line LaunchesLine(const Model& model, const Canvas& canvas) {
   const std::size_t listed = model.run().kernels.size();
   LineMaker line = canvas.NewLine();
   line.Add("launches ", Style::kDim).Add(Count(o.observed), Style::kStrong);
-  line.Add(fmt::format("  {}/s", Rate(LaunchesPerSecond(o))));
+  line.Add(fmt::format("  {}/s", Rate(model.run().launches_per_s)));
   line.Add("  kernels ", Style::kDim).Add(Count(o.kernels_known));
   if (listed < o.kernels_known) line.Add(fmt::format(", the longest {} listed", Count(listed)));
   line.Add("  time ", Style::kDim).Add(Duration(static_cast<double>(o.duration_ns)));

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -54,6 +55,9 @@ bool StartOf(std::int32_t pid, char& state, double& start_s) {
   start_s = ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
   return true;
 }
+
+// Rates are taken over this long: less flickers.
+constexpr double kRateSeconds = 2.0;
 
 }  // namespace
 
@@ -115,8 +119,36 @@ bool SessionWatch::Read(Clock::time_point now) {
   }
   current_ = 1 - current_;
   known_ = true;
+  NoteProgress(next);
   problem_.clear();
   return true;
+}
+
+void SessionWatch::NoteProgress(const Overview& o) {
+  const double since = o.elapsed_s - kRateSeconds;
+  if (!progress_.empty() && o.elapsed_s < progress_.back().elapsed_s) progress_.clear();
+  if (progress_.empty()) {
+    // What it tells of the time before. In a run of hours these points are minutes apart.
+    progress_.emplace_back();
+    for (const TimelinePoint& point : o.timeline) {
+      if (point.elapsed_s > since) break;
+      progress_.back() = {point.elapsed_s, point.observed};
+    }
+  }
+  progress_.push_back({o.elapsed_s, o.observed});
+  while (progress_.size() > 2 && progress_[1].elapsed_s <= since) {
+    progress_.erase(progress_.begin());
+  }
+}
+
+double SessionWatch::launches_per_s() const {
+  if (!known_) return std::nan("");
+  const bool runs = state_ == SessionState::kRunning;
+  const Progress from = runs ? progress_.front() : Progress();
+  const Progress to = progress_.back();
+  const double seconds = to.elapsed_s - from.elapsed_s;
+  const double launches = static_cast<double>(to.observed) - static_cast<double>(from.observed);
+  return seconds > 0.0 && launches >= 0.0 ? launches / seconds : std::nan("");
 }
 
 // Where the overview is renewed the session runs, whatever its pid is here: it may be that of another

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/overview_reader.h"
 
@@ -37,6 +38,9 @@ class SessionWatch {
   const Overview* overview() const { return known_ ? &overviews_[current_] : nullptr; }
   // For how long it has not been renewed, in whole seconds; 0 where none is overdue.
   std::int64_t overdue_s() const { return overdue_s_; }
+  // Launches worked off per second: over the last two seconds, or what comes nearest; of a session that has
+  // ended, or was killed, over all its time. NaN: not known.
+  double launches_per_s() const;
   // Whether there is a plan.json.
   bool plan() const { return plan_; }
   // What is wrong with the file, or why there is none; empty: nothing.
@@ -46,6 +50,7 @@ class SessionWatch {
 
  private:
   bool Read(Clock::time_point now);  // whether the file is another one
+  void NoteProgress(const Overview& o);
   void Judge(Clock::time_point now);
 
   struct Stamp {
@@ -57,12 +62,20 @@ class SessionWatch {
     bool operator==(const Stamp&) const = default;
   };
 
+  // How far the session was at a time of its own.
+  struct Progress {
+    double elapsed_s = 0.0;
+    std::uint64_t observed = 0;
+  };
+
   std::string folder_;
   std::string path_;
   OverviewReader reader_;
   Overview overviews_[2];  // the last that could be read, and the one that is being read
   int current_ = 0;
   bool known_ = false;
+  std::vector<Progress>
+      progress_;  // of the last seconds, ascending; the latest is that of overview()
   Stamp stamp_;
   Clock::time_point renewed_;  // when the file was seen to be another one; at first, its own time
   SessionState state_ = SessionState::kWaiting;

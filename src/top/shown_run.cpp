@@ -185,11 +185,15 @@ ShownRun MakeShownRun(std::span<const Session> sessions, int only) {
   run.totals.bound = std::numeric_limits<double>::quiet_NaN();
   std::vector<const Overview*> shown;
   std::size_t last = 0;
+  const bool runs = run.state == SessionState::kRunning;
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     const Overview* overview = sessions[i].overview;
     if (overview == nullptr || (only >= 0 && i != static_cast<std::size_t>(only))) continue;
     shown.push_back(overview);
     last = i;
+    if (!runs || sessions[i].state == SessionState::kRunning) {
+      run.launches_per_s += sessions[i].launches_per_s;
+    }
     for (const OverviewProcess& process : overview->processes) {
       run.processes.push_back({i, &process});
     }

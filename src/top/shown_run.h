@@ -22,8 +22,10 @@ struct Session {
   SessionState state = SessionState::kWaiting;
   const Overview* overview = nullptr;  // null: none yet
   std::string problem;
-  bool plan = false;           // there is a plan.json
-  std::int64_t overdue_s = 0;  // as SessionWatch has it
+  // As SessionWatch has them.
+  bool plan = false;
+  std::int64_t overdue_s = 0;
+  double launches_per_s = 0.0;
 };
 
 struct KernelRow {
@@ -52,6 +54,7 @@ struct ProcessRow {
 struct ShownRun {
   OverviewTotals totals;
   SessionState state = SessionState::kWaiting;
+  double launches_per_s = 0.0;  // of those that run; of all where none does
   std::vector<KernelRow> kernels;
   // The kernels that a row sums up, and the sessions that they are of.
   std::vector<const OverviewKernel*> parts;

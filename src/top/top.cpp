@@ -46,7 +46,7 @@ std::vector<Session> SessionsOf(const Watches& watches) {
   std::vector<Session> sessions;
   for (const auto& watch : watches) {
     sessions.push_back({watch->folder(), watch->state(), watch->overview(), watch->problem(),
-                        watch->plan(), watch->overdue_s()});
+                        watch->plan(), watch->overdue_s(), watch->launches_per_s()});
   }
   return sessions;
 }

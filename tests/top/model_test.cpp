@@ -36,6 +36,7 @@ struct Shown {
       sessions.push_back({"/s/rank" + std::to_string(next.size()),
                           m.state == "ended" ? SessionState::kEnded : SessionState::kRunning,
                           next.back().get(), ""});
+      sessions.back().launches_per_s = 1000.0;
     }
     model.Show(sessions);
     overviews = std::move(next);
@@ -342,6 +343,7 @@ TEST_CASE("several sessions are summed, and gone through one by one") {
   std::string screen = shown.Screen();
   CHECK(Has(screen, "2 sessions"));
   CHECK(Has(screen, "1 running  1 ended"));
+  CHECK(shown.model.run().launches_per_s == 1000.0);  // that of the one that runs
   CHECK(shown.Names() == Names{"relu", "gemm_alpha", "Softmax_beta", "other"});
   const KernelRow& relu = shown.model.run().kernels[shown.model.order()[0]];
   CHECK(relu.invocations == 600);
@@ -377,6 +379,10 @@ TEST_CASE("several sessions are summed, and gone through one by one") {
   shown.Type("[");
   CHECK(shown.model.only() == 1);
   shown.Type("]");
+
+  first.state = "ended";
+  shown.Again({first, second});
+  CHECK(shown.model.run().launches_per_s == 2000.0);
 
   shown.model.Press({Key::kTab});
   CHECK(shown.model.Rows() == 2);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <string>
 
@@ -220,6 +221,38 @@ TEST_CASE("a session has ended when its plan is there, or its collector gone") {
   without.Refresh();
   CHECK(without.state() == SessionState::kEnded);
   CHECK(!without.plan());
+}
+
+TEST_CASE(
+    "the rate is that of the last two seconds, however far apart the points of the timeline") {
+  const TempDir dir;
+  SessionWatch watch(dir.path().string());
+  CHECK(std::isnan(watch.launches_per_s()));
+  MadeOverview made;
+  made.kernels = {{"k", 10000, 1}};
+  const auto show = [&](double elapsed_s, std::uint64_t launches) {
+    made.elapsed_s = elapsed_s;
+    made.kernels[0].invocations = launches;
+    WriteOverview(dir.path(), JsonOf(made));
+    watch.Refresh();
+  };
+  // The last point at least two seconds old is 2000 launches at 10 s.
+  show(14.0, 10000);
+  CHECK(watch.launches_per_s() == doctest::Approx(2000));
+  show(15.0, 10500);
+  CHECK(watch.launches_per_s() == doctest::Approx(1700));
+  show(16.0, 11000);
+  CHECK(watch.launches_per_s() == doctest::Approx(500));
+  for (int second = 17; second < 25; ++second) show(second, 11000);
+  CHECK(watch.launches_per_s() == 0.0);  // the program stands still
+  // Another session in the same folder.
+  show(1.0, 300);
+  CHECK(watch.launches_per_s() == doctest::Approx(300));
+  // Of one that has ended all counts.
+  dir.Write("plan.json", "{}");
+  made.state = "ended";
+  show(4.0, 400);
+  CHECK(watch.launches_per_s() == doctest::Approx(100));
 }
 
 TEST_CASE("a process that took the id of another is not that one") {

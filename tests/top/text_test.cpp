@@ -177,15 +177,3 @@ TEST_CASE("the bound over time goes on where it did not change") {
   o.timeline[1].elapsed_s = 1e300;
   CHECK(BoundOverTime(o, 5).size() == 5);
 }
-
-TEST_CASE("the rate is that of the last seconds, of an ended session that of all") {
-  Overview o;
-  o.elapsed_s = 10;
-  o.observed = 10000;
-  o.timeline = {{4, 1000}, {8, 2000}, {9.5, 9000}};
-  CHECK(LaunchesPerSecond(o) == doctest::Approx(4000));
-  o.ended = true;
-  CHECK(LaunchesPerSecond(o) == doctest::Approx(1000));
-  o.elapsed_s = 0;
-  CHECK(std::isnan(LaunchesPerSecond(o)));
-}
