@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <new>
 
 #include "base/file.h"
@@ -13,8 +12,8 @@ namespace stemtap {
 namespace {
 
 std::uint32_t Milliseconds(OverviewFile::Clock::duration period) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(period).count();
-  return static_cast<std::uint32_t>(std::min<std::int64_t>(ms, std::numeric_limits<int>::max()));
+  return static_cast<std::uint32_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(period).count());
 }
 
 }  // namespace
@@ -22,7 +21,8 @@ std::uint32_t Milliseconds(OverviewFile::Clock::duration period) {
 void OverviewFile::Write() {
   const Clock::time_point begin = Clock::now();
   const auto period = [this](Clock::duration cost) {
-    return std::max<Clock::duration>(kLeastPeriod, kTimesCost * std::max(cost_, cost));
+    return std::clamp<Clock::duration>(kTimesCost * std::max(cost_, cost), kLeastPeriod,
+                                       kMostPeriod);
   };
   try {
     Overview overview;

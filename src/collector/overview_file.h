@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // OverviewFile keeps overview.json up to date: once a second, or less often, so that building and writing
-// it take at most 2 % of the time. See docs/formats/overview.md.
+// it take at most 2 % of the time, and at least once a minute. See docs/formats/overview.md.
 //
 // ERRORS: what cannot be written disturbs nobody: it is counted, and Warning() tells of it at the end.
 //
@@ -26,6 +26,9 @@ class OverviewFile {
 
   static constexpr std::chrono::milliseconds kLeastPeriod{1000};
   static constexpr int kTimesCost = 50;  // a period is so many times as long as writing takes
+  // But no longer: a disk that hung, or a session that was stopped, while one was written is no reason to
+  // be silent for hours.
+  static constexpr std::chrono::milliseconds kMostPeriod{60'000};
 
   // `describe` fills in all but `period_ms`.
   OverviewFile(std::string path, std::function<void(Overview&)> describe)

@@ -48,6 +48,16 @@ TEST_CASE("one that takes long is written so much less often") {
   CHECK(Read(scratch)["period_ms"].get<int>() >= 60 * 50);
 }
 
+TEST_CASE("one that took very long once is not given up") {
+  TempDir scratch;
+  OverviewFile file((scratch / "overview.json").string(), [](Overview&) {
+    std::this_thread::sleep_for(OverviewFile::kMostPeriod / OverviewFile::kTimesCost +
+                                std::chrono::milliseconds(50));
+  });
+  file.Write();
+  CHECK(Read(scratch)["period_ms"] == 60 * 1000);
+}
+
 TEST_CASE("what cannot be written is counted, and leaves nothing behind") {
   TempDir scratch;
   scratch.Write("overview.json/is a folder", "");
