@@ -72,11 +72,14 @@ class Search {
     }
   }
 
-  // The sessions that lie directly in `folder` under the name that they have where none is given.
-  void Named(const fs::path& folder) {
+  // The sessions of `user` that lie directly in `folder` under the name that they have where none is given.
+  void Named(const fs::path& folder, uid_t user) {
     std::error_code error;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-      if (at->path().filename().string().starts_with("stemtap-")) Below(at->path(), 0);
+      if (!at->path().filename().string().starts_with("stemtap-")) continue;
+      struct stat about = {};
+      if (::lstat(at->path().c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) continue;
+      if (about.st_uid == user) Below(at->path(), 0);
     }
   }
 
@@ -137,7 +140,7 @@ Result<std::string> SessionOfPid(const std::string& pid, const FinderPlaces& pla
   if (!folder.empty()) return folder;
   Search search;
   search.Below(places.here, kMostDepth);
-  search.Named(places.other);
+  search.Named(places.other, places.user);
   std::vector<Candidate> named;
   for (const Candidate& candidate : search.found()) {
     if (Names(candidate.folder, pid)) named.push_back(candidate);
@@ -155,7 +158,13 @@ Result<std::string> FindSession(const std::string& word, const FinderPlaces& pla
   std::error_code error;
   fs::path path = word;
   if (path.is_relative()) path = fs::path(places.here) / path;
+  const auto denied = [&] {
+    return Error{
+        fmt::format("{}: {}, expected a session folder", EscapeForTerminal(word), error.message())};
+  };
   if (fs::is_directory(path, error)) {
+    const fs::directory_iterator readable(path, error);
+    if (error) return denied();
     Search search;
     search.Below(path, 0);
     // Where the collector has yet to write anything else.
@@ -169,6 +178,7 @@ Result<std::string> FindSession(const std::string& word, const FinderPlaces& pla
   if (path.filename() == kOverviewName && fs::exists(path, error)) {
     return path.parent_path().lexically_normal().string();
   }
+  if (error && error != std::errc::no_such_file_or_directory) return denied();
   if (IsNumber(word)) return SessionOfPid(word, places);
   return Error{fmt::format("{}: no such folder, expected a session folder or a pid",
                            EscapeForTerminal(word))};
@@ -181,7 +191,7 @@ Result<std::string> NewestSession(const FinderPlaces& places) {
     return fs::path(newest->folder).lexically_normal().string();
   }
   Search elsewhere;
-  elsewhere.Named(places.other);
+  elsewhere.Named(places.other, places.user);
   std::error_code error;
   std::vector<std::string> folders;
   for (fs::directory_iterator at(places.proc, error), end; !error && at != end;

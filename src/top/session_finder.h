@@ -4,8 +4,9 @@
 // A folder counts as a session's if it holds an overview.json, or a ring of a traced process.
 #pragma once
 
+#include <unistd.h>
+
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 
@@ -14,9 +15,10 @@ namespace stemtap::top {
 // Where sessions are looked for. Tests give others.
 struct FinderPlaces {
   std::string here = ".";  // and the folders below, kMostDepth deep
-  std::string other =
-      "/tmp";  // where programs without a current folder leave their sessions: stemtap-*
+  // Where programs without a current folder leave their sessions: stemtap-*.
+  std::string other = "/tmp";
   std::string proc = "/proc";  // of processes that run, the session that they are part of
+  uid_t user = ::geteuid();    // whose sessions count in `other`
 };
 
 // The folder of the session that `word` names: a folder (or the overview.json in it), the pid of its

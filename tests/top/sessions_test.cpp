@@ -74,6 +74,43 @@ TEST_CASE("the newest session is found below the current folder") {
   CHECK(NewestSession(places).value() == (dir / "here/b").string());
 }
 
+TEST_CASE("sessions that others left in the common folder are not taken for one's own") {
+  const TempDir dir;
+  FinderPlaces places = PlacesIn(dir);
+  MakeSession(dir / "other/stemtap-x-1", {}, 0);
+  CHECK(NewestSession(places).ok());
+  ++places.user;
+  CHECK(!NewestSession(places).ok());
+  // Not even with a link to one that is.
+  --places.user;
+  fs::rename(dir / "other/stemtap-x-1", dir / "elsewhere");
+  fs::create_directory_symlink(dir / "elsewhere", dir / "other/stemtap-x-1");
+  CHECK(!NewestSession(places).ok());
+}
+
+TEST_CASE("a folder that may not be read is not said to be none") {
+  const TempDir dir;
+  const FinderPlaces places = PlacesIn(dir);
+  const fs::path session = MakeSession(dir / "here/s", {}, 0);
+  const fs::path overview = session / "overview.json";
+  fs::permissions(session, fs::perms::none);
+  const uid_t before = ::geteuid();
+  if (before == 0) {  // whom nothing is forbidden
+    fs::permissions(dir.path(), fs::perms::all);
+    REQUIRE(::seteuid(65534) == 0);
+  }
+  const Result<std::string> folder = FindSession(session.string(), places);
+  const Result<std::string> file = FindSession(overview.string(), places);
+  REQUIRE(::seteuid(before) == 0);
+  fs::permissions(session, fs::perms::owner_all);
+  REQUIRE(!folder.ok());
+  CHECK(folder.error().message ==
+        session.string() + ": Permission denied, expected a session folder");
+  REQUIRE(!file.ok());
+  CHECK(file.error().message ==
+        overview.string() + ": Permission denied, expected a session folder");
+}
+
 TEST_CASE("a session is found by its folder") {
   const TempDir dir;
   const FinderPlaces places = PlacesIn(dir);
