@@ -33,6 +33,7 @@ constexpr std::pair<const char*, const char*> kHelp[] = {
     {"r", "reverse the order"},
     {"/", "kernels whose name holds a text; Enter keeps it, Esc does not"},
     {"p", "pause, and go on"},
+    {"Ctrl-L", "draw the screen again"},
     {"h ? F1", "this help"},
     {"q F10", "quit"},
     {"", ""},
@@ -97,7 +98,9 @@ std::vector<Line> TableOf(Model& model, std::size_t room, const Canvas& canvas) 
 Line FooterLine(const Model& model, const Canvas& canvas, int& input_column) {
   LineMaker line = canvas.NewLine();
   if (model.typing()) {
-    line.Add("filter: ", Style::kStrong).AddData(model.filter());
+    line.Add("filter: ", Style::kStrong);
+    const std::string filter = ShownText(model.filter(), canvas.unicode, kUnlimited);
+    line.Add(LastColumns(filter, std::max(line.left() - 1, 0)));
     input_column = std::min(canvas.width - line.left(), canvas.width - 1);
     return line
         .Add(fmt::format("  {} of {}", Count(model.order().size()),

@@ -176,7 +176,6 @@ void Model::Move(std::ptrdiff_t by) {
 }
 
 void Model::Press(KeyPress press) {
-  if (typing_) return Type(press);
   const auto page = static_cast<std::ptrdiff_t>(seen_);
   const auto all = static_cast<std::ptrdiff_t>(Rows());
   switch (press.key) {
@@ -192,6 +191,11 @@ void Model::Press(KeyPress press) {
       return Move(-all);
     case Key::kEnd:
       return Move(all);
+    default:
+      break;
+  }
+  if (typing_) return Type(press);
+  switch (press.key) {
     case Key::kEnter:
     case Key::kRight:
       return Enter();
@@ -210,7 +214,7 @@ void Model::Press(KeyPress press) {
       return;
     case Key::kCharacter:
       return Command(press.character);
-    case Key::kNone:
+    default:
       return;
   }
 }

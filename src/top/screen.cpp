@@ -46,6 +46,8 @@ constexpr Handled kHandled[] = {{SIGINT, NoteEnd},   {SIGTERM, NoteEnd},  {SIGHU
 // An escape sequence comes at once; longer than this after the escape key is another key.
 constexpr int kEscapeDelayMs = 25;
 
+constexpr wint_t kControlL = 12;
+
 KeyPress KeyOf(int status, wint_t code) {
   if (status == KEY_CODE_YES) {
     switch (code) {
@@ -273,6 +275,11 @@ KeyPress Screen::Read(std::chrono::milliseconds most) {
       if (::ioctl(keys.fd, FIONREAD, &waiting) != 0) terminal_->gone = true;
       return {};
     }
+  }
+  if (status != KEY_CODE_YES && code == kControlL) {
+    // Something else has written to the terminal: all of it is drawn again.
+    ::clearok(curscr, TRUE);
+    return {};
   }
   return KeyOf(status, code);
 }

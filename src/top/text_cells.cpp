@@ -100,6 +100,15 @@ std::string Cut(std::string_view shown, int columns, bool unicode) {
   return std::string(shown);
 }
 
+std::string_view LastColumns(std::string_view shown, int columns) {
+  for (int left = ColumnsOf(shown); left > columns;) {
+    const Cell cell = CellOf(shown, true);
+    left -= cell.columns;
+    shown.remove_prefix(cell.bytes);
+  }
+  return shown;
+}
+
 std::vector<std::string> Wrapped(std::string_view shown, int columns, std::size_t most,
                                  bool unicode) {
   std::vector<std::string> lines;

@@ -22,6 +22,9 @@ int ColumnsOf(std::string_view shown);
 // Its first `columns` columns, with an ellipsis where something is cut. REQUIRES: columns >= 0.
 std::string Cut(std::string_view shown, int columns, bool unicode);
 
+// Its last `columns` columns. REQUIRES: columns >= 0.
+std::string_view LastColumns(std::string_view shown, int columns);
+
 // All of it in lines of at most `columns` columns; the last of `most` lines has an ellipsis where something
 // is cut. REQUIRES: columns > 0, most > 0.
 std::vector<std::string> Wrapped(std::string_view shown, int columns, std::size_t most,

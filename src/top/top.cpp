@@ -109,11 +109,13 @@ Result<int> Watch(const TopOptions& options, std::string& snapshot) {
     screen->Draw(DrawScreen(model, screen->width(), screen->height(), unicode));
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
     KeyPress press = screen->Read(std::clamp(wait, std::chrono::milliseconds(0), kMostWait));
+    const bool paused = model.paused();
     // What was typed faster than it is drawn is drawn once.
     for (int more = 0; press.key != Key::kNone && more < 256; ++more) {
       model.Press(press);
       press = model.quit() ? KeyPress() : screen->Read(std::chrono::milliseconds(0));
     }
+    if (paused && !model.paused()) next = Clock::now();
   }
   return screen->ended() > 0 ? 128 + screen->ended() : 0;
 }

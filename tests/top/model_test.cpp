@@ -134,6 +134,14 @@ TEST_CASE("the filter works as it is typed, whatever the case") {
   CHECK(Has(shown.Screen(), "filter: ta (1 of 3"));
   shown.model.Press({Key::kEscape});
   CHECK(shown.Names().size() == 3);
+  // The rows can be gone through meanwhile, and the program left.
+  shown.Type("/a");
+  shown.model.Press({Key::kDown});
+  CHECK(Has(shown.Cursor(), "Softmax_beta"));
+  shown.model.Press({Key::kHome});
+  CHECK(Has(shown.Cursor(), "gemm_alpha"));
+  CHECK(shown.model.typing());
+  shown.model.Press({Key::kEscape});
   // A character of several bytes goes as a whole.
   shown.Type("/");
   shown.model.Press({Key::kCharacter, 0x4E2D});
@@ -141,6 +149,14 @@ TEST_CASE("the filter works as it is typed, whatever the case") {
   CHECK(shown.model.filter().empty());
   CHECK(ContainsIgnoringCase("", ""));
   CHECK(!ContainsIgnoringCase("", "a"));
+}
+
+TEST_CASE("of a filter that is longer than the screen the end is seen") {
+  Shown shown({MadeOverview()});
+  shown.Type("/abcdefghijklmnopqrstuvwxyz");
+  const Frame frame = DrawScreen(shown.model, 20, 10, false);
+  CHECK(Has(frame.lines.back().Text(), "xyz"));
+  CHECK(frame.lines.back().Text().find("xyz") + 3 == static_cast<std::size_t>(frame.input_column));
 }
 
 TEST_CASE("the cursor stays on its kernel, and the first row is the first") {

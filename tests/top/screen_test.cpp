@@ -194,6 +194,26 @@ TEST_CASE("figures move while the session runs, stand while paused, and end with
   CHECK(terminal.WaitUntilGone("ended 2:01:03"));
 }
 
+TEST_CASE("a screen that somebody else wrote on is drawn again, and a pause ends at once") {
+  const TempDir dir;
+  MadeOverview made;
+  const fs::path session = MakeSession(dir, "s", made);
+  Terminal terminal(dir, 80, 24);
+  terminal.Line(
+      "(until [ -e go ]; do sleep 0.1; done; printf '\\033[2J') & $TOP s --interval 3600");
+  REQUIRE(terminal.WaitFor("gemm_alpha"));
+  dir.Write("go", "");
+  REQUIRE(terminal.WaitUntilGone("gemm_alpha"));
+  terminal.Keys({"C-l"});
+  CHECK(terminal.WaitFor("gemm_alpha"));
+  terminal.Keys({"p"});
+  CHECK(terminal.WaitFor("running paused"));
+  made.elapsed_s = 99;
+  WriteOverview(session, JsonOf(made));
+  terminal.Keys({"p"});
+  CHECK(terminal.WaitFor("running 1:39"));
+}
+
 TEST_CASE("a session that was killed says so") {
   const TempDir dir;
   MadeOverview made;

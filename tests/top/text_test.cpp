@@ -57,6 +57,14 @@ TEST_CASE("text is cut and filled by columns") {
   }
 }
 
+TEST_CASE("of a text its end can be had") {
+  REQUIRE(HaveUnicode());
+  CHECK(LastColumns("abc", 3) == "abc");
+  CHECK(LastColumns("abc", 2) == "bc");
+  CHECK(LastColumns("abc", 0).empty());
+  CHECK(LastColumns("\xE4\xB8\xAD\xE6\x96\x87", 3) == "\xE6\x96\x87");  // two columns each
+}
+
 TEST_CASE("text that is longer than a line goes on in the next") {
   REQUIRE(HaveUnicode());
   using Lines = std::vector<std::string>;
