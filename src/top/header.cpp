@@ -130,16 +130,20 @@ std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
     lines.push_back(line.Add("[ and ] step through them", Style::kDim).Take());
   }
   std::size_t stood_down = 0;
-  for (const ProcessRow& row : model.run().processes)
-    stood_down += row.process->state == "stood_down";
+  const OverviewProcess* first = nullptr;
+  for (const ProcessRow& row : model.run().processes) {
+    if (row.process->state != "stood_down") continue;
+    ++stood_down;
+    if (first == nullptr) first = row.process;
+  }
   if (stood_down != 0) {
-    lines.push_back(
-        canvas.NewLine()
-            .Add(fmt::format("{} of {} processes stood down, nothing of them is recorded",
-                             stood_down, model.run().processes.size()),
-                 Style::kBad)
-            .Add(canvas.snapshot ? "" : ": Tab shows why", Style::kBad)
-            .Take());
+    // Nothing of them is recorded: the reason is what must be seen.
+    lines.push_back(canvas.NewLine()
+                        .Add(fmt::format("{} of {} processes stood down: ", stood_down,
+                                         model.run().processes.size()),
+                             Style::kBad)
+                        .AddData(first->reason, Style::kBad)
+                        .Take());
   }
   return lines;
 }

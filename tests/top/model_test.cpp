@@ -256,7 +256,7 @@ TEST_CASE("processes are shown with why they stood down") {
   made.processes =
       R"([{"pid":77,"program":"a","state":"stood_down","reason":"no \u001b[5m CUPTI"},{"pid":78}])";
   Shown shown({made});
-  CHECK(Has(shown.Screen(), "1 of 2 processes stood down"));
+  CHECK(Has(shown.Screen(), "1 of 2 processes stood down: no \\x1B[5m CUPTI\n"));
   shown.model.Press({Key::kTab});
   const std::string screen = shown.Screen();
   CHECK(Has(screen, "stood_down"));
