@@ -102,49 +102,57 @@ void AddMessages(const Session& session, const Canvas& canvas, std::vector<Line>
   }
 }
 
+// Of several sessions, how many there are of each state.
+Line StatesLine(const std::vector<Session>& sessions, const Canvas& canvas) {
+  std::array<int, 4> counts{};
+  int overdue = 0;
+  int problems = 0;
+  for (const Session& session : sessions) {
+    ++counts[static_cast<std::size_t>(session.state)];
+    overdue += session.overdue_s != 0;
+    problems += !session.problem.empty() && session.state != SessionState::kWaiting;
+  }
+  LineMaker line = canvas.NewLine();
+  for (const SessionState state : {SessionState::kRunning, SessionState::kEnded,
+                                   SessionState::kWaiting, SessionState::kKilled}) {
+    const auto& [word, style] = StateWord(state);
+    const int count = counts[static_cast<std::size_t>(state)];
+    if (count != 0) line.Add(fmt::format("{} {}", count, word), style).Add("  ");
+  }
+  if (overdue != 0) line.Add(fmt::format("{} not renewed", overdue), Style::kBad).Add("  ");
+  if (problems != 0) line.Add(fmt::format("{} cannot be read", problems), Style::kBad).Add("  ");
+  if (!canvas.snapshot) line.Add("[ and ] step through them", Style::kDim);
+  return line.Take();
+}
+
+void AddStoodDown(const std::vector<ProcessRow>& processes, const Canvas& canvas,
+                  std::vector<Line>& lines) {
+  const auto stood_down = [](const ProcessRow& row) { return row.process->state == "stood_down"; };
+  const auto first = std::find_if(processes.begin(), processes.end(), stood_down);
+  if (first == processes.end()) return;
+  // Nothing of them is recorded: the reason is what must be seen.
+  lines.push_back(
+      canvas.NewLine()
+          .Add(fmt::format("{} of {} processes stood down: ",
+                           std::count_if(first, processes.end(), stood_down), processes.size()),
+               Style::kBad)
+          .AddData(first->process->reason, Style::kBad)
+          .Take());
+}
+
 std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
   std::vector<Line> lines;
   const std::vector<Session>& sessions = model.sessions();
-  if (sessions.size() == 1 || model.only() >= 0) {
-    AddMessages(sessions[static_cast<std::size_t>(std::max(model.only(), 0))], canvas, lines);
+  if (model.only() >= 0) {
+    AddMessages(sessions[static_cast<std::size_t>(model.only())], canvas, lines);
   } else {
-    // Of many, how many there are of each.
-    std::array<int, 4> counts{};
-    int overdue = 0;
-    int problems = 0;
-    for (const Session& session : sessions) {
-      ++counts[static_cast<std::size_t>(session.state)];
-      overdue += session.overdue_s != 0;
-      problems += !session.problem.empty() && session.state != SessionState::kWaiting;
+    if (sessions.size() > 1) lines.push_back(StatesLine(sessions, canvas));
+    // A snapshot cannot be stepped through.
+    if (sessions.size() == 1 || canvas.snapshot) {
+      for (const Session& session : sessions) AddMessages(session, canvas, lines);
     }
-    LineMaker line = canvas.NewLine();
-    for (const SessionState state : {SessionState::kRunning, SessionState::kEnded,
-                                     SessionState::kWaiting, SessionState::kKilled}) {
-      const int of = counts[static_cast<std::size_t>(state)];
-      if (of != 0)
-        line.Add(fmt::format("{} {}", of, StateWord(state).first), StateWord(state).second)
-            .Add("  ");
-    }
-    if (overdue != 0) line.Add(fmt::format("{} not renewed", overdue), Style::kBad).Add("  ");
-    if (problems != 0) line.Add(fmt::format("{} cannot be read", problems), Style::kBad).Add("  ");
-    lines.push_back(line.Add("[ and ] step through them", Style::kDim).Take());
   }
-  std::size_t stood_down = 0;
-  const OverviewProcess* first = nullptr;
-  for (const ProcessRow& row : model.run().processes) {
-    if (row.process->state != "stood_down") continue;
-    ++stood_down;
-    if (first == nullptr) first = row.process;
-  }
-  if (stood_down != 0) {
-    // Nothing of them is recorded: the reason is what must be seen.
-    lines.push_back(canvas.NewLine()
-                        .Add(fmt::format("{} of {} processes stood down: ", stood_down,
-                                         model.run().processes.size()),
-                             Style::kBad)
-                        .AddData(first->reason, Style::kBad)
-                        .Take());
-  }
+  AddStoodDown(model.run().processes, canvas, lines);
   return lines;
 }
 

@@ -51,12 +51,13 @@ std::vector<Session> SessionsOf(const Watches& watches) {
   return sessions;
 }
 
-// All of them, read once.
+// All of them, read once. An error if none has anything to show.
 Result<Watches> ReadOnce(const TopOptions& options) {
   Watches watches = WatchesOf(options);
   Refresh(watches);
-  for (const auto& watch : watches) {
-    if (watch->overview() == nullptr || !watch->problem().empty()) return Error{watch->problem()};
+  if (std::all_of(watches.begin(), watches.end(),
+                  [](const auto& watch) { return watch->overview() == nullptr; })) {
+    return Error{watches.front()->problem()};
   }
   return watches;
 }
@@ -76,6 +77,9 @@ Result<std::string> OverviewsOf(const TopOptions& options) {
   const Result<Watches> read = ReadOnce(options);
   if (!read.ok()) return read.error();
   const Watches& watches = read.value();
+  for (const auto& watch : watches) {
+    if (watch->overview() == nullptr) return Error{watch->problem()};
+  }
   if (watches.size() == 1) return std::string(watches[0]->text());
   std::string text;
   for (const auto& watch : watches) {

@@ -56,6 +56,28 @@ TEST_CASE("the overview is printed as it is") {
   CHECK(both == "[" + JsonOf(made) + "," + JsonOf(made) + "]\n");
 }
 
+TEST_CASE("of several sessions a snapshot has those that there are, and says what is with each") {
+  const TempDir dir;
+  MakeSession(dir, "rank0", {});
+  dir.Write("rank1/mask.ndjson", "");
+  MadeOverview ended;
+  ended.state = "ended";
+  MakeSession(dir, "rank2", ended);
+  dir.Write("rank2/plan.json", "{}");
+  const ProcessResult result = Top(dir, {"rank0", "rank1", "rank2"});
+  CHECK(result.exit_code == 0);
+  for (const char* line :
+       {"\n1 running  1 ended  1 waiting\n",
+        "\nwaiting for the first overview: rank1/overview.json: No such file or directory\n",
+        "\nended, the plan is rank2/plan.json\n", "gemm_alpha"}) {
+    CAPTURE(line);
+    CHECK(result.out.find(line) != std::string::npos);
+  }
+  // An array of overviews cannot leave one out.
+  CheckFailure(Top(dir, {"rank0", "rank1", "--json"}), 1, {"rank1/overview.json: No such file"});
+  CheckFailure(Top(dir, {"rank1", "rank1"}), 1, {"rank1/overview.json: No such file"});
+}
+
 TEST_CASE("what cannot be shown is one line") {
   const TempDir dir;
   CheckFailure(Top(dir, {"none"}), 1, {"none: no such folder, expected a session folder or a pid"});

@@ -494,7 +494,7 @@ TEST_CASE("what has to be known of a session is below its title") {
   // Of several, how many.
   session.overdue_s = 75;
   model.Show({session, session});
-  CHECK(Has(Snapshot(model, false), "2 ended  2 not renewed  "));
+  CHECK(Has(Snapshot(model, false), "2 ended  2 not renewed\n"));
 }
 
 TEST_CASE("a snapshot has every kernel in full") {
