@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -130,7 +131,8 @@ void TakeClusters(const Plan& plan, Overview& overview) {
     }
     kernel.clusters = std::move(clusters);
   }
-  overview.bound = plan.totals.bound;
+  // Of nothing there is none: not one of 0, which would be the best there is.
+  overview.bound = plan.totals.invocations == 0 ? NAN : plan.totals.bound;
 }
 
 }  // namespace stemtap

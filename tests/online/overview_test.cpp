@@ -332,6 +332,14 @@ TEST_CASE("at the end the clusters are those of the plan") {
   }
 }
 
+TEST_CASE("where nothing was recorded there is no bound, at the end either") {
+  Course course;
+  Overview o = course.Describe();
+  CHECK(std::isnan(o.bound));
+  TakeClusters(course.sampler.Finish(), o);
+  CHECK(std::isnan(o.bound));
+}
+
 TEST_CASE("kernels told apart by process and configuration keep their own clusters") {
   Plan plan;
   Overview o;
