@@ -43,10 +43,15 @@ constexpr std::pair<const char*, const char*> kHelp[] = {
 };
 
 std::string_view EmptyWords(const Model& model) {
-  if (model.view() == View::kProcesses) return "no process is traced yet";
+  const SessionState state = model.run().state;
+  const bool over = state == SessionState::kEnded || state == SessionState::kKilled;
+  if (model.view() == View::kProcesses) {
+    return over ? "no process was traced" : "no process is traced yet";
+  }
   if (model.view() == View::kClusters)
     return "no clusters yet: nothing has been allocated to this kernel";
-  return model.filter().empty() ? "no kernel yet" : "no kernel's name holds the filter";
+  if (!model.filter().empty()) return "no kernel's name holds the filter";
+  return over ? "no kernel was recorded" : "no kernel yet";
 }
 
 std::vector<Line> HelpTable(Place at, std::size_t seen, const Canvas& canvas) {

@@ -475,6 +475,17 @@ TEST_CASE("nothing yet is said") {
   CHECK(Has(text, "no kernel yet"));
 }
 
+TEST_CASE("of a session that recorded nothing it is not said that there may be more") {
+  MadeOverview made;
+  made.kernels.clear();
+  made.processes = "[]";
+  made.state = "ended";
+  Shown shown({made});
+  CHECK(Has(shown.Screen(), "\nno kernel was recorded\n"));
+  shown.model.Press({Key::kTab});
+  CHECK(Has(shown.Screen(), "\nno process was traced\n"));
+}
+
 TEST_CASE("what has to be known of a session is below its title") {
   const Result<Overview> overview = ParseOverview(JsonOf({}), "made");
   REQUIRE(overview.ok());
