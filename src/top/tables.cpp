@@ -272,11 +272,19 @@ std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const
   std::vector<Line> lines;
   if (model.chosen() == nullptr) return lines;
   const KernelRow& row = *model.chosen();
-  const int most = canvas.width * static_cast<int>(name_lines);
-  const std::string name = Apart(*row.kernel) + ShownText(row.kernel->name, canvas.unicode, most);
-  for (const std::string& part : Wrapped(name, canvas.width, name_lines, canvas.unicode)) {
-    lines.push_back(canvas.NewLine().Add(part, Style::kStrong).Take());
-  }
+  const std::string& name = row.kernel->name;
+  const auto add_name = [&](const std::string& text, Style style) {
+    const std::size_t most = name_lines - lines.size();
+    if (most == 0) return;
+    const std::string shown =
+        ShownText(text, canvas.unicode, canvas.width * static_cast<int>(most));
+    for (const std::string& part : Wrapped(shown, canvas.width, most, canvas.unicode)) {
+      lines.push_back(canvas.NewLine().Add(part, style).Take());
+    }
+  };
+  const bool mangled = name.starts_with("_Z");
+  add_name(Apart(*row.kernel) + (mangled ? BriefName(name) : name), Style::kStrong);
+  if (mangled) add_name(name, Style::kDim);
   LineMaker sums = canvas.NewLine();
   sums.Add(fmt::format("{} launches, {} each, {} captured, {} of them imputed",
                        Count(row.invocations), row.invocations == 0 ? "-" : Duration(row.mean_ns()),

@@ -23,8 +23,8 @@ std::vector<Line> ClusterTable(const Model& model, Place at, std::size_t seen,
 std::vector<Line> ProcessTable(const Model& model, Place at, std::size_t seen,
                                const Canvas& canvas);
 
-// What stands above the clusters of the chosen kernel: its whole name, in at most `name_lines` lines, and how
-// long it took how often. None where it is not there.
+// What stands above the clusters of the chosen kernel: its whole name, in at most `name_lines` lines,
+// before it the brief one of one that is mangled, and how long it took how often. None where it is not there.
 std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const Canvas& canvas);
 
 }  // namespace stemtap::top

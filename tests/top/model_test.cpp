@@ -240,6 +240,11 @@ TEST_CASE("names are brief in the table, and in full above the clusters") {
   shown.Type("g");
   shown.model.Press({Key::kEnter});
   CHECK(Has(shown.Screen(), name.substr(0, 80) + "\n" + name.substr(80) + "\n1 launches"));
+  // One that nobody can read is told twice.
+  made.kernels[0].name = "_ZN3lib4gemmILi4EfEEvPf";
+  Shown mangled({made});
+  mangled.model.Press({Key::kEnter});
+  CHECK(Has(mangled.Screen(), "\ngemm<4 float>\n_ZN3lib4gemmILi4EfEEvPf\n1 launches"));
   // A name of many lines leaves room for what it is the name of.
   made.kernels[0].name = std::string(4000, 'y');
   Shown longest({made});
