@@ -84,6 +84,7 @@ std::string Percent(double ratio) {
   if (std::isnan(ratio) || std::isinf(ratio)) return "-";
   const double percent = 100.0 * ratio;
   if (percent == 0.0) return "0 %";
+  if (percent >= 9999.5) return ">9999 %";  // digits without end tell no more
   if (percent >= 0.995 || percent < 0.0) return Three(percent) + " %";
   if (percent < 1e-4) return "<0.0001 %";
   return percent < 0.0995 ? fmt::format("{:.4f} %", percent) : fmt::format("{:.3f} %", percent);

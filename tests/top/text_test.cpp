@@ -107,6 +107,8 @@ TEST_CASE("numbers are short and have their digits") {
   CHECK(Percent(1.0) == "100 %");
   CHECK(Percent(0.00008) == "0.0080 %");
   CHECK(Percent(0.0) == "0 %");
+  CHECK(Percent(99.99) == "9999 %");
+  CHECK(Percent(1e300) == ">9999 %");
   CHECK(Percent(1e-9) == "<0.0001 %");
   CHECK(Percent(std::nan("")) == "-");
   CHECK(Elapsed(12.9) == "0:12");
