@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cutMiddle, chartName, compact, ticksBetween } from "../src/charts";
+import { cutMiddle, chartName, compact, ticksBetween } from "../src/charts/common";
 import { count, duration, percent, shellWord, shortName, tidy, times, visible } from "../src/format";
 
 test("durations have the unit that fits, and do not round into the next", () => {

@@ -3,7 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import LRU from "zrender/lib/core/LRU.js";
-import { barsOption, driftOption, histogramOption, methodPoints, methodsOption, placeLabels, timelineOption, treemapOption } from "../src/charts";
+import { driftOption } from "../src/charts/drift";
+import { histogramOption } from "../src/charts/histogram";
+import { methodPoints, methodsOption, placeLabels } from "../src/charts/methods";
+import { timelineOption } from "../src/charts/timeline";
+import { barsOption, treemapOption } from "../src/charts/where";
 import { kernelsCsv, samplesCsv } from "../src/csv";
 import { makeModel } from "../src/model";
 import { memberText, parse, unpack } from "../src/payload";
@@ -12,7 +16,6 @@ import type { Payload } from "../src/types";
 import { exportCommand, judge, tiles } from "../src/verdict";
 import { kinds } from "./fixture.mjs";
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Any = any;
 const payload = (kind: keyof typeof kinds) => kinds[kind]() as unknown as Payload;
 const pack = (text: string) => gzipSync(text).toString("base64");

@@ -2,7 +2,7 @@
 //
 // One kernel: how long its launches take, where the clusters part them, which launches were sampled.
 
-import { binsOf, histogramOption } from "../charts";
+import { binsOf, histogramOption } from "../charts/histogram";
 import type { Context } from "../context";
 import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";

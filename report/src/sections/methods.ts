@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import { methodPoints, methodsOption } from "../charts";
+import { methodPoints, methodsOption } from "../charts/methods";
 import type { Context } from "../context";
 import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";

@@ -2,7 +2,8 @@
 //
 // How the session went: captures and the bound as it shrank; and whether kernels got slower or faster on the way.
 
-import { driftKernels, driftOption, eventNames, timelineOption, type TimelineAxis } from "../charts";
+import { driftKernels, driftOption } from "../charts/drift";
+import { eventNames, timelineOption, type TimelineAxis } from "../charts/timeline";
 import type { Context } from "../context";
 import { h } from "../dom";
 import { makeFigure } from "../figure";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import { barsOption, topCount, treemapOption } from "../charts";
+import { barsOption, topCount, treemapOption } from "../charts/where";
 import type { Context } from "../context";
 import { h } from "../dom";
 import { makeFigure, type TableView } from "../figure";

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the session went: launches, captures, the bound and the decisions, one above the other.
+
+import type { EChartsCoreOption } from "echarts/core";
+import { count, duration, percent, tidy } from "../format";
+import { binEvents, elapsedAt, type Model } from "../model";
+import type { Theme } from "../theme";
+import { axis, base, compact, font, ticksBetween, tip, type Any } from "./common";
+
+export type TimelineAxis = "time" | "launches";
+const eventParts = 160;
+export const eventNames = ["capture", "close", "reopen", "top up"];
+
+export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EChartsCoreOption {
+  const points = model.timeline;
+  const x = (p: { elapsed: number; observed: number }) => (by === "time" ? p.elapsed : p.observed);
+  const end = Math.max(points.length > 0 ? x(points.at(-1)!) : 0, by === "launches" ? model.invocations : 0);
+  const events = binEvents(model.events, by === "time" ? (i) => elapsedAt(points, i) ?? 0 : (i) => i, end, eventParts);
+  const eventsShown = by === "launches" || points.length > 0;
+  const seconds = (s: number) => (s === 0 ? "0" : tidy(duration(s * 1e9)));
+  const last = 3;
+  const panels = [["launches observed", "GPU time observed"][by === "time" ? 0 : 1]!, "captures (dashed: clusters still open)",
+    "bound (log)", "decisions"];
+  const tops = [26, 122, 218, 344];
+  const heights = [62, 62, 92, 74];
+  const bounds = points.map((p) => p.bound).filter((b): b is number => b !== null && b > 0);
+  const highBound = Math.max(1, ...bounds);
+  const boundTicks = ticksBetween(lowBound(bounds, model.asked), highBound * 1.0001);
+  const line = (panel: number, name: string, of: (p: (typeof points)[number]) => number | null, colour: string,
+    more: Any = {}) => ({ name, type: "line", xAxisIndex: panel, yAxisIndex: panel, showSymbol: points.length < 2,
+    symbolSize: 5, lineStyle: { width: 1.75, color: colour }, itemStyle: { color: colour },
+    data: points.map((p) => [x(p), of(p)]), ...more });
+  return { ...base(theme),
+    axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: theme.axis } },
+    tooltip: { ...base(theme).tooltip, trigger: "axis", formatter: (list: Any) => {
+      const at = list[0]?.axisValue as number;
+      const rows: [string, string][] = [];
+      for (const p of list as Any[]) {
+        const value = p.value[1] as number | null;
+        if (p.seriesName === "decisions") rows.push([eventNames[value ?? 0] ?? "", count(p.value[2])]);
+        else if (p.seriesName === "bound") rows.push(["bound", percent(value)]);
+        else rows.push([p.seriesName, p.seriesName === "GPU time observed" ? duration(value) : count(value)]);
+      }
+      return tip(by === "time" ? seconds(at) : `launch ${count(at)}`, rows);
+    } },
+    title: panels.map((text, i) => ({ text, left: 64, top: tops[i]! - 20, textStyle: { fontSize: 12, fontWeight: 600,
+      color: theme.quiet, fontFamily: font } })),
+    grid: tops.map((top, i) => ({ left: 64, right: 18, top, height: heights[i], outerBoundsMode: "none" })),
+    xAxis: panels.map((_, i) => axis(theme, { type: "value", gridIndex: i, min: 0, max: end > 0 ? end : 1,
+      splitLine: { show: false }, axisLabel: { show: i === last, showMaxLabel: false,
+        formatter: (v: number) => (by === "time" ? seconds(v) : compact(v)) }, axisTick: { show: i === last },
+      ...(i === last ? { name: by === "time" ? "time since the session began" : "launches", nameLocation: "middle",
+        nameGap: 26 } : {}) })),
+    yAxis: panels.map((_, i) => axis(theme, i === 2
+      ? { type: "log", gridIndex: i, min: lowBound(bounds, model.asked), max: highBound, splitLine: { show: false },
+        axisTick: { customValues: boundTicks, lineStyle: { color: theme.axis } }, axisLabel: { customValues: boundTicks, formatter: (v: number) => tidy(percent(v)) } }
+      : i === last ? { type: "category", gridIndex: i, data: eventNames, inverse: true, splitLine: { show: true,
+        lineStyle: { color: theme.line } }, axisTick: { show: false } }
+      : { type: "value", gridIndex: i, min: 0, splitNumber: 2, axisLabel: {
+        formatter: i === 0 && by === "launches" ? (v: number) => tidy(duration(v)) : compact } })),
+    series: [
+      by === "time" ? line(0, "launches observed", (p) => p.observed, theme.series[0]!)
+        : line(0, "GPU time observed", (p) => p.duration, theme.series[0]!),
+      line(1, "captures", (p) => p.captured, theme.series[2]!, { step: "end" }),
+      line(1, "clusters open", (p) => p.open, theme.series[1]!, { step: "end", lineStyle: { width: 1.5, type: [4, 3],
+        color: theme.series[1]! } }),
+      line(2, "bound", (p) => (p.bound !== null && p.bound > 0 ? p.bound : null), theme.series[3]!, {
+        markLine: { silent: true, symbol: "none", animation: false, lineStyle: { color: theme.bad, type: [5, 4] },
+          label: { position: "insideEndTop", color: theme.bad, fontSize: 12,
+            formatter: () => `asked ${tidy(percent(model.asked))}` },
+          data: model.asked !== null && model.asked > 0 ? [{ yAxis: model.asked }] : [] } }),
+      { name: "decisions", type: "scatter", xAxisIndex: last, yAxisIndex: last, symbol: "rect",
+        symbolSize: (v: number[]) => [4, Math.min(16, 5 + 3 * Math.log2(v[2] ?? 1))],
+        itemStyle: { opacity: 1, color: (p: Any) => [theme.series[2], theme.quiet, theme.series[1], theme.bad][p.value[1]] },
+        data: eventsShown ? events : [] }] };
+}
+
+function lowBound(bounds: number[], asked: number | null): number {
+  const least = Math.min(...bounds, asked !== null && asked > 0 ? asked : 1, 1);
+  return least / 1.6;
+}
