@@ -81,6 +81,17 @@ const finite = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;
 const size = (value: unknown): number => Math.max(0, finite(value) ?? 0);
 
+// The least and the largest; [Infinity, -Infinity] of none. Arguments of a function may not be as many as samples are.
+export function rangeOf(values: number[]): [number, number] {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of values) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  return [low, high];
+}
+
 interface Named {
   name: string;
   process?: number | null;

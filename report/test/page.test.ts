@@ -64,6 +64,21 @@ test("charts show the numbers of the files", () => {
   assert.equal(drift.series[6].kernel, model.byTime[9]!.id);
 });
 
+test("a hundred thousand samples of one kernel are drawn as what can be told apart", () => {
+  const sample = (i: number) => ({ index: i, occurrence: i, device: null, stream: null, grid: null, block: null,
+    duration_ns: 1000 + (i * 7919) % 100_000, weight: 2 });
+  const samples = Array.from({ length: 200_000 }, (_, i) => sample(i));
+  const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [{ name: "k", invocations: 400_000,
+    duration_ns: 2e10, clusters: [{ lower_ns: 1000, upper_ns: 101_000, count: 400_000, mean_ns: 5e4, stddev_ns: 3e4,
+      target: 200_000, captured: 200_000, samples }] }] } });
+  const option = histogramOption(model.kernels[0]!, light, { logCount: false }) as Any;
+  const marks = option.series[1].data.map((d: Any) => d.mark);
+  assert.ok(marks.length > 100 && marks.length <= 400, `${marks.length} marks`);
+  assert.equal(marks.reduce((a: number, m: Any) => a + m.count, 0), 200_000);
+  assert.equal(Math.min(...marks.map((m: Any) => m.from)), 1000);
+  assert.equal(Math.max(...marks.map((m: Any) => m.to)), 100_999);
+});
+
 test("every chart can be made of every fixture, in both themes", () => {
   for (const kind of ["small", "hostile", "bare", "empty"] as const) {
     const model = makeModel(payload(kind));

@@ -3,9 +3,10 @@
 // How the durations of one kernel lie, where its clusters part them and which launches were sampled.
 
 import type { EChartsCoreOption } from "echarts/core";
-import { count, duration, none, percent, tidy } from "../format";
-import { clusterOf, type Kernel } from "../model";
+import { count, duration, none, number, percent, tidy } from "../format";
+import { clusterOf, rangeOf, type Kernel } from "../model";
 import type { Theme } from "../theme";
+import type { PlanSample } from "../types";
 import { axis, base, compact, ticksBetween, tip, type Any } from "./common";
 
 export interface HistogramView {
@@ -19,30 +20,64 @@ export function binsOf(kernel: Kernel): number[][] {
 }
 
 const leastNs = 0.5; // where a log axis puts 0 ns
+const mostMarks = 400; // of samples; more could not be told apart
+
+export interface SampleMark {
+  first: PlanSample;
+  cluster: number;
+  count: number;
+  from: number;
+  to: number;
+}
+
+// Samples of a cluster whose durations are too alike to be told apart on a log axis are one mark.
+export function sampleMarks(kernel: Kernel): SampleMark[] {
+  const samples = kernel.clusters.reduce((a, c) => a + c.samples.length, 0);
+  const at = (s: PlanSample) => Math.max(leastNs, s.duration_ns);
+  const [low, high] = rangeOf(kernel.clusters.flatMap((c) => c.samples.map(at)));
+  const scale = high > low ? (mostMarks - 1) / Math.log(high / low) : 0;
+  return kernel.clusters.flatMap((c, cluster) => {
+    const marks = new Map<number, SampleMark>();
+    c.samples.forEach((first, i) => {
+      const ns = at(first);
+      const key = samples > mostMarks ? Math.round(scale * Math.log(ns / low)) : i;
+      const mark = marks.get(key);
+      if (!mark) {
+        marks.set(key, { first, cluster, count: 1, from: ns, to: ns });
+        return;
+      }
+      ++mark.count;
+      mark.from = Math.min(mark.from, ns);
+      mark.to = Math.max(mark.to, ns);
+    });
+    return [...marks.values()];
+  });
+}
+
+function markTip({ first, cluster, count: n, from, to }: SampleMark): HTMLElement {
+  if (n > 1) {
+    return tip(`${count(n)} samples in cluster ${cluster + 1}`, [["durations", `${duration(from)} to ${duration(to)}`]]);
+  }
+  return tip(`Sample in cluster ${cluster + 1}`, [["duration", duration(first.duration_ns)],
+    ["weight", number(first.weight)], ["launch", count(first.index)], ["occurrence", count(first.occurrence)],
+    ...(first.imputed ? [["imputed", "mean of its like"] as [string, string]] : [])]);
+}
 
 export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramView): EChartsCoreOption {
   // Without a histogram the clusters still say where launches are, though not how they lie in there.
   const made = kernel.histogram.length > 0;
   const bins = binsOf(kernel);
-  const samples = kernel.clusters.flatMap((c, number) => c.samples.map((s) =>
-    ({ value: [Math.max(leastNs, s.duration_ns), 0], sample: s, cluster: number })));
+  const samples = sampleMarks(kernel).map((mark) => ({ value: [Math.sqrt(mark.from * mark.to), 0], mark }));
   const edges = [...new Set(kernel.clusters.flatMap((c) => [c.lower, c.upper + 1]))].sort((a, b) => a - b);
-  const all = [...bins.flatMap((b) => [b[0]!, b[1]!]), ...edges, ...samples.map((s) => s.value[0]!)]
-    .map((ns) => Math.max(leastNs, ns));
-  const low = Math.min(...all, Infinity);
-  const high = Math.max(...all, 0);
-  const most = Math.max(1, ...bins.map((b) => b[2]!));
+  const [low, high] = rangeOf([...bins.flatMap((b) => [b[0]!, b[1]!]), ...edges,
+    ...samples.flatMap(({ mark }) => [mark.from, mark.to])].map((ns) => Math.max(leastNs, ns)));
+  const most = Math.max(1, rangeOf(bins.map((b) => b[2]!))[1]);
   const floor = view.logCount ? 0.5 : 0;
   const x = { type: "log", logBase: 10, min: low < Infinity ? low / 1.03 : 1, max: high > 0 ? high * 1.03 : 10 };
   const ticks = ticksBetween(x.min, x.max);
   return { ...base(theme),
     tooltip: { ...base(theme).tooltip, trigger: "item", formatter: (p: Any) => {
-      if (p.seriesName === "samples") {
-        const { sample, cluster } = p.data;
-        return tip(`Sample in cluster ${cluster + 1}`, [["duration", duration(sample.duration_ns)],
-          ["weight", count(sample.weight)], ["launch", count(sample.index)], ["occurrence", count(sample.occurrence)],
-          ...(sample.imputed ? [["imputed", "mean of its like"] as [string, string]] : [])]);
-      }
+      if (p.seriesName === "samples") return markTip(p.data.mark);
       const [from, to, n, cluster] = p.value as [number, number, number, number];
       return tip(`${duration(from)} to ${duration(to)}`, [["launches", count(n)],
         ["share", percent(kernel.invocations > 0 ? n / kernel.invocations : null)],
@@ -65,11 +100,11 @@ export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramVie
       renderItem: (_: Any, api: Any) => {
         const [left, top] = api.coord([Math.max(leastNs, api.value(0)), Math.max(floor, api.value(2))]);
         const [right, bottom] = api.coord([Math.max(leastNs, api.value(1)), floor]);
-        const number = api.value(3);
-        const captured = (kernel.clusters[number]?.captured ?? 0) > 0;
+        const cluster = api.value(3);
+        const captured = (kernel.clusters[cluster]?.captured ?? 0) > 0;
         return { type: "rect", shape: { x: left, y: top, width: Math.max(1, right - left - 0.5),
-          height: Math.max(1, bottom - top) }, style: { fill: number < 0 ? theme.rest : !captured ? theme.care
-          : number % 2 === 0 ? theme.accent : theme.second, opacity: made ? 0.9 : 0.45 } };
+          height: Math.max(1, bottom - top) }, style: { fill: cluster < 0 ? theme.rest : !captured ? theme.care
+          : cluster % 2 === 0 ? theme.accent : theme.second, opacity: made ? 0.9 : 0.45 } };
       },
       markLine: { silent: true, symbol: "none", animation: false, label: { show: false },
         lineStyle: { color: theme.quiet, type: [3, 3], width: 1 },

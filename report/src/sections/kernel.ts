@@ -7,7 +7,7 @@ import type { Context } from "../context";
 import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, number, percent, tidy, visible } from "../format";
-import { search, type Cluster, type Kernel } from "../model";
+import { rangeOf, search, type Cluster, type Kernel } from "../model";
 
 const mostFound = 50;
 const samplesListed = 6;
@@ -85,15 +85,13 @@ function picker(context: Context): HTMLElement {
 
 function clusterRows(kernel: Kernel) {
   return kernel.clusters.map((c, i) => {
-    const weights = c.samples.map((s) => s.weight);
-    const low = Math.min(...weights);
-    const high = Math.max(...weights);
+    const [low, high] = rangeOf(c.samples.map((s) => s.weight));
     const listed = c.samples.slice(0, samplesListed).map((s) => count(s.index)).join("; ") +
       (c.samples.length > samplesListed ? `; +${c.samples.length - samplesListed}` : "");
     return [String(i + 1), `${duration(c.lower)} – ${duration(c.upper)}`, count(c.count), duration(c.mean),
       percent(cvOf(c)), h("span", { class: c.captured === 0 ? "bad-text" : c.captured < c.target ? "care-text" : "" },
         `${count(c.captured)} / ${count(c.target)}`),
-      weights.length === 0 ? none : low === high ? tidy(number(low, 6)) : `${number(low)} – ${number(high)}`,
+      c.samples.length === 0 ? none : low === high ? tidy(number(low, 6)) : `${number(low)} – ${number(high)}`,
       h("span", { class: "listed", title: c.samples.slice(0, 200).map((s) => s.index).join(", ") }, listed || none),
       c.state || none];
   });
@@ -112,7 +110,7 @@ export function kernelSection(context: Context): HTMLElement {
   const figure = makeFigure({ name: "histogram", title: "Durations of its launches", height: "clamp(280px, 40vh, 420px)",
     how: "Each bar counts launches whose duration lies in its range; durations grow by factors to the right. Dashed lines " +
       "part the clusters, neighbours differ in colour, amber ones have no sample. The triangles below are the launches " +
-      "that were sampled. Bars may differ in width, as neighbouring bins are joined until 64 are left: compare their " +
+      "that were sampled, alike ones as one triangle where there are many. Bars may differ in width, as neighbouring bins are joined until 64 are left: compare their " +
       "counts, not their areas. Launches captured at first sight are in no bar.",
     label: () => {
       const k = kernel();
