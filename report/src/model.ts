@@ -59,6 +59,7 @@ export interface TimelinePoint {
 export interface Model {
   data: Payload;
   folder: string;
+  planFile: string;
   mode: string;
   command: string[];
   kernels: Kernel[];
@@ -223,7 +224,8 @@ export function makeModel(data: Payload): Model {
   }
   const option = (name: string) => finite(data.plan?.options?.[name]) ?? finite(data.session?.options?.[name]);
   const slices = overview?.slices;
-  return { data, folder: data.folder ?? "", mode: data.session?.mode ?? overview?.mode ?? "",
+  return { data, folder: data.folder ?? "",
+    planFile: data.plan_file ?? "plan.json", mode: data.session?.mode ?? overview?.mode ?? "",
     command: list(data.session?.command ?? overview?.command), kernels, byTime, samples, duration,
     invocations: finite(totals.invocations) ?? finite(overview?.observed) ??
       kernels.reduce((a, k) => a + k.invocations, 0),

@@ -8,6 +8,7 @@ export interface Payload {
   schema: "stemtap.report/1";
   tool?: string;
   folder?: string;
+  plan_file?: string;
   made_unix_ms?: number;
   session?: Session | null;
   plan?: Plan | null;

@@ -172,11 +172,11 @@ export function plainToBeSaid(model: Model, consumer: string): boolean {
 
 export function exportCommand(model: Model, consumer: string): string {
   const plain = plainToBeSaid(model, consumer) ? " --plain-launches" : "";
-  return `stemtap export --plan ${shellWord(`${model.folder || "."}/plan.json`)}${plain} --to ${consumer}`;
+  return `stemtap export --plan ${shellWord(model.planFile)}${plain} --to ${consumer}`;
 }
 
 export function extrapolateCommand(model: Model): string {
-  return `stemtap extrapolate --plan ${shellWord(`${model.folder || "."}/plan.json`)} --results RESULTS`;
+  return `stemtap extrapolate --plan ${shellWord(model.planFile)} --results RESULTS`;
 }
 
 export interface Tile {

@@ -231,7 +231,8 @@ function assemble(options, seed) {
   const events = addSamples(kernels, total, random);
   const plan = planOf(kernels, 0.0498);
   const mostEvents = 20000;
-  return { schema: "stemtap.report/1", tool: "stemtap 0.1.0", folder: options.folder, made_unix_ms: 1795310100000,
+  return { schema: "stemtap.report/1", tool: "stemtap 0.1.0", folder: options.folder,
+    plan_file: `${options.folder}/plan.json`, made_unix_ms: 1795310100000,
     session: sessionOf(plan, options.elapsed), plan, overview: overviewOf(kernels, plan, options.elapsed, random),
     evaluation: options.evaluation ? evaluationOf(random) : null,
     mask: { events: events.slice(0, mostEvents), left_out: Math.max(0, events.length - mostEvents) } };
@@ -382,7 +383,8 @@ export function fromSession(folder, profile) {
   const position = new Map((plan?.kernels ?? []).map((k, i) => [k.name, i]));
   const events = (file("mask.ndjson") ?? "").split("\n").filter(Boolean).map((line) => JSON.parse(line))
     .map((e) => [e.event, e.index, position.get(e.kernel) ?? null, e.occurrence, e.cluster, e.time_ns]);
-  const page = { schema: "stemtap.report/1", tool: plan?.tool, folder: basename(resolve(folder)), made_unix_ms: Date.now(),
+  const page = { schema: "stemtap.report/1", tool: plan?.tool, folder: basename(resolve(folder)),
+    plan_file: `${basename(resolve(folder))}/plan.json`, made_unix_ms: Date.now(),
     session: json("session.json"), plan, evaluation: json("evaluation.json"),
     overview: json("overview.json") ?? (profile ? overviewFromLaunches(plan, launchesOfCsv(profile)) : null),
     mask: { events, left_out: 0 } };

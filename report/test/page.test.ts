@@ -13,7 +13,7 @@ import { makeModel } from "../src/model";
 import { memberText, parse, unpack } from "../src/payload";
 import { contrast, dark, light } from "../src/theme";
 import type { Payload } from "../src/types";
-import { exportCommand, judge, tiles } from "../src/verdict";
+import { exportCommand, extrapolateCommand, judge, tiles } from "../src/verdict";
 import { kinds } from "./fixture.mjs";
 
 type Any = any;
@@ -182,6 +182,9 @@ test("tiles and commands say what the plan says", () => {
     "stemtap export --plan stemtap-decode/plan.json --plain-launches --to ncu");
   assert.equal(exportCommand({ ...model, mode: "live" }, "csv"),
     "stemtap export --plan stemtap-decode/plan.json --to csv");
+  const alone = makeModel({ ...payload("bare"), folder: "my plan.json", plan_file: "my plan.json" });
+  assert.equal(exportCommand({ ...alone, mode: "replay" }, "csv"), "stemtap export --plan 'my plan.json' --to csv");
+  assert.equal(extrapolateCommand(alone), "stemtap extrapolate --plan 'my plan.json' --results RESULTS");
 });
 
 test("CSV keeps names as they are and one row a row", () => {

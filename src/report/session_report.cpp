@@ -124,6 +124,7 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
                              EscapeForTerminal(session))};
   }
   report.folder = NameOf(session);
+  report.plan_file = is_folder ? report.folder + "/plan.json" : report.folder;
   const fs::path folder(session);
   const fs::path plan_path = is_folder ? folder / "plan.json" : folder;
   if (!Exists(plan_path)) return NoPlan(folder);
@@ -173,8 +174,8 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
   const auto write_data = [&]() -> Status {
     const std::string head = fmt::format(
         "{{\"schema\":\"stemtap.report/1\",\"tool\":\"stemtap {}\",\"folder\":{},"
-        "\"made_unix_ms\":{}",
-        kVersion, JsonText(report.folder), made_unix_ms);
+        "\"plan_file\":{},\"made_unix_ms\":{}",
+        kVersion, JsonText(report.folder), JsonText(report.plan_file), made_unix_ms);
     for (const std::string_view piece :
          {std::string_view(head), std::string_view(",\"session\":"), or_null(report.session),
           std::string_view(",\"plan\":"), or_null(report.plan), std::string_view(",\"overview\":"),

@@ -25,7 +25,8 @@ namespace stemtap {
 inline constexpr std::size_t kMostPartBytes = std::size_t{256} << 20;
 
 struct Report {
-  std::string folder;  // what the session is called
+  std::string folder;     // what the session is called
+  std::string plan_file;  // the plan, from the folder that holds the session or the plan alone
   PlanTotals totals;
   // JSON texts; empty: there is none.
   std::string plan;

@@ -101,7 +101,9 @@ TEST_CASE("a report stands in the session folder, or where it is wanted") {
 
   result = RunReport({session.run + "/plan.json", "-o", "-"});
   REQUIRE(result.exit_code == 0);
-  CHECK(json::parse(test::DataOf(result.out))["session"].is_null());
+  const json alone = json::parse(test::DataOf(result.out));
+  CHECK(alone["session"].is_null());
+  CHECK(alone["plan_file"] == "plan.json");
 }
 
 TEST_CASE("what a report cannot be made of, or written to, gets its line") {

@@ -67,12 +67,13 @@ TEST_CASE("a report holds every file of its session, byte for byte") {
   CHECK(data["schema"] == "stemtap.report/1");
   CHECK(data["tool"] == "stemtap 0.1.0");
   CHECK(data["folder"] == "run");
+  CHECK(data["plan_file"] == "run/plan.json");
   CHECK(data["made_unix_ms"] == 1795310000123);
   CHECK(
       data["mask"] ==
       json::parse(
           R"({"events":[["capture",4,0,2,0,1732180000123456789],["close",5,1,2,0,null]],"left_out":0})"));
-  CHECK(data.size() == 9);
+  CHECK(data.size() == 10);
 }
 
 TEST_CASE("nothing of a session ends the element that it stands in") {

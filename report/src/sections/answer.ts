@@ -49,7 +49,7 @@ export function answerSection({ model }: Context): HTMLElement {
       "Consumer"), select), exported.element,
       h("p", { class: "quiet" }, "Then turn its results into totals of the whole run:"),
       command("Extrapolate command", () => extrapolateCommand(model)).element,
-      h("p", { class: "quiet" }, "Run both in the folder that holds the session.",
+      h("p", { class: "quiet" }, `Run both in the folder that holds the ${model.planFile === model.folder ? "plan" : "session"}.`,
         plainToBeSaid(model, consumers[0]!) && " --plain-launches says that it was one process on one device without " +
           "CUDA graphs; else give --profile."));
   } else {
