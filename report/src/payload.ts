@@ -48,8 +48,8 @@ export function parse(text: string): Payload {
   return value as Payload;
 }
 
-// The text of one member of a JSON object, byte for byte, or null. JSON.parse would round what does not
-// fit a double and lose how the file was laid out.
+// The text of one member of a JSON object, or null: all between the colon and the next comma, which is the file that was
+// put there, with the line feed at its end. JSON.parse would round what does not fit a double.
 export function memberText(text: string, member: string): string | null {
   let i = 0;
   const space = () => {
@@ -76,7 +76,7 @@ export function memberText(text: string, member: string): string | null {
         break;
       }
     }
-    return text.slice(start, i).trimEnd();
+    return text.slice(start, i);
   };
   space();
   if (text[i++] !== "{") return null;
@@ -86,10 +86,8 @@ export function memberText(text: string, member: string): string | null {
     const key = JSON.parse(string()) as string;
     space();
     if (text[i++] !== ":") return null;
-    space();
     const found = value();
     if (key === member) return found;
-    space();
     if (text[i++] !== ",") return null;
   }
 }

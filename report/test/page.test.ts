@@ -36,8 +36,8 @@ test("data that is not there, damaged or of another kind is said to be", async (
 });
 
 test("a member's text is the file's own, byte for byte", () => {
-  const plan = '{\n "a": [1.0, {"b": "}\\"]"}],\n "n": 18446744073709551615 }';
-  const text = `{"schema":"stemtap.report/1", "trap": "\\"plan\\":{}", "session" : {"plan": 1}, "plan" : ${plan} , "z":null}`;
+  const plan = ' {\n "a": [1.0, {"b": "}\\"]"}],\n "n": 18446744073709551615 }\r\n';
+  const text = `{"schema":"stemtap.report/1", "trap": "\\"plan\\":{}", "session" : {"plan": 1}, "plan" :${plan}, "z":null}`;
   assert.equal(memberText(text, "plan"), plan);
   assert.equal(memberText(text, "z"), "null");
   assert.equal(memberText(text, "none"), null);
