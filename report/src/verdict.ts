@@ -3,7 +3,7 @@
 // Whether the bound can be trusted, in plain words, and what to do next. Each line is one fact of the session's
 // files; the verdict is the worst of them.
 
-import { count, duration, percent, shellWord, tidy, times, visible } from "./format";
+import { count, duration, none, percent, shellWord, tidy, times, visible } from "./format";
 import type { Model } from "./model";
 
 export type Level = "good" | "note" | "care" | "bad";
@@ -57,13 +57,26 @@ function errorLines(model: Model): Line[] {
       ? "Launches that a tracer slowed count with the mean of their like, so there is no exact total to compare with."
       : "The session does not hold an exact total to compare with." }];
   }
-  if (model.bound !== null && error > model.bound) {
-    return [{ level: "care", text: `The estimate of this run's time is off by ${percent(error)}, more than the bound.`,
-      why: "A bound at 95 % confidence is missed by one run in twenty. Calibrated weights correct the time; other " +
-        "metrics may be off alike." }];
+  const text = `The estimate of this run's time is off by ${percent(error)}`;
+  const known = "Known, since every launch was timed." + calibrated(model);
+  const { bound, asked, confidence } = model;
+  if (bound !== null && error > bound) {
+    return [{ level: "care", text: `${text}, more than the bound.`, why: (confidence === null ? "" : "Of all samples that " +
+      `could be drawn ${tidy(percent(1 - confidence))} may miss it. `) + known + " Other metrics may be off alike." }];
   }
-  return [{ level: "good", text: `The estimate of this run's time is off by ${percent(error)}.`,
-    why: "Known, since every launch was timed." }];
+  if (asked !== null && error > asked) {
+    return [{ level: "care", text: `${text}, more than was asked for.`,
+      why: "The bound says that it may be. " + known + " Other metrics may be off alike." }];
+  }
+  return [{ level: "good", text: `${text}.`, why: known }];
+}
+
+// What the weights in force make of it.
+function calibrated(model: Model): string {
+  const plan = model.data.plan;
+  const estimate = plan?.totals?.calibrated_estimate_ns;
+  if (typeof estimate !== "number" || !(model.duration > 0) || plan?.options?.["weights"] === "plain") return "";
+  return ` The plan's weights are calibrated: with them it is off by ${percent(Math.abs(estimate / model.duration - 1))}.`;
 }
 
 function lossLines(model: Model): Line[] {
@@ -148,6 +161,8 @@ export function judge(model: Model): Verdict {
   if (!model.data.plan) {
     lines.push({ level: "bad", text: "There is no plan.", why: "The session still runs, or was killed before it " +
       "wrote one: nothing here can be exported or extrapolated." });
+  } else if (model.invocations === 0) {
+    lines.push({ level: "bad", text: "No launch was recorded.", why: "There is nothing to sample, and nothing to say." });
   } else if (!some(totals?.samples)) {
     lines.push({ level: "bad", text: "The plan holds no sample.", why: "Nothing was captured, so nothing can be said." });
   } else {
@@ -191,20 +206,22 @@ export function tiles(model: Model): Tile[] {
   const { bound, asked, confidence } = model;
   const dropped = t.dropped ?? model.data.overview?.dropped;
   const gaps = t.gaps ?? model.data.overview?.gaps;
+  const empty = model.invocations === 0; // a plan of no launches has figures, of nothing
   return [
-    { name: "Less to trace", value: some(t.speedup) ? times(t.speedup) : "–", level: some(t.speedup) ? "good" : "care",
+    { name: "Less to trace", value: some(t.speedup) ? times(t.speedup) : none, level: some(t.speedup) ? "good" : "care",
       detail: (some(t.samples) ? `${duration(t.sampled_duration_ns)} in ${plural(t.samples, "sample")}` : "no sample") +
         `, of ${duration(model.duration)} in ${plural(model.invocations, "launch", "launches")}` },
-    { name: "Error bound", value: percent(bound),
-      level: bound === null ? "care" : asked !== null && bound > asked * (1 + 1e-9) ? aboveAsked(bound, asked) : "good",
+    { name: "Error bound", value: empty ? none : percent(bound),
+      level: empty ? "note" : bound === null ? "care" : asked !== null && bound > asked * (1 + 1e-9) ? aboveAsked(bound, asked) : "good",
       detail: asked === null ? "what was asked for is not known"
         : `asked: ${asChosen(asked)}${confidence === null ? "" : ` at ${asChosen(confidence)} confidence`}` },
-    { name: "Observed error", value: percent(t.observed_error),
-      level: typeof t.observed_error !== "number" ? "note"
-        : bound !== null && t.observed_error > bound ? "care" : "good",
-      detail: typeof t.observed_error === "number" ? "of this run's total, plain weights"
+    { name: "Observed error", value: empty ? none : percent(t.observed_error),
+      level: empty || typeof t.observed_error !== "number" ? "note"
+        : t.observed_error > Math.min(bound ?? Infinity, asked ?? Infinity) ? "care" : "good",
+      detail: empty ? "no launch was recorded" : typeof t.observed_error === "number" ? "of this run's total, plain weights"
         : some(t.imputed) ? "not known: a tracer slowed launches" : "not known" },
-    { name: "Uncovered time", value: percent(t.uncovered_fraction), level: some(t.uncovered_fraction) ? "care" : t.uncovered_fraction === 0 ? "good" : "note",
+    { name: "Uncovered time", value: empty ? none : percent(t.uncovered_fraction),
+      level: some(t.uncovered_fraction) ? "care" : t.uncovered_fraction === 0 && !empty ? "good" : "note",
       detail: "in clusters without a sample" },
     { name: "Lost records", value: count(dropped), level: some(dropped) || some(gaps) ? "care" : dropped === 0 ? "good" : "note",
       detail: typeof gaps === "number" ? `and ${plural(gaps, "gap")} of unknown size` : "gaps are not known" },

@@ -167,9 +167,40 @@ test("single faults make a session to be careful with", () => {
   assert.equal(totals({ bound: 0.0501 }), "care");
   assert.equal(totals({ bound: 0.101 }), "bad");
   assert.equal(totals({ observed_error: 0.06 }), "care");
+  assert.equal(totals({ observed_error: 0.06, bound: 0.07 }), "care");
   assert.equal(totals({ imputed: 4, observed_error: null }), "good");
   assert.equal(totals({ samples: 0 }), "bad");
   assert.equal(judge(makeModel(payload("empty"))).level, "bad");
+});
+
+test("an error is called fine only when it is within what was asked", () => {
+  const said = (change: object, options = {}) => {
+    const data = payload("small");
+    Object.assign(data.plan!.totals!, change);
+    Object.assign(data.plan!.options!, options);
+    const model = makeModel(data);
+    const line = judge(model).lines.find((l) => l.text.startsWith("The estimate of this run's time"))!;
+    return { ...line, tile: tiles(model)[2]!.level };
+  };
+  const within = said({ observed_error: 0.866, bound: 1.7 });
+  assert.equal(within.level, "care");
+  assert.equal(within.tile, "care");
+  assert.match(within.text, /86\.6 %, more than was asked for/);
+  assert.equal(said({}).tile, "good");
+  assert.match(said({}).why, /calibrated: with them it is off by 0 %/);
+  assert.doesNotMatch(said({}, { weights: "plain" }).why, /calibrated/);
+  // The confidence is the session's own.
+  assert.match(said({ observed_error: 0.06 }, { confidence: 0.99 }).why, /1 % may miss it/);
+});
+
+test("a session without launches claims nothing", () => {
+  const data = payload("small");
+  data.plan = { ...data.plan, kernels: [], totals: { invocations: 0, duration_ns: 0, kernels: 0, clusters: 0, samples: 0,
+    sampled_duration_ns: 0, speedup: 0, bound: 0, observed_error: 0, uncovered_fraction: 0, dropped: 0, gaps: 0 } };
+  const model = makeModel(data);
+  assert.deepEqual(tiles(model).slice(0, 4).map((t) => [t.value, t.level === "good"]),
+    [["–", false], ["–", false], ["–", false], ["–", false]]);
+  assert.match(judge(model).lines[0]!.text, /No launch was recorded/);
 });
 
 test("tiles and commands say what the plan says", () => {
