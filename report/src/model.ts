@@ -67,6 +67,7 @@ export interface Model {
   samples: SampleRow[];
   duration: number;
   invocations: number;
+  launches: number; // excluded ones too: what the numbers of launches go up to
   asked: number | null;
   confidence: number | null;
   bound: number | null;
@@ -224,11 +225,12 @@ export function makeModel(data: Payload): Model {
   }
   const option = (name: string) => finite(data.plan?.options?.[name]) ?? finite(data.session?.options?.[name]);
   const slices = overview?.slices;
+  const invocations = finite(totals.invocations) ?? finite(overview?.observed) ??
+    kernels.reduce((a, k) => a + k.invocations, 0);
   return { data, folder: data.folder ?? "",
     planFile: data.plan_file ?? "plan.json", mode: data.session?.mode ?? overview?.mode ?? "",
     command: list(data.session?.command ?? overview?.command), kernels, byTime, samples, duration,
-    invocations: finite(totals.invocations) ?? finite(overview?.observed) ??
-      kernels.reduce((a, k) => a + k.invocations, 0),
+    invocations, launches: invocations + size(totals.excluded_invocations ?? overview?.excluded),
     asked: option("error_bound") ?? finite(overview?.error_bound),
     confidence: option("confidence") ?? finite(overview?.confidence),
     bound: data.plan ? finite(totals.bound) : finite(overview?.bound),

@@ -86,7 +86,7 @@ function lossLines(model: Model): Line[] {
   const dropped = totals.dropped ?? overview?.dropped;
   const gaps = totals.gaps ?? overview?.gaps;
   if (some(dropped)) {
-    const share = dropped / (dropped + model.invocations);
+    const share = dropped / (dropped + model.launches);
     lines.push({ level: share > 0.01 ? "bad" : "care", text: `${plural(dropped, "launch record")} were dropped, ` +
       `${percent(share)} of all.`, why: "They are part of no figure here, the bound included. Losses, at the end of this page, has the reasons." });
   }

@@ -143,6 +143,24 @@ test("a good session is trusted", () => {
   assert.ok(verdict.lines.every((line) => line.level === "good"));
 });
 
+test("decisions stand where they fell, though excluded launches are numbered too", () => {
+  const data = payload("small");
+  const { invocations } = data.plan!.totals!;
+  data.plan!.totals!.excluded_invocations = invocations; // every other launch
+  data.mask = { events: [["close", Math.round(invocations!), 0, 0, 0, null]] };
+  const model = makeModel(data);
+  const at = (by: "time" | "launches") => {
+    const option = timelineOption(model, light, by) as Any;
+    const end = option.xAxis[0].max;
+    return { share: option.series.find((s: Any) => s.name === "decisions").data[0][0] / end, end,
+      last: option.series[0].data.at(-1)[0] };
+  };
+  assert.ok(Math.abs(at("time").share - 0.5) < 0.02, `${at("time").share}`);
+  assert.ok(Math.abs(at("launches").share - 0.5) < 0.02, `${at("launches").share}`);
+  assert.equal(at("launches").end, 2 * invocations!);
+  assert.equal(at("launches").last, 2 * invocations!);
+});
+
 test("each thing that costs trust is said", () => {
   const verdict = judge(makeModel(payload("hostile")));
   const said = verdict.lines.map((line) => line.text).join("\n");

@@ -14,9 +14,12 @@ export const eventNames = ["capture", "close", "reopen", "top up"];
 
 export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EChartsCoreOption {
   const points = model.timeline;
-  const x = (p: { elapsed: number; observed: number }) => (by === "time" ? p.elapsed : p.observed);
-  const end = Math.max(points.length > 0 ? x(points.at(-1)!) : 0, by === "launches" ? model.invocations : 0);
-  const events = binEvents(model.events, by === "time" ? (i) => elapsedAt(points, i) ?? 0 : (i) => i, end, eventParts);
+  // Excluded launches have numbers too, but are not among those observed: they are taken to be spread evenly.
+  const numbers = model.invocations > 0 ? model.launches / model.invocations : 1;
+  const x = (p: { elapsed: number; observed: number }) => (by === "time" ? p.elapsed : p.observed * numbers);
+  const end = Math.max(points.length > 0 ? x(points.at(-1)!) : 0, by === "launches" ? model.launches : 0);
+  const events = binEvents(model.events, by === "time" ? (i) => elapsedAt(points, i / numbers) ?? 0 : (i) => i, end,
+    eventParts);
   const eventsShown = by === "launches" || points.length > 0;
   const seconds = (s: number) => (s === 0 ? "0" : tidy(duration(s * 1e9)));
   const last = 3;
@@ -42,7 +45,7 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
         else if (p.seriesName === "bound") rows.push(["bound", percent(value)]);
         else rows.push([p.seriesName, p.seriesName === "GPU time observed" ? duration(value) : count(value)]);
       }
-      return tip(by === "time" ? seconds(at) : `launch ${count(at)}`, rows);
+      return tip(by === "time" ? seconds(at) : `launch ${numbers > 1 ? "~" : ""}${count(at)}`, rows);
     } },
     title: panels.map((text, i) => ({ text, left: 64, top: tops[i]! - 20, textStyle: { fontSize: 12, fontWeight: 600,
       color: theme.quiet, fontFamily: font } })),

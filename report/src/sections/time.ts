@@ -35,12 +35,16 @@ export function timelineSection({ model }: Context): HTMLElement {
     table: () => model.timeline.length > 0 ? { head: ["Elapsed", "Launches", "GPU time", "Captured", "Clusters open",
       "Bound", "Dropped"], rows: model.timeline.map((p) => [duration(p.elapsed * 1e9), count(p.observed),
       duration(p.duration), count(p.captured), count(p.open), percent(p.bound), count(p.dropped)]) }
-      : { head: ["Launch", "Decision", "How many"], rows: binEvents(model.events, (i) => i, model.invocations, 50)
+      : { head: ["Launch", "Decision", "How many"], rows: binEvents(model.events, (i) => i, model.launches, 50)
         .map(([x, kind, n]) => [count(x), eventNames[kind] ?? "", count(n)]) },
     tools: [model.timeline.length > 0 && axis] });
   const notes: string[] = [];
   if (model.timeline.length === 0 && model.events.length > 0) {
     notes.push("The session has no overview.json: of the timeline there are only the decisions.");
+  }
+  if (model.launches > model.invocations) {
+    notes.push("Excluded launches are numbered, but not observed: decisions stand where they would be if these were spread " +
+      "evenly.");
   }
   if (model.eventsLeftOut > 0) notes.push(`${count(model.eventsLeftOut)} decisions are left out of this page.`);
   return h("section", { id: "timeline", "aria-labelledby": "h-timeline" },
