@@ -48,7 +48,7 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
   const head = h("thead", null, h("tr", { "aria-rowindex": 1 }, ...heads));
   const table = h("table", { "aria-label": label },
     h("colgroup", null, ...columns.map((c) => h("col", { style: `width:${c.width}` }))), head, body);
-  const box = h("div", { class: "grid", tabindex: 0, role: "region", "aria-label": `${label}, scrolls` }, table);
+  const box = h("div", { class: "grid", tabindex: 0, role: "region", "aria-label": `${label}: arrows go through the rows` }, table);
 
   const makeRow = (at: number) => {
     const row = shown[at]!;
@@ -58,7 +58,7 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
       const cell = h("td", { class: column.isName || column.left ? "left" : null });
       if (column.isName) {
         cell.title = (column.title ?? column.text)(row);
-        cell.append(pick ? h("button", { type: "button", class: "name", "data-at": at,
+        cell.append(pick ? h("button", { type: "button", class: "name", "data-at": at, tabindex: -1,
           "aria-pressed": row === chosen ? "true" : "false", click: () => pick(row) }, h("bdi", null, text))
           : h("bdi", { class: "name" }, text));
       } else {
@@ -149,12 +149,14 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
 
   box.addEventListener("scroll", () => render(false), { passive: true });
   new ResizeObserver(() => render(false)).observe(box);
+  // Tab comes to the table once, however many rows there are; arrows go on from there.
   box.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity }[event.key];
-    const active = (document.activeElement as HTMLElement | null)?.dataset["at"];
-    if (step === undefined || active === undefined || shown.length === 0) return;
+    const active = (event.target as HTMLElement).dataset["at"];
+    if (!pick || step === undefined || shown.length === 0 || (active === undefined && event.target !== box)) return;
     event.preventDefault();
-    const at = Math.max(0, Math.min(shown.length - 1, Number(active) + step));
+    const from = active !== undefined ? Number(active) : Math.ceil(box.scrollTop / rowHeight) - (step === 1 ? 1 : 0);
+    const at = Math.max(0, Math.min(shown.length - 1, from + step));
     reveal(at);
     focus(at, true);
   });

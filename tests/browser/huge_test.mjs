@@ -41,12 +41,28 @@ test("it opens soon and is small", async (t) => {
   // Nobody draws ten thousand rows at once, and the search goes through all of them.
   const table = await kernelTable(page);
   assert.equal(await table.getAttribute("aria-rowcount"), String(kernels + 1));
-  const rows = await page.locator("tr").count();
-  assert.ok(rows <= 2_000, `${rows} rows`);
+  const drawn = await page.locator("tr").count();
+  assert.ok(drawn <= 2_000, `${drawn} rows`);
   const { name } = data.plan.kernels.at(-1);
   const begin = Date.now();
   await page.getByRole("searchbox", { name: "Search kernels" }).fill(name);
   assert.equal(await table.getAttribute("aria-rowcount"), "2");
   assert.equal(await table.locator("tbody td[title]").first().getAttribute("title"), name);
   t.diagnostic(`found in ${Date.now() - begin} ms`);
+
+  // Arrows go through the rows, Enter takes one, and Tab does not have to pass ten thousand of them.
+  await page.getByRole("searchbox", { name: "Search kernels" }).fill("");
+  const grid = page.locator(".grid", { has: page.locator('table[aria-label="Kernels"]') });
+  const focused = () => grid.evaluate((box) => document.activeElement === box ? "table"
+    : box.contains(document.activeElement) ? document.activeElement.closest("tr").getAttribute("aria-rowindex") : "elsewhere");
+  await grid.focus();
+  const rows = [];
+  for (const key of ["ArrowDown", "ArrowDown", "End", "ArrowUp", "Enter"]) {
+    await page.keyboard.press(key);
+    rows.push(await focused());
+  }
+  assert.deepEqual(rows, ["2", "3", String(kernels + 1), String(kernels), String(kernels)]);
+  assert.equal(await grid.locator("tr.chosen").getAttribute("aria-rowindex"), String(kernels));
+  await page.keyboard.press("Tab");
+  assert.equal(await focused(), "elsewhere");
 });
