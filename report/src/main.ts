@@ -4,7 +4,7 @@
 // is what was unpacked, `charts` has the option of each chart, drawn or not; its draw() does not wait for scrolling.
 
 import { makeContext } from "./context";
-import { fill, h } from "./dom";
+import { h, replace } from "./dom";
 import { charts, drawForPrint, setTheme } from "./figure";
 import { moment, shellWord, visible } from "./format";
 import { makeModel, type Model } from "./model";
@@ -93,10 +93,10 @@ async function start(): Promise<void> {
     const model = makeModel(report.data);
     const context = makeContext(model);
     document.title = `${visible(model.folder) || "session"} – stemtap report`;
-    fill(page, [h("a", { class: "skip", href: "#main" }, "Skip to the answer"), header(model),
+    replace(page, h("a", { class: "skip", href: "#main" }, "Skip to the answer"), header(model),
       h("main", { id: "main", tabindex: -1 }, answerSection(context), whereSection(context), kernelSection(context),
         timelineSection(context), driftSection(context), tablesSection(context), methodsSection(context),
-        sessionSection(context)), footer(model)]);
+        sessionSection(context)), footer(model));
     followSections();
     addEventListener("beforeprint", () => drawForPrint(true));
     addEventListener("afterprint", () => drawForPrint(false));

@@ -262,6 +262,25 @@ describe("a session of stemtap's own", () => {
   });
 });
 
+test("a file that was cut short says so", async () => {
+  const whole = readFileSync(join(scratch, "replayed", "report.html"), "utf8");
+  for (const at of [whole.indexOf("stemtap-data") + 2000, whole.length - 5000]) {
+    const file = join(scratch, "cut.html");
+    writeFileSync(file, whole.slice(0, at));
+    const page = await context.newPage();
+    await page.goto(`file://${file}`);
+    assert.match(await page.locator("body").innerText(), /cut short/, `${at} of ${whole.length}`);
+    await page.close();
+  }
+});
+
+test("without scripts the page says that it needs its own", async () => {
+  const silent = await openBrowser({ javaScriptEnabled: false });
+  const page = await silent.newPage();
+  await page.goto(`file://${join(scratch, "replayed", "report.html")}`);
+  assert.match(await page.locator("body").innerText(), /drawn by the script/);
+});
+
 test("a plan alone is shown", async () => {
   const data = kinds.bare();
   const session = writeSession("bare", { ...data, mask: null });
