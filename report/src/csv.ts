@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables as RFC 4180 has them. Names are as the session has them, not as the page shows them.
+// Tables as RFC 4180 has them. Names are as the session has them, not as the page shows them, but for a ' before what a
+// spreadsheet would take for a formula and run.
 
 import type { Kernel, SampleRow } from "./model";
 
@@ -8,7 +9,7 @@ type Cell = string | number | boolean | null | undefined;
 
 function cell(value: Cell): string {
   if (value === null || value === undefined) return "";
-  const text = String(value);
+  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

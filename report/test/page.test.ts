@@ -240,6 +240,8 @@ test("CSV keeps names as they are and one row a row", () => {
   const model = makeModel(payload("hostile"));
   const text = kernelsCsv(model.kernels);
   assert.ok(text.includes('"quotes "" \' ` \\ and, commas; and\ttabs\nand lines"'));
+  assert.ok(text.includes(`"'=HYPERLINK(""x"")"`));
+  assert.ok(!/(^|,)"?[=+@]/m.test(text));
   assert.ok(text.startsWith("kernel,name,invocations,duration_ns,"));
   assert.equal(samplesCsv(model.samples).trimEnd().split("\r\n").length, model.samples.length + 1);
 });
