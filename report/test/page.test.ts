@@ -64,6 +64,16 @@ test("charts show the numbers of the files", () => {
   assert.equal(drift.series[6].kernel, model.byTime[9]!.id);
 });
 
+test("dashed lines stand where the plan's clusters meet", () => {
+  const cluster = (lower_ns: number, upper_ns: number) => ({ lower_ns, upper_ns, count: 2, mean_ns: lower_ns, stddev_ns: 1,
+    target: 1, captured: 1 });
+  // The last is of what was captured at first sight.
+  const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [{ name: "k", invocations: 6, duration_ns: 99,
+    clusters: [cluster(10, 19), cluster(20, 49), cluster(90, 99), cluster(15, 30)] }] } });
+  const option = histogramOption(model.kernels[0]!, light, { logCount: false }) as Any;
+  assert.deepEqual(option.series[0].markLine.data.map((line: Any) => line.xAxis), [10, 20, 50, 90, 100]);
+});
+
 test("a hundred thousand samples of one kernel are drawn as what can be told apart", () => {
   const sample = (i: number) => ({ index: i, occurrence: i, device: null, stream: null, grid: null, block: null,
     duration_ns: 1000 + (i * 7919) % 100_000, weight: 2 });

@@ -63,12 +63,20 @@ function markTip({ first, cluster, count: n, from, to }: SampleMark): HTMLElemen
     ...(first.imputed ? [["imputed", "mean of its like"] as [string, string]] : [])]);
 }
 
+// Where clusters meet. The last may be that of the launches captured at first sight, which parts nothing: it is told by
+// lying among the others.
+function edgesOf({ clusters }: Kernel): number[] {
+  const last = clusters.at(-1);
+  const parting = clusters.filter((c) => c !== last || clusters.every((other) => other === c || other.upper < c.lower));
+  return [...new Set(parting.flatMap((c) => [c.lower, c.upper + 1]))].sort((a, b) => a - b);
+}
+
 export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramView): EChartsCoreOption {
   // Without a histogram the clusters still say where launches are, though not how they lie in there.
   const made = kernel.histogram.length > 0;
   const bins = binsOf(kernel);
   const samples = sampleMarks(kernel).map((mark) => ({ value: [Math.sqrt(mark.from * mark.to), 0], mark }));
-  const edges = [...new Set(kernel.clusters.flatMap((c) => [c.lower, c.upper + 1]))].sort((a, b) => a - b);
+  const edges = edgesOf(kernel);
   const [low, high] = rangeOf([...bins.flatMap((b) => [b[0]!, b[1]!]), ...edges,
     ...samples.flatMap(({ mark }) => [mark.from, mark.to])].map((ns) => Math.max(leastNs, ns)));
   const most = Math.max(1, rangeOf(bins.map((b) => b[2]!))[1]);

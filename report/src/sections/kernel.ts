@@ -111,7 +111,7 @@ export function kernelSection(context: Context): HTMLElement {
     how: "Each bar counts launches whose duration lies in its range; durations grow by factors to the right. Dashed lines " +
       "part the clusters, neighbours differ in colour, amber ones have no sample. The triangles below are the launches " +
       "that were sampled, alike ones as one triangle where there are many. Bars may differ in width, as neighbouring bins are joined until 64 are left: compare their " +
-      "counts, not their areas. Launches captured at first sight are in no bar.",
+      "counts, not their areas. Launches captured at first sight are in no bar, and their cluster, the last, may lie within another.",
     label: () => {
       const k = kernel();
       return k ? `Histogram of the durations of ${k.short}: ${count(k.invocations)} launches in ${k.clusters.length} ` +
