@@ -126,15 +126,17 @@ export function makeFigure(spec: FigureSpec): Figure {
     const missing = spec.missing();
     box.hidden = missing !== null;
     asTable.hidden = missing !== null;
+    tools.hidden = missing !== null;
     lacks.hidden = missing === null;
     lacks.textContent = missing ?? "";
     box.setAttribute("aria-label", spec.label());
     fillTable();
     redraw();
   };
+  const tools = h("div", { class: "figure-tools" }, ...(spec.tools ?? []));
   const how = h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, spec.how));
   const element = h("figure", { id: `figure-${spec.name}`, "aria-labelledby": `title-${spec.name}` },
-    h("div", { class: "figure-head" }, h("h3", { id: `title-${spec.name}` }, spec.title), ...(spec.tools ?? [])),
+    h("div", { class: "figure-head" }, h("h3", { id: `title-${spec.name}` }, spec.title), tools),
     how, lacks, box, asTable);
   charts[spec.name] = { get option() { return spec.option(current(), chart?.getWidth() ?? 640); }, draw };
   waiting.set(box, draw);

@@ -281,6 +281,24 @@ test("without scripts the page says that it needs its own", async () => {
   assert.match(await page.locator("body").innerText(), /drawn by the script/);
 });
 
+test("a session in which nothing was launched says so in every figure", async () => {
+  const data = kinds.small();
+  const nothing = { invocations: 0, duration_ns: 0, kernels: 0, clusters: 0, samples: 0, sampled_duration_ns: 0, speedup: 0,
+    bound: 0, observed_error: 0 };
+  Object.assign(data.plan, { kernels: [], totals: { ...data.plan.totals, ...nothing } });
+  Object.assign(data.overview, { kernels: [], observed: 0, timeline: [[0.01, 0, 0, 0, 0, 0, 0, 0]], slices: null });
+  const session = writeSession("nothing", { ...data, mask: { events: [] } });
+  const page = await openReport(context, makeReport(session));
+  assert.deepEqual(offences(page), []);
+  assert.deepEqual(await accessibilityBreaches(page), []);
+  const said = await page.locator("figure > .lacks:visible").allInnerTexts();
+  assert.equal(said.length, 5, said.join("; "));
+  // Neither a control nor a heading of what is not there.
+  for (const part of [".chart", ".figure-tools", ".picker", "summary:text-is('Full name')"]) {
+    assert.equal(await page.locator(`${part}:visible`).filter({ hasText: /./ }).count(), 0, part);
+  }
+});
+
 test("a plan alone is shown", async () => {
   const data = kinds.bare();
   const session = writeSession("bare", { ...data, mask: null });

@@ -98,7 +98,7 @@ export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramVie
     axis(theme, { ...x, gridIndex: 1, name: "duration (log)", nameLocation: "middle", nameGap: 24,
       splitLine: { show: false }, axisTick: { customValues: ticks, lineStyle: { color: theme.axis } },
       axisLabel: { customValues: ticks, formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } })],
-    yAxis: [axis(theme, { gridIndex: 0, type: view.logCount ? "log" : "value", min: floor,
+    yAxis: [axis(theme, { gridIndex: 0, type: view.logCount ? "log" : "value", min: floor, minInterval: 1,
       max: view.logCount ? most * 1.5 : undefined, name: "launches", nameLocation: "end", nameGap: 10,
       nameTextStyle: { color: theme.quiet, fontSize: 12, align: "right" }, axisLabel: { formatter: compact } }),
     { gridIndex: 1, type: "value", min: -1, max: 1, show: false }],

@@ -60,7 +60,7 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
         axisTick: { customValues: boundTicks, lineStyle: { color: theme.axis } }, axisLabel: { customValues: boundTicks, formatter: (v: number) => tidy(percent(v)) } }
       : i === last ? { type: "category", gridIndex: i, data: eventNames, inverse: true, splitLine: { show: true,
         lineStyle: { color: theme.line } }, axisTick: { show: false } }
-      : { type: "value", gridIndex: i, min: 0, splitNumber: 2, axisLabel: {
+      : { type: "value", gridIndex: i, min: 0, minInterval: 1, splitNumber: 2, axisLabel: {
         formatter: i === 0 && by === "launches" ? (v: number) => tidy(duration(v)) : compact } })),
     series: [
       by === "time" ? line(0, "launches observed", (p) => p.observed, theme.series[0]!)

@@ -110,8 +110,9 @@ export function kernelSection(context: Context): HTMLElement {
   const figure = makeFigure({ name: "histogram", title: "Durations of its launches", height: "clamp(280px, 40vh, 420px)",
     how: "Each bar counts launches whose duration lies in its range; durations grow by factors to the right. Dashed lines " +
       "part the clusters, neighbours differ in colour, amber ones have no sample. The triangles below are the launches " +
-      "that were sampled, alike ones as one triangle where there are many. Bars may differ in width, as neighbouring bins are joined until 64 are left: compare their " +
-      "counts, not their areas. Launches captured at first sight are in no bar, and their cluster, the last, may lie within another.",
+      "that were sampled, alike ones as one triangle where there are many. Bars may differ in width, as neighbouring bins " +
+      "are joined until 64 are left: compare their counts, not their areas. Launches captured at first sight are in no bar, " +
+      "and their cluster, the last, may lie among the others.",
     label: () => {
       const k = kernel();
       return k ? `Histogram of the durations of ${k.short}: ${count(k.invocations)} launches in ${k.clusters.length} ` +
@@ -133,10 +134,7 @@ export function kernelSection(context: Context): HTMLElement {
   const clusters = h("div");
   const update = () => {
     const k = kernel();
-    if (!k) {
-      title.textContent = "No kernel";
-      return;
-    }
+    if (!k) return;
     replace(title, h("bdi", null, k.short));
     title.title = k.label;
     const fact = (name: string, value: string) => h("div", null, h("dt", null, name), h("dd", null, value));
@@ -158,11 +156,14 @@ export function kernelSection(context: Context): HTMLElement {
   context.onChoose(update);
   update();
   figure.element.querySelector(".how")!.after(note);
-  return h("section", { id: "kernel", "aria-labelledby": "h-kernel" }, h("h2", { id: "h-kernel" }, "One kernel"),
+  const section = h("section", { id: "kernel", "aria-labelledby": "h-kernel" }, h("h2", { id: "h-kernel" }, "One kernel"));
+  if (model.kernels.length === 0) section.append(figure.element);
+  else section.append(
     picker(context), h("div", { class: "kernel-head" }, title, full, facts),
     h("div", { class: "two wide-right" }, figure.element,
       h("div", { class: "panel" }, h("h3", null, "Its clusters"), h("details", { class: "how" },
         h("summary", null, "How to read this"), h("p", null, "A cluster holds launches of alike duration. cv is the standard " +
           "deviation over the mean: the larger, the more samples it takes. Each sample stands for as many launches " +
           "as its weight says.")), clusters)));
+  return section;
 }

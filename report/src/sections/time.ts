@@ -11,6 +11,8 @@ import { count, duration, percent, times } from "../format";
 import { binEvents, driftOf } from "../model";
 import { colourOf, dark, light } from "../theme";
 
+const noLaunch = "No launch was recorded.";
+
 export function timelineSection({ model }: Context): HTMLElement {
   let by: TimelineAxis = model.timeline.length > 0 ? "time" : "launches";
   const choice = (name: TimelineAxis, text: string) => {
@@ -29,8 +31,11 @@ export function timelineSection({ model }: Context): HTMLElement {
       "the dashed line it is what was asked for. A wide mark is many decisions at once.",
     label: () => `Over the session: ${count(model.timeline.at(-1)?.observed ?? model.invocations)} launches observed, ` +
       `${count(model.timeline.at(-1)?.captured ?? model.samples.length)} captured, bound ${percent(model.bound)}`,
-    missing: () => (model.timeline.length === 0 && model.events.length === 0
-      ? "The session has neither overview.json nor decisions: how it went is not known." : null),
+    missing: () => {
+      if (model.events.length > 0) return null;
+      if (model.timeline.length === 0) return "The session has neither overview.json nor decisions: how it went is not known.";
+      return model.invocations === 0 ? noLaunch : null;
+    },
     option: (theme) => timelineOption(model, theme, by),
     table: () => model.timeline.length > 0 ? { head: ["Elapsed", "Launches", "GPU time", "Captured", "Clusters open",
       "Bound", "Dropped"], rows: model.timeline.map((p) => [duration(p.elapsed * 1e9), count(p.observed),
@@ -64,6 +69,7 @@ export function driftSection(context: Context): HTMLElement {
       .map((k) => k.short).join(", "),
     missing: () => {
       if (!model.data.overview) return "The session has no overview.json: durations over time are not known.";
+      if (model.invocations === 0) return noLaunch;
       if (slices === 0 || model.kernels.every((k) => k.slices.length === 0)) {
         return "The profile has no start times, so launches cannot be put in slices of time.";
       }
