@@ -115,6 +115,14 @@ export function labelOf(kernel: Named): string {
   return parts.join(" · ");
 }
 
+// The same with less: a launch as CUDA writes it, `name <<<8×4, 128>>>`.
+function shortOf(kernel: Named): string {
+  const extents = (t: Triple) => t.join("×").replace(/(×1)+$/, "");
+  const launch = [kernel.grid, kernel.block].filter((t) => t != null).map(extents).join(", ");
+  return `${visible(shortName(kernel.name)) || "(no name)"}${launch && ` <<<${launch}>>>`}` +
+    (kernel.process ? ` · process ${kernel.process}` : "");
+}
+
 // Moments of a kernel from those of its clusters.
 export function spread(clusters: { count: number; mean: number; stddev: number }[]): number | null {
   const n = clusters.reduce((a, c) => a + c.count, 0);
@@ -145,9 +153,8 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
   const invocations = size(source.invocations);
   const duration = size(source.duration_ns);
   const name = typeof source.name === "string" ? source.name : "";
-  const shown = shortName(name);
   return { id, rank: 0, name, label: labelOf({ ...source, name }),
-    short: labelOf({ ...source, name: shown }), invocations, duration, share: 0,
+    short: shortOf({ ...source, name }), invocations, duration, share: 0,
     mean: invocations > 0 ? duration / invocations : null, cv: spread(clusters),
     captured: clusters.length > 0 ? sum((c) => c.captured) : size(source.captured), target: sum((c) => c.target),
     uncovered: sum((c) => (c.captured === 0 ? c.count * c.mean : 0)), imputed: size(overview?.imputed), clusters,

@@ -42,6 +42,14 @@ test("names that became alike are joined by their launches", () => {
   assert.deepEqual(model.kernels.map((x) => x.histogram[0]![2]), [5, 9]);
 });
 
+test("launches that are kernels of their own are told apart by grid and block", () => {
+  const kernel = (grid: [number, number, number]): PlanKernel => ({ name: "void a::k<float>(int)", grid, block: [128, 1, 1],
+    invocations: 1, duration_ns: 1 });
+  const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [kernel([8, 4, 1]), kernel([1, 1, 1])] } });
+  assert.deepEqual(model.kernels.map((k) => k.short), ["a::k<…> <<<8×4, 128>>>", "a::k<…> <<<1, 128>>>"]);
+  assert.match(model.kernels[0]!.label, /grid 8×4×1 · block 128×1×1/);
+});
+
 test("kernels that differ in template arguments alone have short names that differ", () => {
   const names = ["void v<8, AddInto<float>>(int)", "void v<8, Gelu<float>>(int)", "void v<8, AddOut<float>>(int)"];
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: names.map((name) =>
