@@ -47,7 +47,7 @@ export function percent(ratio: Maybe): string {
   const size = Math.abs(value);
   if (size === 0) return "0 %";
   if (size < 0.001) return value < 0 ? "> −0.001 %" : "< 0.001 %";
-  return `${significant(value, size < 1 ? 2 : 3)} %`;
+  return `${significant(value, size < 0.995 ? 2 : 3)} %`;
 }
 
 // Without zeros at the end: for what was chosen rather than measured, and for the marks of an axis.

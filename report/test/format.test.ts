@@ -22,6 +22,9 @@ test("counts, shares and factors are read with separators and without false digi
   assert.equal(percent(0), "0 %");
   assert.equal(percent(1e-9), "< 0.001 %");
   assert.equal(percent(1), "100 %");
+  assert.equal(percent(0.00994), "0.99 %");
+  assert.equal(percent(0.00999), "0.999 %");
+  assert.equal(percent(0.009999), "1.00 %");
   assert.equal(times(12568.9), "12,569×");
   assert.equal(times(1.0834), "1.083×");
   assert.equal(times(undefined), "–");
