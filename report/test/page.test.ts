@@ -6,7 +6,7 @@ import LRU from "zrender/lib/core/LRU.js";
 import { driftOption } from "../src/charts/drift";
 import { histogramOption } from "../src/charts/histogram";
 import { methodPoints, methodsOption, placeLabels } from "../src/charts/methods";
-import { timelineOption } from "../src/charts/timeline";
+import { rowsAt, timelineOption } from "../src/charts/timeline";
 import { barsOption, treemapOption } from "../src/charts/where";
 import { kernelsCsv, samplesCsv } from "../src/csv";
 import { makeModel } from "../src/model";
@@ -169,6 +169,18 @@ test("decisions stand where they fell, though excluded launches are numbered too
   assert.ok(Math.abs(at("launches").share - 0.5) < 0.02, `${at("launches").share}`);
   assert.equal(at("launches").end, 2 * invocations!);
   assert.equal(at("launches").last, 2 * invocations!);
+});
+
+test("a bound of 0 is told, though it is not on the log axis", () => {
+  const data = payload("small");
+  data.overview!.timeline!.at(-1)![6] = 0;
+  const model = makeModel(data);
+  const bound = (timelineOption(model, light, "time") as Any).series.find((s: Any) => s.name === "bound");
+  assert.equal(bound.data.at(-1)[1], null);
+  const last = bound.data.length - 1;
+  assert.deepEqual(rowsAt(model.timeline, [{ seriesName: "bound", dataIndex: last, value: bound.data[last] },
+    { seriesName: "captures", dataIndex: 0, value: [0, 1234] }, { seriesName: "decisions", dataIndex: 0, value: [0, 2, 7] }]),
+  [["bound", "0 %"], ["captures", "1,234"], ["reopen", "7"]]);
 });
 
 test("each thing that costs trust is said", () => {

@@ -4,7 +4,7 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, percent, tidy } from "../format";
-import { binEvents, elapsedAt, type Model } from "../model";
+import { binEvents, elapsedAt, type Model, type TimelinePoint } from "../model";
 import type { Theme } from "../theme";
 import { axis, base, compact, font, ticksBetween, tip, type Any } from "./common";
 
@@ -38,14 +38,7 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: theme.axis } },
     tooltip: { ...base(theme).tooltip, trigger: "axis", formatter: (list: Any) => {
       const at = list[0]?.axisValue as number;
-      const rows: [string, string][] = [];
-      for (const p of list as Any[]) {
-        const value = p.value[1] as number | null;
-        if (p.seriesName === "decisions") rows.push([eventNames[value ?? 0] ?? "", count(p.value[2])]);
-        else if (p.seriesName === "bound") rows.push(["bound", percent(value)]);
-        else rows.push([p.seriesName, p.seriesName === "GPU time observed" ? duration(value) : count(value)]);
-      }
-      return tip(by === "time" ? seconds(at) : `launch ${numbers > 1 ? "~" : ""}${count(at)}`, rows);
+      return tip(by === "time" ? seconds(at) : `launch ${numbers > 1 ? "~" : ""}${count(at)}`, rowsAt(points, list));
     } },
     title: panels.map((text, i) => ({ text, left: 64, top: tops[i]! - 20, textStyle: { fontSize: 12, fontWeight: 600,
       color: theme.quiet, fontFamily: font } })),
@@ -77,6 +70,16 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
         symbolSize: (v: number[]) => [4, Math.min(16, 5 + 3 * Math.log2(v[2] ?? 1))],
         itemStyle: { opacity: 1, color: (p: Any) => [theme.series[2], theme.quiet, theme.series[1], theme.bad][p.value[1]] },
         data: eventsShown ? events : [] }] };
+}
+
+// What the tip says of the places under the pointer.
+export function rowsAt(points: TimelinePoint[], places: Any[]): [string, string][] {
+  return places.map((p): [string, string] => {
+    if (p.seriesName === "decisions") return [eventNames[p.value[1]] ?? "", count(p.value[2])];
+    // A bound of 0 is not on the log axis, but it is one.
+    if (p.seriesName === "bound") return ["bound", percent(points[p.dataIndex]?.bound)];
+    return [p.seriesName, p.seriesName === "GPU time observed" ? duration(p.value[1]) : count(p.value[1])];
+  });
 }
 
 function lowBound(bounds: number[], asked: number | null): number {
