@@ -7,8 +7,10 @@ import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "ec
 import { GridComponent, MarkLineComponent, TitleComponent, TooltipComponent } from "echarts/components";
 import { init, use, type EChartsCoreOption, type ECharts } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
+import { plotLeft, plotRight } from "./charts/common";
 import { h, replace, type Child } from "./dom";
 import { dark, light, type Theme } from "./theme";
+import { whole, zoomControls, type View } from "./zoom";
 
 use([BarChart, CustomChart, LineChart, ScatterChart, TreemapChart, GridComponent, MarkLineComponent, TitleComponent,
   TooltipComponent, SVGRenderer]);
@@ -49,16 +51,18 @@ export interface FigureSpec {
   how: string;
   height: string; // of the chart, as CSS has it
   label: () => string; // what the chart says, for those who cannot see it
-  option: (theme: Theme, width: number) => EChartsCoreOption;
+  option: (theme: Theme, width: number, view: View) => EChartsCoreOption;
   missing: () => string | null; // what the session lacks for this chart
   table: () => TableView;
   click?: (data: { kernel?: number | null }, seriesIndex: number) => void;
   tools?: Child[];
+  zoom?: (view: View) => string; // where there is one: what part of the axis is shown, in words
 }
 
 export interface Figure {
   element: HTMLElement;
   update(): void;
+  showAll(): void; // of an axis that is another one now
 }
 
 const observer = new IntersectionObserver((entries) => {
@@ -92,6 +96,7 @@ export function plainTable(view: TableView): HTMLElement {
 
 export function makeFigure(spec: FigureSpec): Figure {
   let chart: ECharts | null = null;
+  let view = whole;
   const box = h("div", { class: "chart", role: "img", style: `height:${spec.height}` });
   const lacks = h("p", { class: "lacks" });
   const table = h("div");
@@ -101,7 +106,7 @@ export function makeFigure(spec: FigureSpec): Figure {
   const asTable = h("details", { class: "as-table", toggle: fillTable }, h("summary", null, "The same as a table"), table);
   const redraw = () => {
     if (!chart || spec.missing() !== null) return;
-    chart.setOption(spec.option(current(), chart.getWidth()), { notMerge: true });
+    chart.setOption(spec.option(current(), chart.getWidth(), view), { notMerge: true });
   };
   const draw = () => {
     if (spec.missing() !== null || chart) return;
@@ -133,14 +138,26 @@ export function makeFigure(spec: FigureSpec): Figure {
     fillTable();
     redraw();
   };
-  const tools = h("div", { class: "figure-tools" }, ...(spec.tools ?? []));
-  const how = h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, spec.how));
+  let waits = false;
+  const show = (next: View) => {
+    view = next;
+    if (waits) return;
+    waits = true;
+    requestAnimationFrame(() => {
+      waits = false;
+      redraw();
+    });
+  };
+  const zoom = spec.zoom ? zoomControls(box, plotLeft, plotRight, () => view, show, spec.zoom) : null;
+  const tools = h("div", { class: "figure-tools" }, ...(spec.tools ?? []), zoom?.element);
+  const how = h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, spec.how,
+    spec.zoom && " Its buttons zoom in and move; so do the wheel with Ctrl, and dragging."));
   const element = h("figure", { id: `figure-${spec.name}`, "aria-labelledby": `title-${spec.name}` },
     h("div", { class: "figure-head" }, h("h3", { id: `title-${spec.name}` }, spec.title), tools),
     how, lacks, box, asTable);
-  charts[spec.name] = { get option() { return spec.option(current(), chart?.getWidth() ?? 640); }, draw };
+  charts[spec.name] = { get option() { return spec.option(current(), chart?.getWidth() ?? 640, view); }, draw };
   waiting.set(box, draw);
   observer.observe(box);
   update();
-  return { element, update };
+  return { element, update, showAll: () => zoom?.showAll() };
 }

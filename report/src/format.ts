@@ -31,14 +31,14 @@ export function number(value: Maybe, wanted = 4): string {
   return known(value) ? significant(value, wanted) : none;
 }
 
-export function duration(ns: Maybe): string {
+export function duration(ns: Maybe, wanted = 4): string {
   if (!known(ns)) return none;
   const size = Math.abs(ns);
   if (size === 0) return "0 ns";
-  if (size < 999.5) return `${Number.isInteger(ns) ? ns : significant(ns)} ns`;
-  if (size < 999.95e3) return `${significant(ns / 1e3)} us`;
-  if (size < 999.95e6) return `${significant(ns / 1e6)} ms`;
-  return `${significant(ns / 1e9)} s`;
+  if (size < 999.5) return `${Number.isInteger(ns) ? ns : significant(ns, wanted)} ns`;
+  if (size < 999.95e3) return `${significant(ns / 1e3, wanted)} us`;
+  if (size < 999.95e6) return `${significant(ns / 1e6, wanted)} ms`;
+  return `${significant(ns / 1e9, wanted)} s`;
 }
 
 export function percent(ratio: Maybe): string {

@@ -304,18 +304,20 @@ export function elapsedAt(timeline: TimelinePoint[], launches: number): number |
 
 export const eventKinds = ["capture", "close", "reopen", "top_up"] as const;
 
-// Events counted in equal parts of an axis: [middle of the part, kind's number, how many].
-export function binEvents(events: MaskEvent[], xOf: (index: number) => number, end: number, parts: number): Triple[] {
+// Events between two places of an axis, counted in equal parts of it: [middle of the part, kind's number, how many].
+export function binEvents(events: MaskEvent[], xOf: (index: number) => number, from: number, to: number,
+    parts: number): Triple[] {
   const bins = new Map<number, number>();
   for (const [kind, index] of events) {
     const number = eventKinds.indexOf(kind);
-    if (number < 0 || !(index >= 0)) continue;
-    const part = end > 0 ? Math.min(parts - 1, Math.max(0, Math.floor((xOf(index) / end) * parts))) : 0;
+    const x = xOf(index);
+    if (number < 0 || !(index >= 0) || x < from || x > to) continue;
+    const part = to > from ? Math.min(parts - 1, Math.floor(((x - from) / (to - from)) * parts)) : 0;
     const key = part * eventKinds.length + number;
     bins.set(key, (bins.get(key) ?? 0) + 1);
   }
   return [...bins].sort((a, b) => a[0] - b[0]).map(([key, n]) =>
-    [((Math.floor(key / eventKinds.length) + 0.5) / parts) * end, key % eventKinds.length, n]);
+    [from + ((Math.floor(key / eventKinds.length) + 0.5) / parts) * (to - from), key % eventKinds.length, n]);
 }
 
 // Mean duration in each slice over the kernel's mean; null where it did not run.

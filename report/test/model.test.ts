@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { binEvents, clusterOf, driftOf, elapsedAt, makeModel, search, spread, topParts } from "../src/model";
-import type { Payload, PlanKernel } from "../src/types";
+import type { MaskEvent, Payload, PlanKernel } from "../src/types";
+import { drawnPoints, moved, scaled, whole, type View } from "../src/zoom";
 import { kinds } from "./fixture.mjs";
 
 const small = () => kinds.small() as unknown as Payload;
@@ -121,12 +122,43 @@ test("a bin that two clusters share belongs to one of them", () => {
 
 test("events are counted, none twice and none lost", () => {
   const model = makeModel(small());
-  const bins = binEvents(model.events, (i) => i, model.invocations, 40);
+  const bins = binEvents(model.events, (i) => Math.min(i, model.invocations), 0, model.invocations, 40);
   assert.equal(bins.reduce((a, b) => a + b[2], 0), model.events.length);
   const captures = bins.filter((b) => b[1] === 0).reduce((a, b) => a + b[2], 0);
   assert.equal(captures, model.samples.length);
   // A kind that nobody knows and an index that is none are left out.
-  assert.equal(binEvents([["other" as "close", 1, 0, 0, 0, 0], ["close", -1, 0, 0, 0, 0]], (i) => i, 10, 4).length, 0);
+  assert.equal(binEvents([["other" as "close", 1, 0, 0, 0, 0], ["close", -1, 0, 0, 0, 0]], (i) => i, 0, 10, 4).length, 0);
+});
+
+test("events of a part of the axis are those within it, each where it is", () => {
+  const events = [5, 10, 11, 19, 20, 21].map((index): MaskEvent => ["close", index, 0, 0, 0, null]);
+  assert.deepEqual(binEvents(events, (i) => i, 10, 20, 10), [[10.5, 1, 1], [11.5, 1, 1], [19.5, 1, 2]]);
+  assert.deepEqual(binEvents(events, () => 0, 0, 0, 10), [[0, 1, 6]]);
+});
+
+test("a part of an axis stays within it, and around what is pointed at", () => {
+  const close = (view: View, from: number, to: number) =>
+    assert.ok(Math.abs(view.from - from) < 1e-12 && Math.abs(view.to - to) < 1e-12, JSON.stringify(view));
+  close(scaled(whole, 0.5, 0.5), 0.25, 0.75);
+  close(scaled(whole, 0.5, 0), 0, 0.5);
+  close(scaled({ from: 0.5, to: 1 }, 0.5, 1), 0.75, 1);
+  close(scaled({ from: 0.5, to: 0.75 }, 2, 0.5), 0.375, 0.875);
+  close(scaled({ from: 0, to: 0.25 }, 100, 0.9), 0, 1);
+  close(moved({ from: 0.25, to: 0.5 }, 0.5), 0.375, 0.625);
+  close(moved({ from: 0.25, to: 0.5 }, -9), 0, 0.25);
+  close(moved({ from: 0.25, to: 0.5 }, 9), 0.75, 1);
+  const deepest = Array.from({ length: 50 }).reduce<View>((view) => scaled(view, 0.5, 0.5), whole);
+  assert.ok(deepest.to - deepest.from > 0.001);
+});
+
+test("a line of a part of the axis takes what is in it and the next on either side", () => {
+  const points = [0, 10, 20, 30, 40];
+  const drawn = (from: number, to: number) => drawnPoints(points, (x) => x, from, to);
+  assert.deepEqual(drawn(0, 40), points);
+  assert.deepEqual(drawn(15, 20), [10, 20, 30]);
+  assert.deepEqual(drawn(21, 22), [20, 30]);
+  assert.deepEqual(drawn(50, 60), [40]);
+  assert.deepEqual(drawnPoints([], () => 0, 0, 1), []);
 });
 
 test("elapsed time is interpolated between the timeline's points", () => {

@@ -107,6 +107,63 @@ describe("a session with all its files", () => {
     assert.match(text, /4\.98/);
   });
 
+  for (const name of ["timeline", "drift"]) {
+    test(`shows a part of the ${name}, by buttons and by mouse`, async () => {
+      const figure = page.locator(`#figure-${name}`);
+      const chart = figure.locator(".chart");
+      const range = () => page.evaluate((which) => {
+        const { min, max } = [window.stemtapReport.charts[which].option.xAxis].flat()[0];
+        return [min, max];
+      }, name);
+      const press = (what) => figure.getByRole("button", { name: what, exact: true }).click();
+      await chart.scrollIntoViewIfNeeded();
+      const [, end] = await range();
+      const shares = async () => (await range()).map((x) => Math.round((1000 * x) / end) / 1000);
+      assert.deepEqual(await shares(), [0, 1]);
+      await press("Zoom in");
+      assert.deepEqual(await shares(), [0.25, 0.75]);
+      const told = () => figure.getByRole("group", { name: "Zoom" }).locator("output").innerText();
+      assert.match(await told(), / s to .* s$/);
+      await press("Later");
+      assert.deepEqual(await shares(), [0.5, 1]);
+      await press("Earlier");
+      assert.deepEqual(await shares(), [0.25, 0.75]);
+      const box = await chart.boundingBox();
+      const [x, y] = [box.x + box.width / 2, box.y + box.height / 3];
+      await page.mouse.move(x, y);
+      await page.mouse.down();
+      await page.mouse.move(x - box.width / 4, y, { steps: 4 });
+      await page.mouse.up();
+      const dragged = await shares();
+      assert.ok(dragged[0] > 0.3 && Math.abs(dragged[1] - dragged[0] - 0.5) < 0.002, `${dragged}`);
+      await press("Show all");
+      assert.deepEqual(await shares(), [0, 1]);
+      // The wheel alone scrolls the page.
+      await page.mouse.wheel(0, -200);
+      assert.deepEqual(await shares(), [0, 1]);
+      await chart.scrollIntoViewIfNeeded();
+      const at = await chart.boundingBox();
+      await page.mouse.move(at.x + at.width / 2, at.y + at.height / 2);
+      await page.keyboard.down("Control");
+      await page.mouse.wheel(0, -200);
+      await page.keyboard.up("Control");
+      const wheeled = await shares();
+      assert.ok(wheeled[0] > 0.05 && wheeled[1] < 0.95, `${wheeled}`);
+      // What is drawn is what was asked for: no line leaves the plot.
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      assert.ok(await chart.locator("svg path").count() > 4);
+      await page.mouse.dblclick(at.x + at.width / 2, at.y + at.height / 2);
+      assert.deepEqual(await shares(), [0, 1]);
+      if (name === "drift") return;
+      // A part of one axis is none of the other.
+      await press("Zoom in");
+      await figure.getByLabel("by launch").click();
+      assert.equal(await told(), "");
+      assert.equal((await range())[0], 0);
+      await figure.getByLabel("by time").click();
+    });
+  }
+
   test("finds kernels by name", async () => {
     const all = data.plan.kernels.length;
     const matching = data.plan.kernels.filter((k) => /softmax/i.test(k.name)).length;

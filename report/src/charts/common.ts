@@ -54,6 +54,10 @@ export function chartName(label: string): string {
   return head.slice(-2).join("::") + (end < 0 ? "" : label.slice(end));
 }
 
+// Where the plot of a chart over time lies in it, px from either side.
+export const plotLeft = 64;
+export const plotRight = 18;
+
 export const glyph = 6.6; // px of a letter, about
 
 // Round values for a log axis that may span a factor of 1.1 or of a million.

@@ -6,22 +6,43 @@ import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, percent, tidy } from "../format";
 import { binEvents, elapsedAt, type Model, type TimelinePoint } from "../model";
 import type { Theme } from "../theme";
-import { axis, base, compact, font, ticksBetween, tip, type Any } from "./common";
+import { drawnPoints, whole, type View } from "../zoom";
+import { axis, base, compact, font, plotLeft, plotRight, ticksBetween, tip, type Any } from "./common";
 
 export type TimelineAxis = "time" | "launches";
 const eventParts = 160;
 export const eventNames = ["capture", "close", "reopen", "top up"];
 
-export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EChartsCoreOption {
-  const points = model.timeline;
-  // Excluded launches have numbers too, but are not among those observed: they are taken to be spread evenly.
-  const numbers = model.invocations > 0 ? model.launches / model.invocations : 1;
-  const x = (p: { elapsed: number; observed: number }) => (by === "time" ? p.elapsed : p.observed * numbers);
-  const end = Math.max(points.length > 0 ? x(points.at(-1)!) : 0, by === "launches" ? model.launches : 0);
-  const events = binEvents(model.events, by === "time" ? (i) => elapsedAt(points, i / numbers) ?? 0 : (i) => i, end,
-    eventParts);
+// Excluded launches have numbers too, but are not among those observed: they are taken to be spread evenly.
+function numbersPerLaunch(model: Model): number {
+  return model.invocations > 0 ? model.launches / model.invocations : 1;
+}
+
+function axisEnd(model: Model, by: TimelineAxis): number {
+  const last = model.timeline.at(-1);
+  if (by === "time") return last?.elapsed ?? 0;
+  return Math.max((last?.observed ?? 0) * numbersPerLaunch(model), model.launches);
+}
+
+const seconds = (s: number) => (s === 0 ? "0" : tidy(duration(s * 1e9, 6)));
+
+export function timelinePart(model: Model, by: TimelineAxis, view: View): string {
+  const end = axisEnd(model, by);
+  return by === "time" ? `${duration(view.from * end * 1e9)} to ${duration(view.to * end * 1e9)}`
+    : `launches ${count(view.from * end)} to ${count(view.to * end)}`;
+}
+
+export function timelineOption(model: Model, theme: Theme, by: TimelineAxis,
+    view: View = whole): EChartsCoreOption {
+  const numbers = numbersPerLaunch(model);
+  const x = (p: TimelinePoint) => (by === "time" ? p.elapsed : p.observed * numbers);
+  const end = axisEnd(model, by);
+  const [from, to] = [view.from * end, view.to * end];
+  const isPart = to - from < end;
+  const points = drawnPoints(model.timeline, x, from, to);
+  const events = binEvents(model.events, by === "time" ? (i) => elapsedAt(model.timeline, i / numbers) ?? 0
+    : (i) => Math.min(i, end), from, to, eventParts);
   const eventsShown = by === "launches" || points.length > 0;
-  const seconds = (s: number) => (s === 0 ? "0" : tidy(duration(s * 1e9)));
   const last = 3;
   const panels = [["launches observed", "GPU time observed"][by === "time" ? 0 : 1]!, "captures (dashed: clusters still open)",
     "bound (log)", "decisions"];
@@ -40,12 +61,12 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
       const at = list[0]?.axisValue as number;
       return tip(by === "time" ? seconds(at) : `launch ${numbers > 1 ? "~" : ""}${count(at)}`, rowsAt(points, list));
     } },
-    title: panels.map((text, i) => ({ text, left: 64, top: tops[i]! - 20, textStyle: { fontSize: 12, fontWeight: 600,
+    title: panels.map((text, i) => ({ text, left: plotLeft, top: tops[i]! - 20, textStyle: { fontSize: 12, fontWeight: 600,
       color: theme.quiet, fontFamily: font } })),
-    grid: tops.map((top, i) => ({ left: 64, right: 18, top, height: heights[i], outerBoundsMode: "none" })),
-    xAxis: panels.map((_, i) => axis(theme, { type: "value", gridIndex: i, min: 0, max: end > 0 ? end : 1,
-      splitLine: { show: false }, axisLabel: { show: i === last, showMaxLabel: false,
-        formatter: (v: number) => (by === "time" ? seconds(v) : compact(v)) }, axisTick: { show: i === last },
+    grid: tops.map((top, i) => ({ left: plotLeft, right: plotRight, top, height: heights[i], outerBoundsMode: "none" })),
+    xAxis: panels.map((_, i) => axis(theme, { type: "value", gridIndex: i, min: from, max: to > from ? to : 1,
+      splitLine: { show: false }, axisLabel: { show: i === last, showMaxLabel: false, showMinLabel: from === 0,
+        formatter: (v: number) => (by === "time" ? seconds(v) : isPart ? count(v) : compact(v)) }, axisTick: { show: i === last },
       ...(i === last ? { name: by === "time" ? "time since the session began" : "launches", nameLocation: "middle",
         nameGap: 26 } : {}) })),
     yAxis: panels.map((_, i) => axis(theme, i === 2
@@ -53,8 +74,9 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis): EC
         axisTick: { customValues: boundTicks, lineStyle: { color: theme.axis } }, axisLabel: { customValues: boundTicks, formatter: (v: number) => tidy(percent(v)) } }
       : i === last ? { type: "category", gridIndex: i, data: eventNames, inverse: true, splitLine: { show: true,
         lineStyle: { color: theme.line } }, axisTick: { show: false } }
-      : { type: "value", gridIndex: i, min: 0, minInterval: 1, splitNumber: 2, axisLabel: {
-        formatter: i === 0 && by === "launches" ? (v: number) => tidy(duration(v)) : compact } })),
+      : { type: "value", gridIndex: i, min: isPart ? undefined : 0, scale: isPart, minInterval: 1,
+        splitNumber: 2, axisLabel: { formatter: i === 0 && by === "launches" ? (v: number) => seconds(v / 1e9)
+          : isPart ? count : compact } })),
     series: [
       by === "time" ? line(0, "launches observed", (p) => p.observed, theme.series[0]!)
         : line(0, "GPU time observed", (p) => p.duration, theme.series[0]!),

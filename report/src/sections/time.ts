@@ -2,8 +2,8 @@
 //
 // How the session went: captures and the bound as it shrank; and whether kernels got slower or faster on the way.
 
-import { driftKernels, driftOption } from "../charts/drift";
-import { eventNames, timelineOption, type TimelineAxis } from "../charts/timeline";
+import { driftKernels, driftOption, driftPart } from "../charts/drift";
+import { eventNames, timelineOption, timelinePart, type TimelineAxis } from "../charts/timeline";
 import type { Context } from "../context";
 import { h } from "../dom";
 import { makeFigure } from "../figure";
@@ -18,6 +18,7 @@ export function timelineSection({ model }: Context): HTMLElement {
   const choice = (name: TimelineAxis, text: string) => {
     const input = h("input", { type: "radio", name: "timeline-axis", value: name, change: () => {
       by = name;
+      figure.showAll();
       figure.update();
     } });
     input.checked = by === name;
@@ -36,11 +37,13 @@ export function timelineSection({ model }: Context): HTMLElement {
       if (model.timeline.length === 0) return "The session has neither overview.json nor decisions: how it went is not known.";
       return model.invocations === 0 ? noLaunch : null;
     },
-    option: (theme) => timelineOption(model, theme, by),
+    option: (theme, _, view) => timelineOption(model, theme, by, view),
+    zoom: (view) => timelinePart(model, by, view),
     table: () => model.timeline.length > 0 ? { head: ["Elapsed", "Launches", "GPU time", "Captured", "Clusters open",
       "Bound", "Dropped"], rows: model.timeline.map((p) => [duration(p.elapsed * 1e9), count(p.observed),
       duration(p.duration), count(p.captured), count(p.open), percent(p.bound), count(p.dropped)]) }
-      : { head: ["Launch", "Decision", "How many"], rows: binEvents(model.events, (i) => i, model.launches, 50)
+      : { head: ["Launch", "Decision", "How many"], rows: binEvents(model.events, (i) => Math.min(i, model.launches), 0,
+        model.launches, 50)
         .map(([x, kind, n]) => [count(x), eventNames[kind] ?? "", count(n)]) },
     tools: [model.timeline.length > 0 && axis] });
   const notes: string[] = [];
@@ -75,7 +78,8 @@ export function driftSection(context: Context): HTMLElement {
       }
       return null;
     },
-    option: (theme) => driftOption(model, context.chosen, theme),
+    option: (theme, _, view) => driftOption(model, context.chosen, theme, view),
+    zoom: (view) => driftPart(model, view),
     table: () => {
       const kernels = driftKernels(model, context.chosen);
       const columns = kernels.map((k) => driftOf(k, slices));
