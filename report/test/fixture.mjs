@@ -279,6 +279,8 @@ function hostile() {
   evaluation.rows[0].error.p95 = null;
   evaluation.rows[1].speedup = null;
   evaluation.workloads[0].name = evaluation.rows[0].workload = "<b>workload</b>";
+  const long = `/data/${"profiles-of-a-cluster/".repeat(6)}run.csv.zst`;
+  for (const row of evaluation.rows.slice(2, 9)) row.workload = long;
   return page;
 }
 

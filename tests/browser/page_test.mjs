@@ -246,7 +246,7 @@ describe("a session with all its files", () => {
   test("loses no press of Tab", async () => assert.equal((await tabStops(page)).lost, 0));
 
   test("fits a narrow window", async () => {
-    await page.setViewportSize({ width: 390, height: 800 });
+    await page.setViewportSize({ width: 360, height: 800 });
     const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     assert.ok(over <= 0, `${over} pixels too wide`);
     await page.setViewportSize({ width: 1280, height: 900 });
