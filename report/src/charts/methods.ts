@@ -59,7 +59,7 @@ export function methodsOption(points: MethodPoint[], asked: number | null, theme
   const label = (p: MethodPoint) => cutText(visible(p.method), 24) + (severalBounds ? ` ${percent(p.asked)}` : "");
   const speeds = drawn.map((p) => p.speedup!);
   const low = Math.min(...speeds, Infinity) / 1.6;
-  const high = Math.max(...speeds, 1) * 2.2;
+  const high = Math.max(...speeds, 1) * (width < 500 ? 8 : 2.2); // room for the last label
   const ticks = ticksBetween(low, high);
   const top = Math.max(1e-9, ...drawn.map((p) => p.high ?? p.mean!));
   const moves = placeLabels(drawn.map((p) => ({ x: 8 + ((width - 82) * Math.log(p.speedup! / low)) / Math.log(high / low),
