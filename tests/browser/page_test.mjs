@@ -313,6 +313,9 @@ describe("a session of stemtap's own", () => {
       has(numbers, given.evaluation.rows[0].speedup));
   });
 
+  // How long a replay took says nothing of the run.
+  test("is shown by launch", async () => assert.ok(await page.getByLabel("by launch").isChecked()));
+
   test("has no breach and no complaint", async () => {
     assert.deepEqual(await accessibilityBreaches(page), []);
     assert.deepEqual(offences(page), []);

@@ -14,7 +14,8 @@ import { colourOf, dark, light } from "../theme";
 const noLaunch = "No launch was recorded.";
 
 export function timelineSection({ model }: Context): HTMLElement {
-  let by: TimelineAxis = model.timeline.length > 0 ? "time" : "launches";
+  // What a replay took says nothing of the run that it replays.
+  let by: TimelineAxis = model.timeline.length > 0 && model.mode !== "replay" ? "time" : "launches";
   const choice = (name: TimelineAxis, text: string) => {
     const input = h("input", { type: "radio", name: "timeline-axis", value: name, change: () => {
       by = name;
