@@ -27,6 +27,8 @@ export function count(value: Maybe): string {
   return known(value) ? whole.format(value) : none;
 }
 
+export const plural = (n: number, one: string, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
+
 export function number(value: Maybe, wanted = 4): string {
   return known(value) ? significant(value, wanted) : none;
 }

@@ -3,7 +3,7 @@
 // Whether the bound can be trusted, in plain words, and what to do next. Each line is one fact of the session's
 // files; the verdict is the worst of them.
 
-import { count, duration, none, percent, shellWord, tidy, times, visible } from "./format";
+import { count, duration, none, percent, plural, shellWord, tidy, times, visible } from "./format";
 import type { Model } from "./model";
 
 export type Level = "good" | "note" | "care" | "bad";
@@ -23,7 +23,6 @@ export interface Verdict {
 const asChosen = (ratio: number | null) => tidy(percent(ratio));
 const worst: Level[] = ["bad", "care", "note", "good"];
 const some = (value: unknown): value is number => typeof value === "number" && value > 0;
-const plural = (n: number, one: string, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
 // A bound that is not met holds all the same. Beyond twice what was asked for it answers another question.
 function aboveAsked(bound: number, asked: number): Level {

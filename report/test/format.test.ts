@@ -53,7 +53,8 @@ test("a short name is what stands before arguments", () => {
 });
 
 test("chart names keep their ends", () => {
-  assert.equal(chartName("a::b::c::d<…>"), "c::d<…>");
+  assert.equal(chartName("a::b::c::d<…>"), "c::d");
+  assert.equal(chartName("a::b::c<…Add…> <<<8, 64>>>"), "b::c<…Add…> <<<8, 64>>>");
   assert.equal(chartName("plain"), "plain");
   assert.equal(cutMiddle("abcdefghij", 10), "abcdefghij");
   assert.equal(cutMiddle("abcdefghijk", 7), "abcd…jk");

@@ -9,6 +9,7 @@ import { methodPoints, methodsOption, placeLabels } from "../src/charts/methods"
 import { rowsAt, timelineOption } from "../src/charts/timeline";
 import { barsOption, treemapOption } from "../src/charts/where";
 import { kernelsCsv, samplesCsv } from "../src/csv";
+import { percent } from "../src/format";
 import { makeModel } from "../src/model";
 import { memberText, parse, unpack } from "../src/payload";
 import { contrast, dark, light } from "../src/theme";
@@ -51,6 +52,8 @@ test("charts show the numbers of the files", () => {
   assert.equal(treemap.series[0].data.reduce((a: number, d: Any) => a + d.value, 0), data.plan!.totals!.duration_ns);
   const bars = barsOption(model, light, 600) as Any;
   assert.deepEqual(bars.series[0].data.map((d: Any) => d.value), model.byTime.map((k) => k.duration));
+  const label = bars.series[0].label.formatter({ dataIndex: 0 });
+  assert.equal(label, `${percent(model.byTime[0]!.share)}, ${model.byTime[0]!.captured} samples`);
   const kernel = model.byTime[0]!;
   const histogram = histogramOption(kernel, light, { logCount: false }) as Any;
   assert.deepEqual(histogram.series[0].data.map((b: number[]) => b.slice(0, 3)), kernel.histogram);

@@ -47,11 +47,12 @@ export function cutMiddle(text: string, most: number): string {
   return parts.slice(0, head).join("") + "…" + parts.slice(parts.length - (most - 1 - head)).join("");
 }
 
-// The last two of the names that a name is made of: namespaces before them take room and say little.
+// The last two of the names that a name is made of: namespaces before them take room and say little, as do arguments that
+// are left out.
 export function chartName(label: string): string {
   const end = label.search(/[<( ]/);
   const head = (end < 0 ? label : label.slice(0, end)).split("::");
-  return head.slice(-2).join("::") + (end < 0 ? "" : label.slice(end));
+  return head.slice(-2).join("::") + (end < 0 ? "" : label.slice(end).replace("<…>", ""));
 }
 
 // Where the plot of a chart over time lies in it, px from either side.

@@ -3,8 +3,8 @@
 // Where the time goes: a treemap and bars of the kernels that take most of it.
 
 import type { EChartsCoreOption } from "echarts/core";
-import { count, duration, percent, tidy } from "../format";
-import { topParts, type Kernel, type Model } from "../model";
+import { count, duration, percent, plural, tidy } from "../format";
+import { topParts, type Kernel, type Model, type Part } from "../model";
 import { colourOf, type Theme } from "../theme";
 import { axis, base, chartName, cutMiddle, cutText, glyph, tip, type Any } from "./common";
 
@@ -12,7 +12,7 @@ export const topCount = 30;
 
 const shown = (kernel: Kernel | null, label: string) => cutText(kernel?.label ?? label, 300);
 
-function partTip(model: Model, part: { kernel: Kernel | null; label: string; duration: number; invocations: number }) {
+function partTip(model: Model, part: Part) {
   const rows: [string, string][] = [["time", `${duration(part.duration)}, ` +
     percent(model.duration > 0 ? part.duration / model.duration : null)], ["launches", count(part.invocations)],
     ["mean", duration(part.invocations > 0 ? part.duration / part.invocations : null)]];
@@ -45,21 +45,22 @@ export function treemapOption(model: Model, theme: Theme): EChartsCoreOption {
 export function barsOption(model: Model, theme: Theme, width: number): EChartsCoreOption {
   const parts = topParts(model, topCount);
   const names = Math.round(Math.min(420, Math.max(110, width * 0.42)));
-  const share = (part: { duration: number } | undefined) =>
-    percent(model.duration > 0 && part ? part.duration / model.duration : null);
+  const wide = width >= 500;
+  const label = (part: Part | undefined) => percent(model.duration > 0 && part ? part.duration / model.duration : null) +
+    (wide && part?.kernel ? `, ${plural(part.kernel.captured, "sample")}` : "");
   return { ...base(theme),
     tooltip: { ...base(theme).tooltip, trigger: "axis", axisPointer: { type: "shadow" }, formatter: (p: Any) => {
       const part = parts[p[0]?.dataIndex];
       return part ? partTip(model, part) : "";
     } },
-    grid: { left: names + 10, right: 62, top: 2, bottom: 22, outerBoundsMode: "none" },
-    xAxis: axis(theme, { type: "value", splitNumber: width < 500 ? 2 : 4,
+    grid: { left: names + 10, right: wide ? 130 : 62, top: 2, bottom: 22, outerBoundsMode: "none" },
+    xAxis: axis(theme, { type: "value", splitNumber: wide ? 4 : 2,
       axisLabel: { formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } }),
     yAxis: { type: "category", inverse: true, data: parts.map((_, i) => String(i)), axisLine: { show: false },
       axisTick: { show: false }, triggerEvent: true, axisLabel: { interval: 0, width: names, overflow: "truncate",
         ellipsis: "…", color: theme.ink, fontSize: 12, formatter: (i: string) => cutMiddle(chartName(parts[Number(i)]?.label ?? ""), Math.floor(names / glyph)) } },
     series: [{ name: "time", type: "bar", barCategoryGap: 5, data: parts.map((part, i) => ({ value: part.duration, part: i,
       kernel: part.kernel?.id ?? null, itemStyle: { color: colourOf(theme, part.kernel?.rank ?? null) } })),
-      label: { show: true, position: "right", color: theme.quiet, fontSize: 12,
-        formatter: (p: Any) => share(parts[p.dataIndex]) } }] };
+      label: { show: true, position: "right", color: theme.quiet, backgroundColor: theme.surface, fontSize: 12,
+        formatter: (p: Any) => label(parts[p.dataIndex]) } }] };
 }

@@ -4,7 +4,7 @@ import { barsOption, topCount, treemapOption } from "../charts/where";
 import type { Context } from "../context";
 import { h } from "../dom";
 import { makeFigure, type TableView } from "../figure";
-import { count, duration, percent } from "../format";
+import { count, duration, none, percent } from "../format";
 import { topParts } from "../model";
 
 export function whereSection(context: Context): HTMLElement {
@@ -13,11 +13,11 @@ export function whereSection(context: Context): HTMLElement {
   const parts = topParts(model, topCount);
   const label = () => "Time by kernel: " + parts.slice(0, 3).map((p) =>
     `${p.label} ${percent(model.duration > 0 ? p.duration / model.duration : null)}`).join(", ");
-  const table = (): TableView => ({ head: ["Kernel", "Time", "Share", "Launches", "Mean"],
+  const table = (): TableView => ({ head: ["Kernel", "Time", "Share", "Launches", "Mean", "Samples"],
     rows: parts.map((p) => [p.kernel ? h("button", { type: "button", class: "name", title: p.kernel.label,
       click: () => context.choose(p.kernel!) }, h("bdi", null, p.label)) : p.label, duration(p.duration),
     percent(model.duration > 0 ? p.duration / model.duration : null), count(p.invocations),
-    duration(p.invocations > 0 ? p.duration / p.invocations : null)]) });
+    duration(p.invocations > 0 ? p.duration / p.invocations : null), p.kernel ? count(p.kernel.captured) : none]) });
   const click = (data: { kernel?: number | null }) => {
     const kernel = typeof data.kernel === "number" ? model.kernels[data.kernel] : undefined;
     if (!kernel) return;
@@ -30,8 +30,8 @@ export function whereSection(context: Context): HTMLElement {
     option: (theme) => treemapOption(model, theme), missing, table, click });
   const bars = makeFigure({ name: "bars", title: `The ${Math.min(topCount, model.kernels.length)} longest`,
     height: `${24 + 22 * Math.max(1, parts.length)}px`, label,
-    how: "Time of each kernel, all its launches added up, longest first; the last bar is what is left. Names are cut " +
-      "to what tells kernels apart, point at a bar for the whole name.",
+    how: "Time of each kernel, all its launches added up, longest first, and how many of them were sampled; behind 30 " +
+      "kernels comes what is left as one bar. Names are cut to what tells kernels apart, point at a bar for the whole name.",
     option: (theme, width) => barsOption(model, theme, width), missing, table, click });
   return h("section", { id: "where", "aria-labelledby": "h-where" }, h("h2", { id: "h-where" }, "Where the time goes"),
     h("div", { class: "two" }, treemap.element, bars.element));
