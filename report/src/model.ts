@@ -208,6 +208,18 @@ export function tellApart(kernels: Kernel[]): void {
   }
 }
 
+// A session that has ended has the plan's bound: at its last point the clusters are not yet those of the plan. Where the
+// plan states none (--selection first), none was worth anything on the way.
+function timelineOf({ overview, plan }: Payload): TimelinePoint[] {
+  const points = list(overview?.timeline).map((p) => ({ elapsed: size(p[0]), observed: size(p[1]), duration: size(p[2]),
+    captured: size(p[3]), capturedDuration: size(p[4]), open: size(p[5]), bound: finite(p[6]), dropped: size(p[7]) }));
+  const last = points.at(-1);
+  if (!plan || !last || overview?.state !== "ended") return points;
+  last.bound = finite(plan.totals?.bound);
+  if (last.bound === null) for (const point of points) point.bound = null;
+  return points;
+}
+
 export function makeModel(data: Payload): Model {
   const overview = data.overview ?? null;
   const told = list(overview?.kernels);
@@ -240,9 +252,7 @@ export function makeModel(data: Payload): Model {
     invocations, launches: invocations + size(totals.excluded_invocations ?? overview?.excluded),
     asked: option("error_bound") ?? finite(overview?.error_bound),
     confidence: option("confidence") ?? finite(overview?.confidence),
-    bound: data.plan ? finite(totals.bound) : finite(overview?.bound),
-    timeline: list(overview?.timeline).map((p) => ({ elapsed: size(p[0]), observed: size(p[1]), duration: size(p[2]),
-      captured: size(p[3]), capturedDuration: size(p[4]), open: size(p[5]), bound: finite(p[6]), dropped: size(p[7]) })),
+    bound: data.plan ? finite(totals.bound) : finite(overview?.bound), timeline: timelineOf(data),
     slices: slices && slices.width_ns > 0 ? { width: slices.width_ns, count: slices.count } : null,
     events: list(data.mask?.events), eventsLeftOut: size(data.mask?.left_out) };
 }

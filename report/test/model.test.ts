@@ -161,6 +161,19 @@ test("a line of a part of the axis takes what is in it and the next on either si
   assert.deepEqual(drawnPoints([], () => 0, 0, 1), []);
 });
 
+test("the bound ends as the plan states it", () => {
+  const data = small();
+  data.overview!.timeline!.at(-1)![6] = 0.0507;
+  const bounds = () => makeModel(data).timeline.map((p) => p.bound);
+  assert.equal(bounds().at(-1), data.plan!.totals!.bound);
+  assert.equal(bounds().at(-2), data.overview!.timeline!.at(-2)![6]);
+  data.overview!.state = "running"; // the plan is younger
+  assert.equal(bounds().at(-1), 0.0507);
+  data.overview!.state = "ended";
+  data.plan!.totals!.bound = null;
+  assert.ok(bounds().every((bound) => bound === null));
+});
+
 test("elapsed time is interpolated between the timeline's points", () => {
   const point = (elapsed: number, observed: number) => ({ elapsed, observed, duration: 0, captured: 0,
     capturedDuration: 0, open: 0, bound: null, dropped: 0 });

@@ -65,7 +65,8 @@ describe("a session with all its files", () => {
     const chart = (await chartSeries(page)).timeline;
     const of = (name) => chart.find((s) => s.name === name).data;
     const { timeline } = data.overview;
-    assert.deepEqual(of("bound").map((point) => point[1]), timeline.map((point) => point[6]));
+    assert.deepEqual(of("bound").map((point) => point[1]),
+      [...timeline.slice(0, -1).map((point) => point[6]), data.plan.totals.bound]);
     assert.deepEqual(of("captures").map((point) => point[1]), timeline.map((point) => point[3]));
     assert.equal(sum(of("decisions").map((point) => (point.value ?? point)[2])), data.mask.events.length);
   });
