@@ -138,8 +138,21 @@ test("methods are points of one workload or of all", () => {
   assert.equal(one.length, 9);
   assert.equal(one[0]!.high, evaluation.rows![0]!.error!.p95);
   assert.equal(methodPoints(evaluation, null)[0]!.high, evaluation.summary![0]!.error_max);
-  const option = methodsOption([{ ...one[0]!, speedup: null }, one[1]!], 0.05, dark, false, 600) as Any;
+  const option = methodsOption([{ ...one[0]!, speedup: null }, one[1]!], dark, false, 600) as Any;
   assert.deepEqual(option.series[1].data.map((d: Any) => d.value), [[one[1]!.speedup, one[1]!.mean]]);
+});
+
+test("errors of every size have their place on the log axis, 0 too, and every bound asked its line", () => {
+  const point = (mean: number, asked: number) => ({ method: `m${mean}`, workload: "", asked, speedup: 10, mean, high: null,
+    bound: null, coverage: null, samples: null, overBound: null });
+  const option = methodsOption([point(0, 0.05), point(0.0004, 0.05), point(0.9, 0.01)], light, true, 600) as Any;
+  const { min, max, type } = option.yAxis;
+  assert.equal(type, "log");
+  const shown = option.series[1].data.map((d: Any) => d.value[1]);
+  assert.deepEqual(shown, [min, 0.0004, 0.9]);
+  assert.ok(min > 0 && min < 0.0004 && max > 0.9);
+  assert.deepEqual(option.series[0].markLine.data, [{ yAxis: 0.05 }, { yAxis: 0.01 }]);
+  assert.ok((methodsOption([point(0, 0)], light, true, 600) as Any).yAxis.min > 0);
 });
 
 test("labels that would cover one another move apart", () => {

@@ -4,7 +4,7 @@ import { methodPoints, methodsOption } from "../charts/methods";
 import type { Context } from "../context";
 import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";
-import { count, none, number, percent, times, visible } from "../format";
+import { count, number, percent, tidy, times, visible } from "../format";
 
 export function methodsSection({ model }: Context): HTMLElement {
   const evaluation = model.data.evaluation;
@@ -19,12 +19,14 @@ export function methodsSection({ model }: Context): HTMLElement {
     const equal = evaluation.equal_error;
     section.append(h("p", null, `Speedup of ${visible(equal.one)} over that of ${visible(equal.other)} where their p95 ` +
       `errors are equal, at a bound of ${percent(equal.error_bound)}.`),
+    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, `Above 1×, ${visible(equal.one)} ` +
+      "takes less for the same error. At least and at most are what the noise of the errors, and samples that come in whole " +
+      "numbers, leave open.")),
     plainTable({ head: ["Workload", "Ratio", "At least", "At most"], rows: equal.rows.map((r) =>
       [h("bdi", null, visible(r.name)), times(r.ratio), times(r.ratio_low), times(r.ratio_high)]) }));
     return section;
   }
   const workloads = [...new Set((evaluation.rows ?? []).map((r) => r.workload))];
-  const asked = typeof evaluation.options?.["error_bound"] === "number" ? evaluation.options["error_bound"] : null;
   let workload: string | null = workloads.length > 1 && (evaluation.summary ?? []).length > 0 ? null : (workloads[0] ?? null);
   const points = () => methodPoints(evaluation, workload);
   const select = h("select", { id: "workload", change: () => {
@@ -35,25 +37,31 @@ export function methodsSection({ model }: Context): HTMLElement {
   const figure = makeFigure({ name: "methods", title: "Error against speedup", height: "clamp(300px, 44vh, 520px)",
     how: "Right is cheaper, low is more exact: the best methods are at the bottom right. The dot is the mean error over " +
       "many seeds, the stroke above it goes to the error that 95 % of the runs do not exceed (of all workloads together: " +
-      "to the largest). A method is trustworthy when its stroke stays below the bound that it states.",
+      "to the largest). Both axes are logarithmic, an error of 0 stands at the foot. The dashed line is the error that was asked " +
+      "for.",
     label: () => "Methods: " + points().map((p) => `${visible(p.method)} ${times(p.speedup)} at ${percent(p.mean)} error`).join(", "),
     missing: () => (points().some((p) => p.speedup !== null && p.mean !== null) ? null : "The evaluation has no rows for this."),
-    option: (theme, width) => methodsOption(points(), asked, theme, workload === null, width),
+    option: (theme, width) => methodsOption(points(), theme, workload === null, width),
     table: () => ({ head: ["Method", "Speedup", "Mean error"], rows: points().map((p) =>
       [visible(p.method), times(p.speedup), percent(p.mean)]) }),
     tools: workloads.length > 0 ? [h("label", { for: "workload", class: "unseen" }, "Workload"), select] : [] });
   const table = h("div");
   const update = () => {
     const all = workload === null;
+    const own = all ? [] : ["Bound stated", "Samples"];
     replace(table, plainTable({ head: ["Method", "Asked", "Speedup", "Mean error", all ? "Largest error" : "p95 error",
-      "Bound stated", "Coverage", "Samples"], rows: points().map((p) => [h("bdi", null, visible(p.method)), percent(p.asked),
-      times(p.speedup), percent(p.mean), percent(p.high), percent(p.bound), percent(p.coverage),
-      p.samples === null ? none : number(p.samples)]) }));
+      "Coverage", "p95 / bound", ...own], rows: points().map((p) => [h("bdi", null, visible(p.method)), percent(p.asked),
+      times(p.speedup), percent(p.mean), percent(p.high), percent(p.coverage), number(p.overBound, 3),
+      ...(all ? [] : [percent(p.bound), tidy(number(p.samples))])]) }));
     figure.update();
   };
   update();
   const leftOut = evaluation.left_out ?? [];
-  section.append(h("div", { class: "two" }, figure.element, h("div", { class: "panel" }, h("h3", null, "Figures"), table,
+  section.append(h("div", { class: "two" }, figure.element, h("div", { class: "panel" }, h("h3", null, "Figures"),
+    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "Coverage is the share of runs whose " +
+      "error lies within the bound that the method states: a method keeps its word when it is not below the confidence. " +
+      "p95 / bound says how much of the bound is used (of all workloads: the median); above 1 it is too small. Methods " +
+      "without either state no bound.")), table,
     leftOut.length > 0 && h("details", { class: "how" }, h("summary", null, `${count(leftOut.length)} not evaluated`),
       h("ul", null, ...leftOut.map((l) => h("li", null, h("bdi", null,
         `${visible(l.method)} on ${visible(l.workload)}: ${visible(l.reason)}`))))))));
