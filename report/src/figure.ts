@@ -22,6 +22,8 @@ export interface Chart {
 
 export const charts: Record<string, Chart> = {};
 
+const paperWidth = 700; // px, of A4 and Letter within their margins
+
 let theme: Theme = light;
 let printing = false;
 const drawn = new Set<() => void>();
@@ -32,7 +34,7 @@ export function setTheme(isDark: boolean): void {
   for (const redraw of drawn) redraw();
 }
 
-// Paper is white, and shows what nobody has scrolled to.
+// Paper is white and narrow, and shows what nobody has scrolled to. Its layout comes after the charts are drawn.
 export function drawForPrint(on: boolean): void {
   printing = on;
   for (const name of Object.keys(charts)) charts[name]!.draw();
@@ -104,8 +106,17 @@ export function makeFigure(spec: FigureSpec): Figure {
     if (asTable.open && spec.missing() === null) replace(table, plainTable(spec.table()));
   };
   const asTable = h("details", { class: "as-table", toggle: fillTable }, h("summary", null, "The same as a table"), table);
+  // Whether the chart was not as large as it is to be.
+  const fit = (): boolean => {
+    const width = printing ? Math.min(box.clientWidth, paperWidth) : box.clientWidth;
+    const height = box.clientHeight;
+    if (!chart || width === 0 || (width === chart.getWidth() && height === chart.getHeight())) return false;
+    chart.resize({ width, height });
+    return true;
+  };
   const redraw = () => {
     if (!chart || spec.missing() !== null) return;
+    fit();
     chart.setOption(spec.option(current(), chart.getWidth(), view), { notMerge: true });
   };
   const draw = () => {
@@ -119,11 +130,7 @@ export function makeFigure(spec: FigureSpec): Figure {
     drawn.add(redraw);
     redraw();
     sizes.set(box, () => {
-      const { clientWidth: width, clientHeight: height } = box;
-      if (width > 0 && (width !== chart!.getWidth() || height !== chart!.getHeight())) {
-        chart!.resize({ width, height });
-        redraw();
-      }
+      if (fit()) redraw();
     });
     resized.observe(box);
   };

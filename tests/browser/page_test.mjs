@@ -253,6 +253,19 @@ describe("a session with all its files", () => {
     await page.setViewportSize({ width: 1280, height: 900 });
   });
 
+  test("fits charts onto paper, and back", async () => {
+    const widths = () => page.$$eval(".chart", (boxes) => boxes.map((box) =>
+      [box.querySelector("svg").getBoundingClientRect().width, box.clientWidth]));
+    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    const printed = await widths();
+    assert.equal(printed.length, 6);
+    for (const [svg] of printed) assert.ok(svg <= 700, `${svg}`);
+    await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+    const shown = await widths();
+    for (const [svg, box] of shown) assert.equal(svg, box);
+    assert.ok(shown.some(([svg]) => svg > 700));
+  });
+
   test("reaches nobody, even when it is told to", async (t) => {
     const server = await listen(t);
     const own = await context.newPage();
