@@ -20,6 +20,7 @@ export interface Verdict {
   lines: Line[];
 }
 
+const offBy = (ratio: number) => percent(ratio).replace("<", "less than");
 const asChosen = (ratio: number | null) => tidy(percent(ratio));
 const worst: Level[] = ["bad", "care", "note", "good"];
 const some = (value: unknown): value is number => typeof value === "number" && value > 0;
@@ -43,7 +44,7 @@ function boundLines(model: Model): Line[] {
         "than was wanted: a longer run or a second pass narrows it." }];
   }
   const against = asked === null ? "" : `, within the ${asChosen(asked)} asked for`;
-  return [{ level: "good", text: `The total is off by at most ${percent(bound)}${sure}${against}.`,
+  return [{ level: "good", text: `The total is off by ${`at most ${percent(bound)}`.replace("at most <", "less than")}${sure}${against}.`,
     why: "The bound follows from how much durations vary inside each cluster and how many were captured." }];
 }
 
@@ -56,7 +57,7 @@ function errorLines(model: Model): Line[] {
       ? "Launches that a tracer slowed count with the mean of their like, so there is no exact total to compare with."
       : "The session does not hold an exact total to compare with." }];
   }
-  const text = `The estimate of this run's time is off by ${percent(error)}`;
+  const text = `The estimate of this run's time is off by ${offBy(error)}`;
   const known = "Known, since every launch was timed." + calibrated(model);
   const { bound, asked, confidence } = model;
   if (bound !== null && error > bound) {
@@ -75,7 +76,7 @@ function calibrated(model: Model): string {
   const plan = model.data.plan;
   const estimate = plan?.totals?.calibrated_estimate_ns;
   if (typeof estimate !== "number" || !(model.duration > 0) || plan?.options?.["weights"] === "plain") return "";
-  return ` The plan's weights are calibrated: with them it is off by ${percent(Math.abs(estimate / model.duration - 1))}.`;
+  return ` The plan's weights are calibrated: with them it is off by ${offBy(Math.abs(estimate / model.duration - 1))}.`;
 }
 
 function lossLines(model: Model): Line[] {

@@ -188,17 +188,36 @@ test("decisions stand where they fell, though excluded launches are numbered too
   assert.equal(at("launches").last, 2 * invocations!);
 });
 
-test("a bound of 0 is told, though it is not on the log axis", () => {
+test("a bound of 0 stands at the foot of the log axis, and is told as what it is", () => {
   const data = payload("small");
   data.overview!.timeline!.at(-1)![6] = 0;
+  data.overview!.timeline!.at(-2)![6] = 1e-12;
   data.overview!.state = "running";
   const model = makeModel(data);
-  const bound = (timelineOption(model, light, "time") as Any).series.find((s: Any) => s.name === "bound");
-  assert.equal(bound.data.at(-1)[1], null);
+  const option = timelineOption(model, light, "time") as Any;
+  const bound = option.series.find((s: Any) => s.name === "bound");
+  const { min } = option.yAxis[2];
+  assert.deepEqual(bound.data.slice(-2).map((p: number[]) => p[1]), [min, min]);
+  assert.ok(min > 1e-6, `${min}`); // so that its marks can be told apart
   const last = bound.data.length - 1;
   assert.deepEqual(rowsAt(model.timeline, [{ seriesName: "bound", dataIndex: last, value: bound.data[last] },
     { seriesName: "captures", dataIndex: 0, value: [0, 1234] }, { seriesName: "decisions", dataIndex: 0, value: [0, 2, 7] }]),
   [["bound", "0 %"], ["captures", "1,234"], ["reopen", "7"]]);
+});
+
+test("a slice that stands alone is seen", () => {
+  const data = payload("small");
+  const [kernel] = data.overview!.kernels!;
+  kernel!.slices = [[3, 1, 10], [7, 1, 10], [8, 1, 10]];
+  const { symbolSize, data: points } = (driftOption(makeModel(data), null, light) as Any).series[0];
+  const seen = points.map((_: Any, dataIndex: number) => symbolSize(null, { dataIndex }) > 0 && points[dataIndex][1] !== null);
+  assert.deepEqual(seen.flatMap((s: boolean, i: number) => (s ? [i] : [])), [3]);
+});
+
+test("0 ns has its mark on the log axis", () => {
+  const kernel = makeModel(payload("hostile")).kernels.find((k) => k.duration === 0)!;
+  const { axisLabel } = (histogramOption(kernel, light, { logCount: false }) as Any).xAxis[1];
+  assert.deepEqual(axisLabel.customValues.map(axisLabel.formatter), ["0 ns", "1 ns"]);
 });
 
 test("each thing that costs trust is said", () => {
@@ -245,6 +264,7 @@ test("an error is called fine only when it is within what was asked", () => {
   assert.equal(within.tile, "care");
   assert.match(within.text, /86\.6 %, more than was asked for/);
   assert.equal(said({}).tile, "good");
+  assert.match(said({ observed_error: 1e-9 }).text, /off by less than 0.001 %/);
   assert.match(said({}).why, /calibrated: with them it is off by 0 %/);
   assert.doesNotMatch(said({}, { weights: "plain" }).why, /calibrated/);
   // The confidence is the session's own.

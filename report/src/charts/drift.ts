@@ -45,11 +45,14 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme,
     series: kernels.map((kernel) => {
       const colour = colourOf(theme, kernel.rank);
       const isChosen = kernel === chosen;
-      return { name: `kernel ${kernel.id}`, kernel: kernel.id, type: "line", showSymbol: false, z: isChosen ? 5 : 2,
+      const data = drawnPoints(driftOf(kernel, slices.count).map((ratio, slice): [number, number | null] => [at(slice), ratio]),
+        ([x]) => x, view.from * end, view.to * end);
+      // What no line leads to would not be seen.
+      const isAlone = (i: number) => data[i - 1]?.[1] == null && data[i + 1]?.[1] == null;
+      return { name: `kernel ${kernel.id}`, kernel: kernel.id, type: "line", showSymbol: true, symbol: "circle", z: isChosen ? 5 : 2,
+        symbolSize: (_: Any, p: Any) => (isAlone(p.dataIndex) ? 6 : 0), data,
         lineStyle: { width: isChosen ? 3 : 1.25, color: isChosen && kernel.rank >= theme.series.length ? theme.ink : colour,
           opacity: isChosen ? 1 : 0.75 }, itemStyle: { color: colour },
-        data: drawnPoints(driftOf(kernel, slices.count).map((ratio, slice): [number, number | null] => [at(slice), ratio]),
-          ([x]) => x, view.from * end, view.to * end),
         markLine: kernel === kernels[0] ? { silent: true, symbol: "none", animation: false, label: { show: false },
           lineStyle: { color: theme.axis, type: "solid" }, data: [{ yAxis: 1 }] } : undefined };
     }) };

@@ -82,7 +82,7 @@ export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramVie
   const most = Math.max(1, rangeOf(bins.map((b) => b[2]!))[1]);
   const floor = view.logCount ? 0.5 : 0;
   const x = { type: "log", logBase: 10, min: low < Infinity ? low / 1.03 : 1, max: high > 0 ? high * 1.03 : 10 };
-  const ticks = ticksBetween(x.min, x.max);
+  const ticks = [...(low === leastNs ? [leastNs] : []), ...ticksBetween(x.min, x.max).filter((ns) => ns >= 1)];
   return { ...base(theme),
     tooltip: { ...base(theme).tooltip, trigger: "item", formatter: (p: Any) => {
       if (p.seriesName === "samples") return markTip(p.data.mark);
@@ -97,7 +97,7 @@ export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramVie
       splitLine: { show: false } }),
     axis(theme, { ...x, gridIndex: 1, name: "duration (log)", nameLocation: "middle", nameGap: 24,
       splitLine: { show: false }, axisTick: { customValues: ticks, lineStyle: { color: theme.axis } },
-      axisLabel: { customValues: ticks, formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } })],
+      axisLabel: { customValues: ticks, formatter: (ns: number) => (ns < 1 ? "0 ns" : tidy(duration(ns))) } })],
     yAxis: [axis(theme, { gridIndex: 0, type: view.logCount ? "log" : "value", min: floor, minInterval: 1,
       max: view.logCount ? most * 1.5 : undefined, name: "launches", nameLocation: "end", nameGap: 10,
       nameTextStyle: { color: theme.quiet, fontSize: 12, align: "right" }, axisLabel: { formatter: compact } }),

@@ -48,9 +48,10 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis,
     "bound (log)", "decisions"];
   const tops = [26, 122, 218, 344];
   const heights = [62, 62, 92, 74];
-  const bounds = points.map((p) => p.bound).filter((b): b is number => b !== null && b > 0);
+  const bounds = points.map((p) => p.bound).filter((b): b is number => b !== null);
   const highBound = Math.max(1, ...bounds);
-  const boundTicks = ticksBetween(lowBound(bounds, model.asked), highBound * 1.0001);
+  const lowBound = footOf(bounds, model.asked);
+  const boundTicks = ticksBetween(lowBound, highBound * 1.0001);
   const line = (panel: number, name: string, of: (p: (typeof points)[number]) => number | null, colour: string,
     more: Any = {}) => ({ name, type: "line", xAxisIndex: panel, yAxisIndex: panel, showSymbol: points.length < 2,
     symbolSize: 5, lineStyle: { width: 1.75, color: colour }, itemStyle: { color: colour },
@@ -70,7 +71,7 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis,
       ...(i === last ? { name: by === "time" ? "time since the session began" : "launches", nameLocation: "middle",
         nameGap: 26 } : {}) })),
     yAxis: panels.map((_, i) => axis(theme, i === 2
-      ? { type: "log", gridIndex: i, min: lowBound(bounds, model.asked), max: highBound, splitLine: { show: false },
+      ? { type: "log", gridIndex: i, min: lowBound, max: highBound, splitLine: { show: false },
         axisTick: { customValues: boundTicks, lineStyle: { color: theme.axis } }, axisLabel: { customValues: boundTicks, formatter: (v: number) => tidy(percent(v)) } }
       : i === last ? { type: "category", gridIndex: i, data: eventNames, inverse: true, splitLine: { show: true,
         lineStyle: { color: theme.line } }, axisTick: { show: false } }
@@ -83,7 +84,7 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis,
       line(1, "captures", (p) => p.captured, theme.series[2]!, { step: "end" }),
       line(1, "clusters open", (p) => p.open, theme.series[1]!, { step: "end", lineStyle: { width: 1.5, type: [4, 3],
         color: theme.series[1]! } }),
-      line(2, "bound", (p) => (p.bound !== null && p.bound > 0 ? p.bound : null), theme.series[3]!, {
+      line(2, "bound", (p) => (p.bound === null ? null : Math.max(lowBound, p.bound)), theme.series[3]!, {
         markLine: { silent: true, symbol: "none", animation: false, lineStyle: { color: theme.bad, type: [5, 4] },
           label: { position: "insideEndTop", color: theme.bad, fontSize: 12,
             formatter: () => `asked ${tidy(percent(model.asked))}` },
@@ -98,13 +99,14 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis,
 export function rowsAt(points: TimelinePoint[], places: Any[]): [string, string][] {
   return places.map((p): [string, string] => {
     if (p.seriesName === "decisions") return [eventNames[p.value[1]] ?? "", count(p.value[2])];
-    // A bound of 0 is not on the log axis, but it is one.
+    // At the foot of the axis a smaller one may stand.
     if (p.seriesName === "bound") return ["bound", percent(points[p.dataIndex]?.bound)];
     return [p.seriesName, p.seriesName === "GPU time observed" ? duration(p.value[1]) : count(p.value[1])];
   });
 }
 
-function lowBound(bounds: number[], asked: number | null): number {
-  const least = Math.min(...bounds, asked !== null && asked > 0 ? asked : 1, 1);
-  return least / 1.6;
+const leastBound = 1e-5; // smaller ones, and 0, stand at the foot of the axis: nobody asks for less
+
+function footOf(bounds: number[], asked: number | null): number {
+  return Math.max(leastBound, Math.min(...bounds, asked !== null && asked > 0 ? asked : 1, 1)) / 1.6;
 }
