@@ -269,6 +269,8 @@ function hostile() {
   Object.assign(session.counters.losses, { ring_full: 1200, no_timestamps: 34, gaps: 2, "<i>unknown</i>": 1 });
   session.processes.push({ ...session.processes[0], pid: 4243, program: "<b>worker</b>", state: "stood_down",
     reason: "another tool has CUPTI <img src=x onerror=window.pwned=4>", seen: 0, kept: 0 });
+  session.counters.slots_refused = 6;
+  session.devices[0].busy_cut_ns = 1e6;
   session.warnings = ["a warning with <script>window.pwned=5</script>", "w".repeat(3000)];
   overview.timeline[5][6] = 0;
   overview.timeline[6][6] = null;

@@ -35,6 +35,13 @@ test("every name is there, as text", async () => {
   }
 });
 
+test("all that was lost is listed", async () => {
+  const lost = await page.locator("#session .panel", { has: page.getByRole("heading", { name: "Losses" }) }).innerText();
+  for (const [name, n] of [...Object.entries(data.session.counters.losses), ["slots_refused", 6]]) {
+    if (n > 0) assert.match(lost, new RegExp(`${name}\\s+${n.toLocaleString("en-US")}\\s`), name);
+  }
+});
+
 test("they stay what they are in what the page holds", async () => {
   const names = await page.evaluate(() => window.stemtapReport.data.plan.kernels.map((kernel) => kernel.name));
   const wellFormed = (name) => Buffer.from(name, "utf8").toString("utf8");

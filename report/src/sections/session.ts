@@ -23,6 +23,8 @@ const losses = new Map<string, [string, string]>([
   ["captures_denied", ["captures", "not made, their credit was kept"]],
   ["captures_throttled", ["captures", "put off by --max-captures-per-second"]],
   ["graph_launches", ["launches", "CUDA graphs in gate level: their kernels are timed, not gated"]],
+  ["contexts_refused", ["contexts", "the gate's table had no room for them: their launches could not be captured"]],
+  ["slots_refused", ["clusters", "the gate's table had no slot for them: their launches could not be captured"]],
 ]);
 
 function facts(rows: [string, Child][]): HTMLElement {
@@ -63,11 +65,12 @@ export function sessionSection({ model }: Context): HTMLElement {
   const options = optionRows(plan?.options ?? session?.options);
   blocks.push(block("Options", options.length > 0 ? facts(options) : h("p", { class: "lacks" }, "No options are on record.")));
   const lost = Object.entries(session?.counters?.losses ?? overview?.losses ?? {});
+  for (const name of ["contexts_refused", "slots_refused"]) lost.push([name, Number(session?.counters?.[name] ?? 0)]);
   const happened = lost.filter(([, n]) => n > 0);
   blocks.push(block("Losses", happened.length > 0 ? plainTable({ head: ["Loss", "How many", "Of what", "Why"],
     rows: happened.map(([name, n]) => [visible(name), count(n), losses.get(name)?.[0] ?? none,
       losses.get(name)?.[1] ?? "a reason that this page does not know"]) })
-    : h("p", null, lost.length > 0 || overview || session ? "Nothing was lost." : "The session does not say what was lost.")));
+    : h("p", null, overview || session ? "Nothing was lost." : "The session does not say what was lost.")));
   const warnings = session?.warnings ?? [];
   if (warnings.length > 0) {
     blocks.push(block("Warnings", h("ul", { class: "warnings", tabindex: 0, "aria-label": "Warnings" }, ...warnings.map((w) =>
@@ -85,9 +88,9 @@ export function sessionSection({ model }: Context): HTMLElement {
   if (devices.length > 0) {
     blocks.push(block("Devices", plainTable({ head: ["Device", "Process", "Launches", "Kernel time", "Busy", "Span", "Busy share",
       "Streams"], rows: devices.map((d) => [shown(d.device), shown(d.pid), count(d.launches), duration(d.duration_ns),
-      duration(d.busy_ns), duration(d.span_ns), percent(d.span_ns > 0 ? d.busy_ns / d.span_ns : null),
+      duration(d.busy_ns) + (d.busy_cut_ns ? ` to ${duration(d.busy_ns + d.busy_cut_ns)}` : ""), duration(d.span_ns), percent(d.span_ns > 0 ? d.busy_ns / d.span_ns : null),
       count((d.streams ?? []).length)]) }), h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null,
-      "Busy is the time in which at least one kernel ran; kernel time counts kernels that run side by side each. Excluded " +
+      "Busy is the time in which at least one kernel ran (a range where some came too late to be added exactly); kernel time counts kernels that run side by side each. Excluded " +
       "kernels are part of both."))));
   }
   if (!session) {
