@@ -208,8 +208,8 @@ export function tiles(model: Model): Tile[] {
   const gaps = t.gaps ?? model.data.overview?.gaps;
   const empty = model.invocations === 0; // a plan of no launches has figures, of nothing
   return [
-    { name: "Less to trace", value: some(t.speedup) ? times(t.speedup) : none, level: some(t.speedup) ? "good" : "care",
-      detail: (some(t.samples) ? `${duration(t.sampled_duration_ns)} in ${plural(t.samples, "sample")}` : "no sample") +
+    { name: "Speedup", value: some(t.speedup) ? times(t.speedup) : none, level: some(t.speedup) ? "good" : "care",
+      detail: (some(t.samples) ? `${duration(t.sampled_duration_ns)} to trace in ${plural(t.samples, "sample")}` : "no sample") +
         `, of ${duration(model.duration)} in ${plural(model.invocations, "launch", "launches")}` },
     { name: "Error bound", value: empty ? none : percent(bound),
       level: empty ? "note" : bound === null ? "care" : asked !== null && bound > asked * (1 + 1e-9) ? aboveAsked(bound, asked) : "good",

@@ -9,7 +9,7 @@ import { methodPoints, methodsOption, placeLabels } from "../src/charts/methods"
 import { rowsAt, timelineOption } from "../src/charts/timeline";
 import { barsOption, treemapOption } from "../src/charts/where";
 import { kernelsCsv, samplesCsv } from "../src/csv";
-import { percent } from "../src/format";
+import { percent, times } from "../src/format";
 import { makeModel } from "../src/model";
 import { memberText, parse, unpack } from "../src/payload";
 import { contrast, dark, light } from "../src/theme";
@@ -283,7 +283,8 @@ test("a session without launches claims nothing", () => {
 
 test("tiles and commands say what the plan says", () => {
   const model = makeModel(payload("small"));
-  assert.deepEqual(tiles(model).map((t) => t.value).slice(1), ["4.98 %", "0.72 %", "0 %", "0"]);
+  assert.deepEqual(tiles(model).map((t) => t.name), ["Speedup", "Error bound", "Observed error", "Uncovered time", "Lost records"]);
+  assert.deepEqual(tiles(model).map((t) => t.value), [times(model.data.plan!.totals!.speedup), "4.98 %", "0.72 %", "0 %", "0"]);
   assert.deepEqual(tiles(makeModel(payload("empty"))).filter((t) => t.level === "good"), []);
   assert.equal(exportCommand({ ...model, mode: "replay" }, "ncu"),
     "stemtap export --plan stemtap-decode/plan.json --to ncu");
