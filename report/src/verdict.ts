@@ -58,7 +58,7 @@ function errorLines(model: Model): Line[] {
       : "The session does not hold an exact total to compare with." }];
   }
   const text = `The estimate of this run's time is off by ${offBy(error)}`;
-  const known = "Known, since every launch was timed." + calibrated(model);
+  const known = "Known, since every launch on record was timed." + calibrated(model);
   const { bound, asked, confidence } = model;
   if (bound !== null && error > bound) {
     return [{ level: "care", text: `${text}, more than the bound.`, why: (confidence === null ? "" : "Of all samples that " +

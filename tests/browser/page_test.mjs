@@ -207,6 +207,20 @@ describe("a session with all its files", () => {
     assert.deepEqual(histogram.data.map(([from, to, count]) => [from, to, count]), chosen.histogram);
   });
 
+  test("takes the kernel that is marked in the list, and none when the list is closed", async () => {
+    const field = page.getByRole("combobox", { name: "Find a kernel" });
+    const chosen = async () => (await page.locator(".kernel-name").getAttribute("title"));
+    await field.fill("softmax");
+    const second = await page.locator("#kernel-options li").nth(1).getAttribute("title");
+    for (const key of ["ArrowDown", "Enter"]) await page.keyboard.press(key);
+    assert.equal(await chosen(), second);
+    await field.fill("gemm");
+    for (const key of ["Escape", "Enter"]) await page.keyboard.press(key);
+    assert.equal(await chosen(), second);
+    await field.fill("");
+    await page.keyboard.press("Escape");
+  });
+
   test("gives back plan.json as it was written", async () => {
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "plan.json" }).click();

@@ -67,7 +67,7 @@ function picker(context: Context): HTMLElement {
       else at = Math.max(0, Math.min(found.length - 1, at + (event.key === "ArrowDown" ? 1 : -1)));
       mark();
     } else if (event.key === "Enter") {
-      take(found[at]);
+      if (!options.hidden) take(found[at]);
     } else if (event.key === "Escape") {
       close();
     }

@@ -30,7 +30,7 @@ export function timelineSection({ model }: Context): HTMLElement {
   const figure = makeFigure({ name: "timeline", title: "Captures, launches and the bound", height: "470px",
     how: "From above: launches that the sampler has seen, captures made (and clusters that want more), the error bound as " +
       "of then with uncovered time counted in full, and its decisions. The bound shrinks while samples come in; below " +
-      "the dashed line it is what was asked for, and at the end it is the plan's. A wide mark is many decisions at once.",
+      "the dashed line it is what was asked for, and at the end it is the plan's. A tall mark is many decisions at once.",
     label: () => `Over the session: ${count(model.timeline.at(-1)?.observed ?? model.invocations)} launches observed, ` +
       `${count(model.timeline.at(-1)?.captured ?? model.samples.length)} captured, bound ${percent(model.bound)}`,
     missing: () => {
