@@ -13,8 +13,8 @@
 
 #include "cli/commands.h"
 #include "cli/live_flags.h"
+#include "cli/number_in.h"
 #include "cli/output.h"
-#include "cli/real_in.h"
 #include "collector/replay.h"
 #include "importers/registry.h"
 #include "trace/profile_writer.h"
@@ -180,7 +180,7 @@ void AddDemo(CLI::App& app, int& exit_code) {
                    "(default: real for the generated loop, full for a profile)")
       ->check(CLI::IsMember({"real", "full"}));
   command->add_option("--launches", arguments->launches, "length of the generated loop")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+      ->transform(WholeIn(1, 1'000'000'000))
       ->capture_default_str();
   command
       ->add_option("--capture-factor", arguments->capture_factor,

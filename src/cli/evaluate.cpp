@@ -12,10 +12,10 @@
 #include "base/text.h"
 #include "baselines/basic_block_vectors.h"
 #include "baselines/method.h"
+#include "cli/number_in.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/read_progress.h"
-#include "cli/real_in.h"
 #include "cli/recorded_run.h"
 #include "cli/sampling_flags.h"
 #include "collector/replay.h"
@@ -274,7 +274,7 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--runs", arguments->runs, "samples drawn by each method, one seed each")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}))
+      ->transform(WholeIn(1, 1000000))
       ->capture_default_str();
   command->add_option("--against", arguments->against,
                       "another run of the same launches: sample from the one, err on the other");
@@ -282,7 +282,7 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
   command
       ->add_option("--lag", arguments->lag,
                    "online: launches before a duration is known to the sampler")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{100'000'000}))
+      ->transform(WholeIn(0, 100'000'000))
       ->capture_default_str();
   command
       ->add_option("--error-bounds", arguments->error_bounds,

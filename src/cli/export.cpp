@@ -14,11 +14,13 @@
 #include "base/byte_source.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/number_in.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/recorded_run.h"
 #include "exporters/consumers.h"
 #include "importers/ranks.h"
+#include "wire/record.h"
 #include "trace/plan_reader.h"
 
 namespace stemtap::cli {
@@ -318,7 +320,7 @@ void AddExport(CLI::App& app, int& exit_code) {
   command->add_option("--profile", arguments->profiles,
                       "run that the plan was made of; without it, the plan's source");
   command->add_option("--device", arguments->device, "only the samples of this device")
-      ->check(CLI::Range(0, 65534));
+      ->transform(WholeIn(0, wire::kUnknown16 - 1));
   AddWordOption(*command, "--processes", kProcesses, arguments->processes,
                 "where there are several devices: one process drove them all, or each had its own");
   AddWordOption(*command, "--graphs", kGraphs, arguments->graphs,
@@ -338,8 +340,10 @@ void AddExport(CLI::App& app, int& exit_code) {
       "kernel where every version of ncu counts alike");
   AddWordOption(*command, "--kernel-name-base", kNameBases, arguments->name_base,
                 "which of ncu's names the profile has; guessed by default");
-  command->add_option("--timeline-launches", arguments->timeline_launches,
-                      "perfetto: show every launch of a run of at most this many");
+  command
+      ->add_option("--timeline-launches", arguments->timeline_launches,
+                   "perfetto: show every launch of a run of at most this many")
+      ->transform(WholeIn());
   command->add_option("--weights-csv", arguments->weights_csv,
                       "also write each launch's id and weight to this file");
   command->add_flag("--explain", arguments->explain,

@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/number_in.h"
 #include "cli/output.h"
 #include "results/match.h"
 #include "results/report.h"
 #include "results/results_reader.h"
 #include "trace/plan_reader.h"
+#include "wire/record.h"
 
 namespace stemtap::cli {
 namespace {
@@ -127,23 +129,20 @@ void AddExtrapolate(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"auto", "accelsim", "macsim", "ncu", "csv"}))
       ->capture_default_str();
   command->add_option("--confidence", arguments->confidence, "confidence of the intervals")
-      ->check([](const std::string& text) {
-        double value = 0.0;
-        return CLI::detail::lexical_cast(text, value) && value > 0.0 && value < 1.0
-                   ? std::string()
-                   : "expected a number between 0 and 1";
-      })
+      ->check(RealIn(0.01, 0.999999))
       ->capture_default_str();
   command->add_option("--id-column", arguments->id_column,
                       "column of a CSV that holds the id; default: the first of index, id, "
                       "kernel_id, ID");
   command->add_option("--id-base", arguments->id_base, "id of the first launch in a CSV")
-      ->check(CLI::IsMember({0, 1}))
+      ->transform(WholeIn(0, 1))
       ->capture_default_str();
   command->add_option("--ids", arguments->ids,
                       "CSV with the columns id and index: which launch an id is of");
-  CLI::Option* device = command->add_option("--device", arguments->device,
-                                            "the results are of this device's launches");
+  CLI::Option* device =
+      command
+          ->add_option("--device", arguments->device, "the results are of this device's launches")
+          ->transform(WholeIn(0, wire::kUnknown16 - 1));
   command->add_option("--metrics", arguments->metrics, "only these metrics, separated by commas")
       ->delimiter(',');
   command->add_option("--ratio", arguments->ratios,

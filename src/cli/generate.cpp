@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/number_in.h"
 #include "cli/output.h"
 #include "trace/profile_writer.h"
 #include "workloads/workload.h"
@@ -72,17 +73,22 @@ void AddGenerate(CLI::App& app, int& exit_code) {
   command->add_option("workload", arguments->workload, help)->required();
   command->add_option("-o,--output", arguments->output, "profile to write")->required();
   command->add_option("--launches", arguments->options.launches, "number of kernel launches")
+      ->transform(WholeIn())
       ->capture_default_str();
   command->add_option("--seed", arguments->options.seed, "of the launches, and of the noise")
+      ->transform(WholeIn())
       ->capture_default_str();
   command
       ->add_option("--noise-seed", arguments->options.noise_seed,
                    "of the noise alone: a second run of the same launches (0: as --seed)")
+      ->transform(WholeIn())
       ->capture_default_str();
   command->add_flag("--other-gpu", arguments->options.other_gpu,
                     "the same launches on a simulated other GPU, without noise");
-  command->add_option("--layers", arguments->options.layers,
-                      "layers of the model, where there is one (default: 12)");
+  command
+      ->add_option("--layers", arguments->options.layers,
+                   "layers of the model, where there is one (default: 12)")
+      ->transform(WholeIn(1, 256));
   command->add_flag("--json", arguments->json, "print the totals as JSON");
   command->callback([arguments, &exit_code] { exit_code = Generate(*arguments); });
 }

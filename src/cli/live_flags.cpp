@@ -9,8 +9,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "cli/number_in.h"
 #include "cli/output.h"
-#include "cli/real_in.h"
 #include "wire/session_env.h"
 
 namespace stemtap::cli {
@@ -56,7 +56,7 @@ void LiveFlags::AddTo(CLI::App& command) {
   command
       .add_option("--max-captures-per-second", captures_per_second_,
                   "most captures per second and process, 0: any number (default: 100, log any)")
-      ->check(CLI::Range(0u, wire::kMostCapturesPerSecond))
+      ->transform(WholeIn(0, wire::kMostCapturesPerSecond))
       ->envname(wire::kEnvMaxCaptures.name)
       ->take_last();  // the library's word to a collector of its own comes last
   command

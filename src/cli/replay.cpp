@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/number_in.h"
 #include "cli/output.h"
 #include "cli/read_progress.h"
 #include "cli/recorded_run.h"
@@ -70,7 +71,7 @@ void AddReplay(CLI::App& app, int& exit_code) {
   command->add_option("-o,--output", arguments->output,
                       "session folder to write (default: stemtap-<profile>-<pid>)");
   command->add_option("--lag", arguments->lag, "launches before a duration is known to the sampler")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{100'000'000}))
+      ->transform(WholeIn(0, 100'000'000))
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "print the plan's totals as JSON");
   command->add_flag("-q,--quiet", arguments->quiet, "no progress line");

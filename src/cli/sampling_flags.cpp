@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sampling_flags.h"
 
-#include "cli/real_in.h"
+#include "cli/number_in.h"
 
 namespace stemtap::cli {
 
@@ -38,7 +38,7 @@ void SamplingFlags::AddTo(CLI::App& command,
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--min-samples", min_samples_, "fewest samples of a cluster")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}))
+      ->transform(WholeIn(1, 1000000))
       ->capture_default_str()
       ->group(kGroup);
   std::vector<std::string> selections;
@@ -69,12 +69,13 @@ void SamplingFlags::AddTo(CLI::App& command,
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--seed", seed_, "seed of every random choice")
+      ->transform(WholeIn())
       ->capture_default_str()
       ->group(kGroup);
   command
       .add_option("--threads", threads_,
                   "threads that work, 0: one per core; results do not depend on it")
-      ->check(CLI::Range(0u, 1024u))
+      ->transform(WholeIn(0, 1024))
       ->capture_default_str()
       ->group(kGroup);
 }

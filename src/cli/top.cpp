@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/number_in.h"
 #include "cli/output.h"
-#include "cli/real_in.h"
 #include "top/session_finder.h"
 
 namespace stemtap::cli {

@@ -47,6 +47,31 @@ TEST_CASE("values out of range are wrong use") {
   CheckFailure(Run({"run"}), 2, {"stemtap run"});
 }
 
+TEST_CASE("numbers are decimal, whole words and within 64 bits") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  for (const std::string word : {"", "-1", "5x", "0x10", "1e3", "1.0", "+5", " 5", "5 ", "0b11",
+                                 "18446744073709551616", "nan", "\xC2\xB9"}) {
+    CAPTURE(word);
+    CheckFailure(Run({"plan", "x.csv", "--seed", word}), 2, {"--seed", "expected a whole number"});
+    CheckFailure(Run({"replay", "x.csv", "--lag", word}), 2, {"--lag", "0 to 100000000"});
+  }
+  for (const std::string word : {"", "5%", "0,05", "0x1p-4", "1e400", "nan", "0.05 "}) {
+    CAPTURE(word);
+    CheckFailure(Run({"plan", "x.csv", "--error-bound", word}), 2,
+                 {"--error-bound", "expected a number of 1e-06 to 1", "found '" + word + "'"});
+  }
+  CheckFailure(Run({"extrapolate", "--plan", "x", "--results", "y", "--device", "65535"}), 2,
+               {"--device", "0 to 65534"});
+  CheckFailure(Run({"generate", "llm-decode", "-o", "x.csv", "--layers", "-1"}), 2, {"--layers"});
+  CheckFailure(Run({"export", "--plan", "x", "--to", "perfetto", "--timeline-launches", "-1"}), 2,
+               {"--timeline-launches"});
+  // A 0 in front makes no octal number.
+  const auto made = Run({"generate", "llm-decode", "-o", "x.csv", "--launches", "0100"}, options);
+  CHECK(made.err.find("stemtap: 100 launches") == 0);
+}
+
 TEST_CASE("every command has --help, and --version says so") {
   for (const std::string command :
        {"run", "replay", "plan", "convert", "formats", "generate", "demo"}) {
