@@ -13,7 +13,6 @@
 #include "align/alignment.h"
 #include "align/plan_transfer.h"
 #include "align/run.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -225,7 +224,7 @@ Result<PlanTransfer> CarryPlan(const AlignArguments& arguments, const Run& a, co
   options.source_b = arguments.b;
   Result<PlanTransfer> transfer = TransferPlan(plan.value(), a, b, alignment, options);
   if (!transfer.ok()) return transfer;
-  const Status written = WriteFileAtomically(arguments.output, PlanToJson(transfer.value().plan));
+  const Status written = WriteOutput(arguments.output, PlanToJson(transfer.value().plan));
   if (!written.ok()) return written.error();
   return transfer;
 }
@@ -274,6 +273,11 @@ int RunAlign(const AlignArguments& arguments) {
   if (arguments.a == "-" && arguments.b == "-") {
     return Fail({"both runs from standard input, expected a file for one", 2});
   }
+  if (arguments.output == "-") {
+    return Fail({"--output: the comparison goes to standard output, expected a file", 2});
+  }
+  const Status use = CheckOutput(arguments.output, {arguments.a, arguments.b, arguments.plan});
+  if (!use.ok()) return Fail(use.error());
   const Result<Run> a = Load(arguments.a);
   if (!a.ok()) return Fail(a.error());
   const Result<Run> b = Load(arguments.b);

@@ -8,12 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "baselines/basic_block_vectors.h"
 #include "baselines/method.h"
-#include "cli/number_in.h"
 #include "cli/commands.h"
+#include "cli/number_in.h"
 #include "cli/output.h"
 #include "cli/read_progress.h"
 #include "cli/recorded_run.h"
@@ -132,12 +131,17 @@ Status CheckUse(const EvaluateArguments& arguments) {
       }
     }
   }
-  return Success{};
+  if (arguments.csv == "-") {
+    return Error{"--csv: the table goes to standard output, expected a file", 2};
+  }
+  std::vector<std::string> inputs = arguments.profiles;
+  inputs.insert(inputs.end(), {arguments.against, arguments.bbv, arguments.metrics});
+  return CheckOutput(arguments.csv, inputs);
 }
 
 int Deliver(const EvaluateArguments& arguments, const std::string& csv, const std::string& text) {
   if (!arguments.csv.empty()) {
-    const Status written = WriteFileAtomically(arguments.csv, csv);
+    const Status written = WriteOutput(arguments.csv, csv);
     if (!written.ok()) return Fail(written.error());
   }
   return Print(text);

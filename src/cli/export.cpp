@@ -10,18 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include "base/byte_sink.h"
 #include "base/byte_source.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/number_in.h"
 #include "cli/commands.h"
+#include "cli/number_in.h"
 #include "cli/output.h"
 #include "cli/recorded_run.h"
 #include "exporters/consumers.h"
 #include "importers/ranks.h"
-#include "wire/record.h"
 #include "trace/plan_reader.h"
+#include "wire/record.h"
 
 namespace stemtap::cli {
 namespace {
@@ -109,6 +108,19 @@ Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
   if (arguments.json && to_stdout) {
     return Error{"--json and the selection both go to standard output, expected -o FILE", 2};
   }
+  const bool printed = to_stdout || arguments.json || arguments.explain;
+  if (arguments.weights_csv == "-" && printed) {
+    return Error{"--weights-csv: something else goes to standard output, expected a file", 2};
+  }
+  if (!to_stdout && arguments.weights_csv == arguments.output) {
+    return Error{"--weights-csv and --output name one file, expected two", 2};
+  }
+  std::vector<std::string> inputs = arguments.profiles;
+  inputs.insert(inputs.end(), {arguments.plan, arguments.list});
+  for (const std::string& output : {arguments.output, arguments.weights_csv}) {
+    const Status kept = CheckOutput(output, inputs);
+    if (!kept.ok()) return kept;
+  }
   if (name == "macsim-config" && !to_stdout &&
       std::filesystem::path(arguments.output).filename().string().find('.') == std::string::npos) {
     return Error{"--output: MacSim wants a '.' in the name of the file, e.g. sampled.txt", 2};
@@ -137,14 +149,6 @@ Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& argume
       consumer.needs_timeline
           ? ""
           : ", or --plain-launches if it was one process with one device and no CUDA graph")};
-}
-
-// Whole or not at all; devices and pipes directly.
-Status WriteWhole(const std::string& path, const std::string& content) {
-  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
-  if (!sink.ok()) return sink.error();
-  const Status written = sink.value()->Write(content);
-  return written.ok() ? sink.value()->Finish() : written;
 }
 
 // A file of an earlier export to `output` that the new one would leave beside its own, as if it were one
@@ -185,15 +189,22 @@ std::string FindLeftOver(const std::string& output, const Consumer& consumer,
   return least.empty() ? least : (path.parent_path() / least).string();
 }
 
-int WriteFiles(const ExportArguments& arguments, const Exported& exported,
-               std::vector<std::string>& written) {
+// All of them or none: some alone would be taken for the whole selection.
+Status WriteFiles(const ExportArguments& arguments, const Exported& exported,
+                  std::vector<std::string>& written) {
   for (const ExportedFile& file : exported.files) {
     const std::string path = arguments.output + file.suffix;
-    const Status status = WriteWhole(path, file.content);
-    if (!status.ok()) return Fail(status.error());
+    const Status status = WriteOutput(path, file.content);
+    if (!status.ok()) {
+      std::error_code ignored;
+      for (const std::string& part : written) {
+        if (std::filesystem::is_regular_file(part, ignored)) std::filesystem::remove(part, ignored);
+      }
+      return status;
+    }
     written.push_back(path);
   }
-  return 0;
+  return Success{};
 }
 
 int RunExport(const ExportArguments& arguments) {
@@ -259,8 +270,8 @@ int RunExport(const ExportArguments& arguments) {
                        "to be removed, or another -o PATH",
                        EscapeForTerminal(left), exported.files.size())});
     }
-    const int failed = WriteFiles(arguments, exported, written);
-    if (failed != 0) return failed;
+    const Status files = WriteFiles(arguments, exported, written);
+    if (!files.ok()) return Fail(files.error());
   }
   std::vector<std::string> notes = exported.notes;
   if (counted.value().left_out != 0) {
@@ -268,7 +279,7 @@ int RunExport(const ExportArguments& arguments) {
                                 counted.value().left_out, arguments.device));
   }
   if (!arguments.weights_csv.empty()) {
-    const Status status = WriteWhole(arguments.weights_csv, WeightsCsv(counted.value()));
+    const Status status = WriteOutput(arguments.weights_csv, WeightsCsv(counted.value()));
     if (!status.ok()) return Fail(status.error());
     written.push_back(arguments.weights_csv);
   } else if (consumer.model.scope != CountScope::kNone) {

@@ -8,8 +8,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
+#include "base/byte_sink.h"
 #include "base/text.h"
 
 namespace stemtap::cli {
@@ -34,6 +37,28 @@ int Print(const std::string& text) {
     return 0;
   }
   return Fail({fmt::format("standard output cannot be written: {}", std::strerror(errno))});
+}
+
+Status WriteOutput(const std::string& path, std::string_view content) {
+  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
+  if (!sink.ok()) return sink.error();
+  const Status written = sink.value()->Write(content);
+  return written.ok() ? sink.value()->Finish() : written;
+}
+
+Status CheckOutput(const std::string& output, const std::vector<std::string>& inputs) {
+  std::error_code error;
+  for (const std::string& input : inputs) {
+    // What is read as a stream (a terminal, a pipe) may be written as one.
+    if (!std::filesystem::is_regular_file(input, error) ||
+        !std::filesystem::equivalent(input, output, error)) {
+      continue;
+    }
+    return Error{fmt::format("{}: is what the result is made of, expected another file to write",
+                             EscapeForTerminal(output)),
+                 2};
+  }
+  return Success{};
 }
 
 std::string TotalsJson(const Plan& plan) {

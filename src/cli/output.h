@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +23,13 @@ void Warn(const std::vector<std::string>& warnings);
 
 // Prints `text` on stdout; 1 if that fails (a full disk behind a redirection), else 0.
 int Print(const std::string& text);
+
+// Writes `content` into the file that the user named, whole or not at all: compressed as its name
+// says, devices and pipes directly, "-" is standard output.
+Status WriteOutput(const std::string& path, std::string_view content);
+
+// Wrong use where writing `output` would destroy one of `inputs`, of which it is made.
+Status CheckOutput(const std::string& output, const std::vector<std::string>& inputs);
 
 // The plan's totals as one JSON object and a newline, for --json.
 std::string TotalsJson(const Plan& plan);

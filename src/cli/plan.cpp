@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "baselines/basic_block_vectors.h"
 #include "baselines/method_plan.h"
@@ -43,7 +42,22 @@ const MethodEntry* OtherMethod(const std::string& name) {
   return nullptr;
 }
 
+// Wrong use that CLI11 does not see.
+Status CheckUse(const PlanArguments& arguments) {
+  if (arguments.output == "-") {
+    return Error{
+        "--output: the summary goes to standard output, expected a file, or --json "
+        "to print the plan",
+        2};
+  }
+  std::vector<std::string> inputs = arguments.profiles;
+  inputs.insert(inputs.end(), {arguments.bbv, arguments.metrics});
+  return CheckOutput(arguments.output, inputs);
+}
+
 int RunPlan(const PlanArguments& arguments) {
+  const Status use = CheckUse(arguments);
+  if (!use.ok()) return Fail(use.error());
   const SamplingOptions options = arguments.sampling.Options();
   const MethodEntry* other = OtherMethod(arguments.sampling.method());
   // A pipe cannot be read twice, and the other methods want metrics: held in memory. Else
@@ -99,7 +113,7 @@ int RunPlan(const PlanArguments& arguments) {
   plan.source = run;
   plan.options = arguments.sampling.Listed();
   if (!arguments.output.empty()) {
-    const Status written = WriteFileAtomically(arguments.output, PlanToJson(plan));
+    const Status written = WriteOutput(arguments.output, PlanToJson(plan));
     if (!written.ok()) return Fail(written.error());
   }
   return Print(arguments.json ? PlanToJson(plan) : PlanSummary(plan));

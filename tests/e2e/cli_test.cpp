@@ -161,6 +161,83 @@ TEST_CASE("what cannot be written is told, and no half file is left") {
   CheckFailure(full, 1, {"standard output cannot be written", "No space left"});
 }
 
+TEST_CASE("a device or pipe that is named for a result is written to and stays one") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  const auto profile = (SourceDir() / "tests/data/tiny.csv").string();
+  REQUIRE(Run({"plan", profile, "-o", "plan.json"}, options).exit_code == 0);
+  for (const std::string& command : std::vector<std::string>{
+           "plan \"$1\" -o pipe", "align \"$1\" \"$1\" --plan plan.json -o pipe",
+           "evaluate \"$1\" --methods stem --runs 2 --csv pipe"}) {
+    CAPTURE(command);
+    std::filesystem::remove(scratch / "pipe");
+    const auto result = RunProcess({"/bin/sh", "-c",
+                                    "mkfifo pipe && { cat pipe & } && \"$0\" " + command +
+                                        " >/dev/null && wait && test -p pipe",
+                                    StemtapProgram().string(), profile},
+                                   options);
+    CHECK(result.exit_code == 0);
+    CHECK(result.out.size() > 100);
+  }
+}
+
+TEST_CASE("what a result is made of is not written over, and standard output holds one thing") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  std::filesystem::copy_file(SourceDir() / "tests/data/tiny.csv", scratch / "p.csv");
+  const std::string before = ReadFile(scratch / "p.csv");
+  REQUIRE(Run({"plan", "p.csv", "-o", "plan.json"}, options).exit_code == 0);
+  const std::string plan = ReadFile(scratch / "plan.json");
+  const std::vector<std::string> made_of = {"is what the result is made of"};
+  CheckFailure(Run({"plan", "p.csv", "-o", "./p.csv"}, options), 2, made_of);
+  CheckFailure(Run({"evaluate", "p.csv", "--csv", "p.csv"}, options), 2, made_of);
+  CheckFailure(Run({"align", "p.csv", "p.csv", "--plan", "plan.json", "-o", "p.csv"}, options), 2,
+               made_of);
+  CheckFailure(Run({"export", "--plan", "plan.json", "--to", "csv", "-o", "plan.json"}, options), 2,
+               made_of);
+  CheckFailure(Run({"export", "--plan", "plan.json", "--to", "csv", "-o", "x", "--weights-csv",
+                    "p.csv", "--profile", "p.csv"},
+                   options),
+               2, made_of);
+  CheckFailure(
+      Run({"export", "--plan", "plan.json", "--to", "csv", "-o", "x", "--weights-csv", "x"},
+          options),
+      2, {"--weights-csv and --output"});
+  const std::vector<std::string> one = {"standard output, expected a file"};
+  CheckFailure(Run({"plan", "p.csv", "-o", "-"}, options), 2, one);
+  CheckFailure(Run({"evaluate", "p.csv", "--csv", "-"}, options), 2, one);
+  CheckFailure(Run({"align", "p.csv", "p.csv", "--plan", "plan.json", "-o", "-"}, options), 2, one);
+  CheckFailure(Run({"export", "--plan", "plan.json", "--to", "csv", "--weights-csv", "-"}, options),
+               2, one);
+  CHECK(ReadFile(scratch / "p.csv") == before);
+  CHECK(ReadFile(scratch / "plan.json") == plan);
+}
+
+TEST_CASE("an export of several files that could not all be written leaves none") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  REQUIRE(Run({"generate", "llm-decode", "--launches", "500", "-o", "p.csv"}, options).exit_code ==
+          0);
+  REQUIRE(Run({"plan", "p.csv", "-o", "plan.json"}, options).exit_code == 0);
+  const std::vector<std::string> ncu = {"export", "--plan", "plan.json",      "--to",
+                                        "ncu",    "-o",     "out/profile.sh", "--plain-launches"};
+  std::filesystem::create_directory(scratch / "out");
+  REQUIRE(Run(ncu, options).exit_code == 0);
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "out")) {
+    files.push_back(entry.path());
+  }
+  REQUIRE(files.size() > 1);
+  // A folder in the place of one of the others.
+  std::filesystem::remove_all(scratch / "out");
+  std::filesystem::create_directories(*std::max_element(files.begin(), files.end()));
+  CheckFailure(Run(ncu, options), 1, {"is a folder, expected a file"});
+  CHECK_FALSE(std::filesystem::exists(scratch / "out/profile.sh"));
+}
+
 TEST_CASE("a replay of which nothing came leaves no folder in the way of the next") {
   TempDir scratch;
   ProcessOptions options;
