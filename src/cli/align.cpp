@@ -15,6 +15,7 @@
 #include "align/run.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "importers/registry.h"
 #include "trace/plan_reader.h"
@@ -316,10 +317,11 @@ void AddAlign(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "align", "whether two runs launch the same kernels in the same order; carry a plan over");
   auto arguments = std::make_shared<AlignArguments>();
-  command->add_option("a", arguments->a, "recorded run, see 'stemtap formats'")->required();
-  command->add_option("b", arguments->b, "another run of the same program")->required();
-  command->add_option("--plan", arguments->plan, "plan.json made from the first run");
-  command->add_option("-o,--output", arguments->output, "plan to write, for the second run");
+  AsFile(command->add_option("a", arguments->a, "recorded run, see 'stemtap formats'"))->required();
+  AsFile(command->add_option("b", arguments->b, "another run of the same program"))->required();
+  AsFile(command->add_option("--plan", arguments->plan, "plan.json made from the first run"));
+  AsFile(
+      command->add_option("-o,--output", arguments->output, "plan to write, for the second run"));
   command->add_flag("--drop-unmatched", arguments->drop_unmatched,
                     "leave out samples without a partner, instead of failing");
   command->add_flag("--exit-code", arguments->exit_code, "exit with 1 when the runs differ");

@@ -8,9 +8,13 @@
 namespace stemtap::cli {
 namespace {
 
-// A value that is a file or folder as far as the table tells: text without a list of words.
-bool TakesPath(const OptionEntry& option) {
-  return option.type == "TEXT" && option.choices.empty();
+bool TakesFolder(const OptionEntry& option) {
+  return option.type == "FOLDER";
+}
+
+// Text of which nothing is known may be a file.
+bool TakesFile(const OptionEntry& option) {
+  return option.choices.empty() && (option.type == "FILE" || option.type == "TEXT");
 }
 
 std::string Words(const std::vector<std::string>& words) {
@@ -35,27 +39,28 @@ std::string Line(std::string_view help, std::string_view quote) {
   return out;
 }
 
+// What bash's function is to offer for a value.
+std::string BashOffer(const OptionEntry& option) {
+  if (!option.choices.empty()) return fmt::format("words='{}'", Words(option.choices));
+  return TakesFolder(option) ? "paths=-d" : TakesFile(option) ? "paths=-f" : ":";
+}
+
 std::string Bash(const std::vector<CommandEntry>& table) {
   std::string commands;
   std::string cases;
   for (const CommandEntry& command : table) {
     std::string options;
     std::string values;
-    std::string rest = "files=1";
+    std::string rest = ":";
     for (const OptionEntry& option : command.options) {
-      if (option.positional) {
-        if (!option.choices.empty()) rest = fmt::format("words='{}'", Words(option.choices));
-        continue;
-      }
+      // An option of several values may be behind the word before.
+      if (option.positional || option.repeated) rest = BashOffer(option);
+      if (option.positional) continue;
       options += (options.empty() ? "" : " ") + Words(option.names);
       if (option.type.empty()) continue;
       std::string pattern;
       for (const std::string& name : option.names) pattern += (pattern.empty() ? "" : " | ") + name;
-      const std::string what = !option.choices.empty()
-                                   ? fmt::format("words='{}'", Words(option.choices))
-                               : TakesPath(option) ? "files=1"
-                                                   : ":";
-      values += fmt::format("        {}) {} ;;\n", pattern, what);
+      values += fmt::format("        {}) {} ;;\n", pattern, BashOffer(option));
     }
     if (command.name.empty()) continue;
     commands += (commands.empty() ? "" : " ") + command.name;
@@ -70,7 +75,7 @@ std::string Bash(const std::vector<CommandEntry>& table) {
   }
   return fmt::format(R"(# bash completion for stemtap, made by 'stemtap completion bash'.
 _stemtap() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} previous='' command='' words='' options='' files='' i
+  local current=${{COMP_WORDS[COMP_CWORD]}} previous='' command='' words='' options='' paths='' i
   COMPREPLY=()
   [[ $COMP_CWORD == 0 ]] || previous=${{COMP_WORDS[COMP_CWORD - 1]}}
   # bash makes three words of --option=value.
@@ -97,16 +102,23 @@ _stemtap() {{
   case $command in
     '') words='{}' options='{}' ;;
 {}  esac
-  [[ $current != -* ]] || {{ words=$options; files=''; }}
+  [[ $current != -* ]] || {{ words=$options; paths=''; }}
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
-  if [[ -n $files ]]; then
+  if [[ -n $paths ]]; then
     compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    mapfile -t COMPREPLY < <(compgen "$paths" -- "$current")
   fi
 }}
 complete -F _stemtap stemtap
 )",
                      commands, program_options, cases);
+}
+
+// Colons separate the parts of what _arguments takes.
+std::string ZshWords(const std::vector<std::string>& words) {
+  std::string out;
+  for (const char c : Words(words)) out += c == ':' ? "\\:" : std::string(1, c);
+  return out;
 }
 
 std::string Zsh(const std::vector<CommandEntry>& table) {
@@ -118,9 +130,10 @@ std::string Zsh(const std::vector<CommandEntry>& table) {
     std::string rest;
     for (const OptionEntry& option : command.options) {
       const std::string action = !option.choices.empty()
-                                     ? fmt::format("({})", Words(option.choices))
-                                 : TakesPath(option) ? "_files"
-                                                     : " ";
+                                     ? fmt::format("({})", ZshWords(option.choices))
+                                 : TakesFolder(option) ? "_files -/"
+                                 : TakesFile(option)   ? "_files"
+                                                       : " ";
       if (option.positional) {
         rest += command.name == "run"
                     ? " \\\n        '*:::program: _normal'"
@@ -129,23 +142,36 @@ std::string Zsh(const std::vector<CommandEntry>& table) {
         continue;
       }
       for (const std::string& name : option.names) {
-        arguments += fmt::format(" \\\n        '{}{}[{}]", option.repeated ? "*" : "", name,
-                                 Line(option.help, kQuote));
+        // With the '=', the value may stand behind one or be the next word.
+        const bool equals = !option.type.empty() && name.starts_with("--");
+        arguments += fmt::format(" \\\n        '{}{}{}[{}]", option.repeated ? "*" : "", name,
+                                 equals ? "=" : "", Line(option.help, kQuote));
         arguments += option.type.empty() ? "'" : fmt::format(":value:{}'", action);
       }
     }
     if (command.name.empty()) continue;
     commands += fmt::format("    '{}:{}'\n", command.name, Line(command.help, kQuote));
-    cases += fmt::format("    {})\n      _arguments{}{} ;;\n", command.name, arguments, rest);
+    // What stands behind -- is another command line.
+    const char* const other =
+        "      local -i dashes=${words[(i)--]}\n"
+        "      if (( dashes < CURRENT )); then\n"
+        "        shift $dashes words\n"
+        "        (( CURRENT -= dashes ))\n"
+        "        _normal\n"
+        "        return\n"
+        "      fi\n";
+    cases += fmt::format("    {})\n{}      _arguments{}{} ;;\n", command.name,
+                         command.name == "run" ? other : "", arguments, rest);
   }
   return fmt::format(R"(#compdef stemtap
 # zsh completion for stemtap, made by 'stemtap completion zsh'.
 _stemtap() {{
-  local -a commands
-  commands=(
+  # Not "commands": that is zsh's own table of what can be run.
+  local -a stemtap_commands
+  stemtap_commands=(
 {}  )
   if (( CURRENT == 2 )); then
-    _describe command commands
+    _describe command stemtap_commands
     return
   fi
   shift words
@@ -169,17 +195,29 @@ std::string Fish(const std::vector<CommandEntry>& table) {
       out += fmt::format("complete -c stemtap -n __fish_use_subcommand -f -a {} -d '{}'\n",
                          command.name, Line(command.help, kQuote));
     }
+    // Files are offered by fish itself, unless it is told not to.
+    bool files = command.name.empty();
+    for (const OptionEntry& option : command.options) {
+      files = files || ((option.positional || option.repeated) && TakesFile(option));
+    }
+    if (!files) out += fmt::format("complete -c stemtap -n '{}' -f\n", when);
+    if (command.name == "run") {
+      out +=
+          "complete -c stemtap -n 'test (commandline -opc)[-1] = --' -a "
+          "'(__fish_complete_command)'\n";
+    }
     for (const OptionEntry& option : command.options) {
       if (option.positional) {
         if (option.choices.empty()) continue;
-        out += fmt::format("complete -c stemtap -n '{}' -f -a '{}'\n", when, Words(option.choices));
+        out += fmt::format("complete -c stemtap -n '{}' -a '{}'\n", when, Words(option.choices));
         continue;
       }
       out += fmt::format("complete -c stemtap -n '{}'", when);
       for (const std::string& name : option.names) {
         out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      if (!option.type.empty()) out += TakesPath(option) ? " -r" : " -x";
+      if (!option.type.empty()) out += TakesFile(option) ? " -r" : " -x";
+      if (TakesFolder(option)) out += " -a '(__fish_complete_directories)'";
       if (!option.choices.empty()) out += fmt::format(" -a '{}'", Words(option.choices));
       out += fmt::format(" -d '{}'\n", Line(option.help, kQuote));
     }

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "cli/read_progress.h"
 #include "cli/recorded_run.h"
@@ -77,14 +78,15 @@ int RunConvert(const ConvertArguments& arguments) {
 void AddConvert(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("convert", "rewrite a profile in the canonical form");
   auto arguments = std::make_shared<ConvertArguments>();
-  command->add_option("profile", arguments->profiles, kRunHelp)->required();
-  command
-      ->add_option("-o,--output", arguments->output,
-                   "file to write, .csv or .stemtap, then .gz or .zst to compress; '-' is CSV on "
-                   "standard output")
+  AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
+  AsFile(command->add_option(
+             "-o,--output", arguments->output,
+             "file to write, .csv or .stemtap, then .gz or .zst to compress; '-' is CSV on "
+             "standard output"))
       ->required();
-  command->add_option("--metrics", arguments->metrics,
-                      "metrics of the same launches, from Nsight Compute, to put beside them");
+  AsFile(
+      command->add_option("--metrics", arguments->metrics,
+                          "metrics of the same launches, from Nsight Compute, to put beside them"));
   command->add_flag("--json", arguments->json, "print the totals as JSON");
   command->callback([arguments, &exit_code] { exit_code = RunConvert(*arguments); });
 }

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/live_flags.h"
 #include "cli/number_in.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "collector/replay.h"
 #include "importers/registry.h"
@@ -168,17 +169,17 @@ int Demo(const DemoArguments& arguments) {
 void AddDemo(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("demo", "show the whole story on the built-in fake GPU");
   auto arguments = std::make_shared<DemoArguments>();
-  command->add_option(
+  AsFile(command->add_option(
       "--profile", arguments->profile,
       "recorded run to play, see 'stemtap formats' (default: an LLM decode loop that "
-      "the project generates)");
-  command->add_option("-o,--output", arguments->output,
-                      "session folder to write (default: stemtap-demo-<pid>)");
+      "the project generates)"));
+  AsFolder(command->add_option("-o,--output", arguments->output,
+                               "session folder to write (default: stemtap-demo-<pid>)"));
   command
       ->add_option("--speed", arguments->speed,
                    "real: kernels and captures take their time; full: as fast as the CPU allows "
                    "(default: real for the generated loop, full for a profile)")
-      ->check(CLI::IsMember({"real", "full"}));
+      ->check(OneOf({"real", "full"}));
   command->add_option("--launches", arguments->launches, "length of the generated loop")
       ->transform(WholeIn(1, 1'000'000'000))
       ->capture_default_str();

@@ -13,6 +13,7 @@
 #include "baselines/method.h"
 #include "cli/commands.h"
 #include "cli/number_in.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "cli/read_progress.h"
 #include "cli/recorded_run.h"
@@ -268,20 +269,23 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
       app.add_subcommand("evaluate", "speedup and true error of every method on recorded runs");
   auto arguments = std::make_shared<EvaluateArguments>();
   arguments->command = command;
-  command->add_option("profile", arguments->profiles, "recorded runs, see 'stemtap formats'")
+  AsFile(
+      command->add_option("profile", arguments->profiles, "recorded runs, see 'stemtap formats'"))
       ->required();
   std::string help = "methods to evaluate, all by default:";
   for (const MethodEntry& entry : Methods()) {
     help += fmt::format("\n{}: {}", entry.name, entry.help);
   }
   command->add_option("--methods", arguments->methods, help)
+      ->type_name("NAME,...")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--runs", arguments->runs, "samples drawn by each method, one seed each")
       ->transform(WholeIn(1, 1000000))
       ->capture_default_str();
-  command->add_option("--against", arguments->against,
-                      "another run of the same launches: sample from the one, err on the other");
+  AsFile(command->add_option(
+      "--against", arguments->against,
+      "another run of the same launches: sample from the one, err on the other"));
   command->add_flag("--online", arguments->online, "evaluate the online sampler too");
   command
       ->add_option("--lag", arguments->lag,
@@ -293,19 +297,21 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
                    "error bounds to go through, in place of --error-bound")
       ->delimiter(',')
       ->allow_extra_args(false)
+      ->type_name("N,...")
       ->check(RealIn(1e-6, 1.0));
   command
       ->add_option("--equal-error", arguments->equal_error,
-                   "A,B: compare two methods' speedups where their p95 errors are equal")
+                   "compare two methods' speedups where their p95 errors are equal")
+      ->type_name("A,B")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--bbv", arguments->bbv,
-                      "basic-block vectors of the profile's launches, which photon needs");
-  command->add_option(
+  AsFile(command->add_option("--bbv", arguments->bbv,
+                             "basic-block vectors of the profile's launches, which photon needs"));
+  AsFile(command->add_option(
       "--metrics", arguments->metrics,
       "metrics of the profile's launches, from Nsight Compute, which pka, sieve and "
-      "tbpoint need");
-  command->add_option("--csv", arguments->csv, "also write the rows to this file");
+      "tbpoint need"));
+  AsFile(command->add_option("--csv", arguments->csv, "also write the rows to this file"));
   command->add_flag("--json", arguments->json, "print the evaluation as JSON");
   arguments->sampling.AddTo(*command);
   command->callback([arguments, &exit_code] { exit_code = Evaluate(*arguments); });

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/number_in.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "cli/recorded_run.h"
 #include "exporters/consumers.h"
@@ -75,7 +76,7 @@ void AddWordOption(CLI::App& command, const std::string& option, const Words<T>&
                    std::string& into, const std::string& help) {
   std::vector<std::string> names;
   for (const auto& [name, value] : words) names.push_back(name);
-  command.add_option(option, into, help)->check(CLI::IsMember(names));
+  command.add_option(option, into, help)->check(OneOf(names));
 }
 
 bool Given(const ExportArguments& arguments, const char* option) {
@@ -320,16 +321,14 @@ void AddExport(CLI::App& app, int& exit_code) {
       app.add_subcommand("export", "write a plan's samples for a tracer, simulator or profiler");
   auto arguments = std::make_shared<ExportArguments>();
   arguments->command = command;
-  command->add_option("--plan", arguments->plan, "plan.json to export")->required();
+  AsFile(command->add_option("--plan", arguments->plan, "plan.json to export"))->required();
   std::vector<std::string> names;
   for (const Consumer& consumer : Consumers()) names.emplace_back(consumer.name);
-  command->add_option("--to", arguments->consumer, ConsumerHelp())
-      ->required()
-      ->check(CLI::IsMember(names));
-  command->add_option("-o,--output", arguments->output,
-                      "file to write; without it the selection goes to standard output");
-  command->add_option("--profile", arguments->profiles,
-                      "run that the plan was made of; without it, the plan's source");
+  command->add_option("--to", arguments->consumer, ConsumerHelp())->required()->check(OneOf(names));
+  AsFile(command->add_option("-o,--output", arguments->output,
+                             "file to write; without it the selection goes to standard output"));
+  AsFile(command->add_option("--profile", arguments->profiles,
+                             "run that the plan was made of; without it, the plan's source"));
   command->add_option("--device", arguments->device, "only the samples of this device")
       ->transform(WholeIn(0, wire::kUnknown16 - 1));
   AddWordOption(*command, "--processes", kProcesses, arguments->processes,
@@ -340,11 +339,12 @@ void AddExport(CLI::App& app, int& exit_code) {
   command->add_flag(
       "--plain-launches", arguments->plain_launches,
       "where no profile says so: it was one process with one device and no CUDA graph");
-  command->add_option("--list", arguments->list,
-                      "existing kernelslist.g or kernel_config.txt to take the planned part of");
+  AsFile(command->add_option(
+      "--list", arguments->list,
+      "existing kernelslist.g or kernel_config.txt to take the planned part of"));
   command
       ->add_option("--copies", arguments->copies, "memory copies of a kernelslist.g: keep or drop")
-      ->check(CLI::IsMember({"keep", "drop"}));
+      ->check(OneOf({"keep", "drop"}));
   AddWordOption(
       *command, "--mode", kModes, arguments->mode,
       "runs of ncu: one per kernel, one per window of consecutive launches, or (auto) per "
@@ -355,8 +355,8 @@ void AddExport(CLI::App& app, int& exit_code) {
       ->add_option("--timeline-launches", arguments->timeline_launches,
                    "perfetto: show every launch of a run of at most this many")
       ->transform(WholeIn());
-  command->add_option("--weights-csv", arguments->weights_csv,
-                      "also write each launch's id and weight to this file");
+  AsFile(command->add_option("--weights-csv", arguments->weights_csv,
+                             "also write each launch's id and weight to this file"));
   command->add_flag("--explain", arguments->explain,
                     "print how the tool counts and the first ids, instead of the selection or "
                     "beside -o");

@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/number_in.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "results/match.h"
 #include "results/report.h"
@@ -119,39 +120,45 @@ void AddExtrapolate(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "extrapolate", "totals of the whole run from results on the samples, with intervals");
   auto arguments = std::make_shared<ExtrapolateArguments>();
-  command->add_option("--plan", arguments->plan, "plan.json that the results were made by")
+  AsFile(command->add_option("--plan", arguments->plan, "plan.json that the results were made by"))
       ->required();
-  command
-      ->add_option("--results", arguments->results,
-                   "simulator log, ncu CSV or CSV table; several are taken as one")
+  AsFile(command->add_option("--results", arguments->results,
+                             "simulator log, ncu CSV or CSV table; several are taken as one"))
       ->required();
   command->add_option("--from", arguments->from, "what wrote the results; auto: found by content")
-      ->check(CLI::IsMember({"auto", "accelsim", "macsim", "ncu", "csv"}))
+      ->check(OneOf({"auto", "accelsim", "macsim", "ncu", "csv"}))
       ->capture_default_str();
   command->add_option("--confidence", arguments->confidence, "confidence of the intervals")
       ->check(RealIn(0.01, 0.999999))
       ->capture_default_str();
-  command->add_option("--id-column", arguments->id_column,
-                      "column of a CSV that holds the id; default: the first of index, id, "
-                      "kernel_id, ID");
+  command
+      ->add_option("--id-column", arguments->id_column,
+                   "column of a CSV that holds the id; default: the first of index, id, "
+                   "kernel_id, ID")
+      ->type_name("NAME");
   command->add_option("--id-base", arguments->id_base, "id of the first launch in a CSV")
       ->transform(WholeIn(0, 1))
       ->capture_default_str();
-  command->add_option("--ids", arguments->ids,
-                      "CSV with the columns id and index: which launch an id is of");
+  AsFile(command->add_option("--ids", arguments->ids,
+                             "CSV with the columns id and index: which launch an id is of"));
   CLI::Option* device =
       command
           ->add_option("--device", arguments->device, "the results are of this device's launches")
           ->transform(WholeIn(0, wire::kUnknown16 - 1));
   command->add_option("--metrics", arguments->metrics, "only these metrics, separated by commas")
+      ->type_name("NAME,...")
       ->delimiter(',');
-  command->add_option("--ratio", arguments->ratios,
-                      "NAME=NUMERATOR/DENOMINATOR: a ratio of two totals; repeatable");
+  command
+      ->add_option("--ratio", arguments->ratios,
+                   "a ratio of two totals, such as IPC=instructions/cycles; repeatable")
+      ->type_name("NAME=NUMERATOR/DENOMINATOR");
   command->add_option("--sum", arguments->sums, "metrics to add up, whatever their name says")
+      ->type_name("NAME,...")
       ->delimiter(',');
   command
       ->add_option("--mean", arguments->means,
                    "metrics to average over native time, whatever their name says")
+      ->type_name("NAME,...")
       ->delimiter(',');
   command->add_flag("--allow-cut", arguments->allow_cut,
                     "take the whole kernels of a log that ends early");

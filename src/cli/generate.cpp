@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/number_in.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "trace/profile_writer.h"
 #include "workloads/workload.h"
@@ -67,11 +68,13 @@ void AddGenerate(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("generate", "write an invented run as a profile");
   auto arguments = std::make_shared<GenerateArguments>();
   std::string help = "what to generate:";
+  std::vector<std::string> names;
   for (const Workload& workload : Workloads()) {
+    names.emplace_back(workload.name);
     help += fmt::format("\n{}: {}", workload.name, workload.help);
   }
-  command->add_option("workload", arguments->workload, help)->required();
-  command->add_option("-o,--output", arguments->output, "profile to write")->required();
+  command->add_option("workload", arguments->workload, help)->required()->check(OneOf(names));
+  AsFile(command->add_option("-o,--output", arguments->output, "profile to write"))->required();
   command->add_option("--launches", arguments->options.launches, "number of kernel launches")
       ->transform(WholeIn())
       ->capture_default_str();

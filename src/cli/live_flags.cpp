@@ -11,6 +11,7 @@
 
 #include "cli/number_in.h"
 #include "cli/output.h"
+#include "cli/option_kinds.h"
 #include "wire/session_env.h"
 
 namespace stemtap::cli {
@@ -32,13 +33,14 @@ std::string IsActuator(const std::string& actuator) {
 }  // namespace
 
 void LiveFlags::AddTo(CLI::App& command) {
-  command.add_option("-o,--output", output_,
-                     "session folder to write (default: stemtap-<program>-<pid>)");
+  AsFolder(command.add_option("-o,--output", output_,
+                              "session folder to write (default: stemtap-<program>-<pid>)"));
   command
       .add_option("--level", level_,
-                  "graph: time a graph launch as one; kernels: time every kernel, decide "
-                  "afterwards; gate: also decide at each launch")
-      ->check(CLI::IsMember({"graph", "kernels", "gate"}))
+                  "what is timed:\ngraph: every kernel, but a graph launch as one\n"
+                  "kernels: every kernel, decided about afterwards\n"
+                  "gate: every kernel, decided about at its launch too")
+      ->check(OneOf({"graph", "kernels", "gate"}))
       ->capture_default_str();
   command
       .add_option(
@@ -60,16 +62,18 @@ void LiveFlags::AddTo(CLI::App& command) {
       ->envname(wire::kEnvMaxCaptures.name)
       ->take_last();  // the library's word to a collector of its own comes last
   command
-      .add_option("--share-captures", share_captures_,
-                  "on: processes that run the same kernels share what is captured of them; off: "
-                  "each process's kernels are sampled on their own")
-      ->check(CLI::IsMember({"on", "off"}))
+      .add_option(
+          "--share-captures", share_captures_,
+          "of processes that run the same kernels:\non: they share what is captured of them\n"
+          "off: each process's kernels are sampled on their own")
+      ->check(OneOf({"on", "off"}))
       ->capture_default_str();
   command
-      .add_option("--captured-times", captured_times_,
-                  "slowed: what an actuator captures is slowed by it, its recorded durations count "
-                  "for nothing; native: it is not")
-      ->check(CLI::IsMember({"slowed", "native"}))
+      .add_option(
+          "--captured-times", captured_times_,
+          "durations of captured launches:\nslowed: by the actuator, they count for nothing\n"
+          "native: not slowed, they count as recorded")
+      ->check(OneOf({"slowed", "native"}))
       ->capture_default_str();
   command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");
   command.add_flag("--chain", chain_, "load the library that CUDA_INJECTION64_PATH names as well");

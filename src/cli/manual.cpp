@@ -7,6 +7,7 @@
 
 #include "cli/command_table.h"
 #include "cli/commands.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 
 namespace stemtap::cli {
@@ -17,7 +18,7 @@ void AddCompletion(CLI::App& app, int& exit_code) {
   auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "shell to print it for")
       ->required()
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
+      ->check(OneOf(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
   command->callback([&app, shell, &exit_code] {
     exit_code = Print(CompletionScript(CommandTable(app), *shell));
   });

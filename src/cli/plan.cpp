@@ -11,6 +11,7 @@
 #include "baselines/basic_block_vectors.h"
 #include "baselines/method_plan.h"
 #include "cli/commands.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "cli/read_progress.h"
 #include "cli/recorded_run.h"
@@ -124,14 +125,16 @@ int RunPlan(const PlanArguments& arguments) {
 void AddPlan(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("plan", "choose the sample from a finished profile");
   auto arguments = std::make_shared<PlanArguments>();
-  command->add_option("profile", arguments->profiles, kRunHelp)->required();
-  command->add_option("-o,--output", arguments->output, "also write plan.json to this file");
+  AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
+  AsFile(
+      command->add_option("-o,--output", arguments->output, "also write plan.json to this file"));
   command->add_flag("--json", arguments->json, "print plan.json instead of the summary");
-  command->add_option("--bbv", arguments->bbv,
-                      "basic-block vectors of the profile's launches, which photon needs");
-  command->add_option("--metrics", arguments->metrics,
-                      "metrics of the same launches, from Nsight Compute, which pka, sieve and "
-                      "tbpoint need");
+  AsFile(command->add_option("--bbv", arguments->bbv,
+                             "basic-block vectors of the profile's launches, which photon needs"));
+  AsFile(
+      command->add_option("--metrics", arguments->metrics,
+                          "metrics of the same launches, from Nsight Compute, which pka, sieve and "
+                          "tbpoint need"));
   std::vector<std::pair<std::string, std::string>> others;
   for (const MethodEntry& entry : Methods()) {
     if (OtherMethod(entry.name) != nullptr) others.emplace_back(entry.name, entry.help);

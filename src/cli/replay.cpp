@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/number_in.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "cli/read_progress.h"
 #include "cli/recorded_run.h"
@@ -67,9 +68,9 @@ void AddReplay(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("replay", "sample a recorded profile online, as if it ran now");
   auto arguments = std::make_shared<ReplayArguments>();
-  command->add_option("profile", arguments->profiles, kRunHelp)->required();
-  command->add_option("-o,--output", arguments->output,
-                      "session folder to write (default: stemtap-<profile>-<pid>)");
+  AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
+  AsFolder(command->add_option("-o,--output", arguments->output,
+                               "session folder to write (default: stemtap-<profile>-<pid>)"));
   command->add_option("--lag", arguments->lag, "launches before a duration is known to the sampler")
       ->transform(WholeIn(0, 100'000'000))
       ->capture_default_str();

@@ -2,6 +2,7 @@
 #include "cli/sampling_flags.h"
 
 #include "cli/number_in.h"
+#include "cli/option_kinds.h"
 
 namespace stemtap::cli {
 
@@ -28,13 +29,13 @@ void SamplingFlags::AddTo(CLI::App& command,
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--method", method_, method_help)
-      ->check(CLI::IsMember(methods))
+      ->check(OneOf(methods))
       ->capture_default_str()
       ->group(kGroup);
   command
       .add_option("--bound", bound_,
                   "what the bound holds for: the workload's total, or each kernel's total")
-      ->check(CLI::IsMember({"workload", "kernel"}))
+      ->check(OneOf({"workload", "kernel"}))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--min-samples", min_samples_, "fewest samples of a cluster")
@@ -48,24 +49,25 @@ void SamplingFlags::AddTo(CLI::App& command,
     selection_help += std::string("\n") + spec.name + ": " + spec.help;
   }
   command.add_option("--selection", selection_, selection_help)
-      ->check(CLI::IsMember(selections))
+      ->check(OneOf(selections))
       ->capture_default_str()
       ->group(kGroup);
   command
       .add_option("--group-by", group_by_,
                   "what counts as one kernel: its name, or its name with grid and block")
-      ->check(CLI::IsMember({"name", "launch"}))
+      ->check(OneOf({"name", "launch"}))
       ->capture_default_str()
       ->group(kGroup);
   command
       .add_option("--exclude", exclude_,
                   "leave out kernels whose name matches this regular expression (RE2), as NCCL's, "
                   "whose time is waiting")
+      ->type_name("REGEX")
       ->group(kGroup);
   command
       .add_option("--weights", weights_,
                   "calibrated: reproduce the known total time exactly; plain: count / captured")
-      ->check(CLI::IsMember({"calibrated", "plain"}))
+      ->check(OneOf({"calibrated", "plain"}))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--seed", seed_, "seed of every random choice")

@@ -72,6 +72,27 @@ TEST_CASE("numbers are decimal, whole words and within 64 bits") {
   CHECK(made.err.find("stemtap: 100 launches") == 0);
 }
 
+TEST_CASE("a word that is none of an option's names the nearest, and an empty path is none") {
+  CheckFailure(Run({"plan", "--method", "optimla", "x.csv"}), 2,
+               {"--method: expected one of optimal, root", "'optimla', did you mean optimal?"});
+  CheckFailure(Run({"generate", "llm-decod", "-o", "x.csv"}), 2, {"did you mean llm-decode?"});
+  CheckFailure(Run({"run", "--actuator", "profilr", "--", "true"}), 2, {"--actuator", "'profilr'"});
+  // As "$UNSET" gives them: nothing is left out, or written elsewhere, for that.
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"plan", "x.csv", "-o", ""},
+           {"plan", "x.csv", "--metrics", ""},
+           {"plan", ""},
+           {"run", "-o", "", "--", "true"},
+           {"replay", "x.csv", "-o", ""},
+           {"evaluate", "x.csv", "--csv", ""},
+           {"export", "--plan", "x", "--to", "csv", "--weights-csv", ""},
+           {"align", "a", "b", "--plan", "", "-o", ""},
+           {"demo", "--profile", ""}}) {
+    CAPTURE(words);
+    CheckFailure(Run(words), 2, {"is empty, expected a path"});
+  }
+}
+
 TEST_CASE("every command has --help, and --version says so") {
   for (const std::string command :
        {"run", "replay", "plan", "convert", "formats", "generate", "demo"}) {
