@@ -8,10 +8,11 @@ namespace stemtap::cli {
 namespace {
 
 // CLI11 knows a set of allowed words and a range only as text behind the type: "TEXT:{a,b}",
-// "UINT:INT in [0 - 9]".
+// "UINT:0 to 9".
 void SplitType(const std::string& text, OptionEntry& entry) {
   const std::size_t colon = text.find(':');
   entry.type = text.substr(0, colon);
+  if (entry.type == "UINT" || entry.type == "INT" || entry.type == "FLOAT") entry.type = "N";
   if (colon == std::string::npos) return;
   const std::string rest = text.substr(colon + 1);
   if (rest.empty() || rest.front() != '{' || rest.back() != '}') {
@@ -38,6 +39,7 @@ OptionEntry EntryOf(const CLI::Option& option) {
   entry.help = option.get_description();
   if (option.get_items_expected_max() > 0) SplitType(option.get_type_name(), entry);
   entry.fallback = option.get_default_str();
+  entry.variable = option.get_envname();
   entry.group = option.get_group();
   entry.required = option.get_required();
   entry.repeated = option.get_items_expected_max() > 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the program can do, as data: taken from the CLI11 app that reads the command line, so that the
-// manual page and the completions say what --help says. Hidden commands and options are left out.
+// manual page and the completions say what --help says, which is made of it too. Hidden commands and options are left out.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,10 +13,11 @@ namespace stemtap::cli {
 struct OptionEntry {
   std::vector<std::string> names;  // "-o", "--output"; of a positional its one name
   std::string help;                // may have several lines
-  std::string type;                // "TEXT", "UINT", ...; empty: a flag
-  std::string limits;              // "INT in [0 - 1024]"; empty: any, or `choices`
+  std::string type;                // "TEXT", "N" (a number), "FILE", ...; empty: a flag
+  std::string limits;              // "0 to 1024"; empty: any, or `choices`
   std::vector<std::string> choices;
   std::string fallback;  // empty: none
+  std::string variable;  // of the environment, which it may come from; empty: none
   std::string group;     // heading in --help, "Options" for most
   bool positional = false;
   bool required = false;
@@ -31,6 +32,10 @@ struct CommandEntry {
 
 // The program itself first, then its commands in the order of --help.
 std::vector<CommandEntry> CommandTable(const CLI::App& app);
+
+// What --help prints, in lines of at most 80 columns, of the table's first entry; the others are its
+// commands. `name` is how it is called: "stemtap plan".
+std::string HelpPage(const std::vector<CommandEntry>& table, const std::string& name);
 
 // The manual page, in the man macros of troff.
 std::string ManualPage(const std::vector<CommandEntry>& table);

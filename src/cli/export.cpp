@@ -307,9 +307,9 @@ int RunExport(const ExportArguments& arguments) {
 }
 
 std::string ConsumerHelp() {
-  std::string help;
+  std::string help = "what takes the selection:";
   for (const Consumer& consumer : Consumers()) {
-    help += (help.empty() ? "" : "; ") + fmt::format("{}: {}", consumer.name, consumer.what);
+    help += fmt::format("\n{}: {}", consumer.name, consumer.what);
   }
   return help;
 }

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/text.h"
 #include "cli/number_in.h"
-#include "cli/output.h"
 #include "cli/option_kinds.h"
+#include "cli/output.h"
 #include "wire/session_env.h"
 
 namespace stemtap::cli {
@@ -27,7 +28,8 @@ std::optional<std::string> LibraryOf(std::string_view actuator) {
 std::string IsActuator(const std::string& actuator) {
   const std::optional<std::string> library = LibraryOf(actuator);
   if (library ? !library->empty() : actuator == "log" || actuator == "profiler") return {};
-  return "expected log, profiler or library:PATH, found " + actuator;
+  return fmt::format("expected log, profiler or library:PATH, found '{}'",
+                     EscapeForTerminal(actuator));
 }
 
 }  // namespace
@@ -43,11 +45,11 @@ void LiveFlags::AddTo(CLI::App& command) {
       ->check(OneOf({"graph", "kernels", "gate"}))
       ->capture_default_str();
   command
-      .add_option(
-          "--actuator", actuator_,
-          "what a capture does: log only; profiler: cuProfilerStart/Stop around the launch; "
-          "library:PATH: call a library of one's own (stemtap/actuator.h)")
-      ->check(IsActuator)
+      .add_option("--actuator", actuator_,
+                  "what a capture does:\nlog: it is noted only\n"
+                  "profiler: cuProfilerStart/Stop around the launch\n"
+                  "library:PATH: call a library of one's own (stemtap/actuator.h)")
+      ->check(IsActuator, "{log,profiler,library:PATH}")
       ->capture_default_str();
   command
       .add_option("--max-overhead", max_overhead_,

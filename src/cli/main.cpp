@@ -13,11 +13,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/text.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "stemtap/version.h"
@@ -64,11 +66,16 @@ int Main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
   spdlog::cfg::load_env_levels();
   CLI::App app(
-      "Live statistical sampling of GPU kernels: which few invocations stand for the rest,\n"
-      "and how wrong that is.",
+      "Live statistical sampling of GPU kernels: which few invocations stand for the\n"
+      "rest, and how wrong that is.",
       "stemtap");
   app.set_version_flag("--version", std::string("stemtap ") + stemtap::kVersion);
   app.require_subcommand(1);
+  app.formatter_fn([](const CLI::App* of, const std::string&, CLI::AppFormatMode) {
+    const bool command = of->get_parent() != nullptr;
+    return stemtap::cli::HelpPage(stemtap::cli::CommandTable(*of),
+                                  command ? "stemtap " + of->get_name() : "stemtap");
+  });
   int exit_code = 0;
   stemtap::cli::AddRun(app, exit_code);
   stemtap::cli::AddReplay(app, exit_code);
@@ -93,7 +100,9 @@ int Main(int argc, char** argv) {
     if (app.get_subcommands().empty() && !word.empty() && word[0] != '-') {
       return WrongUse(fmt::format("unknown command '{}'{}", word, Hint(app, word)));
     }
-    return app.exit(help);
+    std::ostringstream text;
+    app.exit(help, text);
+    return stemtap::cli::Print(text.str());
   } catch (const CLI::ExtrasError&) {
     // What CLI11 could not place, in the order it was typed; a misspelt option leaves its value
     // over too, so an option is named first.

@@ -54,7 +54,7 @@ std::string Described(const OptionEntry& option) {
   }
   if (option.repeated) heading += " ...";
   std::string help = Plain(option.help);
-  if (option.positional && !option.choices.empty()) {
+  if (option.positional && !option.choices.empty() && option.help.find('\n') == std::string::npos) {
     help += ": " + Plain(Joined(option.choices, ", "));
   }
   if (!option.limits.empty()) help += fmt::format(" ({})", Plain(option.limits));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -93,16 +94,46 @@ TEST_CASE("a word that is none of an option's names the nearest, and an empty pa
   }
 }
 
-TEST_CASE("every command has --help, and --version says so") {
-  for (const std::string command :
-       {"run", "replay", "plan", "convert", "formats", "generate", "demo"}) {
-    const auto help = Run({command, "--help"});
+TEST_CASE("every command has --help that fits a terminal, and --version says so") {
+  const auto program = Run({"--help"});
+  std::vector<std::string> commands = {""};
+  std::istringstream lines(program.out.substr(program.out.find("\nCommands:\n") + 11));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.size() > 3 && line[2] != ' ')
+      commands.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  CHECK(commands.size() > 14);
+  for (const std::string& command : commands) {
     CAPTURE(command);
+    const auto help = command.empty() ? program : Run({command, "--help"});
     CHECK(help.exit_code == 0);
-    CHECK(help.out.find("--help") != std::string::npos);
     CHECK(help.err.empty());
+    CHECK(help.out.find("\nUsage: stemtap " + command) != std::string::npos);
+    CHECK(help.out.find("\n  -h,--help ") != std::string::npos);
+    std::istringstream text(help.out);
+    for (std::string line; std::getline(text, line);) {
+      CAPTURE(line);
+      CHECK(line.size() <= 80);
+      CHECK_FALSE(line.ends_with(' '));
+    }
+  }
+  const std::string plan = Run({"plan", "--help"}).out;
+  for (const char* words :
+       {"  --seed N  ", "(default: 1)", "  --exclude REGEX  ", " (1 to 1000000, default: 2)",
+        "\n                          random: ", "-o,--output FILE  "}) {
+    CAPTURE(words);
+    CHECK(plan.find(words) != std::string::npos);
   }
   CHECK(Run({"--version"}).out == "stemtap 0.1.0\n");
+}
+
+TEST_CASE("help that cannot be written is a failure") {
+  for (const std::string words : {"--help", "--version", "plan --help"}) {
+    CAPTURE(words);
+    CheckFailure(RunProcess({"/bin/sh", "-c", "exec \"$0\" " + words + " > /dev/full",
+                             StemtapProgram().string()}),
+                 1, {"standard output cannot be written", "No space left"});
+  }
 }
 
 TEST_CASE("a profile that cannot be read") {
