@@ -225,6 +225,7 @@ int RunExport(const ExportArguments& arguments) {
   options.keep_copies = arguments.copies == "keep";
   options.ncu_runs = Chosen(kModes, arguments.mode, NcuRuns::kAuto);
   options.ncu_names = Chosen(kNameBases, arguments.name_base, NcuNames::kGuess);
+  options.weights_name = arguments.weights_csv;
   options.timeline_launches = arguments.timeline_launches;
   if (consumer.needs_list) {
     Result<std::unique_ptr<ByteSource>> source = OpenByteSource(arguments.list);

@@ -31,6 +31,7 @@ struct ExportOptions {
   // An existing list of traces to take a part of (accelsim-kernelslist, macsim-config).
   std::string list;
   std::string list_name;
+  std::string weights_name;  // file that the weights are written to besides; empty: none
   bool keep_copies = true;  // accelsim-kernelslist: keep the lines of memory copies
   NcuRuns ncu_runs = NcuRuns::kAuto;
   NcuNames ncu_names = NcuNames::kGuess;

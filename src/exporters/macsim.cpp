@@ -75,15 +75,17 @@ Result<Exported> WriteMacSim(const ExportInput& input) {
   }
   exported.ids = Ids(counted).size();
   exported.files.push_back({"", std::move(text)});
+  const std::string& weights = input.options.weights_name;
   if (rounded) {
-    exported.notes.push_back(
+    exported.notes.push_back(fmt::format(
         "cluster sizes are the chosen device's share by samples, rounded to whole launches; exact "
-        "weights: --weights-csv");
+        "weights: {}",
+        weights.empty() ? "--weights-csv" : weights));
   }
   if (OptionText(*counted.plan, "weights") == "calibrated") {
-    exported.notes.push_back(
-        "the file implies plain weights (size / samples); the plan's calibrated ones: keep "
-        "plan.json or --weights-csv");
+    exported.notes.push_back(fmt::format(
+        "the file implies plain weights (size / samples); the plan's calibrated ones: {}",
+        weights.empty() ? "keep plan.json or --weights-csv" : weights));
   }
   return exported;
 }

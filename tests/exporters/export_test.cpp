@@ -216,6 +216,18 @@ TEST_CASE("every consumer writes something") {
   }
 }
 
+TEST_CASE("--weights-csv is not proposed to who gave it") {
+  const Planned planned;
+  for (const char* to : {"macsim", "sieve"}) {
+    CAPTURE(to);
+    const auto without = planned.Export({"--to", to});
+    CHECK(without.err.find("--weights-csv") != std::string::npos);
+    const auto with = planned.Export({"--to", to, "--weights-csv", planned.At("weights.csv")});
+    CHECK(with.exit_code == 0);
+    CHECK(with.err.find("--weights-csv") == std::string::npos);
+  }
+}
+
 TEST_CASE("without the profile: what needs none is written, the rest asks") {
   const Planned planned;
   planned.LoseProfile();
