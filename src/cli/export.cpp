@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/live_run.h"
 #include "cli/number_in.h"
 #include "cli/option_kinds.h"
 #include "cli/output.h"
@@ -131,7 +132,7 @@ Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
 
 // The run that the plan was made of: nullptr where the plan alone is enough.
 Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& arguments,
-                                                   const Consumer& consumer,
+                                                   const Plan& plan, const Consumer& consumer,
                                                    const std::vector<std::string>& paths) {
   const bool given = !arguments.profiles.empty();
   if (!given && consumer.model.scope == CountScope::kNone && !consumer.needs_timeline) {
@@ -144,12 +145,28 @@ Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& argume
       !given && paths.front() == "-" ? Error{"was standard input"} : OpenRanks(paths);
   if (opened.ok() || given) return opened;
   if (arguments.plain_launches && !consumer.needs_timeline) return std::unique_ptr<ProfileReader>();
-  return Error{fmt::format(
-      "{}: the run that it was made of cannot be read ({}), expected --profile FILE{}",
-      EscapeForTerminal(arguments.plan), opened.error().message,
+  const std::string shown = EscapeForTerminal(arguments.plan);
+  const char* const or_plain =
       consumer.needs_timeline
           ? ""
-          : ", or --plain-launches if it was one process with one device and no CUDA graph")};
+          : ", or --plain-launches if it was one process with one device and no CUDA graph";
+  if (!IsOfLiveSession(plan)) {
+    return Error{fmt::format(
+        "{}: the run that it was made of cannot be read ({}), expected --profile FILE{}", shown,
+        opened.error().message, or_plain)};
+  }
+  if (consumer.needs_timeline) {
+    return Error{
+        fmt::format("{}: is of a live session, which has no profile, and {} wants every "
+                    "launch's start, expected --profile FILE",
+                    shown, consumer.tool)};
+  }
+  const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model);
+  if (why.empty()) return std::unique_ptr<ProfileReader>();
+  return Error{
+      fmt::format("{}: is of a live session, which has no profile, and {}, so that launches "
+                  "cannot be numbered for {}; expected --profile FILE{}",
+                  shown, why, consumer.tool, or_plain)};
 }
 
 // A file of an earlier export to `output` that the new one would leave beside its own, as if it were one
@@ -242,7 +259,8 @@ int RunExport(const ExportArguments& arguments) {
   const std::string path = RunName(paths);
   const std::string shown = EscapeForTerminal(path);
   options.counting.ranks = paths.size();
-  Result<std::unique_ptr<ProfileReader>> profile = OpenPlanned(arguments, consumer, paths);
+  Result<std::unique_ptr<ProfileReader>> profile =
+      OpenPlanned(arguments, plan.value(), consumer, paths);
   if (!profile.ok()) return Fail(profile.error());
   const Result<CountedPlan> counted = CountLaunches(plan.value(), profile.value().get(), shown,
                                                     consumer.model, tool, options.counting);

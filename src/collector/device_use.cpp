@@ -60,6 +60,7 @@ void DeviceUse::Add(const wire::KernelRecord& record, std::uint16_t process) {
   }
   Device& device = *last_;
   ++device.launches;
+  device.graph_kernels += record.graph_id != 0;
   device.duration_ns += record.duration_ns;
   if (device.last == nullptr || device.last->stream != record.stream) {
     auto at = device.streams.find(record.stream);
@@ -87,6 +88,7 @@ std::vector<DeviceTotals> DeviceUse::Totals() const {
     totals.process = static_cast<std::uint16_t>(key >> 16);
     totals.device = static_cast<std::uint16_t>(key);
     totals.launches = device.launches;
+    totals.graph_kernels = device.graph_kernels;
     totals.duration_ns = device.duration_ns;
     totals.busy_ns = device.busy.busy_ns();
     totals.cut_ns = device.busy.cut_ns();

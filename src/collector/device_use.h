@@ -56,6 +56,7 @@ struct DeviceTotals {
   std::uint16_t process = 0;
   std::uint16_t device = 0;  // ordinal inside the process; wire::kUnknown16: not known
   std::uint64_t launches = 0;
+  std::uint64_t graph_kernels = 0;  // of these, launched by CUDA graphs
   std::uint64_t duration_ns = 0;
   std::uint64_t busy_ns = 0;
   std::uint64_t cut_ns = 0;
@@ -77,6 +78,7 @@ class DeviceUse {
  private:
   struct Device {
     std::uint64_t launches = 0;
+    std::uint64_t graph_kernels = 0;
     std::uint64_t duration_ns = 0;
     std::uint64_t first_start = ~std::uint64_t{0};
     std::uint64_t last_end = 0;

@@ -59,6 +59,7 @@ Json DeviceToJson(const DeviceTotals& d, const SessionReport& report) {
       d.process < report.processes.size() ? Json(report.processes[d.process].pid) : Json();
   json["device"] = d.device == wire::kUnknown16 ? Json() : Json(d.device);
   json["launches"] = d.launches;
+  json["graph_kernels"] = d.graph_kernels;
   json["duration_ns"] = d.duration_ns;
   json["busy_ns"] = d.busy_ns;
   json["busy_cut_ns"] = d.cut_ns;

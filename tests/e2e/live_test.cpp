@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "e2e/session.h"
+#include "support/check_failure.h"
 #include "support/paths.h"
 #include "support/process.h"
 
@@ -84,6 +85,53 @@ TEST_CASE("at level graph a launch of a graph is one launch, and its plan is not
                   "accelsim", "--plain-launches"});
   CHECK(exported.exit_code == 1);
   CHECK(exported.err.find("--level kernels") != std::string::npos);
+}
+
+TEST_CASE("a session of one process, one device and no graph is exported without a profile") {
+  const auto exports = [](const TempDir& scratch, const std::string& to,
+                          std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {StemtapProgram().string(), "export", "--plan",
+                               (scratch / "session/plan.json").string(), "--to", to});
+    return RunProcess(more);
+  };
+  TempDir plain;
+  REQUIRE(RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches", "3000",
+                      "-o", (plain / "p.csv").string()})
+              .exit_code == 0);
+  REQUIRE(RunProcess(RunCommand({}, {(StemtapProgram().parent_path() / "stemtap_play").string(),
+                                     (plain / "p.csv").string()}),
+                     OnFakeGpu(plain))
+              .exit_code == 0);
+  const auto said = exports(plain, "accelsim", {"--plain-launches"});
+  const auto known = exports(plain, "accelsim");
+  CAPTURE(known.err);
+  CHECK(known.exit_code == 0);
+  CHECK(known.out == said.out);
+  CHECK(known.out.find("DYNAMIC_KERNEL_RANGE") != std::string::npos);
+  CheckFailure(exports(plain, "perfetto"), 1, {"live session", "--profile FILE"});
+  // Elsewhere, or beside the session.json of another run, nobody says so.
+  const std::string session = ReadFile(plain / "session/session.json");
+  std::filesystem::remove(plain / "session/session.json");
+  CheckFailure(exports(plain, "accelsim"), 1, {"live session", "session.json", "--plain-launches"});
+  for (const auto& [before, after] : std::vector<std::pair<std::string, std::string>>{
+           {"\"launches\": 3000", "\"launches\": 2999"},
+           {"\"graph_kernels\": 0", "\"graph_kernels\": 5"},
+           {"\"state\": \"closed\"", "\"state\": \"stood_down\""},
+           {"\"device\": 0", "\"device\": null"},
+           {"\"mode\": \"live\"", "\"mode\": 7"}}) {
+    CAPTURE(after);
+    std::string other = session;
+    REQUIRE(other.find(before) != std::string::npos);
+    other.replace(other.find(before), before.size(), after);
+    plain.Write("session/session.json", other);
+    CheckFailure(exports(plain, "accelsim"), 1, {"live session", "--plain-launches"});
+    CHECK((exports(plain, "ncu").exit_code == 0) == after.ends_with("5"));  // counts graphs' too
+  }
+
+  TempDir graphs;
+  REQUIRE(RunProcess(RunCommand({}, {TestProgram("graph").string(), "2000"}), OnFakeGpu(graphs))
+              .exit_code == 0);
+  CheckFailure(exports(graphs, "macsim"), 1, {"made by CUDA graphs", "MacSim"});
 }
 
 TEST_CASE("a recording that costs too much ends, and the user hears of it") {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the folder of a live session says of the run. There is no profile of it: which launches a tool
+// counts in what order is known only where all of them are of one process on one device.
+#pragma once
+
+#include <string>
+
+#include "exporters/counting.h"
+#include "trace/plan.h"
+
+namespace stemtap::cli {
+
+// Whether the plan is of a live session, and no profile.
+bool IsOfLiveSession(const Plan& plan);
+
+// Why the launches of the plan at `path` cannot be numbered by their index, as far as the session.json
+// beside it says; empty: they can.
+std::string WhyNotPlain(const std::string& path, const Plan& plan, const CountingModel& model);
+
+}  // namespace stemtap::cli
