@@ -17,11 +17,13 @@ set(CPACK_PACKAGE_CONTACT "The stemtap authors")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_DESCRIPTION
-    "stemtap attaches to a running GPU program, learns how long every kernel takes, and decides online which
-few launches stand for the rest, with a stated error bound: a plan for simulators, tracers and profilers.")
+    "stemtap attaches to a running GPU program, learns how long every kernel\n\
+takes, and decides online which few launches stand for the rest, with a stated\n\
+error bound: a plan for simulators, tracers and profilers.")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)  # with them comes the call of ldconfig
-set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/CompressManual.cmake)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/triggers)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/DebianFiles.cmake)
 include(CPack)
