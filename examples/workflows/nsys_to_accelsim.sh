@@ -6,7 +6,7 @@
 #
 #   TRACER=/path/tracer_tool.so sh nsys_to_accelsim.sh PROGRAM [ARGUMENT...]
 #
-# Then simulate the traces; with the simulator's log it prints the cycles of the whole program:
+# Then simulate the traces (behind the tracer's post-traces-processing); of the simulator's log it makes the program's cycles:
 #
 #   SIMULATOR_LOG=accelsim.log sh nsys_to_accelsim.sh
 #
@@ -33,10 +33,15 @@ mkdir -p "$OUT"
 rm -f "$OUT"/accelsim.env "$OUT"/accelsim.env.*
 "$STEMTAP" export --plan "$OUT/plan.json" --profile "$OUT/run.sqlite" --to accelsim -o "$OUT/accelsim.env"
 
-# One setting, or several where the list of launches is too long for one: a run of the program each.
+# One setting, or several where the list of launches is too long for one: a run of the program each, into a folder of
+# its own, for the tracer begins its list of traces anew.
+run=0
 for setting in "$OUT"/accelsim.env "$OUT"/accelsim.env.*; do
   [ -e "$setting" ] || continue
+  run=$((run + 1))
+  mkdir -p "$OUT/$run"
   # shellcheck disable=SC1090  # written above
-  (. "$setting" && TRACES_FOLDER="$OUT" CUDA_INJECTION64_PATH="$TRACER" "$@")
+  (. "$setting" && USER_DEFINED_FOLDERS=1 TRACES_FOLDER="$OUT/$run" CUDA_INJECTION64_PATH="$TRACER" "$@")
 done
-printf 'Traces are in %s/traces. Simulate them, then: SIMULATOR_LOG=<log> sh %s\n' "$OUT" "$0"
+printf 'Traces are in %s/1 to %s/%d (recent tracers: traces below it). Simulate them, then: SIMULATOR_LOG=<log> sh %s\n' \
+  "$OUT" "$OUT" "$run" "$0"
