@@ -90,9 +90,9 @@ class Search {
   std::size_t folders_ = 0;
 };
 
-// The session that the process of /proc/<pid> is part of: both sides map the gate's table and the rings,
-// and the collector writes the mask. Empty where there is none, or it is somebody else's.
-std::string SessionOf(const fs::path& process) {
+// The session folder, as the process of /proc/<pid> calls it, that it is part of: both sides map the gate's
+// table and the rings, and the collector writes the mask. Empty where there is none, or it is somebody else's.
+std::string FolderOpenIn(const fs::path& process) {
   std::ifstream maps(process / "maps");
   for (std::string line; std::getline(maps, line);) {
     const std::size_t path = line.find('/');
@@ -109,6 +109,16 @@ std::string SessionOf(const fs::path& process) {
     if (!ignored && target.filename() == kMaskName) return target.parent_path().string();
   }
   return {};
+}
+
+// The same as it is called here: a process in a container sees other folders by the same names.
+std::string SessionOf(const fs::path& process) {
+  const std::string folder = FolderOpenIn(process);
+  if (folder.empty()) return folder;
+  std::error_code ignored;
+  const fs::path there = process / "root" / fs::path(folder).relative_path();
+  const bool other = fs::exists(there, ignored) && !fs::equivalent(there, folder, ignored);
+  return other ? there.string() : folder;
 }
 
 bool IsNumber(std::string_view word) {

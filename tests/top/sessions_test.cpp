@@ -148,6 +148,13 @@ TEST_CASE("a session is found by a process of it") {
   CHECK(FindSession("55", places).value() == "/far/away");
   dir.Write("proc/56/maps", "7f00-7f01 rw-s 00000000 08:01 12   /far/of f/ring.56\n");
   CHECK(FindSession("56", places).value() == "/far/of f");
+  // In a container its path is one of the container's, whatever there is of that name here.
+  const fs::path inner = dir / "here/s";
+  dir.Write("proc/57/maps", "7f00-7f01 rw-s 00000000 08:01 12   " + inner.string() + "/ring.57\n");
+  CHECK(FindSession("57", places).value() == inner.string());
+  const fs::path outer = dir / "proc/57/root" / inner.relative_path();
+  MakeSession(outer, {}, 0);
+  CHECK(FindSession("57", places).value() == outer.string());
 }
 
 TEST_CASE("an overview is read again only when it has changed") {
