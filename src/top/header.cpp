@@ -161,6 +161,10 @@ Line LaunchesLine(const Model& model, const Canvas& canvas) {
   const std::size_t listed = model.run().kernels.size();
   LineMaker line = canvas.NewLine();
   line.Add("launches ", Style::kDim).Add(Count(o.observed), Style::kStrong);
+  const std::uint64_t done = o.observed + o.excluded;
+  if (model.run().state == SessionState::kRunning && o.kept > done) {
+    line.Add(" +" + Count(o.kept - done), Style::kDim);
+  }
   line.Add(fmt::format("  {}/s", Rate(model.run().launches_per_s)));
   line.Add("  kernels ", Style::kDim).Add(Count(o.kernels_known));
   if (listed < o.kernels_known) line.Add(fmt::format(", the longest {} listed", Count(listed)));

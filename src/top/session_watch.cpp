@@ -125,30 +125,31 @@ bool SessionWatch::Read(Clock::time_point now) {
 }
 
 void SessionWatch::NoteProgress(const Overview& o) {
-  const double since = o.elapsed_s - kRateSeconds;
   if (!progress_.empty() && o.elapsed_s < progress_.back().elapsed_s) progress_.clear();
-  if (progress_.empty()) {
-    // What it tells of the time before. In a run of hours these points are minutes apart.
-    progress_.emplace_back();
-    for (const TimelinePoint& point : o.timeline) {
-      if (point.elapsed_s > since) break;
-      progress_.back() = {point.elapsed_s, point.observed};
-    }
-  }
-  progress_.push_back({o.elapsed_s, o.observed});
-  while (progress_.size() > 2 && progress_[1].elapsed_s <= since) {
+  progress_.push_back({o.elapsed_s, o.seen});
+  while (progress_.size() > 2 && progress_[1].elapsed_s <= o.elapsed_s - kRateSeconds) {
     progress_.erase(progress_.begin());
   }
 }
 
 double SessionWatch::launches_per_s() const {
   if (!known_) return std::nan("");
-  const bool runs = state_ == SessionState::kRunning;
-  const Progress from = runs ? progress_.front() : Progress();
-  const Progress to = progress_.back();
-  const double seconds = to.elapsed_s - from.elapsed_s;
-  const double launches = static_cast<double>(to.observed) - static_cast<double>(from.observed);
-  return seconds > 0.0 && launches >= 0.0 ? launches / seconds : std::nan("");
+  const Overview& o = overviews_[current_];
+  const auto rate = [](double seconds, std::uint64_t from, std::uint64_t to) {
+    const bool known = seconds > 0.0 && to >= from;
+    return known ? static_cast<double>(to - from) / seconds : std::nan("");
+  };
+  if (state_ != SessionState::kRunning) return rate(o.elapsed_s, 0, o.observed);
+  const Progress& from = progress_.front();
+  const Progress& to = progress_.back();
+  if (progress_.size() > 1) return rate(to.elapsed_s - from.elapsed_s, from.seen, to.seen);
+  // What it tells of the time before. In a run of hours these points are minutes apart.
+  TimelinePoint before;
+  for (const TimelinePoint& point : o.timeline) {
+    if (point.elapsed_s > o.elapsed_s - kRateSeconds) break;
+    before = point;
+  }
+  return rate(o.elapsed_s - before.elapsed_s, before.observed, o.observed);
 }
 
 // Where the overview is renewed the session runs, whatever its pid is here: it may be that of another

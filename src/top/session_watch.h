@@ -38,8 +38,8 @@ class SessionWatch {
   const Overview* overview() const { return known_ ? &overviews_[current_] : nullptr; }
   // For how long it has not been renewed, in whole seconds; 0 where none is overdue.
   std::int64_t overdue_s() const { return overdue_s_; }
-  // Launches worked off per second: over the last two seconds, or what comes nearest; of a session that has
-  // ended, or was killed, over all its time. NaN: not known.
+  // Launches per second: over the last two seconds, or what comes nearest; of a session that has ended, or
+  // was killed, over all its time. NaN: not known.
   double launches_per_s() const;
   // Whether there is a plan.json.
   bool plan() const { return plan_; }
@@ -65,7 +65,7 @@ class SessionWatch {
   // How far the session was at a time of its own.
   struct Progress {
     double elapsed_s = 0.0;
-    std::uint64_t observed = 0;
+    std::uint64_t seen = 0;  // not those worked off: these come by the thousands
   };
 
   std::string folder_;

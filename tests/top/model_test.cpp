@@ -330,6 +330,17 @@ TEST_CASE("where only the longest kernels are listed, the header says so") {
   CHECK(Has(Snapshot(model, false), "kernels 10,000, the longest 3 listed  "));
 }
 
+TEST_CASE("launches that are not worked off yet are seen to come") {
+  Result<Overview> overview = ParseOverview(JsonOf({}), "made");
+  REQUIRE(overview.ok());
+  overview.value().kept += 63;
+  Model model;
+  model.Show({{"/a", SessionState::kRunning, &overview.value(), ""}});
+  CHECK(Has(Snapshot(model, false), "launches 4,500 +63  "));
+  model.Show({{"/a", SessionState::kKilled, &overview.value(), ""}});
+  CHECK(Has(Snapshot(model, false), "launches 4,500  "));
+}
+
 TEST_CASE("help and pause are told, and quitting ends") {
   Shown shown({MadeOverview()});
   shown.Type("h");
