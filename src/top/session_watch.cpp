@@ -125,7 +125,8 @@ bool SessionWatch::Read(Clock::time_point now) {
 }
 
 void SessionWatch::NoteProgress(const Overview& o) {
-  if (!progress_.empty() && o.elapsed_s < progress_.back().elapsed_s) progress_.clear();
+  // Another session in the same folder, or the same moment told again.
+  if (!progress_.empty() && o.elapsed_s <= progress_.back().elapsed_s) progress_.clear();
   progress_.push_back({o.elapsed_s, o.seen});
   while (progress_.size() > 2 && progress_[1].elapsed_s <= o.elapsed_s - kRateSeconds) {
     progress_.erase(progress_.begin());

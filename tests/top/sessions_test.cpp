@@ -291,6 +291,8 @@ TEST_CASE("the rate is that of the last seconds, however far apart the points of
   CHECK(watch.launches_per_s() == doctest::Approx(500));
   for (int second = 18; second < 25; ++second) show(second, 11500);
   CHECK(watch.launches_per_s() == 0.0);  // the program stands still
+  show(24.0, 11600);
+  CHECK(watch.launches_per_s() == doctest::Approx(8000.0 / 14));  // as at first
   // Another session in the same folder.
   made.kernels[0].invocations = 300;
   show(1.0, 300);
