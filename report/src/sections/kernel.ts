@@ -69,6 +69,9 @@ function picker(context: Context): HTMLElement {
     } else if (event.key === "Enter") {
       if (!options.hidden) take(found[at]);
     } else if (event.key === "Escape") {
+      // By itself it would empty the field, which opens the list anew.
+      event.preventDefault();
+      input.value = "";
       close();
     }
   });
