@@ -4,7 +4,7 @@
 // is no plan; what else the overview knows of them is joined by what makes a kernel: name, process, grid and block.
 // No figure is invented: what no file has is null or empty.
 
-import { none, shortName, visible } from "./format";
+import { shortName, visible } from "./format";
 import type { MaskEvent, OverviewKernel, Payload, PlanSample, Triple } from "./types";
 
 export interface Cluster {
@@ -257,7 +257,7 @@ export function makeModel(data: Payload): Model {
     events: list(data.mask?.events), eventsLeftOut: size(data.mask?.left_out) };
 }
 
-// Kernels whose name or number in the plan holds what was typed, every word of it.
+// Kernels whose name holds what was typed, every word of it.
 export function search(kernels: Kernel[], typed: string): Kernel[] {
   const words = typed.toLowerCase().split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return kernels;
@@ -266,81 +266,3 @@ export function search(kernels: Kernel[], typed: string): Kernel[] {
     return words.every((word) => text.includes(word));
   });
 }
-
-export interface Part {
-  kernel: Kernel | null; // null: all others together
-  label: string;
-  duration: number;
-  invocations: number;
-}
-
-// The kernels with the most time, and one part for what is left.
-export function topParts(model: Model, most: number): Part[] {
-  const top = model.byTime.slice(0, most);
-  const parts: Part[] = top.map((kernel) => ({ kernel, label: kernel.short, duration: kernel.duration,
-    invocations: kernel.invocations }));
-  const rest = model.byTime.slice(most);
-  if (rest.length > 0) {
-    parts.push({ kernel: null, label: `${rest.length.toLocaleString("en-US")} other kernels`,
-      duration: rest.reduce((a, k) => a + k.duration, 0), invocations: rest.reduce((a, k) => a + k.invocations, 0) });
-  }
-  return parts;
-}
-
-// Which cluster a bin's launches are in, by its middle; -1: in none. The last cluster may lie within another's
-// range, as it holds the launches captured at first sight: it is asked last.
-export function clusterOf(kernel: Kernel, lower: number, upper: number): number {
-  const middle = Math.floor((lower + Math.max(lower, upper - 1)) / 2);
-  return kernel.clusters.findIndex((c) => middle >= c.lower && middle <= c.upper);
-}
-
-// When the collector had worked off so many launches, by its timeline.
-export function elapsedAt(timeline: TimelinePoint[], launches: number): number | null {
-  if (timeline.length === 0) return null;
-  let low = 0;
-  let high = timeline.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (timeline[middle]!.observed < launches) low = middle + 1;
-    else high = middle;
-  }
-  if (low === timeline.length) return timeline.at(-1)!.elapsed;
-  const after = timeline[low]!;
-  const before = low > 0 ? timeline[low - 1]! : { observed: 0, elapsed: 0 };
-  const span = after.observed - before.observed;
-  return span > 0 ? before.elapsed + ((after.elapsed - before.elapsed) * (launches - before.observed)) / span
-    : after.elapsed;
-}
-
-export const eventKinds = ["capture", "close", "reopen", "top_up"] as const;
-
-// Events between two places of an axis, counted in equal parts of it: [middle of the part, kind's number, how many].
-export function binEvents(events: MaskEvent[], xOf: (index: number) => number, from: number, to: number,
-    parts: number): Triple[] {
-  const bins = new Map<number, number>();
-  for (const [kind, index] of events) {
-    const number = eventKinds.indexOf(kind);
-    const x = xOf(index);
-    if (number < 0 || !(index >= 0) || x < from || x > to) continue;
-    const part = to > from ? Math.min(parts - 1, Math.floor(((x - from) / (to - from)) * parts)) : 0;
-    const key = part * eventKinds.length + number;
-    bins.set(key, (bins.get(key) ?? 0) + 1);
-  }
-  return [...bins].sort((a, b) => a[0] - b[0]).map(([key, n]) =>
-    [from + ((Math.floor(key / eventKinds.length) + 0.5) / parts) * (to - from), key % eventKinds.length, n]);
-}
-
-// Mean duration in each slice over the kernel's mean; null where it did not run.
-export function driftOf(kernel: Kernel, slices: number): (number | null)[] {
-  const out = new Array<number | null>(slices).fill(null);
-  const launches = kernel.slices.reduce((a, s) => a + s[1], 0);
-  const time = kernel.slices.reduce((a, s) => a + s[2], 0);
-  const mean = launches > 0 ? time / launches : 0;
-  if (!(mean > 0)) return out;
-  for (const [slice, n, ns] of kernel.slices) {
-    if (slice >= 0 && slice < slices && n > 0) out[slice] = ns / n / mean;
-  }
-  return out;
-}
-
-export const shownTriple = (value: Triple | null | undefined): string => (value ? value.join("×") : none);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { binEvents, clusterOf, driftOf, elapsedAt, makeModel, search, spread, topParts } from "../src/model";
+import { driftOf } from "../src/charts/drift";
+import { clusterOf } from "../src/charts/histogram";
+import { binEvents, elapsedAt } from "../src/charts/timeline";
+import { topParts } from "../src/charts/where";
+import { makeModel, search, spread } from "../src/model";
 import type { MaskEvent, Payload, PlanKernel } from "../src/types";
 import { drawnPoints, moved, scaled, whole, type View } from "../src/zoom";
 import { kinds } from "./fixture.mjs";

@@ -4,10 +4,23 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import { duration, tidy, times } from "../format";
-import { driftOf, type Kernel, type Model } from "../model";
+import type { Kernel, Model } from "../model";
 import { colourOf, type Theme } from "../theme";
 import { drawnPoints, whole, type View } from "../zoom";
 import { axis, base, cutText, plotLeft, plotRight, tip, type Any } from "./common";
+
+// Mean duration in each slice over the kernel's mean; null where it did not run.
+export function driftOf(kernel: Kernel, slices: number): (number | null)[] {
+  const out = new Array<number | null>(slices).fill(null);
+  const launches = kernel.slices.reduce((a, s) => a + s[1], 0);
+  const time = kernel.slices.reduce((a, s) => a + s[2], 0);
+  const mean = launches > 0 ? time / launches : 0;
+  if (!(mean > 0)) return out;
+  for (const [slice, n, ns] of kernel.slices) {
+    if (slice >= 0 && slice < slices && n > 0) out[slice] = ns / n / mean;
+  }
+  return out;
+}
 
 const driftLines = 6;
 

@@ -4,13 +4,20 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, none, number, percent, tidy } from "../format";
-import { clusterOf, rangeOf, type Kernel } from "../model";
+import { rangeOf, type Kernel } from "../model";
 import type { Theme } from "../theme";
 import type { PlanSample } from "../types";
 import { axis, base, compact, ticksBetween, tip, type Any } from "./common";
 
 export interface HistogramView {
   logCount: boolean;
+}
+
+// Which cluster a bin's launches are in, by its middle; -1: in none. The last cluster may lie within another's
+// range, as it holds the launches captured at first sight: it is asked last.
+export function clusterOf(kernel: Kernel, lower: number, upper: number): number {
+  const middle = Math.floor((lower + Math.max(lower, upper - 1)) / 2);
+  return kernel.clusters.findIndex((c) => middle >= c.lower && middle <= c.upper);
 }
 
 // [from, to, launches, cluster]

@@ -4,10 +4,47 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, percent, tidy } from "../format";
-import { binEvents, elapsedAt, type Model, type TimelinePoint } from "../model";
+import type { Model, TimelinePoint } from "../model";
 import type { Theme } from "../theme";
+import type { MaskEvent, Triple } from "../types";
 import { drawnPoints, whole, type View } from "../zoom";
 import { axis, base, compact, font, plotLeft, plotRight, ticksBetween, tip, type Any } from "./common";
+
+// When the collector had worked off so many launches, by its timeline.
+export function elapsedAt(timeline: TimelinePoint[], launches: number): number | null {
+  if (timeline.length === 0) return null;
+  let low = 0;
+  let high = timeline.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (timeline[middle]!.observed < launches) low = middle + 1;
+    else high = middle;
+  }
+  if (low === timeline.length) return timeline.at(-1)!.elapsed;
+  const after = timeline[low]!;
+  const before = low > 0 ? timeline[low - 1]! : { observed: 0, elapsed: 0 };
+  const span = after.observed - before.observed;
+  return span > 0 ? before.elapsed + ((after.elapsed - before.elapsed) * (launches - before.observed)) / span
+    : after.elapsed;
+}
+
+export const eventKinds = ["capture", "close", "reopen", "top_up"] as const;
+
+// Events between two places of an axis, counted in equal parts of it: [middle of the part, kind's number, how many].
+export function binEvents(events: MaskEvent[], xOf: (index: number) => number, from: number, to: number,
+    parts: number): Triple[] {
+  const bins = new Map<number, number>();
+  for (const [kind, index] of events) {
+    const number = eventKinds.indexOf(kind);
+    const x = xOf(index);
+    if (number < 0 || !(index >= 0) || x < from || x > to) continue;
+    const part = to > from ? Math.min(parts - 1, Math.floor(((x - from) / (to - from)) * parts)) : 0;
+    const key = part * eventKinds.length + number;
+    bins.set(key, (bins.get(key) ?? 0) + 1);
+  }
+  return [...bins].sort((a, b) => a[0] - b[0]).map(([key, n]) =>
+    [from + ((Math.floor(key / eventKinds.length) + 0.5) / parts) * (to - from), key % eventKinds.length, n]);
+}
 
 export type TimelineAxis = "time" | "launches";
 const eventParts = 160;

@@ -4,9 +4,29 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, percent, plural, tidy } from "../format";
-import { topParts, type Kernel, type Model, type Part } from "../model";
+import type { Kernel, Model } from "../model";
 import { colourOf, type Theme } from "../theme";
 import { axis, base, chartName, cutMiddle, cutText, glyph, tip, type Any } from "./common";
+
+export interface Part {
+  kernel: Kernel | null; // null: all others together
+  label: string;
+  duration: number;
+  invocations: number;
+}
+
+// The kernels with the most time, and one part for what is left.
+export function topParts(model: Model, most: number): Part[] {
+  const top = model.byTime.slice(0, most);
+  const parts: Part[] = top.map((kernel) => ({ kernel, label: kernel.short, duration: kernel.duration,
+    invocations: kernel.invocations }));
+  const rest = model.byTime.slice(most);
+  if (rest.length > 0) {
+    parts.push({ kernel: null, label: `${rest.length.toLocaleString("en-US")} other kernels`,
+      duration: rest.reduce((a, k) => a + k.duration, 0), invocations: rest.reduce((a, k) => a + k.invocations, 0) });
+  }
+  return parts;
+}
 
 export const topCount = 30;
 

@@ -5,8 +5,9 @@ import { kernelsCsv, samplesCsv } from "../csv";
 import { copyButton, download, h } from "../dom";
 import { count, duration, none, number, percent, tidy } from "../format";
 import { makeGrid } from "../grid";
-import { search, shownTriple, type Kernel, type Model, type SampleRow } from "../model";
+import { search, type Kernel, type Model, type SampleRow } from "../model";
 import { memberText, unpack } from "../payload";
+import type { Triple } from "../types";
 
 const csvType = "text/csv;charset=utf-8";
 
@@ -86,7 +87,9 @@ function sampleTable(context: Context): HTMLElement {
       click: () => download("samples.csv", csvType, [text()]) }, "samples.csv")), grid.element);
 }
 
-const product = (t: [number, number, number] | null) => (t ? t[0] * t[1] * t[2] : -1);
+const shownTriple = (t: Triple | null) => (t ? t.join("×") : none);
+
+const product = (t: Triple | null) => (t ? t[0] * t[1] * t[2] : -1);
 
 export function tablesSection(context: Context): HTMLElement {
   const { model } = context;

@@ -2,13 +2,12 @@
 //
 // How the session went: captures and the bound as it shrank; and whether kernels got slower or faster on the way.
 
-import { driftKernels, driftOption, driftPart } from "../charts/drift";
-import { eventNames, timelineOption, timelinePart, type TimelineAxis } from "../charts/timeline";
+import { driftKernels, driftOf, driftOption, driftPart } from "../charts/drift";
+import { binEvents, eventNames, timelineOption, timelinePart, type TimelineAxis } from "../charts/timeline";
 import type { Context } from "../context";
 import { h } from "../dom";
 import { makeFigure } from "../figure";
 import { count, duration, percent, times } from "../format";
-import { binEvents, driftOf } from "../model";
 import { colourOf, dark, light } from "../theme";
 
 const noLaunch = "No launch was recorded.";

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import { barsOption, topCount, treemapOption } from "../charts/where";
+import { barsOption, topCount, topParts, treemapOption } from "../charts/where";
 import type { Context } from "../context";
 import { h } from "../dom";
 import { makeFigure, type TableView } from "../figure";
 import { count, duration, none, percent } from "../format";
-import { topParts } from "../model";
 
 export function whereSection(context: Context): HTMLElement {
   const { model } = context;
