@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Colours of the charts, for either theme; those of the page around them stand in style.css. Text and marks keep
-// a contrast of 4.5 to 1 to what is behind them, which test/page.test.ts measures.
+// a contrast of 4.5 to 1 to what is behind them, which test/charts.test.ts measures.
 
 export interface Theme {
   dark: boolean;

@@ -1,49 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gzipSync } from "node:zlib";
 import LRU from "zrender/lib/core/LRU.js";
 import { driftOption } from "../src/charts/drift";
 import { histogramOption } from "../src/charts/histogram";
 import { methodPoints, methodsOption, placeLabels } from "../src/charts/methods";
 import { rowsAt, timelineOption } from "../src/charts/timeline";
 import { barsOption, treemapOption } from "../src/charts/where";
-import { kernelsCsv, samplesCsv } from "../src/csv";
-import { percent, times } from "../src/format";
+import { percent } from "../src/format";
 import { makeModel } from "../src/model";
-import { memberText, parse, unpack } from "../src/payload";
 import { contrast, dark, light } from "../src/theme";
 import type { Payload } from "../src/types";
-import { exportCommand, extrapolateCommand, judge, tiles } from "../src/verdict";
 import { kinds } from "./fixture.mjs";
 
 type Any = any;
 const payload = (kind: keyof typeof kinds) => kinds[kind]() as unknown as Payload;
-const pack = (text: string) => gzipSync(text).toString("base64");
-
-test("the data is unpacked as it was packed", async () => {
-  const text = JSON.stringify({ schema: "stemtap.report/1", folder: "é \u{1F680}" });
-  assert.equal(await unpack(`\n${pack(text)}\n`), text);
-  assert.equal(parse(text).folder, "é \u{1F680}");
-});
-
-test("data that is not there, damaged or of another kind is said to be", async () => {
-  await assert.rejects(unpack("@STEMTAP" + "_DATA@"), /empty page/);
-  await assert.rejects(unpack("*** no base64 ***"), /no base64/);
-  await assert.rejects(unpack(pack("x".repeat(9999)).slice(0, 20)), /cut short/);
-  assert.throws(() => parse("{"), /no JSON/);
-  assert.throws(() => parse("null"), /schema/);
-  assert.throws(() => parse('{"schema":"stemtap.report/2"}'), /stemtap\.report\/2/);
-});
-
-test("a member's text is the file's own, byte for byte", () => {
-  const plan = ' {\n "a": [1.0, {"b": "}\\"]"}],\n "n": 18446744073709551615 }\r\n';
-  const text = `{"schema":"stemtap.report/1", "trap": "\\"plan\\":{}", "session" : {"plan": 1}, "plan" :${plan}, "z":null}`;
-  assert.equal(memberText(text, "plan"), plan);
-  assert.equal(memberText(text, "z"), "null");
-  assert.equal(memberText(text, "none"), null);
-  assert.equal(memberText("[]", "plan"), null);
-});
 
 test("charts show the numbers of the files", () => {
   const data = payload("small");
@@ -163,13 +134,6 @@ test("labels that would cover one another move apart", () => {
   assert.ok(Math.abs(3 - one!) >= 14, "the first label and the second point");
 });
 
-test("a good session is trusted", () => {
-  const verdict = judge(makeModel(payload("small")));
-  assert.equal(verdict.level, "good");
-  assert.equal(verdict.headline, "You can trust the bound");
-  assert.ok(verdict.lines.every((line) => line.level === "good"));
-});
-
 test("decisions stand where they fell, though excluded launches are numbered too", () => {
   const data = payload("small");
   const { invocations } = data.plan!.totals!;
@@ -218,93 +182,6 @@ test("0 ns has its mark on the log axis", () => {
   const kernel = makeModel(payload("hostile")).kernels.find((k) => k.duration === 0)!;
   const { axisLabel } = (histogramOption(kernel, light, { logCount: false }) as Any).xAxis[1];
   assert.deepEqual(axisLabel.customValues.map(axisLabel.formatter), ["0 ns", "1 ns"]);
-});
-
-test("each thing that costs trust is said", () => {
-  const verdict = judge(makeModel(payload("hostile")));
-  const said = verdict.lines.map((line) => line.text).join("\n");
-  assert.equal(verdict.level, "bad");
-  for (const words of [/above the 5 % asked/, /1,234 launch records were dropped/, /2 gaps/, /13\.0 % of the time/,
-    /40 launches count with the mean/, /3 launches never ran without a tracer/, /Nothing was recorded of .*4243/,
-    /signal 9/, /a warning with <script>/, /left out by --exclude/, /error of this very run is not known/]) {
-    assert.match(said, words);
-  }
-});
-
-test("single faults make a session to be careful with", () => {
-  const totals = (change: object) => {
-    const data = payload("small");
-    Object.assign(data.plan!.totals!, change);
-    return judge(makeModel(data)).level;
-  };
-  assert.equal(totals({ dropped: 1 }), "care");
-  assert.equal(totals({ dropped: 1e6 }), "bad");
-  assert.equal(totals({ uncovered_fraction: 0.001 }), "care");
-  assert.equal(totals({ bound: null }), "care");
-  assert.equal(totals({ bound: 0.0501 }), "care");
-  assert.equal(totals({ bound: 0.101 }), "bad");
-  assert.equal(totals({ observed_error: 0.06 }), "care");
-  assert.equal(totals({ observed_error: 0.06, bound: 0.07 }), "care");
-  assert.equal(totals({ imputed: 4, observed_error: null }), "good");
-  assert.equal(totals({ samples: 0 }), "bad");
-  assert.equal(judge(makeModel(payload("empty"))).level, "bad");
-});
-
-test("an error is called fine only when it is within what was asked", () => {
-  const said = (change: object, options = {}) => {
-    const data = payload("small");
-    Object.assign(data.plan!.totals!, change);
-    Object.assign(data.plan!.options!, options);
-    const model = makeModel(data);
-    const line = judge(model).lines.find((l) => l.text.startsWith("The estimate of this run's time"))!;
-    return { ...line, tile: tiles(model)[2]!.level };
-  };
-  const within = said({ observed_error: 0.866, bound: 1.7 });
-  assert.equal(within.level, "care");
-  assert.equal(within.tile, "care");
-  assert.match(within.text, /86\.6 %, more than was asked for/);
-  assert.equal(said({}).tile, "good");
-  assert.match(said({ observed_error: 1e-9 }).text, /off by less than 0.001 %/);
-  assert.match(said({}).why, /calibrated: with them it is off by 0 %/);
-  assert.doesNotMatch(said({}, { weights: "plain" }).why, /calibrated/);
-  // The confidence is the session's own.
-  assert.match(said({ observed_error: 0.06 }, { confidence: 0.99 }).why, /1 % may miss it/);
-});
-
-test("a session without launches claims nothing", () => {
-  const data = payload("small");
-  data.plan = { ...data.plan, kernels: [], totals: { invocations: 0, duration_ns: 0, kernels: 0, clusters: 0, samples: 0,
-    sampled_duration_ns: 0, speedup: 0, bound: 0, observed_error: 0, uncovered_fraction: 0, dropped: 0, gaps: 0 } };
-  const model = makeModel(data);
-  assert.deepEqual(tiles(model).slice(0, 4).map((t) => [t.value, t.level === "good"]),
-    [["–", false], ["–", false], ["–", false], ["–", false]]);
-  assert.match(judge(model).lines[0]!.text, /No launch was recorded/);
-});
-
-test("tiles and commands say what the plan says", () => {
-  const model = makeModel(payload("small"));
-  assert.deepEqual(tiles(model).map((t) => t.name), ["Speedup", "Error bound", "Observed error", "Uncovered time", "Lost records"]);
-  assert.deepEqual(tiles(model).map((t) => t.value), [times(model.data.plan!.totals!.speedup), "4.98 %", "0.72 %", "0 %", "0"]);
-  assert.deepEqual(tiles(makeModel(payload("empty"))).filter((t) => t.level === "good"), []);
-  assert.equal(exportCommand({ ...model, mode: "replay" }, "ncu"),
-    "stemtap export --plan stemtap-decode/plan.json --to ncu");
-  assert.equal(exportCommand({ ...model, mode: "live" }, "ncu"),
-    "stemtap export --plan stemtap-decode/plan.json --plain-launches --to ncu");
-  assert.equal(exportCommand({ ...model, mode: "live" }, "csv"),
-    "stemtap export --plan stemtap-decode/plan.json --to csv");
-  const alone = makeModel({ ...payload("bare"), folder: "my plan.json", plan_file: "my plan.json" });
-  assert.equal(exportCommand({ ...alone, mode: "replay" }, "csv"), "stemtap export --plan 'my plan.json' --to csv");
-  assert.equal(extrapolateCommand(alone), "stemtap extrapolate --plan 'my plan.json' --results RESULTS");
-});
-
-test("CSV keeps names as they are and one row a row", () => {
-  const model = makeModel(payload("hostile"));
-  const text = kernelsCsv(model.kernels);
-  assert.ok(text.includes('"quotes "" \' ` \\ and, commas; and\ttabs\nand lines"'));
-  assert.ok(text.includes(`"'=HYPERLINK(""x"")"`));
-  assert.ok(!/(^|,)"?[=+@]/m.test(text));
-  assert.ok(text.startsWith("kernel,name,invocations,duration_ns,"));
-  assert.equal(samplesCsv(model.samples).trimEnd().split("\r\n").length, model.samples.length + 1);
 });
 
 test("colours can be read in both themes", () => {

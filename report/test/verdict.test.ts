@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { times } from "../src/format";
+import { makeModel } from "../src/model";
+import type { Payload } from "../src/types";
+import { exportCommand, extrapolateCommand, judge, tiles } from "../src/verdict";
+import { kinds } from "./fixture.mjs";
+
+const payload = (kind: keyof typeof kinds) => kinds[kind]() as unknown as Payload;
+
+test("a good session is trusted", () => {
+  const verdict = judge(makeModel(payload("small")));
+  assert.equal(verdict.level, "good");
+  assert.equal(verdict.headline, "You can trust the bound");
+  assert.ok(verdict.lines.every((line) => line.level === "good"));
+});
+
+test("each thing that costs trust is said", () => {
+  const verdict = judge(makeModel(payload("hostile")));
+  const said = verdict.lines.map((line) => line.text).join("\n");
+  assert.equal(verdict.level, "bad");
+  for (const words of [/above the 5 % asked/, /1,234 launch records were dropped/, /2 gaps/, /13\.0 % of the time/,
+    /40 launches count with the mean/, /3 launches never ran without a tracer/, /Nothing was recorded of .*4243/,
+    /signal 9/, /a warning with <script>/, /left out by --exclude/, /error of this very run is not known/]) {
+    assert.match(said, words);
+  }
+});
+
+test("single faults make a session to be careful with", () => {
+  const totals = (change: object) => {
+    const data = payload("small");
+    Object.assign(data.plan!.totals!, change);
+    return judge(makeModel(data)).level;
+  };
+  assert.equal(totals({ dropped: 1 }), "care");
+  assert.equal(totals({ dropped: 1e6 }), "bad");
+  assert.equal(totals({ uncovered_fraction: 0.001 }), "care");
+  assert.equal(totals({ bound: null }), "care");
+  assert.equal(totals({ bound: 0.0501 }), "care");
+  assert.equal(totals({ bound: 0.101 }), "bad");
+  assert.equal(totals({ observed_error: 0.06 }), "care");
+  assert.equal(totals({ observed_error: 0.06, bound: 0.07 }), "care");
+  assert.equal(totals({ imputed: 4, observed_error: null }), "good");
+  assert.equal(totals({ samples: 0 }), "bad");
+  assert.equal(judge(makeModel(payload("empty"))).level, "bad");
+});
+
+test("an error is called fine only when it is within what was asked", () => {
+  const said = (change: object, options = {}) => {
+    const data = payload("small");
+    Object.assign(data.plan!.totals!, change);
+    Object.assign(data.plan!.options!, options);
+    const model = makeModel(data);
+    const line = judge(model).lines.find((l) => l.text.startsWith("The estimate of this run's time"))!;
+    return { ...line, tile: tiles(model)[2]!.level };
+  };
+  const within = said({ observed_error: 0.866, bound: 1.7 });
+  assert.equal(within.level, "care");
+  assert.equal(within.tile, "care");
+  assert.match(within.text, /86\.6 %, more than was asked for/);
+  assert.equal(said({}).tile, "good");
+  assert.match(said({ observed_error: 1e-9 }).text, /off by less than 0.001 %/);
+  assert.match(said({}).why, /calibrated: with them it is off by 0 %/);
+  assert.doesNotMatch(said({}, { weights: "plain" }).why, /calibrated/);
+  // The confidence is the session's own.
+  assert.match(said({ observed_error: 0.06 }, { confidence: 0.99 }).why, /1 % may miss it/);
+});
+
+test("a session without launches claims nothing", () => {
+  const data = payload("small");
+  data.plan = { ...data.plan, kernels: [], totals: { invocations: 0, duration_ns: 0, kernels: 0, clusters: 0, samples: 0,
+    sampled_duration_ns: 0, speedup: 0, bound: 0, observed_error: 0, uncovered_fraction: 0, dropped: 0, gaps: 0 } };
+  const model = makeModel(data);
+  assert.deepEqual(tiles(model).slice(0, 4).map((t) => [t.value, t.level === "good"]),
+    [["–", false], ["–", false], ["–", false], ["–", false]]);
+  assert.match(judge(model).lines[0]!.text, /No launch was recorded/);
+});
+
+test("tiles and commands say what the plan says", () => {
+  const model = makeModel(payload("small"));
+  assert.deepEqual(tiles(model).map((t) => t.name), ["Speedup", "Error bound", "Observed error", "Uncovered time", "Lost records"]);
+  assert.deepEqual(tiles(model).map((t) => t.value), [times(model.data.plan!.totals!.speedup), "4.98 %", "0.72 %", "0 %", "0"]);
+  assert.deepEqual(tiles(makeModel(payload("empty"))).filter((t) => t.level === "good"), []);
+  assert.equal(exportCommand({ ...model, mode: "replay" }, "ncu"),
+    "stemtap export --plan stemtap-decode/plan.json --to ncu");
+  assert.equal(exportCommand({ ...model, mode: "live" }, "ncu"),
+    "stemtap export --plan stemtap-decode/plan.json --plain-launches --to ncu");
+  assert.equal(exportCommand({ ...model, mode: "live" }, "csv"),
+    "stemtap export --plan stemtap-decode/plan.json --to csv");
+  const alone = makeModel({ ...payload("bare"), folder: "my plan.json", plan_file: "my plan.json" });
+  assert.equal(exportCommand({ ...alone, mode: "replay" }, "csv"), "stemtap export --plan 'my plan.json' --to csv");
+  assert.equal(extrapolateCommand(alone), "stemtap extrapolate --plan 'my plan.json' --results RESULTS");
+});
