@@ -19,6 +19,9 @@ export async function unpack(base64: string): Promise<string> {
   if (packed === "" || packed.startsWith("@")) {
     throw new PayloadError("This is the empty page: stemtap report has put no session into it.");
   }
+  if (typeof DecompressionStream === "undefined") {
+    throw new PayloadError("This browser cannot unpack the data: it is older than May 2024.");
+  }
   let bytes: Uint8Array<ArrayBuffer>;
   try {
     bytes = bytesOfBase64(packed);

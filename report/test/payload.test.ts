@@ -26,6 +26,17 @@ test("data that is not there, damaged or of another kind is said to be", async (
   assert.throws(() => parse('{"schema":"stemtap.report/2"}'), /stemtap\.report\/2/);
 });
 
+test("a browser that cannot unpack is told apart from damage", async () => {
+  const { DecompressionStream } = globalThis;
+  try {
+    Reflect.deleteProperty(globalThis, "DecompressionStream");
+    await assert.rejects(unpack(pack("{}")), /browser cannot unpack/);
+  } finally {
+    Object.assign(globalThis, { DecompressionStream });
+  }
+  assert.equal(await unpack(pack("{}")), "{}");
+});
+
 test("a member's text is the file's own, byte for byte", () => {
   const plan = ' {\n "a": [1.0, {"b": "}\\"]"}],\n "n": 18446744073709551615 }\r\n';
   const text = `{"schema":"stemtap.report/1", "trap": "\\"plan\\":{}", "session" : {"plan": 1}, "plan" :${plan}, "z":null}`;
