@@ -177,12 +177,41 @@ export function judge(model: Model): Verdict {
   return { level, headline, lines };
 }
 
-export const consumers = ["accelsim", "macsim", "nvbit", "ncu", "sieve", "csv", "roaring", "perfetto"];
+const isRecorded = (model: Model) => model.mode !== "live" && model.mode !== "gate";
 
-// Tools count launches by process, device and graph. A recorded run is looked at for that; of a live one there
-// is no record, and the user has to say that it was plain.
-export function plainToBeSaid(model: Model, consumer: string): boolean {
-  return (model.mode === "live" || model.mode === "gate") && !["csv", "roaring", "perfetto"].includes(consumer);
+// Tools count launches by process, device and graph: what there was several of.
+function severalOf(model: Model): string[] {
+  const { session, plan } = model.data;
+  const processes = (session?.processes ?? []).filter((process) => some(process.kept)).length;
+  const devices = new Set(session?.devices?.map(({ device }) => device) ?? model.samples.map(({ sample }) => sample.device)).size;
+  const graphs = some(plan?.totals?.graph_launches) || some(session?.counters?.losses?.["graph_launches"]);
+  return [processes > 1 && plural(processes, "process", "processes"), devices > 1 && plural(devices, "device"),
+    graphs && "CUDA graphs"].filter((what) => what !== false);
+}
+
+// To whom the samples can be handed. Which launch is which of a process is looked up in a recorded run; of a live one there
+// is no record, and tools that count can be told of its samples only where there was one of everything.
+export function consumersOf(model: Model): string[] {
+  const counting = ["accelsim", "macsim", "nvbit", "ncu", "sieve"];
+  if (isRecorded(model)) return [...counting, "csv", "roaring", "perfetto"];
+  return [...(severalOf(model).length === 0 ? counting : []), "csv", "roaring"];
+}
+
+// That a live run was plain, the user has to say.
+function plainToBeSaid(model: Model, consumer: string): boolean {
+  return !isRecorded(model) && !["csv", "roaring"].includes(consumer);
+}
+
+// What to know of the command before it is run.
+export function exportNote(model: Model): string {
+  const several = severalOf(model);
+  if (!isRecorded(model)) {
+    return several.length === 0 ? "--plain-launches says that it was one process on one device without CUDA graphs."
+      : `The run had ${several.join(", ")}: tracers count launches in each apart, and of a live run there is no record to count ` +
+        "by. The table (csv) has device, stream and occurrence of each; ranks can be sampled in sessions of their own.";
+  }
+  return several.some((what) => what.includes("device")) ? `The run had ${several.join(", ")}: tracers want to be told with ` +
+    "--processes whether one process drove all devices, or each its own." : "";
 }
 
 export function exportCommand(model: Model, consumer: string): string {

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { times } from "../src/format";
 import { makeModel } from "../src/model";
-import type { Payload } from "../src/types";
-import { exportCommand, extrapolateCommand, judge, tiles } from "../src/verdict";
+import type { Payload, PlanTotals, Session } from "../src/types";
+import { consumersOf, exportCommand, exportNote, extrapolateCommand, judge, tiles } from "../src/verdict";
 import { kinds } from "./fixture.mjs";
 
 const payload = (kind: keyof typeof kinds) => kinds[kind]() as unknown as Payload;
@@ -88,7 +88,36 @@ test("tiles and commands say what the plan says", () => {
     "stemtap export --plan stemtap-decode/plan.json --plain-launches --to ncu");
   assert.equal(exportCommand({ ...model, mode: "live" }, "csv"),
     "stemtap export --plan stemtap-decode/plan.json --to csv");
+  // Every command does as it stands.
+  assert.ok(consumersOf({ ...model, mode: "replay" }).includes("perfetto"));
+  assert.ok(!consumersOf({ ...model, mode: "live" }).includes("perfetto"));
+  assert.match(exportNote({ ...model, mode: "live" }), /--plain-launches/);
+  assert.equal(exportNote({ ...model, mode: "replay" }), "");
   const alone = makeModel({ ...payload("bare"), folder: "my plan.json", plan_file: "my plan.json" });
   assert.equal(exportCommand({ ...alone, mode: "replay" }, "csv"), "stemtap export --plan 'my plan.json' --to csv");
   assert.equal(extrapolateCommand(alone), "stemtap extrapolate --plan 'my plan.json' --results RESULTS");
+});
+
+test("a live run of several processes, devices or graphs is not called plain", () => {
+  const changes: ((session: Session, totals: Partial<PlanTotals>) => void)[] = [
+    (session) => session.processes!.push({ pid: 7, kept: 9 }),
+    (session) => session.devices!.push({ ...session.devices![0]!, device: 1 }),
+    (_, totals) => (totals.graph_launches = 3),
+    (session) => (session.counters!.losses!["graph_launches"] = 3),
+  ];
+  for (const change of changes) {
+    const data = payload("small");
+    change(data.session!, data.plan!.totals!);
+    const model = makeModel(data);
+    assert.deepEqual(consumersOf(model), ["csv", "roaring"], String(change));
+    assert.match(exportNote(model), /The run had (2 processes|2 devices|CUDA graphs): tracers/);
+    assert.ok(consumersOf({ ...model, mode: "replay" }).includes("accelsim"));
+  }
+  // A process that launched nothing is none that a tool counts.
+  const data = payload("small");
+  data.session!.processes!.push({ pid: 7, kept: 0, state: "stood_down" });
+  assert.ok(consumersOf(makeModel(data)).includes("accelsim"));
+  const two = payload("small");
+  two.session!.devices!.push({ ...two.session!.devices![0]!, device: 1 });
+  assert.match(exportNote({ ...makeModel(two), mode: "replay" }), /2 devices.*--processes/);
 });

@@ -5,7 +5,7 @@
 import { copyButton, h } from "../dom";
 import type { Context } from "../context";
 import { visible } from "../format";
-import { consumers, exportCommand, extrapolateCommand, judge, plainToBeSaid, tiles, type Level } from "../verdict";
+import { consumersOf, exportCommand, exportNote, extrapolateCommand, judge, tiles, type Level } from "../verdict";
 
 const words: Record<Level, string> = { good: "Fine", note: "Note", care: "Care", bad: "Stop" };
 const linesShown = 8;
@@ -36,6 +36,7 @@ export function answerSection({ model }: Context): HTMLElement {
 
   const next = h("div", { class: "next" }, h("h3", null, "Next step"));
   if (model.samples.length > 0) {
+    const consumers = consumersOf(model);
     let consumer = consumers[0]!;
     const exported = command("Export command", () => exportCommand(model, consumer));
     const select = h("select", { id: "consumer", change: () => {
@@ -49,9 +50,8 @@ export function answerSection({ model }: Context): HTMLElement {
       "Consumer"), select), exported.element,
       h("p", { class: "quiet" }, "Then turn its results into totals of the whole run:"),
       command("Extrapolate command", () => extrapolateCommand(model)).element,
-      h("p", { class: "quiet" }, `Run both in the folder that holds the ${model.planFile === model.folder ? "plan" : "session"}.`,
-        plainToBeSaid(model, consumers[0]!) && " --plain-launches says that it was one process on one device without " +
-          "CUDA graphs; else give --profile."));
+      h("p", { class: "quiet" }, `Run both in the folder that holds the ${model.planFile === model.folder ? "plan" : "session"}. ` +
+        exportNote(model)));
   } else {
     next.append(h("p", null, "There is nothing to export. Run the program again and let it end by itself; ",
       "summary.txt of the session says what was seen."));
