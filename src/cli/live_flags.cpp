@@ -139,6 +139,12 @@ int RunAndReport(const LiveOptions& options) {
                      "docs/guide/install.md)",
                      options.injector)});
   }
+  if (options.preload && options.injector.find_first_of(" :") != std::string::npos) {
+    return Fail(
+        {fmt::format("{}: LD_PRELOAD takes no path with a space or colon, expected stemtap "
+                     "in another folder, or no --preload",
+                     options.injector)});
+  }
   Result<LiveOutcome> outcome = RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
   const LiveOutcome& done = outcome.value();

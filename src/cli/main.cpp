@@ -24,6 +24,8 @@
 #include "cli/output.h"
 #include "stemtap/version.h"
 
+using namespace std::string_view_literals;
+
 namespace {
 
 // The word of the command line that CLI11 did not know, and the names it might have been meant as.
@@ -116,7 +118,9 @@ int Main(int argc, char** argv) {
     const char* what = word.rfind("-", 0) == 0         ? "unknown option"
                        : app.get_subcommands().empty() ? "unknown command"
                                                        : "unexpected argument";
-    return WrongUse(fmt::format("{} '{}'{}", what, word, Hint(app, word)));
+    const bool of_program = app.got_subcommand("run") && std::count(argv, argv + argc, "--"sv) == 0;
+    return WrongUse(fmt::format("{} '{}'{}{}", what, word, Hint(app, word),
+                                of_program ? ", expected stemtap run [options] -- PROGRAM" : ""));
   } catch (const CLI::ParseError& error) {
     // The first word may be a command that CLI11 did not recognise before it missed one.
     if (app.get_subcommands().empty() && argc > 1) {

@@ -21,6 +21,22 @@ struct RunArguments {
   std::int32_t attach = 0;
 };
 
+// An option of ours behind the program's name may have been meant for the program.
+Status CheckOrder(const CLI::App& command) {
+  bool program = false;
+  for (const CLI::Option* option : command.parse_order()) {
+    if (!option->nonpositional()) {
+      program = true;
+    } else if (program) {
+      return Error{fmt::format("{} stands behind the program, expected stemtap run [options] -- "
+                               "PROGRAM [ARGUMENTS]",
+                               option->get_name()),
+                   2};
+    }
+  }
+  return Success{};
+}
+
 int Run(const RunArguments& arguments) {
   if (arguments.command.empty() == (arguments.attach == 0)) {
     return Fail({"expected a program to run: stemtap run [options] -- PROGRAM [ARGUMENTS]", 2});
@@ -49,7 +65,10 @@ void AddRun(CLI::App& app, int& exit_code) {
   // For the injected library, which starts a collector when no 'stemtap run' did.
   command->add_option("--attach", arguments->attach, "")->group("");
   command->add_option("program", arguments->command, "the program and its arguments, after --");
-  command->callback([arguments, &exit_code] { exit_code = Run(*arguments); });
+  command->callback([arguments, command, &exit_code] {
+    const Status order = CheckOrder(*command);
+    exit_code = order.ok() ? Run(*arguments) : Fail(order.error());
+  });
 }
 
 }  // namespace stemtap::cli

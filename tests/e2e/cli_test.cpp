@@ -38,6 +38,13 @@ TEST_CASE("an unknown command or option names the nearest one") {
   CHECK(Run({}).exit_code == 2);
 }
 
+TEST_CASE("an option that may be the program's is not taken for one of run's") {
+  const std::vector<std::string> expected = {"expected stemtap run [options] -- PROGRAM"};
+  CheckFailure(Run({"run", "echo", "--seed", "4"}), 2, expected);
+  CheckFailure(Run({"run", "echo", "-q"}), 2, expected);
+  CheckFailure(Run({"run", "-q", "sh", "-c", "true"}), 2, expected);
+}
+
 TEST_CASE("values out of range are wrong use") {
   CheckFailure(Run({"plan", "--error-bound", "0", "x.csv"}), 2, {"--error-bound"});
   CheckFailure(Run({"plan", "--error-bound", "much", "x.csv"}), 2, {"--error-bound"});
