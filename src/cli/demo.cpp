@@ -139,6 +139,8 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
 }
 
 int Demo(const DemoArguments& arguments) {
+  const Status use = arguments.sampling.CheckOnline();
+  if (!use.ok()) return Fail(use.error());
   const std::string folder = arguments.output.empty() ? DefaultFolder("demo") : arguments.output;
   std::string profile = arguments.profile;
   std::string temporary;
@@ -169,7 +171,7 @@ int Demo(const DemoArguments& arguments) {
 void AddDemo(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("demo", "show the whole story on the built-in fake GPU");
   auto arguments = std::make_shared<DemoArguments>();
-  AsFile(command->add_option(
+  CLI::Option* profile = AsFile(command->add_option(
       "--profile", arguments->profile,
       "recorded run to play, see 'stemtap formats' (default: an LLM decode loop that "
       "the project generates)"));
@@ -181,6 +183,7 @@ void AddDemo(CLI::App& app, int& exit_code) {
                    "(default: real for the generated loop, full for a profile)")
       ->check(OneOf({"real", "full"}));
   command->add_option("--launches", arguments->launches, "length of the generated loop")
+      ->excludes(profile)
       ->transform(WholeIn(1, 1'000'000'000))
       ->capture_default_str();
   command

@@ -122,6 +122,12 @@ Status CheckUse(const EvaluateArguments& arguments) {
   if (arguments.Given("--lag") && !arguments.online) {
     return Error{"--lag is the online sampler's, expected --online with it", 2};
   }
+  if (arguments.Given("--method") && !arguments.online) {
+    return Error{"--method is the online sampler's, expected --online with it, or --methods", 2};
+  }
+  if (arguments.Given("--error-bound") && arguments.Given("--error-bounds")) {
+    return Error{"--error-bounds stands in place of --error-bound, expected one of them", 2};
+  }
   if (arguments.Given("--equal-error")) {
     if (arguments.equal_error.size() != 2 || arguments.equal_error[0] == arguments.equal_error[1]) {
       return Error{"--equal-error: expected two different methods, as in optimal,root", 2};

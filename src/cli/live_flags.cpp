@@ -84,6 +84,8 @@ void LiveFlags::AddTo(CLI::App& command) {
 }
 
 Status LiveFlags::Check() const {
+  const Status online = sampling_.CheckOnline();
+  if (!online.ok()) return online;
   if (actuator_ != "log" && level_ != "gate") {
     return Error{fmt::format("--actuator {} acts at launches: expected --level gate", actuator_),
                  2};

@@ -140,7 +140,9 @@ std::string ManualPage(const std::vector<CommandEntry>& table) {
   }
   out +=
       ".SH EXIT STATUS\n0: success. 1: a failure of input or machine. 2: wrong use.\n"
-      "\\fBstemtap run\\fR: the program's own.\n"
+      "\\fBstemtap run\\fR: the program's own, 128 + N where signal N ended it, 127 where it was "
+      "not\n"
+      "found, 126 where it could not be executed.\n"
       ".SH SEE ALSO\n\\fBnsys\\fR(1), \\fBncu\\fR(1); the guides in the folder doc/stemtap beside "
       "that "
       "of the manual pages.\n";

@@ -45,6 +45,10 @@ const MethodEntry* OtherMethod(const std::string& name) {
 
 // Wrong use that CLI11 does not see.
 Status CheckUse(const PlanArguments& arguments) {
+  if (!arguments.bbv.empty() && arguments.sampling.method() != "photon") {
+    return Error{fmt::format("--bbv is of --method photon, not of {}", arguments.sampling.method()),
+                 2};
+  }
   if (arguments.output == "-") {
     return Error{
         "--output: the summary goes to standard output, expected a file, or --json "

@@ -35,6 +35,8 @@ std::string Stem(const std::string& path) {
 }
 
 int Replay(const ReplayArguments& arguments) {
+  const Status use = arguments.sampling.CheckOnline();
+  if (!use.ok()) return Fail(use.error());
   // The sampler's own line takes over where reading goes on under it.
   ReadProgress progress(arguments.quiet);
   Result<std::unique_ptr<ProfileReader>> reader = OpenRun(arguments.profiles, "", progress);

@@ -82,6 +82,14 @@ void SamplingFlags::AddTo(CLI::App& command,
       ->group(kGroup);
 }
 
+Status SamplingFlags::CheckOnline() const {
+  if (selection_ == "random") return Success{};
+  return Error{"--selection " + selection_ +
+                   ": online, launches are captured as they come; expected it of a two-pass plan "
+                   "(stemtap plan)",
+               2};
+}
+
 SamplingOptions SamplingFlags::Options() const {
   SamplingOptions options;
   options.error_bound = error_bound_;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "stem/sampling_options.h"
 #include "trace/plan.h"
 
@@ -20,6 +21,9 @@ class SamplingFlags {
   // are methods that the command offers besides the sampler's own.
   void AddTo(CLI::App& command,
              const std::vector<std::pair<std::string, std::string>>& more_methods = {});
+
+  // Wrong use of what samples online: options that only a two-pass plan obeys.
+  Status CheckOnline() const;
 
   SamplingOptions Options() const;
   // Every option in force, as it was given or defaulted. Thread counts are left out: they must not

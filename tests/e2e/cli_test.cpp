@@ -55,6 +55,19 @@ TEST_CASE("values out of range are wrong use") {
   CheckFailure(Run({"run"}), 2, {"stemtap run"});
 }
 
+TEST_CASE("an option that would change nothing is wrong use") {
+  const std::vector<std::string> two_pass = {"--selection first", "two-pass plan"};
+  CheckFailure(Run({"run", "--selection", "first", "--", "true"}), 2, two_pass);
+  CheckFailure(Run({"replay", "x.csv", "--selection", "first"}), 2, two_pass);
+  CheckFailure(Run({"demo", "--selection", "first"}), 2, two_pass);
+  CheckFailure(Run({"demo", "--profile", "x.csv", "--launches", "5"}), 2,
+               {"--launches", "--profile"});
+  CheckFailure(Run({"plan", "x.csv", "--bbv", "y"}), 2, {"--bbv is of --method photon"});
+  CheckFailure(Run({"evaluate", "x.csv", "--method", "root"}), 2, {"--online", "--methods"});
+  CheckFailure(Run({"evaluate", "x.csv", "--error-bound", "0.1", "--error-bounds", "0.1,0.2"}), 2,
+               {"--error-bounds", "--error-bound,"});
+}
+
 TEST_CASE("numbers are decimal, whole words and within 64 bits") {
   TempDir scratch;
   ProcessOptions options;
