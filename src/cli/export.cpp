@@ -252,6 +252,11 @@ int RunExport(const ExportArguments& arguments) {
     if (!list.ok()) return Fail(list.error());
     options.list = std::move(list).value();
     options.list_name = EscapeForTerminal(arguments.list);
+    if (!options.list.empty() && !options.list.ends_with('\n')) {
+      return Fail(
+          {fmt::format("{}: the last line has no end and may be cut, expected a complete list",
+                       options.list_name)});
+    }
   }
 
   const std::vector<std::string> paths =

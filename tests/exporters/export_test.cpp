@@ -216,6 +216,30 @@ TEST_CASE("every consumer writes something") {
   }
 }
 
+TEST_CASE("a list that was cut in a line is noticed, whatever the line was") {
+  const Planned planned;
+  const std::string whole =
+      "MemcpyHtoD,0x7f0000000000,64\nkernel-2.traceg\nkernel-4.traceg\nkernel-6.traceg\n"
+      "kernel-8.traceg\nMemcpyDtoH,0x7f0000000000,64\n";
+  const auto taken = [&](const std::string& list) {
+    return planned.Export({"--to", "accelsim-kernelslist", "--list",
+                           planned.folder_.Write("kernelslist.g", list).string()});
+  };
+  CHECK(taken(whole).exit_code == 0);
+  // Within the last two lines.
+  for (std::size_t size = whole.size() - 1; size > whole.rfind("kernel"); --size) {
+    if (whole[size - 1] == '\n') continue;
+    CAPTURE(size);
+    CheckFailure(taken(whole.substr(0, size)), 1, {"kernelslist.g", "may be cut"});
+  }
+  const std::string config =
+      "nvbit\n14\n-1\n./Kernel1/trace.txt\n./Kernel3/trace.txt\n"
+      "./Kernel5/trace.txt\n./Kernel7/trace.txt\n./Kernel9/tr";
+  CheckFailure(planned.Export({"--to", "macsim-config", "--list",
+                               planned.folder_.Write("kernel_config.txt", config).string()}),
+               1, {"kernel_config.txt", "may be cut"});
+}
+
 TEST_CASE("--weights-csv is not proposed to who gave it") {
   const Planned planned;
   for (const char* to : {"macsim", "sieve"}) {
