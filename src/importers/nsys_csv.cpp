@@ -14,152 +14,19 @@
 #include <vector>
 
 #include "base/csv.h"
-#include "base/memory_source.h"
 #include "base/text.h"
+#include "importers/nsys_report.h"
 #include "importers/recorded_launches.h"
 
 namespace stemtap {
 namespace {
 
-// The header must begin within these first bytes.
-constexpr std::size_t kHeaderWithin = std::size_t{64} * 1024;
+using namespace nsys;
 
 // Starts may lie before the origin of the clock; this keeps their order in unsigned numbers.
 // RecordedLaunches counts from the first.
 constexpr std::int64_t kMostTime = (std::int64_t{1} << 62) - 1;
 constexpr std::uint64_t kStartOffset = std::uint64_t{1} << 62;
-
-enum Column : int {
-  kStart,
-  kDuration,
-  kName,
-  kCorrelation,
-  kDevice,
-  kStream,
-  kGridX,  // both reports: the first or only column of the grid
-  kGridY,
-  kGridZ,
-  kBlockX,
-  kBlockY,
-  kBlockZ,
-  kStaticShared,
-  kDynamicShared,
-  kProcess,
-  kLaunched,
-  kColumns
-};
-
-struct Report {
-  std::string_view name;
-  std::array<std::string_view, kColumns> columns;  // without units; empty where it has none
-  bool joined_extents;                             // "  16    1    1" in one cell
-  bool by_launch;  // rows are in order of the launch calls, not of the kernels' starts
-};
-
-constexpr Report kGpuTrace = {
-    "cuda_gpu_trace",
-    {"Start", "Duration", "Name", "CorrId", "Device", "Strm", "GrdX", "GrdY", "GrdZ", "BlkX",
-     "BlkY", "BlkZ", "StcSMem", "DymSMem", "", ""},
-    false,
-    false};
-constexpr Report kKernExecTrace = {
-    "cuda_kern_exec_trace",
-    {"Kernel Start", "Kernel Dur", "Kernel Name", "", "DevId", "", "GridXYZ", "", "", "BlockXYZ",
-     "", "", "", "", "PID", "API Start"},
-    true,
-    true};
-
-// "Start (ns)", "Start(nsec)" and "Start:ts_ns" as "Start" and "ns", "nsec", "ns".
-struct Heading {
-  std::string_view name;
-  std::string_view unit;
-};
-
-Heading HeadingOf(std::string_view cell) {
-  const std::size_t at = cell.find_first_of("(:");
-  Heading heading = {Trimmed(cell.substr(0, at)), {}};
-  if (at == std::string_view::npos) return heading;
-  std::string_view unit = cell.substr(at + 1);
-  if (cell[at] == ':') {
-    unit.remove_prefix(std::min(unit.size(), unit.rfind('_') + 1));  // rfind: npos + 1 is 0
-  } else {
-    unit = unit.substr(0, unit.find(')'));
-  }
-  heading.unit = Trimmed(unit);
-  return heading;
-}
-
-// The report whose header `cells` are; null if of none.
-const Report* ReportOf(const std::vector<std::string_view>& cells) {
-  for (const Report* report : {&kGpuTrace, &kKernExecTrace}) {
-    const auto has = [&](Column column) {
-      return std::any_of(cells.begin(), cells.end(), [&](std::string_view cell) {
-        return HeadingOf(cell).name == report->columns[column];
-      });
-    };
-    if (has(kStart) && has(kDuration) && has(kName) && has(kGridX)) return report;
-  }
-  return nullptr;
-}
-
-// Where the header begins, behind what nsys says before it.
-struct Place {
-  std::size_t byte = 0;
-  std::size_t lines = 0;
-};
-
-std::optional<Place> FindHeader(std::string_view leading) {
-  leading = leading.substr(0, kHeaderWithin);
-  Place place;
-  while (place.byte < leading.size()) {
-    const std::size_t end = std::min(leading.find('\n', place.byte), leading.size());
-    const std::string_view line = leading.substr(place.byte, end - place.byte);
-    if (line.find("GrdX") != std::string_view::npos ||
-        line.find("GridXYZ") != std::string_view::npos) {
-      CsvReader csv(std::make_unique<MemorySource>("", line));
-      const Result<bool> row = csv.NextRow();
-      if (row.ok() && row.value() && ReportOf(csv.cells()) != nullptr) return place;
-    }
-    place.byte = end + 1;
-    ++place.lines;
-  }
-  return {};
-}
-
-// The content of a source from the header on, with an empty line for each that came before, so that
-// lines keep their numbers.
-class FromHeader : public ByteSource {
- public:
-  FromHeader(std::unique_ptr<ByteSource> source, Place header, bool& ends_in_line_end)
-      : ByteSource(source->name()),
-        source_(std::move(source)),
-        bytes_to_drop_(header.byte),
-        lines_(header.lines),
-        ends_in_line_end_(ends_in_line_end) {}
-
- private:
-  Result<std::size_t> ReadSome(char* data, std::size_t size) override {
-    while (bytes_to_drop_ > 0) {
-      const Result<std::size_t> dropped = source_->Read(data, std::min(size, bytes_to_drop_));
-      if (!dropped.ok() || dropped.value() == 0) return dropped;
-      bytes_to_drop_ -= dropped.value();
-    }
-    if (lines_ > 0) {
-      const std::size_t count = std::min(size, lines_);
-      std::fill_n(data, count, '\n');
-      lines_ -= count;
-      return count;
-    }
-    Result<std::size_t> count = source_->Read(data, size);
-    if (count.ok() && count.value() > 0) ends_in_line_end_ = data[count.value() - 1] == '\n';
-    return count;
-  }
-
-  std::unique_ptr<ByteSource> source_;
-  std::size_t bytes_to_drop_;
-  std::size_t lines_;
-  bool& ends_in_line_end_;
-};
 
 // A decimal number: value / 10^decimals. No more than 9 decimals are kept, rounded down.
 struct Decimal {
@@ -269,8 +136,7 @@ struct Tally {
 class ReportReader {
  public:
   ReportReader(std::unique_ptr<ByteSource> source, Place header, RecordedLaunches& launches)
-      : csv_(std::make_unique<FromHeader>(std::move(source), header, ends_in_line_end_)),
-        launches_(launches) {}
+      : csv_(FromHeader(std::move(source), header)), launches_(launches) {}
 
   Status Read();
 
@@ -296,7 +162,6 @@ class ReportReader {
   Result<std::uint64_t> SharedBytes() const;
   std::uint16_t Device();
 
-  bool ends_in_line_end_ = true;
   CsvReader csv_;
   RecordedLaunches& launches_;
   const Report* report_ = nullptr;
@@ -311,6 +176,7 @@ class ReportReader {
   Tally no_grid_;
   Tally no_device_;
   Tally rest_;
+  bool ended_ = true;  // a line end stands behind the row before
 };
 
 Status ReportReader::FindColumns() {
@@ -495,6 +361,7 @@ Status ReportReader::LeaveRest() {
     const Result<bool> more = csv_.NextRow();
     if (!more.ok()) return more.error();
     if (!more.value()) return Success{};
+    ended_ = csv_.ended();
     rest_.Add(csv_.line());
   }
 }
@@ -557,16 +424,18 @@ Status ReportReader::Read() {
   if (!more.value()) return Error{csv_.name() + ": empty file, expected a report of 'nsys stats'"};
   const Status found = FindColumns();
   if (!found.ok()) return found;
+  ended_ = csv_.ended();
   for (;;) {
     more = csv_.NextRow();
     if (!more.ok()) return more.error();
     if (!more.value()) break;
+    ended_ = csv_.ended();
     // No row of a report begins so; the path may hold commas.
     const bool said = csv_.cells()[0].starts_with("Processing [");
     const Status read = said ? LeaveRest() : AddRow();
     if (!read.ok()) return read;
   }
-  if (!ends_in_line_end_) {
+  if (!ended_) {
     return Error{csv_.name() +
                  ": the last line has no end and may be cut, expected a complete file"};
   }
