@@ -75,6 +75,7 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
   ring_ = new (memory) wire::RingFile;
   ring_->header.file_bytes = sizeof(wire::RingFile);
   ring_->header.pid = pid;
+  ring_->header.pid_namespace = wire::PidNamespace();
   ReadProgramName(ring_->header.program, sizeof(ring_->header.program));
   SetState(wire::RingState::kRecording);
   if (::rename(hidden, path) != 0) {

@@ -451,7 +451,7 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child) {
   report.sampler = engine_.status();
   report.devices = engine_.devices();
   for (const auto& source : sources_) {
-    const bool running = !source->ring.Ended();
+    const bool running = !source->ring.elsewhere() && !source->ring.Ended();
     Close(*source);
     if (!running) continue;
     const ProcessReport& last = reports_[source->number];

@@ -63,13 +63,16 @@ Result<RingReader> RingReader::Open(const std::string& path) {
     ::munmap(memory, sizeof(wire::RingFile));
     return error;
   }
-  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, header.pid, 0));
-  return RingReader(ring, pidfd);
+  const std::uint32_t here = wire::PidNamespace();
+  const bool elsewhere = here != 0 && header.pid_namespace != 0 && header.pid_namespace != here;
+  const int pidfd = elsewhere ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, header.pid, 0));
+  return RingReader(ring, elsewhere, pidfd);
 }
 
 RingReader::RingReader(RingReader&& other) noexcept
     : ring_(std::exchange(other.ring_, nullptr)),
       pid_(other.pid_),
+      elsewhere_(other.elsewhere_),
       pidfd_(std::exchange(other.pidfd_, -1)),
       batch_(std::move(other.batch_)),
       session_ids_(std::move(other.session_ids_)),
@@ -92,6 +95,7 @@ bool RingReader::Ended() const {
   const auto state =
       static_cast<wire::RingState>(ring_->header.state.load(std::memory_order_acquire));
   if (state == wire::RingState::kClosed || state == wire::RingState::kStoodDown) return true;
+  if (elsewhere_) return false;
   if (pidfd_ < 0) {
     // Kernels before 5.3 and some containers have no pidfd.
     return pid_ <= 0 || (::kill(pid_, 0) != 0 && errno == ESRCH);

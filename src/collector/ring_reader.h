@@ -37,8 +37,12 @@ class RingReader {
   // session's. Returns how many were taken; less than `limit` means that the ring was empty.
   std::size_t Drain(std::size_t limit, const NameToId& id_of, std::vector<wire::KernelRecord>& out);
 
-  // Whether the process has said goodbye or is gone: what is in the ring now is all there will be.
+  // Whether the process has said goodbye or is known to be gone: what is in the ring now is all there
+  // will be.
   bool Ended() const;
+  // Whether the process lives where its id means nothing here (a container with PIDs of its own), so that
+  // nobody can tell when it is gone.
+  bool elsewhere() const { return elsewhere_; }
 
   std::int32_t pid() const { return pid_; }
   // The counters as they stand; exact once Ended.
@@ -49,8 +53,8 @@ class RingReader {
   ProcessReport FinalReport() const;
 
  private:
-  RingReader(wire::RingFile* ring, int pidfd)
-      : ring_(ring), pid_(ring->header.pid), pidfd_(pidfd) {}
+  RingReader(wire::RingFile* ring, bool elsewhere, int pidfd)
+      : ring_(ring), pid_(ring->header.pid), elsewhere_(elsewhere), pidfd_(pidfd) {}
   void TakeName(const wire::NameRecord& head);
   void TakeNameBytes(const wire::NameBytes& more);
   void FinishName(const NameToId& id_of);
@@ -59,6 +63,7 @@ class RingReader {
 
   wire::RingFile* ring_;
   std::int32_t pid_;
+  bool elsewhere_;
   int pidfd_;  // -1: there is none, the process is asked for by its pid
   std::vector<wire::Record> batch_;
   std::vector<std::uint32_t> session_ids_;  // by the process's name id

@@ -12,6 +12,8 @@
 // Used by the injected library: needs libc alone.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +41,19 @@ enum class RingState : std::uint32_t {
   kClosed = 3,     // the process said goodbye: everything it had is in the ring
 };
 
+// The namespace in which this process's id means something: N of "pid:[N]". A container mostly has
+// one of its own, and its process 7 is not ours. 0: not known, as without /proc.
+inline std::uint32_t PidNamespace() noexcept {
+  constexpr ssize_t kPrefix = 5;
+  char text[32];
+  const ssize_t length = ::readlink("/proc/self/ns/pid", text, sizeof(text));
+  std::uint32_t number = 0;
+  for (ssize_t i = kPrefix; i < length && text[i] >= '0' && text[i] <= '9'; ++i) {
+    number = 10 * number + static_cast<std::uint32_t>(text[i] - '0');
+  }
+  return number;
+}
+
 struct RingHeader {
   std::uint64_t magic = kRingMagic;
   std::uint32_t version = kRingVersion;
@@ -47,7 +62,7 @@ struct RingHeader {
   std::int32_t pid = 0;
   std::uint32_t cupti_version = 0;   // cuptiGetVersion(); 0: not known
   std::uint32_t driver_version = 0;  // cuDriverGetVersion(); 0: not known
-  std::uint32_t reserved = 0;
+  std::uint32_t pid_namespace = 0;   // of `pid`, see PidNamespace(); 0: not known
   char program[64] = {};  // /proc/self/comm, 0-terminated
 
   // Written by the traced process, read by the collector. The release store of `state` publishes

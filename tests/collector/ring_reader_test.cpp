@@ -248,6 +248,22 @@ TEST_CASE("a process ends by saying goodbye, by standing down, or by being gone"
   auto dead_reader = RingReader::Open(gone);
   REQUIRE(dead_reader.ok());
   CHECK(dead_reader.value().Ended());
+  dead.ring->header.pid_namespace = wire::PidNamespace();
+  CHECK(RingReader::Open(gone).value().Ended());
+}
+
+TEST_CASE("a process of another PID namespace has not ended because its id is nobody's here") {
+  REQUIRE(wire::PidNamespace() != 0);
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path, 0x7FFFFFF0);
+  writer.ring->header.pid_namespace = wire::PidNamespace() + 1;
+  const auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  CHECK(reader.value().elsewhere());
+  CHECK_FALSE(reader.value().Ended());
+  writer.ring->header.state = static_cast<std::uint32_t>(wire::RingState::kClosed);
+  CHECK(reader.value().Ended());
 }
 
 }  // namespace

@@ -83,6 +83,7 @@ TEST_CASE("the header tells who recorded") {
   CHECK(std::filesystem::status(injected.RingFile()).permissions() ==
         (perms::owner_read | perms::owner_write));
   CHECK(injected.RingFile().filename() == "ring." + std::to_string(ring.header().pid));
+  CHECK(ring.header().pid_namespace == wire::PidNamespace());
   CHECK(ring.header().driver_version == 13000);
   CHECK(ring.header().cupti_version >= 130000);
   CHECK(std::string(ring.header().reason).empty());
