@@ -155,6 +155,31 @@ TEST_CASE("a recording that costs too much ends, and the user hears of it") {
   CHECK(session["processes"][0]["cost"]["background_ns"].get<std::uint64_t>() > 0);
 }
 
+// As in a container, with the collector outside.
+TEST_CASE("a program whose process id is nobody's outside its namespace is seen whole") {
+  TempDir scratch;
+  auto options = OnFakeGpu(scratch);
+  options.env.emplace_back("FAKE_GPU_CLOCK", "real");  // a second, for the collector to look
+  const std::string high_id =  // nobody's here
+      "echo $(($(cat /proc/sys/kernel/pid_max) - 10)) >/proc/sys/kernel/ns_last_pid && ";
+  const auto inside = [&](const std::string& script) {
+    return std::vector<std::string>{"unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", high_id + script,
+                                    TestProgram("exit_return").string()};
+  };
+  if (RunProcess(inside("true"), options).exit_code != 0) {
+    MESSAGE("SKIPPED: no PID namespace can be had here");
+    return;
+  }
+  const auto run = RunProcess(RunCommand({}, inside("{ \"$0\" 200000 & wait; }")), options);
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  const auto session = ReadJson(scratch / "session/session.json");
+  CHECK(Kept(session) == 200000);
+  CHECK(session["counters"]["dropped"] == 0);
+  CHECK(session["processes"][0]["state"] == "closed");
+  CHECK(session["warnings"].empty());
+}
+
 TEST_CASE("the exit code is the program's") {
   TempDir scratch;
   const auto run = RunProcess(RunCommand({}, {"/bin/sh", "-c", "exit 42"}), OnFakeGpu(scratch));
