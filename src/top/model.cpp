@@ -170,8 +170,7 @@ void Model::Move(std::ptrdiff_t by) {
   std::size_t& cursor = place().cursor;
   const auto most = static_cast<std::ptrdiff_t>(rows - 1);
   const auto now = static_cast<std::ptrdiff_t>(std::min(cursor, rows - 1));
-  cursor = static_cast<std::size_t>(
-      std::clamp<std::ptrdiff_t>(by < -now ? 0 : (by > most - now ? most : now + by), 0, most));
+  cursor = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(now + by, 0, most));
   Hold();
 }
 
@@ -191,6 +190,9 @@ void Model::Press(KeyPress press) {
       return Move(-all);
     case Key::kEnd:
       return Move(all);
+    case Key::kQuit:
+      quit_ = true;
+      return;
     default:
       break;
   }
@@ -209,9 +211,6 @@ void Model::Press(KeyPress press) {
       return;
     case Key::kHelp:
       return Command('h');
-    case Key::kQuit:
-      quit_ = true;
-      return;
     case Key::kCharacter:
       return Command(press.character);
     default:

@@ -141,6 +141,9 @@ TEST_CASE("the filter works as it is typed, whatever the case") {
   shown.model.Press({Key::kHome});
   CHECK(Has(shown.Cursor(), "gemm_alpha"));
   CHECK(shown.model.typing());
+  CHECK(!shown.model.quit());
+  shown.model.Press({Key::kQuit});
+  CHECK(shown.model.quit());
   shown.model.Press({Key::kEscape});
   // A character of several bytes goes as a whole.
   shown.Type("/");
