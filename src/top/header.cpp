@@ -226,10 +226,13 @@ std::vector<Line> Header(const Model& model, const Canvas& canvas) {
   std::vector<Line> lines = {TitleLine(model, canvas)};
   for (Line& line : MessageLines(model, canvas)) lines.push_back(std::move(line));
   const OverviewTotals& o = model.run().totals;
-  lines.push_back(LaunchesLine(model, canvas));
-  lines.push_back(CapturedLine(o, canvas));
+  // A low screen has the first of them.
+  const bool lost = o.dropped != 0 || o.gaps != 0;
+  if (lost) lines.push_back(DroppedLine(o, canvas));
   lines.push_back(BoundLine(o, canvas));
-  lines.push_back(DroppedLine(o, canvas));
+  lines.push_back(CapturedLine(o, canvas));
+  lines.push_back(LaunchesLine(model, canvas));
+  if (!lost) lines.push_back(DroppedLine(o, canvas));
   return lines;
 }
 

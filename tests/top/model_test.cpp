@@ -482,6 +482,12 @@ TEST_CASE("a low screen has rows before it has figures") {
   CHECK(Has(screen, "gemm_alpha"));
   CHECK(Has(screen, "relu"));
   CHECK(Has(screen, "q quit"));
+  // Of these what is lost, then how good the sample is.
+  CHECK(Has(shown.Screen(80, 7), "\nbound 6.10 %"));
+  MadeOverview made;
+  made.dropped = 12;
+  shown.Again({made});
+  CHECK(Has(shown.Screen(80, 7), "\ndropped 12"));
 }
 
 TEST_CASE("nothing yet is said") {
@@ -514,7 +520,7 @@ TEST_CASE("what has to be known of a session is below its title") {
     return DrawScreen(model, 100, 24, false).lines[1].Text();
   };
   Session session = {"/s", SessionState::kRunning, &overview.value(), ""};
-  CHECK(second_line(session).starts_with("launches "));
+  CHECK(second_line(session).starts_with("bound "));
   session.overdue_s = 75;
   CHECK(second_line(session).starts_with("these figures are 1:15 old: the collector, process "));
   session = {"/s", SessionState::kEnded, &overview.value(), ""};
