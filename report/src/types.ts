@@ -181,6 +181,7 @@ export interface SessionDevice {
   pid: number | null;
   device: number | null;
   launches: number;
+  graph_kernels?: number;
   duration_ns: number;
   busy_ns: number;
   busy_cut_ns?: number;

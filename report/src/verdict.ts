@@ -179,39 +179,46 @@ export function judge(model: Model): Verdict {
 
 const isRecorded = (model: Model) => model.mode !== "live" && model.mode !== "gate";
 
-// Tools count launches by process, device and graph: what there was several of.
-function severalOf(model: Model): string[] {
+// What keeps tools that count launches from the samples of a live run, as stemtap export sees it; "" where nothing does.
+function whyNotPlain(model: Model, consumer: string): string {
   const { session, plan } = model.data;
-  const processes = (session?.processes ?? []).filter((process) => some(process.kept)).length;
-  const devices = new Set(session?.devices?.map(({ device }) => device) ?? model.samples.map(({ sample }) => sample.device)).size;
-  const graphs = some(plan?.totals?.graph_launches) || some(session?.counters?.losses?.["graph_launches"]);
-  return [processes > 1 && plural(processes, "process", "processes"), devices > 1 && plural(devices, "device"),
-    graphs && "CUDA graphs"].filter((what) => what !== false);
+  const devices = session?.devices ?? [];
+  const ofGraphs = devices.reduce((a, device) => a + (device.graph_kernels ?? 0), 0);
+  if (some(plan?.totals?.graph_launches)) return "graphs were timed as one launch each";
+  const processes = new Set(devices.map(({ pid }) => pid)).size;
+  if (processes > 1) return `it was ${plural(processes, "process", "processes")}`;
+  if (devices.length > 1) return `it launched on ${plural(devices.length, "device")}`;
+  if (session?.processes?.some((process) => process.state === "stood_down")) return "a process was not recorded";
+  return ofGraphs > 0 && consumer !== "ncu" ? `${plural(ofGraphs, "launch was", "launches were")} made by CUDA graphs` : "";
 }
 
 // To whom the samples can be handed. Which launch is which of a process is looked up in a recorded run; of a live one there
-// is no record, and tools that count can be told of its samples only where there was one of everything.
+// is no record.
 export function consumersOf(model: Model): string[] {
   const counting = ["accelsim", "macsim", "nvbit", "ncu", "sieve"];
   if (isRecorded(model)) return [...counting, "csv", "roaring", "perfetto"];
-  return [...(severalOf(model).length === 0 ? counting : []), "csv", "roaring"];
+  return [...counting.filter((consumer) => whyNotPlain(model, consumer) === ""), "csv", "roaring"];
 }
 
-// That a live run was plain, the user has to say.
+// That a run was plain is the user's to say where session.json does not.
 function plainToBeSaid(model: Model, consumer: string): boolean {
-  return !isRecorded(model) && !["csv", "roaring"].includes(consumer);
+  if (isRecorded(model) || ["csv", "roaring"].includes(consumer)) return false;
+  const { session } = model.data;
+  return session?.mode !== "live" || !session.devices?.length ||
+    session.devices.some((device) => typeof device.graph_kernels !== "number");
 }
 
 // What to know of the command before it is run.
 export function exportNote(model: Model): string {
-  const several = severalOf(model);
-  if (!isRecorded(model)) {
-    return several.length === 0 ? "--plain-launches says that it was one process on one device without CUDA graphs."
-      : `The run had ${several.join(", ")}: tracers count launches in each apart, and of a live run there is no record to count ` +
-        "by. The table (csv) has device, stream and occurrence of each; ranks can be sampled in sessions of their own.";
+  const devices = new Set(model.data.session?.devices?.map(({ device }) => device)).size;
+  if (isRecorded(model)) {
+    return devices > 1 ? `The run had ${plural(devices, "device")}: tracers want to be told with --processes whether one ` +
+      "process drove them all, or each its own, and with --device which of them." : "";
   }
-  return several.some((what) => what.includes("device")) ? `The run had ${several.join(", ")}: tracers want to be told with ` +
-    "--processes whether one process drove all devices, or each its own." : "";
+  const why = whyNotPlain(model, "accelsim");
+  if (why !== "") return `For tracers that count launches it takes a --profile recorded of the same program: ${why}.`;
+  return plainToBeSaid(model, "accelsim")
+    ? "--plain-launches says that it was one process on one device without CUDA graphs." : "";
 }
 
 export function exportCommand(model: Model, consumer: string): string {

@@ -190,7 +190,7 @@ function sessionOf(plan, elapsed) {
       driver_version: 13000, seen: t.invocations, kept: t.invocations, read: t.invocations, late: 0, malformed: 0,
       skipped: 0, launches_gated: t.invocations, launches_captured: t.samples, buffers: 350,
       cost: { program_ns: 21000, background_ns: 41000000, cupti_ns: 0 }, losses: {} }],
-    devices: [{ pid: 4242, device: 0, launches: t.invocations, duration_ns: t.duration_ns,
+    devices: [{ pid: 4242, device: 0, launches: t.invocations, graph_kernels: 0, duration_ns: t.duration_ns,
       busy_ns: Math.round(t.duration_ns * 0.98), busy_cut_ns: 0, span_ns: Math.round(t.duration_ns * 1.2),
       streams: [{ stream: 7, launches: t.invocations, duration_ns: t.duration_ns }] }],
     warnings: [] };
