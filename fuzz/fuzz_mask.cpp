@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads any bytes as a mask.ndjson, in pieces of other sizes and thinned to a few: the same, and within bounds.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/memory_source.h"
+#include "fuzz/promises.h"
+#include "report/mask_events.h"
+#include "trace/plan.h"
+
+namespace {
+
+using namespace stemtap;
+
+// Two kernels of one name, which only a sample tells apart, and one of another.
+Plan SomePlan() {
+  Plan plan;
+  for (const char* name : {"a", "a", "b"}) {
+    PlanKernel kernel;
+    kernel.name = name;
+    kernel.clusters.emplace_back();
+    kernel.clusters[0].samples.emplace_back();
+    kernel.clusters[0].samples[0].index = plan.kernels.size();
+    plan.kernels.push_back(kernel);
+  }
+  return plan;
+}
+
+bool Same(const ShownEvent& a, const ShownEvent& b) {
+  return a.kind == b.kind && a.index == b.index && a.kernel == b.kernel &&
+         a.occurrence == b.occurrence && a.cluster == b.cluster && a.time_ns == b.time_ns;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Plan plan = SomePlan();
+  static const PlanPositions positions(plan);
+  constexpr std::size_t kFew = 8;
+  const std::string_view content(reinterpret_cast<const char*>(data), size);
+  const auto mask = ReadMask(std::make_unique<MemorySource>("input", content), positions);
+  const auto again = ReadMask(std::make_unique<MemorySource>("input", content, 7), positions);
+  const auto few = ReadMask(std::make_unique<MemorySource>("input", content), positions, kFew);
+  EXPECT(mask.ok() == again.ok() && mask.ok() == few.ok());
+  if (!mask.ok()) {
+    ExpectOneLine(mask.error(), "input");
+    EXPECT(mask.error().message == again.error().message);
+    return 0;
+  }
+  const MaskEvents& all = mask.value();
+  EXPECT(all.events.size() <= MaskEvents::kMost && few.value().events.size() <= kFew);
+  EXPECT(all.events.size() == again.value().events.size());
+  EXPECT(all.events.size() + all.left_out == few.value().events.size() + few.value().left_out);
+  for (std::size_t i = 0; i < all.events.size(); ++i) {
+    EXPECT(Same(all.events[i], again.value().events[i]));
+    EXPECT(all.events[i].kind < kMaskEventNames.size());
+    EXPECT(!all.events[i].kernel || *all.events[i].kernel < plan.kernels.size());
+  }
+  return 0;
+}
