@@ -158,6 +158,15 @@ std::optional<int> TimeExponent(std::string_view unit) {
   return std::nullopt;
 }
 
+bool DropThousands(std::string_view& number, std::string& plain) {
+  if (number.find(',') == std::string_view::npos) return true;
+  if (!GroupedByThree(number)) return false;
+  plain = number;
+  std::erase(plain, ',');
+  number = plain;
+  return true;
+}
+
 std::optional<double> CellNumber(std::string_view cell) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   constexpr std::array<std::string_view, 8> kNone = {"",    "n/a",  "N/A", "nan",
@@ -165,12 +174,7 @@ std::optional<double> CellNumber(std::string_view cell) {
   cell = Trimmed(cell);
   if (std::find(kNone.begin(), kNone.end(), cell) != kNone.end()) return kNaN;
   std::string plain;
-  if (cell.find(',') != std::string_view::npos) {
-    if (!GroupedByThree(cell)) return {};
-    plain = cell;
-    std::erase(plain, ',');
-    cell = plain;
-  }
+  if (!DropThousands(cell, plain)) return {};
   double value = 0.0;
   const auto [rest, code] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (code != std::errc{} || rest != cell.data() + cell.size() || !std::isfinite(value)) return {};

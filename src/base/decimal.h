@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace stemtap {
@@ -31,6 +32,10 @@ std::optional<std::uint64_t> ScaledDecimal(std::string_view text, int shift);
 // The power of ten that turns a time of this unit into ns: s, ms, us, ns, also as Nsight Compute
 // writes them (second, msecond, usecond, nsecond).
 std::optional<int> TimeExponent(std::string_view unit);
+
+// Takes the commas out of a number that stand before groups of three digits, as in 12,345,678.9, by
+// way of `plain`; false where they stand otherwise.
+bool DropThousands(std::string_view& number, std::string& plain);
 
 // The number in a cell as tools print them: spaces around it and commas every three digits are
 // passed over. NaN for an empty cell, "n/a", "nan" and the like; nothing for any other text, numbers

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/csv.h"
+#include "base/decimal.h"
 #include "base/text.h"
 #include "importers/nsys_report.h"
 #include "importers/recorded_launches.h"
@@ -28,97 +29,47 @@ using namespace nsys;
 constexpr std::int64_t kMostTime = (std::int64_t{1} << 62) - 1;
 constexpr std::uint64_t kStartOffset = std::uint64_t{1} << 62;
 
-// A decimal number: value / 10^decimals. No more than 9 decimals are kept, rounded down.
+// A number that is not scaled yet.
 struct Decimal {
   bool negative = false;
-  std::uint64_t value = 0;
-  int decimals = 0;
+  std::string_view text;  // digits and a point, in the cell or in ReportReader::plain_
+  int decimals = 0;       // digits behind the point
 };
 
-constexpr int kMostDecimals = 9;
-
-// Digits, with or without commas between groups of three, and a fraction.
-std::optional<Decimal> ParseDecimal(std::string_view text) {
-  constexpr std::uint64_t kMostValue = std::numeric_limits<std::uint64_t>::max() / 10 - 1;
-  text = Trimmed(text);
-  Decimal number;
-  if (text.starts_with('-')) {
-    number.negative = true;
-    text.remove_prefix(1);
+// The power of ten that turns a time of the unit into ns.
+std::optional<int> ExponentOf(std::string_view unit) {
+  struct Unit {
+    std::string_view name;
+    int exponent;
+  };
+  // Besides those that other tools write.
+  constexpr std::array kUnits = {Unit{"nsec", 0}, Unit{"nanoseconds", 0},  Unit{"μs", 3},
+                                 Unit{"µs", 3},   Unit{"usec", 3},         Unit{"microseconds", 3},
+                                 Unit{"msec", 6}, Unit{"milliseconds", 6}, Unit{"seconds", 9}};
+  for (const Unit& known : kUnits) {
+    if (unit == known.name) return known.exponent;
   }
-  std::size_t digits = 0;
-  std::size_t group = 0;  // digits since the last comma
-  bool grouped = false;
-  bool fraction = false;
-  for (const char c : text) {
-    if (c >= '0' && c <= '9') {
-      ++digits;
-      ++group;
-      if (fraction && number.decimals == kMostDecimals) continue;
-      if (number.value > kMostValue) return {};
-      number.value = 10 * number.value + static_cast<std::uint64_t>(c - '0');
-      if (fraction) ++number.decimals;
-    } else if (c == ',' && !fraction && group > 0 && group <= 3 && (!grouped || group == 3)) {
-      grouped = true;
-      group = 0;
-    } else if (c == '.' && !fraction && digits > 0 && (!grouped || group == 3)) {
-      fraction = true;
-    } else {
-      return {};
-    }
-  }
-  if (digits == 0 || (grouped && !fraction && group != 3)) return {};
-  return number;
+  return TimeExponent(unit);
 }
 
-// `number` units, rounded to whole ones; nothing where that is too large.
-std::optional<std::int64_t> Scaled(const Decimal& number, std::uint64_t unit) {
-  __extension__ using Wide = unsigned __int128;
-  Wide value = Wide{number.value} * unit;
-  std::uint64_t divisor = 1;
-  for (int i = 0; i < number.decimals; ++i) divisor *= 10;
-  value = (value + divisor / 2) / divisor;
-  if (value > static_cast<std::uint64_t>(kMostTime)) return {};
-  const auto whole = static_cast<std::int64_t>(value);
-  return number.negative ? -whole : whole;
-}
-
-struct Unit {
-  std::string_view name;
-  std::uint64_t size;
-};
-
-constexpr std::array kTimeUnits = {Unit{"ns", 1},
-                                   Unit{"nsec", 1},
-                                   Unit{"nanoseconds", 1},
-                                   Unit{"us", 1000},
-                                   Unit{"μs", 1000},
-                                   Unit{"µs", 1000},
-                                   Unit{"usec", 1000},
-                                   Unit{"microseconds", 1000},
-                                   Unit{"ms", 1'000'000},
-                                   Unit{"msec", 1'000'000},
-                                   Unit{"milliseconds", 1'000'000},
-                                   Unit{"s", 1'000'000'000},
-                                   Unit{"sec", 1'000'000'000},
-                                   Unit{"seconds", 1'000'000'000}};
-
-// nsys counts in powers of 1000 where it does not write the i.
-constexpr std::array kMemoryUnits = {Unit{"B", 1},
-                                     Unit{"byte", 1},
-                                     Unit{"bytes", 1},
-                                     Unit{"kB", 1000},
-                                     Unit{"KB", 1000},
-                                     Unit{"MB", 1'000'000},
-                                     Unit{"GB", 1'000'000'000},
-                                     Unit{"KiB", 1024},
-                                     Unit{"MiB", 1024 * 1024},
-                                     Unit{"GiB", 1024 * 1024 * 1024}};
-
-template <std::size_t kCount>
-std::uint64_t SizeOf(const std::array<Unit, kCount>& units, std::string_view name) {
-  for (const Unit& unit : units) {
-    if (unit.name == name) return unit.size;
+// Bytes of a unit of memory, 0 if it is none. nsys counts in powers of 1000 where it does not write the i.
+std::uint64_t BytesOf(std::string_view unit) {
+  struct Unit {
+    std::string_view name;
+    std::uint64_t bytes;
+  };
+  constexpr std::array kUnits = {Unit{"B", 1},
+                                 Unit{"byte", 1},
+                                 Unit{"bytes", 1},
+                                 Unit{"kB", 1000},
+                                 Unit{"KB", 1000},
+                                 Unit{"MB", 1'000'000},
+                                 Unit{"GB", 1'000'000'000},
+                                 Unit{"KiB", 1024},
+                                 Unit{"MiB", 1024 * 1024},
+                                 Unit{"GiB", 1024 * 1024 * 1024}};
+  for (const Unit& known : kUnits) {
+    if (unit == known.name) return known.bytes;
   }
   return 0;
 }
@@ -155,18 +106,21 @@ class ReportReader {
     return csv_.At(fmt::format("{} is '{}', expected {}", report_->columns[column],
                                ShownCell(Cell(column)), expected));
   }
+  std::optional<Decimal> Take(Column column);
   Result<std::int64_t> Time(Column column);
   // A whole number; `missing` where the cell is empty or the report lacks the column.
-  Result<std::uint64_t> Number(Column column, std::uint64_t most, std::uint64_t missing) const;
-  Status ReadExtents(Column first, std::uint32_t most, std::array<std::uint32_t, 3>& extents) const;
-  Result<std::uint64_t> SharedBytes() const;
+  Result<std::uint64_t> Number(Column column, std::uint64_t most, std::uint64_t missing);
+  Status ReadExtents(Column first, std::uint32_t most, std::array<std::uint32_t, 3>& extents);
+  Result<std::uint64_t> SharedBytes();
   std::uint16_t Device();
 
   CsvReader csv_;
   RecordedLaunches& launches_;
   const Report* report_ = nullptr;
   std::array<int, kColumns> cells_ = {};
-  std::array<std::uint64_t, kColumns> units_ = {};
+  std::array<int, kColumns> exponents_ = {};        // of the units of times
+  std::array<std::uint64_t, kColumns> bytes_ = {};  // of the units of memory
+  std::string plain_;                               // of the last number with commas
   std::size_t columns_ = 0;
   std::array<int, kColumns> decimals_ = {};  // most that were seen, in times
   std::int64_t launched_ = std::numeric_limits<std::int64_t>::min();  // of the row before
@@ -196,8 +150,10 @@ Status ReportReader::FindColumns() {
       const bool time = column == kStart || column == kDuration || column == kLaunched;
       const bool memory = column == kStaticShared || column == kDynamicShared;
       if (!time && !memory) continue;
-      units_[column] = time ? SizeOf(kTimeUnits, heading.unit) : SizeOf(kMemoryUnits, heading.unit);
-      if (units_[column] == 0) {
+      const std::optional<int> exponent = ExponentOf(heading.unit);
+      exponents_[column] = exponent.value_or(0);
+      bytes_[column] = BytesOf(heading.unit);
+      if (time ? !exponent : bytes_[column] == 0) {
         return csv_.At(
             fmt::format("the column '{}' has no known unit, expected one as in '{} ({})'",
                         ShownCell(csv_.cells()[i]), heading.name, time ? "ns" : "MB"));
@@ -207,28 +163,48 @@ Status ReportReader::FindColumns() {
   return Success{};
 }
 
+// Digits, with or without commas between groups of three, and a fraction.
+std::optional<Decimal> ReportReader::Take(Column column) {
+  std::string_view text = Trimmed(Cell(column));
+  Decimal number;
+  number.negative = text.starts_with('-');
+  if (number.negative) text.remove_prefix(1);
+  if (text.starts_with('.') || text.find_first_not_of("0123456789.,") != std::string_view::npos) {
+    return {};
+  }
+  if (!DropThousands(text, plain_)) return {};
+  number.text = text;
+  const std::size_t point = text.find('.');
+  if (point != std::string_view::npos) number.decimals = static_cast<int>(text.size() - point) - 1;
+  return number;
+}
+
 Result<std::int64_t> ReportReader::Time(Column column) {
-  const std::optional<Decimal> number = ParseDecimal(Cell(column));
-  if (number) {
-    decimals_[column] = std::max(decimals_[column], number->decimals);
-    const std::optional<std::int64_t> time = Scaled(*number, units_[column]);
-    if (time) return *time;
+  if (const std::optional<Decimal> number = Take(column)) {
+    const std::optional<std::uint64_t> time = ScaledDecimal(number->text, exponents_[column]);
+    if (time && *time <= static_cast<std::uint64_t>(kMostTime)) {
+      decimals_[column] = std::max(decimals_[column], number->decimals);
+      const auto whole = static_cast<std::int64_t>(*time);
+      return number->negative ? -whole : whole;
+    }
   }
   return Bad(column, "a time of at most 2^62 ns");
 }
 
 Result<std::uint64_t> ReportReader::Number(Column column, std::uint64_t most,
-                                           std::uint64_t missing) const {
+                                           std::uint64_t missing) {
   if (Trimmed(Cell(column)).empty()) return missing;
-  const std::optional<Decimal> number = ParseDecimal(Cell(column));
-  if (!number || number->negative || number->decimals > 0 || number->value > most) {
+  const std::optional<Decimal> number = Take(column);
+  const std::optional<std::uint64_t> value =
+      number && !number->negative ? WholeNumber(number->text) : std::nullopt;
+  if (!value || *value > most) {
     return Bad(column, fmt::format("a whole number from 0 to {}", most));
   }
-  return number->value;
+  return *value;
 }
 
 Status ReportReader::ReadExtents(Column first, std::uint32_t most,
-                                 std::array<std::uint32_t, 3>& extents) const {
+                                 std::array<std::uint32_t, 3>& extents) {
   if (!report_->joined_extents) {
     for (int axis = 0; axis < 3; ++axis) {
       const Result<std::uint64_t> extent =
@@ -253,17 +229,22 @@ Status ReportReader::ReadExtents(Column first, std::uint32_t most,
   return Success{};
 }
 
-Result<std::uint64_t> ReportReader::SharedBytes() const {
+Result<std::uint64_t> ReportReader::SharedBytes() {
   std::uint64_t sum = 0;
   for (const Column column : {kStaticShared, kDynamicShared}) {
     if (Trimmed(Cell(column)).empty()) return std::uint64_t{wire::kUnknown32};
-    const std::optional<Decimal> number = ParseDecimal(Cell(column));
-    const std::optional<std::int64_t> bytes =
-        number ? Scaled(*number, units_[column]) : std::nullopt;
-    if (!bytes || *bytes < 0 || *bytes > 0x7FFFFFFE) {
+    // In millionths of the unit, which is less than 2^62 of them for each that is allowed.
+    constexpr std::uint64_t kMost = 0x7FFFFFFE;
+    const std::optional<Decimal> number = Take(column);
+    const std::optional<std::uint64_t> millionths =
+        number && !number->negative ? ScaledDecimal(number->text, 6) : std::nullopt;
+    const std::uint64_t unit = bytes_[column];
+    if (!millionths || *millionths / 1'000'000 > kMost / unit) {
       return Bad(column, "an amount of shared memory below 2 GiB");
     }
-    sum += static_cast<std::uint64_t>(*bytes);
+    const std::uint64_t bytes = (*millionths * unit + 500'000) / 1'000'000;
+    if (bytes > kMost) return Bad(column, "an amount of shared memory below 2 GiB");
+    sum += bytes;
   }
   return sum;
 }
@@ -388,16 +369,16 @@ void ReportReader::Warn() {
                     "rows), taken as unknown",
                     file, no_device_.first_line, report_->columns[kDevice], no_device_.count));
   }
-  if (units_[kStaticShared] > 1 || units_[kDynamicShared] > 1) {
+  if (bytes_[kStaticShared] > 1 || bytes_[kDynamicShared] > 1) {
     launches_.Warn(
         fmt::format("{}: shared memory is rounded, to 1000 bytes where it is in MB; the "
                     "SQLite export has the bytes",
                     file));
   }
   for (const Column column : {kStart, kDuration}) {
-    std::uint64_t step = units_[column];
-    for (int i = 0; i < decimals_[column]; ++i) step /= 10;
-    if (step <= 1) continue;
+    std::uint64_t step = 1;
+    for (int i = decimals_[column]; i < exponents_[column]; ++i) step *= 10;
+    if (step == 1) continue;
     launches_.Warn(
         fmt::format("{}: the column {} is rounded to {} ns, expected 'nsys stats "
                     "--timeunit nsec'",

@@ -151,8 +151,10 @@ TEST_CASE("units of time, in every form of the header") {
   CHECK(duration("Start (ns)", "Duration (ms)", "1.234567") == 1234567);
   CHECK(duration("Start (ns)", "Duration (msec)", "1.000002") == 1000002);
   CHECK(duration("Start (ns)", "Duration (s)", "2.000000003") == 2000000003);
-  CHECK(duration("Start (ns)", "Duration (sec)", "2.000000003999") == 2000000003);
+  CHECK(duration("Start (ns)", "Duration (sec)", "2.000000003999") == 2000000004);
   CHECK(duration("Start (ns)", "Duration (us)", "1.2345") == 1235);
+  CHECK(duration("Start (ns)", "Duration (s)", "\"4,611,686,018.427387903\"") ==
+        4611686018427387903);  // 2^62 - 1
   const Profile starts =
       MustParse("Start (us),Duration (ns),GrdX,Name\n-1.500,1,1,a\n\"1,000.250\",2,1,b\n");
   CHECK(starts.records[1].start_ns == 1001750);
