@@ -164,7 +164,7 @@ TEST_CASE("extrapolate fails with one line") {
   CheckFailure(run({"--results", files.folder.Write("x.csv", "id,v\n1,2").string(), "--id-base",
                     "1", "--id-column", "nr"}),
                1, {"no column 'nr'"});
-  CheckFailure(run({"--results", results, "--confidence", "1.5"}), 2, {"between 0 and 1"});
+  CheckFailure(run({"--results", results, "--confidence", "1.5"}), 2, {"a number of 0.01 to 0.999999"});
 }
 
 }  // namespace
