@@ -142,13 +142,14 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
     return total > 0.0 ? 100 * std::fabs(estimate_ns - total) / total : 0.0;
   };
   std::string text = fmt::format(
-      "{} invocations of {} kernels, {:.3f} ms of GPU time\n"
+      "{} invocations of {} kernel{}, {:.3f} ms of GPU time\n"
       "{} samples in {} clusters hold {:.3f} ms: {:.1f}x less to trace\n"
       "{}, uncovered time {:.2f} %\n"
       "estimates of that time from the sample: plain {:.3f} ms ({}), calibrated {:.3f} ms ({:.2f} "
       "% "
       "off)\n",
-      t.invocations, t.kernels, static_cast<double>(t.duration_ns) * 1e-6, t.samples, t.clusters,
+      t.invocations, t.kernels, t.kernels == 1 ? "" : "s",
+      static_cast<double>(t.duration_ns) * 1e-6, t.samples, t.clusters,
       static_cast<double>(t.sampled_duration_ns) * 1e-6, t.speedup,
       std::isnan(t.bound) ? std::string("no error bound can be stated for this selection")
                           : fmt::format("error bound {:.2f} %", 100 * t.bound),
@@ -157,7 +158,14 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
                                    : fmt::format("{:.2f} % off", 100 * t.observed_error),
       t.calibrated_estimate_ns * 1e-6, off(t.calibrated_estimate_ns));
   constexpr double kRounding = 1e-9;  // of sums of 64-bit durations in doubles
-  if (t.observed_error > t.bound + kRounding) {
+  constexpr double kNoChance = 4;     // at 95 % confidence eight standard deviations, at 50 % three
+  if (t.observed_error > kNoChance * t.bound + kRounding) {
+    text +=
+        "the plain estimate misses the bound by far, hardly by chance: the launches captured were "
+        "no "
+        "random ones, as in a run that ends before anything is decided. Run longer, or sample a "
+        "recording with 'stemtap plan'; calibrated weights are right for time alone\n";
+  } else if (t.observed_error > t.bound + kRounding) {
     text +=
         "the plain estimate misses the bound, as it may by chance, or because durations drift and "
         "captures came early: use calibrated weights\n";

@@ -20,7 +20,9 @@ TEST_CASE("the summary says when the plain estimate misses its bound") {
   plan.totals.observed_error = 0.04;
   CHECK_FALSE(Says(plan, "misses the bound"));
   plan.totals.observed_error = 0.06;
-  CHECK(Says(plan, "misses the bound"));
+  CHECK(Says(plan, "misses the bound, as it may by chance"));
+  plan.totals.observed_error = 0.21;
+  CHECK(Says(plan, "misses the bound by far, hardly by chance"));
   // Nothing but rounding.
   plan.totals.bound = 0.0;
   plan.totals.observed_error = 1e-16;
