@@ -472,6 +472,15 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child) {
                           other));
     if (other != nullptr && options_.quiet) outcome.failure = warnings_.back();  // no summary does
   }
+  if (options_.quiet && !reports_.empty()) {
+    const auto stood_down = [](const ProcessReport& r) {
+      return r.state == "stood_down" && r.read == 0;
+    };
+    if (std::all_of(reports_.begin(), reports_.end(), stood_down)) {
+      outcome.failure =
+          fmt::format("nothing was recorded: {}", EscapeForTerminal(reports_.front().reason));
+    }
+  }
   if (engine_.excluded_captured() != 0) {
     warnings_.push_back(
         fmt::format("{} launches of excluded kernels were captured before the gate knew of them",

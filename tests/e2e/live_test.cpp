@@ -236,6 +236,12 @@ TEST_CASE("another library in CUDA's one place is not pushed out") {
   const auto quiet = RunProcess(RunCommand({"-q"}, {program, "1000"}), options);
   CHECK(quiet.err.starts_with("stemtap: nothing was recorded: CUDA loads one library"));
   std::filesystem::remove_all(scratch / "session");
+  auto occupied = OnFakeGpu(scratch);
+  occupied.env.emplace_back("FAKE_CUPTI_OCCUPIED", "Nsight Systems");
+  const auto alone = RunProcess(RunCommand({"-q"}, {program, "1000"}), occupied);
+  CHECK(alone.exit_code == 0);
+  CHECK(alone.err.starts_with("stemtap: nothing was recorded: CUPTI is in use by another tool"));
+  std::filesystem::remove_all(scratch / "session");
   const auto chained = RunProcess(RunCommand({"--chain"}, {program, "1000"}), options);
   CHECK(chained.exit_code == 0);
   CHECK(chained.err.find("stemtap: cannot be loaded: /another/tool.so\n") != std::string::npos);
