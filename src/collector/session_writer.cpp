@@ -73,7 +73,7 @@ Json DeviceToJson(const DeviceTotals& d, const SessionReport& report) {
   return json;
 }
 
-// "device 0: busy 91.20 % of 12.345 s, kernels of 3 streams side by side for 1.42 times that"
+// "device 0: busy 91.20 % of 12.345 s, by 3 streams, 1.42 kernels at once on average"
 std::string DeviceLine(const DeviceTotals& d, const SessionReport& report) {
   std::string line =
       d.device == wire::kUnknown16 ? "unknown device" : fmt::format("device {}", d.device);
@@ -84,8 +84,8 @@ std::string DeviceLine(const DeviceTotals& d, const SessionReport& report) {
   line += fmt::format(": busy {:.2f} % of {:.3f} s", 100.0 * busy / static_cast<double>(d.span_ns),
                       static_cast<double>(d.span_ns) * 1e-9);
   if (d.streams.size() > 1 && d.busy_ns > 0) {
-    line += fmt::format(", by {} streams whose durations sum up to {:.2f} times that",
-                        d.streams.size(), static_cast<double>(d.duration_ns) / busy);
+    line += fmt::format(", by {} streams, {:.2f} kernels at once on average", d.streams.size(),
+                        static_cast<double>(d.duration_ns) / busy);
   }
   return line + "\n";
 }

@@ -77,8 +77,8 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   CHECK(written["totals"]["gaps"] == 3);
   CHECK(summary.find("10 ring_full") != std::string::npos);
   CHECK(
-      summary.find("device 0: busy 25.00 % of 8.000 s, by 2 streams whose durations sum up to 1.50 "
-                   "times that\n") != std::string::npos);
+      summary.find("device 0: busy 25.00 % of 8.000 s, by 2 streams, 1.50 kernels at once on "
+                   "average\n") != std::string::npos);
   CHECK(
       summary.find("recording took 2.000 ms of the program's threads and 30.000 ms beside them, in "
                    "8.500 s; CUPTI says 0.005 ms of itself\n") != std::string::npos);
