@@ -48,7 +48,7 @@ export function percent(ratio: Maybe): string {
   const value = ratio * 100;
   const size = Math.abs(value);
   if (size === 0) return "0 %";
-  if (size < 0.001) return value < 0 ? "> −0.001 %" : "< 0.001 %";
+  if (Math.abs(ratio) < 1e-6) return value < 0 ? "> −0.0001 %" : "< 0.0001 %"; // less cannot be asked for
   return `${significant(value, size < 0.995 ? 2 : 3)} %`;
 }
 

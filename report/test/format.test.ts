@@ -20,7 +20,9 @@ test("counts, shares and factors are read with separators and without false digi
   assert.equal(count(816000), "816,000");
   assert.equal(percent(0.0498), "4.98 %");
   assert.equal(percent(0), "0 %");
-  assert.equal(percent(1e-9), "< 0.001 %");
+  assert.equal(percent(1e-9), "< 0.0001 %");
+  assert.equal(tidy(percent(1e-6)), "0.0001 %");
+  assert.equal(percent(-1e-9), "> −0.0001 %");
   assert.equal(percent(1), "100 %");
   assert.equal(percent(0.00994), "0.99 %");
   assert.equal(percent(0.00999), "0.999 %");

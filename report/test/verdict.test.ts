@@ -60,7 +60,7 @@ test("an error is called fine only when it is within what was asked", () => {
   assert.equal(within.tile, "care");
   assert.match(within.text, /86\.6 %, more than was asked for/);
   assert.equal(said({}).tile, "good");
-  assert.match(said({ observed_error: 1e-9 }).text, /off by less than 0.001 %/);
+  assert.match(said({ observed_error: 1e-9 }).text, /off by less than 0.0001 %/);
   assert.match(said({}).why, /calibrated: with them it is off by 0 %/);
   assert.doesNotMatch(said({}, { weights: "plain" }).why, /calibrated/);
   // The confidence is the session's own.

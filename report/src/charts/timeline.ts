@@ -142,7 +142,7 @@ export function rowsAt(points: TimelinePoint[], places: Any[]): [string, string]
   });
 }
 
-const leastBound = 1e-5; // smaller ones, and 0, stand at the foot of the axis: nobody asks for less
+const leastBound = 1e-6; // that can be asked; smaller ones, and 0, stand at the foot of the axis
 
 function footOf(bounds: number[], asked: number | null): number {
   return Math.max(leastBound, Math.min(...bounds, asked !== null && asked > 0 ? asked : 1, 1)) / 1.6;
