@@ -97,7 +97,8 @@ export function tablesSection(context: Context): HTMLElement {
     h("div", { class: "section-head" }, h("h2", { id: "h-tables" }, "Tables"), planButton(model)),
     h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "Columns sort by a click on their " +
       "name. A kernel's row looks into that kernel; with the keyboard, arrows move between rows and Enter takes one. CSV " +
-      "holds the rows that are shown, in their order, durations in ns. * marks a sample that counts with the mean of its like.")),
+      "holds the rows that are shown, in their order, durations in ns, with a ' before names that a spreadsheet would take for " +
+      "formulas. * marks a sample that counts with the mean of its like.")),
     kernelTable(context), sampleTable(context));
 }
 
