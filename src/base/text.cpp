@@ -91,4 +91,23 @@ std::string ShownCell(std::string_view cell) {
   return EscapeForTerminal(cell.substr(0, kMost)) + (cell.size() > kMost ? "..." : "");
 }
 
+bool NestsDeeper(std::string_view json, std::size_t most) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > most) return true;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+
 }  // namespace stemtap

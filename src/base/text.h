@@ -3,6 +3,7 @@
 // Small text helpers that several rooms need.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,5 +23,9 @@ std::string_view Trimmed(std::string_view text);
 
 // The beginning of a cell of somebody's file, for an error message: escaped, "..." where it is cut.
 std::string ShownCell(std::string_view cell);
+
+// Whether arrays and objects in a JSON text stand in more than `most` of them: each costs a parser memory,
+// or stack.
+bool NestsDeeper(std::string_view json, std::size_t most);
 
 }  // namespace stemtap

@@ -102,9 +102,15 @@ Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
         for (PlanSample& s : part.samples) s.weight *= whole.duration_ns / whole.estimate_ns;
       }
       const std::uint64_t captured = part.samples.size();
-      plan.kernels[k].clusters.push_back({part.lower_ns, part.upper_ns, part.moments.count(),
-                                          part.moments.mean(), part.moments.stddev(), captured,
-                                          captured, std::move(part.samples)});
+      plan.kernels[k].clusters.push_back({part.lower_ns,
+                                          part.upper_ns,
+                                          part.moments.count(),
+                                          part.moments.mean(),
+                                          part.moments.stddev(),
+                                          captured,
+                                          captured,
+                                          std::move(part.samples),
+                                          {}});
     }
     totals.clusters += plan.kernels[k].clusters.size();
   }

@@ -12,6 +12,7 @@
 
 #include "base/byte_source.h"
 #include "base/file.h"
+#include "base/text.h"
 
 namespace stemtap {
 namespace {
@@ -202,27 +203,6 @@ OptionList OptionsOf(const json& options) {
   return list;
 }
 
-// Whether arrays and objects in a JSON text stand in more than kMostDepth of them: each costs a value
-// of the document.
-bool NestsTooDeep(std::string_view text) {
-  std::size_t depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMostDepth) return true;
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 Result<Plan> ParsePlan(std::string_view text, std::string_view source) {
@@ -230,7 +210,7 @@ Result<Plan> ParsePlan(std::string_view text, std::string_view source) {
   if (text.find('\0') != std::string_view::npos) {
     return Error{fmt::format("{}: holds a NUL byte, expected a plan.json", source)};
   }
-  if (NestsTooDeep(text)) {
+  if (NestsDeeper(text, kMostDepth)) {
     return Error{fmt::format("{}: nests deeper than {}, expected a plan.json", source, kMostDepth)};
   }
   try {

@@ -30,5 +30,15 @@ TEST_CASE("spaces and tabs around a text are trimmed") {
   CHECK(Trimmed("\na\r") == "\na\r");
 }
 
+TEST_CASE("how deep a JSON text nests, quotes left out") {
+  CHECK_FALSE(NestsDeeper("", 0));
+  CHECK_FALSE(NestsDeeper("7", 0));
+  CHECK(NestsDeeper("[]", 0));
+  CHECK_FALSE(NestsDeeper("[[], {\"a\": []}, []]", 3));
+  CHECK(NestsDeeper("[[], {\"a\": []}, []]", 2));
+  CHECK_FALSE(NestsDeeper(R"(["[[[[", "\"[[[["])", 1));
+  CHECK_FALSE(NestsDeeper("]]]][", 1));
+}
+
 }  // namespace
 }  // namespace stemtap
