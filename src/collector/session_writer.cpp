@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "online/overview_parts.h"
 #include "stemtap/version.h"
+#include "trace/plan_cells.h"
 #include "wire/session_env.h"
 
 namespace stemtap {
@@ -240,7 +241,10 @@ Status SessionWriter::Finish(const SessionReport& report, Plan& plan) {
   if (!status.ok()) return status;
   status = WriteFileAtomically(PathOf(wire::kSessionFileName), SessionToJson(report, plan));
   if (!status.ok()) return status;
-  return WriteFileAtomically(PathOf("summary.txt"), SessionSummary(report, plan));
+  // The largest comes late, where a disk may be full; the summary, which people wait for, does without.
+  const Status cells = WriteFileAtomically(PathOf(kCellsFileName), CellsToJson(plan));
+  status = WriteFileAtomically(PathOf("summary.txt"), SessionSummary(report, plan));
+  return cells.ok() ? status : cells;
 }
 
 std::string SessionSummary(const SessionReport& report, const Plan& plan) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SessionWriter owns a session folder: makes it, and at the end leaves session.json, plan.json and
-// summary.txt in it beside the mask. See docs/formats/session.md.
+// SessionWriter owns a session folder: makes it, and at the end leaves session.json, plan.json,
+// cells.json and summary.txt in it beside the mask. See docs/formats/session.md.
 #pragma once
 
 #include <cstdint>
@@ -82,7 +82,7 @@ class SessionWriter {
   const std::string& folder() const { return folder_; }
   std::string PathOf(const std::string& name) const { return folder_ + "/" + name; }
 
-  // Writes the three files. What was dropped is added to the plan's totals first.
+  // Writes the four files. What was dropped is added to the plan's totals first.
   Status Finish(const SessionReport& report, Plan& plan);
 
  private:

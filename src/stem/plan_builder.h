@@ -13,7 +13,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +32,11 @@ struct SampledCluster {
   std::vector<Moments> cells;       // of its durations, for the certificate; none: taken as normal
 };
 
+// Fills in what follows from the rest of `totals` and the clusters: `sampled` are those that have
+// samples, `uncovered_ns` is the time of the others.
+void SetError(std::span<const SampledStratum> sampled, double uncovered_ns, double confidence,
+              PlanTotals& totals);
+
 class PlanBuilder {
  public:
   explicit PlanBuilder(const SamplingOptions& options) : options_(options) {}
@@ -48,9 +53,8 @@ class PlanBuilder {
  private:
   SamplingOptions options_;
   Plan plan_;
-  // Those with samples, and their cells (a deque: spans of them stay valid).
+  // Those with samples. Their cells are the plan's: what holds them is moved, and stays in its place.
   std::vector<SampledStratum> sampled_;
-  std::deque<std::vector<Moments>> cells_;
   double uncovered_ = 0.0;
 };
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "stats/moments.h"
 #include "wire/context_key.h"
 #include "wire/record.h"
 
@@ -36,6 +37,8 @@ struct PlanCluster {
   std::uint64_t target = 0;
   std::uint64_t captured = 0;
   std::vector<PlanSample> samples;  // in launch order
+  // Its durations, ascending, as far as the bound needs them; no part of plan.json (plan_cells.h).
+  std::vector<Moments> cells;
 };
 
 struct PlanKernel {

@@ -254,10 +254,13 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
   if (session.unborn) return session;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (name == "plan.json" || name == "session.json" || name == "overview.json") {
+    if (name == "plan.json" || name == "session.json" || name == "overview.json" ||
+        name == "cells.json") {
       const Json json = Json::parse(ReadAll(entry.path()), nullptr, false);
       if (!json.is_object()) {
         breaches.push_back("unreadable: " + entry.path().string());
+      } else if (name == "cells.json") {
+        continue;  // read by whoever merges the session
       } else if (name == "plan.json") {
         ReadPlan(json, session, breaches);
       } else if (name == "overview.json") {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "support/temp_dir.h"
+#include "trace/plan_cells.h"
+#include "trace/plan_reader.h"
 
 namespace stemtap {
 namespace {
@@ -89,6 +91,30 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   CHECK(session["devices"][0]["streams"][1]["stream"].is_null());
   CHECK(summary.find("another profiler had CUPTI") != std::string::npos);
   CHECK(summary.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("the cells of the plan's clusters are left beside it") {
+  TempDir scratch;
+  auto writer = SessionWriter::Create((scratch / "s").string(), false);
+  REQUIRE(writer.ok());
+  Plan plan;
+  PlanCluster cluster;
+  cluster.count = 3;
+  cluster.mean_ns = 10.0;
+  cluster.cells = {Moments(1, 6.0, 0.0), Moments(2, 12.0, 2.0)};
+  plan.kernels.push_back({"k", 3, 30, {cluster, PlanCluster()}});
+  REQUIRE(writer.value().Finish({}, plan).ok());
+  CHECK(ReadFile(scratch / "s/plan.json").find("cells") == std::string::npos);
+  const Result<Plan> parsed = LoadPlan((scratch / "s/plan.json").string());
+  REQUIRE(parsed.ok());
+  Plan read = parsed.value();
+  REQUIRE(LoadCells((scratch / "s/cells.json").string(), read).ok());
+  CHECK(read.kernels[0].clusters[1].cells.empty());
+  const std::vector<Moments>& cells = read.kernels[0].clusters[0].cells;
+  REQUIRE(cells.size() == 2);
+  CHECK(cells[1].count() == 2);
+  CHECK(cells[1].mean() == 12.0);
+  CHECK(cells[1].m2() == 2.0);
 }
 
 TEST_CASE("a process that recorded nothing says why") {

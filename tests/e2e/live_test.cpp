@@ -63,8 +63,8 @@ TEST_CASE("a program that ends well is seen whole, at either level") {
       files.push_back(f.path().filename());
     }
     std::sort(files.begin(), files.end());
-    CHECK(files == std::vector<std::string>{"mask.ndjson", "overview.json", "plan.json",
-                                            "session.json", "summary.txt"});
+    CHECK(files == std::vector<std::string>{"cells.json", "mask.ndjson", "overview.json",
+                                            "plan.json", "session.json", "summary.txt"});
   }
 }
 

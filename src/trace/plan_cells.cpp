@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/plan_cells.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "base/byte_source.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "stemtap/version.h"
+
+namespace stemtap {
+namespace {
+
+// A cell takes some 50 bytes: twenty million of them.
+constexpr std::size_t kMostCellsBytes = std::size_t{1} << 30;
+constexpr const char* kExpected = "expected a cells.json";
+// Sums of cells in doubles, against the mean that the cluster has.
+constexpr double kRounding = 1e-9;
+
+// Shortest digits that read back as the same double.
+std::string Number(double value) {
+  return nlohmann::json(value).dump();
+}
+
+// A cell [count, mean, m2]; false: it is none.
+bool CellOf(simdjson::dom::element value, Moments& cell) {
+  simdjson::dom::array parts;
+  std::uint64_t count = 0;
+  double mean = 0.0;
+  double m2 = 0.0;
+  if (value.get(parts) != simdjson::SUCCESS || parts.size() != 3) return false;
+  if (parts.at(0).get(count) != simdjson::SUCCESS || count == 0) return false;
+  if (parts.at(1).get(mean) != simdjson::SUCCESS || !(mean >= 0.0)) return false;
+  if (parts.at(2).get(m2) != simdjson::SUCCESS || !(m2 >= 0.0)) return false;
+  cell = Moments(count, mean, m2);
+  return true;
+}
+
+// What is wrong with the cells of a cluster; empty: nothing. A cluster may have none.
+std::string ReadCluster(simdjson::dom::array cells, PlanCluster& cluster) {
+  cluster.cells.clear();
+  std::uint64_t count = 0;
+  double sum = 0.0;
+  for (const simdjson::dom::element value : cells) {
+    Moments cell;
+    if (!CellOf(value, cell)) return "expected [count, mean, m2]";
+    if (cell.count() > cluster.count - count) return "holds more launches than plan.json says";
+    count += cell.count();
+    sum += cell.sum();
+    cluster.cells.push_back(cell);
+  }
+  if (cluster.cells.empty()) return {};
+  if (count != cluster.count) {
+    return fmt::format("holds {} launches, plan.json says {}", count, cluster.count);
+  }
+  const double expected = cluster.mean_ns * static_cast<double>(cluster.count);
+  if (!(std::fabs(sum - expected) <= kRounding * expected)) {
+    return "has another mean than plan.json says";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string CellsToJson(const Plan& plan) {
+  std::string json = fmt::format(
+      "{{\"schema\": \"stemtap.cells/1\", \"tool\": \"stemtap {}\", \"clusters\": [", kVersion);
+  const char* between = "\n";
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      json += std::exchange(between, ",\n");
+      json += '[';
+      for (const Moments& cell : cluster.cells) {
+        fmt::format_to(std::back_inserter(json), "{}[{},{},{}]",
+                       &cell == cluster.cells.data() ? "" : ",", cell.count(), Number(cell.mean()),
+                       Number(cell.m2()));
+      }
+      json += ']';
+    }
+  }
+  return json + "\n]}\n";
+}
+
+Status LoadCells(const std::string& path, Plan& plan) {
+  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
+  if (!opened.ok()) return opened.error();
+  const std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(opened).value());
+  const Result<std::string> text = ReadWhole(*source, kMostCellsBytes, "a cells.json");
+  if (!text.ok()) return text.error();
+  const std::string& name = source->name();
+  simdjson::dom::parser parser;
+  simdjson::dom::element document;
+  const simdjson::error_code error = parser.parse(text.value()).get(document);
+  if (error != simdjson::SUCCESS) {
+    return Error{fmt::format("{}: {}, {}", name, EscapeForTerminal(simdjson::error_message(error)),
+                             kExpected)};
+  }
+  std::string_view schema;
+  if (document["schema"].get(schema) != simdjson::SUCCESS || schema != "stemtap.cells/1") {
+    return Error{fmt::format("{}: schema: expected \"stemtap.cells/1\"", name)};
+  }
+  simdjson::dom::array clusters;
+  if (document["clusters"].get(clusters) != simdjson::SUCCESS) {
+    return Error{fmt::format("{}: clusters: expected an array", name)};
+  }
+  auto next = clusters.begin();
+  std::size_t at = 0;
+  for (PlanKernel& kernel : plan.kernels) {
+    for (PlanCluster& cluster : kernel.clusters) {
+      if (!(next != clusters.end())) {
+        return Error{fmt::format("{}: has {} clusters, plan.json has more", name, at)};
+      }
+      simdjson::dom::array cells;
+      if ((*next).get(cells) != simdjson::SUCCESS) {
+        return Error{fmt::format("{}: clusters[{}]: expected an array", name, at)};
+      }
+      const std::string wrong = ReadCluster(cells, cluster);
+      if (!wrong.empty()) return Error{fmt::format("{}: clusters[{}]: {}", name, at, wrong)};
+      ++next;
+      ++at;
+    }
+  }
+  if (next != clusters.end()) {
+    return Error{fmt::format("{}: has more clusters than the {} of plan.json", name, at)};
+  }
+  return Success{};
+}
+
+}  // namespace stemtap

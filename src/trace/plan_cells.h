@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cells.json: how the durations of a plan's clusters are distributed, which no plan.json says and the
+// bound of several plans together depends on. See docs/formats/cells.md.
+//
+// UNITS: ns.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "trace/plan.h"
+
+namespace stemtap {
+
+inline constexpr const char* kCellsFileName = "cells.json";
+
+// The cells of every cluster of `plan`, in its order, ending in a newline.
+std::string CellsToJson(const Plan& plan);
+
+// Reads them into the clusters of `plan`. Cells of another plan are an error: other clusters, or
+// other launches in them.
+Status LoadCells(const std::string& path, Plan& plan);
+
+}  // namespace stemtap
