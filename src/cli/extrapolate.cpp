@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -109,6 +110,12 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
   if (!extrapolation.ok()) return Fail(extrapolation.error());
   Warn(results.value().warnings);
   Warn(match.value().warnings);
+  if (const std::size_t sessions = plan.value().sessions.size(); sessions > 1) {
+    Warn(
+        {fmt::format("the plan is of {} sessions: the intervals hold where these err independently "
+                     "of each other, ranks that launch alike may be off by {:.1f} times as much",
+                     sessions, std::sqrt(static_cast<double>(sessions)))});
+  }
   const ExtrapolationReport report{plan.value(), results.value(), match.value(),
                                    extrapolation.value(), arguments.confidence};
   return Print(arguments.json ? ReportJson(report) : ReportText(report));

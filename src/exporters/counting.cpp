@@ -117,13 +117,21 @@ class Counter {
 
   // The word of the user stands in for the profile.
   Status FromPlan() {
+    const std::uint64_t all = plan_.totals.invocations + plan_.totals.excluded_invocations;
+    PlanSession of;  // whose launches are counted: of a plan that was not merged, all
+    of.launches = all;
+    if (model_.scope != CountScope::kNone && plan_.sessions.size() > 1) {
+      const Result<PlanSession> session = SessionOfDevice();
+      if (!session.ok()) return session.error();
+      of = session.value();
+    }
     for (CountedSample& s : counted_.samples) {
-      s.id = s.sample->index + model_.base;
-      seen_.emplace(s.device, 0);
-      if (s.sample->index >= plan_.totals.invocations + plan_.totals.excluded_invocations) {
-        return Error{fmt::format("the plan has launch {} of {}", s.sample->index,
-                                 plan_.totals.invocations + plan_.totals.excluded_invocations)};
+      if (s.sample->index >= all) {
+        return Error{fmt::format("the plan has launch {} of {}", s.sample->index, all)};
       }
+      if (s.sample->index - of.first_index >= of.launches) continue;  // left out with its device
+      s.id = s.sample->index - of.first_index + model_.base;
+      seen_.emplace(s.device, 0);
     }
     if (model_.scope != CountScope::kNone && options_.ranks > 1) {
       return Error{fmt::format(
@@ -179,6 +187,27 @@ class Counter {
   }
 
  private:
+  // A merged plan: the word of the user is one of each session, and the device says of which.
+  Result<PlanSession> SessionOfDevice() const {
+    if (!options_.device) {
+      return Error{
+          fmt::format("--plain-launches: the plan is of {} sessions, which {} counts apart: "
+                      "expected --device N "
+                      "for a session that was one process with one device, or --profile",
+                      plan_.sessions.size(), tool_)};
+    }
+    for (const PlanSession& session : plan_.sessions) {
+      const std::size_t number = std::size_t{*options_.device} - session.first_device;
+      if (*options_.device < session.first_device || number >= session.devices.size()) continue;
+      if (session.devices.size() == 1) return session;
+      return Error{fmt::format(
+          "--plain-launches: device {} is of the session '{}', which has {} devices, expected one, "
+          "or --profile",
+          *options_.device, Shown(session.folder), session.devices.size())};
+    }
+    return Error{fmt::format("--device {}: no session of the plan has it", *options_.device)};
+  }
+
   bool OtherProcess(const wire::KernelRecord& record) const {
     return options_.processes == Processes::kPerDevice && options_.device &&
            record.device != *options_.device;

@@ -94,7 +94,15 @@ class Matcher {
 Status Matcher::CheckDevices() const {
   const bool counts_apart =
       results_.source == ResultsSource::kAccelsim || results_.source == ResultsSource::kMacsim;
-  if (!counts_apart || options_.device || options_.use_ids) return Success{};
+  if (!counts_apart || options_.use_ids) return Success{};
+  if (plan_.sessions.size() > 1) {
+    return Error{
+        fmt::format("the plan is of {} sessions, and {} counts the launches of each apart: "
+                    "expected --ids FILE, "
+                    "a table of ids and launch indexes as 'stemtap export --weights-csv' writes it",
+                    plan_.sessions.size(), NameOf(results_.source))};
+  }
+  if (options_.device) return Success{};
   std::optional<std::uint16_t> first;
   for (const Launch& launch : launches_) {
     const std::uint16_t device = At(launch.places.front()).record.device;

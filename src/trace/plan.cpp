@@ -98,14 +98,30 @@ void AppendCluster(std::string& json, const PlanCluster& c) {
   json += c.samples.empty() ? "]}" : "\n        ]}";
 }
 
+// What the plan was merged of, or nothing.
+std::string SessionsOf(const Plan& plan) {
+  if (plan.sessions.empty()) return {};
+  std::string json = "  \"sessions\": [";
+  for (const PlanSession& s : plan.sessions) {
+    json += &s == plan.sessions.data() ? "\n" : ",\n";
+    json += fmt::format(
+        "    {{\"id\": {}, \"folder\": {}, \"host\": {}, \"source\": {}, \"first_index\": {}, "
+        "\"launches\": {}, \"devices\": [{}], \"first_device\": {}, \"duration_ns\": {}, "
+        "\"bound\": {}}}",
+        Quoted(s.id), Quoted(s.folder), Quoted(s.host), Quoted(s.source), s.first_index, s.launches,
+        fmt::join(s.devices, ", "), s.first_device, s.duration_ns, Number(s.bound));
+  }
+  return json + "\n  ],\n";
+}
+
 }  // namespace
 
 std::string PlanToJson(const Plan& plan) {
   const PlanTotals& t = plan.totals;
   std::string json = fmt::format(
       "{{\n  \"schema\": \"stemtap.plan/1\",\n  \"tool\": \"stemtap {}\",\n  \"source\": {},\n"
-      "  \"options\": {},\n",
-      kVersion, Quoted(plan.source), OptionsToJson(plan.options));
+      "  \"options\": {},\n{}",
+      kVersion, Quoted(plan.source), OptionsToJson(plan.options), SessionsOf(plan));
   json += fmt::format(
       "  \"totals\": {{\"invocations\": {}, \"duration_ns\": {}, \"kernels\": {}, \"clusters\": "
       "{}, "

@@ -79,12 +79,29 @@ struct PlanTotals {
   std::uint64_t native_unknown = 0;  // of these, with what was recorded
 };
 
+// One of the sessions that a plan was merged of. Its launches follow those of the one before, and its
+// devices are numbered anew behind those of it.
+struct PlanSession {
+  std::string id;  // of what it holds: a copy of it has the same
+  std::string folder;
+  std::string host;
+  std::string source;
+  std::uint64_t first_index = 0;  // in the merged plan
+  std::uint64_t launches = 0;     // those excluded too
+  std::vector<std::uint16_t>
+      devices;  // by its own numbers, ascending: the n-th is first_device + n
+  std::uint16_t first_device = 0;
+  std::uint64_t duration_ns = 0;
+  double bound = 0.0;  // its own; NaN: none can be stated
+};
+
 using OptionValue = std::variant<std::string, double, std::uint64_t>;
 using OptionList = std::vector<std::pair<std::string, OptionValue>>;
 
 struct Plan {
   std::string source;
-  OptionList options;  // every option in force
+  OptionList options;                 // every option in force
+  std::vector<PlanSession> sessions;  // of a merged plan
   PlanTotals totals;
   std::vector<PlanKernel> kernels;  // in order of first launch
 };

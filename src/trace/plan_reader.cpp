@@ -161,6 +161,28 @@ PlanKernel KernelOf(const json& value, const std::string& path) {
   return kernel;
 }
 
+PlanSession SessionOf(const json& value, const std::string& path) {
+  if (!value.is_object()) Fail(path, "", "an object");
+  PlanSession session;
+  session.id = Text(value, path, "id");
+  session.folder = Text(value, path, "folder");
+  session.host = Text(value, path, "host");
+  session.source = Text(value, path, "source");
+  session.first_index = Whole(value, path, "first_index");
+  session.launches = Whole(value, path, "launches");
+  for (const json& device : Array(value, path, "devices")) {
+    if (!device.is_number_unsigned() || device.get<std::uint64_t>() >= wire::kUnknown16) {
+      Fail(path, "devices", "whole numbers");
+    }
+    session.devices.push_back(static_cast<std::uint16_t>(device.get<std::uint64_t>()));
+  }
+  session.first_device =
+      static_cast<std::uint16_t>(Whole(value, path, "first_device", wire::kUnknown16));
+  session.duration_ns = Whole(value, path, "duration_ns");
+  session.bound = Real(value, path, "bound");
+  return session;
+}
+
 PlanTotals TotalsOf(const json& value) {
   const std::string path = "totals";
   PlanTotals totals;
@@ -223,6 +245,12 @@ Result<Plan> ParsePlan(std::string_view text, std::string_view source) {
     Plan plan;
     plan.source = Text(document, "", "source");
     plan.options = OptionsOf(Object(document, "", "options"));
+    if (Find(document, "sessions") != nullptr) {
+      const json& sessions = Array(document, "", "sessions");
+      for (std::size_t i = 0; i < sessions.size(); ++i) {
+        plan.sessions.push_back(SessionOf(sessions[i], fmt::format("sessions[{}]", i)));
+      }
+    }
     plan.totals = TotalsOf(Object(document, "", "totals"));
     const json& kernels = Array(document, "", "kernels");
     for (std::size_t i = 0; i < kernels.size(); ++i) {

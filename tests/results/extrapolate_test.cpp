@@ -386,5 +386,27 @@ TEST_CASE("ids of a simulator's trace of several devices need --device or --ids"
   CHECK(match.value().rows[1][0][0] == 1);
 }
 
+TEST_CASE("ids that each session of a merged plan counts for itself need --ids") {
+  Plan plan = SmallPlan();
+  plan.sessions.resize(2);
+  MatchOptions device;
+  device.device = 0;
+  for (const ResultsSource source : {ResultsSource::kAccelsim, ResultsSource::kMacsim}) {
+    const KernelResults results = Table({{4, 1}, {6, 1}, {9, 1}}, source);
+    for (const MatchOptions& options : {MatchOptions(), device}) {
+      const Result<Match> refused = MatchResults(plan, results, options);
+      REQUIRE(!refused.ok());
+      CHECK(refused.error().message.starts_with("the plan is of 2 sessions, and "));
+      CHECK(refused.error().message.find("--ids FILE") != std::string::npos);
+    }
+    MatchOptions ids;
+    ids.use_ids = true;
+    ids.index_of = {{4, 3}};
+    CHECK(MatchResults(plan, results, ids).ok());
+  }
+  // A table of one's own has the plan's indexes.
+  CHECK(MatchResults(plan, Table({{3, 1}}, ResultsSource::kCsv), {}).ok());
+}
+
 }  // namespace
 }  // namespace stemtap

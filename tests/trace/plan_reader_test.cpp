@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace stemtap {
 namespace {
@@ -68,6 +69,48 @@ TEST_CASE("a plan reads back as it was written") {
   CHECK(read.value().kernels[0].process == 4242);
   CHECK(read.value().totals.imputed_duration_ns == 250);
   CHECK(std::isnan(read.value().totals.bound));
+}
+
+TEST_CASE("the sessions of a merged plan read back, and are refused by their place") {
+  Plan plan = Example();
+  PlanSession first;
+  first.id = "0123456789abcdef";
+  first.folder = "run \"a\"";
+  first.host = "node7";
+  first.source = "python3 a.py";
+  first.launches = 13;
+  first.devices = {0, 3};
+  first.duration_ns = 1234;
+  first.bound = NAN;
+  PlanSession second = first;
+  second.first_index = 13;
+  second.first_device = 2;
+  second.devices.clear();
+  second.bound = 0.1;
+  plan.sessions = {first, second};
+  const std::string text = PlanToJson(plan);
+  const Result<Plan> read = ParsePlan(text, "plan.json");
+  REQUIRE(read.ok());
+  CHECK(PlanToJson(read.value()) == text);
+  REQUIRE(read.value().sessions.size() == 2);
+  CHECK(read.value().sessions[0].devices == std::vector<std::uint16_t>{0, 3});
+  CHECK(read.value().sessions[1].first_index == 13);
+  CHECK(std::isnan(read.value().sessions[0].bound));
+  const auto error = [&](const std::string& what, const std::string& by) {
+    std::string damaged = text;
+    const std::size_t at = damaged.find(what);
+    REQUIRE(at != std::string::npos);
+    const Result<Plan> refused = ParsePlan(damaged.replace(at, what.size(), by), "plan.json");
+    return refused.ok() ? std::string("read") : refused.error().message;
+  };
+  CHECK(error("[0, 3]", "[0, 65535]") == "plan.json: sessions[0].devices: expected whole numbers");
+  CHECK(error("[0, 3]", "[0, \"3\"]").find("sessions[0].devices") != std::string::npos);
+  CHECK(error("\"first_device\": 2", "\"first_device\": 65536").find("sessions[1].first_device") !=
+        std::string::npos);
+  CHECK(error("\"id\": ", "\"ids\": ").find("sessions[0].id: expected a text") !=
+        std::string::npos);
+  CHECK(error("\"sessions\": [", "\"sessions\": 1, \"x\": [") ==
+        "plan.json: sessions: expected an array");
 }
 
 TEST_CASE("a plan that is cut anywhere is refused") {
