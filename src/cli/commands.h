@@ -18,6 +18,7 @@ void AddExport(CLI::App& app, int& exit_code);
 void AddExtrapolate(CLI::App& app, int& exit_code);
 void AddAlign(CLI::App& app, int& exit_code);
 void AddReport(CLI::App& app, int& exit_code);
+void AddMerge(CLI::App& app, int& exit_code);
 void AddFormats(CLI::App& app, int& exit_code);
 void AddGenerate(CLI::App& app, int& exit_code);
 void AddDemo(CLI::App& app, int& exit_code);

@@ -88,6 +88,7 @@ int Main(int argc, char** argv) {
   stemtap::cli::AddExtrapolate(app, exit_code);
   stemtap::cli::AddAlign(app, exit_code);
   stemtap::cli::AddReport(app, exit_code);
+  stemtap::cli::AddMerge(app, exit_code);
   stemtap::cli::AddFormats(app, exit_code);
   stemtap::cli::AddGenerate(app, exit_code);
   stemtap::cli::AddDemo(app, exit_code);

@@ -19,13 +19,6 @@
 namespace stemtap::test {
 namespace {
 
-ProcessOptions OnFakeGpu(const TempDir& scratch) {
-  ProcessOptions options;
-  options.cwd = scratch.path();
-  options.env = {{"LD_LIBRARY_PATH", FakeGpuDir().string()}};
-  return options;
-}
-
 std::vector<std::string> RunCommand(const std::vector<std::string>& options,
                                     const std::vector<std::string>& program) {
   std::vector<std::string> argv = {StemtapProgram().string(), "run", "-o", "session"};

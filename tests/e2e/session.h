@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what a session left, and the profile it should agree with.
+// Where sessions are recorded, what they left, and the profile it should agree with.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,18 @@
 #include <string>
 #include <utility>
 
+#include "support/paths.h"
+#include "support/process.h"
 #include "support/temp_dir.h"
 
 namespace stemtap::test {
+
+inline ProcessOptions OnFakeGpu(const TempDir& scratch) {
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  options.env = {{"LD_LIBRARY_PATH", FakeGpuDir().string()}};
+  return options;
+}
 
 struct KernelTotals {
   std::uint64_t count = 0;

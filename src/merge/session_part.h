@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionPart is one of the sessions to be merged: what its folder holds, looked through. What does not
+// add up is damaged, and an error.
+//
+// UNITS: ns, as the plan. MEMORY: that of the files but for the mask, which is left where it is.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "trace/overview.h"
+#include "trace/plan.h"
+
+namespace stemtap {
+
+using Json = nlohmann::ordered_json;
+
+struct SessionPart {
+  std::string path;  // as it was given, fit to be shown
+  // With its cells, and with the sessions it is of: one, or those that it was merged of. Devices are
+  // numbered as a merged plan's.
+  Plan plan;
+  Json session;                      // session.json
+  std::optional<Overview> overview;  // none: overview.json could not be written
+  std::string mask;                  // its path; empty: there is none
+};
+
+// Errors: no folder of a session that has ended, files of other versions or of different sessions,
+// damaged ones.
+Result<SessionPart> LoadSessionPart(const std::string& folder);
+
+}  // namespace stemtap
