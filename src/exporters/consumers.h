@@ -32,7 +32,7 @@ struct ExportOptions {
   std::string list;
   std::string list_name;
   std::string weights_name;  // file that the weights are written to besides; empty: none
-  bool keep_copies = true;  // accelsim-kernelslist: keep the lines of memory copies
+  bool keep_copies = true;   // accelsim-kernelslist: keep the lines of memory copies
   NcuRuns ncu_runs = NcuRuns::kAuto;
   NcuNames ncu_names = NcuNames::kGuess;
   // perfetto: also show the launches that were not chosen, if there are no more than this.
