@@ -33,8 +33,10 @@ function(stemtap_test name)
   # Half of a build is tests. Their own code is not what is to be fast. Where it is sanitized, it is
   # not optimised at all, which compiles in two thirds of the time of -O1, and goes without the checks
   # of every pointer for what crashes anyway (null, the end of an object).
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>
-                                         $<$<BOOL:${STEMTAP_SANITIZE}>:-O0>)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(STEMTAP_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   if(STEMTAP_SANITIZE MATCHES undefined)
     target_compile_options(${name} PRIVATE -fno-sanitize=null,vptr,object-size)
   endif()
