@@ -14,9 +14,11 @@
 #include "base/text.h"
 #include "base/unix_ms.h"
 #include "cli/commands.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "report/page.h"
 #include "report/session_report.h"
+#include "top/session_finder.h"
 
 namespace stemtap::cli {
 namespace {
@@ -45,7 +47,7 @@ Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_se
   return sink;
 }
 
-int RunReport(const ReportArguments& arguments) {
+int RunReport(ReportArguments arguments) {
   if (arguments.output == "-" && arguments.json) {
     return Fail({"--json and the report both go to standard output, expected -o FILE", 2});
   }
@@ -53,6 +55,11 @@ int RunReport(const ReportArguments& arguments) {
     return Fail(
         {"this stemtap was built without the page of its reports, expected a build with Node.js "
          "and npm (Debian: apt-get install nodejs npm)"});
+  }
+  if (arguments.session.empty()) {
+    Result<std::string> newest = top::NewestSession();
+    if (!newest.ok()) return Fail(newest.error());
+    arguments.session = std::move(newest).value();
   }
   std::error_code error;
   std::string output = arguments.output;
@@ -112,13 +119,14 @@ void AddReport(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("report", "show a finished session as one HTML file for the browser");
   auto arguments = std::make_shared<ReportArguments>();
-  command->add_option("session", arguments->session, "session folder, or a plan.json alone")
-      ->required();
-  command->add_option("-o,--output", arguments->output,
-                      "file to write (default: report.html in the session folder); '-' is "
-                      "standard output");
-  command->add_option("--evaluation", arguments->evaluation,
-                      "what 'stemtap evaluate --json' printed, to be shown as well");
+  AsFile(command->add_option("session", arguments->session,
+                             "session folder, or a plan.json alone (default: the newest session "
+                             "below the current folder)"));
+  AsFile(command->add_option("-o,--output", arguments->output,
+                             "file to write (default: report.html in the session folder); '-' is "
+                             "standard output"));
+  AsFile(command->add_option("--evaluation", arguments->evaluation,
+                             "what 'stemtap evaluate --json' printed, to be shown as well"));
   command->add_flag("--json", arguments->json, "print where the report is and its size as JSON");
   command->callback([arguments, &exit_code] { exit_code = RunReport(*arguments); });
 }

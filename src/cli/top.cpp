@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/number_in.h"
+#include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "top/session_finder.h"
 
@@ -51,9 +52,10 @@ int RunTop(const TopArguments& arguments) {
 void AddTop(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("top", "watch a session while it runs");
   auto arguments = std::make_shared<TopArguments>();
-  command->add_option("session", arguments->sessions,
-                      "session folder, or the pid of its collector or of a traced program; several "
-                      "are shown as one (default: the newest session below the current folder)");
+  AsFolder(command->add_option(
+      "session", arguments->sessions,
+      "session folder, or the pid of its collector or of a traced program; several "
+      "are shown as one (default: the newest session below the current folder)"));
   command
       ->add_option("--interval", arguments->interval_s, "seconds between two looks at the session")
       ->check(RealIn(0.1, 3600.0))

@@ -68,6 +68,22 @@ TEST_CASE("the page has one place for data, in an element that no browser runs")
   CHECK(page.find(kDataPlaceholder, first + 1) == std::string_view::npos);
 }
 
+TEST_CASE("without a session the report is of the newest") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const Session session;
+  TempDir nothing;
+  test::ProcessOptions options;
+  options.env = {{"TMPDIR", nothing.path().string()}};
+  options.cwd = session.folder.path();
+  const auto result = RunProcess({test::StemtapProgram().string(), "report"}, options);
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(std::filesystem::exists(session.folder / "run/report.html"));
+  options.cwd = nothing.path();
+  CheckFailure(RunProcess({test::StemtapProgram().string(), "report"}, options), 1,
+               {"no session found below the current folder"});
+}
+
 TEST_CASE("a report stands in the session folder, or where it is wanted") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const Session session;
@@ -122,7 +138,6 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
   CheckFailure(RunReport({session.run, "-o", plan}), 2, {"is what the report is made of"});
   CHECK(ReadFile(plan) == test::kPlanJson);
   CheckFailure(RunReport({session.run, "--evaluation", plan}), 1, {"schema"});
-  CheckFailure(RunReport({}), 2, {"session"});
   session.folder.Write("run/session.json", "{\"schema\":");
   CheckFailure(RunReport({session.run}), 1, {"run/session.json: ", "line 1"});
   std::filesystem::remove(plan);
