@@ -12,6 +12,11 @@ if(STEMTAP_SANITIZE)
   add_compile_options(-fsanitize=${STEMTAP_SANITIZE} -fno-sanitize-recover=undefined
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${STEMTAP_SANITIZE})
+  # Checks of every pointer, which take a fifth of the time of a build, for what the address sanitizer
+  # ends the program at anyway: null, and what lies behind an object. Fuzzers keep them.
+  if(STEMTAP_SANITIZE STREQUAL "address,undefined")
+    add_compile_options(-fno-sanitize=null,vptr,object-size)
+  endif()
 endif()
 
 find_program(STEMTAP_CCACHE ccache)
