@@ -116,10 +116,11 @@ export function labelOf(kernel: Named): string {
 }
 
 // The same with less: a launch as CUDA writes it, `name <<<8×4, 128>>>`.
-function shortOf(kernel: Named): string {
+function shortOf(kernel: Named, brief: unknown): string {
   const extents = (t: Triple) => t.join("×").replace(/(×1)+$/, "");
   const launch = [kernel.grid, kernel.block].filter((t) => t != null).map(extents).join(", ");
-  return `${visible(shortName(kernel.name)) || "(no name)"}${launch && ` <<<${launch}>>>`}` +
+  const name = typeof brief === "string" ? brief : shortName(kernel.name);
+  return `${visible(name) || "(no name)"}${launch && ` <<<${launch}>>>`}` +
     (kernel.process ? ` · process ${kernel.process}` : "");
 }
 
@@ -140,7 +141,7 @@ interface Source extends Named {
     captured: number; target: number; samples?: PlanSample[]; state?: string }[];
 }
 
-function makeKernel(source: Source, id: number, overview: OverviewKernel | undefined): Kernel {
+function makeKernel(source: Source, id: number, overview: OverviewKernel | undefined, brief: Payload["brief_names"]): Kernel {
   const clusters = list(source.clusters).map((c): Cluster => ({ lower: size(c.lower_ns), upper: size(c.upper_ns),
     count: size(c.count), mean: size(c.mean_ns), stddev: size(c.stddev_ns), captured: size(c.captured),
     target: size(c.target), state: c.state ?? "", samples: list(c.samples) }));
@@ -154,7 +155,7 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
   const duration = size(source.duration_ns);
   const name = typeof source.name === "string" ? source.name : "";
   return { id, rank: 0, name, label: labelOf({ ...source, name }),
-    short: shortOf({ ...source, name }), invocations, duration, share: 0,
+    short: shortOf({ ...source, name }, brief?.[name]), invocations, duration, share: 0,
     mean: invocations > 0 ? duration / invocations : null, cv: spread(clusters),
     captured: clusters.length > 0 ? sum((c) => c.captured) : size(source.captured), target: sum((c) => c.target),
     uncovered: sum((c) => (c.captured === 0 ? c.count * c.mean : 0)), imputed: size(overview?.imputed), clusters,
@@ -226,7 +227,7 @@ export function makeModel(data: Payload): Model {
   const planned = data.plan ? list(data.plan.kernels) : null;
   const sources: Source[] = planned ?? told;
   const joined = planned ? joinOverview(planned, told) : told;
-  const kernels = sources.map((source, id) => makeKernel(source, id, joined[id]));
+  const kernels = sources.map((source, id) => makeKernel(source, id, joined[id], data.brief_names));
   tellApart(kernels);
   const totals = data.plan?.totals ?? {};
   const duration = finite(totals.duration_ns) ?? finite(overview?.duration_ns) ??
@@ -257,12 +258,12 @@ export function makeModel(data: Payload): Model {
     events: list(data.mask?.events), eventsLeftOut: size(data.mask?.left_out) };
 }
 
-// Kernels whose name holds what was typed, every word of it.
+// Kernels whose name, as it is or as it is shown, holds what was typed, every word of it.
 export function search(kernels: Kernel[], typed: string): Kernel[] {
   const words = typed.toLowerCase().split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return kernels;
   return kernels.filter((kernel) => {
-    const text = `${kernel.label}\n${kernel.name}`.toLowerCase();
+    const text = `${kernel.label}\n${kernel.name}\n${kernel.short}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
 }

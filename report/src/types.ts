@@ -10,6 +10,7 @@ export interface Payload {
   folder?: string;
   plan_file?: string;
   made_unix_ms?: number;
+  brief_names?: Record<string, string>;
   session?: Session | null;
   plan?: Plan | null;
   overview?: Overview | null;

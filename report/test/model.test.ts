@@ -55,6 +55,18 @@ test("launches that are kernels of their own are told apart by grid and block", 
   assert.match(model.kernels[0]!.label, /grid 8×4×1 · block 128×1×1/);
 });
 
+test("a mangled name is shown by its brief one", () => {
+  const data = small();
+  const name = data.plan!.kernels![0]!.name = "_ZN3lib4gemmIfEEvPT_";
+  data.brief_names = { [name]: "gemm<float>" };
+  const kernel = makeModel(data).kernels[0]!;
+  assert.equal(kernel.short, "gemm<float>");
+  assert.equal(kernel.label, name);
+  assert.equal(search(makeModel(data).kernels, "gemm<f")[0]!.name, name);
+  data.brief_names = 7 as never;
+  assert.equal(makeModel(data).kernels[0]!.short, name);
+});
+
 test("kernels that differ in template arguments alone have short names that differ", () => {
   const names = ["void v<8, AddInto<float>>(int)", "void v<8, Gelu<float>>(int)", "void v<8, AddOut<float>>(int)"];
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: names.map((name) =>

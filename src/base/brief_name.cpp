@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "top/brief_name.h"
+#include "base/brief_name.h"
 
 #include <algorithm>
 #include <cstddef>
 
-namespace stemtap::top {
+namespace stemtap {
 namespace {
 
 bool IsDigit(char c) {
@@ -196,4 +196,4 @@ std::string BriefName(std::string_view name) {
   return brief.empty() ? std::string(name) : brief;
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap

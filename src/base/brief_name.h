@@ -14,9 +14,9 @@
 #include <string>
 #include <string_view>
 
-namespace stemtap::top {
+namespace stemtap {
 
 // The name without return type, parameters, namespaces and classes; all of it where these cannot be told.
 std::string BriefName(std::string_view name);
 
-}  // namespace stemtap::top
+}  // namespace stemtap

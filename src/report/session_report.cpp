@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/brief_name.h"
 #include "base/byte_source.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -87,8 +88,8 @@ std::string NameOf(const std::string& path) {
   return whole.filename().empty() ? whole.string() : whole.filename().string();
 }
 
-std::string JsonText(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string JsonText(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void Append(std::string& text, const ShownEvent& event) {
@@ -134,6 +135,9 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   const Result<Plan> plan = ParsePlan(report.plan, EscapeForTerminal(plan_path.string()));
   if (!plan.ok()) return plan.error();
   report.totals = plan.value().totals;
+  for (const PlanKernel& kernel : plan.value().kernels) {
+    if (kernel.name.starts_with("_Z")) report.brief_names[kernel.name] = BriefName(kernel.name);
+  }
 
   if (is_folder) {
     Result<std::string> text = ReadPartOf(folder, "session.json", kSession, report);
@@ -174,8 +178,9 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
   const auto write_data = [&]() -> Status {
     const std::string head = fmt::format(
         "{{\"schema\":\"stemtap.report/1\",\"tool\":\"stemtap {}\",\"folder\":{},"
-        "\"plan_file\":{},\"made_unix_ms\":{}",
-        kVersion, JsonText(report.folder), JsonText(report.plan_file), made_unix_ms);
+        "\"plan_file\":{},\"made_unix_ms\":{},\"brief_names\":{}",
+        kVersion, JsonText(report.folder), JsonText(report.plan_file), made_unix_ms,
+        JsonText(report.brief_names));
     for (const std::string_view piece :
          {std::string_view(head), std::string_view(",\"session\":"), or_null(report.session),
           std::string_view(",\"plan\":"), or_null(report.plan), std::string_view(",\"overview\":"),

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ inline constexpr std::size_t kMostPartBytes = std::size_t{256} << 20;
 struct Report {
   std::string folder;     // what the session is called
   std::string plan_file;  // the plan, from the folder that holds the session or the plan alone
+  std::map<std::string, std::string> brief_names;  // of the plan's mangled ones
   PlanTotals totals;
   // JSON texts; empty: there is none.
   std::string plan;

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "top/brief_name.h"
+#include "base/brief_name.h"
 #include "top/text_cells.h"
 
 namespace stemtap::top {

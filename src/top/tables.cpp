@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "top/brief_name.h"
+#include "base/brief_name.h"
 #include "top/figures.h"
 
 namespace stemtap::top {

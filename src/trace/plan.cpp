@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/brief_name.h"
 #include "base/text.h"
 #include "stemtap/version.h"
 
@@ -227,7 +228,7 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
     const PlanKernel& k = plan.kernels[order[i]];
     std::size_t samples = 0;
     for (const PlanCluster& c : k.clusters) samples += c.samples.size();
-    std::string name = EscapeForTerminal(k.name);
+    std::string name = EscapeForTerminal(BriefName(k.name));
     // With --group-by launch rows of one name differ by it.
     const wire::LaunchConfig& launch = k.config;
     if (launch.grid[0] != wire::kUnknownExtent) {

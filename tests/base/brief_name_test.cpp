@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "top/brief_name.h"
+#include "base/brief_name.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-using stemtap::top::BriefName;
+using stemtap::BriefName;
 
 TEST_CASE("a name is without what it shares with others") {
   CHECK(

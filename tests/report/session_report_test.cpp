@@ -73,7 +73,26 @@ TEST_CASE("a report holds every file of its session, byte for byte") {
       data["mask"] ==
       json::parse(
           R"({"events":[["capture",4,0,2,0,1732180000123456789],["close",5,1,2,0,null]],"left_out":0})"));
-  CHECK(data.size() == 10);
+  CHECK(data["brief_names"] == json::object());
+  CHECK(data.size() == 11);
+}
+
+TEST_CASE("mangled names come with what the page shows for them") {
+  Session session;
+  Report report = LoadReport(session.run(), session.evaluation()).value();
+  const json plan = json::parse(report.plan);
+  const std::string written = plan["kernels"][0]["name"];
+  const std::string mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4EfEEvif";
+  std::string other = report.plan;
+  for (std::size_t at = 0; (at = other.find(written, at)) != std::string::npos;
+       at += mangled.size()) {
+    other.replace(at, written.size(), mangled);
+  }
+  session.folder.Write("run/plan.json", other);
+  report = LoadReport(session.run(), session.evaluation()).value();
+  const json data = json::parse(test::DataOf(Html(report)));
+  CHECK(data["brief_names"] == json{{mangled, "vectorized_elementwise_kernel<4 float>"}});
+  CHECK(data["plan"]["kernels"][0]["name"] == mangled);
 }
 
 TEST_CASE("nothing of a session ends the element that it stands in") {
