@@ -161,7 +161,8 @@ Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& argume
                     "launch's start, expected --profile FILE",
                     shown, consumer.tool)};
   }
-  const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model);
+  const auto device = Given(arguments, "--device") ? std::optional(arguments.device) : std::nullopt;
+  const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model, device);
   if (why.empty()) return std::unique_ptr<ProfileReader>();
   return Error{
       fmt::format("{}: is of a live session, which has no profile, and {}, so that launches "

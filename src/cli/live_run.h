@@ -4,6 +4,8 @@
 // counts in what order is known only where all of them are of one process on one device.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "exporters/counting.h"
@@ -15,7 +17,8 @@ namespace stemtap::cli {
 bool IsOfLiveSession(const Plan& plan);
 
 // Why the launches of the plan at `path` cannot be numbered by their index, as far as the session.json
-// beside it says; empty: they can.
-std::string WhyNotPlain(const std::string& path, const Plan& plan, const CountingModel& model);
+// beside it says; empty: they can. Of a merged plan, those of the session that has `device`.
+std::string WhyNotPlain(const std::string& path, const Plan& plan, const CountingModel& model,
+                        std::optional<std::uint16_t> device);
 
 }  // namespace stemtap::cli

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "e2e/session.h"
@@ -81,6 +82,33 @@ TEST_CASE("sessions of programs that do different work") {
   CHECK(plan["sessions"].size() == 3);
   CHECK(plan["totals"]["bound"].get<double>() > 0.0);
   CHECK(plan["source"].get<std::string>().find(", ") != std::string::npos);
+}
+
+TEST_CASE("a rank of live sessions is exported without a profile, as from its own session") {
+  TempDir scratch;
+  Run(scratch, "a", {}, Play(scratch, "llm-decode", "1"));
+  Run(scratch, "b", {}, Play(scratch, "llm-decode", "2"));
+  Run(scratch, "graphs", {}, {TestProgram("graph").string(), "2000"});
+  const std::string program = TestProgram("exit_return").string();
+  Run(scratch, "two", {}, {"/bin/sh", "-c", program + " 3000 & " + program + " 4000 & wait"});
+  Merge(scratch, {"a", "b", "graphs", "two"});
+  const auto exported = [&](const std::string& session, const std::vector<std::string>& more) {
+    std::vector<std::string> argv = {StemtapProgram().string(), "export", "--plan",
+                                     session + "/plan.json",    "--to",   "accelsim"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return RunProcess(argv, OnFakeGpu(scratch));
+  };
+  for (const auto& [folder, device] : {std::pair("a", "0"), std::pair("b", "1")}) {
+    const auto own = exported(folder, {});
+    const auto merged = exported("m", {"--device", device});
+    CAPTURE(merged.err);
+    REQUIRE(merged.exit_code == 0);
+    CHECK(merged.out == own.out);
+  }
+  CheckFailure(exported("m", {}), 1, {"is of 4 sessions, of which no --device N names one"});
+  CheckFailure(exported("m", {"--device", "2"}), 1, {"launches made by CUDA graphs"});
+  CheckFailure(exported("m", {"--device", "3"}), 1, {"is of launches on 2 devices"});
+  CheckFailure(exported("m", {"--device", "4"}), 1, {"is of 4 sessions"});
 }
 
 TEST_CASE("ranks whose kernels are kept apart stay apart") {
