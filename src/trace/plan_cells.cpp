@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -25,11 +24,6 @@ constexpr std::size_t kMostCellsBytes = std::size_t{1} << 30;
 constexpr const char* kExpected = "expected a cells.json";
 // Sums of cells in doubles, against the mean that the cluster has.
 constexpr double kRounding = 1e-9;
-
-// Shortest digits that read back as the same double.
-std::string Number(double value) {
-  return nlohmann::json(value).dump();
-}
 
 // A cell [count, mean, m2]; false: it is none.
 bool CellOf(simdjson::dom::element value, Moments& cell) {
@@ -80,9 +74,10 @@ std::string CellsToJson(const Plan& plan) {
       json += std::exchange(between, ",\n");
       json += '[';
       for (const Moments& cell : cluster.cells) {
+        // Doubles in the shortest digits that read back as the same.
         fmt::format_to(std::back_inserter(json), "{}[{},{},{}]",
-                       &cell == cluster.cells.data() ? "" : ",", cell.count(), Number(cell.mean()),
-                       Number(cell.m2()));
+                       &cell == cluster.cells.data() ? "" : ",", cell.count(), cell.mean(),
+                       cell.m2());
       }
       json += ']';
     }

@@ -291,13 +291,13 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
   damaged("plan.json", "\"bound\": ", "\"bound\": -", {"totals.bound is below 0"});
   damaged("plan.json", "\"confidence\": 0.95", "\"confidence\": 0.9", {"--confidence"});
   damaged("cells.json", "stemtap.cells/1", "stemtap.cells/2", {"cells.json: schema"});
-  damaged("cells.json", "[1,6000.0,0.0]", "[2,6000.0,0.0]", {"clusters[0]: holds "});
-  damaged("cells.json", "[1,6000.0,0.0],", "", {"clusters[0]: holds 59 launches, plan.json says 60"});
-  damaged("cells.json", "[1,6000.0,0.0]", "[1,9000.0,0.0]", {"clusters[0]: has another mean"});
-  damaged("cells.json", "[1,6000.0,0.0]", "[1,6000.0,-1.0]", {"expected [count, mean, m2]"});
-  damaged("cells.json", "[1,6000.0,0.0]", "[0,6000.0,0.0]", {"expected [count, mean, m2]"});
-  damaged("cells.json", "[1,6000.0,0.0]", "[18446744073709551615,6000.0,0.0]", {"more launches"});
-  damaged("cells.json", "[1,6000.0,0.0]", "7", {"expected [count, mean, m2]"});
+  damaged("cells.json", "[1,6000,0]", "[2,6000,0]", {"clusters[0]: holds "});
+  damaged("cells.json", "[1,6000,0],", "", {"clusters[0]: holds 59 launches, plan.json says 60"});
+  damaged("cells.json", "[1,6000,0]", "[1,9000,0]", {"clusters[0]: has another mean"});
+  damaged("cells.json", "[1,6000,0]", "[1,6000,-1]", {"expected [count, mean, m2]"});
+  damaged("cells.json", "[1,6000,0]", "[0,6000,0]", {"expected [count, mean, m2]"});
+  damaged("cells.json", "[1,6000,0]", "[18446744073709551615,6000,0]", {"more launches"});
+  damaged("cells.json", "[1,6000,0]", "7", {"expected [count, mean, m2]"});
   damaged("cells.json", "\n]}", "\n,[]]}", {"more clusters than the 2"});
     damaged("session.json", "stemtap.session/1", "stemtap.session/9", {"session.json: schema"});
   damaged("session.json", "\"kept\": 120, \"dropped\"", "\"kept\": 119, \"dropped\"",
