@@ -118,6 +118,8 @@ std::vector<TimelinePoint> MergedTimeline(std::span<const SessionPart> parts) {
       sum.captured_duration_ns += point->captured_duration_ns;
       sum.clusters_open += point->clusters_open;
       sum.dropped += point->dropped;
+      // Of nothing there is no bound, and it has no share of that of all.
+      if (point->duration_ns == 0) continue;
       error_ns += point->bound * static_cast<double>(point->duration_ns);
     }
     sum.bound = sum.duration_ns == 0 ? std::numeric_limits<double>::quiet_NaN()
@@ -167,7 +169,7 @@ Overview MergedOverview(std::span<const SessionPart> parts, const Plan& plan) {
   }
   merged.losses.assign(losses.begin(), losses.end());
   merged.kernels_known = plan.totals.kernels;
-  merged.bound = plan.totals.bound;
+  merged.bound = plan.totals.invocations == 0 ? NAN : plan.totals.bound;  // as that of one session
   merged.timeline = MergedTimeline(parts);
   AddKernels(parts, plan, merged);
   return merged;

@@ -98,11 +98,16 @@ std::string TextOf(const Json& object, const char* field) {
 // "session 0: node7, stemtap-python3-12: 816000 launches, 3644.973 ms, error bound 4.52 %"
 std::string SessionLine(std::size_t number, const PlanSession& session, const Json& own) {
   const Json counters = own.value("counters", Json::object());
-  std::string line = fmt::format("session {}: {}, {}: {} launches, {:.3f} ms, ", number,
-                                 EscapeForTerminal(session.host), EscapeForTerminal(session.folder),
-                                 session.launches, static_cast<double>(session.duration_ns) * 1e-6);
-  line += std::isnan(session.bound) ? std::string("no error bound")
-                                    : fmt::format("error bound {:.2f} %", 100 * session.bound);
+  std::string line = fmt::format("session {}: {}, {}: ", number, EscapeForTerminal(session.host),
+                                 EscapeForTerminal(session.folder));
+  if (session.launches == 0) {
+    line += "no kernel was recorded";
+  } else {
+    line += fmt::format("{} launches, {:.3f} ms, ", session.launches,
+                        static_cast<double>(session.duration_ns) * 1e-6);
+    line += std::isnan(session.bound) ? std::string("no error bound")
+                                      : fmt::format("error bound {:.2f} %", 100 * session.bound);
+  }
   for (const char* name : {"dropped", "gaps"}) {
     if (const double count = NumberOf(counters, name); count != 0) {
       line += fmt::format(", {:.0f} {}", count, name);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -19,7 +20,9 @@ namespace stemtap::test {
 
 struct MadeSession {
   std::string host = "node0";
-  OptionList options = {{"error_bound", 0.05}, {"confidence", 0.95}, {"level", "kernels"},
+  OptionList options = {{"error_bound", 0.05},
+                        {"confidence", 0.95},
+                        {"level", "kernels"},
                         {"seed", std::uint64_t{1}}};
   std::vector<std::string> kernels = {"gemm", "softmax"};
   std::uint64_t launches = 60;  // of each kernel
@@ -95,9 +98,10 @@ inline Overview OverviewOf(const MadeSession& made, const Plan& plan) {
   o.observed = plan.totals.invocations;
   o.duration_ns = plan.totals.duration_ns;
   o.captured = plan.totals.samples;
-  o.bound = plan.totals.bound;
-  o.timeline = {{0.5, o.observed / 2, o.duration_ns / 2, 1, 1000, 2, 0.5, 0},
-                {1.5, o.observed, o.duration_ns, o.captured, 4000, 0, o.bound, made.dropped}};
+  o.bound = o.observed == 0 ? NAN : plan.totals.bound;  // as the collector says it of nothing
+  o.timeline = {
+      {0.5, o.observed / 2, o.duration_ns / 2, 1, 1000, 2, o.observed == 0 ? NAN : 0.5, 0},
+      {1.5, o.observed, o.duration_ns, o.captured, 4000, 0, o.bound, made.dropped}};
   o.processes = {{42, "python3", "closed", "", o.seen, o.kept, made.dropped, o.captured}};
   for (const PlanKernel& k : plan.kernels) {
     OverviewKernel kernel;

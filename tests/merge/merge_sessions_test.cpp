@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -366,6 +367,37 @@ TEST_CASE("what a session did not do is told by session") {
   CHECK(written["exit_code"] == 3);
   CHECK(written["signal"] == 9);
   CHECK(written["elapsed_s"] == 99.5);
+}
+
+TEST_CASE("a session in which nothing ran takes no bound away, and sessions of nothing state none") {
+  TempDir scratch;
+  MadeSession made;
+  const std::string a = MakeSession(scratch, "a", made);
+  made.kernels.clear();
+  const auto idle = [&](const std::string& name) {
+    made.host = name;
+    MakeSession(scratch, name, made);
+    std::filesystem::remove(scratch / name / "mask.ndjson");  // of launches that it has not
+    return (scratch / name).string();
+  };
+  const std::string b = idle("b");
+  const std::string c = idle("c");
+  const auto merged = MergeSessions({a, b}, (scratch / "m").string());
+  REQUIRE(merged.ok());
+  CHECK(merged.value().summary.find("session 1: b, b: no kernel was recorded\n") !=
+        std::string::npos);
+  const auto overview = LoadOverview((scratch / "m/overview.json").string());
+  REQUIRE(overview.ok());
+  CHECK(overview.value().bound == doctest::Approx(merged.value().plan.totals.bound));
+  REQUIRE(overview.value().timeline.size() == 4);
+  for (const TimelinePoint& point : overview.value().timeline) {
+    CHECK(point.observed > 0);
+    CHECK(point.bound > 0.0);  // and a number
+  }
+  REQUIRE(MergeSessions({b, c}, (scratch / "nothing").string()).ok());
+  const auto nothing = LoadOverview((scratch / "nothing/overview.json").string());
+  REQUIRE(nothing.ok());
+  CHECK(std::isnan(nothing.value().bound));
 }
 
 TEST_CASE("a merged session whose files are of different ones is refused") {
