@@ -14,12 +14,15 @@
 #include <tuple>
 #include <utility>
 
+#include "stats/log_sketch.h"
 #include "stemtap/version.h"
 
 namespace stemtap {
 namespace {
 
-// Bins that overlap become one, then neighbours two by two until they fit: no launch is lost.
+// Bins that overlap become one, then those of one part of an octave, wider and wider parts, until they
+// fit: no launch is lost, and none is shown far from where it was. Those of sessions are such parts as
+// well, which lie in each other or apart.
 void JoinBins(std::vector<HistogramBin>& bins) {
   std::sort(bins.begin(), bins.end(), [](const HistogramBin& a, const HistogramBin& b) {
     return std::make_pair(a.lower_ns, a.upper_ns) < std::make_pair(b.lower_ns, b.upper_ns);
@@ -33,14 +36,18 @@ void JoinBins(std::vector<HistogramBin>& bins) {
       joined.push_back(bin);
     }
   }
-  while (joined.size() > Overview::kMostBins) {
+  for (std::uint32_t by = 1; joined.size() > Overview::kMostBins && by <= LogSketch::kPartBits;
+       ++by) {
+    const auto part = [by](const HistogramBin& bin) {
+      return LogSketch::BinOf(bin.lower_ns) >> by;
+    };
     std::vector<HistogramBin> wider;
-    for (std::size_t i = 0; i < joined.size(); ++i) {
-      if (i % 2 == 0) {
-        wider.push_back(joined[i]);
+    for (const HistogramBin& bin : joined) {
+      if (wider.empty() || part(wider.back()) != part(bin)) {
+        wider.push_back(bin);
       } else {
-        wider.back().upper_ns = joined[i].upper_ns;
-        wider.back().count += joined[i].count;
+        wider.back().upper_ns = bin.upper_ns;
+        wider.back().count += bin.count;
       }
     }
     joined = std::move(wider);

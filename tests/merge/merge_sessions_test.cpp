@@ -188,6 +188,39 @@ TEST_CASE("merged sessions can be merged, in any grouping") {
         ReadPlan(folders[2] + "/plan.json").totals.bound);
 }
 
+TEST_CASE("no bar of a merged histogram reaches over a gap, in whatever grouping") {
+  TempDir scratch;
+  MadeSession made;
+  made.launches = 61;
+  std::vector<std::string> folders;
+  for (const std::uint64_t base_ns : {1000, 4500, 20000, 70000}) {
+    made.base_ns = base_ns;
+    folders.push_back(MakeSession(scratch, std::to_string(base_ns), made));
+  }
+  const auto check = [&](const std::string& folder, std::uint64_t launches) {
+    const auto overview = LoadOverview((scratch / folder / "overview.json").string());
+    REQUIRE(overview.ok());
+    for (const OverviewKernel& kernel : overview.value().kernels) {
+      CHECK(kernel.histogram.size() <= Overview::kMostBins);
+      CHECK(kernel.histogram.size() >= 4);
+      std::uint64_t count = 0;
+      for (const HistogramBin& bin : kernel.histogram) {
+        CAPTURE(bin.lower_ns);
+        CHECK(bin.upper_ns <= bin.lower_ns + 61);
+        count += bin.count;
+      }
+      CHECK(count == launches);
+    }
+  };
+  REQUIRE(MergeSessions(folders, (scratch / "all").string()).ok());
+  check("all", 4 * 61);
+  REQUIRE(MergeSessions({folders[0], folders[2]}, (scratch / "m").string()).ok());
+  REQUIRE(MergeSessions({(scratch / "m").string(), folders[1], folders[3]},
+                        (scratch / "grouped").string())
+              .ok());
+  check("grouped", 4 * 61);
+}
+
 TEST_CASE("the same session twice is refused, copied or merged before") {
   TempDir scratch;
   const std::string a = MakeSession(scratch, "a", {});
