@@ -235,6 +235,30 @@ Status CheckMerged(const SessionPart& part) {
   return Error{fmt::format("{}: plan.json and session.json are of different sessions", part.path)};
 }
 
+// A merged session numbers devices through those of its parts: any other would become one of the next.
+Status CheckMergedDevices(const SessionPart& part) {
+  std::size_t devices = 0;
+  for (const PlanSession& session : part.plan.sessions) devices += session.devices.size();
+  std::size_t beyond = 0;  // the highest number there is, and one
+  const auto meet = [&](std::uint16_t device) {
+    if (device != wire::kUnknown16) beyond = std::max(beyond, std::size_t{device} + 1);
+  };
+  for (const Json& device : part.session["devices"]) {
+    const Json number = device.value("device", Json());
+    if (!number.is_null()) meet(number.get<std::uint16_t>());
+  }
+  for (const PlanKernel& kernel : part.plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      for (const PlanSample& sample : cluster.samples) meet(sample.record.device);
+    }
+  }
+  if (beyond <= devices) return Success{};
+  return Error{
+      fmt::format("{}: has device {}, its sessions have {}: damaged, expected it as it was "
+                  "written",
+                  part.path, beyond - 1, devices)};
+}
+
 std::string NameOf(const std::string& path) {
   std::error_code error;
   const fs::path whole = fs::canonical(path, error);
@@ -289,6 +313,9 @@ Result<SessionPart> LoadSessionPart(const std::string& path) {
     self.bound = part.plan.totals.bound;
     NumberDevices(part, self);
     part.plan.sessions.push_back(std::move(self));
+  } else {
+    const Status numbered = CheckMergedDevices(part);
+    if (!numbered.ok()) return numbered.error();
   }
 
   if (Exists(folder / "overview.json")) {

@@ -452,6 +452,21 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
     scratch.Write("m/session.json", damaged.dump());
     CheckRefused(scratch, both, {expected});
   }
+  const std::string plan = ReadFile(scratch / "m/plan.json");
+  for (const char* file : {"plan.json", "session.json"}) {
+    // A device that none of its sessions has: its number would be another session's, or none.
+    auto damaged = nlohmann::json::parse(file == std::string("plan.json") ? plan : text);
+    auto& device = damaged.contains("kernels")
+                       ? damaged["kernels"][0]["clusters"][0]["samples"][0]["device"]
+                       : damaged["devices"][0]["device"];
+    REQUIRE(device == 0);
+    device = 65534;
+    scratch.Write("m/plan.json", plan);
+    scratch.Write("m/session.json", text);
+    scratch.Write(std::string("m/") + file, damaged.dump());
+    CheckRefused(scratch, both, {"/m: has device 65534, its sessions have 2"});
+  }
+  scratch.Write("m/plan.json", plan);
   session["sessions"].erase(1);
   scratch.Write("m/session.json", session.dump());
   CheckRefused(scratch, both, {expected});
