@@ -140,6 +140,7 @@ bool Names(const std::string& folder, const std::string& pid) {
   OverviewReader reader(false);
   Overview overview;
   if (!reader.Read(folder + "/" + kOverviewName, overview).ok()) return false;
+  if (overview.mode == "merged") return false;  // its processes were of several machines
   if (std::to_string(overview.pid) == pid) return true;
   return std::any_of(overview.processes.begin(), overview.processes.end(),
                      [&](const OverviewProcess& p) { return std::to_string(p.pid) == pid; });

@@ -140,6 +140,12 @@ TEST_CASE("a session is found by a process of it") {
   CHECK(FindSession("4242", places).value() == (dir / "here/s").string());  // a traced one
   dir.Write("here/r/ring.888", "");
   CHECK(FindSession("888", places).value() == (dir / "here/r").string());
+  // One that several were merged into is of no process here: others had that id on other machines.
+  std::string merged = JsonOf(made);
+  merged.replace(merged.find("\"live\""), 6, "\"merged\"");
+  dir.Write("here/job/overview.json", merged);
+  Age(dir / "here/job/overview.json", -90);
+  CHECK(FindSession("4242", places).value() == (dir / "here/s").string());
   CHECK(!FindSession("77", places).ok());
   CHECK(!FindSession("99999999999999999999", places).ok());
   // What a process has open tells, wherever its session lies.
