@@ -172,7 +172,11 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   if (!confidence.ok()) return confidence.error();
 
   std::vector<Plan> plans;
-  for (const SessionPart& part : parts) plans.push_back(part.plan);
+  for (SessionPart& part : parts) {
+    plans.push_back(part.plan);
+    // All that is asked for from here on are the launches of each kernel.
+    for (PlanKernel& kernel : part.plan.kernels) kernel.clusters = {};
+  }
   Result<Plan> merged = MergePlans(std::move(plans), confidence.value());
   if (!merged.ok()) return merged.error();
   MergeOutcome outcome;
