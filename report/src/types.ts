@@ -161,6 +161,7 @@ export interface Session {
   processes?: SessionProcess[];
   devices?: SessionDevice[];
   warnings?: string[];
+  sessions?: { mode?: string }[]; // of a merged one
 }
 
 export interface SessionProcess {

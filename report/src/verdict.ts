@@ -177,7 +177,14 @@ export function judge(model: Model): Verdict {
   return { level, headline, lines };
 }
 
-const isRecorded = (model: Model) => model.mode !== "live" && model.mode !== "gate";
+const isMerged = (model: Model) => model.mode === "merged";
+
+// Whether the run's profile tells which launch is which. What is merged is as its sessions are.
+function isRecorded(model: Model): boolean {
+  const sessions = model.data.session?.sessions;
+  if (isMerged(model)) return Array.isArray(sessions) && sessions.every((session) => session?.mode === "replay");
+  return model.mode !== "live" && model.mode !== "gate";
+}
 
 // What keeps tools that count launches from the samples of a live run, as stemtap export sees it; "" where nothing does.
 function whyNotPlain(model: Model, consumer: string): string {
@@ -185,6 +192,7 @@ function whyNotPlain(model: Model, consumer: string): string {
   const devices = session?.devices ?? [];
   const ofGraphs = devices.reduce((a, device) => a + (device.graph_kernels ?? 0), 0);
   if (some(plan?.totals?.graph_launches)) return "graphs were timed as one launch each";
+  if (isMerged(model)) return "it was several sessions";
   const processes = new Set(devices.map(({ pid }) => pid)).size;
   if (processes > 1) return `it was ${plural(processes, "process", "processes")}`;
   if (devices.length > 1) return `it launched on ${plural(devices.length, "device")}`;
@@ -215,6 +223,7 @@ export function exportNote(model: Model): string {
     return devices > 1 ? `The run had ${plural(devices, "device")}: tracers want to be told with --processes whether one ` +
       "process drove them all, or each its own, and with --device which of them." : "";
   }
+  if (isMerged(model)) return "Tools that count launches take one session at a time: --device N names a device, and with it its session.";
   const why = whyNotPlain(model, "accelsim");
   if (why !== "") return `For tracers that count launches it takes a --profile recorded of the same program: ${why}.`;
   return plainToBeSaid(model, "accelsim")

@@ -112,6 +112,18 @@ test("a live run of several processes, devices or graphs is not called plain", (
   assert.match(exportNote({ ...makeModel(two), mode: "replay" }), /2 devices.*--processes/);
 });
 
+test("merged sessions are exported as they were recorded, live ones one by one", () => {
+  const merged = (...modes: string[]) => {
+    const data = payload("small");
+    Object.assign(data.session!, { mode: "merged", sessions: modes.map((mode) => ({ mode })) });
+    return makeModel(data);
+  };
+  assert.ok(consumersOf(merged("replay", "replay")).includes("accelsim"));
+  assert.deepEqual(consumersOf(merged("live", "live")), ["csv", "roaring"]);
+  assert.deepEqual(consumersOf(merged("replay", "live")), ["csv", "roaring"]);
+  assert.match(exportNote(merged("live", "live")), /one session at a time: --device N/);
+});
+
 test("what session.json says need not be said again", () => {
   const told = makeModel(payload("small"));
   assert.doesNotMatch(exportCommand(told, "ncu"), /--plain-launches/);
