@@ -17,8 +17,8 @@ set(CPACK_PACKAGE_CONTACT "The stemtap authors")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_DESCRIPTION
-    "stemtap attaches to a running GPU program, learns how long every kernel\n\
-takes, and decides online which few launches stand for the rest, with a stated\n\
+    "stemtap starts a GPU program, learns how long every kernel takes, and\n\
+decides while it runs which few launches stand for the rest, with a stated\n\
 error bound: a plan for simulators, tracers and profilers.")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)

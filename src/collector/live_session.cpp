@@ -472,6 +472,7 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child) {
                           other));
     if (other != nullptr && options_.quiet) outcome.failure = warnings_.back();  // no summary does
   }
+  // Nor of this; where one process was recorded, there is a plan to look at.
   if (options_.quiet && !reports_.empty()) {
     const auto stood_down = [](const ProcessReport& r) {
       return r.state == "stood_down" && r.read == 0;
