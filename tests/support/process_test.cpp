@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include "support/real_nvidia.h"
 #include "support/shared_data.h"
 #include "support/temp_dir.h"
 
@@ -113,6 +114,12 @@ TEST_CASE("shared data that is absent has an empty path") {
   CHECK(SharedPath("no/such/file").empty());
   const auto file = SharedPath("no/such/file");
   STEMTAP_SKIP_WITHOUT(file);
+  FAIL("the macro returns");
+}
+
+TEST_CASE("a test without the real NVIDIA software that it needs is skipped") {
+  const std::optional<std::filesystem::path> none;
+  STEMTAP_SKIP_WITHOUT_REAL(none);
   FAIL("the macro returns");
 }
 
