@@ -16,13 +16,13 @@
 
 #include "base/text.h"
 #include "importers/ncu_csv.h"
+#include "importers/ncu_page.h"
 #include "importers/registry.h"
 #include "trace/profile.h"
 
 namespace stemtap {
 namespace {
 
-constexpr std::size_t kDetectBytes = std::size_t{64} * 1024;
 constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
 constexpr std::uint32_t kNoName = ~std::uint32_t{0};
 

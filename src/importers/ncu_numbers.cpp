@@ -66,7 +66,9 @@ bool NcuReading::IsText() const {
 }
 
 bool IsNcuMissing(std::string_view text) {
-  return text.empty() || text == "n/a" || text == "N/A" || text == "nan" || text == "-nan";
+  constexpr std::array<std::string_view, 8> kMissing = {"",    "n/a",  "N/A", "nan",
+                                                        "NaN", "-nan", "-",   "(!) n/a"};
+  return std::find(kMissing.begin(), kMissing.end(), text) != kMissing.end();
 }
 
 NcuReading ReadNcuNumber(std::string_view text) {

@@ -10,6 +10,7 @@
 #include "importers/canonical_csv.h"
 #include "importers/kineto_json.h"
 #include "importers/ncu_csv.h"
+#include "importers/ncu_page.h"
 #include "importers/nsys_csv.h"
 #include "importers/nsys_sqlite.h"
 #include "importers/nvprof_csv.h"
@@ -18,8 +19,6 @@
 
 namespace stemtap {
 namespace {
-
-constexpr std::size_t kDetectBytes = std::size_t{64} * 1024;
 
 constexpr bool kHeld = true;
 constexpr bool kStreamed = false;

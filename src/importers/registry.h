@@ -4,6 +4,7 @@
 // found by the leading bytes of the decompressed content, never by the file's name.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +15,10 @@
 #include "trace/profile_reader.h"
 
 namespace stemtap {
+
+// How much of a file decides its format. Larger than what programs print before a profiler's table;
+// detectors must not need whole lines, for the header of an ncu page can be longer.
+inline constexpr std::size_t kDetectBytes = std::size_t{64} * 1024;
 
 struct ProfileFormat {
   std::string_view name;

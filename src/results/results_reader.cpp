@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "importers/ncu_page.h"
 
 namespace stemtap {
 namespace {
@@ -114,6 +115,7 @@ MetricKind GuessKind(std::string_view name, std::string_view unit) {
 }
 
 std::optional<ResultsSource> DetectResults(std::string_view leading) {
+  if (LooksLikeNcuCsv(leading)) return ResultsSource::kNcu;
   bool accelsim = false;
   bool macsim = false;
   std::optional<std::string_view> first;
@@ -121,7 +123,6 @@ std::optional<ResultsSource> DetectResults(std::string_view leading) {
     const std::size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (IsNcuHeader(line)) return ResultsSource::kNcu;
     accelsim = accelsim || line.starts_with("Processing kernel ") ||
                line.starts_with("gpu_sim_cycle = ") || line.starts_with("launching kernel name: ");
     macsim = macsim || line.find("setup_process:") != std::string_view::npos;

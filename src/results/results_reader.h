@@ -40,9 +40,6 @@ Result<KernelResults> ReadNcuResults(std::unique_ptr<ByteSource> source);
 Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
                                      const std::string& id_column);
 
-// Whether a line is the header of an ncu table.
-bool IsNcuHeader(std::string_view line);
-
 // Whether a metric of that name and unit is a share, rate or setting rather than a sum.
 MetricKind GuessKind(std::string_view name, std::string_view unit);
 

@@ -11,6 +11,8 @@
 
 #include "base/memory_source.h"
 #include "damage.h"
+#include "importers/metric_join.h"
+#include "importers/ncu_page.h"
 #include "importers/registry.h"
 #include "parse_text.h"
 #include "trace/profile.h"
@@ -83,10 +85,10 @@ TEST_CASE("ncu raw page: launches, units and metrics, between other lines") {
     CHECK(p.metrics[2][0] == 1234567.0);
     REQUIRE(p.warnings.size() == 4);
     CHECK(p.warnings[0].starts_with("t.csv:7: ncu says '==WARNING== Launching the workload"));
-    CHECK(p.warnings[1].starts_with("t.csv: durations are not printed in ns"));
-    CHECK(p.warnings[2] == "t.csv: 2 lines that are no part of the table left out");
-    CHECK(p.warnings[3] ==
+    CHECK(p.warnings[1] == "t.csv: 2 lines that are no part of the table left out");
+    CHECK(p.warnings[2] ==
           "t.csv: 1 metrics hold no numbers and are left out, such as 'launch__func_cache_config'");
+    CHECK(p.warnings[3].starts_with("t.csv: durations are not printed in ns"));
   }
 }
 
@@ -113,8 +115,132 @@ TEST_CASE("ncu details page: a row for each metric") {
   CHECK(p.metrics[2][1] == doctest::Approx(2.5e6));
   CHECK(p.metrics[3][2] == doctest::Approx(1.75e9));
   REQUIRE(p.warnings.size() == 2);
-  CHECK(p.warnings[0].starts_with("t.csv: durations are not printed in ns"));
-  CHECK(p.warnings[1] == "t.csv: 1 rows without a metric (advice) left out");
+  CHECK(p.warnings[0] == "t.csv: 1 rows without a metric (advice) left out");
+  CHECK(p.warnings[1].starts_with("t.csv: durations are not printed in ns"));
+}
+
+// A row of ncu 2024 without the columns of rules, which are behind an empty cell.
+std::string ShortDetail(const std::string& id, const std::string& metric, const std::string& unit,
+                        const std::string& value, const std::string& section = "S") {
+  std::string row = Detail(id, "a", metric, unit, value, section);
+  row.insert(row.size() - 1, ",");
+  return row;
+}
+
+const std::string kRuleColumns =
+    ",\"Rule Name\",\"Rule Type\",\"Rule Description\",\"Estimated Speedup Type\",\"Estimated "
+    "Speedup\"\n";
+
+std::string RulesHeader() {
+  return kDetailsHeader.substr(0, kDetailsHeader.size() - 1) + kRuleColumns;
+}
+
+TEST_CASE("ncu details page: rows of metrics lack the columns of rules") {
+  std::string rule = Detail("0", "a", "", "", "", "SpeedOfLight");
+  rule.insert(rule.size() - 1,
+              ",\"SOLBottleneck\",\"INF\",\"Look at \"\"L1\"\", first\",\"\",\"\"");
+  const std::string rows = ShortDetail("0", "Duration", "ns", "992") + rule +
+                           ShortDetail("0", "Executed Instructions", "inst", "8");
+  const Profile p = MustParse(RulesHeader() + rows);
+  REQUIRE(p.records.size() == 1);
+  CHECK(p.records[0].duration_ns == 992);
+  REQUIRE(p.metric_names == std::vector<std::string>{"Duration", "Executed Instructions"});
+  CHECK(p.metrics[1][0] == 8.0);
+  REQUIRE(p.warnings.size() == 1);
+  CHECK(p.warnings[0] == "t.csv: 1 rows without a metric (advice) left out");
+  // Not without its value, and not with more columns than the header.
+  CHECK(ErrorOf(RulesHeader() + Launch("0", "a") + ",\"S\",\"Duration\",\"ns\"\n") ==
+        "t.csv:2: 14 cells, expected 15 to 20");
+  std::string long_rule = rule;
+  long_rule.insert(long_rule.size() - 1, ",\"\"");
+  CHECK(ErrorOf(RulesHeader() + rows + long_rule) == "t.csv:5: 21 cells, expected 15 to 20");
+  test::CheckDamage(RulesHeader() + rows);
+}
+
+TEST_CASE("ncu: a header that is longer than what decides the format") {
+  std::string header = kLaunchColumns;
+  std::string units(10, ',');
+  std::string row = Launch("0", "a");
+  std::size_t count = 0;
+  while (header.size() < 2 * kDetectBytes) {
+    header += ",\"metric_with_a_long_name_" + std::to_string(count++) + "\"";
+    units += ",\"\"";
+    row += ",\"" + std::to_string(count) + "\"";
+  }
+  header += ",\"gpu__time_duration.sum\"\n";
+  units = "\"\"" + units + ",\"ns\"\n";
+  row += ",\"992\"\n";
+  const Profile p = MustParse(header + units + row);
+  REQUIRE(p.records.size() == 1);
+  CHECK(p.records[0].duration_ns == 992);
+  REQUIRE(p.metrics.size() == count + 1);
+  for (std::size_t i = 0; i < count; ++i) CHECK(p.metrics[i][0] == static_cast<double>(i + 1));
+  // As metrics beside a profile; without durations only an ncu page can serve.
+  header.replace(header.find("gpu__time_duration"), 18, "gpu__time_absent__");
+  const auto metrics = OpenMetrics(std::make_unique<MemorySource>("t.csv", header + units + row));
+  REQUIRE(metrics.ok());
+  CHECK(LoadProfile(*metrics.value()).value().metrics.size() == count + 1);
+}
+
+TEST_CASE("ncu: one label in several items of a section is several metrics") {
+  const std::string header =
+      kLaunchColumns +
+      ",\"Section Name\",\"Body Item Label\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n";
+  const auto row = [](const std::string& section, const std::string& item, const std::string& label,
+                      const std::string& value) {
+    return Launch("0", "a") + ",\"" + section + "\",\"" + item + "\",\"" + label + "\",\"%\",\"" +
+           value + "\"\n";
+  };
+  const Profile p =
+      Metrics(header + row("Pipes", "", "FMA", "1.5") + row("Pipes", "of active", "FMA", "2.5") +
+              row("Pipes", "of peak", "FMA", "3.5") + row("Pipes", "", "FMA", "1.5") +
+              row("Pipes", "of peak", "FMA", "4.5"));
+  REQUIRE(p.metric_names == std::vector<std::string>{"FMA", "Pipes: FMA", "Pipes: of peak: FMA"});
+  CHECK(p.metrics[0][0] == 1.5);
+  CHECK(p.metrics[1][0] == 2.5);
+  CHECK(p.metrics[2][0] == 3.5);
+  REQUIRE(p.warnings.size() == 1);
+  CHECK(p.warnings[0] ==
+        "t.csv: Pipes: of peak: FMA of launch 0 has another value in a later row, the first is "
+        "kept (1 such values)");
+}
+
+TEST_CASE("ncu: a cell may hold a line end") {
+  std::string row = Detail("0", "a", "Duration", "ns", "992");
+  row.replace(row.find("app"), 3, "a\nb");
+  const Profile p = MustParse(kDetailsHeader + row + Detail("1", "a", "Duration", "ns", "993"));
+  REQUIRE(p.records.size() == 2);
+  CHECK(p.records[1].duration_ns == 993);
+  CHECK(p.warnings.size() == 0);
+}
+
+TEST_CASE("ncu: tables of other columns within the page are left out") {
+  const std::string other =
+      "\"GPU ID\",\"GPU Name\",\"CPU Affinity\"\n"
+      "\"0\",\"Quadro\",\"0-15\"\n"
+      "\"1\",\"RTX\",\"0-15\"\n";
+  const std::string rows = ShortDetail("0", "Duration", "ns", "992");
+  const std::string more = ShortDetail("0", "Executed Instructions", "inst", "8");
+  const Profile p = MustParse(RulesHeader() + rows + other + more);
+  REQUIRE(p.metric_names == std::vector<std::string>{"Duration", "Executed Instructions"});
+  REQUIRE(p.warnings.size() == 1);
+  CHECK(p.warnings[0] == "t.csv: 3 lines that are no part of the table left out");
+  // Only right behind its header, and only with its columns.
+  CHECK(ErrorOf(RulesHeader() + rows + other + more + "\"1\",\"RTX\",\"0-15\"\n") ==
+        "t.csv:7: 3 cells, expected 15 to 20");
+  CHECK(ErrorOf(RulesHeader() + rows + other + "\"1\",\"RTX\"\n") ==
+        "t.csv:6: 2 cells, expected 15 to 20");
+}
+
+TEST_CASE("ncu: the values of a metric's instances are not the launch's") {
+  const Profile p = Metrics(kDetailsHeader + Detail("0", "a", "m", "", "4096 (1024; 3072)") +
+                            Detail("0", "a", "sampled", "", "(1; 2; 3)") +
+                            Detail("1", "a", "sampled", "", "7 (1: 3; 2: 4)"));
+  REQUIRE(p.metric_names == std::vector<std::string>{"m", "sampled"});
+  CHECK(p.metrics[0][0] == 4096.0);
+  CHECK(std::isnan(p.metrics[1][0]));
+  CHECK(p.metrics[1][1] == 7.0);
+  CHECK(p.warnings.empty());
 }
 
 TEST_CASE("ncu: old versions know neither grid nor block") {
@@ -197,7 +323,7 @@ TEST_CASE("ncu: what is no number is no value") {
   REQUIRE(p.metric_names == std::vector<std::string>{"m"});
   for (std::size_t i = 1; i < 4; ++i) CHECK(std::isnan(p.metrics[0][i]));
   REQUIRE(p.warnings.size() == 2);
-  CHECK(p.warnings[0] == "t.csv:3: m is no number (2 such cells), taken as empty");
+  CHECK(p.warnings[0] == "t.csv:3: m is no number (1 such cells), taken as empty");
   CHECK(p.warnings[1] == "t.csv: 1 metrics hold no numbers and are left out, such as 't'");
 }
 
@@ -238,7 +364,7 @@ TEST_CASE("ncu: tables that follow each other") {
                                    Launch("4", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n");
   CHECK(merged.records.size() == 3);
   REQUIRE(merged.warnings.size() == 3);
-  CHECK(merged.warnings[1].starts_with("t.csv: the ID does not increase (2 such rows)"));
+  CHECK(merged.warnings[0].starts_with("t.csv: the ID does not increase (2 such rows)"));
   CHECK(MustParse(raw + raw).records.size() == 2);
 }
 
@@ -286,6 +412,8 @@ TEST_CASE("ncu: other files are not taken for its pages") {
   CHECK(LooksLikeNcuCsv("==PROF== Connected to process 42\n"));
   CHECK(LooksLikeNcuCsv("ID,Process ID,Kernel Name,m\n"));
   CHECK_FALSE(LooksLikeNcuCsv("==42== NVPROF is profiling process 42\n"));
+  CHECK(LooksLikeNcuCsv("\"ID\",\"Kernel Name\",\"cut here"));
+  CHECK_FALSE(LooksLikeNcuCsv("\"ID\",\"Name\",\"Kernel Na"));
   CHECK_FALSE(LooksLikeNcuCsv("\"ID\",\"Name\"\n"));
   CHECK_FALSE(LooksLikeNcuCsv("index,duration_ns,name\n"));
   CHECK_FALSE(LooksLikeNcuCsv(""));

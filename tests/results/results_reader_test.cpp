@@ -249,7 +249,7 @@ TEST_CASE("the raw page of ncu has a row of units and numbers with commas") {
   REQUIRE(results.metrics.size() == 3);
   CHECK(results.metrics[1].unit == "ns");
   CHECK(results.metrics[2].kind == MetricKind::kMean);
-  CHECK(results.warnings.size() == 1);  // text
+  CHECK(results.warnings.size() == 2);  // the program's line, text
 }
 
 TEST_CASE("the details page of ncu has a row per metric, whose prefix may change") {
@@ -270,14 +270,28 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
   // The row's first line has an end.
   Refused(header + "\"0\",\"1\",\"f\",\"S\n\",\"Duration\",\"us\",12", "log:2: no line end");
   CHECK(Good(header + "\"0\",\"1\",\"f\",\"S\n\",\"Duration\",\"us\",\"12\"").rows.size() == 1);
-  // One name in two sections, as ncu has it.
+  // One name in two sections, as ncu has it. The section says nothing of the metric's kind.
   const KernelResults two = Good(header +
                                  "\"0\",\"1\",\"f\",\"S\",\"D\",\"%\",\"12\"\n"
-                                 "\"0\",\"1\",\"f\",\"T\",\"D\",\"Gbyte/second\",\"3\"\n"
-                                 "\"0\",\"1\",\"f\",\"U\",\"D\",\"%\",\"13\"\n");
+                                 "\"0\",\"1\",\"f\",\"Throughput\",\"D\",\"Gbyte\",\"3\"\n"
+                                 "\"0\",\"1\",\"f\",\"S\",\"D\",\"%\",\"13\"\n");
   CHECK(Value(two, 0, "D") == 12.0);
-  CHECK(Value(two, 0, "D [byte/nsecond]") == 3.0);
+  CHECK(Value(two, 0, "Throughput: D") == 3e9);
+  CHECK(two.metrics[1].unit == "byte");
+  CHECK(two.metrics[1].kind == MetricKind::kSum);
   CHECK(two.warnings.size() == 1);
+}
+
+TEST_CASE("the details page of ncu has shorter rows than its header") {
+  const KernelResults results = Good(
+      "\"ID\",\"Process ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\","
+      "\"Metric Value\",\"Rule Name\",\"Rule Type\"\n"
+      "\"0\",\"1\",\"f\",\"S\",\"Duration\",\"us\",\"2.5\",\n"
+      "\"0\",\"1\",\"f\",\"S\",\"\",\"\",\"\",\"Advice\",\"OPT\"\n");
+  REQUIRE(results.rows.size() == 1);
+  CHECK(Value(results, 0, "Duration") == 2500.0);
+  CHECK(results.warnings ==
+        std::vector<std::string>{"log: 1 rows without a metric (advice) left out"});
 }
 
 TEST_CASE("any CSV with an id column is a table of results") {
