@@ -3,17 +3,15 @@
 // The SQLite export of Nsight Systems. See docs/formats/nsys-sqlite.md.
 #pragma once
 
-#include <memory>
-#include <string_view>
+#include <cstdint>
 
-#include "base/byte_source.h"
 #include "base/result.h"
-#include "trace/profile_reader.h"
+#include "importers/recorded_launches.h"
+#include "importers/untrusted_database.h"
 
 namespace stemtap {
 
-bool LooksLikeNsysSqlite(std::string_view leading);
-
-Result<std::unique_ptr<ProfileReader>> OpenNsysSqlite(std::unique_ptr<ByteSource> source);
+// Adds the kernels of an export of `file_bytes` bytes to `launches`.
+Status ReadNsysKernels(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
 
 }  // namespace stemtap

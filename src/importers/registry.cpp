@@ -8,11 +8,11 @@
 
 #include "importers/binary_profile.h"
 #include "importers/canonical_csv.h"
+#include "importers/database_profile.h"
 #include "importers/kineto_json.h"
 #include "importers/ncu_csv.h"
 #include "importers/ncu_page.h"
 #include "importers/nsys_csv.h"
-#include "importers/nsys_sqlite.h"
 #include "importers/nvprof_csv.h"
 #include "importers/rocprof_csv.h"
 #include "importers/stem_columns_csv.h"
@@ -29,7 +29,9 @@ constexpr std::array kFormats = {
                   kStreamed, OpenBinaryProfile},
     ProfileFormat{"nsys-sqlite", "Nsight Systems SQLite export",
                   "nsys export --type sqlite report.nsys-rep", LooksLikeNsysSqlite, kHeld,
-                  OpenNsysSqlite},
+                  OpenDatabaseProfile},
+    ProfileFormat{"rocpd", "rocprofv3 database (ROCm 7)", "rocprofv3 --kernel-trace -- ./app",
+                  LooksLikeRocpd, kHeld, OpenDatabaseProfile},
     ProfileFormat{"nsys-csv", "Nsight Systems CSV reports cuda_gpu_trace and cuda_kern_exec_trace",
                   "nsys stats --report cuda_gpu_trace --format csv report.nsys-rep",
                   LooksLikeNsysCsv, kHeld, OpenNsysCsv},

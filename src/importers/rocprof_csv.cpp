@@ -19,6 +19,7 @@
 #include "base/memory_source.h"
 #include "base/text.h"
 #include "importers/recorded_launches.h"
+#include "importers/rocprof_kernel.h"
 
 namespace stemtap {
 namespace {
@@ -201,7 +202,7 @@ Status RocprofTrace::SetExtents(wire::KernelRecord& record) {
     if (!items.ok()) return items.error();
     record.block[i] = static_cast<std::uint16_t>(group.value());
     if (group.value() == 0 || items.value() == 0) continue;
-    const std::uint64_t groups = (items.value() - 1) / group.value() + 1;
+    const std::uint64_t groups = WorkGroups(items.value(), group.value());
     if (groups > 0xFFFFFFFF) return Bad(static_cast<Column>(kGridX + i), "fewer work-groups");
     record.grid[i] = static_cast<std::uint32_t>(groups);
     uneven = uneven || items.value() % group.value() != 0;
@@ -231,8 +232,7 @@ Status RocprofTrace::SetPlace(wire::KernelRecord& record) {
 }
 
 RocprofTrace::Name& RocprofTrace::NameOf(std::string_view name) {
-  // The symbol of a kernel descriptor, as mangled names have it.
-  if (name.size() > 3 && name.ends_with(".kd")) name.remove_suffix(3);
+  name = RocprofKernelName(name);
   const auto [at, is_new] = names_.try_emplace(std::string(name));
   if (is_new) at->second.id = launches_->Name(name);
   return at->second;

@@ -7,7 +7,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +27,9 @@ constexpr std::size_t kHeaderBytes = 100;
 
 // No cell that is read is longer; SQLite refuses longer ones before it takes memory for them.
 constexpr int kMaxCellBytes = 16 * 1024 * 1024;
+
+// What a row needs at least in a page: its place, its sizes and the types of three columns.
+constexpr std::int64_t kLeastRowBytes = 8;
 
 // How much of the free disk an unpacked database may take: the rest is for whoever else writes there
 // meanwhile.
@@ -88,7 +94,7 @@ Status CheckHeader(const std::string& name, std::string_view header) {
   if (size_ok && header.substr(21, 3) == std::string_view("\x40\x20\x20", 3)) return Success{};
   return Error{fmt::format(
       "{}: damaged in the header of the database (its first {} bytes), expected a complete "
-      "Nsight Systems export",
+      "database",
       name, kHeaderBytes)};
 }
 
@@ -130,13 +136,12 @@ Error Database::Failed() const {
   const int code = sqlite3_errcode(handle_) & 0xFF;
   if (code == SQLITE_INTERRUPT) {
     return Error{
-        fmt::format("{}: needs more steps to read than a file of its size, expected a database as "
-                    "'nsys export' "
-                    "writes it",
+        fmt::format("{}: needs more steps to read than a file of its size, expected a "
+                    "database as a profiler writes it",
                     name_)};
   }
   return Error{
-      fmt::format("{}: SQLite cannot read it ({}), expected a complete Nsight Systems export",
+      fmt::format("{}: SQLite cannot read it ({}), expected a complete database",
                   name_, EscapeForTerminal(sqlite3_errmsg(handle_)))};
 }
 
@@ -191,7 +196,16 @@ Result<std::string> Database::KindOf(const char* table) {
                                                                                   : "view");
 }
 
-Result<std::vector<std::string>> Database::Columns(const char* table) {
+Result<bool> Database::HasNameLike(std::string_view prefix) {
+  const Result<Statement> query = Prepare(
+      fmt::format("SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND "
+                  "substr(name, 1, {}) = '{}' COLLATE NOCASE LIMIT 1",
+                  prefix.size(), prefix));
+  if (!query.ok()) return query.error();
+  return Step(query.value());
+}
+
+Result<std::vector<std::string>> Database::Columns(const std::string& table) {
   Result<Statement> query = Prepare(fmt::format("PRAGMA table_xinfo({})", table));
   if (!query.ok()) return query.error();
   std::vector<std::string> columns;
@@ -204,9 +218,94 @@ Result<std::vector<std::string>> Database::Columns(const char* table) {
     // What a computed column costs is up to who wrote the schema.
     if (sqlite3_column_int(query.value().get(), 6) == 0) continue;
     return Error{fmt::format(
-        "{}: the column {} of {} is computed, expected a table as 'nsys export' writes it", name_,
+        "{}: the column {} of {} is computed, expected a table as a profiler writes it", name_,
         EscapeForTerminal(columns.back()), table)};
   }
+}
+
+Result<std::vector<std::string>> Database::TablesLike(std::string_view prefix) {
+  Result<Statement> query = Prepare(
+      fmt::format("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND "
+                  "substr(name, 1, {}) = '{}' ORDER BY rowid",
+                  prefix.size(), prefix));
+  if (!query.ok()) return query.error();
+  std::vector<std::string> names;
+  for (;;) {
+    const Result<bool> more = Step(query.value());
+    if (!more.ok()) return more.error();
+    if (!more.value()) return names;
+    const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(query.value().get(), 0));
+    names.emplace_back(name == nullptr ? "" : name);
+    const bool plain = std::all_of(names.back().begin(), names.back().end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_';
+    });
+    if (plain) continue;
+    return Error{fmt::format("{}: a table is named '{}', expected letters, digits and '_'", name_,
+                             ShownCell(names.back()))};
+  }
+}
+
+Result<std::optional<std::string_view>> Database::FindText(const Statement& query,
+                                                           std::int64_t id) {
+  sqlite3_reset(query.get());
+  sqlite3_bind_int64(query.get(), 1, id);
+  const Result<bool> found = Step(query);
+  if (!found.ok()) return found.error();
+  if (!found.value()) return std::optional<std::string_view>();
+  const int type = sqlite3_column_type(query.get(), 0);
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 0));
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(query.get(), 0));
+  if (type != SQLITE_TEXT || text == nullptr) return std::optional<std::string_view>("");
+  return std::optional<std::string_view>(std::in_place, text, size);
+}
+
+Result<TableRows> TableRows::Select(Database& database, const std::string& table,
+                                    std::span<const char* const> columns,
+                                    std::int64_t file_bytes) {
+  const Result<std::vector<std::string>> stored = database.Columns(table);
+  if (!stored.ok()) return stored.error();
+  TableRows rows(database);
+  rows.table_ = table;
+  rows.columns_.assign(columns.begin(), columns.end());
+  rows.most_rows_ = static_cast<std::uint64_t>(file_bytes / kLeastRowBytes);
+  std::string list;
+  for (const char* column : columns) {
+    const bool found =
+        std::any_of(stored.value().begin(), stored.value().end(), [&](const std::string& name) {
+          return sqlite3_stricmp(name.c_str(), column) == 0;
+        });
+    rows.found_.push_back(found);
+    list += list.empty() ? "" : ", ";
+    list += found ? fmt::format("\"{}\"", column) : "NULL";
+  }
+  Result<Statement> statement = database.Prepare(fmt::format("SELECT {} FROM {}", list, table));
+  if (!statement.ok()) return statement.error();
+  rows.rows_ = std::move(statement).value();
+  return rows;
+}
+
+Result<bool> TableRows::Next() {
+  Result<bool> more = database_->Step(rows_);
+  if (!more.ok() || !more.value()) return more;
+  if (++row_ > most_rows_) return At("more rows than the file has room for, expected no damage");
+  return true;
+}
+
+Result<std::int64_t> TableRows::Number(int column, std::int64_t least, std::int64_t most,
+                                       std::int64_t missing) const {
+  const int type = sqlite3_column_type(rows_.get(), column);
+  if (type == SQLITE_NULL) return missing;
+  const std::int64_t value = sqlite3_column_int64(rows_.get(), column);
+  if (type == SQLITE_INTEGER && value >= least && value <= most) return value;
+  constexpr std::array kTypes = {"", "", "a fraction", "text", "bytes"};
+  return At(fmt::format("{} is {}, expected a whole number from {} to {}",
+                        columns_[static_cast<std::size_t>(column)],
+                        type == SQLITE_INTEGER ? std::to_string(value) : kTypes[type], least,
+                        most));
+}
+
+Error TableRows::At(const std::string& what) const {
+  return Error{fmt::format("{}: row {} of {}: {}", database_->name(), row_, table_, what)};
 }
 
 namespace {
@@ -247,7 +346,7 @@ Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder
       if (by_header == 0) return no_room("the rest of the disk is left free");
       return Error{
           fmt::format("{}: goes on behind the {} bytes that the database says it has, expected a "
-                      "file as 'nsys export' writes it",
+                      "file as a profiler writes it",
                       source.name(), by_header)};
     }
     // Without the log that would lie beside it, a database in WAL mode is one in any other. The

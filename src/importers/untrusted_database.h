@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +50,16 @@ class Database {
   Result<bool> Step(const Statement& statement);
   // "table", "view" or "" where there is nothing of that name.
   Result<std::string> KindOf(const char* table);
+  // Whether a table or view has a name that begins with `prefix`.
+  Result<bool> HasNameLike(std::string_view prefix);
   // The columns of a table, all of which are stored.
-  Result<std::vector<std::string>> Columns(const char* table);
+  Result<std::vector<std::string>> Columns(const std::string& table);
+  // The stored tables whose names begin with `prefix`, in the order in which they were created.
+  // Names with other characters than letters, digits and underscores are errors: they go into SQL.
+  Result<std::vector<std::string>> TablesLike(std::string_view prefix);
+  // Runs `query`, which selects one text by the number ?1. Nothing if it finds no row, "" if the row
+  // holds no text. Valid until the next call.
+  Result<std::optional<std::string_view>> FindText(const Statement& query, std::int64_t id);
 
  private:
   static int CountSteps(void* self);
@@ -58,6 +68,38 @@ class Database {
   std::string name_;
   sqlite3* handle_ = nullptr;
   std::int64_t steps_left_;
+};
+
+// TableRows is one pass over a table. It checks the type of each cell, because SQLite stores any type
+// in any column, and the number of rows, because damaged pages can refer to one another endlessly.
+class TableRows {
+ public:
+  // Starts before the first row. A column that the table lacks reads as NULL.
+  static Result<TableRows> Select(Database& database, const std::string& table,
+                                  std::span<const char* const> columns, std::int64_t file_bytes);
+
+  bool Has(int column) const { return found_[static_cast<std::size_t>(column)]; }
+  // Goes to the next row; false behind the last.
+  Result<bool> Next();
+  std::uint64_t row() const { return row_; }  // 1-based
+  const std::string& table() const { return table_; }
+
+  // The whole number in a cell; `missing` if the cell is NULL.
+  Result<std::int64_t> Number(int column, std::int64_t least, std::int64_t most,
+                              std::int64_t missing) const;
+  // The error of the row at hand.
+  Error At(const std::string& what) const;
+
+ private:
+  explicit TableRows(Database& database) : database_(&database) {}
+
+  Database* database_;
+  std::string table_;
+  std::vector<const char*> columns_;
+  std::vector<bool> found_;
+  Statement rows_;
+  std::uint64_t row_ = 0;
+  std::uint64_t most_rows_ = 0;
 };
 
 // Reads what it wants of a database of `bytes` bytes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "importers/nsys_sqlite.h"
+#include "importers/database_profile.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -81,7 +81,7 @@ Result<Profile> LoadFile(const std::filesystem::path& file) {
   const Result<std::string_view> leading = source.value()->Peek(4096);
   REQUIRE(leading.ok());
   CHECK(LooksLikeNsysSqlite(leading.value()));
-  return Load(OpenNsysSqlite(std::move(source).value()));
+  return Load(OpenDatabaseProfile(std::move(source).value()));
 }
 
 Profile MustLoad(const std::filesystem::path& file) {
@@ -328,8 +328,8 @@ TEST_CASE("names: longer than is carried, and gigantic ones") {
 
 TEST_CASE("databases that are something else say what is missing") {
   CHECK(ErrorOfMade("CREATE TABLE people (name TEXT)") ==
-        "an SQLite database but no Nsight Systems export (no table CUPTI_ACTIVITY_KIND_KERNEL), "
-        "expected one made by 'nsys export --type sqlite report.nsys-rep'");
+        "an SQLite database of no known tool, expected one made by "
+        "'nsys export --type sqlite report.nsys-rep' or by rocprofv3");
   CHECK(ErrorOfMade("CREATE TABLE StringIds (id, value)") ==
         "an Nsight Systems export without kernels (no table CUPTI_ACTIVITY_KIND_KERNEL), expected "
         "a capture by 'nsys profile --trace=cuda' of a program that runs kernels");
@@ -376,7 +376,7 @@ TEST_CASE("what a hostile database stores does not run") {
   CHECK(ErrorOfMade("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT AS "
                     "(printf('%.*c', 1000, 'x')));" +
                     kernels + "INSERT INTO StringIds (id) VALUES (1)") ==
-        "the column value of StringIds is computed, expected a table as 'nsys export' writes it");
+        "the column value of StringIds is computed, expected a table as a profiler writes it");
 }
 
 TEST_CASE("a cut file is an error, wherever it is cut") {
@@ -396,7 +396,7 @@ TEST_CASE("a cut file is an error, wherever it is cut") {
     // The same through a pipe.
     const std::string part = content.substr(0, size);
     const Result<Profile> piped =
-        Load(OpenNsysSqlite(std::make_unique<MemorySource>("standard input", part)));
+        Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", part)));
     REQUIRE_FALSE(piped.ok());
     CHECK(piped.error().message.starts_with("standard input: cut short, " + std::to_string(size)));
   }
@@ -479,7 +479,7 @@ TEST_CASE("content that has no file of its own is unpacked, and nothing stays be
   const TmpDirSetting setting(scratch.path());
   for (const std::size_t piece : {std::size_t{1}, std::size_t{4096}, kReadBytes}) {
     const Result<Profile> profile =
-        Load(OpenNsysSqlite(std::make_unique<MemorySource>("standard input", content, piece)));
+        Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content, piece)));
     if (!profile.ok()) FAIL(profile.error().message);
     CHECK(profile.value().records.size() == 1);
   }
@@ -493,7 +493,7 @@ TEST_CASE("content that has no file of its own is unpacked, and nothing stays be
   const auto handler = signal(SIGXFSZ, SIG_IGN);
   REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
   const Result<Profile> full =
-      Load(OpenNsysSqlite(std::make_unique<MemorySource>("standard input", content)));
+      Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
   setrlimit(RLIMIT_FSIZE, &limit);
   signal(SIGXFSZ, handler);
   REQUIRE_FALSE(full.ok());
@@ -505,7 +505,7 @@ TEST_CASE("content that has no file of its own is unpacked, and nothing stays be
 
   const TmpDirSetting nowhere(scratch / "none");
   const Result<Profile> none =
-      Load(OpenNsysSqlite(std::make_unique<MemorySource>("standard input", content)));
+      Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
   REQUIRE_FALSE(none.ok());
   CHECK(none.error().message.find("no temporary file can be made in") != std::string::npos);
 }
@@ -523,7 +523,7 @@ TEST_CASE("a plain file is not touched, whatever its journal mode and its name")
     CHECK(test::ReadFile(file) == content);
     CHECK(Files(folder) == std::vector<std::string>{file.filename().string()});
     const Result<Profile> piped =
-        Load(OpenNsysSqlite(std::make_unique<MemorySource>("standard input", content)));
+        Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
     if (!piped.ok()) FAIL(piped.error().message);
     CHECK(piped.value().records.size() == 1);
   }

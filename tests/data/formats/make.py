@@ -44,6 +44,34 @@ def nsys_sqlite():
     db.close()
 
 
+def rocpd():
+    (HERE / "rocpd").mkdir(exist_ok=True)
+    path = HERE / "rocpd/sample.db"
+    path.unlink(missing_ok=True)
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA page_size = 512")
+    uuid = "_01890a5d_ac96_774b_bcce_b302099a8057"
+    key = "id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, guid TEXT NOT NULL DEFAULT 'g', nid INTEGER, pid INTEGER"
+    db.execute(f"CREATE TABLE rocpd_info_agent{uuid} ({key}, type TEXT, absolute_index INTEGER, type_index INTEGER)")
+    db.execute(f"CREATE TABLE rocpd_info_kernel_symbol{uuid} ({key}, kernel_name TEXT, display_name TEXT)")
+    db.execute(f"""CREATE TABLE rocpd_kernel_dispatch{uuid} ({key}, tid INTEGER, agent_id INTEGER, kernel_id INTEGER,
+        dispatch_id INTEGER, queue_id INTEGER, stream_id INTEGER, start BIGINT, end BIGINT, group_segment_size INTEGER,
+        workgroup_size_x INTEGER, workgroup_size_y INTEGER, workgroup_size_z INTEGER, grid_size_x INTEGER,
+        grid_size_y INTEGER, grid_size_z INTEGER)""")
+    for table in ("info_agent", "info_kernel_symbol", "kernel_dispatch"):
+        db.execute(f"CREATE VIEW rocpd_{table} AS SELECT * FROM rocpd_{table}{uuid}")
+    db.executemany(f"INSERT INTO rocpd_info_agent{uuid} VALUES (?, 'g', 9, 100, ?, ?, ?)",
+                   [(0, "CPU", 0, 0), (4, "GPU", 4, 0)])
+    db.executemany(f"INSERT INTO rocpd_info_kernel_symbol{uuid} VALUES (?, 'g', 9, 100, ?, ?)",
+                   [(i + 1, f"_Z{i}.kd", name) for i, name in enumerate(NAMES)])
+    for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
+        items = [g * b for g, b in zip(grid, block)]
+        db.execute(f"INSERT INTO rocpd_kernel_dispatch{uuid} VALUES (" + "?," * 18 + "?)",
+                   (i + 1, "g", 9, 100, 100, 4, k + 1, i + 1, 1, stream, start, start + duration, 0, *block, *items))
+    db.commit()
+    db.close()
+
+
 def kineto():
     events = [{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "python"}}]
     for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
@@ -135,5 +163,5 @@ def canonical_csv():
     write("csv", "sample.csv", text)
 
 
-for make in (nsys_sqlite, kineto, nsys_csv, ncu_csv, nvprof_csv, rocprofv3_csv, stem_csv, canonical_csv):
+for make in (nsys_sqlite, rocpd, kineto, nsys_csv, ncu_csv, nvprof_csv, rocprofv3_csv, stem_csv, canonical_csv):
     make()
