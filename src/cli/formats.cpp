@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "importers/registry.h"
+#include "importers/unread_formats.h"
 
 namespace stemtap::cli {
 namespace {
@@ -19,6 +20,10 @@ std::string FormatsText() {
     text +=
         fmt::format("{:<14} {}\n{:<14} {}\n", format.name, format.description, "", format.example);
   }
+  text += "\nRecognized, but not read:\n";
+  for (const UnreadFormat& format : UnreadFormats()) {
+    text += fmt::format("{}\n{:<14} {}\n", format.name, "", format.advice);
+  }
   return text;
 }
 
@@ -28,7 +33,11 @@ std::string FormatsJson() {
     formats.push_back(
         {{"name", format.name}, {"description", format.description}, {"example", format.example}});
   }
-  return nlohmann::ordered_json{{"formats", formats}}.dump() + "\n";
+  nlohmann::ordered_json unread = nlohmann::ordered_json::array();
+  for (const UnreadFormat& format : UnreadFormats()) {
+    unread.push_back({{"name", format.name}, {"advice", format.advice}});
+  }
+  return nlohmann::ordered_json{{"formats", formats}, {"unread", unread}}.dump() + "\n";
 }
 
 }  // namespace

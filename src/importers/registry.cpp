@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "importers/binary_profile.h"
@@ -16,6 +17,7 @@
 #include "importers/nvprof_csv.h"
 #include "importers/rocprof_csv.h"
 #include "importers/stem_columns_csv.h"
+#include "importers/unread_formats.h"
 
 namespace stemtap {
 namespace {
@@ -66,6 +68,7 @@ Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> s
   if (leading.value().empty()) {
     return Error{fmt::format("{}: empty file, expected a profile", source->name())};
   }
+  if (std::optional<Error> unread = RefuseUnread(source->name(), leading.value())) return *unread;
   for (const ProfileFormat& format : kFormats) {
     if (!format.detect(leading.value())) continue;
     return format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source));
