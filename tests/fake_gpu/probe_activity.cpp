@@ -381,6 +381,49 @@ void RealReader() {
   Leave();
 }
 
+using NextRecord = decltype(&cuptiActivityGetNextRecord);
+
+// The size of a record of this kind: the distance between two records in a buffer of nothing else.
+// 0 if the reader does not know the kind.
+std::uint64_t RecordSize(NextRecord next, std::uint64_t kind) {
+  std::vector<std::uint64_t> words(128, kind);  // several records of the largest kind
+  auto* buffer = reinterpret_cast<std::uint8_t*>(words.data());
+  const std::size_t bytes = words.size() * sizeof words[0];
+  CUpti_Activity* record = nullptr;
+  if (next(buffer, bytes, &record) != CUPTI_SUCCESS) return 0;
+  const CUpti_Activity* first = record;
+  if (next(buffer, bytes, &record) != CUPTI_SUCCESS) return 0;
+  return static_cast<std::uint64_t>(reinterpret_cast<const std::uint8_t*>(record) -
+                                    reinterpret_cast<const std::uint8_t*>(first));
+}
+
+// Sizes of all records that the fake yields, as the fake and as NVIDIA's library step over them.
+void RecordSizes() {
+  const char* path = std::getenv("REAL_CUPTI");
+  void* library = path == nullptr ? nullptr : dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) {
+    Print("skipped", 1);
+    return;
+  }
+  const auto next = reinterpret_cast<NextRecord>(dlsym(library, "cuptiActivityGetNextRecord"));
+  const auto get_version =
+      reinterpret_cast<decltype(&cuptiGetVersion)>(dlsym(library, "cuptiGetVersion"));
+  Print("is_another", next != &cuptiActivityGetNextRecord);
+  std::uint32_t version = 0;
+  Check(get_version(&version), "cuptiGetVersion");
+  Print("version", version);
+  const std::map<std::string, CUpti_ActivityKind> kinds = {
+      {"kernel", CUPTI_ACTIVITY_KIND_KERNEL},
+      {"concurrent_kernel", CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL},
+      {"graph", CUPTI_ACTIVITY_KIND_GRAPH_TRACE},
+      {"overhead", CUPTI_ACTIVITY_KIND_OVERHEAD}};
+  for (const auto& [name, kind] : kinds) {
+    Print(("real_" + name).c_str(), RecordSize(next, kind));
+    Print(("fake_" + name).c_str(), RecordSize(&cuptiActivityGetNextRecord, kind));
+  }
+  Leave();
+}
+
 // Nanoseconds per launch, not judged: `off`, `kernels`, `gate` with callbacks on top.
 void Speed() {
   Gpu gpu;
@@ -447,6 +490,7 @@ int RunActivity(const std::string& scenario) {
       {"correlations", Correlations},
       {"capture", Capture},
       {"real_reader", RealReader},
+      {"record_sizes", RecordSizes},
       {"speed", Speed},
   };
   const auto found = scenarios.find(scenario);

@@ -38,7 +38,7 @@ struct SizeSince {
   std::size_t bytes;
 };
 constexpr SizeSince kKernelSizes[] = {{130400, 248}, {130300, 232}, {130100, 224}, {130000, 216},
-                                      {19, 208},     {18, 200},     {17, 176},     {15, 168},
+                                      {19, 208},     {18, 200},     {16, 176},     {14, 168},
                                       {13, 160},     {0, 144}};
 constexpr SizeSince kGraphSizes[] = {{21, 56}, {0, 48}};
 constexpr SizeSince kOverheadSizes[] = {{22, 56}, {19, 48}, {0, 40}};

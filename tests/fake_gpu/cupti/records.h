@@ -4,9 +4,12 @@
 //
 // Kernel records have only grown since CUDA 10.1, so one function fills them all:
 //
-//   version   12    13..14  15..16   17    18    19..  130000  130100  130300  130400
-//   record    K4    K5      K6       K7    K8    K9    K10     K11     K12     K13
-//   bytes     144   160     168      176   200   208   216     224     232     248
+//   version   12    13    14..15   16..17   18    19..  130000  130100  130300  130400
+//   record    K4    K5    K6       K7       K8    K9    K10     K11     K12     K13
+//   bytes     144   160   168      176      200   208   216     224     232     248
+//
+// CUDA 11.1 to 11.4 all have version 14. The records of CUDA 11.1 alone have 160 bytes; the fake
+// plays the later ones. record_sizes_test compares this table with NVIDIA's libraries.
 //
 // Those after K10 are in no header of the build: their sizes are made up, and what is beyond K10 is
 // filled with 0xA5. What counts is that a client must walk with cuptiActivityGetNextRecord.
