@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library for CUDA_INJECTION64_PATH that says when it is asked to initialise. */
+/* A library for CUDA_INJECTION64_PATH that reports when it is loaded, asked to initialize, and
+   unloaded. It returns 1, or what INJECTED_RETURNS says. */
 #include <stdio.h>
+#include <stdlib.h>
 
 int InitializeInjection(void);
 
-int InitializeInjection(void) {
-  printf("injected 1\n");
+static void Report(const char* what) {
+  puts(what);
   fflush(stdout);
-  return 1;
+}
+
+__attribute__((constructor)) static void OnLoad(void) {
+  Report("loaded");
+}
+
+__attribute__((destructor)) static void OnUnload(void) {
+  Report("unloaded");
+}
+
+int InitializeInjection(void) {
+  const char* result = getenv("INJECTED_RETURNS");
+  Report("injected");
+  return result == NULL ? 1 : atoi(result);
 }

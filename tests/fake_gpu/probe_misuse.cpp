@@ -113,7 +113,11 @@ void EntryPoints() {
                          CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status),
         "cuGetProcAddress");
   Print("per_thread_is_another", per_thread != nullptr && per_thread != function);
-  Print("unknown", cuGetProcAddress("cuNoSuchThing", &function, 13000, 0, &status));
+  Check(cuGetProcAddress("cuNoSuchThing", &function, 13000, 0, &status), "cuGetProcAddress");
+  Print("unknown", status);
+  Check(cuGetProcAddress("cuLaunchKernelEx", &function, 11050, 0, &status), "cuGetProcAddress");
+  Print("newer", status);
+  Print("null", function == nullptr);
 }
 
 }  // namespace

@@ -215,6 +215,7 @@ FAKE_GPU_EXPORT CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptur
   return call.Return(BeginCapture(handle));
 }
 FAKE_GPU_ALIAS("cuStreamBeginCapture", "cuStreamBeginCapture_v2");
+FAKE_GPU_ALIAS("cuStreamBeginCapture_ptsz", "cuStreamBeginCapture_v2");
 FAKE_GPU_ALIAS("cuStreamBeginCapture_v2_ptsz", "cuStreamBeginCapture_v2");
 
 FAKE_GPU_EXPORT CUresult cuStreamEndCapture(CUstream handle, CUgraph* out) {

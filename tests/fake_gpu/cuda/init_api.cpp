@@ -4,7 +4,8 @@
 //
 // cuInit loads the library named by CUDA_INJECTION64_PATH and calls its InitializeInjection, once
 // per process, in the first thread that initialises. "none" and a library that cannot be loaded are
-// ignored. After a fork the child of an initialised process cannot use CUDA at all.
+// ignored. A library that returns 0, or has no such function, is unloaded, and loaded again at the
+// next cuInit. After a fork the child of an initialised process cannot use CUDA at all.
 #include <cupti.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -22,13 +23,16 @@ namespace {
 
 thread_local bool t_initialising = false;
 
-void Inject() {
+// Returns false if a library was loaded and refused: it was unloaded again.
+bool Inject() {
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
-  if (path == nullptr || *path == '\0' || std::strcmp(path, "none") == 0) return;
+  if (path == nullptr || *path == '\0' || std::strcmp(path, "none") == 0) return true;
   void* library = dlopen(path, RTLD_NOW);
-  if (library == nullptr) return;
+  if (library == nullptr) return true;
   void* symbol = dlsym(library, "InitializeInjection");
-  if (symbol != nullptr) reinterpret_cast<int (*)()>(symbol)();
+  if (symbol != nullptr && reinterpret_cast<int (*)()>(symbol)() != 0) return true;
+  dlclose(library);
+  return false;
 }
 
 void AfterForkInChild() {
@@ -37,16 +41,26 @@ void AfterForkInChild() {
   }
 }
 
-void InitializeOnce() {
-  t_initialising = true;
+void Initialize() {
   g_next_correlation.store(settings().first_correlation, std::memory_order_relaxed);
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
   SetTruthProcess();
   // Ready before the injection: what it loads may call the driver.
   g_phase.store(Phase::kReady, std::memory_order_release);
-  Inject();
-  t_initialising = false;
-  TellResource(CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, nullptr, nullptr, 0);
+}
+
+// Guarded by the mutex of cuInit.
+bool g_wants_injection = true;
+
+void InitializeAndInject() {
+  const bool first = g_phase.load(std::memory_order_relaxed) == Phase::kBefore;
+  if (first) Initialize();
+  if (g_wants_injection) {
+    t_initialising = true;
+    g_wants_injection = !Inject();
+    t_initialising = false;
+  }
+  if (first) TellResource(CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, nullptr, nullptr, 0);
 }
 
 }  // namespace
@@ -56,11 +70,12 @@ using namespace fake_gpu;
 
 FAKE_GPU_EXPORT CUresult cuInit(unsigned flags) {
   FAKE_GPU_REQUIRE(flags == 0, CUDA_ERROR_INVALID_VALUE);
-  // An injected library that calls cuInit itself is inside the once already.
+  // An injected library that calls cuInit itself holds the mutex already.
   if (t_initialising) return CUDA_SUCCESS;
-  static std::once_flag once;
+  static std::mutex mutex;
   if (g_phase.load(std::memory_order_relaxed) != Phase::kForked) {
-    std::call_once(once, InitializeOnce);
+    const std::lock_guard lock(mutex);
+    InitializeAndInject();
   }
   return CheckReady();
 }
