@@ -4,11 +4,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/mman.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +29,7 @@
 #include "collector/overview_file.h"
 #include "collector/progress.h"
 #include "collector/ring_reader.h"
+#include "collector/signal_relay.h"
 #include "collector/timeline.h"
 #include "stemtap/version.h"
 #include "wire/session_env.h"
@@ -112,41 +111,11 @@ class GateMemory {
   wire::GateFile* file_;
 };
 
-// The signals of a session. They wait, blocked, until the loop takes them.
-sigset_t Watched() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
-  return set;
-}
-
-// Until a signal has come, kIdleMs at most. Without a signalfd (-1: none to be had, or refused) it
-// is always that long; signals are not taken from it, so that none depends on it.
-void Idle(int signal_fd) {
-  pollfd wake{signal_fd, POLLIN, 0};
-  ::poll(&wake, signal_fd < 0 ? 0 : 1, kIdleMs);
-}
-
-// Takes the signals that have come; whether there was one that ends a session. `program`: 0 if there
-// is none to pass them on to.
-bool PassSignals(pid_t program) {
-  bool any = false;
-  const sigset_t watched = Watched();
-  const timespec at_once{};
-  for (int signal = 0; (signal = ::sigtimedwait(&watched, nullptr, &at_once)) > 0;) {
-    if (signal == SIGCHLD) continue;
-    any = true;
-    // The terminal sends SIGINT and SIGQUIT to the program itself; the others are passed on.
-    if (program != 0 && (signal == SIGTERM || signal == SIGHUP)) ::kill(program, signal);
-  }
-  return any;
-}
-
-// Nothing but the program's end. Takes no memory.
-void AwaitEnd(ChildProcess& child, int signal_fd) {
+// Waits for the end of the program and does nothing else. Takes no memory.
+void AwaitEnd(ChildProcess& child, SignalRelay& signals) {
   while (!child.Poll()) {
-    Idle(signal_fd);
-    PassSignals(child.pid());
+    signals.Wait(kIdleMs);
+    signals.Forward(child.pid());
   }
 }
 
@@ -185,7 +154,7 @@ class LiveSession {
   }
 
   // Collects until the program (or every process that joined) has ended.
-  void Watch(std::optional<ChildProcess>& child, int signal_fd);
+  void Watch(std::optional<ChildProcess>& child, SignalRelay& signals);
   LiveOutcome Finish(const std::optional<ChildProcess>& child);
   // The last overview, of what Finish gave. Before session.json is written.
   void ShowEnd(LiveOutcome& outcome);
@@ -197,7 +166,6 @@ class LiveSession {
   bool DrainAll(bool final);
   void Close(Source& source);
   void SayRemarks();
-  void HandleSignals(const std::optional<ChildProcess>& child);
   // Of all processes, in order of appearance, as of now.
   std::vector<ProcessReport> Reports() const;
   std::uint64_t Dropped() const;
@@ -230,7 +198,6 @@ class LiveSession {
   std::vector<wire::KernelRecord> arrived_;
   std::vector<wire::KernelRecord> released_;
   std::vector<std::string> warnings_;
-  bool stop_ = false;
 };
 
 // Whether there were new ones.
@@ -401,12 +368,7 @@ void LiveSession::Describe(Overview& o) const {
   SetCounts(CountProcesses(reports), o);
 }
 
-void LiveSession::HandleSignals(const std::optional<ChildProcess>& child) {
-  const bool told_to_stop = PassSignals(child ? child->pid() : 0);
-  if (!child) stop_ |= told_to_stop;
-}
-
-void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
+void LiveSession::Watch(std::optional<ChildProcess>& child, SignalRelay& signals) {
   for (;;) {
     FindRings();
     const bool program_ended = child && child->Poll();
@@ -415,13 +377,13 @@ void LiveSession::Watch(std::optional<ChildProcess>& child, int signal_fd) {
     ShowCourse();
     if (progress_.Due(NowMs())) progress_.Update(engine_.status(), Dropped(), NowMs());
     if (program_ended) break;
-    HandleSignals(child);
-    if (stop_) break;
+    const bool told_to_end = signals.Forward(child ? child->pid() : 0);
     if (!child) {
+      if (told_to_end) break;
       const bool gone = ::kill(options_.attach_pid, 0) != 0 && errno == ESRCH;
       if (sources_.empty() && (!reports_.empty() || gone)) break;
     }
-    if (!busy) Idle(signal_fd);
+    if (!busy) signals.Wait(kIdleMs);
   }
   // What the program's processes left in their rings. Those still alive (daemons) are read as they
   // are.
@@ -555,19 +517,14 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   Result<MaskWriter> mask = MaskWriter::Open(writer.value().PathOf("mask.ndjson"));
   if (!mask.ok()) return mask.error();
 
-  // Blocked before the pool's threads start, so that they inherit it and signals reach the loop
-  // alone.
-  const sigset_t watched = Watched();
-  sigset_t before;
-  ::sigprocmask(SIG_BLOCK, &watched, &before);
-  const int signal_fd = ::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
+  SignalRelay signals;  // before the pool's threads start
 
   std::optional<LiveSession> session;
   session.emplace(options, writer.value(), gate.value().table(), mask.value());
   std::optional<ChildProcess> child;
   if (!attach) {
-    Result<ChildProcess> started =
-        ChildProcess::Start(options.command, Environment(options, folder), before, defaults);
+    Result<ChildProcess> started = ChildProcess::Start(
+        options.command, Environment(options, folder), signals.before(), defaults);
     if (!started.ok()) {
       ::unlink(writer.value().PathOf("mask.ndjson").c_str());
       ::unlink((folder + "/" + wire::kGateFileName).c_str());
@@ -578,7 +535,7 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   }
   LiveOutcome outcome;
   try {
-    session->Watch(child, signal_fd);
+    session->Watch(child, signals);
     outcome = session->Finish(child);
     const Status mask_closed = mask.value().Close();
     if (!mask_closed.ok()) outcome.report.warnings.push_back(mask_closed.error().message);
@@ -595,10 +552,9 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
     } else {
       outcome.failure = trouble.what();
     }
-    if (child) AwaitEnd(*child, signal_fd);
+    if (child) AwaitEnd(*child, signals);
     if (child) outcome.report.exit_code = child->exit_code();
   }
-  if (signal_fd >= 0) ::close(signal_fd);
   return outcome;
 }
 

@@ -56,7 +56,10 @@ LiveOutcome RunShell(const TempDir& scratch, const std::string& script) {
   options.folder = (scratch / "session").string();
   options.threads = 1;
   options.quiet = true;
+  sigset_t mask;
+  ::sigprocmask(SIG_SETMASK, nullptr, &mask);
   auto outcome = RunLive(options);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);  // it is the next program's
   REQUIRE(outcome.ok());
   return std::move(outcome).value();
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main job, live: `stemtap run` and the library alone, on the fake GPU.
 #include <doctest/doctest.h>
+#include <poll.h>
+#include <pty.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -470,6 +474,106 @@ TEST_CASE("a collector without a signalfd passes signals on all the same") {
     CHECK(run.exit_code == 128 + signal);
     CHECK(ReadJson(scratch / "session/session.json")["signal"] == signal);
   }
+}
+
+// For /bin/sh: says which of the signals in $SIGNALS it got, and ends with code 5 at SIGTERM.
+constexpr const char* kSaySignals =
+    "for s in $SIGNALS; do trap \"echo got $s.\" $s; done; trap 'kill $!; exit 5' TERM; "
+    "sleep 60 & echo ready; while :; do wait $!; done";
+
+TEST_CASE("every signal that can be held reaches the program, and none ends the session") {
+  TempDir scratch;
+  std::vector<int> signals;
+  std::string list;
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    // The kernel's, those of faults, libc's own two, the shell's child, and the one that ends it.
+    const bool left_out = signal == SIGKILL || signal == SIGSTOP || signal == SIGSEGV ||
+                          signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+                          signal == SIGTRAP || signal == SIGSYS || signal == SIGCHLD ||
+                          signal == SIGTERM || (signal > 31 && signal < SIGRTMIN);
+    if (left_out) continue;
+    signals.push_back(signal);
+    list += std::to_string(signal) + " ";
+  }
+  REQUIRE(signals.size() > 40);
+  auto options = OnFakeGpu(scratch);
+  options.env.emplace_back("SIGNALS", list);
+  Process run(RunCommand({"-q"}, {"/bin/sh", "-c", kSaySignals}), options);
+  REQUIRE(run.WaitForOutput("ready\n"));
+  for (const int signal : signals) {
+    CAPTURE(signal);
+    run.Signal(signal);
+    REQUIRE(run.WaitForOutput("got " + std::to_string(signal) + ".\n"));
+  }
+  run.Signal(SIGTERM);
+  CHECK(run.Wait().exit_code == 5);
+  CHECK(run.err() == "");
+  CHECK(ReadJson(scratch / "session/session.json")["exit_code"] == 5);
+}
+
+// The output of `argv` on a terminal of its own, in which `typed` is typed once it has printed
+// `prompt`. Its wait status is put into `status`.
+std::string OnTerminal(const std::vector<std::string>& argv, const ProcessOptions& options,
+                       const std::string& prompt, const std::string& typed, int& status) {
+  int terminal = -1;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    for (const auto& [name, value] : options.env) ::setenv(name.c_str(), value.c_str(), 1);
+    std::vector<char*> words;
+    for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    if (::chdir(options.cwd.c_str()) == 0) ::execv(words[0], words.data());
+    ::_exit(127);
+  }
+  std::string out;
+  bool done = false;
+  pollfd ready{terminal, POLLIN, 0};
+  while (::poll(&ready, 1, 60'000) > 0) {
+    char buffer[4096];
+    const ssize_t count = ::read(terminal, buffer, sizeof(buffer));
+    if (count <= 0) break;
+    out.append(buffer, static_cast<std::size_t>(count));
+    if (done || out.find(prompt) == std::string::npos) continue;
+    done = true;
+    CHECK(::write(terminal, typed.data(), typed.size()) == static_cast<ssize_t>(typed.size()));
+  }
+  ::kill(child, SIGKILL);  // nothing happens where it has ended
+  ::waitpid(child, &status, 0);
+  ::close(terminal);
+  return out;
+}
+
+TEST_CASE("a Ctrl-C reaches the program once") {
+  TempDir scratch;
+  int status = 0;
+  // The session sleeps until the program has handled the first SIGINT, so a second one would be
+  // another signal. It takes signals by their number: SIGINT, then SIGTERM.
+  const std::string script =
+      "n=0; trap 'n=$((n + 1))' INT; trap 'kill $!; echo last $n; exit 5' TERM; "
+      "kill -STOP $PPID; sleep 60 & echo ready; while [ $n = 0 ]; do wait $!; done; "
+      "kill -TERM $PPID; kill -CONT $PPID; while :; do wait $!; done";
+  const std::string out = OnTerminal(RunCommand({"-q"}, {"/bin/sh", "-c", script}),
+                                     OnFakeGpu(scratch), "ready", "\x03", status);
+  CAPTURE(out);
+  CHECK(out.find("last 1") != std::string::npos);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 5);
+}
+
+TEST_CASE("when the terminal stops the program, the session stops, and goes on with it") {
+  TempDir scratch;
+  int status = 0;
+  // The outer shell does what an interactive one does: it sees its job stop, and continues it.
+  const std::string out =
+      OnTerminal({"/bin/bash", "-c",
+                  "set -m; \"$0\" run -q -o session -- /bin/sh -c 'echo ready; exec sleep 60'; "
+                  "echo stopped with $?; jobs -r; kill -TERM %1; fg; echo ended with $?",
+                  StemtapProgram().string()},
+                 OnFakeGpu(scratch), "ready", "\x1a", status);
+  CAPTURE(out);
+  CHECK(out.find("stopped with " + std::to_string(128 + SIGTSTP)) != std::string::npos);
+  CHECK(out.find("ended with " + std::to_string(128 + SIGTERM)) != std::string::npos);
 }
 
 TEST_CASE("several processes of one run are all seen") {
