@@ -375,7 +375,10 @@ void LiveSession::Watch(std::optional<ChildProcess>& child, SignalRelay& signals
     const bool busy = DrainAll(false);
     SayRemarks();
     ShowCourse();
-    if (progress_.Due(NowMs())) progress_.Update(engine_.status(), Dropped(), NowMs());
+    if (progress_.Due(NowMs())) {
+      const SessionCounts counts = CountProcesses(Reports());
+      progress_.Update(engine_.status(), counts.seen, counts.dropped, NowMs());
+    }
     if (program_ended) break;
     const bool told_to_end = signals.Forward(child ? child->pid() : 0);
     if (!child) {

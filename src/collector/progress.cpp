@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
-#include <utility>
 
 namespace stemtap {
 
@@ -17,45 +17,49 @@ std::string ProgressText(const SamplerStatus& s, double rate, std::uint64_t drop
                                           : 100.0 * static_cast<double>(s.captured_duration_ns) /
                                                 static_cast<double>(s.duration_ns);
   return fmt::format(
-      "{} kernels/s  {} kernels  {} names  clusters {} open {} closed  bound {:.2f} %  captured "
+      "{} launches/s  {} launches  {} kernels  clusters {} open {} closed  bound {:.2f} %  "
+      "captured "
       "{:.3f} % of time  dropped {}",
       speed, s.observed, s.kernels, s.clusters_open, s.clusters_closed, 100 * s.bound, share,
       dropped);
 }
 
-ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine(bool quiet)
+    : out_(stderr), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+ProgressLine::ProgressLine(std::FILE* out, bool terminal)
+    : out_(out), quiet_(false), terminal_(terminal) {}
 
 bool ProgressLine::Due(std::int64_t now_ms) const {
   return !quiet_ &&
          (last_ms_ == 0 || now_ms - last_ms_ >= (terminal_ ? kTerminalPeriodMs : kLogPeriodMs));
 }
 
-void ProgressLine::Update(const SamplerStatus& status, std::uint64_t dropped, std::int64_t now_ms) {
+void ProgressLine::Update(const SamplerStatus& status, std::uint64_t seen, std::uint64_t dropped,
+                          std::int64_t now_ms) {
   if (!Due(now_ms)) return;
-  const std::int64_t before = std::exchange(last_ms_, now_ms);
-  if (before == 0) return;  // no rate yet
-  const std::int64_t elapsed = now_ms - before;
-  const double rate =
-      static_cast<double>(status.observed - last_observed_) * 1e3 / static_cast<double>(elapsed);
-  last_observed_ = status.observed;
+  last_ms_ = now_ms;
+  rate_.Add(static_cast<double>(now_ms) * 1e-3, seen);
+  const double rate = rate_.PerSecond();
+  if (std::isnan(rate)) return;
   const std::string text = ProgressText(status, rate, dropped);
   // \r and "erase to the end of line", without wrapping at the edge: the line never scrolls,
   // whatever it held before and however narrow the terminal is.
-  std::fprintf(stderr, terminal_ ? "\r\x1b[?7l%s\x1b[K\x1b[?7h" : "stemtap: %s\n", text.c_str());
-  std::fflush(stderr);
+  std::fprintf(out_, terminal_ ? "\r\x1b[?7l%s\x1b[K\x1b[?7h" : "stemtap: %s\n", text.c_str());
+  std::fflush(out_);
   shown_ = true;
 }
 
 void ProgressLine::Say(const std::string& text) {
   if (quiet_) return;
   Clear();
-  std::fprintf(stderr, "stemtap: %s\n", text.c_str());
+  std::fprintf(out_, "stemtap: %s\n", text.c_str());
 }
 
 void ProgressLine::Clear() {
   if (!shown_ || !terminal_) return;
-  std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
+  std::fputs("\r\x1b[K", out_);
+  std::fflush(out_);
   shown_ = false;
 }
 

@@ -73,7 +73,7 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
       engine.Push(record);
     }
     const auto now_ms = static_cast<std::int64_t>(elapsed_s() * 1e3) + 1;
-    progress.Update(engine.status(), 0, now_ms);
+    progress.Update(engine.status(), engine.launches(), 0, now_ms);
     read = next.get();
     std::swap(batch, ahead);
   }

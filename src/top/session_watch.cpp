@@ -56,9 +56,6 @@ bool StartOf(std::int32_t pid, char& state, double& start_s) {
   return true;
 }
 
-// Rates are taken over this long: less flickers.
-constexpr double kRateSeconds = 2.0;
-
 }  // namespace
 
 bool ProcessIsGone(std::int32_t pid, std::uint64_t since_unix_ms) {
@@ -119,18 +116,9 @@ bool SessionWatch::Read(Clock::time_point now) {
   }
   current_ = 1 - current_;
   known_ = true;
-  NoteProgress(next);
+  rate_.Add(next.elapsed_s, next.seen);  // `observed` grows by whole epochs
   problem_.clear();
   return true;
-}
-
-void SessionWatch::NoteProgress(const Overview& o) {
-  // Another session in the same folder, or the same moment told again.
-  if (!progress_.empty() && o.elapsed_s <= progress_.back().elapsed_s) progress_.clear();
-  progress_.push_back({o.elapsed_s, o.seen});
-  while (progress_.size() > 2 && progress_[1].elapsed_s <= o.elapsed_s - kRateSeconds) {
-    progress_.erase(progress_.begin());
-  }
 }
 
 double SessionWatch::launches_per_s() const {
@@ -141,13 +129,12 @@ double SessionWatch::launches_per_s() const {
     return known ? static_cast<double>(to - from) / seconds : std::nan("");
   };
   if (state_ != SessionState::kRunning) return rate(o.elapsed_s, 0, o.observed);
-  const Progress& from = progress_.front();
-  const Progress& to = progress_.back();
-  if (progress_.size() > 1) return rate(to.elapsed_s - from.elapsed_s, from.seen, to.seen);
+  const double recent = rate_.PerSecond();
+  if (!std::isnan(recent)) return recent;
   // What it tells of the time before. In a run of hours these points are minutes apart.
   TimelinePoint before;
   for (const TimelinePoint& point : o.timeline) {
-    if (point.elapsed_s > o.elapsed_s - kRateSeconds) break;
+    if (point.elapsed_s > o.elapsed_s - RateWindow::kSeconds) break;
     before = point;
   }
   return rate(o.elapsed_s - before.elapsed_s, before.observed, o.observed);

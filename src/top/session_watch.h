@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/rate_window.h"
 #include "trace/overview_reader.h"
 
 namespace stemtap::top {
@@ -50,7 +50,6 @@ class SessionWatch {
 
  private:
   bool Read(Clock::time_point now);  // whether the file is another one
-  void NoteProgress(const Overview& o);
   void Judge(Clock::time_point now);
 
   struct Stamp {
@@ -62,20 +61,13 @@ class SessionWatch {
     bool operator==(const Stamp&) const = default;
   };
 
-  // How far the session was at a time of its own.
-  struct Progress {
-    double elapsed_s = 0.0;
-    std::uint64_t seen = 0;  // not those worked off: these come by the thousands
-  };
-
   std::string folder_;
   std::string path_;
   OverviewReader reader_;
   Overview overviews_[2];  // the last that could be read, and the one that is being read
   int current_ = 0;
   bool known_ = false;
-  std::vector<Progress>
-      progress_;  // of the last seconds, ascending; the latest is that of overview()
+  RateWindow rate_;  // of launches seen, on the session's own clock
   Stamp stamp_;
   Clock::time_point renewed_;  // when the file was seen to be another one; at first, its own time
   SessionState state_ = SessionState::kWaiting;
