@@ -71,7 +71,13 @@ void Engine::LeaveOut(const wire::KernelRecord& record, std::uint64_t name_hash)
   gate_.Publish(wire::NameKey(name_hash), wire::kClosedSlot);
 }
 
-void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
+bool Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
+  const bool slowed = captures_ == Captures::kForReal && Slowed(record, process);
+  const bool fits = slowed ? time_.AddPerturbed(record.duration_ns) : time_.Add(record.duration_ns);
+  if (!fits) {
+    Skip(record, process);
+    return false;
+  }
   const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
   const std::uint64_t index = launches_++;
   graph_launches_ += (record.flags & wire::kFlagGraph) != 0;
@@ -83,9 +89,11 @@ void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
   if (asked_ == GateAsked::kByEngine || record.graph_id == 0) {
     history = wire::Advance(history, name_hash);
   }
-  const bool slowed = captures_ == Captures::kForReal && Slowed(record, process);
   const std::uint32_t kernel = KernelOf(record);
-  if (kernel == kExcludedKernel) return LeaveOut(record, name_hash);
+  if (kernel == kExcludedKernel) {
+    LeaveOut(record, name_hash);
+    return true;
+  }
 
   if (record.name_id >= occurrences_.size()) occurrences_.resize(sampler_.names().size(), 0);
   pending_.emplace_back();
@@ -106,13 +114,15 @@ void Engine::Push(const wire::KernelRecord& record, std::uint16_t process) {
     ++captured_[process];
   }
   RunDueEpochs();
+  return true;
 }
 
 // A launch on another stream shares the device with the captured one while both run. Those launched
 // before it have been passed on by now.
 bool Engine::Slowed(const wire::KernelRecord& record, std::uint16_t process) {
   const bool captured = (record.flags & wire::kFlagCaptured) != 0;
-  if (record.start_ns == wire::kUnknownTime) return captured;
+  // A start that leaves no room for the duration is damage.
+  if (record.start_ns > wire::kUnknownTime - 1 - record.duration_ns) return captured;
   const std::uint64_t end_ns = record.start_ns + record.duration_ns;
   Interval& tracing = tracing_[std::uint32_t{process} << 16 | record.device];
   if (captured) {

@@ -26,6 +26,7 @@
 #include "collector/timeline.h"
 #include "collector/worker_pool.h"
 #include "online/online_sampler.h"
+#include "trace/run_time.h"
 #include "wire/context_key.h"
 #include "wire/gate_table.h"
 
@@ -54,8 +55,9 @@ class Engine {
   }
 
   // One launch; record.name_id is an AddKernel id. Calls must come in launch order. `process` tells
-  // apart those whose devices and streams are numbered alike.
-  void Push(const wire::KernelRecord& record, std::uint16_t process = 0);
+  // apart those whose devices and streams are numbered alike. Returns false if the run's durations
+  // would exceed RunTime::kMaxNs: the launch is then skipped, and the caller counts it.
+  bool Push(const wire::KernelRecord& record, std::uint16_t process = 0);
 
   // A launch whose duration will never be known: it keeps its index, its occurrence and its place in
   // the history of its stream, and is no part of anything else.
@@ -116,6 +118,7 @@ class Engine {
   GroupBy group_by_;
   KernelGroups groups_;
 
+  RunTime time_;
   DeviceUse device_use_;
   std::uint64_t launches_ = 0;
   std::uint64_t graph_launches_ = 0;

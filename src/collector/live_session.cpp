@@ -303,7 +303,9 @@ bool LiveSession::DrainAll(bool final) {
     source->order.Add(arrived_, now);
     source->order.Release(now, empty && (ended || final), released_);
     for (const wire::KernelRecord& record : released_) {
-      engine_.Push(record, static_cast<std::uint16_t>(source->number));
+      if (!engine_.Push(record, static_cast<std::uint16_t>(source->number))) {
+        source->ring.CountMalformed();
+      }
     }
     if (ended && empty) Close(*source);
     done.push_back(ended && empty);

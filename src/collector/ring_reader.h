@@ -37,6 +37,12 @@ class RingReader {
   // session's. Returns how many were taken; less than `limit` means that the ring was empty.
   std::size_t Drain(std::size_t limit, const NameToId& id_of, std::vector<wire::KernelRecord>& out);
 
+  // Counts a record that Drain returned as malformed after all.
+  void CountMalformed() {
+    --read_;
+    ++malformed_;
+  }
+
   // Whether the process has said goodbye or is known to be gone: what is in the ring now is all there
   // will be.
   bool Ended() const;

@@ -152,7 +152,7 @@ void TracerGate::Drain() {
     const bool told = oldest.state == State::kKnown;
     if (Settle(oldest)) {
       stood_in_ += !told;
-      engine_.Push(oldest.record);
+      if (!engine_.Push(oldest.record)) ++over_limit_;
       pending_.pop_front();
       ++first_;
     } else if (oldest.state == State::kAbandoned ||
@@ -183,7 +183,7 @@ Result<Plan> TracerGate::Close() {
   plan.options = options_.listed;
   // A mask that could not be written whole is told after the plan is.
   const Status mask = mask_.Close();
-  plan.totals.dropped = given_up_;
+  plan.totals.dropped = given_up_ + over_limit_;
   if (writer_ == nullptr) return plan;
   SessionReport report;
   report.mode = "gate";
@@ -198,12 +198,17 @@ Result<Plan> TracerGate::Close() {
     report.warnings.push_back(
         fmt::format("{} launches were given up, their durations never became known", given_up_));
   }
+  if (over_limit_ > 0) {
+    report.warnings.push_back(
+        fmt::format("{} launches are dropped: the durations of the run exceed {} ns (292 years)",
+                    over_limit_, RunTime::kMaxNs));
+  }
   if (absurd_ > 0) {
     report.warnings.push_back(fmt::format(
         "{} durations were longer than {} ns and taken as unknown", absurd_, kMostDuration));
   }
   if (!mask.ok()) report.warnings.push_back(mask.error().message);
-  timeline_.SetDropped(given_up_);
+  timeline_.SetDropped(plan.totals.dropped);
   timeline_.End(engine_.status());
   OverviewFile overview(writer_->PathOf(kOverviewFileName), [&](Overview& o) {
     engine_.Describe(o);

@@ -143,6 +143,7 @@ class TracerGate {
   std::uint64_t given_up_ = 0;
   std::uint64_t stood_in_ = 0;  // durations that others stand in for
   std::uint64_t absurd_ = 0;    // durations that cannot be
+  std::uint64_t over_limit_ = 0;  // launches that the engine refused
 };
 
 }  // namespace stemtap

@@ -26,7 +26,7 @@ class BinaryProfileReader : public ProfileReader {
   // Reads and checks the header.
   Status Start();
 
-  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override;
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
 
  private:
   const std::string& file() const { return source_->name(); }
@@ -178,7 +178,7 @@ Error BinaryProfileReader::BadKernel(std::size_t at) const {
                             kernel.duration_ns, kMostTime));
 }
 
-Result<std::size_t> BinaryProfileReader::Read(ProfileBatch& batch, std::size_t limit) {
+Result<std::size_t> BinaryProfileReader::ReadSome(ProfileBatch& batch, std::size_t limit) {
   batch.records.clear();
   batch.metrics.clear();
   while (batch.records.size() < limit && !ended_) {

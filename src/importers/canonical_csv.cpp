@@ -61,7 +61,7 @@ class CanonicalCsvReader : public ProfileReader {
   // Reads the header. `sample` is the beginning of the file, `whole` says that it is all of it.
   Status Start(std::string_view sample, bool whole);
 
-  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override;
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
 
  private:
   struct Number {
@@ -217,7 +217,7 @@ Status CanonicalCsvReader::ParseRow(wire::KernelRecord& record) {
   return Success{};
 }
 
-Result<std::size_t> CanonicalCsvReader::Read(ProfileBatch& batch, std::size_t limit) {
+Result<std::size_t> CanonicalCsvReader::ReadSome(ProfileBatch& batch, std::size_t limit) {
   batch.records.clear();
   batch.metrics.resize(metrics_.size());
   for (std::vector<double>& column : batch.metrics) column.clear();

@@ -101,7 +101,7 @@ class Joined : public ProfileReader {
     warnings_ = std::move(warnings);
   }
 
-  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override {
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
     const std::size_t count = std::min(limit, profile_.records.size() - next_);
     const auto part = [&](const auto& from, auto& to) {
       const auto first = from.begin() + static_cast<std::ptrdiff_t>(next_);

@@ -44,7 +44,7 @@ class RankReader : public ProfileReader {
     }
   }
 
-  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override {
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
     batch.records.clear();
     batch.metrics.resize(metric_names_.size());
     for (std::vector<double>& column : batch.metrics) column.clear();
@@ -194,7 +194,9 @@ Result<std::unique_ptr<ProfileReader>> OpenRanks(std::span<const std::string> pa
     if (!rank.ok()) return rank.error();
     ranks.push_back(std::move(rank).value());
   }
-  return std::unique_ptr<ProfileReader>(std::make_unique<RankReader>(paths, std::move(ranks)));
+  std::unique_ptr<ProfileReader> run = std::make_unique<RankReader>(paths, std::move(ranks));
+  run->SetSource(EscapeForTerminal(fmt::format("{}", fmt::join(paths, ", "))));
+  return run;
 }
 
 }  // namespace stemtap

@@ -224,7 +224,7 @@ void RecordedLaunches::Reorder(const std::vector<std::size_t>& order) {
   for (std::vector<double>& column : metrics_) reorder(column);
 }
 
-Result<std::size_t> RecordedLaunches::Read(ProfileBatch& batch, std::size_t limit) {
+Result<std::size_t> RecordedLaunches::ReadSome(ProfileBatch& batch, std::size_t limit) {
   const std::size_t count = std::min(limit, records_.size() - next_);
   const auto part = [&](const auto& column) {
     const auto first = column.begin() + static_cast<std::ptrdiff_t>(next_);

@@ -57,9 +57,9 @@ class RecordedLaunches : public ProfileReader {
   // once, before reading.
   void Finish(std::string_view source);
 
-  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override;
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
 
-  bool Rewind() override {
+  bool Restart() override {
     next_ = 0;
     return true;
   }

@@ -71,7 +71,11 @@ Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> s
   if (std::optional<Error> unread = RefuseUnread(source->name(), leading.value())) return *unread;
   for (const ProfileFormat& format : kFormats) {
     if (!format.detect(leading.value())) continue;
-    return format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source));
+    const std::string name = source->name();
+    Result<std::unique_ptr<ProfileReader>> reader =
+        format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source));
+    if (reader.ok()) reader.value()->SetSource(name);
+    return reader;
   }
   std::string names;
   for (const ProfileFormat& format : kFormats) {

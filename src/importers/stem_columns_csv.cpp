@@ -73,7 +73,7 @@ class StemColumns : public ProfileReader {
   explicit StemColumns(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
 
   Status Start();
-  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override;
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
 
  private:
   // Goes to the next row; false at the end.
@@ -128,7 +128,7 @@ Result<bool> StemColumns::NextRow() {
   return true;
 }
 
-Result<std::size_t> StemColumns::Read(ProfileBatch& batch, std::size_t limit) {
+Result<std::size_t> StemColumns::ReadSome(ProfileBatch& batch, std::size_t limit) {
   batch.records.clear();
   batch.metrics.clear();
   while (batch.records.size() < limit && !at_end_) {

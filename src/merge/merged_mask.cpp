@@ -36,10 +36,16 @@ Result<std::string> Moved(std::string_view line, const Offsets& offsets) {
   if (!event.contains("kernel") || !event["kernel"].is_string()) {
     return Error{"kernel: expected a text"};
   }
-  event["index"] = event["index"].get<std::uint64_t>() + offsets.index;
+  const auto move = [&](const char* field, std::uint64_t by) {
+    std::uint64_t moved = 0;
+    if (__builtin_add_overflow(event[field].get<std::uint64_t>(), by, &moved)) return false;
+    event[field] = moved;
+    return true;
+  };
+  if (!move("index", offsets.index)) return Error{"index: is beyond the launches of a session"};
   const auto before = offsets.occurrence.find(event["kernel"].get<std::string>());
-  if (before != offsets.occurrence.end()) {
-    event["occurrence"] = event["occurrence"].get<std::uint64_t>() + before->second;
+  if (before != offsets.occurrence.end() && !move("occurrence", before->second)) {
+    return Error{"occurrence: is beyond the launches of a session"};
   }
   return event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

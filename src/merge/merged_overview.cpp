@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/saturating.h"
 #include "stats/log_sketch.h"
 #include "stemtap/version.h"
 
@@ -31,7 +32,7 @@ void JoinBins(std::vector<HistogramBin>& bins) {
   for (const HistogramBin& bin : bins) {
     if (!joined.empty() && bin.lower_ns < joined.back().upper_ns) {
       joined.back().upper_ns = std::max(joined.back().upper_ns, bin.upper_ns);
-      joined.back().count += bin.count;
+      AddSaturated(bin.count, joined.back().count);
     } else {
       joined.push_back(bin);
     }
@@ -47,7 +48,7 @@ void JoinBins(std::vector<HistogramBin>& bins) {
         wider.push_back(bin);
       } else {
         wider.back().upper_ns = bin.upper_ns;
-        wider.back().count += bin.count;
+        AddSaturated(bin.count, wider.back().count);
       }
     }
     joined = std::move(wider);
@@ -74,10 +75,10 @@ void AddKernels(std::span<const SessionPart> parts, const Plan& plan, Overview& 
         continue;
       }
       OverviewKernel& into = kernels[found->second];
-      into.invocations += kernel.invocations;
-      into.duration_ns += kernel.duration_ns;
-      into.captured += kernel.captured;
-      into.imputed += kernel.imputed;
+      AddSaturated(kernel.invocations, into.invocations);
+      AddSaturated(kernel.duration_ns, into.duration_ns);
+      AddSaturated(kernel.captured, into.captured);
+      AddSaturated(kernel.imputed, into.imputed);
       into.clusters.insert(into.clusters.end(), kernel.clusters.begin(), kernel.clusters.end());
       into.histogram.insert(into.histogram.end(), kernel.histogram.begin(), kernel.histogram.end());
     }
@@ -119,12 +120,12 @@ std::vector<TimelinePoint> MergedTimeline(std::span<const SessionPart> parts) {
     double error_ns = 0.0;
     for (const TimelinePoint* point : latest) {
       if (point == nullptr) continue;
-      sum.observed += point->observed;
-      sum.duration_ns += point->duration_ns;
-      sum.captured += point->captured;
-      sum.captured_duration_ns += point->captured_duration_ns;
-      sum.clusters_open += point->clusters_open;
-      sum.dropped += point->dropped;
+      AddSaturated(point->observed, sum.observed);
+      AddSaturated(point->duration_ns, sum.duration_ns);
+      AddSaturated(point->captured, sum.captured);
+      AddSaturated(point->captured_duration_ns, sum.captured_duration_ns);
+      AddSaturated(point->clusters_open, sum.clusters_open);
+      AddSaturated(point->dropped, sum.dropped);
       // Of nothing there is no bound, and it has no share of that of all.
       if (point->duration_ns == 0) continue;
       error_ns += point->bound * static_cast<double>(point->duration_ns);
@@ -169,9 +170,9 @@ Overview MergedOverview(std::span<const SessionPart> parts, const Plan& plan) {
           &Overview::captured_duration_ns, &Overview::clusters_open, &Overview::clusters_closed,
           &Overview::slowed, &Overview::zero_duration, &Overview::excluded,
           &Overview::excluded_duration_ns}) {
-      merged.*member += o.*member;
+      AddSaturated(o.*member, merged.*member);
     }
-    for (const auto& [name, count] : o.losses) losses[name] += count;
+    for (const auto& [name, count] : o.losses) AddSaturated(count, losses[name]);
     merged.processes.insert(merged.processes.end(), o.processes.begin(), o.processes.end());
   }
   merged.losses.assign(losses.begin(), losses.end());

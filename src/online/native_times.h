@@ -141,8 +141,9 @@ class NativeTimes {
     bool counted = false;
   };
 
+  // A mean or a sum, which RunTime limits to 2^63; one that rounds to that is still converted.
   static std::uint64_t Whole(double ns) {
-    return static_cast<std::uint64_t>(std::llround(std::max(ns, 0.0)));
+    return static_cast<std::uint64_t>(std::llround(std::clamp(ns, 0.0, 0x1p62)));
   }
   // Whose mean the group's slowed launches have: the most special level with a native launch.
   const Moments& LikeOf(std::uint32_t group) const;

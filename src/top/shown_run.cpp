@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/saturating.h"
 #include "wire/context_key.h"
 
 namespace stemtap::top {
@@ -18,10 +19,10 @@ std::uint64_t KeyOf(const OverviewKernel& kernel) {
 }
 
 void Add(const OverviewKernel& kernel, KernelRow& row) {
-  row.invocations += kernel.invocations;
-  row.duration_ns += kernel.duration_ns;
-  row.captured += kernel.captured;
-  row.imputed += kernel.imputed;
+  AddSaturated(kernel.invocations, row.invocations);
+  AddSaturated(kernel.duration_ns, row.duration_ns);
+  AddSaturated(kernel.captured, row.captured);
+  AddSaturated(kernel.imputed, row.imputed);
   for (const OverviewCluster& cluster : kernel.clusters) {
     ++(cluster.state == ClusterState::kClosed ? row.closed : row.open);
   }
@@ -81,7 +82,7 @@ void AddLosses(const OverviewTotals& from, OverviewTotals& to) {
     if (known == to.losses.end()) {
       to.losses.emplace_back(name, count);
     } else {
-      known->second += count;
+      AddSaturated(count, known->second);
     }
   }
 }
@@ -116,12 +117,12 @@ std::vector<TimelinePoint> AddTimelines(std::span<const Overview* const> overvie
       while (next[i] < timeline.size() && timeline[next[i]].elapsed_s <= at.elapsed_s) ++next[i];
       if (next[i] == 0) continue;
       const TimelinePoint& last = timeline[next[i] - 1];
-      point.observed += last.observed;
-      point.duration_ns += last.duration_ns;
-      point.captured += last.captured;
-      point.captured_duration_ns += last.captured_duration_ns;
-      point.clusters_open += last.clusters_open;
-      point.dropped += last.dropped;
+      AddSaturated(last.observed, point.observed);
+      AddSaturated(last.duration_ns, point.duration_ns);
+      AddSaturated(last.captured, point.captured);
+      AddSaturated(last.captured_duration_ns, point.captured_duration_ns);
+      AddSaturated(last.clusters_open, point.clusters_open);
+      AddSaturated(last.dropped, point.dropped);
       bound.Add(last.bound, static_cast<double>(last.duration_ns));
     }
     point.bound = bound.Mean();
@@ -135,21 +136,21 @@ OverviewTotals Sum(std::span<const Overview* const> overviews) {
   for (const Overview* o : overviews.subspan(1)) {
     sum.ended = sum.ended && o->ended;
     sum.elapsed_s = std::max(sum.elapsed_s, o->elapsed_s);
-    sum.seen += o->seen;
-    sum.kept += o->kept;
-    sum.dropped += o->dropped;
-    sum.gaps += o->gaps;
+    AddSaturated(o->seen, sum.seen);
+    AddSaturated(o->kept, sum.kept);
+    AddSaturated(o->dropped, sum.dropped);
+    AddSaturated(o->gaps, sum.gaps);
     AddLosses(*o, sum);
-    sum.observed += o->observed;
-    sum.duration_ns += o->duration_ns;
-    sum.captured += o->captured;
-    sum.captured_duration_ns += o->captured_duration_ns;
-    sum.clusters_open += o->clusters_open;
-    sum.clusters_closed += o->clusters_closed;
-    sum.slowed += o->slowed;
-    sum.zero_duration += o->zero_duration;
-    sum.excluded += o->excluded;
-    sum.excluded_duration_ns += o->excluded_duration_ns;
+    AddSaturated(o->observed, sum.observed);
+    AddSaturated(o->duration_ns, sum.duration_ns);
+    AddSaturated(o->captured, sum.captured);
+    AddSaturated(o->captured_duration_ns, sum.captured_duration_ns);
+    AddSaturated(o->clusters_open, sum.clusters_open);
+    AddSaturated(o->clusters_closed, sum.clusters_closed);
+    AddSaturated(o->slowed, sum.slowed);
+    AddSaturated(o->zero_duration, sum.zero_duration);
+    AddSaturated(o->excluded, sum.excluded);
+    AddSaturated(o->excluded_duration_ns, sum.excluded_duration_ns);
   }
   if (overviews.size() == 1) return sum;
   WeightedMean bound;

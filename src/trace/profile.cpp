@@ -16,7 +16,7 @@ class MemoryReader : public ProfileReader {
     }
   }
 
-  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override {
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
     const std::size_t count = std::min(limit, profile_.records.size() - next_);
     const auto begin = profile_.records.begin() + static_cast<std::ptrdiff_t>(next_);
     batch.records.assign(begin, begin + static_cast<std::ptrdiff_t>(count));

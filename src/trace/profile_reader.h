@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "trace/name_table.h"
+#include "trace/run_time.h"
 #include "wire/record.h"
 
 namespace stemtap {
@@ -26,12 +29,16 @@ class ProfileReader {
  public:
   virtual ~ProfileReader() = default;
 
-  // Replaces the content of `batch` by the next invocations, at most `limit`; empty at the end.
-  virtual Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) = 0;
+  // Replaces the content of `batch` by the next invocations, at most `limit`; empty at the end. An
+  // error if the durations of the run exceed RunTime::kMaxNs in all.
+  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit);
 
   // Starts over with the first invocation. False, and nothing done, where the source would have to
   // be opened again; cheap where it is held in memory anyway.
-  virtual bool Rewind() { return false; }
+  bool Rewind();
+
+  // What the errors of Read call the run.
+  void SetSource(std::string source) { source_ = std::move(source); }
 
   // Names of the kernels read so far; KernelRecord::name_id indexes it.
   const NameTable& names() const { return names_; }
@@ -47,6 +54,15 @@ class ProfileReader {
   NameTable names_;
   std::vector<std::string> metric_names_;
   std::vector<std::string> warnings_;
+
+ private:
+  // As Read and Rewind; the sum of the durations is checked by these.
+  virtual Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) = 0;
+  virtual bool Restart() { return false; }
+
+  std::string source_;
+  std::uint64_t launches_ = 0;  // read so far
+  RunTime time_;
 };
 
 }  // namespace stemtap

@@ -201,7 +201,7 @@ class Script {
 class Refused final : public ProfileReader {
  public:
   explicit Refused(Error error) : error_(std::move(error)) {}
-  Result<std::size_t> Read(ProfileBatch& batch, std::size_t) override {
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t) override {
     batch.records.clear();
     batch.metrics.clear();
     return error_;

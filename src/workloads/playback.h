@@ -42,7 +42,7 @@ class Playback final : public ProfileReader {
         script_(std::move(script)),
         noise_(NoiseRng(options)) {}
 
-  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override {
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
     const auto count =
         static_cast<std::size_t>(std::min<std::uint64_t>(limit, launches_ - launched_));
     batch.metrics.clear();

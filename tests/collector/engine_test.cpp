@@ -269,6 +269,28 @@ TEST_CASE("launches that run beside one that is captured for real count as their
   CHECK(measured == 7 * 100 + 50'000 + 3 * 777);
 }
 
+TEST_CASE("a launch whose duration the sums of the run cannot hold is skipped, and reported") {
+  RealCaptures run;
+  wire::KernelRecord record;
+  record.name_id = run.gemm;
+  record.start_ns = wire::kUnknownTime;
+  record.duration_ns = RunTime::kMaxNs / 2;
+  CHECK(run.engine.Push(record));
+  CHECK(run.engine.Push(record));
+  CHECK_FALSE(run.engine.Push(record));
+  // It would count with their mean.
+  record.duration_ns = 5;
+  record.flags = wire::kFlagCaptured;
+  CHECK_FALSE(run.engine.Push(record));
+  record.flags = 0;
+  record.duration_ns = 1;
+  CHECK(run.engine.Push(record));
+  CHECK(run.engine.launches() == 5);
+  const Plan plan = run.engine.Finish();
+  CHECK(plan.totals.invocations == 3);
+  CHECK(plan.totals.duration_ns == RunTime::kMaxNs);
+}
+
 TEST_CASE("captures that are only noted change nothing, whatever a record claims") {
   RealCaptures run(Captures::kNoted);
   run.Launch(0, 100);

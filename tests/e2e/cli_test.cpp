@@ -287,6 +287,28 @@ TEST_CASE("what a result is made of is not written over, and standard output hol
   CHECK(ReadFile(scratch / "plan.json") == plan);
 }
 
+TEST_CASE("durations that wrap 64 bits are refused by every command that adds them up") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  std::string csv = "duration_ns,name\n100,k\n";
+  for (int i = 0; i < 4; ++i) csv += "4611686018427387904,k\n";
+  scratch.Write("p.csv", csv + "200,k\n");
+  const std::vector<std::vector<std::string>> commands = {{"plan", "p.csv"},
+                                                          {"plan", "p.csv", "--method", "random"},
+                                                          {"replay", "p.csv", "-o", "s"},
+                                                          {"evaluate", "p.csv"},
+                                                          {"convert", "p.csv", "-o", "c.csv"},
+                                                          {"align", "p.csv", "p.csv"}};
+  for (const std::vector<std::string>& command : commands) {
+    CAPTURE(command);
+    CheckFailure(Run(command, options), 1,
+                 {"p.csv: launch 2: duration_ns is 4611686018427387904", "expected times in ns"});
+  }
+  CHECK_FALSE(std::filesystem::exists(scratch / "s"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "c.csv"));
+}
+
 TEST_CASE("an export of several files that could not all be written leaves none") {
   TempDir scratch;
   ProcessOptions options;

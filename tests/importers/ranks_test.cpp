@@ -54,6 +54,17 @@ TEST_CASE("several files are the ranks of one run: one after the other, devices 
   CHECK(run.metrics[1][4] == 8.0);
 }
 
+TEST_CASE("the durations of all ranks together must fit 63 bits") {
+  const test::TempDir folder;
+  const std::string half = "duration_ns,name\n4611686018427387904,x\n";
+  const std::string a = folder.Write("a.csv", half).string();
+  const std::string b = folder.Write("b.csv", half).string();
+  CHECK(Load({a}).ok());
+  const Result<Profile> both = Load({a, b});
+  REQUIRE_FALSE(both.ok());
+  CHECK(both.error().message.starts_with(a + ", " + b + ": launch 1: duration_ns is"));
+}
+
 std::vector<std::uint16_t> DevicesOf(const Profile& run) {
   std::vector<std::uint16_t> devices;
   for (const wire::KernelRecord& record : run.records) devices.push_back(record.device);

@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace stemtap {
 namespace {
@@ -17,7 +21,7 @@ class CountingReader : public ProfileReader {
     names_.Intern("odd");
   }
 
-  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit) override {
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
     batch.records.clear();
     batch.metrics.assign(1, {});
     while (batch.records.size() < limit && row_ < 40000) {
@@ -61,6 +65,61 @@ TEST_CASE("an error of the reader is the answer") {
   const Result<Profile> loaded = LoadProfile(reader);
   REQUIRE_FALSE(loaded.ok());
   CHECK(loaded.error().message == "f:1: broken, expected whole");
+}
+
+// Launches of the given durations, which can be read again.
+class DurationReader : public ProfileReader {
+ public:
+  explicit DurationReader(std::vector<std::uint64_t> durations) : durations_(std::move(durations)) {
+    names_.Intern("k");
+  }
+
+ private:
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t) override {
+    batch.records.clear();
+    for (; next_ < durations_.size(); ++next_) {
+      batch.records.emplace_back().duration_ns = durations_[next_];
+    }
+    return batch.records.size();
+  }
+  bool Restart() override {
+    next_ = 0;
+    return true;
+  }
+
+  std::vector<std::uint64_t> durations_;
+  std::size_t next_ = 0;
+};
+
+TEST_CASE("durations that exceed 63 bits in all are refused at the launch where they do") {
+  ProfileBatch batch;
+  DurationReader fits({RunTime::kMaxNs - 7, 3, 4});
+  CHECK(fits.Read(batch, 9).ok());
+  // What was read is not added twice.
+  CHECK(fits.Rewind());
+  CHECK(fits.Read(batch, 9).ok());
+
+  const std::uint64_t quarter = std::uint64_t{1} << 62;
+  DurationReader wraps({100, quarter, quarter, quarter, quarter, 200});
+  wraps.SetSource("four.csv");
+  const Result<std::size_t> read = wraps.Read(batch, 9);
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().message ==
+        "four.csv: launch 2: duration_ns is 4611686018427387904, and the durations up to it add up "
+        "to more than 9223372036854775807 ns (292 years); expected times in ns");
+}
+
+TEST_CASE("perturbed launches count with the longest duration that their mean may become") {
+  RunTime time;
+  CHECK(time.Add(10));
+  CHECK(time.AddPerturbed(RunTime::kMaxNs / 4));
+  CHECK(time.AddPerturbed(1));
+  CHECK(time.AddPerturbed(1));
+  // Four launches of a quarter, and 10 ns.
+  CHECK_FALSE(time.AddPerturbed(1));
+  // What is refused is not added.
+  CHECK(time.Add(RunTime::kMaxNs / 8));
+  CHECK_FALSE(time.Add(RunTime::kMaxNs / 2));
 }
 
 }  // namespace
