@@ -277,7 +277,7 @@ int RunAlign(const AlignArguments& arguments) {
   if (arguments.output == "-") {
     return Fail({"--output: the comparison goes to standard output, expected a file", 2});
   }
-  const Status use = CheckOutput(arguments.output, {arguments.a, arguments.b, arguments.plan});
+  const Status use = CheckOutputs({arguments.output}, {arguments.a, arguments.b, arguments.plan});
   if (!use.ok()) return Fail(use.error());
   const Result<Run> a = Load(arguments.a);
   if (!a.ok()) return Fail(a.error());

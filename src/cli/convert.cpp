@@ -33,6 +33,10 @@ int RunConvert(const ConvertArguments& arguments) {
   if (to_stdout && arguments.json) {
     return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
   }
+  std::vector<std::string> inputs = arguments.profiles;
+  inputs.push_back(arguments.metrics);
+  const Status use = CheckOutputs({arguments.output}, inputs);
+  if (!use.ok()) return Fail(use.error());
   ReadProgress progress;
   const auto fail = [&progress](const Error& error) {
     progress.Clear();

@@ -143,7 +143,7 @@ Status CheckUse(const EvaluateArguments& arguments) {
   }
   std::vector<std::string> inputs = arguments.profiles;
   inputs.insert(inputs.end(), {arguments.against, arguments.bbv, arguments.metrics});
-  return CheckOutput(arguments.csv, inputs);
+  return CheckOutputs({arguments.csv}, inputs);
 }
 
 int Deliver(const EvaluateArguments& arguments, const std::string& csv, const std::string& text) {

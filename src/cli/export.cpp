@@ -84,6 +84,13 @@ bool Given(const ExportArguments& arguments, const char* option) {
   return arguments.command->count(option) != 0;
 }
 
+std::vector<std::string> InputsOf(const ExportArguments& arguments,
+                                  const std::vector<std::string>& profiles) {
+  std::vector<std::string> inputs = profiles;
+  inputs.insert(inputs.end(), {arguments.plan, arguments.list});
+  return inputs;
+}
+
 // Wrong use that CLI11 does not see.
 Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
@@ -114,15 +121,9 @@ Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
   if (arguments.weights_csv == "-" && printed) {
     return Error{"--weights-csv: something else goes to standard output, expected a file", 2};
   }
-  if (!to_stdout && arguments.weights_csv == arguments.output) {
-    return Error{"--weights-csv and --output name one file, expected two", 2};
-  }
-  std::vector<std::string> inputs = arguments.profiles;
-  inputs.insert(inputs.end(), {arguments.plan, arguments.list});
-  for (const std::string& output : {arguments.output, arguments.weights_csv}) {
-    const Status kept = CheckOutput(output, inputs);
-    if (!kept.ok()) return kept;
-  }
+  const Status kept = CheckOutputs({arguments.output, arguments.weights_csv},
+                                   InputsOf(arguments, arguments.profiles));
+  if (!kept.ok()) return kept;
   if (name == "macsim-config" && !to_stdout &&
       std::filesystem::path(arguments.output).filename().string().find('.') == std::string::npos) {
     return Error{"--output: MacSim wants a '.' in the name of the file, e.g. sampled.txt", 2};
@@ -289,6 +290,13 @@ int RunExport(const ExportArguments& arguments) {
     return Fail({fmt::format("takes {} files, expected -o PATH", exported.files.size()), 2});
   }
   if (!to_stdout) {
+    // All files, now that they are known, and the run that the plan names.
+    std::vector<std::string> outputs = {arguments.weights_csv};
+    for (const ExportedFile& file : exported.files) {
+      outputs.push_back(arguments.output + file.suffix);
+    }
+    const Status kept = CheckOutputs(outputs, InputsOf(arguments, paths));
+    if (!kept.ok()) return Fail(kept.error());
     const std::string left = FindLeftOver(arguments.output, consumer, exported);
     if (!left.empty()) {
       return Fail(

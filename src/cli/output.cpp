@@ -2,18 +2,23 @@
 #include "cli/output.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 
 #include "base/byte_sink.h"
 #include "base/text.h"
+#include "trace/session_files.h"
 
 namespace stemtap::cli {
 
@@ -46,17 +51,72 @@ Status WriteOutput(const std::string& path, std::string_view content) {
   return written.ok() ? sink.value()->Finish() : written;
 }
 
-Status CheckOutput(const std::string& output, const std::vector<std::string>& inputs) {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A regular file, or a name that is free: then `inode` is the directory's.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  std::string free_name;
+
+  bool operator==(const FileIdentity&) const = default;
+};
+
+// Nothing for devices, pipes, directories, and paths that cannot be looked up.
+std::optional<FileIdentity> IdentityOf(const std::string& path, int standard_stream) {
+  struct stat status = {};
+  const bool found =
+      path == "-" ? ::fstat(standard_stream, &status) == 0 : ::stat(path.c_str(), &status) == 0;
+  if (found) {
+    if (!S_ISREG(status.st_mode)) return {};
+    return FileIdentity{status.st_dev, status.st_ino, ""};
+  }
+  const fs::path file(path);
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (path == "-" || ::stat(folder.c_str(), &status) != 0) return {};
+  return FileIdentity{status.st_dev, status.st_ino, file.filename().string()};
+}
+
+// The session that `input` is, or is a file of; empty: none.
+fs::path SessionOf(const std::string& input) {
   std::error_code error;
+  if (fs::is_directory(input, error)) return input;
+  const fs::path file(input);
+  const bool named = std::find(std::begin(kSessionFiles), std::end(kSessionFiles),
+                               file.filename().string()) != std::end(kSessionFiles);
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  return named && fs::exists(folder / "session.json", error) ? folder : fs::path();
+}
+
+}  // namespace
+
+Status CheckOutputs(const std::vector<std::string>& outputs,
+                    const std::vector<std::string>& inputs) {
+  std::vector<std::string> read = inputs;
   for (const std::string& input : inputs) {
-    // What is read as a stream (a terminal, a pipe) may be written as one.
-    if (!std::filesystem::is_regular_file(input, error) ||
-        !std::filesystem::equivalent(input, output, error)) {
-      continue;
+    const fs::path session = SessionOf(input);
+    if (session.empty()) continue;
+    for (const char* name : kSessionFiles) read.push_back((session / name).string());
+  }
+  std::vector<FileIdentity> written;
+  for (const std::string& output : outputs) {
+    if (output.empty()) continue;
+    const std::optional<FileIdentity> file = IdentityOf(output, STDOUT_FILENO);
+    if (!file) continue;
+    const std::string shown = EscapeForTerminal(output);
+    for (const std::string& input : read) {
+      if (input.empty() || IdentityOf(input, STDIN_FILENO) != file) continue;
+      return Error{fmt::format("{}: is the input {}; expected another file to write", shown,
+                               EscapeForTerminal(input)),
+                   2};
     }
-    return Error{fmt::format("{}: is what the result is made of, expected another file to write",
-                             EscapeForTerminal(output)),
-                 2};
+    if (std::find(written.begin(), written.end(), *file) != written.end()) {
+      return Error{
+          fmt::format("{}: is to be written twice; expected a file for each output", shown), 2};
+    }
+    written.push_back(*file);
   }
   return Success{};
 }

@@ -28,8 +28,11 @@ int Print(const std::string& text);
 // says, devices and pipes directly, "-" is standard output.
 Status WriteOutput(const std::string& path, std::string_view content);
 
-// Wrong use where writing `output` would destroy one of `inputs`, of which it is made.
-Status CheckOutput(const std::string& output, const std::vector<std::string>& inputs);
+// Wrong use if an output is the same file as an input or as another output, also through links or
+// under another name. The files of a session are inputs if the session, or one of them, is. Empty
+// paths are skipped; "-" is the standard stream; devices and pipes may be read and written at once.
+Status CheckOutputs(const std::vector<std::string>& outputs,
+                    const std::vector<std::string>& inputs);
 
 // The plan's totals as one JSON object and a newline, for --json.
 std::string TotalsJson(const Plan& plan);

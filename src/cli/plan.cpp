@@ -57,7 +57,7 @@ Status CheckUse(const PlanArguments& arguments) {
   }
   std::vector<std::string> inputs = arguments.profiles;
   inputs.insert(inputs.end(), {arguments.bbv, arguments.metrics});
-  return CheckOutput(arguments.output, inputs);
+  return CheckOutputs({arguments.output}, inputs);
 }
 
 int RunPlan(const PlanArguments& arguments) {

@@ -72,14 +72,10 @@ int RunReport(ReportArguments arguments) {
     }
     output = (fs::path(arguments.session) / "report.html").string();
   }
+  const Status use = CheckOutputs({output}, {arguments.session, arguments.evaluation});
+  if (!use.ok()) return Fail(use.error());
   Result<Report> report = LoadReport(arguments.session, arguments.evaluation);
   if (!report.ok()) return Fail(report.error());
-  for (const std::string& input : report.value().inputs) {
-    if (!fs::equivalent(input, output, error)) continue;
-    return Fail({fmt::format("{}: is what the report is made of, expected another -o FILE",
-                             EscapeForTerminal(output)),
-                 2});
-  }
   Warn(report.value().warnings);
 
   Result<std::unique_ptr<ByteSink>> sink = CreateSink(output, arguments.output.empty());

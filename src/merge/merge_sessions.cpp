@@ -21,12 +21,10 @@
 #include "merge/session_part.h"
 #include "stem/plan_merge.h"
 #include "trace/plan_cells.h"
+#include "trace/session_files.h"
 
 namespace stemtap {
 namespace {
-
-constexpr const char* kFiles[] = {"mask.ndjson",  "overview.json", "plan.json",
-                                  "session.json", "summary.txt",   kCellsFileName};
 
 // Options that may differ from session to session: they say how a machine went about it, not what its
 // numbers mean.
@@ -192,7 +190,7 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   if (!made.ok()) return made.error();
   const Status written = WriteFolder(parts, output, session.value(), outcome);
   if (!written.ok()) {
-    for (const char* name : kFiles) ::unlink((output + "/" + name).c_str());
+    for (const char* name : kSessionFiles) ::unlink((output + "/" + name).c_str());
     if (!existed) ::rmdir(output.c_str());
     return written.error();
   }

@@ -43,7 +43,7 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-Result<std::string> ReadPart(const std::string& path, const Part& part, Report& report) {
+Result<std::string> ReadPart(const std::string& path, const Part& part) {
   Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
   if (!opened.ok()) return opened.error();
   const std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(opened).value());
@@ -53,7 +53,6 @@ Result<std::string> ReadPart(const std::string& path, const Part& part, Report& 
   if (text.value().starts_with("\xEF\xBB\xBF")) text.value().erase(0, 3);
   const Status checked = CheckJsonPart(text.value(), source->name(), part.schema, part.expected);
   if (!checked.ok()) return checked.error();
-  report.inputs.push_back(path);
   return text;
 }
 
@@ -61,7 +60,7 @@ Result<std::string> ReadPart(const std::string& path, const Part& part, Report& 
 Result<std::string> ReadPartOf(const fs::path& folder, const char* name, const Part& part,
                                Report& report) {
   const fs::path path = folder / name;
-  if (Exists(path)) return ReadPart(path.string(), part, report);
+  if (Exists(path)) return ReadPart(path.string(), part);
   report.warnings.push_back(
       fmt::format("{}: has no {}, the report goes without", folder.string(), name));
   return std::string();
@@ -129,7 +128,7 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   const fs::path folder(session);
   const fs::path plan_path = is_folder ? folder / "plan.json" : folder;
   if (!Exists(plan_path)) return NoPlan(folder);
-  Result<std::string> plan_text = ReadPart(plan_path.string(), kPlan, report);
+  Result<std::string> plan_text = ReadPart(plan_path.string(), kPlan);
   if (!plan_text.ok()) return plan_text.error();
   report.plan = std::move(plan_text).value();
   const Result<Plan> plan = ParsePlan(report.plan, EscapeForTerminal(plan_path.string()));
@@ -153,14 +152,13 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
       Result<MaskEvents> mask = ReadMask(std::move(source).value(), PlanPositions(plan.value()));
       if (!mask.ok()) return mask.error();
       report.mask = std::move(mask).value();
-      report.inputs.push_back(mask_path);
     } else {
       report.warnings.push_back(
           fmt::format("{}: has no mask.ndjson, the report goes without", session));
     }
   }
   if (!evaluation.empty()) {
-    Result<std::string> text = ReadPart(evaluation, kEvaluation, report);
+    Result<std::string> text = ReadPart(evaluation, kEvaluation);
     if (!text.ok()) return text.error();
     report.evaluation = std::move(text).value();
   }

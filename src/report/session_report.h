@@ -37,7 +37,6 @@ struct Report {
   std::string evaluation;
   std::optional<MaskEvents> mask;
 
-  std::vector<std::string> inputs;  // every file that was read
   std::vector<std::string> warnings;
 };
 

@@ -262,7 +262,7 @@ TEST_CASE("what a result is made of is not written over, and standard output hol
   const std::string before = ReadFile(scratch / "p.csv");
   REQUIRE(Run({"plan", "p.csv", "-o", "plan.json"}, options).exit_code == 0);
   const std::string plan = ReadFile(scratch / "plan.json");
-  const std::vector<std::string> made_of = {"is what the result is made of"};
+  const std::vector<std::string> made_of = {"is the input"};
   CheckFailure(Run({"plan", "p.csv", "-o", "./p.csv"}, options), 2, made_of);
   CheckFailure(Run({"evaluate", "p.csv", "--csv", "p.csv"}, options), 2, made_of);
   CheckFailure(Run({"align", "p.csv", "p.csv", "--plan", "plan.json", "-o", "p.csv"}, options), 2,
@@ -276,7 +276,7 @@ TEST_CASE("what a result is made of is not written over, and standard output hol
   CheckFailure(
       Run({"export", "--plan", "plan.json", "--to", "csv", "-o", "x", "--weights-csv", "x"},
           options),
-      2, {"--weights-csv and --output"});
+      2, {"x: is to be written twice; expected a file for each output"});
   const std::vector<std::string> one = {"standard output, expected a file"};
   CheckFailure(Run({"plan", "p.csv", "-o", "-"}, options), 2, one);
   CheckFailure(Run({"evaluate", "p.csv", "--csv", "-"}, options), 2, one);
@@ -285,6 +285,53 @@ TEST_CASE("what a result is made of is not written over, and standard output hol
                2, one);
   CHECK(ReadFile(scratch / "p.csv") == before);
   CHECK(ReadFile(scratch / "plan.json") == plan);
+}
+
+TEST_CASE(
+    "an input is not written over under another name either, nor is an output written twice") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  const auto refused = [&](const std::vector<std::string>& arguments, const char* expected) {
+    CAPTURE(arguments);
+    CheckFailure(Run(arguments, options), 2, {expected});
+  };
+  std::filesystem::copy_file(SourceDir() / "tests/data/tiny.csv", scratch / "p.csv");
+  std::filesystem::copy_file(SourceDir() / "tests/data/tiny.csv", scratch / "q.csv");
+  std::filesystem::create_symlink("p.csv", scratch / "soft.csv");
+  std::filesystem::create_hard_link(scratch / "p.csv", scratch / "hard.csv");
+  std::filesystem::create_symlink(".", scratch / "here");
+  const std::string profile = ReadFile(scratch / "p.csv");
+  refused({"convert", "q.csv", "p.csv", "-o", "p.csv"}, "p.csv: is the input p.csv");
+  refused({"convert", "p.csv", "-o", "./p.csv"}, "./p.csv: is the input p.csv");
+  refused({"convert", "p.csv", "-o", "soft.csv"}, "soft.csv: is the input p.csv");
+  refused({"convert", "soft.csv", "-o", "p.csv"}, "p.csv: is the input soft.csv");
+  refused({"convert", "p.csv", "-o", "hard.csv"}, "hard.csv: is the input p.csv");
+  refused({"convert", "p.csv", "-o", "here/p.csv"}, "here/p.csv: is the input p.csv");
+  refused({"convert", "p.csv", "--metrics", "q.csv", "-o", "q.csv"}, "q.csv: is the input q.csv");
+  CHECK(ReadFile(scratch / "p.csv") == profile);
+  CHECK(ReadFile(scratch / "q.csv") == profile);
+
+  REQUIRE(Run({"plan", "p.csv", "-o", "plan.json"}, options).exit_code == 0);
+  const auto export_to = [](const std::string& output, const std::string& weights) {
+    return std::vector<std::string>{"export", "--plan", "plan.json",     "--to", "csv",
+                                    "-o",     output,   "--weights-csv", weights};
+  };
+  refused(export_to("o.csv", "./o.csv"), "o.csv: is to be written twice");
+  refused(export_to("o.csv", "here/o.csv"), "o.csv: is to be written twice");
+  CHECK_FALSE(std::filesystem::exists(scratch / "o.csv"));
+  // The profile that the plan names is read where none is given.
+  refused({"export", "--plan", "plan.json", "--to", "csv", "-o", "hard.csv"},
+          "hard.csv: is the input p.csv");
+  CHECK(ReadFile(scratch / "p.csv") == profile);
+  CHECK(Run(export_to("o.csv", "w.csv"), options).exit_code == 0);
+
+  // One of a session's files is all of it.
+  REQUIRE(Run({"replay", "p.csv", "-o", "s"}, options).exit_code == 0);
+  const std::string cells = ReadFile(scratch / "s/cells.json");
+  refused({"export", "--plan", "s/plan.json", "--to", "csv", "-o", "here/s/cells.json"},
+          "here/s/cells.json: is the input s/cells.json");
+  CHECK(ReadFile(scratch / "s/cells.json") == cells);
 }
 
 TEST_CASE("durations that wrap 64 bits are refused by every command that adds them up") {

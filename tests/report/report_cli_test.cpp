@@ -130,7 +130,16 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
                {"gone.json: cannot be opened"});
   CheckFailure(RunReport({plan}), 2, {"expected -o FILE"});
   CheckFailure(RunReport({session.run, "-o", "-", "--json"}), 2, {"standard output"});
-  CheckFailure(RunReport({session.run, "-o", plan}), 2, {"is what the report is made of"});
+  for (const char* name : {"plan.json", "session.json", "overview.json", "mask.ndjson"}) {
+    const std::string path = session.run + "/" + name;
+    CheckFailure(RunReport({session.run, "-o", path}), 2, {path + ": is the input"});
+    CheckFailure(RunReport({plan, "-o", path}), 2, {path + ": is the input"});
+  }
+  // A report does not show cells.json, but it is the session's all the same.
+  const std::string cells = session.folder.Write("run/cells.json", "{}").string();
+  CheckFailure(RunReport({session.run, "-o", cells}), 2, {cells + ": is the input"});
+  CHECK(ReadFile(cells) == "{}");
+  std::filesystem::remove(cells);
   CHECK(ReadFile(plan) == test::kPlanJson);
   CheckFailure(RunReport({session.run, "--evaluation", plan}), 1, {"schema"});
   session.folder.Write("run/session.json", "{\"schema\":");

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of a finished session, by name. See docs/formats/session.md.
+#pragma once
+
+namespace stemtap {
+
+inline constexpr const char* kSessionFiles[] = {"mask.ndjson",  "overview.json", "plan.json",
+                                                "session.json", "summary.txt",   "cells.json"};
+
+}  // namespace stemtap
