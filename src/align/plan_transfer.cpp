@@ -416,13 +416,16 @@ class Transfer {
         uncovered_ns += static_cast<double>(kernel.duration_ns) * bare / described;
       }
     }
+    // The weights in force are the plan's plain ones then, those of a method with its own weights too.
+    const bool plain = OptionText(plan_, "weights") == "plain";
+    if (plain) totals.plain_estimate_ns = in_force;
     const auto total = static_cast<double>(totals.duration_ns);
     totals.speedup = totals.sampled_duration_ns == 0
                          ? 0.0
                          : total / static_cast<double>(totals.sampled_duration_ns);
     totals.bound = kUnknown;
     totals.observed_error = total > 0.0 ? std::fabs(totals.plain_estimate_ns - total) / total : 0.0;
-    totals.calibrated_estimate_ns = OptionText(plan_, "weights") == "plain" ? kUnknown : in_force;
+    totals.calibrated_estimate_ns = plain ? kUnknown : in_force;
     totals.uncovered_fraction = total > 0.0 ? uncovered_ns / total : 0.0;
     for (const std::vector<std::uint32_t>& launches : in_b_.launches) {
       for (const std::uint32_t i : launches)

@@ -156,6 +156,10 @@ Status WriteFolder(std::span<const SessionPart> parts, const std::string& output
 
 Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
                                    const std::string& output) {
+  for (const std::string& folder : folders) {
+    const Status ended = CheckEnded(folder);
+    if (!ended.ok()) return ended.error();
+  }
   std::vector<SessionPart> parts;
   for (const std::string& folder : folders) {
     Result<SessionPart> part = LoadSessionPart(folder);

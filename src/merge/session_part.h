@@ -6,17 +6,17 @@
 // UNITS: ns, as the plan. MEMORY: that of the files but for the mask, which is left where it is.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "trace/overview.h"
 #include "trace/plan.h"
+#include "trace/session_reader.h"
 
 namespace stemtap {
 
-using Json = nlohmann::ordered_json;
+using Json = SessionJson;
 
 struct SessionPart {
   std::string path;  // as it was given, fit to be shown
@@ -28,8 +28,10 @@ struct SessionPart {
   std::string mask;                  // its path; empty: there is none
 };
 
-// Errors: no folder of a session that has ended, files of other versions or of different sessions,
-// damaged ones.
+// Whether `folder` holds a session that has ended. Reads nothing.
+Status CheckEnded(const std::string& folder);
+
+// Errors: files of other versions or of different sessions, damaged ones. REQUIRES: CheckEnded(folder).
 Result<SessionPart> LoadSessionPart(const std::string& folder);
 
 }  // namespace stemtap

@@ -13,13 +13,14 @@
 
 #include "base/brief_name.h"
 #include "base/byte_source.h"
-#include "base/file.h"
 #include "base/text.h"
-#include "report/json_part.h"
 #include "report/packed_text.h"
 #include "report/page.h"
 #include "stemtap/version.h"
+#include "trace/json_text.h"
+#include "trace/overview_reader.h"
 #include "trace/plan_reader.h"
+#include "trace/session_reader.h"
 
 namespace stemtap {
 namespace {
@@ -29,38 +30,27 @@ namespace fs = std::filesystem;
 // Events are written this many at a time.
 constexpr std::size_t kEventsAtOnce = 1024;
 
-struct Part {
-  const char* schema;
-  const char* expected;
-};
-constexpr Part kPlan = {"stemtap.plan/1", "a plan.json"};
-constexpr Part kSession = {"stemtap.session/1", "a session.json"};
-constexpr Part kOverview = {"stemtap.overview/1", "an overview.json"};
-constexpr Part kEvaluation = {"stemtap.evaluation/1", "what 'stemtap evaluate --json' prints"};
-
 bool Exists(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
 
-Result<std::string> ReadPart(const std::string& path, const Part& part) {
-  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
-  if (!opened.ok()) return opened.error();
-  const std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(opened).value());
-  Result<std::string> text = ReadWhole(*source, kMostPartBytes, part.expected);
+// `check` says what is wrong with the text, by the name of the file.
+template <typename Check>
+Result<std::string> ReadPart(const std::string& path, const char* expected, const Check& check) {
+  Result<std::string> text = ReadJsonFile(path, kMostPartBytes, expected);
   if (!text.ok()) return text;
-  // A byte order mark is one at the beginning of a file alone, and not where the text will stand.
-  if (text.value().starts_with("\xEF\xBB\xBF")) text.value().erase(0, 3);
-  const Status checked = CheckJsonPart(text.value(), source->name(), part.schema, part.expected);
+  const Status checked = check(text.value(), NameOfSource(path));
   if (!checked.ok()) return checked.error();
   return text;
 }
 
 // The part of a session folder that `name` is; empty where there is none.
-Result<std::string> ReadPartOf(const fs::path& folder, const char* name, const Part& part,
-                               Report& report) {
+template <typename Check>
+Result<std::string> ReadPartOf(const fs::path& folder, const char* name, const char* expected,
+                               const Check& check, Report& report) {
   const fs::path path = folder / name;
-  if (Exists(path)) return ReadPart(path.string(), part);
+  if (Exists(path)) return ReadPart(path.string(), expected, check);
   report.warnings.push_back(
       fmt::format("{}: has no {}, the report goes without", folder.string(), name));
   return std::string();
@@ -128,28 +118,53 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   const fs::path folder(session);
   const fs::path plan_path = is_folder ? folder / "plan.json" : folder;
   if (!Exists(plan_path)) return NoPlan(folder);
-  Result<std::string> plan_text = ReadPart(plan_path.string(), kPlan);
-  if (!plan_text.ok()) return plan_text.error();
-  report.plan = std::move(plan_text).value();
-  const Result<Plan> plan = ParsePlan(report.plan, EscapeForTerminal(plan_path.string()));
-  if (!plan.ok()) return plan.error();
-  report.totals = plan.value().totals;
-  for (const PlanKernel& kernel : plan.value().kernels) {
+  Plan plan;
+  Result<std::string> text =
+      ReadPart(plan_path.string(), "a plan.json",
+               [&](const std::string& json, const std::string& name) -> Status {
+                 Result<Plan> read = ParsePlan(json, name);
+                 if (!read.ok()) return read.error();
+                 plan = std::move(read).value();
+                 return Success{};
+               });
+  if (!text.ok()) return text.error();
+  report.plan = std::move(text).value();
+  report.totals = plan.totals;
+  for (const PlanKernel& kernel : plan.kernels) {
     if (kernel.name.starts_with("_Z")) report.brief_names[kernel.name] = BriefName(kernel.name);
   }
 
   if (is_folder) {
-    Result<std::string> text = ReadPartOf(folder, "session.json", kSession, report);
+    text = ReadPartOf(
+        folder, "session.json", "a session.json",
+        [&](const std::string& json, const std::string& name) -> Status {
+          const Result<SessionJson> read = ParseSession(json, name);
+          if (!read.ok()) return read.error();
+          // A damaged ring may have counted anything, so that the rest is still shown.
+          const std::string differs = CompareWithPlan(read.value(), plan.totals);
+          if (!differs.empty()) report.warnings.push_back(fmt::format("{}: {}", session, differs));
+          return Success{};
+        },
+        report);
     if (!text.ok()) return text.error();
     report.session = std::move(text).value();
-    text = ReadPartOf(folder, "overview.json", kOverview, report);
+    text = ReadPartOf(
+        folder, "overview.json", "an overview.json",
+        [](const std::string& json, const std::string& name) -> Status {
+          const Status checked =
+              CheckJsonText(json, name, "stemtap.overview/1", "an overview.json");
+          if (!checked.ok()) return checked;
+          const Result<Overview> read = ParseOverview(json, name);
+          return read.ok() ? Status(Success{}) : read.error();
+        },
+        report);
     if (!text.ok()) return text.error();
     report.overview = std::move(text).value();
     const std::string mask_path = (folder / "mask.ndjson").string();
     if (Exists(mask_path)) {
       Result<std::unique_ptr<ByteSource>> source = OpenByteSource(mask_path);
       if (!source.ok()) return source.error();
-      Result<MaskEvents> mask = ReadMask(std::move(source).value(), PlanPositions(plan.value()));
+      Result<MaskEvents> mask = ReadMask(std::move(source).value(), PlanPositions(plan));
       if (!mask.ok()) return mask.error();
       report.mask = std::move(mask).value();
     } else {
@@ -158,7 +173,10 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
     }
   }
   if (!evaluation.empty()) {
-    Result<std::string> text = ReadPart(evaluation, kEvaluation);
+    constexpr const char* kExpected = "what 'stemtap evaluate --json' prints";
+    text = ReadPart(evaluation, kExpected, [](const std::string& json, const std::string& name) {
+      return CheckJsonText(json, name, "stemtap.evaluation/1", kExpected);
+    });
     if (!text.ok()) return text.error();
     report.evaluation = std::move(text).value();
   }

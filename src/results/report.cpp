@@ -145,13 +145,10 @@ std::vector<std::string> Caveats(const ExtrapolationReport& report) {
                     report.extrapolation.single_clusters));
   }
   std::vector<std::string> divided_by_0;
-  std::vector<std::string> uncalibrated;
   for (const MetricEstimate& metric : report.extrapolation.metrics) {
     if (metric.samples == 0) continue;
     if (!metric.additive && !std::isfinite(metric.plain.value)) {
       divided_by_0.push_back(Shortened(metric.name));
-    } else if (std::isfinite(metric.plain.value) && !std::isfinite(metric.calibrated.value)) {
-      uncalibrated.push_back(Shortened(metric.name));
     }
   }
   const auto first = [](std::vector<std::string> names) {
@@ -162,12 +159,6 @@ std::vector<std::string> Caveats(const ExtrapolationReport& report) {
   if (!divided_by_0.empty()) {
     caveats.push_back(
         fmt::format("the denominator is 0, so there is no value of: {}", first(divided_by_0)));
-  }
-  if (!uncalibrated.empty()) {
-    caveats.push_back(
-        fmt::format("the plan lacks the mean duration (mean_ns) of clusters, so there is no "
-                    "calibrated value of: {}",
-                    first(uncalibrated)));
   }
   return caveats;
 }

@@ -43,8 +43,10 @@ std::uint32_t KernelGroups::Find(const wire::KernelRecord& record, const NameTab
     groups_.push_back({record.name_id, {}});
     return by_name_[record.name_id] = next;
   }
-  const wire::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
-                                     {record.block[0], record.block[1], record.block[2]}};
+  wire::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
+                               {record.block[0], record.block[1], record.block[2]}};
+  // A plan states both or neither: kernels that differ in the block alone would read back alike.
+  if (config.grid[0] == wire::kUnknownExtent) config = {};
   const auto [at, added] =
       by_launch_.emplace(wire::ConfigKey(names.hash(record.name_id), config), next);
   if (added) groups_.push_back({record.name_id, config});

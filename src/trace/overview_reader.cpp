@@ -7,16 +7,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
 
-#include "base/byte_source.h"
-#include "base/file.h"
 #include "base/text.h"
+#include "trace/json_text.h"
+#include "trace/overview_check.h"
 
 namespace stemtap {
 namespace {
@@ -64,14 +66,23 @@ class Walk {
     ondemand::object object;
     error_code error = value.get_object().get(object);
     if (error != SUCCESS) return Fail(error, "an object");
+    const std::size_t first = keys_.size();
     for (auto field : object) {
       std::string_view key;
       ondemand::value inner;
       error = field.unescaped_key().get(key);
       if (error == SUCCESS) error = field.value().get(inner);
       if (error != SUCCESS) return Fail(error, "a field");
+      if (std::find(keys_.begin() + static_cast<std::ptrdiff_t>(first), keys_.end(), key) !=
+          keys_.end()) {
+        Fail(SUCCESS, "the field once");
+        return Inside(ShownCell(key));
+      }
+      if (keys_.size() - first == kMostFields) return Fail(SUCCESS, "at most 256 fields");
+      keys_.push_back(key);
       if (!each(key, inner)) return Inside(ShownCell(key));
     }
+    keys_.resize(first);
     return true;
   }
   // each(index, value) for every element.
@@ -150,8 +161,12 @@ class Walk {
   bool Kernel(ondemand::value& value, OverviewKernel& kernel);
   bool Cluster(ondemand::value& value, OverviewCluster& cluster);
 
+  // Ours have up to 40, and each is compared with those before.
+  static constexpr std::size_t kMostFields = 256;
+
   const bool slices_;
   Overview& overview_;
+  std::vector<std::string_view> keys_;  // of the objects that are open, in the parser's memory
   bool state_ = false;
   bool kernels_ = false;
 };
@@ -396,7 +411,10 @@ Status Parse(ondemand::parser& parser, const std::string& text, std::string_view
   std::string where;
   if (error == SUCCESS) {
     Walk walk(slices, overview);
-    if (walk.Document(document)) return Success{};
+    if (walk.Document(document)) {
+      const std::string wrong = CheckOverview(overview);
+      return wrong.empty() ? Status(Success{}) : Error{fmt::format("{}: {}", source, wrong)};
+    }
     if (!walk.expected.empty()) {
       return Error{fmt::format("{}: {}{}expected {}", source, walk.where,
                                walk.where.empty() ? "" : ": ", walk.expected)};
@@ -490,12 +508,9 @@ Result<Overview> ParseOverview(std::string_view json, std::string_view source) {
 }
 
 Result<Overview> LoadOverview(const std::string& path) {
-  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
-  if (!opened.ok()) return opened.error();
-  const std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(opened).value());
-  Result<std::string> text = ReadWhole(*source, kMostOverviewBytes, "an overview.json");
+  const Result<std::string> text = ReadJsonFile(path, kMostOverviewBytes, "an overview.json");
   if (!text.ok()) return text.error();
-  return ParseOverview(text.value(), source->name());
+  return ParseOverview(text.value(), NameOfSource(path));
 }
 
 }  // namespace stemtap

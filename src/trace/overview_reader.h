@@ -3,8 +3,8 @@
 // Reads overview.json back. See docs/formats/overview.md.
 //
 // Fields of later versions are passed over. A session's `state`, its `kernels` and their names cannot be
-// done without; what else is missing is 0, empty, or, for a bound, NaN. Numbers are taken as they are: a
-// reader of the overview must not rely on bins that ascend or parts that add up.
+// done without; what else is missing is 0, empty, or, for a bound, NaN. An overview that contradicts itself
+// is an error (overview_check.h).
 // ERRORS: one line, "<source>: kernels[3].captured: expected a whole number", or the byte at which the
 // text is no JSON.
 #pragma once

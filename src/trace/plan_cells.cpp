@@ -7,23 +7,21 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
-#include "base/byte_source.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "stemtap/version.h"
+#include "trace/json_text.h"
 
 namespace stemtap {
 namespace {
 
-// A cell takes some 50 bytes: twenty million of them.
-constexpr std::size_t kMostCellsBytes = std::size_t{1} << 30;
 constexpr const char* kExpected = "expected a cells.json";
 // Sums of cells in doubles, against the mean that the cluster has.
 constexpr double kRounding = 1e-9;
+constexpr double kSpreadRounding = 1e-6;
 
 // A cell [count, mean, m2]; false: it is none.
 bool CellOf(simdjson::dom::element value, Moments& cell) {
@@ -44,12 +42,14 @@ std::string ReadCluster(simdjson::dom::array cells, PlanCluster& cluster) {
   cluster.cells.clear();
   std::uint64_t count = 0;
   double sum = 0.0;
+  Moments all;
   for (const simdjson::dom::element value : cells) {
     Moments cell;
     if (!CellOf(value, cell)) return "expected [count, mean, m2]";
     if (cell.count() > cluster.count - count) return "holds more launches than plan.json says";
     count += cell.count();
     sum += cell.sum();
+    all.Merge(cell);
     cluster.cells.push_back(cell);
   }
   if (cluster.cells.empty()) return {};
@@ -59,6 +59,11 @@ std::string ReadCluster(simdjson::dom::array cells, PlanCluster& cluster) {
   const double expected = cluster.mean_ns * static_cast<double>(cluster.count);
   if (!(std::fabs(sum - expected) <= kRounding * expected)) {
     return "has another mean than plan.json says";
+  }
+  // The means of cells are rounded where they are far larger than what tells them apart.
+  if (!(std::fabs(all.stddev() - cluster.stddev_ns) <=
+        kSpreadRounding * (cluster.stddev_ns + kRounding * cluster.mean_ns) + kRounding)) {
+    return "has another standard deviation than plan.json says";
   }
   return {};
 }
@@ -86,18 +91,27 @@ std::string CellsToJson(const Plan& plan) {
 }
 
 Status LoadCells(const std::string& path, Plan& plan) {
-  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
-  if (!opened.ok()) return opened.error();
-  const std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(opened).value());
-  const Result<std::string> text = ReadWhole(*source, kMostCellsBytes, "a cells.json");
+  const Result<std::string> text = ReadJsonFile(path, kMaxCellsBytes, "a cells.json");
   if (!text.ok()) return text.error();
-  const std::string& name = source->name();
+  return ParseCells(text.value(), NameOfSource(path), plan);
+}
+
+Status ParseCells(const std::string& text, const std::string& name, Plan& plan) {
   simdjson::dom::parser parser;
   simdjson::dom::element document;
-  const simdjson::error_code error = parser.parse(text.value()).get(document);
+  const simdjson::error_code error = parser.parse(text).get(document);
   if (error != simdjson::SUCCESS) {
     return Error{fmt::format("{}: {}, {}", name, EscapeForTerminal(simdjson::error_message(error)),
                              kExpected)};
+  }
+  simdjson::dom::object fields;
+  if (document.get(fields) != simdjson::SUCCESS) {
+    return Error{fmt::format("{}: is no object, {}", name, kExpected)};
+  }
+  std::set<std::string_view> keys;
+  for (const simdjson::dom::key_value_pair field : fields) {
+    if (keys.insert(field.key).second) continue;
+    return Error{fmt::format("{}: {}: is there twice, {}", name, ShownCell(field.key), kExpected)};
   }
   std::string_view schema;
   if (document["schema"].get(schema) != simdjson::SUCCESS || schema != "stemtap.cells/1") {

@@ -6,23 +6,16 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/byte_source.h"
-#include "base/file.h"
-#include "base/text.h"
+#include "trace/json_text.h"
+#include "trace/plan_check.h"
 
 namespace stemtap {
 namespace {
 
 using nlohmann::json;
-
-// A sample takes some 300 bytes here and ten times that while it is read: three million samples.
-constexpr std::size_t kMostPlanBytes = std::size_t{1} << 30;
-// A plan nests seven deep; later versions may go further.
-constexpr std::size_t kMostDepth = 64;
 
 // Where in the document something is not as expected: thrown and caught in this file alone.
 struct Unexpected {
@@ -61,10 +54,6 @@ double Real(const json& object, const std::string& path, const char* field) {
   if (value != nullptr && value->is_null()) return std::numeric_limits<double>::quiet_NaN();
   if (value == nullptr || !value->is_number()) Fail(path, field, "a number");
   return value->get<double>();
-}
-
-double RealOr(const json& object, const std::string& path, const char* field, double absent) {
-  return Find(object, field) == nullptr ? absent : Real(object, path, field);
 }
 
 // False where the field is missing.
@@ -195,8 +184,8 @@ PlanTotals TotalsOf(const json& value) {
   totals.speedup = Real(value, path, "speedup");
   totals.bound = Real(value, path, "bound");
   totals.observed_error = Real(value, path, "observed_error");
-  totals.plain_estimate_ns = RealOr(value, path, "plain_estimate_ns", 0.0);
-  totals.calibrated_estimate_ns = RealOr(value, path, "calibrated_estimate_ns", 0.0);
+  totals.plain_estimate_ns = Real(value, path, "plain_estimate_ns");
+  totals.calibrated_estimate_ns = Real(value, path, "calibrated_estimate_ns");
   totals.uncovered_fraction = Real(value, path, "uncovered_fraction");
   totals.dropped = Whole(value, path, "dropped");
   totals.zero_duration = Whole(value, path, "zero_duration");
@@ -228,20 +217,10 @@ OptionList OptionsOf(const json& options) {
 }  // namespace
 
 Result<Plan> ParsePlan(std::string_view text, std::string_view source) {
-  // The parser takes it for the end of the text, and what stands behind would pass unseen.
-  if (text.find('\0') != std::string_view::npos) {
-    return Error{fmt::format("{}: holds a NUL byte, expected a plan.json", source)};
-  }
-  if (NestsDeeper(text, kMostDepth)) {
-    return Error{fmt::format("{}: nests deeper than {}, expected a plan.json", source, kMostDepth)};
-  }
+  const Status sound = CheckJsonText(text, source, "stemtap.plan/1", "a plan.json");
+  if (!sound.ok()) return sound.error();
   try {
     const json document = json::parse(text);
-    if (!document.is_object()) return Error{fmt::format("{}: expected a plan.json", source)};
-    const json* schema = Find(document, "schema");
-    if (schema == nullptr || *schema != "stemtap.plan/1") {
-      return Error{fmt::format("{}: schema: expected \"stemtap.plan/1\"", source)};
-    }
     Plan plan;
     plan.source = Text(document, "", "source");
     plan.options = OptionsOf(Object(document, "", "options"));
@@ -256,6 +235,8 @@ Result<Plan> ParsePlan(std::string_view text, std::string_view source) {
     for (std::size_t i = 0; i < kernels.size(); ++i) {
       plan.kernels.push_back(KernelOf(kernels[i], fmt::format("kernels[{}]", i)));
     }
+    const std::string wrong = CheckPlan(plan);
+    if (!wrong.empty()) return Error{fmt::format("{}: {}", source, wrong)};
     return plan;
   } catch (const Unexpected& unexpected) {
     return Error{fmt::format("{}: {}", source, unexpected.what)};
@@ -265,12 +246,9 @@ Result<Plan> ParsePlan(std::string_view text, std::string_view source) {
 }
 
 Result<Plan> LoadPlan(const std::string& path) {
-  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
-  if (!opened.ok()) return opened.error();
-  const std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(opened).value());
-  const Result<std::string> text = ReadWhole(*source, kMostPlanBytes, "a plan.json");
+  const Result<std::string> text = ReadJsonFile(path, kMaxPlanBytes, "a plan.json");
   if (!text.ok()) return text.error();
-  return ParsePlan(text.value(), source->name());
+  return ParsePlan(text.value(), NameOfSource(path));
 }
 
 }  // namespace stemtap

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "support/temp_dir.h"
@@ -99,10 +100,20 @@ TEST_CASE("the cells of the plan's clusters are left beside it") {
   REQUIRE(writer.ok());
   Plan plan;
   PlanCluster cluster;
+  cluster.lower_ns = 6;
+  cluster.upper_ns = 13;
   cluster.count = 3;
   cluster.mean_ns = 10.0;
+  cluster.stddev_ns = std::sqrt((24.0 + 2.0 / 3.0) / 3.0);
   cluster.cells = {Moments(1, 6.0, 0.0), Moments(2, 12.000000000000002, 2.0 / 3.0)};
-  plan.kernels.push_back({"k", 3, 30, {cluster, PlanCluster()}});
+  PlanCluster other;
+  other.count = 1;
+  plan.kernels.push_back({"k", 4, 30, {cluster, other}});
+  plan.totals.invocations = 4;
+  plan.totals.duration_ns = 30;
+  plan.totals.kernels = 1;
+  plan.totals.clusters = 2;
+  plan.totals.uncovered_fraction = plan.totals.observed_error = 1.0;
   REQUIRE(writer.value().Finish({}, plan).ok());
   CHECK(ReadFile(scratch / "s/plan.json").find("cells") == std::string::npos);
   const Result<Plan> parsed = LoadPlan((scratch / "s/plan.json").string());

@@ -238,6 +238,33 @@ TEST_CASE("profiles that are held, and what stands beside them, end where they u
   CHECK(PeakOfChildren() < kMostHeld);
 }
 
+TEST_CASE("files of a session that are a gigabyte of nothing are refused before they are read") {
+  const TempDir folder;
+  const auto stemtap = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), StemtapProgram().string());
+    REQUIRE(RunProcess(arguments, {.cwd = folder.path()}).exit_code == 0);
+  };
+  stemtap({"generate", "llm-decode", "--launches", "2000", "-o", "p.csv"});
+  stemtap({"replay", "-q", "p.csv", "-o", "a"});
+  const std::vector<std::string> merge = {"merge", "-o", "m", "a", "b"};
+  for (const char* name : {"plan.json", "cells.json", "session.json", "overview.json"}) {
+    CAPTURE(name);
+    // Empty up to its end, behind its own content, and longer than any.
+    for (const bool emptied : {true, false}) {
+      std::filesystem::remove_all(folder / "b");
+      std::filesystem::copy(folder / "a", folder / "b");
+      const std::filesystem::path file = folder / "b" / name;
+      if (emptied) std::filesystem::resize_file(file, 0);
+      std::filesystem::resize_file(file, 1000 * kMiB);
+      Refused(merge, std::string("b/") + name + ": ", {.cwd = folder.path()});
+      std::filesystem::resize_file(file, 3000 * kMiB);
+      Refused(merge, std::string("b/") + name + ": is longer than", {.cwd = folder.path()});
+    }
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "m"));
+  CHECK(PeakOfChildren() < kMostHeld);
+}
+
 TEST_CASE("plans and results that unpack to gigabytes are refused") {
   const TempDir folder;
   const std::string plan = (folder / "plan.json").string();
@@ -256,7 +283,7 @@ TEST_CASE("plans and results that unpack to gigabytes are refused") {
   }
   // Plain, it is short enough and too deep.
   Refused({"export", "--to", "csv", "--plan",
-           folder.Write("deep.json", std::string(kMiB, '[')).string()},
+           folder.Write("deep.json", "{\"a\": " + std::string(kMiB, '[')).string()},
           "nests deeper than 64");
   const std::pair<const char*, const char*> results[] = {
       {"id,cycles\n", "1,2\n"},

@@ -317,12 +317,15 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
     CheckRefused(scratch, {a, folder}, words);
   };
   damaged("plan.json", "stemtap.plan/1", "stemtap.plan/2", {"plan.json: schema"});
-  damaged("plan.json", "\"invocations\": 120", "\"invocations\": 121", {"do not add up", "damaged"});
-  damaged("plan.json", "\"invocations\": 60", "\"invocations\": 61", {"the clusters of 'gemm'"});
-  damaged("plan.json", "\"captured\": 2", "\"captured\": 1", {"that no launches make"});
-  damaged("plan.json", "\"index\": 3", "\"index\": 120", {"a sample of launch 120 of 120"});
-  damaged("plan.json", "\"count\": 60", "\"count\": 1", {"that no launches make"});
-  damaged("plan.json", "\"bound\": ", "\"bound\": -", {"totals.bound is below 0"});
+  damaged("plan.json", "\"invocations\": 120", "\"invocations\": 121",
+          {"plan.json: totals.invocations: is 121; expected 120, the sum of the kernels'"});
+  damaged("plan.json", "\"invocations\": 60", "\"invocations\": 61",
+          {"plan.json: kernels[0].invocations: is 61"});
+  damaged("plan.json", "\"captured\": 2", "\"captured\": 1", {"clusters[0].captured: is 1"});
+  damaged("plan.json", "\"index\": 3", "\"index\": 120", {"samples[0].index: is 120"});
+  damaged("plan.json", "\"count\": 60", "\"count\": 1",
+          {"clusters[0].captured: is 2; expected at most count, 1"});
+  damaged("plan.json", "\"bound\": ", "\"bound\": -", {"totals.bound: is -0.0"});
   damaged("plan.json", "\"confidence\": 0.95", "\"confidence\": 0.9", {"--confidence"});
   damaged("cells.json", "stemtap.cells/1", "stemtap.cells/2", {"cells.json: schema"});
   damaged("cells.json", "[1,6000,0]", "[2,6000,0]", {"clusters[0]: holds "});
@@ -333,17 +336,33 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
   damaged("cells.json", "[1,6000,0]", "[18446744073709551615,6000,0]", {"more launches"});
   damaged("cells.json", "[1,6000,0]", "7", {"expected [count, mean, m2]"});
   damaged("cells.json", "\n]}", "\n,[]]}", {"more clusters than the 2"});
-    damaged("session.json", "stemtap.session/1", "stemtap.session/9", {"session.json: schema"});
+  damaged("cells.json", "[1,6000,0]", "[1,6000,9000]",
+          {"clusters[0]: has another standard deviation"});
+  damaged("cells.json", "\"clusters\"", "\"clusters\": [], \"clusters\"",
+          {"cells.json: clusters: is there twice"});
+  damaged("session.json", "\"gaps\": 0", "\"gaps\": 0, \"gaps\": 1",
+          {"session.json: counters.gaps: is there twice"});
+  damaged("session.json", "\"elapsed_s\": 1.5", "\"elapsed_s\": -1", {"elapsed_s: is -1"});
+  damaged("session.json", "\"ring_full\": 0", "\"ring_full\": -1",
+          {"counters.losses.ring_full: is -1; expected a whole number"});
+  damaged("session.json", "stemtap.session/1", "stemtap.session/9", {"session.json: schema"});
   damaged("session.json", "\"kept\": 120, \"dropped\"", "\"kept\": 119, \"dropped\"",
           {"session.json has 119 launches kept, plan.json 120"});
-  damaged("session.json", "\"gaps\": 0", "\"gaps\": -1", {"counters.gaps: expected a whole number"});
+  damaged("session.json", "\"gaps\": 0", "\"gaps\": -1",
+          {"counters.gaps: is -1; expected a whole number"});
   damaged("session.json", "\"device\": 0", "\"device\": 65535", {"the number of a device"});
-  damaged("session.json", "\"processes\": [{", "\"processes\": [7, {", {"processes: expected objects"});
-  damaged("session.json", "\"warnings\": [\"a warning\"]}", "", {"session.json: is no JSON"});
+  damaged("session.json", "\"processes\": [{", "\"processes\": [7, {",
+          {"processes[0]: is 7; expected an object"});
+  damaged("session.json", "\"warnings\": [\"a warning\"]}", "",
+          {"session.json: parse error at line 7"});
   damaged("session.json", "[\"a warning\"]", std::string(100, '[') + std::string(100, ']'),
-          {"nests too deep"});
+          {"nests deeper than 64"});
   damaged("session.json", "\"seen\": 120", "\"seen\": 18446744073709551615", {"do not fit 64 bits"});
   damaged("overview.json", "\"kernels\": [", "\"kernels\": 7, \"x\": [", {"overview.json: kernels"});
+  damaged("overview.json", "\"kernels\": [", "\"kernels\": [], \"kernels\": [",
+          {"overview.json: kernels: expected the field once"});
+  damaged("overview.json", "\"captured\": 2, \"imputed\"", "\"captured\": 61, \"imputed\"",
+          {"kernels[0].captured: is 61; expected at most the invocations"});
   damaged("mask.ndjson", "null}\n", "nu", {"mask.ndjson:2: is no JSON (cut short?)"});
   damaged("mask.ndjson", "\"index\":5", "\"index\":\"5\"", {"mask.ndjson:2: index: expected"});
   damaged("mask.ndjson", "\"kernel\":\"gemm\"", "\"kernel\":7", {"mask.ndjson:1: kernel"});
@@ -472,7 +491,7 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
   CheckRefused(scratch, both, {expected});
   session["sessions"] = 7;
   scratch.Write("m/session.json", session.dump());
-  CheckRefused(scratch, both, {expected});
+  CheckRefused(scratch, both, {"m/session.json: sessions: is 7; expected an array"});
   // A session of its own that says to be merged.
   scratch.Write("c/session.json",
                 nlohmann::json::parse(ReadFile(scratch / "c/session.json"))

@@ -7,10 +7,11 @@
 namespace stemtap::test {
 
 inline constexpr char kPlanJson[] = R"({
- "schema": "stemtap.plan/1", "tool": "stemtap 0.1.0", "source": "run.csv", "options": {"error_bound": 0.05, "seed": 1},
- "totals": {"invocations": 9007199254740993, "duration_ns": 300, "kernels": 2, "clusters": 2, "samples": 3,
-            "sampled_duration_ns": 30, "speedup": 10.000000000000000001, "bound": 0.049, "observed_error": 0.01,
-            "plain_estimate_ns": 301.0, "calibrated_estimate_ns": 300.0, "uncovered_fraction": 0.0, "dropped": 0,
+ "schema": "stemtap.plan/1", "tool": "stemtap 0.1.0", "source": "run.csv",
+ "options": {"error_bound": 0.05000000000000000001, "seed": 9007199254740993},
+ "totals": {"invocations": 30, "duration_ns": 300, "kernels": 2, "clusters": 2, "samples": 3,
+            "sampled_duration_ns": 30, "speedup": 10.000000000000000001, "bound": 0.049, "observed_error": 0.0,
+            "plain_estimate_ns": 300.0, "calibrated_estimate_ns": 300.0, "uncovered_fraction": 0.0, "dropped": 0,
             "gaps": 0, "zero_duration": 0},
  "kernels": [
   {"name": "</script><script>alert(1)</script>", "invocations": 20, "duration_ns": 200, "clusters": [
@@ -23,7 +24,7 @@ inline constexpr char kPlanJson[] = R"({
 )";
 
 inline constexpr char kSessionJson[] =
-    R"({"schema": "stemtap.session/1", "tool": "stemtap 0.1.0", "mode": "live", "command": ["python3", "a.py"], "elapsed_s": 1.0})"
+    R"({"schema": "stemtap.session/1", "tool": "stemtap 0.1.0", "mode": "live", "command": ["python3", "a.py"], "options": {}, "host": {"name": "n"}, "elapsed_s": 1.0, "exit_code": 0, "signal": 0, "counters": {"seen": 30, "kept": 30, "dropped": 0, "gaps": 0}, "processes": [], "devices": [], "warnings": []})"
     "\n";
 
 inline constexpr char kOverviewJson[] =

@@ -182,6 +182,21 @@ TEST_CASE("what is no finished session is told apart") {
   CHECK(message(session.run()).find("is no session folder") != std::string::npos);
 }
 
+std::string With(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST_CASE("counters that are not the plan's are a warning: a damaged ring may hold anything") {
+  const Session session;
+  session.folder.Write("run/session.json",
+                       With(test::kSessionJson, "\"kept\": 30", "\"kept\": 31"));
+  const auto report = LoadReport(session.run(), session.evaluation());
+  REQUIRE(report.ok());
+  REQUIRE(report.value().warnings.size() == 1);
+  CHECK(
+      report.value().warnings[0].ends_with("run: session.json has 31 launches kept, plan.json 30"));
+}
+
 TEST_CASE("a damaged file of a session is named, with the place") {
   const struct {
     const char* file;
@@ -192,6 +207,14 @@ TEST_CASE("a damaged file of a session is named, with the place") {
        "plan.json: parse error at line"},
       {"run/plan.json", "", "plan.json: parse error at line 1"},
       {"run/plan.json", R"({"schema":"stemtap.plan/1"})", "expected a text"},
+      {"run/plan.json", With(test::kPlanJson, "\"count\": 20", "\"count\": 21"),
+       "plan.json: kernels[0].invocations: is 20; expected 21"},
+      {"run/session.json", With(test::kSessionJson, "\"gaps\": 0", "\"gaps\": -1"),
+       "session.json: counters.gaps: is -1; expected a whole number"},
+      {"run/overview.json", With(test::kOverviewJson, "[]", "[], \"timeline\": []"),
+       "overview.json: timeline: is there twice"},
+      {"run/overview.json", With(test::kOverviewJson, "\"kernels\": []", "\"kernels\": [{}]"),
+       "overview.json: kernels[0]: expected a name"},
       {"run/plan.json", test::kSessionJson, "plan.json: schema: is 'stemtap.session/1'"},
       {"run/session.json", "{\n\n", "session.json: parse error at line 3"},
       {"run/overview.json", "\x1f\x8b", "overview.json"},

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -47,20 +48,24 @@ inline std::string JsonOf(const MadeOverview& made) {
     duration += k.duration_ns;
     captured += k.captured;
     const std::uint64_t mean = k.invocations == 0 ? 1 : k.duration_ns / k.invocations + 1;
+    const std::uint64_t open = k.invocations > 7 ? 7 : 0;
     std::string histogram;
-    const int bins = made.large ? 24 : 2;
-    for (int i = 0; i < bins; ++i) {
+    // Bins of launches that there are.
+    const std::uint64_t bins = std::min<std::uint64_t>(made.large ? 24 : 2, k.invocations);
+    const std::uint64_t step = std::max<std::uint64_t>(mean / 16, 1);
+    for (std::uint64_t i = 0; i < bins; ++i) {
       histogram +=
-          fmt::format("{}[{},{},{}]", i == 0 ? "" : ",", mean + mean * i / 16,
-                      mean + mean * (i + 1) / 16, (i * 37 + 11) % 97 + k.invocations / 8 + 1);
+          fmt::format("{}[{},{},{}]", i == 0 ? "" : ",", mean + step * i, mean + step * (i + 1),
+                      (i * 37 + 11) % 97 * k.invocations / 4000 + 1);
     }
     kernels += fmt::format(
         R"({}{{"name":"{}","process":null,"grid":null,"block":null,"invocations":{},"duration_ns":{},"captured":{},"imputed":0,"clusters":[)"
         R"({{"lower_ns":{},"upper_ns":{},"count":{},"mean_ns":{}.5,"stddev_ns":80.2,"captured":2,"target":2,"state":"closed"}},)"
-        R"({{"lower_ns":{},"upper_ns":{},"count":7,"mean_ns":{},"stddev_ns":1,"captured":1,"target":3,"state":"open"}}],)"
+        R"({{"lower_ns":{},"upper_ns":{},"count":{},"mean_ns":{},"stddev_ns":1,"captured":1,"target":3,"state":"open"}}],)"
         R"("histogram":[{}],"slices":[]}})",
-        kernels.empty() ? "" : ",\n", k.name, k.invocations, k.duration_ns, k.captured, mean / 2,
-        mean, k.invocations, mean * 3 / 4, mean + 1, 2 * mean, mean + mean / 2, histogram);
+        kernels.empty() ? "" : ",\n", k.name, k.invocations, k.duration_ns,
+        std::min(k.captured, k.invocations), mean / 2, mean, k.invocations - open, mean * 3 / 4,
+        mean + 1, 2 * mean, open, mean + mean / 2, histogram);
   }
   return fmt::format(
       R"({{"schema":"stemtap.overview/1","tool":"stemtap 0.1.0","mode":"live","state":"{}","pid":{},"started_unix_ms":{},)"

@@ -30,7 +30,7 @@ const std::string kExample = R"json({ "schema": "stemtap.overview/1", "tool": "s
                "invocations": 121842, "duration_ns": 1609123456, "captured": 10, "imputed": 4,
                "clusters": [{"lower_ns": 5800, "upper_ns": 6300, "count": 71000, "mean_ns": 6100.5, "stddev_ns": 80.2,
                              "captured": 2, "target": 3, "state": "closed"},
-                            {"lower_ns": 1, "upper_ns": 2, "count": 3, "mean_ns": 4, "stddev_ns": 5,
+                            {"lower_ns": 1, "upper_ns": 4, "count": 3, "mean_ns": 4, "stddev_ns": 5,
                              "captured": 6, "target": 7, "state": "unreachable"}],
                "histogram": [[5760, 5824, 120], [5824, 5888, 3011]],
                "slices": [[0, 2600, 34348112], [1, 2711, 35790001]]
@@ -203,6 +203,46 @@ TEST_CASE("what is not as expected is named by its place") {
   CHECK(ErrorOf(R"({"state":"ended","kernels":[]})") == "f.json: schema: expected the field");
   CHECK(ErrorOf(With("\"ring_full\": 90", "\"ring\\u001b[31m\": [90]"))
             .starts_with("f.json: losses.ring\\x1B[31m: expected"));
+}
+
+TEST_CASE("an overview that contradicts itself is refused with the place") {
+  const auto error = [](const std::string& from, const std::string& to) {
+    const std::string message = ErrorOf(With(from, to));
+    CHECK(message != "");
+    return message;
+  };
+  CHECK(error("\"bound\": 0.061", "\"bound\": -1") ==
+        "f.json: bound: is -1; expected a number of at least 0");
+  CHECK(error("\"upper_ns\": 6300", "\"upper_ns\": 5799") ==
+        "f.json: kernels[0].clusters[0].upper_ns: is 5799; expected at least lower_ns");
+  CHECK(error("\"mean_ns\": 4", "\"mean_ns\": null").find("clusters[1].mean_ns: is null") !=
+        std::string::npos);
+  CHECK(error("\"captured\": 10", "\"captured\": 121843")
+            .find("kernels[0].captured: is 121843; expected at most the invocations") !=
+        std::string::npos);
+  CHECK(error("\"count\": 71000", "\"count\": 18446744073709551615")
+            .find("kernels[0].clusters: is 18446744073709551615 launches in all") !=
+        std::string::npos);
+  CHECK(error("[5824, 5888, 3011]", "[5823, 5888, 3011]")
+            .find("kernels[0].histogram[1]: is 5823; expected bins that ascend") !=
+        std::string::npos);
+  CHECK(error("[5824, 5888, 3011]", "[5824, 5824, 3011]").find("[5824, 5824, 3011]") !=
+        std::string::npos);
+  CHECK(error("[1, 2711, 35790001]", "[0, 2711, 35790001]").find("slices that ascend") !=
+        std::string::npos);
+  CHECK(error("[1, 2711, 35790001]", "[46, 2711, 35790001]").find("one of the 46 slices") !=
+        std::string::npos);
+  CHECK(error("[1, 8192,", "[0.3, 8192,").find("timeline[1][0]: is 0.3") != std::string::npos);
+  CHECK(error("[1, 8192,", "[1, 4095,").find("timeline[1][1]: is 4095") != std::string::npos);
+}
+
+TEST_CASE("a field that is there twice is refused wherever it is read") {
+  CHECK(ErrorOf(With("\"seen\": 816100, \"kept\"", "\"seen\": 1, \"seen\": 816100, \"kept\"")) ==
+        "f.json: seen: expected the field once");
+  CHECK(ErrorOf(With("\"ring_full\": 90", "\"ring_full\": 90, \"ring_full\": 90")) ==
+        "f.json: losses.ring_full: expected the field once");
+  CHECK(ErrorOf(With("\"imputed\": 4", "\"imputed\": 4, \"n\\u0061me\": \"x\"")) ==
+        "f.json: kernels[0].name: expected the field once");
 }
 
 TEST_CASE("what is written is read back") {

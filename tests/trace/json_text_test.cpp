@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/json_part.h"
+#include "trace/json_text.h"
 
 #include <doctest/doctest.h>
 
@@ -10,16 +10,16 @@ namespace stemtap {
 namespace {
 
 Status Check(const std::string& text) {
-  return CheckJsonPart(text, "run/session.json", "stemtap.session/1", "a session.json");
+  return CheckJsonText(text, "run/session.json", "stemtap.session/1", "a session.json");
 }
 
-TEST_CASE("a part of a report is an object with its schema, whatever else it has") {
+TEST_CASE("a document is an object with its schema, whatever else it has") {
   CHECK(Check(R"({"schema":"stemtap.session/1"})").ok());
   CHECK(Check("\n {\"a\":[1,{\"schema\":\"other\"}],\"schema\":\"stemtap.session/1\",\"b\":null}\n")
             .ok());
 }
 
-TEST_CASE("what is no such part is told with its place") {
+TEST_CASE("what is no such document is refused with its place") {
   const std::string deep = R"({"schema":"stemtap.session/1","a":)" + std::string(100'000, '[');
   const struct {
     std::string text;
