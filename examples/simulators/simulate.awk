@@ -27,7 +27,7 @@ END {
     if (form == "macsim") {
       printf "setup_process:0 traces/Kernel%d/trace.txt current_index:%d (%d)\n", ids[i], i - 1, count
       all += cycles[i]
-      printf "**Core 00 Thread 0 Finished:   insts:%d  cycles:%d (%d)\n", all / 4, all, all
+      printf "**Core 00 Thread 0 Finished:   insts:%d  cycles:%d (%d)\n", cycles[i] / 4, all, all
     } else {
       printf "Processing kernel traces/kernel-%d.traceg.xz\n-kernel name = %s\n-kernel id = %d\n", ids[i], names[i], ids[i]
       printf "launching kernel name: %s uid: %d cuda_stream_id: 0\n", names[i], i

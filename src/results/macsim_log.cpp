@@ -4,9 +4,10 @@
 //
 //   ...:  setup_process:0 traces/Kernel7/trace.txt current_index:2 (12)      the 3rd of 12 begins
 //   **Core 03 Thread 17 Finished:   insts:5120  cycles:90210 (90210)  ...    one line per warp
+//   **Core 03 Core_Total  Finished:   insts:81920  cycles:90214 (90214)  ... one line per core, at the end
 //
-// Cycles and instructions count since the start. A kernel's cycles are the largest of its lines
-// less that of the kernel before; its instructions the sum over cores of the same difference.
+// Cycles count since the start: a kernel's cycles are the largest of its warps less those of the
+// kernel before. Instructions count per warp: a kernel's are the sum over its warps.
 // The kernel is KernelN of the path; its place in the list says nothing.
 // SOURCE: docs/formats/results.md.
 #include <fmt/format.h>
@@ -58,9 +59,10 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
 
   std::uint64_t cycles = 0;  // largest so far
   std::uint64_t cycles_before = 0;
-  std::unordered_map<std::uint64_t, std::uint64_t> insts;  // core -> largest so far
-  double insts_sum = 0.0;
-  double insts_before = 0.0;
+  double insts = 0.0;                                 // of the present kernel
+  std::unordered_map<std::uint64_t, double> by_core;  // instructions of all kernels
+  std::uint64_t short_cores = 0;  // cores whose total is larger than the sum of their warps
+  std::string first_short;
   std::uint64_t finished = 0;  // warps of the present kernel
   std::uint64_t begun = 0;
   std::uint64_t listed = 0;
@@ -74,10 +76,9 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
                       "(print_heartbeat on, NO_REPORT unset)",
                       last_setup, results.rows.back().id)};
     }
-    results.rows.back().values = {static_cast<double>(cycles - cycles_before),
-                                  insts_sum - insts_before};
+    results.rows.back().values = {static_cast<double>(cycles - cycles_before), insts};
     cycles_before = cycles;
-    insts_before = insts_sum;
+    insts = 0.0;
     return Success{};
   };
 
@@ -136,13 +137,18 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
           "a warp finished before any kernel began, expected the log from its "
           "beginning, with a line 'setup_process:'");
     }
+    const auto line_insts = static_cast<double>(*warp_insts);
+    if (line.find(" Core_Total ") != std::string_view::npos) {
+      if (line_insts > by_core[*core] && short_cores++ == 0) {
+        first_short = fmt::format("{}: core {} counted {} instructions, but its warps {}",
+                                  lines.Where(), *core, *warp_insts, by_core[*core]);
+      }
+      continue;
+    }
     ++finished;
     cycles = std::max(cycles, *warp_cycles);
-    std::uint64_t& of_core = insts[*core];
-    if (*warp_insts > of_core) {
-      insts_sum += static_cast<double>(*warp_insts - of_core);
-      of_core = *warp_insts;
-    }
+    insts += line_insts;
+    by_core[*core] += line_insts;
   }
   if (begun == 0) {
     return Error{fmt::format("{}: no kernel was simulated, expected lines 'setup_process:...'",
@@ -163,6 +169,10 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
   }
   const Status ended = end_kernel();
   if (!ended.ok()) return ended.error();
+  if (short_cores > 0) {
+    results.warnings.push_back(
+        fmt::format("{}; lines of warps are missing ({} such cores)", first_short, short_cores));
+  }
   return results;
 }
 

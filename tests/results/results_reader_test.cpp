@@ -217,7 +217,41 @@ TEST_CASE("MacSim cycles are differences, keyed by the kernel of the path") {
   CHECK(Value(results, 0, "cycles") == 100.0);
   CHECK(Value(results, 1, "cycles") == 250.0);
   CHECK(Value(results, 0, "insts") == 100.0);
-  CHECK(Value(results, 1, "insts") == 5.0);
+  CHECK(Value(results, 1, "insts") == 45.0);
+}
+
+TEST_CASE("MacSim instructions are the sum over the warps of a kernel") {
+  const std::string total = " Core_Total  Finished:   insts:";
+  const std::string log =
+      "setup_process:0 t/Kernel0/trace.txt current_index:0 (2)\n"
+      "**Core 00 Thread 00 Finished:   insts:40          cycles:90          (90)  seconds:0\n"
+      "**Core 00 Thread 01 Finished:   insts:40          cycles:95          (95)  seconds:0\n"
+      "**Core 00 Thread 02 Finished:   insts:10          cycles:99          (99)  seconds:0\n"
+      "**Core 01 Thread 00 Finished:   insts:30          cycles:80          (80)  seconds:0\n"
+      "setup_process:0 t/Kernel1/trace.txt current_index:1 (2)\n"
+      "**Core 01 Thread 01 Finished:   insts:7           cycles:180         (180)  seconds:0\n"
+      "**Core 01 Thread 02 Finished:   insts:30          cycles:150         (150)  seconds:0\n";
+  const auto check = [](const KernelResults& results) {
+    REQUIRE(results.rows.size() == 2);
+    CHECK(Value(results, 0, "insts") == 120.0);
+    CHECK(Value(results, 1, "insts") == 37.0);
+    CHECK(Value(results, 0, "cycles") == 99.0);
+    CHECK(Value(results, 1, "cycles") == 81.0);
+  };
+  check(Good(log));
+  // The totals of cores at the end are no warps.
+  const KernelResults whole = Good(log + "**Core 00" + total + "90   cycles:190 (190) seconds:0\n" +
+                                   "**Core 01" + total + "67   cycles:190 (190) seconds:0\n");
+  check(whole);
+  CHECK(whole.warnings.empty());
+  const KernelResults lacking =
+      Good(log + "**Core 00" + total + "90   cycles:190 (190) seconds:0\n" + "**Core 01" + total +
+           "69   cycles:190 (190) seconds:0\n");
+  check(lacking);
+  REQUIRE(lacking.warnings.size() == 1);
+  CHECK(lacking.warnings[0] ==
+        "log:10: core 1 counted 69 instructions, but its warps 67; lines of warps are missing (1 "
+        "such cores)");
 }
 
 TEST_CASE("a MacSim log is whole or an error") {

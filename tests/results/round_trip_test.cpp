@@ -76,7 +76,6 @@ std::string AccelsimLog(const std::vector<Launch>& launches) {
 std::string MacsimLog(const std::vector<Launch>& launches) {
   std::string log;
   std::uint64_t cycles = 0;
-  std::uint64_t insts = 0;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     log += fmt::format(
         "src/process_manager.cc:427: (I=1  C=1):  setup_process:0 /t/Kernel{}/trace.txt "
@@ -84,13 +83,13 @@ std::string MacsimLog(const std::vector<Launch>& launches) {
         launches[i].sample->index, i, launches.size());
     const std::uint64_t own = Cycles(launches[i]);
     cycles += own;
-    insts += Proportional(launches[i]);
+    const std::uint64_t insts = Proportional(launches[i]);
     log +=
         fmt::format("**Core 00 Thread 01 Finished:   insts:{:<10}  cycles:{:<10} (1)  seconds:1\n",
-                    insts - 1, cycles - own / 2);
+                    insts / 2, cycles - own / 2);
     log +=
         fmt::format("**Core 00 Thread 00 Finished:   insts:{:<10}  cycles:{:<10} (1)  seconds:1\n",
-                    insts, cycles);
+                    insts - insts / 2, cycles);
   }
   return log;
 }
