@@ -146,6 +146,9 @@ Status LogReader::TakeProcessing(std::string_view path) {
 }
 
 Status LogReader::TakeUid(std::string_view text) {
+  // At its limit, the simulator prints the statistics of a kernel that has not finished without
+  // its name and uid.
+  if (text.empty()) return Success{};
   if (text.find(' ') != std::string_view::npos) {
     return lines_.At(
         fmt::format("statistics of several kernels at once (uids {}), expected one: simulate with "
@@ -183,6 +186,8 @@ void LogReader::TakeStatistic(const Statistic& statistic) {
   std::string_view text = statistic.text;
   if (text.ends_with('%')) text.remove_suffix(1);
   const std::optional<double> value = CellNumber(text);
+  // Some configurations have no occupancy: the simulator divides 0 by 0.
+  if (share && value && std::isnan(*value)) return;
   if (!value || std::isnan(*value)) {
     if (no_number_++ == 0) first_no_number_ = lines_.Where();
     return;
@@ -213,8 +218,8 @@ void LogReader::EndBlock() {
   for (const auto& [name, value] : cumulative_) before_[name] = value;
   cumulative_.clear();
   if (!has_uid_) {
-    results_.warnings.push_back(
-        fmt::format("{}: statistics without a kernel_launch_uid are left out", row_.where));
+    results_.warnings.push_back(fmt::format(
+        "{}: statistics without a kernel_launch_uid are left out: no kernel finished", row_.where));
     return;
   }
   if (broken_) after_break_.push_back(results_.rows.size());
@@ -242,7 +247,8 @@ void LogReader::EndRun() {
     if (!after_break_.empty()) results_.rows.resize(after_break_.front());
     results_.warnings.push_back(fmt::format(
         "{}: the simulation stopped at its limit of cycles or instructions; {}", *broken_,
-        dropped.empty() ? "no kernel had statistics after it"
+        dropped.empty() ? fmt::format("{} of the {} kernels launched had finished",
+                                      results_.rows.size() - first_row_, launched_)
                         : "left out as not whole: " + dropped));
   }
   processed_.clear();

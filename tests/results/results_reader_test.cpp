@@ -119,6 +119,46 @@ TEST_CASE("an Accel-Sim run that met its limit loses its last kernel, and says s
   }
 }
 
+TEST_CASE("an Accel-Sim run that met its limit within a kernel leaves out what has no uid") {
+  const std::string unfinished =
+      "Processing kernel t/kernel-8.traceg\nlaunching kernel name: b uid: 2 cuda_stream_id: 0\n"
+      "kernel_name = \nkernel_launch_uid = \ngpu_sim_cycle = 50\ngpu_sim_insn = 9\n"
+      "gpu_tot_sim_cycle = 150\nL2_total_cache_accesses = 12\n"
+      "GPGPU-Sim: ** break due to reaching the maximum cycles (or instructions) **\n";
+  ResultsOptions cut;
+  cut.allow_cut = true;
+  for (const std::string& end : {std::string(), kExit}) {
+    for (const ResultsOptions& options : {ResultsOptions(), cut}) {
+      const KernelResults results = Good(Kernel(7, 1, 100, 100, 10) + unfinished + end, options);
+      REQUIRE(results.rows.size() == 1);
+      CHECK(results.rows[0].id == 7);
+      CHECK(Value(results, 0, "gpu_sim_cycle") == 100.0);
+      REQUIRE(results.warnings.size() == 2);
+      CHECK(results.warnings[0] ==
+            "log:16: statistics without a kernel_launch_uid are left out: no kernel finished");
+      CHECK(results.warnings[1] ==
+            "log:22: the simulation stopped at its limit of cycles or instructions; 1 of the 2 "
+            "kernels launched had finished");
+    }
+  }
+}
+
+TEST_CASE("an Accel-Sim configuration without occupancy is no reason to warn") {
+  std::string log = Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20) + kExit;
+  for (std::size_t at = log.find("12.5000%"); at != std::string::npos; at = log.find("12.5000%")) {
+    log.replace(at, 8, "-nan%");
+  }
+  const KernelResults results = Good(log);
+  CHECK(results.rows.size() == 2);
+  CHECK(results.warnings.empty());
+  CHECK(std::isnan(Value(results, 0, "gpu_occupancy")));
+  // Another statistic that is no number is one that is missing.
+  CHECK(Good("Processing kernel t/kernel-5.traceg\nkernel_name = a\nkernel_launch_uid = 1\n"
+             "gpu_sim_cycle = -nan\n" +
+             kExit)
+            .warnings.size() == 1);
+}
+
 TEST_CASE("an Accel-Sim log is whole or an error") {
   const std::string log = Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20);
   Refused(log, "exit detected");
