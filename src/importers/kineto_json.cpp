@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,7 @@
 #include <utility>
 
 #include "base/decimal.h"
-#include "base/text.h"
+#include "importers/gpu_tracks.h"
 #include "importers/json_stream.h"
 #include "importers/recorded_launches.h"
 
@@ -28,6 +29,13 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::uint64_t kZero = std::uint64_t{1} << 62;
 
 constexpr std::uint64_t kMostDuration = std::numeric_limits<std::int64_t>::max();
+
+// XLA leaves events out of a trace beyond one of these numbers, the newer one second.
+constexpr std::array<std::uint64_t, 2> kXlaMostEvents = {1'000'000, 5'000'000};
+
+// Categories that only torch.profiler gives to events.
+constexpr std::array<std::string_view, 6> kKinetoCategories = {
+    "cpu_op", "Operator", "cuda_runtime", "Runtime", "cuda_driver", "user_annotation"};
 
 // Number and place of an oddity that is reported once.
 struct Tally {
@@ -116,6 +124,15 @@ bool ReadExtent(ondemand::value value, const CellInfo& cell, T (&extent)[3]) {
   return true;
 }
 
+// The same cells as XLA names them.
+struct Alias {
+  std::string_view key;
+  Cell cell;
+};
+constexpr std::array kXlaKeys = {Alias{"correlation_id", Cell::kCorrelation},
+                                 Alias{"cuda_graph_id", Cell::kGraph},
+                                 Alias{"cuda_graph_node_id", Cell::kGraphNode}};
+
 class KinetoReader {
  public:
   explicit KinetoReader(std::unique_ptr<ByteSource> source)
@@ -127,10 +144,14 @@ class KinetoReader {
   Status ReadObject();
   Status ReadArray(bool events);
   void ReadEvents(const JsonStream::Run& run);
-  void ReadKernel(std::string_view text, std::uint64_t offset);
+  void ReadOther(const simdjson::dom::object& event, std::string_view category,
+                 std::string_view text, std::uint64_t offset);
+  // `track`: where an event that is no kernel by its category was found.
+  void ReadKernel(std::string_view text, std::uint64_t offset, const GpuTrack* track);
   void ReadArgs(ondemand::value value, std::uint64_t offset, wire::KernelRecord& record);
   bool ReadCell(Cell cell, ondemand::value value, wire::KernelRecord& record);
   std::optional<JsonDecimal> ReadTime(std::string_view text, std::uint64_t offset);
+  Status CheckKernels() const;
   void WarnAtEnd();
 
   JsonStream stream_;
@@ -138,6 +159,14 @@ class KinetoReader {
   ondemand::parser parser_;
   bool any_array_ = false;  // of events
   std::uint64_t events_ = 0;
+  bool is_kineto_ = false;  // a key or a category is one of torch.profiler's
+  GpuTracks tracks_;
+  // What the details of the event at hand are of: a kernel; a copy, an allocation, ...
+  enum class Details : std::uint8_t { kNone, kOfKernel, kOfOther } details_ = Details::kNone;
+  std::uint64_t xla_events_ = 0;  // complete events without a category
+  std::uint64_t graphs_ = 0;      // recorded as a whole
+  std::uint64_t no_stream_ = 0;   // kernels by the category "cuda" alone
+  Tally bad_details_;
   bool any_phase_ = false;  // an event has "ph", as all events of traces
   Tally no_object_;
   Tally not_understood_;
@@ -171,6 +200,8 @@ Result<std::unique_ptr<ProfileReader>> KinetoReader::ReadAll() {
         "{}: {} array elements, none of them with 'ph', expected the traceEvents of torch.profiler",
         stream_.name(), events_)};
   }
+  const Status kernels = CheckKernels();
+  if (!kernels.ok()) return kernels.error();
   WarnAtEnd();
   launches_->Finish(stream_.name());
   return std::unique_ptr<ProfileReader>(std::move(launches_));
@@ -189,6 +220,7 @@ Status KinetoReader::ReadObject() {
     const Result<int> value = stream_.Peek();
     if (!value.ok()) return value.error();
     const bool events = key.value() == "traceEvents";
+    is_kineto_ = is_kineto_ || key.value() == "schemaVersion";
     if (events && value.value() != '[') {
       return stream_.Here("traceEvents is no array, expected an array of events");
     }
@@ -243,19 +275,46 @@ void KinetoReader::ReadEvents(const JsonStream::Run& run) {
     }
     if (!any_phase_) any_phase_ = object.at_key("ph").error() == simdjson::SUCCESS;
     std::string_view category;
-    if (object.at_key("cat").get_string().get(category) != simdjson::SUCCESS) continue;
-    if (category != "kernel" && category != "Kernel") continue;
-    ReadKernel(run.texts[index], run.OffsetOf(index));
+    if (object.at_key("cat").get_string().get(category) != simdjson::SUCCESS) category = {};
+    if (category == "kernel" || category == "Kernel") {
+      ReadKernel(run.texts[index], run.OffsetOf(index), nullptr);
+    } else if (category.empty() || category == "cuda") {
+      ReadOther(object, category, run.texts[index], run.OffsetOf(index));
+    } else if (!is_kineto_) {
+      is_kineto_ = std::find(kKinetoCategories.begin(), kKinetoCategories.end(), category) !=
+                   kKinetoCategories.end();
+    }
   }
 }
 
+// Reads a kernel that shows only by its track: without a category, as XLA writes it, or with "cuda".
+void KinetoReader::ReadOther(const simdjson::dom::object& event, std::string_view category,
+                             std::string_view text, std::uint64_t offset) {
+  std::string_view phase;
+  if (event.at_key("ph").get_string().get(phase) != simdjson::SUCCESS) return;
+  if (phase == "M") return tracks_.Learn(event);
+  if (phase != "X") return;
+  xla_events_ += category.empty() ? 1 : 0;
+  const std::optional<GpuTrack> track = tracks_.Find(event);
+  if (!track && category.empty()) return;
+  const GpuTrack unknown;
+  const std::size_t before = launches_->size();
+  ReadKernel(text, offset, track ? &*track : &unknown);
+  if (!track) no_stream_ += launches_->size() - before;
+}
+
 // `text` is valid JSON, an object. It is walked again because only the text of a number is exact.
-void KinetoReader::ReadKernel(std::string_view text, std::uint64_t offset) {
+void KinetoReader::ReadKernel(std::string_view text, std::uint64_t offset, const GpuTrack* track) {
+  details_ = Details::kNone;
   std::string_view phase;
   std::string_view name;
   std::optional<std::string_view> start_text;
   std::optional<std::string_view> duration_text;
   wire::KernelRecord record = RecordedLaunches::Unknown();
+  if (track != nullptr) {
+    record.device = track->device;
+    record.stream = track->stream;
+  }
 
   ondemand::document document;
   ondemand::object event;
@@ -284,6 +343,12 @@ void KinetoReader::ReadKernel(std::string_view text, std::uint64_t offset) {
     }
   }
 
+  if (track != nullptr) {
+    const bool graph = name.starts_with("CudaGraphExec");
+    graphs_ += graph ? 1 : 0;
+    if (graph || details_ == Details::kOfOther) return;
+    if (details_ == Details::kNone && NamesNoKernel(name)) return;
+  }
   if (phase != "X") return not_understood_.Add(offset, "has a 'ph' other than 'X'");
   if (name.empty()) return not_understood_.Add(offset, "has no name");
   if (!start_text) return not_understood_.Add(offset, "has no number as 'ts'");
@@ -313,11 +378,22 @@ void KinetoReader::ReadArgs(ondemand::value value, std::uint64_t offset,
         field.value().get(cell) != simdjson::SUCCESS) {
       return;  // cannot be: the text is valid
     }
-    for (std::size_t i = 0; i < kCells.size(); ++i) {
-      if (key != kCells[i].key) continue;
-      if (!ReadCell(static_cast<Cell>(i), cell, record)) bad_cells_[i].Add(offset);
-      break;
+    if (key.ends_with("_details")) {
+      std::string_view details;
+      details_ = key == "kernel_details" ? Details::kOfKernel : Details::kOfOther;
+      if (details_ == Details::kOfKernel && (cell.get_string().get(details) != simdjson::SUCCESS ||
+                                             !ReadKernelDetails(details, record))) {
+        bad_details_.Add(offset);
+      }
+      continue;
     }
+    std::size_t i = 0;
+    while (i < kCells.size() && key != kCells[i].key) ++i;
+    for (const Alias& alias : kXlaKeys) {
+      if (key == alias.key) i = static_cast<std::size_t>(alias.cell);
+    }
+    if (i == kCells.size()) continue;
+    if (!ReadCell(static_cast<Cell>(i), cell, record)) bad_cells_[i].Add(offset);
   }
 }
 
@@ -364,6 +440,35 @@ std::optional<JsonDecimal> KinetoReader::ReadTime(std::string_view text, std::ui
   return time;
 }
 
+// A trace of another tool must not pass for a run without kernels.
+Status KinetoReader::CheckKernels() const {
+  if (tracks_.named_late()) {
+    return Error{fmt::format(
+        "{}: a stream of a GPU is named behind events of its process, expected the names of "
+        "processes and threads (ph 'M') first",
+        stream_.name())};
+  }
+  if (launches_->size() > 0 || events_ == 0) return Success{};
+  if (not_understood_.count > 0) {
+    return Error{fmt::format(
+        "{}: byte {}: a kernel event {}, and none of {} is complete, expected events "
+        "with a name, 'ts' and 'dur'",
+        stream_.name(), not_understood_.first, not_understood_.what, not_understood_.count)};
+  }
+  if (graphs_ > 0) {
+    return Error{fmt::format(
+        "{}: {} launches of CUDA graphs as a whole and no kernels, expected kernels; record with "
+        "XLA_FLAGS=--xla_gpu_enable_command_buffer=",
+        stream_.name(), graphs_)};
+  }
+  if (is_kineto_) return Success{};
+  return Error{
+      fmt::format("{}: {} events, none of them a kernel, expected events with cat 'kernel' "
+                  "(torch.profiler), or "
+                  "threads 'Stream #N' of a process '/device:GPU:N' (JAX, XLA)",
+                  stream_.name(), events_)};
+}
+
 void KinetoReader::WarnAtEnd() {
   const auto warn = [&](const Tally& tally, const std::string& what) {
     if (tally.count == 0) return;
@@ -380,7 +485,29 @@ void KinetoReader::WarnAtEnd() {
          fmt::format("'{}' of a kernel is not from {} to {} ({} such, taken as unknown)",
                      kCells[i].key, kCells[i].least, kCells[i].most, bad_cells_[i].count));
   }
-  if (launches_->size() == 0 && not_understood_.count == 0) {
+  warn(
+      bad_details_,
+      fmt::format("'kernel_details' of a kernel have no grid and block ({} such, taken as unknown)",
+                  bad_details_.count));
+  if (graphs_ > 0) {
+    launches_->Warn(fmt::format(
+        "{}: {} launches of CUDA graphs were recorded as a whole and the kernels in them are "
+        "missing; record with XLA_FLAGS=--xla_gpu_enable_command_buffer= to have them",
+        stream_.name(), graphs_));
+  }
+  if (no_stream_ > 0) {
+    launches_->Warn(
+        fmt::format("{}: {} events of category 'cuda' are on no known stream, taken as kernels",
+                    stream_.name(), no_stream_));
+  }
+  if (tracks_.has_gpu() && std::find(kXlaMostEvents.begin(), kXlaMostEvents.end(), xla_events_) !=
+                               kXlaMostEvents.end()) {
+    launches_->Warn(fmt::format(
+        "{}: exactly {} events, the number at which XLA cuts a trace: later kernels are missing; "
+        "record fewer steps",
+        stream_.name(), xla_events_));
+  }
+  if (launches_->size() == 0) {
     launches_->Warn(
         fmt::format("{}: {} events, none of them a kernel (cat 'kernel'): was it profiled with "
                     "ProfilerActivity.CUDA, on a machine where CUPTI works, while kernels ran?",

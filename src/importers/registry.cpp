@@ -46,7 +46,7 @@ constexpr std::array kFormats = {
     ProfileFormat{"rocprofv3-csv", "rocprofv3 kernel trace CSV",
                   "rocprofv3 --kernel-trace --output-format csv -- ./app", LooksLikeRocprofCsv,
                   kHeld, OpenRocprofCsv},
-    ProfileFormat{"kineto", "torch.profiler (Kineto) JSON, plain, .gz or .zst",
+    ProfileFormat{"kineto", "torch.profiler (Kineto) or JAX trace JSON, plain, .gz or .zst",
                   "torch.profiler.profile(...).export_chrome_trace(\"trace.json.gz\")",
                   LooksLikeKinetoJson, kHeld, OpenKinetoJson},
     ProfileFormat{"csv", "canonical profile CSV, plain, .gz or .zst", "stemtap plan profile.csv.gz",

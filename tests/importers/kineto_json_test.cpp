@@ -321,6 +321,129 @@ TEST_CASE("kineto: a trace without kernels is legal and says what may be wrong")
   }
 }
 
+// A complete event of XLA on thread `tid` of process `pid`, `ts` microseconds after the base.
+std::string Xla(int pid, int tid, std::string_view ts, std::string_view name,
+                std::string_view args) {
+  return R"({"ph":"X","pid":)" + std::to_string(pid) + R"(,"tid":)" + std::to_string(tid) +
+         R"(,"ts":)" + std::string(ts) + R"(,"dur":1.5,"name":")" + std::string(name) +
+         R"(","args":{)" + std::string(args) + "}}";
+}
+
+std::string Named(int pid, std::string_view what, std::string_view name, int tid = 0) {
+  return R"({"ph":"M","pid":)" + std::to_string(pid) + R"(,"tid":)" + std::to_string(tid) +
+         R"(,"name":")" + std::string(what) + R"(","args":{"name":")" + std::string(name) + "\"}}";
+}
+
+const std::string kXlaNames =
+    Named(1, "process_name", "/device:GPU:0") + "," + Named(2, "process_name", "/device:GPU:3") +
+    "," + Named(1, "thread_name", "Stream #14(Compute,MemcpyD2D)", 7) + "," +
+    Named(2, "thread_name", "Stream #15", 8) + "," + Named(1, "thread_name", "XLA Ops", 9) + "," +
+    Named(701, "process_name", "/host:CPU") + "," + Named(701, "thread_name", "Stream #1", 1);
+
+const std::string kDetails =
+    R"("kernel_details":"regs:32 static_shared:16 dynamic_shared:32 grid:4,5,6 block:64,2,1 occ_pct:50")";
+
+TEST_CASE("jax: names, durations, devices, streams, extents and launch order") {
+  const Profile profile = MustParse(
+      R"({"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[)" + kXlaNames +
+      "," + Xla(701, 1, "1", "on the host", "") + "," + Xla(1, 9, "2", "fusion", "") + "," +
+      Xla(1, 7, "3", "second", R"("correlation_id":"9",)" + kDetails) + "," +
+      Xla(2, 8, "4.25", "first", R"("cuda_graph_id":"5","correlation_id":"8",)" + kDetails) + "," +
+      Xla(1, 7, "5", "MemcpyD2D", R"("memcpy_details":"size:4")") + "," +
+      Xla(1, 7, "6", "Memset", R"("Memset_details":"size:4")") + "," +
+      Xla(1, 7, "7", "without details", R"("correlation_id":"10")") + ",{}]}");
+  CHECK(profile.warnings.empty());
+  REQUIRE(profile.records.size() == 3);
+  const wire::KernelRecord& first = profile.records[0];
+  CHECK(NameOf(profile, 0) == "first");
+  CHECK(first.start_ns == 1250);
+  CHECK(first.duration_ns == 1500);
+  CHECK(first.device == 3);
+  CHECK(first.stream == 15);
+  CHECK(first.grid[0] == 4);
+  CHECK(first.grid[2] == 6);
+  CHECK(first.block[0] == 64);
+  CHECK(first.block[1] == 2);
+  CHECK(first.shared_bytes == 48);
+  CHECK(first.correlation_id == 8);
+  CHECK(first.graph_id == 5);
+  CHECK(NameOf(profile, 1) == "second");
+  CHECK(profile.records[1].device == 0);
+  CHECK(profile.records[1].stream == 14);
+  CHECK(NameOf(profile, 2) == "without details");
+  CHECK(profile.records[2].grid[0] == wire::kUnknownExtent);
+}
+
+TEST_CASE("jax: details that are no details leave the extents unknown, and are counted") {
+  for (const std::string_view details :
+       {"regs:32", "grid:1,1,1", "grid:1,1 block:1,1,1", "grid:1,1,1,1 block:1,1,1",
+        "grid:0,1,1 block:1,1,1", "grid:1,1,1 block:65536,1,1", "grid:,, block:,,", ""}) {
+    CAPTURE(details);
+    const Profile profile =
+        MustParse("[" + kXlaNames + "," +
+                  Xla(1, 7, "1", "k", R"("kernel_details":")" + std::string(details) + "\"") + "]");
+    REQUIRE(profile.records.size() == 1);
+    CHECK(profile.records[0].grid[0] == wire::kUnknownExtent);
+    CHECK(profile.records[0].block[0] == wire::kUnknownExtent);
+    CHECK(Has(profile.warnings, "'kernel_details' of a kernel have no grid and block (1 such"));
+  }
+}
+
+TEST_CASE("jax: graphs as a whole are counted, and no run by themselves") {
+  const std::string graph = Xla(1, 7, "1", "CudaGraphExec:5", R"("correlation_id":"1")");
+  const Profile profile =
+      MustParse("[" + kXlaNames + "," + graph + "," + Xla(1, 7, "2", "k", kDetails) + "]");
+  CHECK(profile.records.size() == 1);
+  CHECK(Has(profile.warnings, "1 launches of CUDA graphs were recorded as a whole"));
+  CheckError("[" + kXlaNames + "," + graph + "]", "1 launches of CUDA graphs as a whole");
+}
+
+TEST_CASE("jax: streams that are named behind their events are an error") {
+  CheckError("[" + Xla(1, 7, "1", "k", kDetails) + "," + kXlaNames + "]",
+             "named behind events of its process");
+}
+
+TEST_CASE("jax: a trace of as many events as XLA keeps may be cut, and that is said") {
+  std::string text = "[" + kXlaNames;
+  for (int i = 0; i < 999'999; ++i) text += R"(,{"ph":"X"})";
+  const std::string kernel = "," + Xla(1, 7, "1", "k", kDetails);
+  CHECK(Has(MustParse(text + kernel + "]").warnings, "exactly 1000000 events"));
+  CHECK_FALSE(Has(MustParse(text + kernel + kernel + "]").warnings, "exactly"));
+}
+
+TEST_CASE("a trace whose GPU events have other categories is read or refused") {
+  // As nsys2json writes it: ids are names.
+  const std::string converted =
+      R"({"ph":"X","cat":"cuda","name":"k","pid":"a.sqlite Device 2","tid":"Stream 7","ts":1,"dur":2})";
+  const Profile profile = MustParse("[" + converted + "]");
+  CHECK(profile.warnings.empty());
+  REQUIRE(profile.records.size() == 1);
+  CHECK(profile.records[0].device == 2);
+  CHECK(profile.records[0].stream == 7);
+  CHECK(profile.records[0].duration_ns == 2000);
+
+  const Profile guessed = MustParse(
+      R"([{"ph":"X","cat":"cuda","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"stream":3}},)"
+      R"({"ph":"X","cat":"cuda","name":"cudaMemcpyAsync","pid":0,"tid":7,"ts":1,"dur":2}])");
+  REQUIRE(guessed.records.size() == 1);
+  CHECK(guessed.records[0].stream == 3);
+  CHECK(Has(guessed.warnings, "1 events of category 'cuda' are on no known stream"));
+
+  for (
+      const std::string_view refused :
+      {R"({"ph":"X","cat":"gpu_op","name":"k","pid":0,"tid":7,"ts":1,"dur":2})",
+       R"({"ph":"X","name":"k","pid":"CUDA functions","tid":0,"ts":1,"dur":2})",
+       R"({"ph":"X","cat":"cuda","name":"Memcpy HtoD","pid":"Device 0","tid":"Stream 7","ts":1,"dur":2})",
+       R"({"ph":"B","cat":"cuda","name":"k","pid":0,"tid":7,"ts":1})"}) {
+    CheckError("[" + std::string(refused) + "]", "1 events, none of them a kernel");
+  }
+  CheckError(R"([{"ph":"X","cat":"cuda","pid":0,"tid":7,"ts":1,"dur":2}])", "has no name");
+  CheckError(R"([{"ph":"X","cat":"cuda","name":"k","pid":0,"tid":7,"ts":1}])", "as 'dur'");
+  CheckError("[" + Kernel("null") + "]", "a kernel event has no number as 'ts', and none of 1");
+  CheckError("[" + kXlaNames + "," + Xla(701, 1, "1", "on the host", "") + "]",
+             "none of them a kernel");
+}
+
 TEST_CASE("kineto: events that are no objects are counted") {
   const Profile profile = MustParse("[{},7,[\"a\"]," + Kernel("1") + "]");
   CHECK(profile.records.size() == 1);

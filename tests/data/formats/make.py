@@ -89,6 +89,25 @@ def kineto():
     write("kineto", "array.json", json.dumps(old).replace('"@', "").replace('@"', "") + "\n")
 
 
+def jax():
+    def name(kind, pid, text, **more):
+        return {"ph": "M", "pid": pid, **more, "name": kind, "args": {"name": text}}
+    events = [name("process_name", 1, "/device:GPU:0"), name("thread_name", 1, "Stream #7(Compute)", tid=7),
+              name("thread_name", 1, "Stream #8(MemcpyH2D,Compute)", tid=8), name("thread_name", 1, "XLA Ops", tid=99),
+              name("process_name", 701, "/host:CPU"), name("thread_name", 701, "python", tid=1)]
+    for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
+        events.append({"ph": "X", "pid": 701, "tid": 1, "ts": (start - 900) / 1000, "dur": 0.5, "name": "PjitFunction(f)"})
+        events.append({"ph": "X", "pid": 1, "tid": stream, "ts": start / 1000, "dur": duration / 1000, "name": NAMES[k],
+                       "args": {"context_id": "$$1", "correlation_id": str(i + 1), "hlo_module": "jit_f",
+                                "kernel_details": "regs:32 static_shared:0 dynamic_shared:0 grid:{},{},{} block:{},{},{} "
+                                "occ_pct:50".format(*grid, *block)}})
+        events.append({"ph": "X", "pid": 1, "tid": 99, "ts": start / 1000, "dur": duration / 1000, "name": "fusion"})
+    events += [{"ph": "X", "pid": 1, "tid": 8, "ts": 0.1, "dur": 0.2, "name": "MemcpyH2D",
+                "args": {"memcpy_details": "kind_src:pageable kind_dst:device size:4 dest:0 async:1"}}, {}]
+    write("kineto", "jax.trace.json", json.dumps({"displayTimeUnit": "ns", "metadata": {"highres-ticks": True},
+                                                  "traceEvents": events}) + "\n")
+
+
 def nsys_csv():
     gpu = ("Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),"
            "Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,Name\n")
@@ -163,5 +182,5 @@ def canonical_csv():
     write("csv", "sample.csv", text)
 
 
-for make in (nsys_sqlite, rocpd, kineto, nsys_csv, ncu_csv, nvprof_csv, rocprofv3_csv, stem_csv, canonical_csv):
+for make in (nsys_sqlite, rocpd, kineto, jax, nsys_csv, ncu_csv, nvprof_csv, rocprofv3_csv, stem_csv, canonical_csv):
     make()
