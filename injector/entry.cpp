@@ -29,6 +29,8 @@ namespace {
 // the arenas that malloc reserves for threads that allocate nothing themselves, when CUPTI does on them.
 constexpr std::uint64_t kLeastAddresses = std::uint64_t{256} << 20;
 
+constexpr const char* kInitialize = "InitializeInjection";
+
 constexpr std::size_t kReasonBytes = sizeof(wire::RingHeader::reason);
 
 // All of the library's state: zero, so that it lies in .bss, where pages that are not used cost
@@ -219,28 +221,43 @@ void Record(Library& library) noexcept {
   OnForkInChild(InForkedChild);
 }
 
-// As the driver does with the library that CUDA_INJECTION64_PATH names, this one's failures included:
-// they are nobody's business but its own.
-void InitializeChained(void* chained) noexcept {
-  using Function = int (*)();
-  if (auto initialize = reinterpret_cast<Function>(FindSymbol(chained, "InitializeInjection"))) {
-    initialize();
-  }
+void LoadChained(Library& library) noexcept {
+  const char* path = ReadOptions().chain;
+  if (path != nullptr) library.chained = OpenLibrary(path, false);
 }
 
-void Initialize() noexcept {
+// Initializes the library of STEMTAP_CHAIN as the driver initializes that of CUDA_INJECTION64_PATH.
+// Returns false if the library refused by returning 0: it is unloaded, to be loaded again at the
+// next cuInit.
+bool InitializeChained(Library& library) noexcept {
+  if (library.chained == nullptr) return true;
+  using Function = int (*)();
+  auto initialize = reinterpret_cast<Function>(FindSymbol(library.chained, kInitialize));
+  if (initialize != nullptr && initialize() != 0) return true;
+  CloseLibrary(library.chained);
+  library.chained = nullptr;
+  return false;
+}
+
+// Returns false if the driver is to call again at the next cuInit, for the chained library's sake.
+bool Initialize() noexcept {
   Library& library = g_library;
-  // cuInit calls once per process; a forked child that calls it again inherits this state and stays
-  // out.
-  if (library.pid != 0) return;
-  library.pid = ::getpid();
-  library.options = ReadOptions();
-  if (library.options.chain != nullptr) {
-    library.chained = OpenLibrary(library.options.chain, false);
-    if (library.chained == nullptr) SayOnStderr("cannot be loaded", library.options.chain);
+  if (library.pid == 0) {
+    library.pid = ::getpid();
+    library.options = ReadOptions();
+    LoadChained(library);
+    if (library.options.chain != nullptr && library.chained == nullptr) {
+      SayOnStderr("cannot be loaded", library.options.chain);
+    }
+    if (!Disabled()) Record(library);
+    return InitializeChained(library);
   }
-  if (!Disabled()) Record(library);
-  if (library.chained != nullptr) InitializeChained(library.chained);
+  // A forked child that calls cuInit again inherits this state and is not recorded.
+  if (library.pid != ::getpid()) return true;
+  // The driver calls again only if the chained library refused, which is unloaded then.
+  if (library.chained != nullptr) return true;
+  LoadChained(library);
+  return InitializeChained(library);
 }
 
 __attribute__((constructor)) void OnLoad() {
@@ -254,10 +271,11 @@ __attribute__((constructor)) void OnLoad() {
 }  // namespace
 }  // namespace stemtap::inject
 
-// Called by cuInit. 1: done; whatever went wrong is not the program's business.
+// Called by cuInit. 1: done; whatever went wrong is not the program's business. 0: cuInit "unloads"
+// this library, which the linker flag nodelete keeps in place, and calls again the next time.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
   // A program that runs with more rights than its user is not to be watched by him, nor to write
   // files where he says.
-  if (::getauxval(AT_SECURE) == 0) stemtap::inject::Initialize();
-  return 1;
+  if (::getauxval(AT_SECURE) != 0) return 1;
+  return stemtap::inject::Initialize() ? 1 : 0;
 }

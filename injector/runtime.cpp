@@ -34,12 +34,14 @@ __asm__(".symver pthread_detach, pthread_detach@" STEMTAP_OLDEST);
 __asm__(".symver dlopen, dlopen@" STEMTAP_OLDEST);
 __asm__(".symver dlsym, dlsym@" STEMTAP_OLDEST);
 __asm__(".symver dlerror, dlerror@" STEMTAP_OLDEST);
+__asm__(".symver dlclose, dlclose@" STEMTAP_OLDEST);
 #endif
 #pragma weak pthread_create
 #pragma weak pthread_detach
 #pragma weak dlopen
 #pragma weak dlsym
 #pragma weak dlerror
+#pragma weak dlclose
 
 extern "C" {
 // What pthread_atfork is made of; the wrapper itself is linked statically from an archive that
@@ -142,6 +144,10 @@ bool StartThread(void* (*body)(void*), void* argument) noexcept {
 void* OpenLibrary(const char* path, bool only_loaded) noexcept {
   if (dlopen == nullptr) return nullptr;
   return dlopen(path, RTLD_NOW | RTLD_LOCAL | (only_loaded ? RTLD_NOLOAD : 0));
+}
+
+void CloseLibrary(void* library) noexcept {
+  if (dlclose != nullptr) dlclose(library);
 }
 
 void* FindSymbol(void* library, const char* name) noexcept {

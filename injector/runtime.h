@@ -34,6 +34,7 @@ bool StartThread(void* (*body)(void*), void* argument) noexcept;
 // dlopen and dlsym, nullptr where they fail or do not exist (a program without a dynamic loader).
 // `only_loaded`: a handle to what is mapped already, never a load.
 void* OpenLibrary(const char* path, bool only_loaded) noexcept;
+void CloseLibrary(void* library) noexcept;
 void* FindSymbol(void* library, const char* name) noexcept;
 // Why the last OpenLibrary of this thread failed, in the loader's words, which begin with the path;
 // `path` where it has none.

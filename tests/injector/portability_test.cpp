@@ -108,7 +108,8 @@ TEST_CASE("what newer C libraries moved into libc is bound weakly") {
     const std::size_t at = line.find(" w ");
     if (at != std::string::npos) weak.insert(line.substr(at + 3, line.find('@') - at - 3));
   }
-  for (const char* name : {"pthread_create", "pthread_detach", "dlopen", "dlsym", "dlerror"}) {
+  for (const char* name :
+       {"pthread_create", "pthread_detach", "dlopen", "dlsym", "dlerror", "dlclose"}) {
     CAPTURE(name);
     CHECK(weak.count(name) == 1);
   }
