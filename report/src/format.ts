@@ -68,17 +68,16 @@ export function moment(unixMs: Maybe): string {
   return Number.isNaN(date.getTime()) ? none : date.toISOString().replace("T", " ").slice(0, 19) + " UTC";
 }
 
-// Controls, marks that turn the direction of writing, and what has no width: none of them may act on the page or
-// hide in a name, so each shows as its code point.
-const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
-const lone = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+// Controls, bidirectional marks, invisible characters and lone surrogates: none of them may act on the page or hide
+// in a name, so each shows as its code point. The same characters as in src/base/text.cpp.
+const unseen = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff0-\ufffb]/gu;
 
 export function visible(text: string): string {
-  const code = (c: string) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  // The joiner between two emoji is part of how they are written.
-  const shown = text.replace(unseen, (c, at: number, all: string) =>
-    c === "\u200d" && /\p{Extended_Pictographic}$/u.test(all.slice(Math.max(0, at - 4), at)) ? c : code(c));
-  return shown.replace(lone, code);
+  const code = (c: string) => `⟨U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  // The joiner between two emoji, and the selector behind one, are part of how they are written.
+  return text.replace(unseen, (c, at: number, all: string) =>
+    (c === "\u200d" || c === "\ufe0f") && /\p{Extended_Pictographic}\ufe0f?$/u.test(all.slice(Math.max(0, at - 4), at))
+      ? c : code(c));
 }
 
 // As much of a kernel's name as tells it from others at a glance: no return type, no template arguments, no parameters.

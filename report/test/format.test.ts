@@ -42,7 +42,11 @@ test("what cannot be seen in a name is shown as its code point", () => {
   assert.equal(visible("\uD800x"), "⟨U+D800⟩x");
   assert.equal(visible("\u{1F680}<b>"), "\u{1F680}<b>");
   assert.equal(visible("\u{1F469}\u200D\u{1F4BB}"), "\u{1F469}\u200D\u{1F4BB}");
-  assert.equal(visible("a\u200Db"), "a⟨U+200D⟩b");
+  assert.equal(visible("\u2764\uFE0F\u200D\u{1F525}"), "\u2764\uFE0F\u200D\u{1F525}");
+  assert.equal(visible("a\u200Db\uFE0F"), "a⟨U+200D⟩b⟨U+FE0F⟩");
+  assert.equal(visible("a\u2028\u2029\u3164b"), "a⟨U+2028⟩⟨U+2029⟩⟨U+3164⟩b");
+  assert.equal(visible("\u{E0041}x"), "⟨U+E0041⟩x");
+  assert.equal(visible("\u00A0\u4E2D\u05D0"), "\u00A0\u4E2D\u05D0");
 });
 
 test("a short name is what stands before arguments", () => {

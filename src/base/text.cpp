@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 namespace stemtap {
@@ -27,22 +30,40 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
   return row_up[b.size()];
 }
 
-// Length of the valid UTF-8 sequence at the start of `text`, 0 if there is none.
-std::size_t Utf8Length(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xC2 ? 0
-                             : lead < 0xE0 ? 2
-                             : lead < 0xF0 ? 3
-                             : lead < 0xF5 ? 4
-                                           : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
+struct CodeRange {
+  char32_t first;
+  char32_t last;
+};
+
+// Characters that a terminal obeys, or that have no visible form of their own and so hide or reorder
+// others: the control characters, the line and paragraph separators, the interlinear annotation marks
+// and Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt), which includes every
+// bidirectional and zero-width character. Ascending.
+constexpr CodeRange kHidden[] = {
+    {0x00, 0x1F},     {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},
+    {0x115F, 0x1160}, {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},
+    {0x2060, 0x206F}, {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},
+    {0xFFF0, 0xFFFB}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+};
+
+bool IsHidden(char32_t code) {
+  const auto* range = std::ranges::lower_bound(kHidden, code, {}, &CodeRange::last);
+  return range != std::end(kHidden) && code >= range->first;
+}
+
+std::string Escape(std::string_view text, bool keep_line_feeds) {
+  std::string escaped;
+  escaped.reserve(text.size());
+  while (!text.empty()) {
+    const TextUnit unit = FirstUnit(text);
+    if (unit.is_visible || (keep_line_feeds && unit.code == '\n')) {
+      escaped.append(text.substr(0, unit.bytes));
+    } else {
+      escaped += Escaped(unit);
+    }
+    text.remove_prefix(unit.bytes);
   }
-  // C1 control characters (U+0080 to U+009F) are obeyed by some terminals.
-  if (lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0) return 0;
-  return length;
+  return escaped;
 }
 
 }  // namespace
@@ -60,24 +81,39 @@ std::string_view NearestName(std::string_view word, std::span<const std::string>
   return nearest;
 }
 
-std::string EscapeForTerminal(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string escaped;
-  escaped.reserve(text.size());
-  while (!text.empty()) {
-    const auto byte = static_cast<unsigned char>(text[0]);
-    std::size_t length = Utf8Length(text);
-    if (length == 0 || byte < 0x20 || byte == 0x7F) {
-      escaped += "\\x";
-      escaped += kHex[byte >> 4];
-      escaped += kHex[byte & 15];
-      length = 1;
-    } else {
-      escaped.append(text.substr(0, length));
-    }
-    text.remove_prefix(length);
+TextUnit FirstUnit(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  const TextUnit stray = {lead, 1, false, false};
+  if (lead < 0x80) return {lead, 1, true, !IsHidden(lead)};
+  const std::size_t bytes = lead < 0xC2   ? 0
+                            : lead < 0xE0 ? 2
+                            : lead < 0xF0 ? 3
+                            : lead < 0xF5 ? 4
+                                          : 0;
+  if (bytes == 0 || bytes > text.size()) return stray;
+  char32_t code = lead & (0x7Fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return stray;
+    code = (code << 6) | (byte(i) & 0x3Fu);
   }
-  return escaped;
+  const bool overlong = (bytes == 3 && code < 0x800) || (bytes == 4 && code < 0x10000);
+  if (overlong || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return stray;
+  return {code, bytes, true, !IsHidden(code)};
+}
+
+std::string Escaped(const TextUnit& unit) {
+  const auto code = static_cast<std::uint32_t>(unit.code);
+  return unit.is_utf8 && code >= 0x80 ? fmt::format("\\u{{{:X}}}", code)
+                                      : fmt::format("\\x{:02X}", code);
+}
+
+std::string EscapeForTerminal(std::string_view text) {
+  return Escape(text, false);
+}
+
+std::string EscapeLines(std::string_view text) {
+  return Escape(text, true);
 }
 
 std::string_view Trimmed(std::string_view text) {

@@ -14,9 +14,29 @@ namespace stemtap {
 // if none is close enough to be a likely slip of the finger: distance at most 1 + length / 3.
 std::string_view NearestName(std::string_view word, std::span<const std::string> candidates);
 
-// `text` with everything a terminal could obey (control characters, invalid UTF-8) written as \xHH.
-// Kernel names come from the traced program: they are data.
+// A character of UTF-8 text, or one byte that is not part of any.
+struct TextUnit {
+  char32_t code = 0;  // the character, or the byte
+  std::size_t bytes = 1;
+  bool is_utf8 = false;
+  // False for control characters, line separators, bidirectional controls, zero-width and other
+  // invisible characters, and stray bytes: a terminal obeys them, or they hide or reorder other text.
+  bool is_visible = false;
+};
+
+// The first unit of `text`. REQUIRES: !text.empty().
+TextUnit FirstUnit(std::string_view text);
+
+// A unit that must not be printed as it is: \xHH for ASCII and stray bytes, else \u{H...}.
+std::string Escaped(const TextUnit& unit);
+
+// `text` with every unit that is not visible escaped. All text that is not stemtap's own goes through
+// here before it reaches a terminal: kernel, file and program names, and other tools' messages.
+// Escaping twice changes nothing.
 std::string EscapeForTerminal(std::string_view text);
+
+// The same for text of several lines: their line feeds stay.
+std::string EscapeLines(std::string_view text);
 
 // `text` without the spaces and tabs around it.
 std::string_view Trimmed(std::string_view text);

@@ -294,7 +294,7 @@ int RunAlign(const AlignArguments& arguments) {
   if (!arguments.plan.empty()) {
     const Result<PlanTransfer> transfer = CarryPlan(arguments, a.value(), b.value(), alignment);
     if (!transfer.ok()) {
-      if (!arguments.json) Print(text);  // it shows why
+      if (!arguments.json) PrintText(text);  // it shows why
       return Fail(transfer.error());
     }
     Warn(transfer.value().warnings);
@@ -304,9 +304,10 @@ int RunAlign(const AlignArguments& arguments) {
       text += TransferText(arguments, transfer.value());
     }
   }
-  const int printed = Print(
-      arguments.json ? json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
-                     : text);
+  const int printed =
+      arguments.json
+          ? Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n")
+          : PrintText(text);
   if (printed != 0) return printed;
   return arguments.exit_code && alignment.order == LaunchOrder::kDifferent ? 1 : 0;
 }

@@ -94,9 +94,9 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   Result<ReplayOutcome> outcome = RunReplay(*reader.value(), options);
   if (!outcome.ok()) return Fail(outcome.error());
   const ReplayOutcome& done = outcome.value();
-  return Print(fmt::format("{}\n{}session in {}\n", PlanSummary(done.plan),
-                           Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
-                           folder));
+  return PrintText(fmt::format("{}\n{}session in {}\n", PlanSummary(done.plan),
+                               Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
+                               folder));
 }
 
 int DemoLive(const DemoArguments& arguments, const std::string& profile,
@@ -131,10 +131,10 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   const LiveOutcome& done = outcome.value();
   if (!done.failure.empty()) return Fail({done.failure});
   const int printed =
-      Print(fmt::format("\n{}\n{}session in {}\n", SessionSummary(done.report, done.plan),
-                        Story(done.plan, done.report.sampler, real ? done.report.elapsed_s : 0.0,
-                              arguments.capture_factor),
-                        folder));
+      PrintText(fmt::format("\n{}\n{}session in {}\n", SessionSummary(done.report, done.plan),
+                            Story(done.plan, done.report.sampler,
+                                  real ? done.report.elapsed_s : 0.0, arguments.capture_factor),
+                            folder));
   return done.report.exit_code != 0 ? done.report.exit_code : printed;
 }
 

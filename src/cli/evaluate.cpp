@@ -151,7 +151,7 @@ int Deliver(const EvaluateArguments& arguments, const std::string& csv, const st
     const Status written = WriteOutput(arguments.csv, csv);
     if (!written.ok()) return Fail(written.error());
   }
-  return Print(text);
+  return arguments.json ? Print(text) : PrintText(text);
 }
 
 int CompareEqualError(const EvaluateArguments& arguments, const BasicBlockVectors* vectors,

@@ -273,7 +273,7 @@ int RunExport(const ExportArguments& arguments) {
                                                     consumer.model, tool, options.counting);
   if (!counted.ok()) return Fail(counted.error());
   if (profile.value() != nullptr) Warn(profile.value()->warnings());
-  if (arguments.explain && to_stdout) return Print(Explain(consumer, counted.value()));
+  if (arguments.explain && to_stdout) return PrintText(Explain(consumer, counted.value()));
 
   std::unique_ptr<ProfileReader> again;
   if (consumer.needs_timeline) {
@@ -325,7 +325,7 @@ int RunExport(const ExportArguments& arguments) {
                   exported.runs > 1 ? fmt::format(", {} runs of the program", exported.runs) : ""));
   for (const std::string& note : notes) Tell("stemtap: " + EscapeForTerminal(note) + "\n");
   if (to_stdout) return Print(exported.files.front().content);
-  if (arguments.explain) return Print(Explain(consumer, counted.value()));
+  if (arguments.explain) return PrintText(Explain(consumer, counted.value()));
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {
       {"consumer", arguments.consumer},

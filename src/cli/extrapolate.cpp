@@ -118,7 +118,7 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
   }
   const ExtrapolationReport report{plan.value(), results.value(), match.value(),
                                    extrapolation.value(), arguments.confidence};
-  return Print(arguments.json ? ReportJson(report) : ReportText(report));
+  return arguments.json ? Print(ReportJson(report)) : PrintText(ReportText(report));
 }
 
 }  // namespace

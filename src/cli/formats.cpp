@@ -47,7 +47,7 @@ void AddFormats(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "print the list as JSON");
   command->callback(
-      [json, &exit_code] { exit_code = Print(*json ? FormatsJson() : FormatsText()); });
+      [json, &exit_code] { exit_code = *json ? Print(FormatsJson()) : PrintText(FormatsText()); });
 }
 
 }  // namespace stemtap::cli

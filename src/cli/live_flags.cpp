@@ -156,10 +156,11 @@ int RunAndReport(const LiveOptions& options) {
       return done.report.exit_code;
     }
     if (!options.quiet) {
+      const std::string folder = EscapeForTerminal(options.folder);
       Tell(fmt::format("\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
-                       options.folder));
+                       folder));
       if (done.failure.empty() && done.plan.totals.samples != 0) {
-        Tell(fmt::format("next: stemtap report {}\n", options.folder));
+        Tell(fmt::format("next: stemtap report {}\n", folder));
       }
     }
     if (!done.failure.empty()) Fail({done.failure});

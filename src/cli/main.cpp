@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -45,8 +46,7 @@ std::string Hint(const CLI::App& app, const std::string& word) {
 }
 
 int WrongUse(const std::string& message) {
-  stemtap::cli::Tell(fmt::format("stemtap: {}\n", message));
-  return 2;
+  return stemtap::cli::Fail({message, 2});
 }
 
 // Descriptors 0 to 2 that we were started without would be given to the files that we open, and
@@ -139,11 +139,12 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return Main(argc, argv);
-  } catch (const std::exception& error) {  // no memory, a folder that may not be looked into
-    // Said without memory of our own.
+  } catch (const std::bad_alloc& error) {  // reported without allocating
     std::fputs("stemtap: ", stderr);
     std::fputs(error.what(), stderr);
     std::fputs("\n", stderr);
     return 1;
+  } catch (const std::exception& error) {  // e.g. a directory that cannot be searched
+    return stemtap::cli::Fail({error.what()});
   }
 }

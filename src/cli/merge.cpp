@@ -32,7 +32,7 @@ int RunMerge(const MergeArguments& arguments) {
     Tell(fmt::format("stemtap: {} sessions in {}\nnext: stemtap report {}\n", plan.sessions.size(),
                      folder, folder));
   }
-  return Print(arguments.json ? TotalsJson(plan) : merged.value().summary);
+  return arguments.json ? Print(TotalsJson(plan)) : PrintText(merged.value().summary);
 }
 
 }  // namespace

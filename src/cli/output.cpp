@@ -23,11 +23,11 @@
 namespace stemtap::cli {
 
 void Tell(const std::string& text) {
-  std::fputs(text.c_str(), stderr);
+  std::fputs(EscapeLines(text).c_str(), stderr);
 }
 
 int Fail(const Error& error) {
-  Tell(fmt::format("stemtap: {}\n", error.message));
+  Tell(fmt::format("stemtap: {}\n", EscapeForTerminal(error.message)));
   return error.exit_code;
 }
 
@@ -42,6 +42,10 @@ int Print(const std::string& text) {
     return 0;
   }
   return Fail({fmt::format("standard output cannot be written: {}", std::strerror(errno))});
+}
+
+int PrintText(const std::string& text) {
+  return Print(EscapeLines(text));
 }
 
 Status WriteOutput(const std::string& path, std::string_view content) {

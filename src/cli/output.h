@@ -12,7 +12,8 @@
 
 namespace stemtap::cli {
 
-// Prints `text` on stderr. Where that fails there is nobody to tell.
+// Prints lines for people on stderr, escaped for a terminal (base/text.h). A failure to write is
+// ignored.
 void Tell(const std::string& text);
 
 // Prints "stemtap: <message>" on stderr and returns the error's exit code.
@@ -21,8 +22,12 @@ int Fail(const Error& error);
 // Prints each as "stemtap: warning: <message>" on stderr.
 void Warn(const std::vector<std::string>& warnings);
 
-// Prints `text` on stdout; 1 if that fails (a full disk behind a redirection), else 0.
+// Prints data (JSON, a selection) on stdout as it is; 1 if that fails (a full disk behind a
+// redirection), else 0.
 int Print(const std::string& text);
+
+// The same for lines for people, which are escaped for a terminal.
+int PrintText(const std::string& text);
 
 // Writes `content` into the file that the user named, whole or not at all: compressed as its name
 // says, devices and pipes directly, "-" is standard output.

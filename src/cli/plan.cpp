@@ -121,7 +121,7 @@ int RunPlan(const PlanArguments& arguments) {
     const Status written = WriteOutput(arguments.output, PlanToJson(plan));
     if (!written.ok()) return Fail(written.error());
   }
-  return Print(arguments.json ? PlanToJson(plan) : PlanSummary(plan));
+  return arguments.json ? Print(PlanToJson(plan)) : PrintText(PlanSummary(plan));
 }
 
 }  // namespace

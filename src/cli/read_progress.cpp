@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "base/text.h"
-#include "cli/output.h"
 
 namespace stemtap::cli {
 namespace {
@@ -34,12 +35,12 @@ void ReadProgress::Show(const std::string& what, std::uint64_t done, std::uint64
           ? fmt::format("{:.0f} MB", static_cast<double>(done) * 1e-6)
           : fmt::format("{:.0f} %", 100.0 * static_cast<double>(done) / static_cast<double>(all));
   // As the progress line of a run: rewritten in place, never wrapped.
-  Tell(fmt::format("\r\x1b[?7l{}  {}\x1b[K\x1b[?7h", how_far, what));
+  std::fputs(fmt::format("\r\x1b[?7l{}  {}\x1b[K\x1b[?7h", how_far, what).c_str(), stderr);
 }
 
 void ReadProgress::Clear() {
   if (!shown_) return;
-  Tell("\r\x1b[K");
+  std::fputs("\r\x1b[K", stderr);
   shown_ = false;
 }
 

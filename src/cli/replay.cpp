@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/number_in.h"
 #include "cli/option_kinds.h"
@@ -57,11 +58,12 @@ int Replay(const ReplayArguments& arguments) {
   Warn(outcome.value().report.warnings);
   const Plan& plan = outcome.value().plan;
   if (!arguments.quiet) {
+    const std::string folder = EscapeForTerminal(options.folder);
     Tell(fmt::format("stemtap: {:.2f} million kernels/s, session in {}\nnext: stemtap report {}\n",
                      static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
-                     options.folder, options.folder));
+                     folder, folder));
   }
-  return Print(arguments.json ? TotalsJson(plan) : PlanSummary(plan));
+  return arguments.json ? Print(TotalsJson(plan)) : PrintText(PlanSummary(plan));
 }
 
 }  // namespace

@@ -39,12 +39,13 @@ int RunTop(const TopArguments& arguments) {
   if (arguments.once || arguments.json) {
     const Result<std::string> text =
         arguments.json ? top::OverviewsOf(options) : top::SnapshotOf(options);
-    return text.ok() ? Print(text.value()) : Fail(text.error());
+    if (!text.ok()) return Fail(text.error());
+    return arguments.json ? Print(text.value()) : PrintText(text.value());
   }
   std::string snapshot;
   const Result<int> code = top::Watch(options, snapshot);
   if (!code.ok()) return Fail(code.error());
-  return snapshot.empty() ? code.value() : Print(snapshot);
+  return snapshot.empty() ? code.value() : PrintText(snapshot);
 }
 
 }  // namespace

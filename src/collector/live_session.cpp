@@ -240,8 +240,8 @@ bool LiveSession::FindRings() {
         Source{name, reports_.size(), std::move(ring).value(), LaunchOrder()}));
     reports_.push_back(sources_.back()->ring.Report());
     const ProcessReport& report = reports_.back();
-    spdlog::debug("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid, report.program,
-                  report.cupti_version, report.driver_version);
+    spdlog::debug("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid,
+                  EscapeForTerminal(report.program), report.cupti_version, report.driver_version);
   }
   return any;
 }
@@ -259,7 +259,7 @@ void LiveSession::RemoveLeftovers() {
       // It saw a session that had not ended, so it will not say so itself.
       std::fputs(fmt::format("stemtap: process {} began when the session was being written: not "
                              "recorded\n",
-                             name.substr(std::strlen(wire::kRingPrefix)))
+                             EscapeForTerminal(name.substr(std::strlen(wire::kRingPrefix))))
                      .c_str(),
                  stderr);
     }
@@ -322,8 +322,7 @@ void LiveSession::SayRemarks() {
     if (report.reason.size() <= source->said) continue;
     std::string_view remark = std::string_view(report.reason).substr(source->said);
     if (remark.starts_with("; ")) remark.remove_prefix(2);
-    progress_.Say(fmt::format("process {} ({}): {}", report.pid, EscapeForTerminal(report.program),
-                              EscapeForTerminal(remark)));
+    progress_.Say(fmt::format("process {} ({}): {}", report.pid, report.program, remark));
     source->said = report.reason.size();
   }
 }

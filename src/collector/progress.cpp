@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/text.h"
+
 namespace stemtap {
 
 std::string ProgressText(const SamplerStatus& s, double rate, std::uint64_t dropped) {
@@ -53,7 +55,7 @@ void ProgressLine::Update(const SamplerStatus& status, std::uint64_t seen, std::
 void ProgressLine::Say(const std::string& text) {
   if (quiet_) return;
   Clear();
-  std::fprintf(out_, "stemtap: %s\n", text.c_str());
+  std::fprintf(out_, "stemtap: %s\n", EscapeForTerminal(text).c_str());
 }
 
 void ProgressLine::Clear() {

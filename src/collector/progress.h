@@ -34,7 +34,7 @@ class ProgressLine {
   // `status` grow by whole epochs. The first call has no rate and shows nothing.
   void Update(const SamplerStatus& status, std::uint64_t seen, std::uint64_t dropped,
               std::int64_t now_ms);
-  // A line that stays, said at once.
+  // A line that stays, printed at once and escaped for a terminal.
   void Say(const std::string& text);
   // Takes the line off the terminal, before other output.
   void Clear();

@@ -214,7 +214,10 @@ int stemtap_gate_close(stemtap_gate* gate) {
   return Guarded(gate, STEMTAP_GATE_FAILED, [&](TracerGate& open) {
     const Result<stemtap::Plan> plan = open.Close();
     if (plan.ok()) return STEMTAP_GATE_OK;
-    if (!gate->quiet) std::fprintf(stderr, "stemtap: gate: %s\n", plan.error().message.c_str());
+    if (!gate->quiet) {
+      std::fprintf(stderr, "stemtap: gate: %s\n",
+                   stemtap::EscapeForTerminal(plan.error().message).c_str());
+    }
     return STEMTAP_GATE_NOT_WRITTEN;
   });
 }

@@ -1,40 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "top/text_cells.h"
 
-#include <fmt/format.h>
 #include <wchar.h>
 
 #include <algorithm>
 #include <cstddef>
 
+#include "base/text.h"
+
 namespace stemtap::top {
 namespace {
-
-struct Character {
-  char32_t code = 0;
-  std::size_t bytes = 0;  // 0: not UTF-8
-};
-
-// The character at the beginning of `text`, which is not empty.
-Character Decode(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t bytes = lead < 0xC2   ? 0
-                            : lead < 0xE0 ? 2
-                            : lead < 0xF0 ? 3
-                            : lead < 0xF5 ? 4
-                                          : 0;
-  if (bytes == 0 || bytes > text.size()) return {};
-  char32_t code = lead & (0x7Fu >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    code = (code << 6) | (byte(i) & 0x3Fu);
-  }
-  const bool overlong = (bytes == 3 && code < 0x800) || (bytes == 4 && code < 0x10000);
-  if (overlong || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {};
-  return {code, bytes};
-}
 
 // The text that stands for the character at the beginning of `text`, and how much of `text` that is.
 struct Cell {
@@ -46,16 +21,14 @@ struct Cell {
 Cell CellOf(std::string_view text, bool unicode) {
   const auto byte = static_cast<unsigned char>(text[0]);
   if (byte >= 0x20 && byte < 0x7F) return {std::string(1, text[0]), 1, 1};
-  const Character c = Decode(text);
-  Cell cell;
-  if (byte < 0x80 || c.bytes == 0 || !unicode) {
-    cell.text = fmt::format("\\x{:02X}", byte);
-  } else if (const int columns = ::wcwidth(static_cast<wchar_t>(c.code)); columns > 0) {
-    return {std::string(text.substr(0, c.bytes)), columns, c.bytes};
-  } else {
-    cell.text = fmt::format("\\u{{{:X}}}", static_cast<std::uint32_t>(c.code));
-    cell.bytes = c.bytes;
+  const TextUnit unit = FirstUnit(text);
+  if (unit.is_visible && unicode) {
+    const int columns = ::wcwidth(static_cast<wchar_t>(unit.code));
+    if (columns > 0) return {std::string(text.substr(0, unit.bytes)), columns, unit.bytes};
   }
+  // Without Unicode every byte is one of its own.
+  const TextUnit shown = unicode ? unit : TextUnit{byte};
+  Cell cell{Escaped(shown), 0, shown.bytes};
   cell.columns = static_cast<int>(cell.text.size());
   return cell;
 }

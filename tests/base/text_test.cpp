@@ -5,6 +5,8 @@
 
 #include <array>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace stemtap {
 namespace {
@@ -22,6 +24,44 @@ TEST_CASE("a terminal obeys nothing") {
   CHECK(EscapeForTerminal("a\x13[31mb\t") == "a\\x13[31mb\\x09");
   CHECK(EscapeForTerminal("\x81") == "\\x81");
   CHECK(EscapeForTerminal("\xC3\xA4") == "\xC3\xA4");
+  CHECK(EscapeForTerminal("a\nb\x7F") == "a\\x0Ab\\x7F");
+  CHECK(EscapeForTerminal(std::string_view("\0", 1)) == "\\x00");
+}
+
+TEST_CASE("characters that hide or reorder text are escaped, and visible ones are not") {
+  const auto utf8 = [](const char8_t* text) {
+    return std::string(reinterpret_cast<const char*>(text));
+  };
+  CHECK(EscapeForTerminal(utf8(u8"\u0080\u009F")) == "\\u{80}\\u{9F}");
+  for (const auto& [text, escaped] : {
+           std::pair{u8"\u202A\u202E", "\\u{202A}\\u{202E}"},  // bidirectional embedding, override
+           {u8"\u2066\u2069", "\\u{2066}\\u{2069}"},           // isolates
+           {u8"\u200E\u200F\u061C", "\\u{200E}\\u{200F}\\u{61C}"},  // marks
+           {u8"\u200B\u200C\u200D\u2060\uFEFF",
+            "\\u{200B}\\u{200C}\\u{200D}\\u{2060}\\u{FEFF}"},      // zero width
+           {u8"\u2028\u2029", "\\u{2028}\\u{2029}"},               // line, paragraph separator
+           {u8"\u00AD\u3164\uFE0F", "\\u{AD}\\u{3164}\\u{FE0F}"},  // invisible
+           {u8"\U000E0041", "\\u{E0041}"},                         // tag
+       }) {
+    CHECK(EscapeForTerminal(utf8(text)) == escaped);
+    CHECK(EscapeForTerminal(escaped) == escaped);
+  }
+  const std::string visible =
+      utf8(u8" ~\u00A0\u00AE\u0391\u05D0\u200A\u2010\u2027\u202F\u205F\u4E2D\uFFFD\U0001F600");
+  CHECK(EscapeForTerminal(visible) == visible);
+}
+
+TEST_CASE("bytes that are not UTF-8 are escaped one by one") {
+  CHECK(EscapeForTerminal("\xC3") == "\\xC3");
+  CHECK(EscapeForTerminal("\xC3(") == "\\xC3(");
+  CHECK(EscapeForTerminal("\xC0\xAF") == "\\xC0\\xAF");                    // overlong
+  CHECK(EscapeForTerminal("\xE0\x80\x9B") == "\\xE0\\x80\\x9B");           // overlong
+  CHECK(EscapeForTerminal("\xED\xA0\x80") == "\\xED\\xA0\\x80");           // a surrogate
+  CHECK(EscapeForTerminal("\xF4\x90\x80\x80") == "\\xF4\\x90\\x80\\x80");  // above 10FFFF
+}
+
+TEST_CASE("text of several lines keeps its line feeds") {
+  CHECK(EscapeLines("a\r\n\x1B[b\n") == "a\\x0D\n\\x1B[b\n");
 }
 
 TEST_CASE("spaces and tabs around a text are trimmed") {

@@ -301,6 +301,35 @@ TEST_CASE("where nothing can be recorded, the program runs undisturbed and one l
   }
 }
 
+TEST_CASE("a hostile program name or session directory is escaped on the terminal") {
+  TempDir scratch;
+  const auto options = OnFakeGpu(scratch);
+  const std::string hostile = "x\x1B[31m\xE2\x80\xAE\n";
+  const std::string escaped = "x\\x1B[31m\\u{202E}\\x0A";
+  const auto check = [&](const std::string& text, const std::string& expected) {
+    CAPTURE(text);
+    CHECK(text.find('\x1B') == std::string::npos);
+    CHECK(text.find("\xE2\x80\xAE") == std::string::npos);
+    CHECK(text.find(expected) != std::string::npos);
+  };
+  std::filesystem::copy_file(TestProgram("exit_return"), scratch / hostile);
+  const std::vector<std::string> program = {(scratch / hostile).string(), "1000"};
+  std::vector<std::string> command = {StemtapProgram().string(), "run", "--level", "gate", "--"};
+  command.insert(command.end(), program.begin(), program.end());
+  const auto named = RunProcess(command, options);
+  CHECK(named.exit_code == 0);
+  check(named.err, "stemtap: session in stemtap-" + escaped + "-");
+  // What the process reports of itself, here that it has no CUPTI.
+  auto without = options;
+  without.env = {{"LD_LIBRARY_PATH", (scratch / "driver").string()},
+                 {"STEMTAP_CUPTI", "/nonexistent/libcupti.so.13"}};
+  std::filesystem::create_directory(scratch / "driver");
+  std::filesystem::copy(FakeGpuDir() / "libcuda.so.1", scratch / "driver/libcuda.so.1");
+  check(RunProcess(RunCommand({}, program), without).err, "(x\\x1B[31m");
+  const std::string none = (scratch / (hostile + "-none")).string();
+  check(RunProcess({StemtapProgram().string(), "run", "--", none}, options).err, escaped + "-none");
+}
+
 TEST_CASE("without a libcupti the program runs undisturbed and one line says so") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);

@@ -122,6 +122,7 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
   const Session session;
   const std::string plan = session.run + "/plan.json";
   CheckFailure(RunReport({session.run + "-gone"}), 1, {"run-gone: is not there"});
+  CheckFailure(RunReport({session.run + "\x1B\xE2\x80\xAE\n"}), 1, {"run\\x1B\\u{202E}\\x0A: is not"});
   CheckFailure(RunReport({session.folder.path().string()}), 1, {"is no session folder"});
   CheckFailure(RunReport({session.run, "-o", session.run + "/no/report.html"}), 1,
                {"report.html", "cannot be written"});

@@ -80,7 +80,7 @@ export function sessionSection({ model }: Context): HTMLElement {
   if (processes.length > 0) {
     blocks.push(block("Processes", plainTable({ head: ["Process", "Program", "State", "Seen", "Kept", "Captured", "CUPTI",
       "Driver", "Cost in it", "Cost beside it", "Remark"], rows: processes.map((p) => [String(p.pid),
-      h("bdi", null, visible(p.program ?? "")), p.state ?? none, count(p.seen), count(p.kept), count(p.launches_captured),
+      h("bdi", null, visible(p.program ?? "")), visible(p.state ?? "") || none, count(p.seen), count(p.kept), count(p.launches_captured),
       shown(p.cupti_version), shown(p.driver_version), duration(p.cost?.program_ns), duration(p.cost?.background_ns),
       h("bdi", null, visible(p.reason ?? "") || none)]) })));
   }

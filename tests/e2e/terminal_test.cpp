@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel names, file names and command-line words are data: whatever they hold, nothing that a terminal
+// obeys and nothing invisible reaches it.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/check_failure.h"
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace stemtap::test {
+namespace {
+
+// An escape sequence, its one-byte form, a right-to-left override, a zero-width space, a byte order
+// mark, a line separator, an Arabic letter mark, a tag character, a lone byte, and what ends a line.
+constexpr std::string_view kHostile =
+    "bad\x1B["
+    "31m\xC2\x9B\xE2\x80\xAE\xE2\x80\x8B\xEF\xBB\xBF\xE2\x80\xA8\xD8\x9C\xF3\xA0\x81\x81\xFF"
+    "\r\nname";
+constexpr std::string_view kEscaped =
+    "bad\\x1B[31m\\u{9B}\\u{202E}\\u{200B}\\u{FEFF}\\u{2028}\\u{61C}\\u{E0041}\\xFF\\x0D\\x0Aname";
+// Tables cut long names.
+constexpr std::string_view kEscapedStart = "bad\\x1B[31m\\u{9B}\\u{202E}";
+
+void CheckSafe(std::string_view text) {
+  CAPTURE(text);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool safe = (byte >= 0x20 || c == '\n') && byte != 0x7F && byte != 0xFF;
+    CHECK(safe);
+    if (!safe) return;
+  }
+  for (const char* hidden : {"\xC2\x9B", "\xE2\x80\xAE", "\xE2\x80\x8B", "\xEF\xBB\xBF",
+                             "\xE2\x80\xA8", "\xD8\x9C", "\xF3\xA0\x81\x81"}) {
+    CHECK(text.find(hidden) == std::string_view::npos);
+  }
+}
+
+struct Scratch {
+  TempDir folder;
+  std::string file{kHostile};  // of a profile with a kernel of that name
+  ProcessOptions options;
+
+  Scratch() {
+    options.cwd = folder.path();
+    options.env = {{"LC_ALL", "C.UTF-8"}};
+    folder.Write(file,
+                 "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,"
+                 "block_z,shared_bytes,graph_id,name\n"
+                 "0,0,100,0,7,1,1,1,32,1,1,0,,\"" +
+                     file +
+                     "\"\n"
+                     "1,200,150,0,7,1,1,1,32,1,1,0,,other\n");
+  }
+  ProcessResult Run(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), StemtapProgram().string());
+    return RunProcess(arguments, options);
+  }
+  // Runs a command that prints the hostile name, on stdout or stderr.
+  ProcessResult Shows(const std::vector<std::string>& arguments, int code = 0,
+                      std::string_view escaped = kEscapedStart) const {
+    CAPTURE(arguments);
+    ProcessResult result = Run(arguments);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == code);
+    CheckSafe(result.out);
+    CheckSafe(result.err);
+    CHECK((result.out + result.err).find(escaped) != std::string::npos);
+    return result;
+  }
+};
+
+TEST_CASE("summaries and tables escape kernel and file names") {
+  const Scratch scratch;
+  const std::string& file = scratch.file;
+  scratch.Shows({"plan", file, "-o", "plan.json"});
+  scratch.Shows({"replay", file, "-q", "-o", "s"});
+  const std::string summary = ReadFile(scratch.folder / "s/summary.txt");
+  CheckSafe(summary);
+  CHECK(summary.find(kEscapedStart) != std::string::npos);
+  const auto replayed = scratch.Run({"replay", file, "-o", file + "-s"});
+  CheckSafe(replayed.err);
+  CHECK(replayed.err.find(std::string(kEscaped) + "-s\n") != std::string::npos);
+  scratch.Shows({"convert", file, "-o", file + ".stemtap"}, 0, kEscaped);
+  scratch.Shows({"evaluate", file, "--methods", "stem", "--runs", "2"}, 0, "\\xFF\\x0D\\x0Aname: ");
+  scratch.folder.Write("fewer.csv", "index,start_ns,duration_ns,name\n0,0,100,other\n");
+  scratch.Shows({"align", file, "fewer.csv"}, 0, kEscaped);
+  scratch.Shows({"export", "--plan", "plan.json", "--to", "nvbit", "--plain-launches", "--explain",
+                 "-o", file + ".txt"});
+  const std::string metric = "\"" + file + "\"";
+  scratch.folder.Write("results.csv", "id," + metric + "\n0,200\n1,300\n");
+  scratch.Shows({"extrapolate", "--plan", "plan.json", "--results", "results.csv"});
+  scratch.Shows({"merge", "s", file + "-s", "-o", file + "-m"}, 0, kEscaped);
+}
+
+TEST_CASE("top escapes kernel names, also without a UTF-8 locale") {
+  Scratch scratch;
+  REQUIRE(scratch.Run({"replay", scratch.file, "-q", "-o", "s"}).exit_code == 0);
+  scratch.Shows({"top", "s", "--once"});
+  scratch.options.env = {{"LC_ALL", "C"}};
+  scratch.Shows({"top", "s", "--once"}, 0, "bad\\x1B[31m\\xC2\\x9B\\xE2\\x80\\xAE");
+}
+
+TEST_CASE("error messages escape what they name, and stay one line") {
+  const Scratch scratch;
+  const std::string none = scratch.file + "-none";
+  const auto fails = [&](const std::vector<std::string>& arguments, int code) {
+    CheckFailure(scratch.Shows(arguments, code, kEscaped), code, {});
+  };
+  fails({none}, 2);
+  fails({"plan", "x", "--" + none}, 2);
+  fails({"plan", none}, 1);
+  fails({"plan", scratch.file, "-o", none + "/x/plan.json"}, 1);
+  fails({"replay", scratch.file, "-q", "-o", none + "/x"}, 1);
+  fails({"evaluate", none}, 1);
+  fails({"convert", none, "-o", "x"}, 1);
+  fails({"align", none, none}, 1);
+  fails({"export", "--plan", none, "--to", "csv"}, 1);
+  fails({"extrapolate", "--plan", none, "--results", none}, 1);
+  fails({"merge", none, none, "-o", "x"}, 1);
+  fails({"top", none}, 1);
+  // A word, and the content of a file, are cut.
+  CheckFailure(scratch.Shows({"plan", "--method", none, "x"}, 2), 2, {"--method"});
+  scratch.folder.Write("cell.csv",
+                       "index,start_ns,duration_ns,name\n0,0,\"" + scratch.file + "\",k\n");
+  CheckFailure(scratch.Shows({"plan", "cell.csv"}, 1), 1, {"cell.csv:2", "duration_ns"});
+}
+
+}  // namespace
+}  // namespace stemtap::test
