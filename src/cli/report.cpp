@@ -57,7 +57,7 @@ int RunReport(ReportArguments arguments) {
          "and npm (Debian: apt-get install nodejs npm)"});
   }
   if (arguments.session.empty()) {
-    Result<std::string> newest = top::NewestSession();
+    Result<std::string> newest = top::NewestSession(top::Newest::kEnded);
     if (!newest.ok()) return Fail(newest.error());
     arguments.session = std::move(newest).value();
   }
@@ -116,8 +116,8 @@ void AddReport(CLI::App& app, int& exit_code) {
       app.add_subcommand("report", "show a finished session as one HTML file for the browser");
   auto arguments = std::make_shared<ReportArguments>();
   AsFile(command->add_option("session", arguments->session,
-                             "session folder, or a plan.json alone (default: the newest session "
-                             "below the current folder)"));
+                             "session directory, or a plan.json alone (default: the newest of your "
+                             "sessions below the current directory that has ended)"));
   AsFile(command->add_option("-o,--output", arguments->output,
                              "file to write (default: report.html in the session folder); '-' is "
                              "standard output"));

@@ -32,7 +32,7 @@ int RunTop(const TopArguments& arguments) {
     options.folders.push_back(std::move(folder).value());
   }
   if (options.folders.empty()) {
-    Result<std::string> folder = top::NewestSession();
+    Result<std::string> folder = top::NewestSession(top::Newest::kRunningFirst);
     if (!folder.ok()) return Fail(folder.error());
     options.folders.push_back(std::move(folder).value());
   }
@@ -55,8 +55,9 @@ void AddTop(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<TopArguments>();
   AsFolder(command->add_option(
       "session", arguments->sessions,
-      "session folder, or the pid of its collector or of a traced program; several "
-      "are shown as one (default: the newest session below the current folder)"));
+      "session directory, or the pid of its collector or of a traced program; several are shown as "
+      "one (default: the newest of your sessions below the current directory, a running one "
+      "first)"));
   command
       ->add_option("--interval", arguments->interval_s, "seconds between two looks at the session")
       ->check(RealIn(0.1, 3600.0))

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -14,6 +16,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "top/session_watch.h"
 #include "trace/overview_reader.h"
 #include "wire/session_env.h"
 
@@ -28,6 +31,7 @@ constexpr const char* kMaskName = "mask.ndjson";
 // is somebody's home folder, and would take seconds.
 constexpr int kMostDepth = 3;
 constexpr std::size_t kMostFolders = 20000;
+constexpr long kMostPid = 1L << 22;  // PID_MAX_LIMIT of Linux
 
 struct Candidate {
   std::string folder;
@@ -47,8 +51,36 @@ bool IsRing(std::string_view name) {
          name.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
 }
 
+// Whether all files of the session in `folder` are written.
+bool HasEnded(const std::string& folder) {
+  std::error_code ignored;
+  return fs::exists(folder + "/" + wire::kSessionFileName, ignored) &&
+         fs::exists(folder + "/plan.json", ignored);
+}
+
+// Whether the collector of the session in `folder` still renews it, or, before its first overview, a
+// process that it traces lives. False if it was killed.
+bool Runs(const std::string& folder) {
+  SessionWatch watch(folder);
+  watch.Refresh();
+  if (watch.state() == SessionState::kRunning) return true;
+  if (watch.state() != SessionState::kWaiting) return false;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!IsRing(name)) continue;
+    const auto pid = std::strtol(name.c_str() + std::strlen(wire::kRingPrefix), nullptr, 10);
+    if (!ProcessIsGone(static_cast<std::int32_t>(std::min(pid, kMostPid)), 0)) return true;
+  }
+  return false;
+}
+
+// The directories that hold a session.
 class Search {
  public:
+  // Only those that `owner` owns, or everybody's.
+  explicit Search(std::optional<uid_t> owner = {}) : owner_(owner) {}
+
   // `folder` and what is below it, `depth` folders deep.
   void Below(const fs::path& folder, int depth) {
     std::error_code error;
@@ -65,7 +97,7 @@ class Search {
             std::max(candidate.changed_ns, ChangedAt(at->path().string()).value_or(-1));
       }
     }
-    if (candidate.changed_ns >= 0) found_.push_back(std::move(candidate));
+    if (candidate.changed_ns >= 0 && IsOwned(folder)) found_.push_back(std::move(candidate));
     for (const fs::path& next : inner) {
       if (++folders_ > kMostFolders) return;
       Below(next, depth - 1);
@@ -86,6 +118,12 @@ class Search {
   const std::vector<Candidate>& found() const { return found_; }
 
  private:
+  bool IsOwned(const fs::path& folder) const {
+    struct stat about = {};
+    return !owner_ || (::lstat(folder.c_str(), &about) == 0 && about.st_uid == *owner_);
+  }
+
+  std::optional<uid_t> owner_;
   std::vector<Candidate> found_;
   std::size_t folders_ = 0;
 };
@@ -126,7 +164,7 @@ bool IsNumber(std::string_view word) {
          word.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-const Candidate* Newest(const std::vector<Candidate>& candidates) {
+const Candidate* NewestOf(const std::vector<Candidate>& candidates) {
   const auto newest = std::max_element(
       candidates.begin(), candidates.end(),
       [](const Candidate& a, const Candidate& b) { return a.changed_ns < b.changed_ns; });
@@ -156,7 +194,7 @@ Result<std::string> SessionOfPid(const std::string& pid, const FinderPlaces& pla
   for (const Candidate& candidate : search.found()) {
     if (Names(candidate.folder, pid)) named.push_back(candidate);
   }
-  if (const Candidate* newest = Newest(named)) return newest->folder;
+  if (const Candidate* newest = NewestOf(named)) return newest->folder;
   return Error{fmt::format(
       "{}: no such folder, and no session of a process {} found, expected a session folder or the "
       "pid of a process that is being traced",
@@ -195,27 +233,31 @@ Result<std::string> FindSession(const std::string& word, const FinderPlaces& pla
                            EscapeForTerminal(word))};
 }
 
-Result<std::string> NewestSession(const FinderPlaces& places) {
-  Search here;
-  here.Below(places.here, kMostDepth);
-  if (const Candidate* newest = Newest(here.found())) {
-    return fs::path(newest->folder).lexically_normal().string();
+Result<std::string> NewestSession(Newest wanted, const FinderPlaces& places) {
+  Search search(places.user);
+  search.Below(places.here, kMostDepth);
+  std::vector<Candidate> ended;
+  std::vector<Candidate> running;
+  for (const Candidate& candidate : search.found()) {
+    if (HasEnded(candidate.folder)) {
+      ended.push_back(candidate);
+    } else if (Runs(candidate.folder)) {
+      running.push_back(candidate);
+    }
   }
-  Search elsewhere;
-  elsewhere.Named(places.other, places.user);
-  std::error_code error;
-  std::vector<std::string> folders;
-  for (fs::directory_iterator at(places.proc, error), end; !error && at != end;
-       at.increment(error)) {
-    if (!IsNumber(at->path().filename().string())) continue;
-    const std::string folder = SessionOf(at->path());
-    if (!folder.empty()) folders.push_back(folder);
+  const bool any_state = wanted == Newest::kRunningFirst;
+  const Candidate* newest = any_state ? NewestOf(running) : NewestOf(ended);
+  if (newest == nullptr && any_state) newest = NewestOf(search.found());
+  if (newest != nullptr) return fs::path(newest->folder).lexically_normal().string();
+  if (search.found().empty()) {
+    return Error{
+        "no session below the current directory; name a session directory, or a process's pid for "
+        "'stemtap top'"};
   }
-  std::sort(folders.begin(), folders.end());
-  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
-  for (const std::string& folder : folders) elsewhere.Below(folder, 0);
-  if (const Candidate* newest = Newest(elsewhere.found())) return newest->folder;
-  return Error{"no session found below the current folder, expected a session folder or a pid"};
+  return Error{fmt::format(
+      "no session below the current directory has ended, {} of {} still run; name a session "
+      "directory",
+      running.size(), search.found().size())};
 }
 
 }  // namespace stemtap::top

@@ -68,15 +68,25 @@ TEST_CASE("the page has one place for data, in an element that no browser runs")
   CHECK(page.find(kDataPlaceholder, first + 1) == std::string_view::npos);
 }
 
-TEST_CASE("without a session the report is of the newest") {
+TEST_CASE(
+    "without a session the report is of the newest that has ended, below the current directory") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const Session session;
   test::ProcessOptions options;
   options.cwd = session.folder.path();
-  const auto result = RunProcess({test::StemtapProgram().string(), "report"}, options);
+  const std::vector<std::string> report = {test::StemtapProgram().string(), "report"};
+  // Still runs, and is newer: the overview says so, and there is no plan yet.
+  session.folder.Write("running/overview.json", test::kOverviewJson);
+  const auto result = RunProcess(report, options);
   CAPTURE(result.err);
   CHECK(result.exit_code == 0);
   CHECK(std::filesystem::exists(session.folder / "run/report.html"));
+  // There are sessions above and beside it.
+  options.cwd = session.folder.Write("empty/a/x", "").parent_path();
+  CheckFailure(RunProcess(report, options), 1, {"no session below the current directory; name"});
+  options.cwd = session.folder / "running";
+  CheckFailure(RunProcess(report, options), 1,
+               {"no session below the current directory has ended"});
 }
 
 TEST_CASE("a report stands in the session folder, or where it is wanted") {
@@ -122,7 +132,8 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
   const Session session;
   const std::string plan = session.run + "/plan.json";
   CheckFailure(RunReport({session.run + "-gone"}), 1, {"run-gone: is not there"});
-  CheckFailure(RunReport({session.run + "\x1B\xE2\x80\xAE\n"}), 1, {"run\\x1B\\u{202E}\\x0A: is not"});
+  CheckFailure(RunReport({session.run + "\x1B\xE2\x80\xAE\n"}), 1,
+               {"run\\x1B\\u{202E}\\x0A: is not"});
   CheckFailure(RunReport({session.folder.path().string()}), 1, {"is no session folder"});
   CheckFailure(RunReport({session.run, "-o", session.run + "/no/report.html"}), 1,
                {"report.html", "cannot be written"});

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "support/temp_dir.h"
@@ -46,6 +47,14 @@ fs::path MakeSession(const fs::path& folder, const MadeOverview& made, int age) 
   return folder;
 }
 
+fs::path EndedSession(const fs::path& folder, int age) {
+  MadeOverview made;
+  made.state = "ended";
+  MakeSession(folder, made, age);
+  for (const char* name : {"plan.json", "session.json"}) std::ofstream(folder / name) << "{}";
+  return folder;
+}
+
 // A process id that nobody has.
 std::int32_t DeadPid() {
   const pid_t child = ::fork();
@@ -56,36 +65,79 @@ std::int32_t DeadPid() {
 
 }  // namespace
 
-TEST_CASE("the newest session is found below the current folder") {
+TEST_CASE("the newest session is one below the current directory, or none") {
   const TempDir dir;
   const FinderPlaces places = PlacesIn(dir);
-  const Result<std::string> none = NewestSession(places);
-  REQUIRE(!none.ok());
-  CHECK(none.error().message.starts_with("no session found"));
-  MakeSession(dir / "other/stemtap-x-1", {}, 50);
-  CHECK(NewestSession(places).value() == (dir / "other/stemtap-x-1").string());
-  MakeSession(dir / "here/stemtap-a-1", {}, 100);
-  CHECK(NewestSession(places).value() == (dir / "here/stemtap-a-1").string());
-  MakeSession(dir / "here/runs/today/out", {}, 60);
-  CHECK(NewestSession(places).value() == (dir / "here/runs/today/out").string());
-  // One that has just begun has no overview yet.
-  fs::create_directories(dir / "here/b");
-  dir.Write("here/b/ring.12", "");
-  CHECK(NewestSession(places).value() == (dir / "here/b").string());
+  const auto newest = [&](Newest wanted) { return NewestSession(wanted, places); };
+  // Neither beside it, nor above it, nor where others leave theirs, nor that of a running process.
+  EndedSession(dir / "other/stemtap-x-1", 0);
+  EndedSession(dir / "stemtap-above", 0);
+  MakeSession(dir / "beside/s", {}, 0);
+  fs::create_directories(dir / "proc/55/fd");
+  fs::create_symlink(dir / "beside/s/mask.ndjson", dir / "proc/55/fd/7");
+  for (const Newest wanted : {Newest::kEnded, Newest::kRunningFirst}) {
+    const Result<std::string> none = newest(wanted);
+    REQUIRE(!none.ok());
+    CHECK(none.error().message.starts_with("no session below the current directory; name a"));
+  }
+  EndedSession(dir / "here/stemtap-a-1", 100);
+  CHECK(newest(Newest::kEnded).value() == (dir / "here/stemtap-a-1").string());
+  CHECK(newest(Newest::kRunningFirst).value() == (dir / "here/stemtap-a-1").string());
+  EndedSession(dir / "here/runs/today/out", 60);
+  CHECK(newest(Newest::kEnded).value() == (dir / "here/runs/today/out").string());
+  EndedSession(dir / "here/runs/today/too/deep", 50);
+  CHECK(newest(Newest::kEnded).value() == (dir / "here/runs/today/out").string());
+  // The current directory itself.
+  EndedSession(dir / "here", 40);
+  CHECK(newest(Newest::kEnded).value() + "/" == (dir / "here/").string());
 }
 
-TEST_CASE("sessions that others left in the common folder are not taken for one's own") {
+TEST_CASE("a report is never of a session that runs, and top prefers one that does") {
+  const TempDir dir;
+  const FinderPlaces places = PlacesIn(dir);
+  MakeSession(dir / "here/running", {}, 1);
+  const Result<std::string> none = NewestSession(Newest::kEnded, places);
+  REQUIRE(!none.ok());
+  CHECK(none.error().message ==
+        "no session below the current directory has ended, 1 of 1 still run; name a session "
+        "directory");
+  EndedSession(dir / "here/ended", 20);
+  CHECK(NewestSession(Newest::kEnded, places).value() == (dir / "here/ended").string());
+  CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/running").string());
+  // Neither is one that was killed.
+  MadeOverview killed;
+  killed.pid = DeadPid();
+  MakeSession(dir / "here/running", killed, 60);
+  CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/ended").string());
+  MakeSession(dir / "here/killed", killed, 10);
+  CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/killed").string());
+  CHECK(NewestSession(Newest::kEnded, places).value() == (dir / "here/ended").string());
+  // A session that has just begun has a ring and no overview yet.
+  dir.Write("here/began/ring." + std::to_string(::getpid()), "");
+  Age(dir / ("here/began/ring." + std::to_string(::getpid())), 90);
+  CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/began").string());
+}
+
+TEST_CASE("sessions that others own, or that a link leads to, are not taken for one's own") {
   const TempDir dir;
   FinderPlaces places = PlacesIn(dir);
-  MakeSession(dir / "other/stemtap-x-1", {}, 0);
-  CHECK(NewestSession(places).ok());
+  EndedSession(dir / "here/s", 0);
+  EndedSession(dir / "elsewhere", 0);
+  fs::create_directory_symlink(dir / "elsewhere", dir / "here/link");
+  CHECK(NewestSession(Newest::kEnded, places).value() == (dir / "here/s").string());
   ++places.user;
-  CHECK(!NewestSession(places).ok());
-  // Not even with a link to one that is.
+  CHECK(!NewestSession(Newest::kEnded, places).ok());
+  CHECK(!NewestSession(Newest::kRunningFirst, places).ok());
   --places.user;
-  fs::rename(dir / "other/stemtap-x-1", dir / "elsewhere");
-  fs::create_directory_symlink(dir / "elsewhere", dir / "other/stemtap-x-1");
-  CHECK(!NewestSession(places).ok());
+  fs::remove_all(dir / "here/s");
+  CHECK(!NewestSession(Newest::kEnded, places).ok());
+  // One of another user, where this one may make such.
+  EndedSession(dir / "here/theirs", 0);
+  if (::geteuid() != 0 || ::chown((dir / "here/theirs").c_str(), 65534, 65534) != 0) {
+    MESSAGE("SKIPPED: only root can give a directory away");
+    return;
+  }
+  CHECK(!NewestSession(Newest::kEnded, places).ok());
 }
 
 TEST_CASE("a folder that may not be read is not said to be none") {
