@@ -20,7 +20,7 @@ constexpr std::size_t kPathBytes = 4200;
 
 // Opens, or fails with errno set.
 int OpenFile(const char* path, int flags) noexcept {
-  return ::open(path, flags | O_CLOEXEC, 0600);
+  return ::open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 void* MapFile(int fd, std::size_t bytes, int more_flags) noexcept {
@@ -46,7 +46,12 @@ void ReadProgramName(char* name, std::size_t size) noexcept {
 }  // namespace
 
 bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem_size) noexcept {
-  ::snprintf(folder_, sizeof(folder_), "%s", folder);
+  if (::strlen(folder) > wire::kMaxSessionPathBytes) {
+    ::snprintf(problem, problem_size,
+               "%.60s...: the path of the session folder is longer than %u bytes", folder,
+               wire::kMaxSessionPathBytes);
+    return false;
+  }
   char path[kPathBytes];
   char hidden[kPathBytes];
   ::snprintf(path, sizeof(path), "%s/%s", folder, wire::kSessionFileName);
@@ -58,7 +63,10 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
   ::snprintf(path, sizeof(path), "%s/%s%d", folder, wire::kRingPrefix, pid);
   ::snprintf(hidden, sizeof(hidden), "%s/%s%s%d", folder, wire::kUnfinishedPrefix,
              wire::kRingPrefix, pid);
-  const int fd = OpenFile(hidden, O_RDWR | O_CREAT | O_TRUNC);
+  ::snprintf(folder_, sizeof(folder_), "%s", folder);
+  ::unlink(
+      hidden);  // left by a killed process of this id, or a link to a file of somebody's choice
+  const int fd = OpenFile(hidden, O_RDWR | O_CREAT | O_EXCL);
   if (fd < 0) {
     ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(errno));
     return false;
@@ -97,7 +105,7 @@ void SessionFiles::MapGate() noexcept {
   if (gate() != nullptr) return;
   char path[kPathBytes];
   ::snprintf(path, sizeof(path), "%s/%s", folder_, wire::kGateFileName);
-  const int fd = OpenFile(path, O_RDWR);
+  const int fd = OpenFile(path, O_RDWR | O_NONBLOCK);
   if (fd < 0) return;
   void* memory = MAP_FAILED;
   if (::lseek(fd, 0, SEEK_END) == static_cast<off_t>(sizeof(wire::GateFile))) {

@@ -211,6 +211,10 @@ Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
 
 }  // namespace
 
+std::unique_ptr<ByteSink> SinkTo(int fd, const std::string& name) {
+  return std::make_unique<FileSink>(EscapeForTerminal(name), fd, "", "");
+}
+
 Result<std::unique_ptr<ByteSink>> CreateByteSink(const std::string& path) {
   Result<std::unique_ptr<ByteSink>> file = CreateFileSink(path);
   if (!file.ok()) return file;

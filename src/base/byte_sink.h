@@ -30,4 +30,7 @@ class ByteSink {
 // A sink for the file at `path`; "-" is standard output.
 Result<std::unique_ptr<ByteSink>> CreateByteSink(const std::string& path);
 
+// Writes to the open file `fd`, as it is, and closes it; `name` is what it is called in messages.
+std::unique_ptr<ByteSink> SinkTo(int fd, const std::string& name);
+
 }  // namespace stemtap

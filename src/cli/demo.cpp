@@ -89,6 +89,7 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   options.listed.emplace_back("lag", kDefaultLag);
   options.source = profile;
   options.folder = folder;
+  options.default_folder = arguments.output.empty();
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
   Result<ReplayOutcome> outcome = RunReplay(*reader.value(), options);
@@ -96,7 +97,7 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   const ReplayOutcome& done = outcome.value();
   return PrintText(fmt::format("{}\n{}session in {}\n", PlanSummary(done.plan),
                                Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
-                               folder));
+                               done.folder));
 }
 
 int DemoLive(const DemoArguments& arguments, const std::string& profile,
@@ -114,6 +115,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   options.native_captures = true;
   options.command = {InstalledPath("bin/stemtap_play"), profile};
   options.folder = folder;
+  options.default_folder = arguments.output.empty();
   options.level = "gate";
   options.actuator = "profiler";
   options.injector = InstalledLibrary("libstemtap_inject.so");
@@ -134,7 +136,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
       PrintText(fmt::format("\n{}\n{}session in {}\n", SessionSummary(done.report, done.plan),
                             Story(done.plan, done.report.sampler,
                                   real ? done.report.elapsed_s : 0.0, arguments.capture_factor),
-                            folder));
+                            done.folder));
   return done.report.exit_code != 0 ? done.report.exit_code : printed;
 }
 

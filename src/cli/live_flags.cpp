@@ -156,7 +156,7 @@ int RunAndReport(const LiveOptions& options) {
       return done.report.exit_code;
     }
     if (!options.quiet) {
-      const std::string folder = EscapeForTerminal(options.folder);
+      const std::string folder = EscapeForTerminal(done.folder);
       Tell(fmt::format("\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
                        folder));
       if (done.failure.empty() && done.plan.totals.samples != 0) {

@@ -51,6 +51,7 @@ int Replay(const ReplayArguments& arguments) {
   options.source = RunName(arguments.profiles);
   options.folder =
       arguments.output.empty() ? DefaultFolder(Stem(arguments.profiles.front())) : arguments.output;
+  options.default_folder = arguments.output.empty();
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
   Result<ReplayOutcome> outcome = RunReplay(*reader.value(), options);
@@ -58,7 +59,7 @@ int Replay(const ReplayArguments& arguments) {
   Warn(outcome.value().report.warnings);
   const Plan& plan = outcome.value().plan;
   if (!arguments.quiet) {
-    const std::string folder = EscapeForTerminal(options.folder);
+    const std::string folder = EscapeForTerminal(outcome.value().folder);
     Tell(fmt::format("stemtap: {:.2f} million kernels/s, session in {}\nnext: stemtap report {}\n",
                      static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
                      folder, folder));

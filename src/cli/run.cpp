@@ -47,7 +47,8 @@ int Run(const RunArguments& arguments) {
   LiveOptions options = arguments.live.Options();
   options.command = arguments.command;
   options.attach_pid = arguments.attach;
-  if (options.folder.empty()) {
+  options.default_folder = options.folder.empty();
+  if (options.default_folder) {
     options.folder =
         DefaultFolder(arguments.command.empty()
                           ? "session"

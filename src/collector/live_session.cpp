@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/live_session.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -61,20 +60,21 @@ std::int64_t NowMs() {
 // The gate table, in the session folder where traced processes read it, or in memory of our own.
 class GateMemory {
  public:
-  // The file has its name once it is whole. One that is there already is another collector's.
-  static Result<GateMemory> InFolder(const std::string& folder, std::uint32_t gate_flags) {
-    const std::string path = folder + "/" + wire::kGateFileName;
-    const std::string hidden = folder + "/" + wire::kUnfinishedPrefix + wire::kGateFileName;
-    if (::access(path.c_str(), F_OK) == 0) {
+  // The file has its name once it is whole.
+  static Result<GateMemory> InFolder(const Directory& folder, std::uint32_t gate_flags) {
+    const std::string path = folder.PathOf(wire::kGateFileName);
+    const std::string hidden = std::string(wire::kUnfinishedPrefix) + wire::kGateFileName;
+    if (::faccessat(folder.descriptor(), wire::kGateFileName, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
       return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(EEXIST))};
     }
-    const int fd = ::open(hidden.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    folder.Remove(hidden);  // left over by a collector that was killed
+    const int fd = folder.Create(hidden);
     if (fd < 0) return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(errno))};
     Result<GateMemory> memory = Fill(fd, path, gate_flags);
     ::close(fd);
-    if (memory.ok() && ::rename(hidden.c_str(), path.c_str()) == 0) return memory;
+    if (memory.ok() && folder.Rename(hidden, wire::kGateFileName)) return memory;
     const int failure = errno;
-    ::unlink(hidden.c_str());
+    folder.Remove(hidden);
     if (!memory.ok()) return memory;
     return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(failure))};
   }
@@ -148,8 +148,7 @@ class LiveSession {
                 mask, CapturesOf(options)),
         progress_(options.quiet),
         timeline_([this] { return ElapsedS(); }),
-        overview_(writer.PathOf(kOverviewFileName), [this](Overview& o) { Describe(o); }) {
-    folder_.reset(::opendir(writer.folder().c_str()));
+        overview_(writer.directory(), [this](Overview& o) { Describe(o); }) {
     engine_.KeepTimeline(&timeline_);
   }
 
@@ -175,14 +174,8 @@ class LiveSession {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
-  struct CloseFolder {
-    void operator()(DIR* folder) const { ::closedir(folder); }
-  };
-
   const LiveOptions& options_;
   SessionWriter& writer_;
-  // Held, so that new rings are seen when no descriptor is left.
-  std::unique_ptr<DIR, CloseFolder> folder_;
   WorkerPool pool_;
   Engine engine_;
   ProgressLine progress_;
@@ -202,32 +195,22 @@ class LiveSession {
 
 // Whether there were new ones.
 bool LiveSession::FindRings() {
-  if (folder_ == nullptr) folder_.reset(::opendir(writer_.folder().c_str()));
-  if (folder_ == nullptr) {
-    unread_[writer_.folder()] = fmt::format("{}: {}", writer_.folder(), std::strerror(errno));
-    return false;
-  }
-  unread_.erase(writer_.folder());
   bool any = false;
   std::vector<std::string> found;
   std::vector<std::string> replaced;
-  ::rewinddir(folder_.get());
-  while (const dirent* entry = ::readdir(folder_.get())) {
-    const std::string name = entry->d_name;
-    const std::string prefix = wire::kRingPrefix;
-    if (name.compare(0, prefix.size(), prefix) != 0) continue;
-    if (name.find_first_not_of("0123456789", prefix.size()) != std::string::npos) continue;
-    const auto [known, is_new] = known_files_.try_emplace(name, entry->d_ino);
-    if (!is_new && known->second == entry->d_ino) continue;
+  writer_.directory().ForEach([&](const std::string& name, ino_t inode) {
+    if (!wire::IsRingName(name.c_str())) return;
+    const auto [known, is_new] = known_files_.try_emplace(name, inode);
+    if (!is_new && known->second == inode) return;
     if (!is_new) replaced.push_back(name);
-    known->second = entry->d_ino;
+    known->second = inode;
     found.push_back(name);
-  }
+  });
   for (const auto& source : sources_) {
     source->replaced |= std::find(replaced.begin(), replaced.end(), source->file) != replaced.end();
   }
   for (const std::string& name : found) {
-    Result<RingReader> ring = RingReader::Open(writer_.PathOf(name));
+    Result<RingReader> ring = RingReader::Open(writer_.directory(), name);
     if (!ring.ok()) {
       // Tried again: descriptors, or memory, may be had later, when other processes have ended.
       unread_[name] = ring.error().message;
@@ -249,12 +232,10 @@ bool LiveSession::FindRings() {
 // Rings of processes that were killed before they had made them, or that joined when the session was
 // being written; overviews that could neither be written nor removed, when a disk was full, say.
 void LiveSession::RemoveLeftovers() {
-  if (folder_ == nullptr) return;
-  const std::string unfinished = std::string(wire::kUnfinishedPrefix) + wire::kRingPrefix;
-  ::rewinddir(folder_.get());
-  while (const dirent* entry = ::readdir(folder_.get())) {
-    const std::string name = entry->d_name;
-    const bool late = name.starts_with(wire::kRingPrefix) && !unread_.contains(name);
+  const std::string temporary = std::string(kOverviewFileName) + ".tmp.";
+  std::vector<std::string> leftovers;
+  writer_.directory().ForEach([&](const std::string& name, ino_t) {
+    const bool late = wire::IsRingName(name.c_str()) && !unread_.contains(name);
     if (late) {
       // It saw a session that had not ended, so it will not say so itself.
       std::fputs(fmt::format("stemtap: process {} began when the session was being written: not "
@@ -263,9 +244,11 @@ void LiveSession::RemoveLeftovers() {
                      .c_str(),
                  stderr);
     }
-    const bool half = name.starts_with(std::string(kOverviewFileName) + '.');
-    if (late || half || name.starts_with(unfinished)) ::unlink(writer_.PathOf(name).c_str());
-  }
+    const bool unfinished = name.starts_with(wire::kUnfinishedPrefix) &&
+                            wire::IsRingName(name.c_str() + std::strlen(wire::kUnfinishedPrefix));
+    if (late || unfinished || name.starts_with(temporary)) leftovers.push_back(name);
+  });
+  for (const std::string& name : leftovers) writer_.directory().Remove(name);
 }
 
 // Takes the last report, and removes the ring: a session may see any number of processes.
@@ -278,8 +261,7 @@ void LiveSession::Close(Source& source) {
   if (source.replaced) return;  // the file is its successor's
   // A later process may have the same pid. A ring that cannot be removed stays known, or it would be
   // taken for a new one.
-  const bool gone = ::unlink(writer_.PathOf(source.file).c_str()) == 0 || errno == ENOENT;
-  if (gone) known_files_.erase(source.file);
+  if (writer_.directory().Remove(source.file)) known_files_.erase(source.file);
 }
 
 // Whether any ring may hold more. `final`: nothing is held back for order any more.
@@ -427,7 +409,7 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child) {
   sources_.clear();
   report.processes = reports_;
   for (const auto& [name, why] : unread_) warnings_.push_back("not read: " + why);
-  ::unlink(writer_.PathOf(wire::kGateFileName).c_str());
+  writer_.directory().Remove(wire::kGateFileName);
   if (reports_.empty() && unread_.empty()) {
     const char* other = options_.chain ? nullptr : OtherInjection(options_);
     warnings_.push_back(
@@ -507,19 +489,29 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   ::signal(SIGCHLD, SIG_DFL);
 
   const bool attach = options.command.empty();
-  Result<SessionWriter> writer = SessionWriter::Create(options.folder, attach);
+  Result<SessionWriter> writer =
+      SessionWriter::Create(options.folder, attach                   ? SessionPlace::kExisting
+                                            : options.default_folder ? SessionPlace::kDefault
+                                                                     : SessionPlace::kNamed);
   if (!writer.ok()) return writer.error();
-  char* absolute = ::realpath(options.folder.c_str(), nullptr);
+  char* absolute = ::realpath(writer.value().directory().path().c_str(), nullptr);
   const std::string folder = absolute != nullptr ? absolute : options.folder;
   ::free(absolute);
 
   Result<GateMemory> gate =
       options.level == "gate"
-          ? GateMemory::InFolder(folder, options.share_captures ? 0 : wire::kGateByProcess)
+          ? GateMemory::InFolder(writer.value().directory(),
+                                 options.share_captures ? 0 : wire::kGateByProcess)
           : GateMemory::Own();
-  if (!gate.ok()) return gate.error();
-  Result<MaskWriter> mask = MaskWriter::Open(writer.value().PathOf("mask.ndjson"));
-  if (!mask.ok()) return mask.error();
+  Result<MaskWriter> mask = writer.value().OpenMask();
+  if (!gate.ok() || !mask.ok()) {
+    if (attach) {
+      writer.value().directory().Remove(wire::kMaskFileName);  // the rest is not this process's
+    } else {
+      writer.value().Discard();
+    }
+    return gate.ok() ? mask.error() : gate.error();
+  }
 
   SignalRelay signals;  // before the pool's threads start
 
@@ -530,17 +522,17 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
     Result<ChildProcess> started = ChildProcess::Start(
         options.command, Environment(options, folder), signals.before(), defaults);
     if (!started.ok()) {
-      ::unlink(writer.value().PathOf("mask.ndjson").c_str());
-      ::unlink((folder + "/" + wire::kGateFileName).c_str());
-      ::rmdir(folder.c_str());
+      writer.value().Discard();
       return started.error();
     }
     child = std::move(started).value();
   }
   LiveOutcome outcome;
+  outcome.folder = writer.value().directory().path();
   try {
     session->Watch(child, signals);
     outcome = session->Finish(child);
+    outcome.folder = writer.value().directory().path();
     const Status mask_closed = mask.value().Close();
     if (!mask_closed.ok()) outcome.report.warnings.push_back(mask_closed.error().message);
     session->ShowEnd(outcome);  // with the mask's descriptor, where there are few

@@ -28,6 +28,7 @@ struct LiveOptions {
   std::vector<std::string> command;  // empty: attach
   std::int32_t attach_pid = 0;       // with no command: the process whose library started us
   std::string folder;
+  bool default_folder = false;    // of a name that the user did not give: if it is taken, another
   std::string level = "kernels";  // STEMTAP_LEVEL
   std::string actuator = "log";   // STEMTAP_ACTUATOR
   bool native_captures = false;   // what the actuator captures runs as fast as ever
@@ -44,6 +45,7 @@ struct LiveOptions {
 struct LiveOutcome {
   Plan plan;
   SessionReport report;
+  std::string folder;    // of the session
   std::string failure;   // the session's files could not be written, and why; empty: they were
   bool gave_up = false;  // nothing is known but the program's exit code and the failure
 };

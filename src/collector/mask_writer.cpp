@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/mask_writer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -27,12 +26,10 @@ const char* NameOf(MaskEventKind kind) {
 
 }  // namespace
 
-Result<MaskWriter> MaskWriter::Open(const std::string& path) {
+Result<MaskWriter> MaskWriter::Open(int fd, const std::string& path) {
   MaskWriter writer;
   writer.path_ = path;
-  // For its owner alone, as all files of a session: kernel names tell what a program does.
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd >= 0) writer.file_.reset(::fdopen(fd, "w"));
+  writer.file_.reset(::fdopen(fd, "w"));
   if (writer.file_ == nullptr) {
     return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
   }

@@ -21,7 +21,8 @@ class MaskWriter {
  public:
   // Writes to no file: for callers that want no mask.
   MaskWriter() = default;
-  static Result<MaskWriter> Open(const std::string& path);
+  // Writes to the descriptor `fd`, and closes it; `path` is what it is called in messages.
+  static Result<MaskWriter> Open(int fd, const std::string& path);
 
   // A failure (disk full) is remembered and told by Close; decisions go on without the file.
   void Write(std::span<const MaskEvent> events, const NameTable& names);

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <new>
 
-#include "base/file.h"
-
 namespace stemtap {
 namespace {
 
@@ -29,7 +27,7 @@ void OverviewFile::Write() {
     describe_(overview);
     // Writing it takes about as long as the last time.
     overview.period_ms = Milliseconds(period(Clock::now() - begin));
-    const Status written = WriteFileAtomically(path_, OverviewToJson(overview));
+    const Status written = directory_.Replace(kOverviewFileName, OverviewToJson(overview));
     if (!written.ok()) Fail(written.error().message.c_str());
   } catch (const std::bad_alloc&) {
     // The session's memory is the session's: what was missing here has been given back.

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "base/directory.h"
 #include "trace/overview.h"
 
 namespace stemtap {
@@ -30,9 +31,9 @@ class OverviewFile {
   // be silent for hours.
   static constexpr std::chrono::milliseconds kMostPeriod{60'000};
 
-  // `describe` fills in all but `period_ms`.
-  OverviewFile(std::string path, std::function<void(Overview&)> describe)
-      : path_(std::move(path)), describe_(std::move(describe)) {}
+  // `describe` fills in all but `period_ms`. `directory` must outlive the file.
+  OverviewFile(const Directory& directory, std::function<void(Overview&)> describe)
+      : directory_(directory), describe_(std::move(describe)) {}
 
   // Writes it if it is due.
   void Update() {
@@ -47,7 +48,7 @@ class OverviewFile {
  private:
   void Fail(const char* why);
 
-  std::string path_;
+  const Directory& directory_;
   std::function<void(Overview&)> describe_;
   Clock::time_point due_{};
   Clock::duration cost_{};  // of the latest

@@ -2,7 +2,6 @@
 #include "collector/replay.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <future>
@@ -35,10 +34,11 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   std::optional<SessionWriter> writer;
   MaskWriter mask;
   if (!options.folder.empty()) {
-    Result<SessionWriter> made = SessionWriter::Create(options.folder, false);
+    Result<SessionWriter> made = SessionWriter::Create(
+        options.folder, options.default_folder ? SessionPlace::kDefault : SessionPlace::kNamed);
     if (!made.ok()) return made.error();
     writer = std::move(made).value();
-    Result<MaskWriter> opened = MaskWriter::Open(writer->PathOf("mask.ndjson"));
+    Result<MaskWriter> opened = writer->OpenMask();
     if (!opened.ok()) return opened.error();
     mask = std::move(opened).value();
   }
@@ -81,10 +81,7 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   const bool all_excluded = engine.launches() == engine.excluded().invocations;
   if (!read.ok() || all_excluded) {
     // No session came of it: the next attempt finds its folder free.
-    if (writer) {
-      ::unlink(writer->PathOf("mask.ndjson").c_str());
-      ::rmdir(writer->folder().c_str());
-    }
+    if (writer) writer->Discard();
     if (!read.ok()) return read.error();
     return Error{fmt::format("{}: holds no kernel invocation{}, expected at least one",
                              options.source,
@@ -92,6 +89,7 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   }
 
   ReplayOutcome outcome;
+  if (writer) outcome.folder = writer->directory().path();
   outcome.plan = engine.Finish();
   outcome.plan.source = options.source;
   outcome.plan.options = options.listed;
@@ -107,7 +105,7 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   if (!closed.ok()) return closed.error();
   if (writer) {
     timeline.End(engine.status());
-    OverviewFile overview(writer->PathOf(kOverviewFileName), [&](Overview& o) {
+    OverviewFile overview(writer->directory(), [&](Overview& o) {
       engine.Describe(o);
       o.started_unix_ms = started_unix_ms;
       o.error_bound = options.sampling.error_bound;

@@ -28,6 +28,7 @@ struct ReplayOptions {
   std::uint64_t lag = kDefaultLag;
   std::string source;  // name of the profile, for the files
   std::string folder;  // empty: no session folder
+  bool default_folder = false;  // of a name that the user did not give: if it is taken, another
   unsigned threads = 0;
   bool quiet = false;
 };
@@ -35,6 +36,7 @@ struct ReplayOptions {
 struct ReplayOutcome {
   Plan plan;
   SessionReport report;
+  std::string folder;    // of the session; empty: none
   double seconds = 0.0;  // from the first read to the plan
 };
 

@@ -40,10 +40,22 @@ std::string FixedText(const char* bytes, std::size_t size) {
 }  // namespace
 
 Result<RingReader> RingReader::Open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  return OpenAt(AT_FDCWD, path, path);
+}
+
+Result<RingReader> RingReader::Open(const Directory& directory, const std::string& name) {
+  return OpenAt(directory.descriptor(), name, directory.PathOf(name));
+}
+
+Result<RingReader> RingReader::OpenAt(int directory, const std::string& name,
+                                      const std::string& path) {
+  const int fd = ::openat(directory, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
   struct stat about {};
-  ::fstat(fd, &about);
+  if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+    ::close(fd);
+    return Error{path + ": is no regular file, expected a ring"};
+  }
   if (static_cast<std::size_t>(about.st_size) != sizeof(wire::RingFile)) {
     ::close(fd);
     return Error{fmt::format("{}: {} bytes, expected a ring of {} bytes", path, about.st_size,

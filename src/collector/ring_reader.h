@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/directory.h"
 #include "base/result.h"
 #include "collector/session_writer.h"
 #include "wire/ring.h"
@@ -29,6 +30,7 @@ class RingReader {
   using NameToId = std::function<std::uint32_t(std::string_view)>;
 
   static Result<RingReader> Open(const std::string& path);
+  static Result<RingReader> Open(const Directory& directory, const std::string& name);
   RingReader(RingReader&& other) noexcept;
   RingReader& operator=(RingReader&&) = delete;
   ~RingReader();
@@ -59,6 +61,7 @@ class RingReader {
   ProcessReport FinalReport() const;
 
  private:
+  static Result<RingReader> OpenAt(int directory, const std::string& name, const std::string& path);
   RingReader(wire::RingFile* ring, bool elsewhere, int pidfd)
       : ring_(ring), pid_(ring->header.pid), elsewhere_(elsewhere), pidfd_(pidfd) {}
   void TakeName(const wire::NameRecord& head);

@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "online/overview_parts.h"
 #include "stemtap/version.h"
@@ -217,18 +216,30 @@ void EndOverview(const SessionReport& report, const Plan& plan, Overview& overvi
   TakeClusters(plan, overview);
 }
 
-Result<SessionWriter> SessionWriter::Create(const std::string& folder, bool adopt) {
-  SessionWriter writer;
-  writer.folder_ = folder;
-  if (adopt) {
-    if (::access(folder.c_str(), W_OK) != 0) {
-      return Error{fmt::format("{}: expected a session folder that can be written", folder)};
-    }
-    return writer;
+Result<SessionWriter> SessionWriter::Create(const std::string& path, SessionPlace place) {
+  std::error_code failure;
+  const std::string absolute = std::filesystem::absolute(path, failure).string();
+  if (failure || absolute.size() > wire::kMaxSessionPathBytes) {
+    return Error{
+        fmt::format("{:.60}...: the path of the session folder has {} bytes; expected at most {}",
+                    EscapeForTerminal(path), absolute.size(), wire::kMaxSessionPathBytes)};
   }
-  const Status made = MakeFreshFolder(folder);
-  if (!made.ok()) return made.error();
-  return writer;
+  Result<Directory> directory =
+      place == SessionPlace::kNamed     ? Directory::Claim(path, wire::kMaskFileName)
+      : place == SessionPlace::kDefault ? Directory::ClaimNew(path, wire::kMaskFileName)
+                                        : Directory::ClaimExisting(path, wire::kMaskFileName);
+  if (!directory.ok()) return directory.error();
+  return SessionWriter(std::move(directory).value());
+}
+
+Result<MaskWriter> SessionWriter::OpenMask() {
+  return MaskWriter::Open(directory_.TakeClaim(), directory_.PathOf(wire::kMaskFileName));
+}
+
+void SessionWriter::Discard() {
+  directory_.Remove(wire::kMaskFileName);
+  directory_.Remove(wire::kGateFileName);
+  directory_.RemoveSelf();
 }
 
 Status SessionWriter::Finish(const SessionReport& report, Plan& plan) {
@@ -237,13 +248,13 @@ Status SessionWriter::Finish(const SessionReport& report, Plan& plan) {
     plan.totals.gaps += p.gaps();
   }
   plan.options = report.options;
-  Status status = WriteFileAtomically(PathOf("plan.json"), PlanToJson(plan));
+  Status status = directory_.Replace("plan.json", PlanToJson(plan));
   if (!status.ok()) return status;
-  status = WriteFileAtomically(PathOf(wire::kSessionFileName), SessionToJson(report, plan));
+  status = directory_.Replace(wire::kSessionFileName, SessionToJson(report, plan));
   if (!status.ok()) return status;
   // The largest comes late, where a disk may be full; the summary, which people wait for, does without.
-  const Status cells = WriteFileAtomically(PathOf(kCellsFileName), CellsToJson(plan));
-  status = WriteFileAtomically(PathOf("summary.txt"), SessionSummary(report, plan));
+  const Status cells = directory_.Replace(kCellsFileName, CellsToJson(plan));
+  status = directory_.Replace("summary.txt", SessionSummary(report, plan));
   return cells.ok() ? status : cells;
 }
 

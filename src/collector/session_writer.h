@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SessionWriter owns a session folder: makes it, and at the end leaves session.json, plan.json,
+// SessionWriter owns a session directory: makes it, and at the end leaves session.json, plan.json,
 // cells.json and summary.txt in it beside the mask. See docs/formats/session.md.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/directory.h"
 #include "base/result.h"
 #include "collector/device_use.h"
 #include "collector/engine.h"
@@ -74,19 +76,33 @@ void SetCounts(const SessionCounts& counts, Overview& overview);
 // REQUIRES: the engine has filled in its part. `plan` as Finish is to get it.
 void EndOverview(const SessionReport& report, const Plan& plan, Overview& overview);
 
+// How a session gets its directory.
+enum class SessionPlace {
+  kNamed,     // the user named it: new or empty
+  kDefault,   // a name of ours: new; if it is taken, NAME-2 and so on
+  kExisting,  // made by an injected library, which waits for its collector
+};
+
 class SessionWriter {
  public:
-  // Makes the folder. With `adopt` it exists already, made by an injected library that waits for us.
-  static Result<SessionWriter> Create(const std::string& folder, bool adopt);
+  // Makes the directory, or takes it, and claims it by creating the mask in it: of several that want
+  // one directory, one gets it.
+  static Result<SessionWriter> Create(const std::string& path, SessionPlace place);
 
-  const std::string& folder() const { return folder_; }
-  std::string PathOf(const std::string& name) const { return folder_ + "/" + name; }
+  const Directory& directory() const { return directory_; }
+
+  // The mask, which is still empty. Call once.
+  Result<MaskWriter> OpenMask();
+
+  // Removes what Create made, and the gate table, when no session came of it.
+  void Discard();
 
   // Writes the four files. What was dropped is added to the plan's totals first.
   Status Finish(const SessionReport& report, Plan& plan);
 
  private:
-  std::string folder_;
+  explicit SessionWriter(Directory directory) : directory_(std::move(directory)) {}
+  Directory directory_;
 };
 
 // The summary's text: the plan's, then what was lost and which processes recorded nothing.

@@ -27,10 +27,10 @@ Result<std::unique_ptr<TracerGate>> TracerGate::Open(const TracerGateOptions& op
   std::unique_ptr<SessionWriter> writer;
   MaskWriter mask;
   if (!options.folder.empty()) {
-    Result<SessionWriter> made = SessionWriter::Create(options.folder, false);
+    Result<SessionWriter> made = SessionWriter::Create(options.folder, SessionPlace::kNamed);
     if (!made.ok()) return made.error();
     writer = std::make_unique<SessionWriter>(std::move(made).value());
-    Result<MaskWriter> opened = MaskWriter::Open(writer->PathOf("mask.ndjson"));
+    Result<MaskWriter> opened = writer->OpenMask();
     if (!opened.ok()) return opened.error();
     mask = std::move(opened).value();
   }
@@ -210,7 +210,7 @@ Result<Plan> TracerGate::Close() {
   if (!mask.ok()) report.warnings.push_back(mask.error().message);
   timeline_.SetDropped(plan.totals.dropped);
   timeline_.End(engine_.status());
-  OverviewFile overview(writer_->PathOf(kOverviewFileName), [&](Overview& o) {
+  OverviewFile overview(writer_->directory(), [&](Overview& o) {
     engine_.Describe(o);
     o.pid = ::getpid();
     o.started_unix_ms = started_unix_ms_;

@@ -2,7 +2,6 @@
 #include "merge/merge_sessions.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 #include <variant>
 
 #include "base/byte_sink.h"
-#include "base/file.h"
+#include "base/directory.h"
 #include "base/text.h"
 #include "merge/merged_mask.h"
 #include "merge/merged_overview.h"
@@ -22,6 +21,7 @@
 #include "stem/plan_merge.h"
 #include "trace/plan_cells.h"
 #include "trace/session_files.h"
+#include "wire/session_env.h"
 
 namespace stemtap {
 namespace {
@@ -109,32 +109,27 @@ std::string SourceOf(const Plan& plan, const Json& session) {
   return source;
 }
 
-Status WriteMask(std::span<const SessionPart> parts, const std::string& path) {
-  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
-  if (!sink.ok()) return sink.error();
-  const Status written = WriteMergedMask(parts, *sink.value());
-  if (!written.ok()) return written;
-  const Status finished = sink.value()->Finish();
-  ::chmod(path.c_str(), 0600);  // for its owner alone, as all files of a session
-  return finished;
+Status WriteMask(std::span<const SessionPart> parts, Directory& output) {
+  const std::unique_ptr<ByteSink> sink =
+      SinkTo(output.TakeClaim(), output.PathOf(wire::kMaskFileName));
+  const Status written = WriteMergedMask(parts, *sink);
+  return written.ok() ? sink->Finish() : written;
 }
 
-Status WriteFolder(std::span<const SessionPart> parts, const std::string& output,
-                   const Json& session, MergeOutcome& outcome) {
-  const auto path_of = [&](const char* name) { return output + "/" + name; };
+Status WriteFolder(std::span<const SessionPart> parts, Directory& output, const Json& session,
+                   MergeOutcome& outcome) {
   for (const SessionPart& part : parts) {
     if (part.mask.empty()) {
       outcome.warnings.push_back(part.path +
                                  ": has no mask.ndjson, the merged one goes without its events");
     }
   }
-  Status written = WriteMask(parts, path_of("mask.ndjson"));
+  Status written = WriteMask(parts, output);
   if (!written.ok()) return written;
   const auto without = std::find_if(parts.begin(), parts.end(),
                                     [](const SessionPart& part) { return !part.overview; });
   if (without == parts.end()) {
-    written = WriteFileAtomically(path_of("overview.json"),
-                                  OverviewToJson(MergedOverview(parts, outcome.plan)));
+    written = output.Replace("overview.json", OverviewToJson(MergedOverview(parts, outcome.plan)));
     if (!written.ok()) return written;
   } else {
     outcome.warnings.push_back(without->path +
@@ -146,7 +141,7 @@ Status WriteFolder(std::span<const SessionPart> parts, const std::string& output
       {"summary.txt", outcome.summary},
       {kCellsFileName, CellsToJson(outcome.plan)}};
   for (const auto& [name, content] : files) {
-    written = WriteFileAtomically(path_of(name), content);
+    written = output.Replace(name, content);
     if (!written.ok()) return written;
   }
   return Success{};
@@ -190,12 +185,12 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   outcome.summary = MergedSummary(outcome.plan, session.value());
 
   const bool existed = ::access(output.c_str(), F_OK) == 0;
-  const Status made = MakeFreshFolder(output);
-  if (!made.ok()) return made.error();
-  const Status written = WriteFolder(parts, output, session.value(), outcome);
+  Result<Directory> directory = Directory::Claim(output, wire::kMaskFileName);
+  if (!directory.ok()) return directory.error();
+  const Status written = WriteFolder(parts, directory.value(), session.value(), outcome);
   if (!written.ok()) {
-    for (const char* name : kSessionFiles) ::unlink((output + "/" + name).c_str());
-    if (!existed) ::rmdir(output.c_str());
+    for (const char* name : kSessionFiles) directory.value().Remove(name);
+    if (!existed) directory.value().RemoveSelf();
     return written.error();
   }
   return outcome;

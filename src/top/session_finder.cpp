@@ -26,7 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kOverviewName = "overview.json";
-constexpr const char* kMaskName = "mask.ndjson";
 // Sessions lie in the folder that a program was started in, or a few below it. Deeper and more than this
 // is somebody's home folder, and would take seconds.
 constexpr int kMostDepth = 3;
@@ -43,12 +42,6 @@ std::optional<std::int64_t> ChangedAt(const std::string& path) {
   struct stat about = {};
   if (::stat(path.c_str(), &about) != 0) return {};
   return std::int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
-}
-
-bool IsRing(std::string_view name) {
-  const std::string_view prefix = wire::kRingPrefix;
-  return name.starts_with(prefix) && name.size() > prefix.size() &&
-         name.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
 }
 
 // Whether all files of the session in `folder` are written.
@@ -68,7 +61,7 @@ bool Runs(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!IsRing(name)) continue;
+    if (!wire::IsRingName(name.c_str())) continue;
     const auto pid = std::strtol(name.c_str() + std::strlen(wire::kRingPrefix), nullptr, 10);
     if (!ProcessIsGone(static_cast<std::int32_t>(std::min(pid, kMostPid)), 0)) return true;
   }
@@ -92,7 +85,7 @@ class Search {
       if (at->is_symlink(ignored)) continue;
       if (at->is_directory(ignored)) {
         if (depth > 0 && !name.starts_with('.')) inner.push_back(at->path());
-      } else if (name == kOverviewName || IsRing(name)) {
+      } else if (name == kOverviewName || wire::IsRingName(name.c_str())) {
         candidate.changed_ns =
             std::max(candidate.changed_ns, ChangedAt(at->path().string()).value_or(-1));
       }
@@ -136,15 +129,16 @@ std::string FolderOpenIn(const fs::path& process) {
     const std::size_t path = line.find('/');
     const std::size_t slash = line.rfind('/');
     if (path == std::string::npos || slash == path) continue;
-    const std::string_view name = std::string_view(line).substr(slash + 1);
-    if (IsRing(name) || name == wire::kGateFileName) return line.substr(path, slash - path);
+    const std::string name = line.substr(slash + 1);
+    if (wire::IsRingName(name.c_str()) || name == wire::kGateFileName)
+      return line.substr(path, slash - path);
   }
   std::error_code error;
   for (fs::directory_iterator at(process / "fd", error), end; !error && at != end;
        at.increment(error)) {
     std::error_code ignored;
     const fs::path target = fs::read_symlink(at->path(), ignored);
-    if (!ignored && target.filename() == kMaskName) return target.parent_path().string();
+    if (!ignored && target.filename() == wire::kMaskFileName) return target.parent_path().string();
   }
   return {};
 }
@@ -217,7 +211,7 @@ Result<std::string> FindSession(const std::string& word, const FinderPlaces& pla
     Search search;
     search.Below(path, 0);
     // Where the collector has yet to write anything else.
-    if (search.found().empty() && !fs::exists(path / kMaskName, error)) {
+    if (search.found().empty() && !fs::exists(path / wire::kMaskFileName, error)) {
       return Error{fmt::format("{}: holds no {}, expected a session folder",
                                EscapeForTerminal(word), kOverviewName)};
     }

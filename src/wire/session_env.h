@@ -55,10 +55,26 @@ inline constexpr char kLibraryActuator[] = "library:";
 inline constexpr unsigned kMaxCapturesPerSecond = 100;
 inline constexpr unsigned kMostCapturesPerSecond = 1000000;
 
+// The longest absolute path of a session folder: with the name of a file in it, it is still a path
+// that the system takes (PATH_MAX, 4,096 bytes).
+inline constexpr unsigned kMaxSessionPathBytes = 4000;
+
 // Names inside a session folder.
+inline constexpr const char* kMaskFileName =
+    "mask.ndjson";                                       // also the collector's claim to the folder
 inline constexpr const char* kRingPrefix = "ring.";      // + pid
 inline constexpr const char* kUnfinishedPrefix = "new.";  // + the name that it will have
 inline constexpr const char* kSessionFileName = "session.json";  // there once the session has ended
 inline constexpr const char* kGateFileName = "gate.table";
+
+// Whether `name` is that of a ring: the prefix and digits.
+inline bool IsRingName(const char* name) noexcept {
+  for (const char* c = kRingPrefix; *c != 0; ++c, ++name) {
+    if (*name != *c) return false;
+  }
+  if (*name == 0) return false;
+  while (*name >= '0' && *name <= '9') ++name;
+  return *name == 0;
+}
 
 }  // namespace stemtap::wire

@@ -2,6 +2,7 @@
 #include "collector/engine.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 
 #include <cmath>
 #include <fstream>
@@ -24,7 +25,7 @@ struct Decisions {
 Decisions Decide(unsigned threads, std::uint64_t lag) {
   test::TempDir folder;
   const std::string path = (folder / "mask.ndjson").string();
-  auto mask = MaskWriter::Open(path);
+  auto mask = MaskWriter::Open(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), path);
   REQUIRE(mask.ok());
   auto gate = std::make_unique<wire::GateTable>();
   WorkerPool pool(threads);
@@ -425,7 +426,7 @@ TEST_CASE("nodes of a graph with the same kernel and the same predecessors are t
 }
 
 TEST_CASE("a mask that cannot be written is told at the end, once") {
-  auto mask = MaskWriter::Open("/dev/full");
+  auto mask = MaskWriter::Open(::open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
   REQUIRE(mask.ok());
   NameTable names;
   names.Intern("k");

@@ -27,8 +27,9 @@ std::size_t Files(const TempDir& scratch) {
 
 TEST_CASE("it is written at once, and not again within the second") {
   TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
   int described = 0;
-  OverviewFile file((scratch / "overview.json").string(),
+  OverviewFile file(directory,
                     [&](Overview& o) { o.seen = static_cast<std::uint64_t>(++described); });
   for (int i = 0; i < 100; ++i) file.Update();
   CHECK(described == 1);
@@ -42,7 +43,8 @@ TEST_CASE("it is written at once, and not again within the second") {
 
 TEST_CASE("one that takes long is written so much less often") {
   TempDir scratch;
-  OverviewFile file((scratch / "overview.json").string(),
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  OverviewFile file(directory,
                     [](Overview&) { std::this_thread::sleep_for(std::chrono::milliseconds(60)); });
   file.Write();
   CHECK(Read(scratch)["period_ms"].get<int>() >= 60 * 50);
@@ -50,7 +52,8 @@ TEST_CASE("one that takes long is written so much less often") {
 
 TEST_CASE("one that took very long once is not given up") {
   TempDir scratch;
-  OverviewFile file((scratch / "overview.json").string(), [](Overview&) {
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  OverviewFile file(directory, [](Overview&) {
     std::this_thread::sleep_for(OverviewFile::kMostPeriod / OverviewFile::kTimesCost +
                                 std::chrono::milliseconds(50));
   });
@@ -60,8 +63,9 @@ TEST_CASE("one that took very long once is not given up") {
 
 TEST_CASE("what cannot be written is counted, and leaves nothing behind") {
   TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
   scratch.Write("overview.json/is a folder", "");
-  OverviewFile file((scratch / "overview.json").string(), [](Overview&) {});
+  OverviewFile file(directory, [](Overview&) {});
   CHECK(file.Warning().empty());
   for (int i = 0; i < 3; ++i) file.Write();
   CHECK(file.Warning().find("overview.json could not be written 3 times, the last time: ") == 0);
@@ -70,8 +74,8 @@ TEST_CASE("what cannot be written is counted, and leaves nothing behind") {
 
 TEST_CASE("memory that it is short of is the session's business no more") {
   TempDir scratch;
-  OverviewFile file((scratch / "overview.json").string(),
-                    [](Overview&) { throw std::bad_alloc(); });
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  OverviewFile file(directory, [](Overview&) { throw std::bad_alloc(); });
   file.Write();
   CHECK(file.Warning() ==
         "overview.json could not be written 1 time, the last time: out of memory");

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "support/temp_dir.h"
@@ -18,21 +19,23 @@ using test::TempDir;
 
 TEST_CASE("a session folder must be new or empty") {
   TempDir scratch;
-  CHECK(SessionWriter::Create((scratch / "new").string(), false).ok());
-  CHECK(SessionWriter::Create((scratch / "new").string(), false).ok());  // still empty
+  CHECK(SessionWriter::Create((scratch / "new").string(), SessionPlace::kNamed).ok());
+  std::filesystem::create_directory(scratch / "empty");
+  CHECK(SessionWriter::Create((scratch / "empty").string(), SessionPlace::kNamed).ok());
   scratch.Write("full/file", "x");
-  const auto full = SessionWriter::Create((scratch / "full").string(), false);
+  const auto full = SessionWriter::Create((scratch / "full").string(), SessionPlace::kNamed);
   REQUIRE_FALSE(full.ok());
   CHECK(full.error().message.find("is not empty, expected a new or empty folder") !=
         std::string::npos);
   scratch.Write("plain", "x");
-  CHECK_FALSE(SessionWriter::Create((scratch / "plain").string(), false).ok());
-  CHECK_FALSE(SessionWriter::Create((scratch / "no/such/parent").string(), false).ok());
+  CHECK_FALSE(SessionWriter::Create((scratch / "plain").string(), SessionPlace::kNamed).ok());
+  CHECK_FALSE(
+      SessionWriter::Create((scratch / "no/such/parent").string(), SessionPlace::kNamed).ok());
 }
 
 TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   TempDir scratch;
-  auto writer = SessionWriter::Create((scratch / "s").string(), false);
+  auto writer = SessionWriter::Create((scratch / "s").string(), SessionPlace::kNamed);
   REQUIRE(writer.ok());
   SessionReport report;
   report.command = {"python", "a \"b\".py"};
@@ -96,7 +99,7 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
 
 TEST_CASE("the cells of the plan's clusters are left beside it") {
   TempDir scratch;
-  auto writer = SessionWriter::Create((scratch / "s").string(), false);
+  auto writer = SessionWriter::Create((scratch / "s").string(), SessionPlace::kNamed);
   REQUIRE(writer.ok());
   Plan plan;
   PlanCluster cluster;

@@ -489,16 +489,16 @@ TEST_CASE("a collector without descriptors names the rings that it could not rea
 }
 
 TEST_CASE("a collector without a signalfd passes signals on all the same") {
-  // Four descriptors: the mask has the last.
+  // Five descriptors: the session has its directory and its mask.
   for (const auto& [name, signal] : {std::pair("TERM", SIGTERM), std::pair("HUP", SIGHUP)}) {
     CAPTURE(name);
     TempDir scratch;
-    const auto run = RunProcess({"/bin/sh", "-c",
-                                 std::string(kCloseOthers) +
-                                     "ulimit -n 4; exec \"$0\" run -o session -- /bin/sh -c "
+    const auto run = RunProcess(
+        {"/bin/sh", "-c",
+         std::string(kCloseOthers) + "ulimit -n 5; exec \"$0\" run -o session -- /bin/sh -c "
                                      "'kill -$0 $PPID; exec sleep 10' \"$1\"",
-                                 StemtapProgram().string(), name},
-                                OnFakeGpu(scratch));
+         StemtapProgram().string(), name},
+        OnFakeGpu(scratch));
     CAPTURE(run.err);
     CHECK(run.exit_code == 128 + signal);
     CHECK(ReadJson(scratch / "session/session.json")["signal"] == signal);
@@ -603,6 +603,104 @@ TEST_CASE("when the terminal stops the program, the session stops, and goes on w
   CAPTURE(out);
   CHECK(out.find("stopped with " + std::to_string(128 + SIGTSTP)) != std::string::npos);
   CHECK(out.find("ended with " + std::to_string(128 + SIGTERM)) != std::string::npos);
+}
+
+TEST_CASE("of two runs that want one directory, the second fails, and the first is whole") {
+  TempDir scratch;
+  const auto options = OnFakeGpu(scratch);
+  const std::string program = TestProgram("exit_return").string();
+  Process first(RunCommand({"-q"}, {"/bin/sh", "-c",
+                                    "trap 'kill $!; exec \"$0\" 3000' USR1; sleep 60 & echo ready; "
+                                    "while :; do wait $!; done",
+                                    program}),
+                options);
+  REQUIRE(first.WaitForOutput("ready\n"));
+  const auto second = RunProcess(RunCommand({}, {program, "1000"}), options);
+  CheckFailure(second, 1,
+               {"session: is not empty, another run has begun a session there",
+                "expected a new or empty folder"});
+  CHECK(second.out == "");  // the program did not run
+  first.Signal(SIGUSR1);
+  CHECK(first.Wait().exit_code == 0);
+  CHECK(Kept(ReadJson(scratch / "session/session.json")) == 3000);
+  CHECK(ReadJson(scratch / "session/session.json")["counters"]["dropped"] == 0);
+}
+
+TEST_CASE("without -o a run takes the next name that is free") {
+  TempDir scratch;
+  // The process id is known before the run begins.
+  const auto run =
+      RunProcess({"/bin/sh", "-c", "mkdir stemtap-true-$$; exec \"$0\" run -- /bin/true",
+                  StemtapProgram().string()},
+                 OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  const std::size_t at = run.err.find("stemtap: session in stemtap-true-");
+  REQUIRE(at != std::string::npos);
+  const std::string name = run.err.substr(at + 20, run.err.find('\n', at) - at - 20);
+  CHECK(name.ends_with("-2"));
+  CHECK(std::filesystem::exists(scratch / name / "session.json"));
+}
+
+TEST_CASE("a directory that others can write is no place for a session") {
+  TempDir scratch;
+  std::filesystem::create_directory(scratch / "session");
+  std::filesystem::permissions(scratch / "session", std::filesystem::perms::all);
+  CheckFailure(RunProcess(RunCommand({}, {"/bin/true"}), OnFakeGpu(scratch)), 1,
+               {"session: can be written by other users"});
+  scratch.Write("p.csv", "name,duration_ns\nk,5\n");
+  CheckFailure(RunProcess({StemtapProgram().string(), "replay", "p.csv", "-o", "session"},
+                          OnFakeGpu(scratch)),
+               1, {"session: can be written by other users"});
+  CHECK(std::filesystem::is_empty(scratch / "session"));
+}
+
+TEST_CASE("a link where a process makes its ring is not followed") {
+  TempDir scratch;
+  const auto target = scratch.Write("target", "precious");
+  const auto run =
+      RunProcess(RunCommand({"-q"}, {"/bin/sh", "-c",
+                                     "ln -s \"$PWD/target\" session/new.ring.$$; exec \"$0\" 1000",
+                                     TestProgram("exit_return").string()}),
+                 OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(ReadFile(target) == "precious");
+  CHECK(Kept(ReadJson(scratch / "session/session.json")) == 1000);
+}
+
+TEST_CASE("a file that only begins like a ring is neither named on the terminal nor removed") {
+  TempDir scratch;
+  const auto run =
+      RunProcess(RunCommand({}, {"/bin/sh", "-c",
+                                 "for n in ring. new.ring. overview.json. ; do "
+                                 "echo x > \"session/$n$(printf '\\033[31m')\"; done"}),
+                 OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.find('\x1b') == std::string::npos);
+  for (const std::string name : {"ring.", "new.ring.", "overview.json."}) {
+    CHECK(std::filesystem::exists(scratch / ("session/" + name + "\x1b[31m")));
+  }
+}
+
+TEST_CASE("a session's path that no file in it would fit behind is refused") {
+  TempDir scratch;
+  std::filesystem::path deep = scratch.path();
+  auto options = OnFakeGpu(scratch);
+  const std::string part(200, 'd');
+  for (int i = 0; i < 21; ++i) deep /= part;
+  const auto run = RunProcess(
+      {StemtapProgram().string(), "run", "-o", deep.string(), "--", "/bin/true"}, options);
+  CheckFailure(run, 1, {"the path of the session folder has ", "expected at most 4000"});
+  // What the library is told by somebody else.
+  options.env.emplace_back("CUDA_INJECTION64_PATH", InjectorLibrary().string());
+  options.env.emplace_back("STEMTAP_SESSION", deep.string());
+  const auto alone = RunProcess({TestProgram("exit_return").string(), "1000"}, options);
+  CHECK(alone.exit_code == 0);
+  CHECK(alone.err.find("stemtap: nothing will be recorded: ") == 0);
+  CHECK(alone.err.find("the path of the session folder is longer than 4000 bytes") !=
+        std::string::npos);
 }
 
 TEST_CASE("several processes of one run are all seen") {

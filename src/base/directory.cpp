@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace stemtap {
+namespace {
+
+// Directories of one name that ClaimNew tries; more are a sign of something else.
+constexpr int kMaxOfOneName = 1000;
+
+Error SystemError(const std::string& path, const char* what) {
+  return Error{fmt::format("{}: {}: {}", EscapeForTerminal(path), what, std::strerror(errno))};
+}
+
+Error InUse(const std::string& path) {
+  return Error{fmt::format(
+      "{}: is not empty, another run has begun a session there; expected a new or empty folder",
+      EscapeForTerminal(path))};
+}
+
+}  // namespace
+
+Directory::Directory(Directory&& other) noexcept
+    : path_(std::move(other.path_)),
+      stream_(std::move(other.stream_)),
+      claim_(std::exchange(other.claim_, -1)) {}
+
+Directory& Directory::operator=(Directory&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(stream_, other.stream_);
+  std::swap(claim_, other.claim_);
+  return *this;
+}
+
+Directory::~Directory() {
+  if (claim_ >= 0) ::close(claim_);
+}
+
+Result<Directory> Directory::Open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 && (errno == ENOTDIR || errno == ELOOP)) {
+    return Error{fmt::format("{}: exists and is no folder (a link to one neither)",
+                             EscapeForTerminal(path))};
+  }
+  DIR* stream = fd < 0 ? nullptr : ::fdopendir(fd);
+  if (stream == nullptr) {
+    const Error error = SystemError(path, "cannot be opened");
+    if (fd >= 0) ::close(fd);
+    return error;
+  }
+  return Directory(path, stream);
+}
+
+Result<Directory> Directory::Claim(const std::string& path, const std::string& claim) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return SystemError(path, "cannot be made a session folder");
+  }
+  Result<Directory> directory = Open(path);
+  if (!directory.ok()) return directory;
+  bool empty = true;
+  bool claimed_before = false;
+  directory.value().ForEach([&](const std::string& name, ino_t) {
+    empty = false;
+    claimed_before |= name == claim;
+  });
+  if (claimed_before) return InUse(path);
+  if (!empty) {
+    return Error{
+        fmt::format("{}: is not empty, expected a new or empty folder", EscapeForTerminal(path))};
+  }
+  const Status claimed = directory.value().MakeClaim(claim);
+  if (!claimed.ok()) return claimed.error();
+  return directory;
+}
+
+Result<Directory> Directory::ClaimNew(const std::string& path, const std::string& claim) {
+  std::string name = path;
+  int made = ::mkdir(name.c_str(), 0700);
+  for (int again = 2; made != 0 && errno == EEXIST && again <= kMaxOfOneName; ++again) {
+    name = fmt::format("{}-{}", path, again);
+    made = ::mkdir(name.c_str(), 0700);
+  }
+  if (made != 0) return SystemError(name, "cannot be made a session folder");
+  return ClaimExisting(name, claim);
+}
+
+Result<Directory> Directory::ClaimExisting(const std::string& path, const std::string& claim) {
+  Result<Directory> directory = Open(path);
+  if (!directory.ok()) return directory;
+  const Status claimed = directory.value().MakeClaim(claim);
+  if (!claimed.ok()) return claimed.error();
+  return directory;
+}
+
+Status Directory::MakeClaim(const std::string& name) {
+  claim_ = Create(name);
+  if (claim_ < 0 && errno == EEXIST) return InUse(path_);
+  if (claim_ < 0) return SystemError(path_, "cannot be written");
+  const Status own = CheckOwn(name);
+  if (!own.ok()) Remove(name);
+  return own;
+}
+
+// Nobody else may put files into the directory or exchange them. The claim, which is this user's
+// and 0600, shows what its file system keeps: one without permissions gives everything the same
+// ones, and a server that maps root to another user does so for the directory as well.
+Status Directory::CheckOwn(const std::string& claim) const {
+  struct stat folder {};
+  struct stat file {};
+  if (::fstat(descriptor(), &folder) != 0 || ::fstat(claim_, &file) != 0) {
+    return SystemError(PathOf(claim), "cannot be examined");
+  }
+  if (folder.st_uid != file.st_uid) {
+    return Error{fmt::format("{}: belongs to another user ({}); expected a folder of your own",
+                             EscapeForTerminal(path_), folder.st_uid)};
+  }
+  if ((folder.st_mode & ~file.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error{
+        fmt::format("{}: can be written by other users (mode {:03o}); expected a folder "
+                    "that only you can write, as after chmod go-w",
+                    EscapeForTerminal(path_), folder.st_mode & 0777u)};
+  }
+  return Success{};
+}
+
+int Directory::Create(const std::string& name) const {
+  return ::openat(descriptor(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                  0600);
+}
+
+Status Directory::Replace(const std::string& name, std::string_view content) const {
+  const std::string temporary = fmt::format("{}.tmp.{}", name, ::getpid());
+  int fd = Create(temporary);
+  if (fd < 0 && errno == EEXIST && Remove(temporary)) {
+    fd = Create(temporary);  // what a killed process of this id left
+  }
+  if (fd < 0) return SystemError(PathOf(name), "cannot be written");
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const Error error = SystemError(PathOf(name), "cannot be written");
+      ::close(fd);
+      Remove(temporary);
+      return error;
+    }
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::close(fd) != 0 || !Rename(temporary, name)) {
+    const Error error = SystemError(PathOf(name), "cannot be written");
+    Remove(temporary);
+    return error;
+  }
+  return Success{};
+}
+
+bool Directory::Remove(const std::string& name) const {
+  return ::unlinkat(descriptor(), name.c_str(), 0) == 0 || errno == ENOENT;
+}
+
+bool Directory::Rename(const std::string& from, const std::string& to) const {
+  return ::renameat(descriptor(), from.c_str(), descriptor(), to.c_str()) == 0;
+}
+
+void Directory::ForEach(const std::function<void(const std::string&, ino_t)>& visit) const {
+  ::rewinddir(stream_.get());
+  while (const dirent* entry = ::readdir(stream_.get())) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") visit(name, entry->d_ino);
+  }
+}
+
+void Directory::RemoveSelf() const {
+  ::rmdir(path_.c_str());
+}
+
+}  // namespace stemtap
