@@ -35,7 +35,7 @@ runs=$(grep -c '^"\$NCU"' "$OUT/ncu.sh" || true)
 run=1
 while [ "$run" -le "$runs" ]; do
   if [ -e "$OUT/report.$run.ncu-rep" ]; then
-    "$NCU" --import "$OUT/report.$run.ncu-rep" --csv --page raw >"$OUT/report.$run.csv"
+    "$NCU" --import "$OUT/report.$run.ncu-rep" --csv --page raw --rename-kernels no >"$OUT/report.$run.csv"
     set -- "$@" "$OUT/report.$run.csv"
   fi
   run=$((run + 1))

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "exporters/consumers.h"
@@ -133,8 +134,6 @@ class Writer {
     }
     base_ = options_.ncu_names == NcuNames::kGuess ? GuessBase(counted.names) : options_.ncu_names;
     std::vector<std::uint64_t> by_window;
-    // Kernels of which the same launches are wanted share a run.
-    std::map<std::vector<std::uint64_t>, std::vector<const std::string*>> kernels;
     for (const auto& [name, samples] : names) {
       if (ByWindow(name, samples)) {
         by_window.insert(by_window.end(), samples.ids.begin(), samples.ids.end());
@@ -142,9 +141,9 @@ class Writer {
       }
       const Status checked = CheckName(name);
       if (!checked.ok()) return checked.error();
-      kernels[samples.occurrences].push_back(&name);
+      AddKernel(name, samples.occurrences);
     }
-    for (const auto& [occurrences, alike] : kernels) AddKernels(occurrences, alike);
+    const bool has_filters = !runs_.empty();
     std::sort(by_window.begin(), by_window.end());
     const std::vector<IdRange> windows = Ranges(by_window);
     for (const IdRange& window : windows) {
@@ -159,6 +158,11 @@ class Writer {
           "kernels in different ways; where yours counts each kernel's launches, --mode kernels "
           "takes fewer runs",
           windows.size()));
+    }
+    if (has_filters && base_ == NcuNames::kDemangled) {
+      exported.notes.push_back(
+          "filters hold demangled names, expected as ncu prints them with --rename-kernels no; a "
+          "simplified name matches nothing");
     }
     return exported;
   }
@@ -208,26 +212,18 @@ class Writer {
   // Names take at most half of what an argument may hold, so that there is room for their launches.
   std::size_t MostNameBytes() const { return options_.most_value_bytes / 2; }
 
-  // Profiles the same launches of each of `names`.
-  void AddKernels(const std::vector<std::uint64_t>& occurrences,
-                  const std::vector<const std::string*>& names) {
-    for (std::size_t next = 0; next < names.size();) {
-      std::string pattern;
-      std::string comment;
-      for (; next < names.size(); ++next) {
-        const std::string one = Pattern(*names[next]);
-        if (!pattern.empty() && pattern.size() + one.size() + 1 > MostNameBytes()) break;
-        pattern += (pattern.empty() ? "" : "|") + one;
-        comment += (comment.empty() ? "" : "\n# ") + EscapeForTerminal(*names[next]);
-      }
-      pattern = Contains(pattern, "|") ? "^(" + pattern + ")$" : "^" + pattern + "$";
-      const std::size_t fixed = pattern.size() + std::string_view("::regex::").size();
-      for (const std::string& launches :
-           OccurrencePatterns(occurrences, options_.most_value_bytes - fixed)) {
-        runs_.push_back({comment,
-                         {"--kernel-name-base", std::string(BaseName(base_)), "--kernel-id",
-                          fmt::format("::regex:{}:{}", pattern, launches)}});
-      }
+  // One filter per kernel: ncu counts the launches that match the filter, so that kernels in one
+  // filter would share a count (seen with ncu 2024.2 in import mode).
+  void AddKernel(const std::string& name, const std::vector<std::uint64_t>& occurrences) {
+    const std::string filter = fmt::format("::regex:^{}$:", Pattern(name));
+    std::vector<std::string> options = {"--kernel-name-base", std::string(BaseName(base_))};
+    // By default ncu drops namespaces and casts from demangled names.
+    if (base_ == NcuNames::kDemangled) options.insert(options.end(), {"--rename-kernels", "no"});
+    for (const std::string& launches :
+         OccurrencePatterns(occurrences, options_.most_value_bytes - filter.size())) {
+      Run run = {EscapeForTerminal(name), options};
+      run.options.insert(run.options.end(), {"--kernel-id", filter + launches});
+      runs_.push_back(std::move(run));
     }
   }
 

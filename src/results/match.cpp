@@ -240,7 +240,7 @@ Status Matcher::ByOrder() {
       if (named->second.size() > 1 || results > 1) {
         return Error{fmt::format(
             "{}: '{}' is no name of the plan, and as '{}' {} kernels of the plan and {} names of "
-            "the results go: expected names as in the plan (ncu --print-kernel-base), or --ids "
+            "the results go: expected names as in the plan (ncu --rename-kernels no), or --ids "
             "FILE, which says which row is which launch",
             results_.rows[rows.front()].where, ShownCell(name), ShownCell(key),
             named->second.size(), results)};

@@ -34,7 +34,7 @@ std::string KernelId(const Arguments& call) {
 }
 
 // Runs the script and adds up what its runs profile.
-Indices Profiled(const Exported& exported, const Run& run, bool by_launch) {
+Indices Profiled(const Exported& exported, const Run& run, NcuCount count) {
   Indices all;
   const auto calls = NcuCalls(exported.files[0].content);
   CHECK(calls.size() == exported.runs);
@@ -47,7 +47,7 @@ Indices Profiled(const Exported& exported, const Run& run, bool by_launch) {
       lines += argument + "\n";
     }
     CHECK(exported.files[i + 1].content == lines);
-    const Indices one = NcuProfiles(calls[i], run, by_launch);
+    const Indices one = NcuProfiles(calls[i], run, count);
     for (const std::uint64_t index : one) CHECK(all.insert(index).second);
   }
   return all;
@@ -59,13 +59,13 @@ ExportOptions Demangled() {
   return options;
 }
 
-void CheckBothWays(const Profile& profile, const Indices& planned,
+void CheckEveryWay(const Profile& profile, const Indices& planned,
                    const ExportOptions& options = {}, int device = -1) {
   const Exported exported = Exports("ncu", profile, PlanOf(profile, planned), options);
   const Indices expected =
       device < 0 ? planned : OnDevice(profile, planned, static_cast<std::uint16_t>(device));
-  for (const bool by_launch : {false, true}) {
-    CHECK(Profiled(exported, {profile, true, device}, by_launch) == expected);
+  for (const NcuCount count : kNcuCounts) {
+    CHECK(Profiled(exported, {profile, true, device}, count) == expected);
   }
 }
 
@@ -77,34 +77,37 @@ TEST_CASE("one run per kernel where no version can misunderstand it") {
   CHECK(calls[0] ==
         Arguments{"--kernel-name-base", "mangled", "--kernel-id", "::regex:^_Z3barv$:^(1)$"});
   CHECK(KernelId(calls[1]) == "::regex:^_Z3fooPf$:^(1|3)$");
-  CheckBothWays(profile, {0, 1, 3});
+  CheckEveryWay(profile, {0, 1, 3});
 }
 
-TEST_CASE("kernels of which the same launches are wanted share a run") {
+TEST_CASE("a kernel never shares its run, for ncu counts what matches the filter") {
   const Profile profile = Of({"a", "b", "c", "a", "b", "c", "a", "b(int)"});
-  const auto calls = NcuCalls(
-      Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4, 5}), Demangled()).files[0].content);
-  REQUIRE(calls.size() == 2);
-  CHECK(KernelId(calls[0]) == "::regex:^(a|b)$:^(1|2)$");
-  CHECK(KernelId(calls[1]) == "::regex:^c$:^(2)$");
-  CheckBothWays(profile, {0, 1, 3, 4, 5}, Demangled());
-  CheckBothWays(profile, {0, 1, 2, 7}, Demangled());
+  const Exported exported = Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4, 5}), Demangled());
+  const auto calls = NcuCalls(exported.files[0].content);
+  REQUIRE(calls.size() == 3);
+  CHECK(KernelId(calls[0]) == "::regex:^a$:^(1|2)$");
+  CHECK(calls[0][2] == "--rename-kernels");
+  CHECK(calls[0][3] == "no");
+  CHECK(KernelId(calls[1]) == "::regex:^b$:^(1|2)$");
+  CHECK(KernelId(calls[2]) == "::regex:^c$:^(2)$");
+  // Demangled names may be those that ncu renames.
+  REQUIRE(exported.notes.size() == 1);
+  CHECK(exported.notes[0].find("--rename-kernels no") != std::string::npos);
+  CheckEveryWay(profile, {0, 1, 3, 4, 5}, Demangled());
+  CheckEveryWay(profile, {0, 1, 2, 7}, Demangled());
+  const Profile mangled = Of({"_Z1av"});
+  CHECK(Exports("ncu", mangled, PlanOf(mangled, {0})).notes.empty());
 }
 
-TEST_CASE("names that one argument cannot hold are spread over runs") {
-  std::vector<std::string> names;
-  for (int i = 100; i < 200; ++i) names.push_back("kernel_" + std::to_string(i));
-  const Profile profile = Of(names);
-  Indices planned;
-  for (std::uint64_t i = 0; i < names.size(); i += 2) planned.insert(i);
+TEST_CASE("a name that one argument cannot hold beside its launches is profiled by window") {
+  const Profile profile = Of({"kernel", std::string(300, 'x'), "kernel"});
   ExportOptions options;
   options.most_value_bytes = 400;
-  const Exported exported = Exports("ncu", profile, PlanOf(profile, planned), options);
-  CHECK(exported.runs == 3);
+  const Exported exported = Exports("ncu", profile, PlanOf(profile, {1, 2}), options);
   for (const Arguments& call : NcuCalls(exported.files[0].content)) {
     for (const std::string& argument : call) CHECK(argument.size() <= 400);
   }
-  CheckBothWays(profile, planned, options);
+  CheckEveryWay(profile, {1, 2}, options);
 }
 
 TEST_CASE("by window where launches of a kernel differ, or their shape is unknown") {
@@ -118,7 +121,7 @@ TEST_CASE("by window where launches of a kernel differ, or their shape is unknow
   CHECK(KernelId(calls[0]) == "::regex:^bar$:^(2)$");
   CHECK(calls[1] == Arguments{"--launch-skip", "0", "--launch-count", "2"});
   CHECK(calls[2] == Arguments{"--launch-skip", "3", "--launch-count", "1"});
-  CheckBothWays(profile, {0, 1, 3, 4});
+  CheckEveryWay(profile, {0, 1, 3, 4});
 
   Profile unknown = Of({"foo", "foo"});
   unknown.records[1].grid[0] = wire::kUnknownExtent;
@@ -129,7 +132,7 @@ TEST_CASE("by window where launches of a kernel differ, or their shape is unknow
 TEST_CASE("kernels of graphs count like any other") {
   Profile profile = Of({"foo", "foo", "foo", "bar"});
   profile.records[1].graph_id = 4;
-  CheckBothWays(profile, {1, 2, 3});
+  CheckEveryWay(profile, {1, 2, 3});
 }
 
 TEST_CASE("hostile names reach ncu as data") {
@@ -146,13 +149,13 @@ TEST_CASE("hostile names reach ncu as data") {
   const Profile profile = Of(names);
   Indices all;
   for (std::uint64_t i = 0; i < names.size(); ++i) {
-    CheckBothWays(profile, {i});
+    CheckEveryWay(profile, {i});
     all.insert(i);
   }
-  CheckBothWays(profile, all);
+  CheckEveryWay(profile, all);
   ExportOptions kernels;
   kernels.ncu_runs = NcuRuns::kKernels;
-  CheckBothWays(profile, {0, 1, 2, 3, 4, 7, 8, 9}, kernels);
+  CheckEveryWay(profile, {0, 1, 2, 3, 4, 7, 8, 9}, kernels);
   CHECK(RefusalOf("ncu", profile, PlanOf(profile, {5}), kernels).find("--mode windows") !=
         std::string::npos);
 }
@@ -160,12 +163,12 @@ TEST_CASE("hostile names reach ncu as data") {
 TEST_CASE("two kernels that no filter tells apart") {
   // Colons, blanks and quotes can only be matched by any character.
   const Profile profile = Of({"a::b(int)", "a:'b(int)", "a::c(int)"});
-  CheckBothWays(profile, {0, 1, 2});
+  CheckEveryWay(profile, {0, 1, 2});
   ExportOptions kernels;
   kernels.ncu_runs = NcuRuns::kKernels;
   CHECK(RefusalOf("ncu", profile, PlanOf(profile, {0}), kernels).find("tells") !=
         std::string::npos);
-  CheckBothWays(profile, {2}, kernels);
+  CheckEveryWay(profile, {2}, kernels);
 }
 
 TEST_CASE("demangled names are matched only in NVIDIA's spelling") {
@@ -194,7 +197,7 @@ TEST_CASE("many launches of a kernel are spread over runs that an argument can h
   for (const Arguments& call : NcuCalls(exported.files[0].content)) {
     for (const std::string& argument : call) CHECK(argument.size() <= 1000);
   }
-  CheckBothWays(profile, planned, options);
+  CheckEveryWay(profile, planned, options);
 }
 
 TEST_CASE("the script wants a program, and stops at a run that fails") {
@@ -221,15 +224,17 @@ TEST_CASE("real runs") {
     const Indices planned = Planned(MakePlan(profile));
     ExportOptions options;
     options.counting.processes = Processes::kOne;
-    CheckBothWays(profile, planned, options);
+    CheckEveryWay(profile, planned, options);
     ExportOptions kernels = options;
     kernels.ncu_runs = NcuRuns::kKernels;
-    CHECK(Profiled(Exports("ncu", profile, PlanOf(profile, planned), kernels), {profile}, false) ==
-          planned);
+    const Exported filters = Exports("ncu", profile, PlanOf(profile, planned), kernels);
+    for (const NcuCount count : {NcuCount::kMatches, NcuCount::kName}) {
+      CHECK(Profiled(filters, {profile}, count) == planned);
+    }
     if (OnDevice(profile, planned, 1).empty()) continue;
     options.counting.processes = Processes::kPerDevice;
     options.counting.device = 1;
-    CheckBothWays(profile, planned, options, 1);
+    CheckEveryWay(profile, planned, options, 1);
   }
 }
 

@@ -256,8 +256,13 @@ inline Indices SieveTraces(const std::string& text, const Run& run) {
   return ProcessSelects(run, 1, [&](std::uint64_t id) { return wanted.contains(id); });
 }
 
-// ---- ncu: run by run, by its arguments; `by_launch`: launches of a name count apart by context,
-// stream, grid, block and shared memory, as newer versions say they do ----
+// ---- ncu: run by run, by its arguments ----
+
+// What an invocation number counts. Import mode of ncu 2024.2 counts matches of the filter; the
+// documents say the launches of a name, or, in newer versions, those of a name with one context,
+// stream, grid, block and shared memory.
+enum class NcuCount { kMatches, kName, kLaunch };
+constexpr NcuCount kNcuCounts[] = {NcuCount::kMatches, NcuCount::kName, NcuCount::kLaunch};
 
 using Arguments = std::vector<std::string>;
 
@@ -299,7 +304,7 @@ inline std::vector<Arguments> NcuCalls(const std::string& script) {
   return calls;
 }
 
-inline Indices NcuProfiles(const Arguments& call, const Run& run, bool by_launch) {
+inline Indices NcuProfiles(const Arguments& call, const Run& run, NcuCount count) {
   std::map<std::string, std::string> options;
   REQUIRE(call.size() % 2 == 0);
   for (std::size_t i = 0; i < call.size(); i += 2) {
@@ -312,11 +317,11 @@ inline Indices NcuProfiles(const Arguments& call, const Run& run, bool by_launch
   };
   if (options.contains("--launch-skip")) {
     const std::uint64_t skip = std::stoull(options.at("--launch-skip"));
-    const std::uint64_t count = std::stoull(options.at("--launch-count"));
+    const std::uint64_t length = std::stoull(options.at("--launch-count"));
     std::uint64_t launch = 0;
     for (std::uint64_t i = 0; i < records.size(); ++i) {
       if (!in_process(records[i])) continue;
-      if (launch >= skip && launch - skip < count) profiled.insert(i);
+      if (launch >= skip && launch - skip < length) profiled.insert(i);
       ++launch;
     }
     return profiled;
@@ -346,8 +351,8 @@ inline Indices NcuProfiles(const Arguments& call, const Run& run, bool by_launch
       matches[r.name_id] = RE2::PartialMatch(run.profile.names.name(r.name_id), name);
     }
     if (!matches[r.name_id]) continue;
-    Key key = {r.name_id, 0, 0, {}};
-    if (by_launch) {
+    Key key = {count == NcuCount::kName ? r.name_id : 0, 0, 0, {}};
+    if (count == NcuCount::kLaunch) {
       key = {r.name_id,
              r.device,
              r.stream,

@@ -4,8 +4,8 @@
 
     ncu_real_pages.py NCU STEMTAP SCRATCH REPORT...
 
-Every report is printed in several pages by `NCU --import` and read as a profile. All reports
-together are read as results of a plan and as metrics beside a profile. Prints what was compared;
+Every report, and one of all their launches twice, is printed in several pages by `NCU --import` and
+read as a profile. All reports together are read as results of a plan and as metrics beside a profile. Prints what was compared;
 exits with 1 at the first difference.
 """
 import csv
@@ -13,8 +13,10 @@ import json
 import math
 import os
 import re
-import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from ncu_report import merge, run  # noqa: E402
 
 NCU, STEMTAP, SCRATCH = sys.argv[1:4]
 REPORTS = sys.argv[4:]
@@ -34,14 +36,6 @@ PAGES = [
 ]
 UNITS = {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Khz": 1e3, "Mhz": 1e6, "Ghz": 1e9,
          "us": 1e3, "ms": 1e6, "s": 1e9}
-
-
-def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n"
-                 f"{done.stdout[-500:]}{done.stderr[-2000:]}")
-    return done.stdout
 
 
 def factor(unit):
@@ -132,9 +126,10 @@ def scratch(name):
 def main():
     pages = values = 0
     ncu_csv, profile, all_csv = scratch("ncu.csv"), scratch("profile.csv"), scratch("all.csv")
+    several = scratch("several.ncu-rep")
+    merge(NCU, [*REPORTS, *reversed(REPORTS)], several)
     for options in PAGES:
-        everything = ""
-        for report in REPORTS:
+        for report in [*REPORTS, several]:
             page(report, options, ncu_csv)
             expected = table(ncu_csv)
             what = f"{os.path.basename(report)} {' '.join(options)}"
@@ -150,10 +145,10 @@ def main():
                 run(STEMTAP, "convert", all_csv, "--metrics", ncu_csv, "-o", profile)
                 # Such a profile knows neither grid nor block.
                 expected = [(l[0], "(, , )", "(, , )", l[3]) for l in expected]
+            if len(expected) != (2 * len(REPORTS) if report == several else 1):
+                sys.exit(f"{what}: {len(expected)} launches")
             values += compare(what, expected, profile)
             pages += 1
-            with open(ncu_csv) as file:
-                everything += file.read()
     # All reports as one: each kernel has one launch, which is its sample.
     for options in (["--page", "raw"], []):
         parts = []

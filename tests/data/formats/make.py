@@ -135,7 +135,7 @@ def ncu_csv():
         size = ["({}, {}, {})".format(*v) for v in (block, grid)]
         cells = [i, 100, "app", "127.0.0.1", NAMES[k], 1, stream, size[0], size[1], 0, "9.0"]
         row = ",".join(f'"{c}"' for c in cells)
-        raw += row + f',"{duration / 1000}","{1000 * (k + 1):,}"\n'
+        raw += row + f',"{duration / 1000:.2f}","{1000 * (k + 1):,}"\n'
         details += row + f',"Speed Of Light","Duration","usecond","{duration / 1000:.2f}"\n'
         details += row + f',"Instruction Statistics","Executed Instructions","inst","{1000 * (k + 1):,}"\n'
     write("ncu-csv", "raw.csv", raw)
