@@ -6,8 +6,10 @@
 //
 // No failure here is the program's: the reason goes into the session, and cuInit goes on.
 #include <cuda.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -29,6 +31,7 @@ namespace {
 // the arenas that malloc reserves for threads that allocate nothing themselves, when CUPTI does on them.
 constexpr std::uint64_t kLeastAddresses = std::uint64_t{256} << 20;
 
+constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
 constexpr const char* kInitialize = "InitializeInjection";
 
 constexpr std::size_t kReasonBytes = sizeof(wire::RingHeader::reason);
@@ -131,6 +134,10 @@ bool StartRecording(Library& library, char* problem) noexcept {
   }
   wire::RingHeader& header = library.files.ring().header;
   header.driver_version = static_cast<std::uint32_t>(driver_version);
+  if (const char* tool = ToolOfProcess()) {
+    ::snprintf(problem, kReasonBytes, "this process is %s itself", tool);
+    return false;
+  }
   if (const char* tool = ToolInProcess()) {
     ::snprintf(problem, kReasonBytes, "%s is in this process", tool);
     return false;
@@ -199,6 +206,8 @@ void InForkedChild() {
 }
 
 void Record(Library& library) noexcept {
+  // Without a session nobody asked for a recording of the tool.
+  if (library.options.session == nullptr && ToolOfProcess() != nullptr) return;
   const std::uint64_t least = kLeastAddresses + ArenaAddresses();
   if (AddressLimit() < least) {
     char detail[160];
@@ -260,12 +269,21 @@ bool Initialize() noexcept {
   return InitializeChained(library);
 }
 
+// No other thread runs yet, so the environment may be changed.
 __attribute__((constructor)) void OnLoad() {
   if (::getauxval(AT_SECURE) != 0 || Disabled()) return;
-  if (::getenv("CUDA_INJECTION64_PATH") != nullptr || ToolInProcess() != nullptr) return;
-  char own[4096];
-  // No other thread runs yet, so the environment may be changed.
-  if (OwnPath(own, sizeof(own))) ::setenv("CUDA_INJECTION64_PATH", own, 0);
+  const char* set = ::getenv(kInjectionPath);
+  const bool is_tool = ToolOfProcess() != nullptr;
+  if (is_tool ? set == nullptr : set != nullptr || ToolInProcess() != nullptr) return;
+  char own[PATH_MAX];
+  if (!OwnPath(own, sizeof(own))) return;
+  if (!is_tool) {
+    ::setenv(kInjectionPath, own, 0);
+    return;
+  }
+  // A shell has it from us and passed it on to the tool: programs that ncu starts with it end at once.
+  char path[PATH_MAX];
+  if (::realpath(set, path) != nullptr && ::strcmp(path, own) == 0) ::unsetenv(kInjectionPath);
 }
 
 }  // namespace

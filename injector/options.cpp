@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "runtime.h"
+#include "wire/profiling_tools.h"
 #include "wire/session_env.h"
 
 namespace stemtap::inject {
@@ -102,20 +104,16 @@ bool Disabled() noexcept {
 }
 
 const char* ToolInProcess() noexcept {
-  struct Sign {
-    const char* prefix;
-    const char* tool;
-  };
-  static constexpr Sign kSigns[] = {{"NSYS_PROFILING_SESSION_ID=", "Nsight Systems (nsys)"},
-                                    {"QUADD_INJECTION_PROXY=", "Nsight Systems (nsys)"},
-                                    {"NV_NSIGHT_INJECTION_", "Nsight Compute (ncu)"},
-                                    {"NV_SANITIZER_INJECTION_", "compute-sanitizer"}};
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    for (const Sign& sign : kSigns) {
-      if (::strncmp(*variable, sign.prefix, ::strlen(sign.prefix)) == 0) return sign.tool;
-    }
-  }
-  return nullptr;
+  const char* variable = nullptr;
+  const wire::ProfilingTool* tool = wire::ToolInEnvironment(environ, variable);
+  return tool == nullptr ? nullptr : tool->name;
+}
+
+const char* ToolOfProcess() noexcept {
+  // Of a script, the path of the script.
+  const auto* path = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  const wire::ProfilingTool* tool = path == nullptr ? nullptr : wire::ToolOfProgram(path);
+  return tool == nullptr ? nullptr : tool->name;
 }
 
 }  // namespace stemtap::inject

@@ -43,5 +43,8 @@ bool Disabled() noexcept;
 // The name of a profiling tool that has put itself into this process by its environment (nsys, ncu,
 // compute-sanitizer), where a second CUPTI client would only do harm; nullptr if there is none.
 const char* ToolInProcess() noexcept;
+// The name of the profiling tool that this process itself is, by the name of its program; nullptr if
+// it is none.
+const char* ToolOfProcess() noexcept;
 
 }  // namespace stemtap::inject

@@ -13,6 +13,7 @@
 #include "cli/number_in.h"
 #include "cli/option_kinds.h"
 #include "cli/output.h"
+#include "cli/profiler_check.h"
 #include "wire/session_env.h"
 
 namespace stemtap::cli {
@@ -134,6 +135,8 @@ LiveOptions LiveFlags::Options() const {
 }
 
 int RunAndReport(const LiveOptions& options) {
+  const Status no_profiler = CheckNoProfiler(options.command);
+  if (!no_profiler.ok()) return Fail(no_profiler.error());
   // Where a program has it already, it need not be found again (nor can it be, without /proc).
   if (!options.command.empty() && !std::filesystem::exists(options.injector)) {
     return Fail(
@@ -147,6 +150,9 @@ int RunAndReport(const LiveOptions& options) {
                      "in another folder, or no --preload",
                      options.injector)});
   }
+  // Said before the program runs, which may take long.
+  const std::string why_not = options.command.empty() ? std::string() : WhyNotRecorded();
+  if (!why_not.empty()) Warn({"nothing will be recorded: " + why_not});
   Result<LiveOutcome> outcome = RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
   const LiveOutcome& done = outcome.value();

@@ -31,6 +31,7 @@
 #include "collector/signal_relay.h"
 #include "collector/timeline.h"
 #include "stemtap/version.h"
+#include "wire/profiling_tools.h"
 #include "wire/session_env.h"
 
 namespace stemtap {
@@ -411,14 +412,17 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child) {
   for (const auto& [name, why] : unread_) warnings_.push_back("not read: " + why);
   writer_.directory().Remove(wire::kGateFileName);
   if (reports_.empty() && unread_.empty()) {
+    const std::string tool = WhyNotRecorded();
     const char* other = options_.chain ? nullptr : OtherInjection(options_);
     warnings_.push_back(
-        other == nullptr
+        !tool.empty() ? "nothing was recorded: " + tool
+        : other == nullptr
             ? "no process initialised CUDA (cuInit), so there was nothing to record"
             : fmt::format("nothing was recorded: CUDA loads one library, and CUDA_INJECTION64_PATH "
                           "is set to '{}'; --chain loads both",
                           other));
-    if (other != nullptr && options_.quiet) outcome.failure = warnings_.back();  // no summary does
+    // No summary does.
+    if (tool.empty() && other != nullptr && options_.quiet) outcome.failure = warnings_.back();
   }
   // Nor of this; where one process was recorded, there is a plan to look at.
   if (options_.quiet && !reports_.empty()) {
@@ -461,6 +465,8 @@ std::vector<std::string> Environment(const LiveOptions& options, const std::stri
   if (options.max_overhead > 0) {
     add(wire::kEnvMaxOverhead.name, fmt::format("{:.3f}", options.max_overhead));
   }
+  // Programs that ncu starts end at once where the variable names a library.
+  if (!WhyNotRecorded().empty()) return set;
   const char* other = OtherInjection(options);
   if (other != nullptr && options.chain) add(wire::kEnvChain.name, other);
   if (other == nullptr || options.chain) add(kInjectionPath, options.injector);
@@ -473,6 +479,15 @@ std::vector<std::string> Environment(const LiveOptions& options, const std::stri
 }
 
 }  // namespace
+
+std::string WhyNotRecorded() {
+  const char* variable = nullptr;
+  const wire::ProfilingTool* tool = wire::ToolInEnvironment(environ, variable);
+  if (tool == nullptr) return {};
+  const std::string_view text = variable;
+  return fmt::format("{} is set, so {} profiles the program; run one of them at a time",
+                     EscapeForTerminal(text.substr(0, text.find('='))), tool->name);
+}
 
 Result<LiveOutcome> RunLive(const LiveOptions& options) {
   const Result<KernelGroups> groups =

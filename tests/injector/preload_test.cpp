@@ -25,6 +25,7 @@ const std::vector<std::string> kMarks = {"LD_PRELOAD",
                                          "STEMTAP_DISABLE",
                                          "NSYS_PROFILING_SESSION_ID",
                                          "QUADD_INJECTION_PROXY",
+                                         "QUADD_INJECTION_CONFIG",
                                          "NV_SANITIZER_INJECTION_TRANSPORT_TYPE"};
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
@@ -74,8 +75,42 @@ TEST_CASE("switched off, or in another tool's process, nothing is set") {
   CHECK(InjectionPath({{"STEMTAP_DISABLE", "0"}}) != "(unset)");
   CHECK(InjectionPath({{"NSYS_PROFILING_SESSION_ID", "7"}}) == "(unset)");
   CHECK(InjectionPath({{"QUADD_INJECTION_PROXY", "x"}}) == "(unset)");
+  CHECK(InjectionPath({{"QUADD_INJECTION_CONFIG", "x"}}) == "(unset)");
   CHECK(InjectionPath({{"NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "1"}}) == "(unset)");
   CHECK(InjectionPath({{"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "1"}}) == "(unset)");
+}
+
+// CUDA_INJECTION64_PATH as a program called `name` sees it, which `shell` starts.
+std::string InjectionPathIn(const std::string& name, const std::string& shell,
+                            const Variables& more = {}) {
+  const TempDir dir;
+  const auto program =
+      dir.Write(name, "#!/bin/sh\nprintf %s \"${CUDA_INJECTION64_PATH-(unset)}\"\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const ProcessResult result = shell.empty()
+                                   ? Run({program.string()}, more, true)
+                                   : Run({"/bin/sh", "-c", shell, program.string()}, more, true);
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.empty());
+  return result.out;
+}
+
+TEST_CASE("ncu, nsys and compute-sanitizer themselves do not get the library's path") {
+  for (const char* name :
+       {"ncu", "nv-nsight-cu-cli", "nsys", "nsys-launcher", "compute-sanitizer"}) {
+    CAPTURE(std::string(name));
+    CHECK(InjectionPathIn(name, "") == "(unset)");
+    // Neither from the shell that starts them, and already has it.
+    CHECK(InjectionPathIn(name, "\"$0\"") == "(unset)");
+    // What somebody else set is left alone.
+    CHECK(InjectionPathIn(name, "", {{"CUDA_INJECTION64_PATH", "/another/tool.so"}}) ==
+          "/another/tool.so");
+    CHECK(InjectionPathIn(name, "", {{"CUDA_INJECTION64_PATH", "none"}}) == "none");
+  }
+  for (const char* name : {"ncus", "my-nsys", "nsys.py"}) {
+    CAPTURE(std::string(name));
+    CHECK(InjectionPathIn(name, "") == std::filesystem::canonical(InjectorLibrary()).string());
+  }
 }
 
 TEST_CASE("programs without CUDA do what they do") {

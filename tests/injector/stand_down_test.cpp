@@ -112,6 +112,28 @@ TEST_CASE("another tool is in the process by its environment") {
         "compute-sanitizer is in this process");
 }
 
+TEST_CASE("a profiler that uses CUDA itself is not recorded, and starts no collector") {
+  const TempDir dir;
+  const auto nsys = dir / "nsys";
+  std::filesystem::copy_file(TestProgram("exit_return"), nsys);
+  const Injected injected;
+  const ProcessResult in_session = injected.Run(nsys.string(), kArguments);
+  CHECK(in_session.exit_code == 0);
+  CHECK(in_session.out == Bare().out);
+  const Ring ring(injected.RingFile());
+  CHECK(ring.state() == wire::RingState::kStoodDown);
+  CHECK(std::string(ring.header().reason) == "this process is Nsight Systems (nsys) itself");
+
+  std::filesystem::create_directory(dir / "empty");
+  ProcessOptions options = BareOptions({{"CUDA_INJECTION64_PATH", InjectorLibrary().string()}});
+  options.cwd = dir / "empty";
+  const ProcessResult alone = RunProcess({nsys.string(), kArguments[0], kArguments[1]}, options);
+  CHECK(alone.exit_code == 0);
+  CHECK(alone.out == Bare().out);
+  CHECK(alone.err.empty());
+  CHECK(std::filesystem::is_empty(dir / "empty"));
+}
+
 TEST_CASE("another injection library is loaded after ours, and both work") {
   const Injected injected;
   const ProcessResult result =
