@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,41 +33,56 @@ struct Launch {
   int failure;           // errno of execve
 };
 
-// Second child: becomes the collector.
+// What the kernel takes for a signal's action. All zero: the default.
+struct KernelAction {
+  void (*handler)(int);
+  unsigned long rest[4];  // flags, restorer, mask: in another order on some machines
+};
+constexpr std::size_t kKernelMaskBytes = 8;
+constexpr int kSignals = 64;
+
+[[noreturn]] void EndProcess(int code) noexcept {
+  for (;;) ::syscall(SYS_exit_group, code);
+}
+
+// Second child: becomes the collector. Both children make raw system calls only: sanitizers replace
+// the functions of libc, and what these replacements write is the program's memory.
 int Become(void* argument) {
   auto* launch = static_cast<Launch*>(argument);
-  ::setsid();  // a Ctrl-C for the program must not end its collector
+  ::syscall(SYS_setsid);  // a Ctrl-C for the program must not end its collector
   // What the program handles or ignores is not the collector's business. The table is our own:
   // handlers are not shared, though the memory that they would write to is.
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  KernelAction action = {};
+  for (int signal = 1; signal <= kSignals; ++signal) {
+    ::syscall(SYS_rt_sigaction, signal, &action, nullptr, kKernelMaskBytes);
+  }
   // Who reads the program's stderr may go when the program does, before the collector has finished.
-  ::signal(SIGPIPE, SIG_IGN);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  action.handler = SIG_IGN;
+  ::syscall(SYS_rt_sigaction, SIGPIPE, &action, nullptr, kKernelMaskBytes);
+  const std::uint64_t none = 0;
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, kKernelMaskBytes);
   // Its stdin is nothing, its stdout our stderr: stdout belongs to the program's output.
-  const int null = ::open("/dev/null", O_RDWR);
-  if (null >= 0) ::dup2(null, STDIN_FILENO);
-  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  const long null = ::syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
+  if (null >= 0) ::syscall(SYS_dup3, null, STDIN_FILENO, 0);
+  ::syscall(SYS_dup3, STDERR_FILENO, STDOUT_FILENO, 0);
   // Nothing of the program's stays open in it: a pipe held open would keep its reader waiting.
 #ifdef SYS_close_range
   if (::syscall(SYS_close_range, 3u, ~0u, 0u) != 0)
 #endif
   {
-    for (int fd = 3; fd < 1024; ++fd) ::close(fd);
+    for (int fd = 3; fd < 1024; ++fd) ::syscall(SYS_close, fd);
   }
-  ::execve(launch->program, launch->arguments, launch->environment);
+  ::syscall(SYS_execve, launch->program, launch->arguments, launch->environment);
   launch->failure = errno;
-  ::_exit(127);
+  EndProcess(127);
 }
 
 // First child: starts the second and goes, so that the collector is nobody's child here.
 int StartAndLeave(void* argument) {
   auto* launch = static_cast<Launch*>(argument);
-  const int pid =
-      ::clone(Become, launch->stack + kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, launch);
-  if (pid < 0) launch->failure = errno;
-  ::_exit(0);
+  const int pid = StartSharingProcess(Become, launch->stack + kStackBytes, SIGCHLD, launch);
+  if (pid < 0) launch->failure = -pid;
+  EndProcess(0);
 }
 
 bool IsOurVariable(const char* variable) noexcept {
@@ -186,9 +200,8 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
   // No exit signal: the first child sends no SIGCHLD and plain wait() does not see it.
-  const int child =
-      ::clone(StartAndLeave, first_stack + kStackBytes, CLONE_VM | CLONE_VFORK, launch);
-  int failure = child < 0 ? errno : 0;
+  const int child = StartSharingProcess(StartAndLeave, first_stack + kStackBytes, 0, launch);
+  int failure = child < 0 ? -child : 0;
   if (child > 0) {
     ::waitpid(child, nullptr, __WCLONE);
     failure = launch->failure;

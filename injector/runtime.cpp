@@ -2,6 +2,7 @@
 #include "runtime.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
@@ -139,6 +140,57 @@ bool StartThread(void* (*body)(void*), void* argument) noexcept {
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   if (started) pthread_detach(thread);
   return started;
+}
+
+int StartSharingProcess(int (*body)(void*), unsigned char* stack_end, int signal,
+                        void* argument) noexcept {
+  const long flags = CLONE_VM | CLONE_VFORK | signal;
+  // The child returns from the system call to a stack that holds these two alone, and aligned as at
+  // the call of a function.
+  auto** stack = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(stack_end) & ~15ul);
+  *--stack = argument;
+  *--stack = reinterpret_cast<void*>(body);
+#if defined(__x86_64__)
+  long result = SYS_clone;
+  register long child_id __asm__("r10") = 0;
+  register long thread_area __asm__("r8") = 0;
+  __asm__ volatile(
+      "syscall\n\t"
+      "testq %%rax, %%rax\n\t"
+      "jnz 1f\n\t"
+      "xorl %%ebp, %%ebp\n\t"
+      "popq %%rax\n\t"
+      "popq %%rdi\n\t"
+      "callq *%%rax\n\t"
+      "hlt\n"
+      "1:"
+      : "+a"(result)
+      : "D"(flags), "S"(stack), "d"(0L), "r"(child_id), "r"(thread_area)
+      : "rcx", "r11", "cc", "memory");
+  return static_cast<int>(result);
+#elif defined(__aarch64__)
+  register long number __asm__("x8") = SYS_clone;
+  register long result __asm__("x0") = flags;
+  register void** child_stack __asm__("x1") = stack;
+  register long parent_id __asm__("x2") = 0;
+  register long thread_area __asm__("x3") = 0;
+  register long child_id __asm__("x4") = 0;
+  __asm__ volatile(
+      "svc #0\n\t"
+      "cbnz x0, 1f\n\t"
+      "mov x29, #0\n\t"
+      "ldp x9, x0, [sp], #16\n\t"
+      "blr x9\n\t"
+      "brk #0\n"
+      "1:"
+      : "+r"(result)
+      : "r"(number), "r"(child_stack), "r"(parent_id), "r"(thread_area), "r"(child_id)
+      : "cc", "memory");
+  return static_cast<int>(result);
+#else
+  const int pid = ::clone(body, stack, static_cast<int>(flags), argument);
+  return pid < 0 ? -errno : pid;
+#endif
 }
 
 void* OpenLibrary(const char* path, bool only_loaded) noexcept {

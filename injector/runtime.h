@@ -31,6 +31,14 @@ void FutexWakeAll(std::atomic<std::uint32_t>& word) noexcept;
 // it). False if that is not possible here.
 bool StartThread(void* (*body)(void*), void* argument) noexcept;
 
+// Starts a process that shares this one's memory and runs body(argument), which must not return, on
+// the stack below `stack_end`. At its end the parent is sent `signal`, or nothing if that is 0.
+// Returns when that process has ended or become another program: its id, or a negative error code.
+// This is a raw system call: clang's ThreadSanitizer takes libc's clone for fork, and ends the
+// program.
+int StartSharingProcess(int (*body)(void*), unsigned char* stack_end, int signal,
+                        void* argument) noexcept;
+
 // dlopen and dlsym, nullptr where they fail or do not exist (a program without a dynamic loader).
 // `only_loaded`: a handle to what is mapped already, never a load.
 void* OpenLibrary(const char* path, bool only_loaded) noexcept;

@@ -121,6 +121,51 @@ TEST_CASE("a reader of the program's output is not kept waiting") {
   Dismiss(session);
 }
 
+// Reports are off: the fakes are built without the sanitizer, which takes their locks for races.
+const Variables kSanitizer = {{"TSAN_OPTIONS", "report_bugs=0"}};
+
+// Builds watch_children with a compiler's thread sanitizer; false where such a program cannot be
+// built or does not run.
+bool BuildWithThreadSanitizer(const std::string& compiler, const std::filesystem::path& program) {
+  const std::string tests = (SourceDir() / "tests").string();
+  return RunProcess({compiler, "-fsanitize=thread", "-O1", "-D_GNU_SOURCE", "-I", tests, "-isystem",
+                     STEMTAP_TEST_CUDA_INCLUDE, tests + "/injector/watch_children.c", "-o",
+                     program.string(), "-L", FakeGpuDir().string(), "-l:libcuda.so.1"})
+                 .exit_code == 0 &&
+         RunProcess({program.string()}, BareOptions(kSanitizer)).exit_code == 0;
+}
+
+TEST_CASE("a program under a thread sanitizer does not see its collector either") {
+  for (const char* compiler : {"clang", "gcc"}) {
+    CAPTURE(std::string(compiler));
+    const TempDir folder;
+    const auto program = folder / "watch_children";
+    if (!BuildWithThreadSanitizer(compiler, program)) {
+      MESSAGE("SKIPPED: no " << compiler << " with a thread sanitizer that works here");
+      continue;
+    }
+    // The runtime of clang is in the program, that of gcc is a library.
+    for (const char* way : {"LD_PRELOAD", "CUDA_INJECTION64_PATH"}) {
+      CAPTURE(std::string(way));
+      ProcessOptions options = BareOptions({{way, InjectorLibrary().string()},
+                                            {"STEMTAP_COLLECTOR", STEMTAP_TEST_RECORD_START},
+                                            kSanitizer[0]});
+      options.cwd = folder.path();
+      Process child({program.string()}, options);
+      const ProcessResult& result = child.Wait();
+      CHECK(result.exit_code == 0);
+      CHECK(result.out == kUnnoticed);
+      CHECK(result.err.find("ThreadSanitizer") == std::string::npos);
+      const std::filesystem::path session = SessionOf(folder, child.pid());
+      REQUIRE(WaitUntil([&] { return Exists(session / "started"); }));
+      const Ring ring(session / ("ring." + std::to_string(child.pid())));
+      CHECK(ring.state() == wire::RingState::kClosed);
+      CHECK(ring.seen() == 1000);
+      Dismiss(session);
+    }
+  }
+}
+
 struct Started {
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;
