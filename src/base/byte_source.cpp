@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -265,13 +267,23 @@ std::unique_ptr<ByteSource> LimitUnpacking(std::unique_ptr<ByteSource> source) {
   return std::make_unique<LimitedSource>(std::move(source));
 }
 
-Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, ReadWatch watch) {
+namespace {
+
+// A pipe that was made without a name: only a process that held its other end passed it on.
+bool IsUnnamedPipe(int fd, const struct stat& status) {
+  struct statfs system = {};
+  return S_ISFIFO(status.st_mode) && ::fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
+}
+
+Result<std::unique_ptr<ByteSource>> Open(const std::string& path, ReadWatch watch, bool may_wait) {
   if (path == "-") {
     return Decompress(
         std::make_unique<FileSource>("standard input", "", STDIN_FILENO, 0, std::move(watch)));
   }
   const std::string name = EscapeForTerminal(path);
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, opening a named pipe waits for its writer.
+  const int fd =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (may_wait ? 0 : O_NONBLOCK));
   if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", name, std::strerror(errno))};
   struct stat status = {};
   const bool known = ::fstat(fd, &status) == 0;
@@ -282,7 +294,23 @@ Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, Read
   if (known && S_ISDIR(status.st_mode)) {
     return Error{fmt::format("{}: is a folder, expected a file", name)};
   }
+  if (!may_wait && !regular) {
+    if (!known || !IsUnnamedPipe(fd, status)) {
+      return Error{fmt::format("{}: is a named pipe or a device, expected a regular file", name)};
+    }
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  }
   return Decompress(std::move(source));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, ReadWatch watch) {
+  return Open(path, std::move(watch), false);
+}
+
+Result<std::unique_ptr<ByteSource>> OpenStream(const std::string& path, ReadWatch watch) {
+  return Open(path, std::move(watch), true);
 }
 
 }  // namespace stemtap

@@ -57,8 +57,13 @@ class ByteSource {
 // many there are; `size` is 0 where nobody knows (a pipe).
 using ReadWatch = std::function<void(std::uint64_t read, std::uint64_t size)>;
 
-// The decompressed content of the file at `path`; "-" is standard input.
+// The decompressed content of the file at `path`; "-" is standard input. Refuses named pipes and devices,
+// which could wait forever for a writer. Pipes without a name, as of '<(...)', have had one.
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, ReadWatch watch = {});
+
+// The same, but reads named pipes and devices too, and waits for the writer. For content that is
+// worth streaming: profiles, metrics, logs of simulators.
+Result<std::unique_ptr<ByteSource>> OpenStream(const std::string& path, ReadWatch watch = {});
 
 // The content of `source`, decompressed if its leading bytes say that it is compressed.
 Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> source);

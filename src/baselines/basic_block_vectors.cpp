@@ -272,7 +272,7 @@ Result<BasicBlockVectors> ReadBasicBlockVectors(std::unique_ptr<ByteSource> sour
 }
 
 Result<BasicBlockVectors> ReadBasicBlockVectors(const std::string& path) {
-  auto source = OpenByteSource(path);
+  auto source = OpenStream(path);
   if (!source) return source.error();
   return ReadBasicBlockVectors(std::move(source).value());
 }

@@ -348,7 +348,7 @@ Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader
 Result<std::unique_ptr<ProfileReader>> JoinMetricsFile(std::unique_ptr<ProfileReader> profile,
                                                        const std::string& profile_name,
                                                        const std::string& metrics) {
-  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(metrics);
+  Result<std::unique_ptr<ByteSource>> source = OpenStream(metrics);
   if (!source.ok()) return source.error();
   Result<std::unique_ptr<ProfileReader>> measured = OpenMetrics(std::move(source).value());
   if (!measured.ok()) return measured.error();

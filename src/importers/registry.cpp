@@ -87,7 +87,7 @@ Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> s
 }
 
 Result<std::unique_ptr<ProfileReader>> OpenProfile(const std::string& path, ReadWatch watch) {
-  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path, std::move(watch));
+  Result<std::unique_ptr<ByteSource>> source = OpenStream(path, std::move(watch));
   if (!source.ok()) return source.error();
   return OpenProfile(std::move(source).value());
 }

@@ -169,7 +169,7 @@ Result<KernelResults> LoadResults(const std::vector<std::string>& paths,
   KernelResults all;
   std::unordered_map<std::string, std::size_t> columns;  // of all.metrics
   for (const std::string& path : paths) {
-    Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
+    Result<std::unique_ptr<ByteSource>> opened = OpenStream(path);
     if (!opened.ok()) return opened.error();
     Result<KernelResults> read = ReadResults(std::move(opened).value(), options);
     if (!read.ok()) return read.error();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -242,6 +244,45 @@ TEST_CASE("what cannot be opened is an error with the path") {
   const std::string missing = (folder / "missing").string();
   CheckFails(DrainFile(missing), missing, "No such file");
   CheckFails(DrainFile(folder.path().string()), folder.path().string(), "is a folder");
+}
+
+TEST_CASE("a named pipe or a device is refused where a file is expected, without waiting") {
+  const TempDir scratch;
+  const std::string fifo = (scratch / "fifo").string();
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  for (const std::string& path : {fifo, std::string("/dev/zero")}) {
+    const Result<std::string> read = DrainFile(path);
+    REQUIRE_FALSE(read.ok());
+    CHECK(read.error().message == path + ": is a named pipe or a device, expected a regular file");
+  }
+}
+
+TEST_CASE("a pipe that a shell made is read like a file") {
+  int ends[2] = {};
+  REQUIRE(pipe(ends) == 0);
+  REQUIRE(write(ends[1], "content", 7) == 7);
+  close(ends[1]);
+  const Result<std::string> read = DrainFile("/dev/fd/" + std::to_string(ends[0]));
+  close(ends[0]);
+  REQUIRE(read.ok());
+  CHECK(read.value() == "content");
+}
+
+TEST_CASE("a stream may be a named pipe, and waits for its writer") {
+  const TempDir scratch;
+  const std::string fifo = (scratch / "fifo").string();
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  std::thread writer([&] {
+    const int fd = open(fifo.c_str(), O_WRONLY);
+    CHECK(write(fd, "content", 7) == 7);
+    close(fd);
+  });
+  Result<std::unique_ptr<ByteSource>> source = OpenStream(fifo);
+  writer.join();
+  REQUIRE(source.ok());
+  const Result<std::string> read = Drain(*source.value(), 3);
+  REQUIRE(read.ok());
+  CHECK(read.value() == "content");
 }
 
 TEST_CASE("a file appears whole or not at all") {

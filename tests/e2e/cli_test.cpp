@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -252,6 +254,39 @@ TEST_CASE("a device or pipe that is named for a result is written to and stays o
     CHECK(result.exit_code == 0);
     CHECK(result.out.size() > 100);
   }
+}
+
+TEST_CASE("a plan or a session that is a named pipe is refused, and a profile may be one") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  options.timeout = std::chrono::seconds(20);
+  const auto profile = (SourceDir() / "tests/data/tiny.csv").string();
+  REQUIRE(Run({"plan", profile, "-o", "plan.json"}, options).exit_code == 0);
+  REQUIRE(Run({"replay", "-q", profile, "-o", "session"}, options).exit_code == 0);
+  const std::vector<std::string> refused = {"is a named pipe or a device"};
+  REQUIRE(RunProcess({"mkfifo", "fifo"}, options).exit_code == 0);
+  CheckFailure(Run({"export", "--plan", "fifo", "--to", "csv"}, options), 1, refused);
+  for (const std::string file : {"session.json", "plan.json", "mask.ndjson", "overview.json"}) {
+    CAPTURE(file);
+    std::filesystem::remove_all(scratch / "copy");
+    std::filesystem::copy(scratch / "session", scratch / "copy");
+    REQUIRE(std::filesystem::remove(scratch / "copy" / file));
+    REQUIRE(RunProcess({"mkfifo", "copy/" + file}, options).exit_code == 0);
+    const auto report = Run({"report", "copy", "-o", "report.html"}, options);
+    CAPTURE(report.err);
+    CHECK_FALSE(report.timed_out);
+    CHECK(report.err.find(refused.front()) != std::string::npos);
+  }
+  const auto plan = RunProcess(
+      {"/bin/bash", "-c",
+       "{ cat \"$1\" > fifo & } && \"$0\" plan fifo -o a.json >/dev/null && \"$0\" export "
+       "--plan <(cat a.json) --to csv --plain-launches | head -n 1",
+       StemtapProgram().string(), profile},
+      options);
+  CAPTURE(plan.err);
+  CHECK(plan.exit_code == 0);
+  CHECK(plan.out.starts_with("id,index,"));
 }
 
 TEST_CASE("what a result is made of is not written over, and standard output holds one thing") {
