@@ -14,7 +14,13 @@
 namespace stemtap {
 namespace {
 
+// Spreadsheets run a cell that begins with one of these as a formula. No name of a kernel does.
+constexpr std::string_view kFormulaMarks = "=+-@\t\r";
+
 std::string Cell(std::string_view text) {
+  if (!text.empty() && kFormulaMarks.find(text.front()) != std::string_view::npos) {
+    return Cell("'" + std::string(text));
+  }
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? "\"\"" : std::string_view(&c, 1));

@@ -38,6 +38,24 @@ TEST_CASE("csv: a row per sample, as the plan has it") {
         "1,5,1,8,\"bad\xFFname\n\",2,4,4,4,,,,6551,1,3,1,3,3\n");
 }
 
+TEST_CASE("csv: a name that a spreadsheet would run as a formula is text") {
+  for (const std::string name :
+       {"=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1,1)", "\t=1", "\r=1"}) {
+    CAPTURE(name);
+    Profile profile;
+    wire::KernelRecord r;
+    r.name_id = profile.names.Intern(name);
+    r.duration_ns = 1;
+    profile.records.assign(2, r);
+    const std::string csv = Exports("csv", profile, PlanOf(profile, {1})).files[0].content;
+    CAPTURE(csv);
+    const std::size_t cell = csv.find('\'');
+    REQUIRE(cell != std::string::npos);
+    CHECK(csv.find("'" + name.substr(0, 2)) == cell);
+    CHECK((csv[cell - 1] == ',' || csv.substr(cell - 2, 2) == ",\""));
+  }
+}
+
 TEST_CASE("weights beside a selection carry the tool's ids") {
   const Profile profile = TwoDevices();
   const Plan plan = PlanOf(profile, {2, 5});
