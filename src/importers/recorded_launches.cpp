@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <map>
 #include <numeric>
@@ -78,8 +79,65 @@ void RecordedLaunches::Finish(std::string_view source) {
   for (wire::KernelRecord& record : records_) {
     if (record.start_ns != wire::kUnknownTime) record.start_ns -= first;
   }
+  CountDoubles(source);
   NumberDevices(source);
   OrderByLaunch(source);
+  CountSharedIds(source);
+}
+
+void RecordedLaunches::CountDoubles(std::string_view source) {
+  const auto cells = [&](std::size_t i) {
+    const wire::KernelRecord& r = records_[i];
+    return std::tuple(ProcessOf(i), r.device, r.stream, r.correlation_id, r.graph_node, r.name_id,
+                      r.duration_ns, std::to_array(r.grid), std::to_array(r.block));
+  };
+  std::uint64_t doubles = 0;
+  std::vector<std::size_t> same_start;
+  for (std::size_t first = 0;
+       first < records_.size() && records_[first].start_ns != wire::kUnknownTime;
+       first += same_start.size()) {
+    same_start.clear();
+    for (std::size_t i = first;
+         i < records_.size() && records_[i].start_ns == records_[first].start_ns; ++i) {
+      same_start.push_back(i);
+    }
+    if (same_start.size() == 1) continue;
+    std::sort(same_start.begin(), same_start.end(),
+              [&](std::size_t a, std::size_t b) { return cells(a) < cells(b); });
+    for (std::size_t k = 1; k < same_start.size(); ++k) {
+      // Without an id, launches of 0 ns can be equal where times are whole microseconds.
+      const wire::KernelRecord& r = records_[same_start[k]];
+      if (r.correlation_id == 0 && r.duration_ns == 0) continue;
+      doubles += cells(same_start[k - 1]) == cells(same_start[k]) ? 1 : 0;
+    }
+  }
+  if (doubles == 0) return;
+  Warn(
+      fmt::format("{}: {} launches equal another one in every cell, and are counted; if the file "
+                  "contains its events twice, totals are too large",
+                  source, doubles));
+}
+
+void RecordedLaunches::CountSharedIds(std::string_view source) {
+  std::vector<const wire::KernelRecord*> last(std::max<std::size_t>(process_ids_.size(), 1),
+                                              nullptr);
+  std::uint64_t shared = 0;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const wire::KernelRecord& r = records_[i];
+    const wire::KernelRecord*& previous = last[ProcessOf(i)];
+    const bool by_graph = r.graph_id != 0 || r.graph_node != 0;
+    if (previous != nullptr && !by_graph && r.correlation_id != 0 &&
+        r.correlation_id == previous->correlation_id && r.device == previous->device &&
+        r.stream != previous->stream) {
+      ++shared;
+    }
+    previous = &r;
+  }
+  if (shared == 0) return;
+  Warn(fmt::format(
+      "{}: {} launches share the correlation id of one on another stream, and no graph; "
+      "they are numbered in order of start, which may not be that of launch",
+      source, shared));
 }
 
 void RecordedLaunches::NumberDevices(std::string_view source) {

@@ -65,6 +65,11 @@ class RecordedLaunches : public ProfileReader {
   }
 
  private:
+  // Warns of launches that are recorded twice. REQUIRES: in start order.
+  void CountDoubles(std::string_view source);
+  // Warns of launches on several streams that share a correlation id, though no graph is recorded:
+  // their order is a guess. REQUIRES: in launch order.
+  void CountSharedIds(std::string_view source);
   void NumberDevices(std::string_view source);
   // Puts the launches, which are in start order, in launch order.
   void OrderByLaunch(std::string_view source);

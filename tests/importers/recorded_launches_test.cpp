@@ -47,7 +47,56 @@ TEST_CASE("launch order is that of correlation ids, a graph's kernels by start")
   launches.Add(At(30, 12, 3), "k");
   launches.Add(At(20, 12, 4), "k");
   CHECK(Starts(launches) == Times{0, 7, 8, 20, 30, 5});
-  CHECK(launches.warnings().empty());
+  REQUIRE(launches.warnings().size() == 1);
+  CHECK(launches.warnings()[0].starts_with("file: 1 launches share the correlation id"));
+}
+
+TEST_CASE("launches that share a correlation id across streams without a graph are counted") {
+  const auto warnings_of = [](std::uint32_t second, std::uint32_t graph_node,
+                              std::uint32_t stream = 2) {
+    RecordedLaunches launches;
+    launches.SetProcess(1);
+    launches.Add(At(0, 10, 1), "k");
+    wire::KernelRecord record = At(5, second, stream);
+    record.graph_node = graph_node;
+    launches.Add(record, "k");
+    launches.SetProcess(2);
+    launches.Add(At(7, 10, 1), "k");  // ids of another process are others
+    launches.Finish("file");
+    return launches.warnings();
+  };
+  const auto counted = [](const std::vector<std::string>& warnings) {
+    return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+      return warning.starts_with(
+          "file: 1 launches share the correlation id of one on another stream");
+    });
+  };
+  CHECK(counted(warnings_of(10, 0)));
+  CHECK_FALSE(counted(warnings_of(10, 4)));
+  CHECK_FALSE(counted(warnings_of(11, 0)));
+  CHECK_FALSE(counted(warnings_of(0, 0)));
+  CHECK_FALSE(counted(warnings_of(10, 0, 1)));  // one stream: order of start is that of launch
+}
+
+TEST_CASE("launches that are recorded twice are counted") {
+  const auto doubles = [](const wire::KernelRecord& first, const wire::KernelRecord& second) {
+    RecordedLaunches launches;
+    launches.Add(first, "k");
+    launches.Add(At(0, 8, 1), "other");
+    launches.Add(second, "k");
+    launches.Finish("file");
+    const std::vector<std::string>& warnings = launches.warnings();
+    return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+      return warning.starts_with("file: 1 launches equal another one in every cell");
+    });
+  };
+  CHECK(doubles(At(0, 10, 1), At(0, 10, 1)));
+  CHECK(doubles(At(9, 5), At(9, 5)));
+  CHECK_FALSE(doubles(At(0, 10, 1), At(1, 10, 1)));
+  CHECK_FALSE(doubles(At(0, 10, 1), At(0, 11, 1)));
+  CHECK_FALSE(doubles(At(0, 10, 1), At(0, 10, 2)));
+  CHECK_FALSE(doubles(At(9, 5), At(9, 6)));
+  CHECK_FALSE(doubles(At(9, std::uint64_t{0}), At(9, std::uint64_t{0})));  // whole microseconds
 }
 
 TEST_CASE("correlation ids wrap") {
