@@ -11,6 +11,7 @@
 #include "base/memory_source.h"
 #include "fuzz/promises.h"
 #include "importers/registry.h"
+#include "importers/unread_formats.h"
 
 namespace {
 
@@ -31,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const ProfileFormat& format = Format();
   const std::string_view content(reinterpret_cast<const char*>(data), size);
   format.detect(content);
+  if (const auto unread = RefuseUnread("input", content)) ExpectOneLine(*unread, "input");
   // Small pieces find what only shows at the seams of a stream.
   const std::size_t piece = size % 3 == 0 ? 7 : kReadBytes;
   auto opened = format.open(std::make_unique<MemorySource>("input", content, piece));

@@ -133,6 +133,19 @@ constexpr std::array kXlaKeys = {Alias{"correlation_id", Cell::kCorrelation},
                                  Alias{"cuda_graph_id", Cell::kGraph},
                                  Alias{"cuda_graph_node_id", Cell::kGraphNode}};
 
+// What is known of the kernels that show only by their track.
+struct OtherKernels {
+  // What the details of an event are of: a kernel; a copy, an allocation, ...
+  enum class Details : std::uint8_t { kNone, kOfKernel, kOfOther };
+
+  GpuTracks tracks;
+  Details details = Details::kNone;  // of the event at hand
+  std::uint64_t no_category = 0;     // complete events without one
+  std::uint64_t graphs = 0;          // recorded as a whole
+  std::uint64_t no_stream = 0;       // kernels by the category "cuda" alone
+  Tally bad_details;
+};
+
 class KinetoReader {
  public:
   explicit KinetoReader(std::unique_ptr<ByteSource> source)
@@ -160,14 +173,8 @@ class KinetoReader {
   bool any_array_ = false;  // of events
   std::uint64_t events_ = 0;
   bool is_kineto_ = false;  // a key or a category is one of torch.profiler's
-  GpuTracks tracks_;
-  // What the details of the event at hand are of: a kernel; a copy, an allocation, ...
-  enum class Details : std::uint8_t { kNone, kOfKernel, kOfOther } details_ = Details::kNone;
-  std::uint64_t xla_events_ = 0;  // complete events without a category
-  std::uint64_t graphs_ = 0;      // recorded as a whole
-  std::uint64_t no_stream_ = 0;   // kernels by the category "cuda" alone
-  Tally bad_details_;
   bool any_phase_ = false;  // an event has "ph", as all events of traces
+  OtherKernels others_;
   Tally no_object_;
   Tally not_understood_;
   Tally rounded_;
@@ -292,20 +299,20 @@ void KinetoReader::ReadOther(const simdjson::dom::object& event, std::string_vie
                              std::string_view text, std::uint64_t offset) {
   std::string_view phase;
   if (event.at_key("ph").get_string().get(phase) != simdjson::SUCCESS) return;
-  if (phase == "M") return tracks_.Learn(event);
+  if (phase == "M") return others_.tracks.Learn(event);
   if (phase != "X") return;
-  xla_events_ += category.empty() ? 1 : 0;
-  const std::optional<GpuTrack> track = tracks_.Find(event);
+  others_.no_category += category.empty() ? 1 : 0;
+  const std::optional<GpuTrack> track = others_.tracks.Find(event);
   if (!track && category.empty()) return;
   const GpuTrack unknown;
   const std::size_t before = launches_->size();
   ReadKernel(text, offset, track ? &*track : &unknown);
-  if (!track) no_stream_ += launches_->size() - before;
+  if (!track) others_.no_stream += launches_->size() - before;
 }
 
 // `text` is valid JSON, an object. It is walked again because only the text of a number is exact.
 void KinetoReader::ReadKernel(std::string_view text, std::uint64_t offset, const GpuTrack* track) {
-  details_ = Details::kNone;
+  others_.details = OtherKernels::Details::kNone;
   std::string_view phase;
   std::string_view name;
   std::optional<std::string_view> start_text;
@@ -345,9 +352,9 @@ void KinetoReader::ReadKernel(std::string_view text, std::uint64_t offset, const
 
   if (track != nullptr) {
     const bool graph = name.starts_with("CudaGraphExec");
-    graphs_ += graph ? 1 : 0;
-    if (graph || details_ == Details::kOfOther) return;
-    if (details_ == Details::kNone && NamesNoKernel(name)) return;
+    others_.graphs += graph ? 1 : 0;
+    if (graph || others_.details == OtherKernels::Details::kOfOther) return;
+    if (others_.details == OtherKernels::Details::kNone && NamesNoKernel(name)) return;
   }
   if (phase != "X") return not_understood_.Add(offset, "has a 'ph' other than 'X'");
   if (name.empty()) return not_understood_.Add(offset, "has no name");
@@ -380,10 +387,12 @@ void KinetoReader::ReadArgs(ondemand::value value, std::uint64_t offset,
     }
     if (key.ends_with("_details")) {
       std::string_view details;
-      details_ = key == "kernel_details" ? Details::kOfKernel : Details::kOfOther;
-      if (details_ == Details::kOfKernel && (cell.get_string().get(details) != simdjson::SUCCESS ||
-                                             !ReadKernelDetails(details, record))) {
-        bad_details_.Add(offset);
+      others_.details = key == "kernel_details" ? OtherKernels::Details::kOfKernel
+                                                : OtherKernels::Details::kOfOther;
+      if (others_.details == OtherKernels::Details::kOfKernel &&
+          (cell.get_string().get(details) != simdjson::SUCCESS ||
+           !ReadKernelDetails(details, record))) {
+        others_.bad_details.Add(offset);
       }
       continue;
     }
@@ -442,7 +451,7 @@ std::optional<JsonDecimal> KinetoReader::ReadTime(std::string_view text, std::ui
 
 // A trace of another tool must not pass for a run without kernels.
 Status KinetoReader::CheckKernels() const {
-  if (tracks_.named_late()) {
+  if (others_.tracks.named_late()) {
     return Error{fmt::format(
         "{}: a stream of a GPU is named behind events of its process, expected the names of "
         "processes and threads (ph 'M') first",
@@ -455,11 +464,11 @@ Status KinetoReader::CheckKernels() const {
         "with a name, 'ts' and 'dur'",
         stream_.name(), not_understood_.first, not_understood_.what, not_understood_.count)};
   }
-  if (graphs_ > 0) {
+  if (others_.graphs > 0) {
     return Error{fmt::format(
         "{}: {} launches of CUDA graphs as a whole and no kernels, expected kernels; record with "
         "XLA_FLAGS=--xla_gpu_enable_command_buffer=",
-        stream_.name(), graphs_)};
+        stream_.name(), others_.graphs)};
   }
   if (is_kineto_) return Success{};
   return Error{
@@ -486,26 +495,26 @@ void KinetoReader::WarnAtEnd() {
                      kCells[i].key, kCells[i].least, kCells[i].most, bad_cells_[i].count));
   }
   warn(
-      bad_details_,
+      others_.bad_details,
       fmt::format("'kernel_details' of a kernel have no grid and block ({} such, taken as unknown)",
-                  bad_details_.count));
-  if (graphs_ > 0) {
+                  others_.bad_details.count));
+  if (others_.graphs > 0) {
     launches_->Warn(fmt::format(
         "{}: {} launches of CUDA graphs were recorded as a whole and the kernels in them are "
         "missing; record with XLA_FLAGS=--xla_gpu_enable_command_buffer= to have them",
-        stream_.name(), graphs_));
+        stream_.name(), others_.graphs));
   }
-  if (no_stream_ > 0) {
+  if (others_.no_stream > 0) {
     launches_->Warn(
         fmt::format("{}: {} events of category 'cuda' are on no known stream, taken as kernels",
-                    stream_.name(), no_stream_));
+                    stream_.name(), others_.no_stream));
   }
-  if (tracks_.has_gpu() && std::find(kXlaMostEvents.begin(), kXlaMostEvents.end(), xla_events_) !=
-                               kXlaMostEvents.end()) {
+  if (others_.tracks.has_gpu() && std::find(kXlaMostEvents.begin(), kXlaMostEvents.end(),
+                                            others_.no_category) != kXlaMostEvents.end()) {
     launches_->Warn(fmt::format(
         "{}: exactly {} events, the number at which XLA cuts a trace: later kernels are missing; "
         "record fewer steps",
-        stream_.name(), xla_events_));
+        stream_.name(), others_.no_category));
   }
   if (launches_->size() == 0) {
     launches_->Warn(

@@ -256,6 +256,18 @@ TEST_CASE("a device or pipe that is named for a result is written to and stays o
   }
 }
 
+TEST_CASE("formats lists what is read, and what is recognized with the command that helps") {
+  const auto text = Run({"formats"});
+  CHECK(text.exit_code == 0);
+  const auto json = Run({"formats", "--json"});
+  CHECK(json.exit_code == 0);
+  for (const std::string word : {"rocpd", "nsys export --type sqlite FILE", "(.ncu-rep)"}) {
+    CAPTURE(word);
+    CHECK(text.out.find(word) != std::string::npos);
+    CHECK(json.out.find(word) != std::string::npos);
+  }
+}
+
 TEST_CASE("a plan or a session that is a named pipe is refused, and a profile may be one") {
   TempDir scratch;
   ProcessOptions options;
