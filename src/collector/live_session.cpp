@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +27,7 @@
 #include "collector/overview_file.h"
 #include "collector/progress.h"
 #include "collector/ring_reader.h"
+#include "collector/shared_mapping.h"
 #include "collector/signal_relay.h"
 #include "collector/timeline.h"
 #include "stemtap/version.h"
@@ -51,6 +51,11 @@ const char* OtherInjection(const LiveOptions& options) {
 constexpr int kIdleMs = 20;
 // Records taken from one ring before the next is looked at: 1 MiB of them.
 constexpr std::size_t kDrainBatch = 16384;
+
+// The names of a session together: 128 MiB. A name is held and written about six times, so they may
+// take 800 MiB; two processes at the limit of RingReader fit. Fewer would refuse names that programs
+// have: 65,536 names of 2,000 bytes fit.
+constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;
 
 std::int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -79,37 +84,34 @@ class GateMemory {
     if (!memory.ok()) return memory;
     return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(failure))};
   }
-  static Result<GateMemory> Own() { return Map(-1, MAP_PRIVATE | MAP_ANONYMOUS, 0); }
+  static Result<GateMemory> Own() { return Map(-1, 0); }
 
-  GateMemory(GateMemory&& other) noexcept : file_(std::exchange(other.file_, nullptr)) {}
-  GateMemory& operator=(GateMemory&&) = delete;
-  ~GateMemory() {
-    if (file_ != nullptr) ::munmap(file_, sizeof(wire::GateFile));
-  }
-  wire::GateTable& table() { return file_->table; }
+  wire::GateTable& table() { return static_cast<wire::GateFile*>(mapping_.memory())->table; }
+  // Whether the file was truncated, so that no process reads what is decided.
+  bool lost() const { return mapping_.lost(); }
 
  private:
-  explicit GateMemory(wire::GateFile* file) : file_(file) {}
+  explicit GateMemory(SharedMapping mapping) : mapping_(std::move(mapping)) {}
   static Result<GateMemory> Fill(int fd, const std::string& path, std::uint32_t gate_flags) {
     const int failure = ::posix_fallocate(fd, 0, sizeof(wire::GateFile));
     if (failure != 0) {
       return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(failure))};
     }
-    auto memory = Map(fd, MAP_SHARED, gate_flags);
+    auto memory = Map(fd, gate_flags);
     if (!memory.ok()) return Error{path + ": " + memory.error().message};
     return memory;
   }
-  static Result<GateMemory> Map(int fd, int flags, std::uint32_t gate_flags) {
-    void* memory = ::mmap(nullptr, sizeof(wire::GateFile), PROT_READ | PROT_WRITE, flags, fd, 0);
-    if (memory == MAP_FAILED) {
+  static Result<GateMemory> Map(int fd, std::uint32_t gate_flags) {
+    std::optional<SharedMapping> mapping = SharedMapping::Map(fd, sizeof(wire::GateFile));
+    if (!mapping) {
       return Error{fmt::format("gate table cannot be mapped: {}", std::strerror(errno))};
     }
-    auto* file = new (memory) wire::GateFile;
+    auto* file = new (mapping->memory()) wire::GateFile;
     file->flags = gate_flags;
     file->file_bytes = sizeof(wire::GateFile);
-    return GateMemory(file);
+    return GateMemory(*std::move(mapping));
   }
-  wire::GateFile* file_;
+  SharedMapping mapping_;
 };
 
 // Waits for the end of the program and does nothing else. Takes no memory.
@@ -163,6 +165,7 @@ class LiveSession {
 
  private:
   bool FindRings();
+  std::uint32_t AddKernel(std::string_view name, std::int32_t pid);
   bool DrainAll(bool final);
   void Close(Source& source);
   void SayRemarks();
@@ -189,6 +192,8 @@ class LiveSession {
   std::vector<ProcessReport> reports_;  // all, in order of appearance; of closed sources final
   std::unordered_map<std::string, ino_t> known_files_;
   std::map<std::string, std::string> unread_;  // what could not be opened so far, and why
+  std::uint32_t names_ = 0;
+  std::size_t name_bytes_ = 0;  // of all names
   std::vector<wire::KernelRecord> arrived_;
   std::vector<wire::KernelRecord> released_;
   std::vector<std::string> warnings_;
@@ -265,6 +270,17 @@ void LiveSession::Close(Source& source) {
   if (writer_.directory().Remove(source.file)) known_files_.erase(source.file);
 }
 
+// The id of a kernel of process `pid`. Once the names are too long in all, no definition is taken any
+// more, whether it is of a new name or not.
+std::uint32_t LiveSession::AddKernel(std::string_view name, std::int32_t pid) {
+  if (name_bytes_ > kMaxNameBytes) return RingReader::kRefused;
+  const std::uint32_t id = engine_.AddKernel(name, options_.share_captures ? 0 : pid);
+  if (id < names_) return id;
+  names_ = id + 1;
+  name_bytes_ += name.size();
+  return id;
+}
+
 // Whether any ring may hold more. `final`: nothing is held back for order any more.
 bool LiveSession::DrainAll(bool final) {
   bool any = false;
@@ -276,10 +292,7 @@ bool LiveSession::DrainAll(bool final) {
     arrived_.clear();
     released_.clear();
     const std::size_t taken = source->ring.Drain(
-        kDrainBatch,
-        [&](std::string_view name) {
-          return engine_.AddKernel(name, options_.share_captures ? 0 : source->ring.pid());
-        },
+        kDrainBatch, [&](std::string_view name) { return AddKernel(name, source->ring.pid()); },
         arrived_);
     const bool empty = taken < kDrainBatch;
     any |= !empty;
@@ -548,6 +561,10 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
     session->Watch(child, signals);
     outcome = session->Finish(child);
     outcome.folder = writer.value().directory().path();
+    if (gate.value().lost()) {
+      outcome.report.warnings.push_back(
+          "gate.table was truncated by another process: no launch was captured afterwards");
+    }
     const Status mask_closed = mask.value().Close();
     if (!mask_closed.ok()) outcome.report.warnings.push_back(mask_closed.error().message);
     session->ShowEnd(outcome);  // with the mask's descriptor, where there are few

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace stemtap {
@@ -22,6 +22,15 @@ namespace {
 constexpr std::uint32_t kMostNames = 1u << 16;
 // 2^50 ns are 13 days: a kernel that ran for longer is damage, and its like would overflow sums.
 constexpr std::uint64_t kMostDurationNs = std::uint64_t{1} << 50;
+
+// The names of one process: 64 MiB, which is 1 KiB for each of 65,536. More memory would be at the
+// mercy of one damaged ring: 16 KiB for each is 1 GiB, held and written about six times.
+constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
+// A counter beyond 2^44 is damage: a process that launches a kernel each microsecond takes half a year
+// to get there. The sums of 65,536 such processes fit into 64 bits.
+constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 44;
+// Records taken from the queue at a time, on the stack.
+constexpr std::size_t kPiece = 256;
 
 // The queue takes its indices, which the traced process can write, at their word: pop() would read
 // where they point.
@@ -61,51 +70,53 @@ Result<RingReader> RingReader::OpenAt(int directory, const std::string& name,
     return Error{fmt::format("{}: {} bytes, expected a ring of {} bytes", path, about.st_size,
                              sizeof(wire::RingFile))};
   }
-  void* memory = ::mmap(nullptr, sizeof(wire::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  std::optional<SharedMapping> mapping = SharedMapping::Map(fd, sizeof(wire::RingFile));
   ::close(fd);
-  if (memory == MAP_FAILED) {
-    return Error{fmt::format("{}: cannot be mapped: {}", path, std::strerror(errno))};
-  }
-  auto* ring = static_cast<wire::RingFile*>(memory);
-  const wire::RingHeader& header = ring->header;
+  if (!mapping) return Error{fmt::format("{}: cannot be mapped: {}", path, std::strerror(errno))};
+  const wire::RingHeader& header = static_cast<wire::RingFile*>(mapping->memory())->header;
   if (header.magic != wire::kRingMagic || header.version != wire::kRingVersion ||
       header.record_bytes != wire::kRecordBytes || header.file_bytes != sizeof(wire::RingFile)) {
-    const Error error{fmt::format("{}: ring of version {}, expected version {} of this build", path,
-                                  header.version, wire::kRingVersion)};
-    ::munmap(memory, sizeof(wire::RingFile));
-    return error;
+    return Error{fmt::format("{}: ring of version {}, expected version {} of this build", path,
+                             header.version, wire::kRingVersion)};
   }
   const std::uint32_t here = wire::PidNamespace();
   const bool elsewhere = here != 0 && header.pid_namespace != 0 && header.pid_namespace != here;
   const int pidfd = elsewhere ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, header.pid, 0));
-  return RingReader(ring, elsewhere, pidfd);
+  return RingReader(*std::move(mapping), elsewhere, pidfd);
 }
 
 RingReader::RingReader(RingReader&& other) noexcept
-    : ring_(std::exchange(other.ring_, nullptr)),
+    : mapping_(std::move(other.mapping_)),
       pid_(other.pid_),
       elsewhere_(other.elsewhere_),
       pidfd_(std::exchange(other.pidfd_, -1)),
-      batch_(std::move(other.batch_)),
       session_ids_(std::move(other.session_ids_)),
       name_id_(other.name_id_),
       name_length_(other.name_length_),
       name_(std::move(other.name_)),
       read_(other.read_),
       malformed_(other.malformed_),
-      damaged_(other.damaged_) {}
+      refused_(other.refused_),
+      name_bytes_(other.name_bytes_),
+      bad_indices_(other.bad_indices_),
+      last_(std::move(other.last_)) {}
 
 RingReader::~RingReader() {
-  if (ring_ != nullptr) ::munmap(ring_, sizeof(wire::RingFile));
   if (pidfd_ >= 0) ::close(pidfd_);
 }
 
+const char* RingReader::Damage() const {
+  if (mapping_.lost()) return "its ring was truncated";
+  return bad_indices_ ? "its ring is damaged" : nullptr;
+}
+
 bool RingReader::Ended() const {
-  if (damaged_) return true;
+  if (Damage() != nullptr) return true;
   // Acquire: matched by the release store of the goodbye, so that the counters and records before
   // it are visible.
   const auto state =
-      static_cast<wire::RingState>(ring_->header.state.load(std::memory_order_acquire));
+      static_cast<wire::RingState>(ring().header.state.load(std::memory_order_acquire));
+  if (mapping_.lost()) return true;  // by this very look
   if (state == wire::RingState::kClosed || state == wire::RingState::kStoodDown) return true;
   if (elsewhere_) return false;
   if (pidfd_ < 0) {
@@ -118,46 +129,59 @@ bool RingReader::Ended() const {
 
 std::size_t RingReader::Drain(std::size_t limit, const NameToId& id_of,
                               std::vector<wire::KernelRecord>& out) {
-  if (damaged_ || !QueueIndices::Valid(ring_->queue)) {
-    malformed_ += !damaged_;
-    damaged_ = true;
-    return 0;
-  }
-  batch_.resize(limit);
-  const std::size_t taken = ring_->queue.pop(batch_.data(), limit);
-  for (std::size_t i = 0; i < taken; ++i) {
-    const wire::Record& record = batch_[i];
-    switch (record.kind) {
-      case wire::RecordKind::kKernel: {
-        const std::uint32_t id = record.kernel.name_id;
-        if (id >= session_ids_.size() || session_ids_[id] == kUndefined ||
-            record.kernel.duration_ns > kMostDurationNs) {
-          ++malformed_;
-          break;
-        }
-        ++read_;
-        out.push_back(record.kernel);
-        out.back().name_id = session_ids_[id];
-        break;
-      }
-      case wire::RecordKind::kName:
-        TakeName(record.name);
-        FinishName(id_of);
-        break;
-      case wire::RecordKind::kNameBytes:
-        TakeNameBytes(record.name_bytes);
-        FinishName(id_of);
-        break;
-      default:
-        ++malformed_;
+  wire::Record piece[kPiece];
+  std::size_t taken = 0;
+  while (taken < limit && Damage() == nullptr) {
+    if (!QueueIndices::Valid(ring().queue)) {
+      bad_indices_ = true;
+      ++malformed_;
+      break;
     }
+    const std::size_t count = ring().queue.pop(piece, std::min(kPiece, limit - taken));
+    // Of a piece during which the file was truncated, any part may be zeros.
+    if (mapping_.lost() || count == 0) break;
+    for (std::size_t i = 0; i < count; ++i) Take(piece[i], id_of, out);
+    taken += count;
   }
   return taken;
 }
 
+void RingReader::Take(const wire::Record& record, const NameToId& id_of,
+                      std::vector<wire::KernelRecord>& out) {
+  switch (record.kind) {
+    case wire::RecordKind::kKernel: {
+      const std::uint32_t id = record.kernel.name_id;
+      if (id >= session_ids_.size() || session_ids_[id] == kUndefined ||
+          record.kernel.duration_ns > kMostDurationNs) {
+        ++malformed_;
+        break;
+      }
+      if (session_ids_[id] == kRefused) {
+        ++refused_;
+        break;
+      }
+      ++read_;
+      out.push_back(record.kernel);
+      out.back().name_id = session_ids_[id];
+      break;
+    }
+    case wire::RecordKind::kName:
+      TakeName(record.name);
+      FinishName(id_of);
+      break;
+    case wire::RecordKind::kNameBytes:
+      TakeNameBytes(record.name_bytes);
+      FinishName(id_of);
+      break;
+    default:
+      ++malformed_;
+  }
+}
+
 void RingReader::TakeName(const wire::NameRecord& head) {
   name_id_ = kUndefined;
-  if (head.name_id >= kMostNames || head.length > wire::kMaxNameBytes) {
+  const bool again = head.name_id < session_ids_.size() && session_ids_[head.name_id] != kUndefined;
+  if (again || head.name_id >= kMostNames || head.length > wire::kMaxNameBytes) {
     ++malformed_;
     return;
   }
@@ -179,12 +203,14 @@ void RingReader::TakeNameBytes(const wire::NameBytes& more) {
 void RingReader::FinishName(const NameToId& id_of) {
   if (name_id_ == kUndefined || name_.size() < name_length_) return;
   if (name_id_ >= session_ids_.size()) session_ids_.resize(name_id_ + 1, kUndefined);
-  session_ids_[name_id_] = id_of(name_);
+  name_bytes_ += name_.size();
+  session_ids_[name_id_] = name_bytes_ > kMaxNameBytes ? kRefused : id_of(name_);
   name_id_ = kUndefined;
 }
 
-ProcessReport RingReader::Report() const {
-  const wire::RingHeader& h = ring_->header;
+// What the process says of itself, as far as it can be.
+ProcessReport RingReader::ReadHeader() const {
+  const wire::RingHeader& h = ring().header;
   ProcessReport report;
   report.pid = pid_;
   report.program = FixedText(h.program, sizeof(h.program));
@@ -198,32 +224,51 @@ ProcessReport RingReader::Report() const {
     default:
       report.state = "recording";
   }
-  report.reason = damaged_ ? "its ring is damaged" : FixedText(h.reason, sizeof(h.reason));
+  report.reason = FixedText(h.reason, sizeof(h.reason));
   report.cupti_version = h.cupti_version;
   report.driver_version = h.driver_version;
   const auto load = [](const std::atomic<std::uint64_t>& counter) {
     return counter.load(std::memory_order_relaxed);
   };
-  report.seen = load(h.seen);
-  report.kept = load(h.kept);
-  report.skipped = load(h.skipped);
-  report.read = read_;
-  report.malformed = malformed_;
-  report.launches_gated = load(h.launches_gated);
-  report.launches_captured = load(h.launches_captured);
-  report.buffers = load(h.buffers);
+  const auto count = [&](const std::atomic<std::uint64_t>& counter) {
+    const std::uint64_t value = load(counter);
+    if (value <= kMaxCount) return value;
+    report.reason = "its counters are damaged";
+    return std::uint64_t{0};
+  };
+  report.seen = count(h.seen);
+  report.kept = count(h.kept);
+  report.skipped = count(h.skipped);
+  report.launches_gated = count(h.launches_gated);
+  report.launches_captured = count(h.launches_captured);
+  report.buffers = count(h.buffers);
   report.cost_program_ns = load(h.cost_program_ns);
   report.cost_background_ns = load(h.cost_background_ns);
   report.cost_cupti_ns = load(h.cost_cupti_ns);
-  for (std::uint32_t i = 0; i < wire::kLossCount; ++i) report.losses[i] = load(h.losses[i]);
+  for (std::uint32_t i = 0; i < wire::kLossCount; ++i) report.losses[i] = count(h.losses[i]);
+  return report;
+}
+
+ProcessReport RingReader::Report() const {
+  ProcessReport now = ReadHeader();
+  if (!mapping_.lost()) last_ = std::move(now);
+  ProcessReport report = last_;
+  if (Damage() != nullptr) report.reason = Damage();
+  report.read = read_;
+  report.malformed = malformed_;
+  report.kept -= std::min(report.kept, refused_);
+  report.losses[static_cast<std::uint32_t>(wire::Loss::kTooManyNames)] += refused_;
   return report;
 }
 
 ProcessReport RingReader::FinalReport() const {
   ProcessReport report = Report();
-  if (report.state != "recording" || damaged_) return report;
-  report.kept = read_ + malformed_;
-  report.seen = report.kept + report.dropped() - malformed_;
+  // What a damaged ring still held.
+  if (Damage() != nullptr) {
+    report.malformed = std::max(report.malformed, report.kept - std::min(report.kept, report.read));
+  }
+  report.kept = report.read + report.malformed;
+  report.seen = report.read + report.dropped();
   return report;
 }
 

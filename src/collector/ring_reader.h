@@ -4,8 +4,10 @@
 // resolves name definitions, and knows whether the process still lives.
 //
 // The ring is written by another program: everything read from it is checked before it is used as
-// an index or a length. What makes no sense is counted as malformed; a queue whose indices make no
-// sense is read no further.
+// an index or a length. What makes no sense is counted as malformed. A queue whose indices make no
+// sense is read no further, nor is a file that somebody truncates; the records that were lost with it
+// count as malformed. A process may define a name id once, and names of 64 MiB in all; kernels of
+// further names count as too_many_names.
 //
 // THREADS: none.
 #pragma once
@@ -15,19 +17,22 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/directory.h"
 #include "base/result.h"
 #include "collector/session_writer.h"
+#include "collector/shared_mapping.h"
 #include "wire/ring.h"
 
 namespace stemtap {
 
 class RingReader {
  public:
-  // Gives the session-wide id of a kernel name.
+  // Gives the session-wide id of a kernel name; kRefused if the session takes no more names.
   using NameToId = std::function<std::uint32_t(std::string_view)>;
+  static constexpr std::uint32_t kRefused = ~std::uint32_t{0} - 1;
 
   static Result<RingReader> Open(const std::string& path);
   static Result<RingReader> Open(const Directory& directory, const std::string& name);
@@ -62,19 +67,27 @@ class RingReader {
 
  private:
   static Result<RingReader> OpenAt(int directory, const std::string& name, const std::string& path);
-  RingReader(wire::RingFile* ring, bool elsewhere, int pidfd)
-      : ring_(ring), pid_(ring->header.pid), elsewhere_(elsewhere), pidfd_(pidfd) {}
+  RingReader(SharedMapping mapping, bool elsewhere, int pidfd)
+      : mapping_(std::move(mapping)),
+        pid_(ring().header.pid),
+        elsewhere_(elsewhere),
+        pidfd_(pidfd) {}
+  wire::RingFile& ring() const { return *static_cast<wire::RingFile*>(mapping_.memory()); }
+  // Why the ring is read no further; null: it is sound.
+  const char* Damage() const;
+  ProcessReport ReadHeader() const;
+  void Take(const wire::Record& record, const NameToId& id_of,
+            std::vector<wire::KernelRecord>& out);
   void TakeName(const wire::NameRecord& head);
   void TakeNameBytes(const wire::NameBytes& more);
   void FinishName(const NameToId& id_of);
 
   static constexpr std::uint32_t kUndefined = ~std::uint32_t{0};
 
-  wire::RingFile* ring_;
+  SharedMapping mapping_;
   std::int32_t pid_;
   bool elsewhere_;
   int pidfd_;  // -1: there is none, the process is asked for by its pid
-  std::vector<wire::Record> batch_;
   std::vector<std::uint32_t> session_ids_;  // by the process's name id
   // The definition in progress.
   std::uint32_t name_id_ = kUndefined;
@@ -82,7 +95,10 @@ class RingReader {
   std::string name_;
   std::uint64_t read_ = 0;
   std::uint64_t malformed_ = 0;
-  bool damaged_ = false;
+  std::uint64_t refused_ = 0;   // kernels whose names were refused
+  std::size_t name_bytes_ = 0;  // of all names defined
+  bool bad_indices_ = false;
+  mutable ProcessReport last_;  // as the header had it when the file was last known to be whole
 };
 
 }  // namespace stemtap

@@ -175,6 +175,43 @@ TEST_CASE("the gate's table has its name once it is whole, and one that is there
   CHECK_FALSE(std::filesystem::exists(scratch / "new.gate.table"));
 }
 
+TEST_CASE("a session whose shared files are truncated goes on, and says so") {
+  TempDir scratch;
+  MakeRing((scratch / "cut").string(), ::getpid(), wire::RingState::kRecording, 10);
+  MakeRing((scratch / "fake").string(), ::getpid(), wire::RingState::kRecording, 0);
+  MakeRing((scratch / "whole").string(), 0x7FFFFFF0, wire::RingState::kClosed, 7);
+  LiveOptions options;
+  // The overview says when the first ring has been read.
+  options.command = {
+      "/bin/sh", "-c",
+      "cd '" + scratch.path().string() +
+          "'; mv cut session/ring.77; mv fake session/ring.78; i=0; "
+          "until grep -q '\"seen\": 10,' session/overview.json; do sleep 0.02; i=$((i + 1)); "
+          "[ $i -lt 1500 ] || exit 9; done; truncate -s 0 session/ring.77 session/ring.78 "
+          "session/gate.table; mv whole session/ring.79; exit 5"};
+  options.folder = (scratch / "session").string();
+  options.level = "gate";
+  options.threads = 1;
+  options.quiet = true;
+  const auto outcome = RunLive(options);
+  REQUIRE(outcome.ok());
+  const SessionReport& report = outcome.value().report;
+  CHECK(report.exit_code == 5);
+  CHECK(outcome.value().failure == "");
+  REQUIRE(report.processes.size() == 3);
+  int truncated = 0;
+  for (const ProcessReport& process : report.processes) {
+    CHECK(process.seen == process.kept + process.dropped() - process.malformed);
+    truncated += process.reason == "its ring was truncated";
+  }
+  CHECK(truncated == 2);
+  CHECK(outcome.value().plan.totals.invocations == 17);
+  REQUIRE(report.warnings.size() == 1);
+  CHECK(report.warnings[0].find("gate.table was truncated") == 0);
+  CHECK(SessionSummary(report, outcome.value().plan).find("its ring was truncated") !=
+        std::string::npos);
+}
+
 TEST_CASE("the sums of a process add up wherever it was killed") {
   for (const auto& [seen_more, kept_less] : {std::pair(1, 0), std::pair(0, 7), std::pair(-7, 7)}) {
     TempDir scratch;

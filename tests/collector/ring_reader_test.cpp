@@ -14,17 +14,21 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "support/paths.h"
 #include "support/temp_dir.h"
 #include "trace/name_table.h"
 
 namespace stemtap {
 namespace {
 
+using test::ReadFile;
 using test::TempDir;
 
 // The traced process's side of a ring file.
@@ -151,6 +155,166 @@ TEST_CASE("indices that point outside the queue are not followed") {
     CHECK(reader.value().Report().malformed == 1);
     CHECK(reader.value().Report().reason == "its ring is damaged");
   }
+}
+
+// The reader takes 256 records at a time.
+constexpr int kMoreThanAPiece = 1000;
+
+TEST_CASE("a ring that is truncated is read no further, and what it held is counted") {
+  // Nothing of it is left; the header; the header and the indices; half of the records.
+  for (const off_t left : {0, 4096, 8192, 4096 + 128 + 32 * 1024}) {
+    CAPTURE(left);
+    TempDir scratch;
+    const std::string path = (scratch / "ring.1").string();
+    Writer writer(path);
+    writer.ring->header.program[0] = 'p';
+    writer.Define(0, "k");
+    for (int i = 0; i < kMoreThanAPiece; ++i) writer.Kernel(0, 5);
+    writer.ring->header.seen = writer.ring->header.kept = kMoreThanAPiece;
+    auto reader = RingReader::Open(path);
+    REQUIRE(reader.ok());
+    Session session;
+    CHECK(session.Drain(reader.value(), 11) == 11);
+    CHECK(reader.value().Report().kept == kMoreThanAPiece);
+    REQUIRE(::truncate(path.c_str(), left) == 0);
+    session.Drain(reader.value(), 2 * kMoreThanAPiece);
+    CHECK(reader.value().Ended());
+    CHECK(session.Drain(reader.value()) == 0);
+    const ProcessReport report = reader.value().FinalReport();
+    CHECK(report.reason == "its ring was truncated");
+    CHECK(report.program == "p");
+    CHECK(report.read >= 10);
+    CHECK(report.read == session.kernels.size());
+    CHECK(report.read + report.malformed == kMoreThanAPiece);
+    CHECK(report.seen == report.read + report.dropped());
+    for (const auto& kernel : session.kernels) REQUIRE(kernel.duration_ns == 5);
+  }
+}
+
+TEST_CASE("rings beside a truncated one are read") {
+  TempDir scratch;
+  const std::string paths[] = {(scratch / "ring.1").string(), (scratch / "ring.2").string()};
+  Writer cut(paths[0]);
+  Writer whole(paths[1]);
+  auto first = RingReader::Open(paths[0]);
+  auto second = RingReader::Open(paths[1]);
+  REQUIRE(first.ok());
+  REQUIRE(second.ok());
+  REQUIRE(::truncate(paths[0].c_str(), 0) == 0);
+  whole.Define(0, "k");
+  whole.Kernel(0, 5);
+  Session session;
+  CHECK(session.Drain(first.value()) == 0);
+  CHECK(session.Drain(second.value()) == 2);
+  CHECK(first.value().Ended());
+  CHECK_FALSE(second.value().Ended());
+  CHECK(second.value().Report().reason == "");
+}
+
+TEST_CASE("a name id is defined once") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  Session session;
+  writer.Define(3, "first");
+  for (int i = 0; i < 100; ++i) writer.Define(3, "another " + std::to_string(i));
+  writer.Kernel(3, 5);
+  session.Drain(reader.value());
+  CHECK(session.names.size() == 1);
+  CHECK(reader.value().Report().malformed == 100);
+  REQUIRE(session.kernels.size() == 1);
+  CHECK(session.names.name(session.kernels[0].name_id) == "first");
+}
+
+TEST_CASE("names beyond 64 MiB are not kept, and their kernels are counted") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  std::size_t bytes = 0;
+  std::vector<wire::KernelRecord> kernels;
+  const auto drain = [&] {
+    while (reader.value().Drain(
+               100000, [&](std::string_view n) { return bytes += n.size(), 0u; }, kernels) != 0) {
+    }
+  };
+  constexpr std::uint32_t kNames = 5000;  // 80 MB
+  for (std::uint32_t id = 0; id < kNames; ++id) {
+    writer.Define(id, std::string(16000, 'k'));
+    writer.Kernel(id, 5);
+    if (id % 500 == 0) drain();  // the queue holds a thousand
+  }
+  drain();
+  CHECK(bytes <= std::size_t{64} << 20);
+  CHECK(bytes > std::size_t{60} << 20);
+  const ProcessReport report = reader.value().FinalReport();
+  CHECK(report.malformed == 0);
+  CHECK(report.losses[static_cast<std::uint32_t>(wire::Loss::kTooManyNames)] ==
+        kNames - kernels.size());
+  CHECK(report.seen == kNames);
+}
+
+TEST_CASE("counters that cannot be are not believed") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  writer.Define(0, "k");
+  writer.Kernel(0, 5);
+  wire::RingHeader& header = writer.ring->header;
+  for (auto* counter : {&header.seen, &header.kept, &header.skipped, &header.launches_gated,
+                        &header.launches_captured, &header.buffers}) {
+    *counter = ~std::uint64_t{0};
+  }
+  for (auto& loss : header.losses) loss = ~std::uint64_t{0} - 5;
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  Session session;
+  session.Drain(reader.value());
+  const ProcessReport report = reader.value().FinalReport();
+  CHECK(report.reason == "its counters are damaged");
+  CHECK(report.seen == 1);
+  CHECK(report.kept == 1);
+  CHECK(report.dropped() == 0);
+  CHECK(report.gaps() == 0);
+  CHECK(report.launches_captured == 0);
+}
+
+// Pages of its own that this process has, in KiB.
+long PrivateKib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssAnon:")) return std::stol(line.substr(8));
+  }
+  return 0;
+}
+
+TEST_CASE("a ring that is empty costs the collector a few pages") {
+  TempDir scratch;
+  constexpr int kRings = 200;
+  Session session;
+  std::vector<RingReader> readers;
+  for (int i = 0; i < kRings; ++i) {
+    const std::string path = (scratch / ("ring." + std::to_string(i))).string();
+    const Writer writer(path);
+    auto reader = RingReader::Open(path);
+    REQUIRE(reader.ok());
+    readers.push_back(std::move(reader).value());
+  }
+  const long before = PrivateKib();
+  for (RingReader& reader : readers) session.Drain(reader, 16384);
+  CHECK(PrivateKib() - before < kRings * 16);
+}
+
+TEST_CASE("the document states the size of a ring") {
+  const std::string page = ReadFile(test::SourceDir() / "docs/formats/ring.md");
+  std::string size = std::to_string(sizeof(wire::RingFile));
+  for (int at = static_cast<int>(size.size()) - 3; at > 0; at -= 3) {
+    size.insert(static_cast<std::size_t>(at), ",");
+  }
+  CHECK(page.find("file bytes " + size + "\n") != std::string::npos);
 }
 
 TEST_CASE("a duration that no kernel has is damage") {

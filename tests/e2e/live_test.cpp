@@ -507,7 +507,7 @@ TEST_CASE("a collector without a signalfd passes signals on all the same") {
 // For /bin/sh: says which of the signals in $SIGNALS it got, and ends with code 5 at SIGTERM.
 constexpr const char* kSaySignals =
     "for s in $SIGNALS; do trap \"echo got $s.\" $s; done; trap 'kill $!; exit 5' TERM; "
-    "sleep 60 & echo ready; while :; do wait $!; done";
+    "sleep 60 & echo ready; while kill -0 $! 2>/dev/null; do wait $!; done";
 
 TEST_CASE("every signal that can be held reaches the program, and none ends the session") {
   TempDir scratch;
@@ -580,7 +580,7 @@ TEST_CASE("a Ctrl-C reaches the program once") {
   const std::string script =
       "n=0; trap 'n=$((n + 1))' INT; trap 'kill $!; echo last $n; exit 5' TERM; "
       "kill -STOP $PPID; sleep 60 & echo ready; while [ $n = 0 ]; do wait $!; done; "
-      "kill -TERM $PPID; kill -CONT $PPID; while :; do wait $!; done";
+      "kill -TERM $PPID; kill -CONT $PPID; while kill -0 $! 2>/dev/null; do wait $!; done";
   const std::string out = OnTerminal(RunCommand({"-q"}, {"/bin/sh", "-c", script}),
                                      OnFakeGpu(scratch), "ready", "\x03", status);
   CAPTURE(out);
@@ -610,7 +610,7 @@ TEST_CASE("of two runs that want one directory, the second fails, and the first 
   const std::string program = TestProgram("exit_return").string();
   Process first(RunCommand({"-q"}, {"/bin/sh", "-c",
                                     "trap 'kill $!; exec \"$0\" 3000' USR1; sleep 60 & echo ready; "
-                                    "while :; do wait $!; done",
+                                    "while kill -0 $! 2>/dev/null; do wait $!; done",
                                     program}),
                 options);
   REQUIRE(first.WaitForOutput("ready\n"));
