@@ -272,6 +272,8 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       CheckMask(entry.path(), about, breaches);
     } else if (name == "summary.txt") {
       if (entry.file_size() == 0) breaches.push_back("unreadable: " + entry.path().string());
+    } else if (name.starts_with("ring.") && about.files_truncated) {
+      session.rings.push_back(name);
     } else if (name.starts_with("ring.")) {
       ReadRing(entry.path(), session, breaches);
     } else if ((name.starts_with("new.ring.") && about.nothing_is_removed) ||

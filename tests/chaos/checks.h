@@ -84,6 +84,7 @@ struct Circumstances {
   bool unheard_launches = false;
   bool names_exact = true;    // kernel names come through as they are
   bool error_visible = true;  // somebody can read stderr
+  bool files_truncated = false;  // rings may be unreadable, and the program may end by SIGBUS
   bool stays_out = false;     // the library was told to do nothing, or found another tool
   bool quiet = true;
 };

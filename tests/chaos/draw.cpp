@@ -60,6 +60,9 @@ constexpr FaultText kFaults[] = {
     {"clock_stepped", "the realtime clock is set, by up to three days, while a kernel runs"},
     {"other_profiler",
      "another CUPTI client takes CUPTI for a while, once or often, as Kineto does"},
+    {"two_collectors", "a second `stemtap run` with the directory of the first"},
+    {"files_truncated", "rings, the gate table or a ring of no process are truncated"},
+    {"signals_sent", "every signal that can be forwarded, to the collector and the program"},
 };
 static_assert(std::size(kEndings) == static_cast<std::size_t>(Ending::kCount));
 static_assert(std::size(kWays) == static_cast<std::size_t>(Way::kCount));
@@ -252,6 +255,13 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
       }
       break;
     }
+    case FaultKind::kTwoCollectors:
+      f.size = chance.OneIn(2);  // 1: at once, so that it may be the first
+      break;
+    case FaultKind::kFilesTruncated:
+      // 1: rings, 2: the gate table, 4: a ring of no process, which does not end the program
+      f.size = chance.OneIn(2) ? 4 : chance.Between(1, 7);
+      break;
     case FaultKind::kCallsRefused:
       // One family, or all of them but some.
       f.size = chance.OneIn(2) ? std::uint64_t{1} << chance.Between(0, Supervisor::kFamilies - 1)
@@ -304,6 +314,15 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
       return !round.has(FaultKind::kOtherProfiler);
     case FaultKind::kOtherProfiler:
       return !round.has(FaultKind::kOtherTool);
+    case FaultKind::kTwoCollectors:
+      return !round.has(FaultKind::kFolderDeleted);  // the second makes it again
+    case FaultKind::kFolderDeleted:
+      return !round.has(FaultKind::kTwoCollectors);
+    case FaultKind::kFilesTruncated:  // a collector without memory cannot make up for the pages
+      return !round.has(FaultKind::kCollectorStarved) && !round.has(FaultKind::kLittleMemory);
+    case FaultKind::kCollectorStarved:
+    case FaultKind::kLittleMemory:
+      return !round.has(FaultKind::kFilesTruncated);
     case FaultKind::kCollectorKilledEarly:
       return !round.has(FaultKind::kCollectorKilled);
     case FaultKind::kCollectorKilled:

@@ -80,6 +80,9 @@ enum class FaultKind {
   kCallsRefused,
   kClockStepped,
   kOtherProfiler,
+  kTwoCollectors,
+  kFilesTruncated,
+  kSignalsSent,
   kCount
 };
 

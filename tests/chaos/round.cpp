@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chaos/round.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,6 +21,8 @@
 #include "chaos/host.h"
 #include "chaos/supervisor.h"
 #include "support/paths.h"
+#include "wire/ring.h"
+#include "wire/session_env.h"
 
 namespace stemtap::chaos {
 namespace {
@@ -57,6 +60,8 @@ struct Run {
   bool program_known = false;
   bool collector_killed = false;
   std::vector<pid_t> left;
+  pid_t second = 0;          // another `stemtap run`
+  std::string second_error;  // what it printed
   Breaches breaches;
 
   fs::path work() const { return folder / "work"; }
@@ -208,6 +213,28 @@ void AddStemtap(const Round& round, Variables& v, std::vector<std::string>& comm
   }
 }
 
+// The signals that are sent: to the program, which ignores them, and to the collector. Not SIGTERM,
+// by which programs end, nor SIGABRT, SIGCHLD and those of faults.
+std::vector<int> SignalsToSend() {
+  std::vector<int> signals;
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    const bool left_out = signal == SIGKILL || signal == SIGSTOP || signal == SIGTERM ||
+                          signal == SIGABRT || signal == SIGCHLD || signal == SIGSEGV ||
+                          signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+                          signal == SIGTRAP || signal == SIGSYS ||
+                          (signal > 31 && signal < SIGRTMIN);
+    if (!left_out) signals.push_back(signal);
+  }
+  return signals;
+}
+
+// The program ignores them, stemtap around it does not.
+void IgnoreSignals(std::vector<std::string>& command) {
+  std::string trap = "trap ''";
+  for (const int signal : SignalsToSend()) trap += " " + std::to_string(signal);
+  command.insert(command.begin(), {"/bin/sh", "-c", trap + "; exec \"$0\" \"$@\""});
+}
+
 Run Prepare(const Round& round, const fs::path& folder, const std::string& python,
             bool with_stemtap) {
   Run run;
@@ -225,6 +252,7 @@ Run Prepare(const Round& round, const fs::path& folder, const std::string& pytho
   }
   Start& start = run.start;
   start.argv = ProgramCommand(round, run.folder, python);
+  if (round.has(FaultKind::kSignalsSent)) IgnoreSignals(start.argv);
   Variables variables = BareVariables(round, run);
   if (with_stemtap) AddStemtap(round, variables, start.argv);
   for (const auto& [name, value] : variables) start.environment.push_back(name + "=" + value);
@@ -269,10 +297,14 @@ class Tormentor {
     if (const Fault* f = Due(FaultKind::kProgramStopped, now_ms)) StopPrograms(*f, now_ms);
     if (program_until_ >= 0 && now_ms >= program_until_)
       Continue(stopped_programs_, program_until_);
+    if (Due(FaultKind::kSignalsSent, now_ms) != nullptr) SendSignals();
     if (!stemtap_) return;
+    if (const Fault* f = round_.Find(FaultKind::kTwoCollectors)) StartSecond(*f, now_ms);
+    if (const Fault* f = Due(FaultKind::kFilesTruncated, now_ms)) TruncateFiles(*f, now_ms);
     const bool look = Due(FaultKind::kCollectorKilled, now_ms) != nullptr ||
                       Due(FaultKind::kCollectorKilledEarly, now_ms) != nullptr ||
-                      Due(FaultKind::kCollectorStopped, now_ms) != nullptr;
+                      Due(FaultKind::kCollectorStopped, now_ms) != nullptr ||
+                      (Due(FaultKind::kSignalsSent, now_ms) != nullptr && !signaled_);
     const bool starve = Due(FaultKind::kCollectorStarved, now_ms) != nullptr;
     if (look || (starve && starved_.empty()) || now_ms - looked_ms_ >= 20) {
       looked_ms_ = now_ms;
@@ -293,6 +325,12 @@ class Tormentor {
 
   const std::set<pid_t>& collectors() const { return collectors_; }
   const std::set<pid_t>& killed() const { return killed_; }
+  // Where the collector has ended before it saw the ring.
+  void RemoveFakeRing() const {
+    std::error_code gone;
+    if (!fake_.empty()) fs::remove(fake_, gone);
+    if (fake_fd_ >= 0) ::close(fake_fd_);
+  }
   pid_t program() const { return program_; }
 
  private:
@@ -392,6 +430,84 @@ class Tormentor {
     made_read_only_ = !folders.empty() || !round_.run();
   }
 
+  // Once the program runs: before, it would not ignore them, nor `stemtap run` hold them.
+  void SendSignals() {
+    if (signaled_ || !run_.program_ran()) return;
+    if (stemtap_ && collectors_.empty()) FindCollectors();
+    for (const int signal : SignalsToSend()) {
+      for (const pid_t pid : run_.programs()) ::kill(pid, signal);
+      for (const pid_t pid : collectors_) {
+        // These end the session of a collector that the library started.
+        const bool ends = signal == SIGHUP || signal == SIGINT || signal == SIGQUIT;
+        if (round_.run() || !ends) ::kill(pid, signal);
+      }
+    }
+    signaled_ = true;
+  }
+
+  // It has no mark: it is no collector of the program.
+  void StartSecond(const Fault& f, long now_ms) {
+    if (run_.second != 0) return;
+    const auto folders = SessionFolders(run_.work());
+    const bool at_once = f.size == 1 && round_.run();
+    if (!at_once && (folders.empty() || Due(f.kind, now_ms) == nullptr)) return;
+    Start start;
+    start.argv = {test::StemtapProgram().string(),
+                  "run",
+                  "-q",
+                  "-o",
+                  at_once ? "session" : folders.front().string(),
+                  "--",
+                  test::TestProgram("chaos_victim").string(),
+                  "launches=2000",
+                  "end=return"};
+    fs::create_directory(run_.folder / "second.pids");
+    start.environment = {"PATH=/usr/bin:/bin", "LD_LIBRARY_PATH=" + test::FakeGpuDir().string(),
+                         "CHAOS_PIDS=" + (run_.folder / "second.pids").string()};
+    start.cwd = run_.work();
+    start.out = run_.folder / "second.out";
+    start.err = run_.folder / "second.err";
+    run_.second = StartProcess(start);
+  }
+
+  void TruncateFiles(const Fault& f, long now_ms) {
+    if (fake_fd_ >= 0 && now_ms >= fake_until_) {
+      static_cast<void>(!::ftruncate(fake_fd_, 0));
+      ::close(fake_fd_);
+      fake_fd_ = -1;
+    }
+    const auto folders = SessionFolders(run_.work());
+    if (truncated_ || folders.empty()) return;
+    truncated_ = true;
+    std::error_code gone;
+    for (const auto& entry : fs::directory_iterator(folders.front(), gone)) {
+      const std::string name = entry.path().filename().string();
+      const bool ring = wire::IsRingName(name.c_str()) && (f.size & 1) != 0;
+      const bool gate = name == wire::kGateFileName && (f.size & 2) != 0;
+      if (ring || gate) static_cast<void>(!::truncate(entry.path().c_str(), 0));
+    }
+    if ((f.size & 4) != 0) MakeFakeRing(folders.front(), now_ms);
+  }
+
+  // A ring that the collector takes for that of this process, and keeps mapped.
+  void MakeFakeRing(const fs::path& folder, long now_ms) {
+    constexpr long kMappedMs = 100;  // five looks of the collector
+    wire::RingHeader header;
+    header.file_bytes = sizeof(wire::RingFile);
+    header.pid = ::getpid();
+    header.seen = header.kept = 5;
+    header.state = static_cast<std::uint32_t>(wire::RingState::kRecording);
+    fake_ = folder / fmt::format("{}{}", wire::kRingPrefix, ::getpid());
+    const fs::path hidden = folder / (wire::kUnfinishedPrefix + fake_.filename().string());
+    fake_fd_ = ::open(hidden.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fake_fd_ < 0) return;
+    const bool made = ::ftruncate(fake_fd_, sizeof(wire::RingFile)) == 0 &&
+                      ::pwrite(fake_fd_, &header, sizeof(header), 0) == sizeof(header) &&
+                      ::rename(hidden.c_str(), fake_.c_str()) == 0;
+    if (!made) ::unlink(hidden.c_str());
+    fake_until_ = now_ms + kMappedMs;
+  }
+
   const Round& round_;
   Run& run_;
   const pid_t root_;
@@ -403,6 +519,10 @@ class Tormentor {
   long collector_until_ = -1;
   long looked_ms_ = -1000;
   bool terminated_ = false, deleted_ = false, made_read_only_ = false;
+  bool signaled_ = false, truncated_ = false;
+  fs::path fake_;  // a ring of no process
+  int fake_fd_ = -1;
+  long fake_until_ = 0;
 };
 
 // Runs to the end of the last process.
@@ -440,6 +560,24 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
   while (!Marked(run.mark).empty()) ::poll(nullptr, 0, kTickMs);
   reaper.Collect();
   if (run.supervisor) run.supervisor->End();
+  tormentor.RemoveFakeRing();
+  if (run.second != 0) {
+    const auto ended = Clock::now();
+    while (!reaper.StatusOf(run.second) && MsSince(ended) < kLeaveMs) {
+      reaper.Collect();
+      ::poll(nullptr, 0, kTickMs);
+    }
+    run.second_error = ReadAll(run.folder / "second.err");
+    const std::optional<int> end = reaper.StatusOf(run.second);
+    const bool won = end && WIFEXITED(*end) && WEXITSTATUS(*end) == 0;
+    const bool refused = end && WIFEXITED(*end) && WEXITSTATUS(*end) == 1 &&
+                         run.second_error.starts_with("stemtap: ");
+    if (!won && !refused) {
+      run.breaches.push_back(fmt::format("second collector: {}, '{:.100}'",
+                                         end ? StatusText(*end) : "still runs", run.second_error));
+      ::kill(run.second, SIGKILL);
+    }
+  }
   if (status) run.status = *status;
   if (run.collector_killed && tormentor.program() != 0) {
     run.program_known = true;
@@ -546,6 +684,10 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
                          round.has(FaultKind::kFolderReadOnly) || round.has(FaultKind::kDiskFull) ||
                          round.has(FaultKind::kFileLimit) ||
                          round.has(FaultKind::kCollectorStarved);
+  const Fault* truncated = round.Find(FaultKind::kFilesTruncated);
+  about.files_truncated = truncated != nullptr;
+  // A program that maps a file that is truncated ends by SIGBUS.
+  const bool may_die = truncated != nullptr && (truncated->size & 3) != 0;
   about.folder_deleted = round.has(FaultKind::kFolderDeleted);
   about.nothing_is_removed = run.collector_killed || round.has(FaultKind::kFolderReadOnly);
   about.may_die_unborn = !round.run() && round.killed_from_away();
@@ -577,12 +719,13 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   // Where nothing is left for stemtap itself, it may refuse to begin: the program does not run.
   const bool may_refuse = round.run() && (IsShort(round) || round.has(FaultKind::kFolderReadOnly) ||
                                           round.has(FaultKind::kFolderDeleted) ||
-                                          round.has(FaultKind::kCollectorStarved));
+                                          round.has(FaultKind::kCollectorStarved) ||
+                                          round.has(FaultKind::kTwoCollectors));
   verdict.refused = may_refuse && !run.program_ran() && WIFEXITED(run.status) &&
                     WEXITSTATUS(run.status) != 0 && (!errors.empty() || !about.error_visible) &&
                     bare.program_ran();
   const bool never_began = run.collector_killed && round.run() && !run.program_ran();
-  if (!verdict.refused && !never_began && !run.timed_out) {
+  if (!verdict.refused && !never_began && !run.timed_out && !may_die) {
     if (!run.collector_killed || !round.run()) {
       const bool before_it_listens = round.ending == Ending::kTermedFromAway &&
                                      WIFSIGNALED(run.status) && WTERMSIG(run.status) == SIGTERM;
