@@ -286,7 +286,10 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
       ->type_name("NAME,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--runs", arguments->runs, "samples drawn by each method, one seed each")
+  command
+      ->add_option(
+          "--runs", arguments->runs,
+          "samples drawn by each method, one seed each; 20000 by default with --equal-error")
       ->transform(WholeIn(1, 1000000))
       ->capture_default_str();
   AsFile(command->add_option(

@@ -59,8 +59,10 @@ void LiveFlags::AddTo(CLI::App& command) {
       ->check(RealIn(0.001, 100.0))
       ->envname(wire::kEnvMaxOverhead.name);
   command
-      .add_option("--max-captures-per-second", captures_per_second_,
-                  "most captures per second and process, 0: any number (default: 100, log any)")
+      .add_option(
+          "--max-captures-per-second", captures_per_second_,
+          "maximum captures per second and process, 0: unlimited (default: 100; unlimited with "
+          "--actuator log)")
       ->transform(WholeIn(0, wire::kMostCapturesPerSecond))
       ->envname(wire::kEnvMaxCaptures.name)
       ->take_last();  // the library's word to a collector of its own comes last
@@ -74,8 +76,10 @@ void LiveFlags::AddTo(CLI::App& command) {
   command
       .add_option(
           "--captured-times", captured_times_,
-          "durations of captured launches:\nslowed: by the actuator, they count for nothing\n"
-          "native: not slowed, they count as recorded")
+          "durations recorded at --level gate with an actuator other than log:\n"
+          "slowed: captures slow their launches and concurrent ones, which count with the mean "
+          "duration of similar launches\n"
+          "native: captures slow nothing, all launches count as recorded")
       ->check(OneOf({"slowed", "native"}))
       ->capture_default_str();
   command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");

@@ -80,7 +80,8 @@ void AddReplay(CLI::App& app, int& exit_code) {
       ->transform(WholeIn(0, 100'000'000))
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "print the plan's totals as JSON");
-  command->add_flag("-q,--quiet", arguments->quiet, "no progress line");
+  command->add_flag("-q,--quiet", arguments->quiet,
+                    "no progress line, and do not print where the session is");
   arguments->sampling.AddTo(*command);
   command->callback([arguments, &exit_code] { exit_code = Replay(*arguments); });
 }

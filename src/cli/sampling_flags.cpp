@@ -38,7 +38,11 @@ void SamplingFlags::AddTo(CLI::App& command,
       ->check(OneOf({"workload", "kernel"}))
       ->capture_default_str()
       ->group(kGroup);
-  command.add_option("--min-samples", min_samples_, "fewest samples of a cluster")
+  command
+      .add_option("--min-samples", min_samples_,
+                  "minimum samples per cluster; a cluster with fewer launches is sampled whole. "
+                  "Online, a kernel's exploratory captures count towards the minimum, and a run "
+                  "may end before it is reached")
       ->transform(WholeIn(1, 1000000))
       ->capture_default_str()
       ->group(kGroup);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -141,12 +142,54 @@ TEST_CASE("every command has --help that fits a terminal, and --version says so"
   }
   const std::string plan = Run({"plan", "--help"}).out;
   for (const char* words :
-       {"  --seed N  ", "(default: 1)", "  --exclude REGEX  ", " (1 to 1000000, default: 2)",
+       {"  --seed N  ", "(default: 1)", "  --exclude REGEX  ", " default: 2)",
         "\n                          random: ", "-o,--output FILE  "}) {
     CAPTURE(words);
     CHECK(plan.find(words) != std::string::npos);
   }
   CHECK(Run({"--version"}).out == "stemtap 0.1.0\n");
+}
+
+TEST_CASE("--min-samples and --captured-times do what their help says") {
+  TempDir scratch;
+  const ProcessOptions options{.cwd = scratch.path()};
+  // Clusters with fewer samples than the minimum exist, and the help says which.
+  const auto words = [](const std::string& text) {
+    std::istringstream in(text);
+    std::string all;
+    for (std::string word; in >> word;) all += word + " ";
+    return all;
+  };
+  const std::string help = words(Run({"run", "--help"}).out);
+  for (const char* sentence :
+       {"minimum samples per cluster; a cluster with fewer launches is sampled whole.",
+        "exploratory captures count towards the minimum",
+        "slowed: captures slow their launches and concurrent ones, which count with the mean"}) {
+    CAPTURE(sentence);
+    CHECK(help.find(sentence) != std::string::npos);
+  }
+  REQUIRE(Run({"generate", "llm-decode", "--launches", "300000", "-o", "p.stemtap"}, options)
+              .exit_code == 0);
+  REQUIRE(Run({"plan", "p.stemtap", "--min-samples", "4", "-o", "plan.json"}, options).exit_code ==
+          0);
+  REQUIRE(Run({"replay", "p.stemtap", "--min-samples", "4", "-q", "-o", "s"}, options).exit_code ==
+          0);
+  int single = 0;
+  for (const char* file : {"plan.json", "s/plan.json"}) {
+    const bool online = std::string(file) != "plan.json";
+    const auto plan = nlohmann::json::parse(ReadFile(scratch / file));
+    for (const auto& kernel : plan["kernels"]) {
+      std::size_t wanted = 0;
+      for (const auto& cluster : kernel["clusters"]) {
+        const std::size_t least = std::min<std::size_t>(4, cluster["count"]);
+        if (!online) CHECK(cluster["samples"].size() >= least);
+        single += online && least == 4 && cluster["samples"].size() < 4;
+        wanted += cluster["target"].get<std::size_t>();
+      }
+      CHECK(wanted >= std::min<std::size_t>(4, kernel["invocations"]));
+    }
+  }
+  CHECK(single > 0);
 }
 
 TEST_CASE("help that cannot be written is a failure") {
