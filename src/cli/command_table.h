@@ -33,9 +33,8 @@ struct CommandEntry {
 // The program itself first, then its commands in the order of --help.
 std::vector<CommandEntry> CommandTable(const CLI::App& app);
 
-// What --help prints, in lines of at most 80 columns, of the table's first entry; the others are its
-// commands. `name` is how it is called: "stemtap plan".
-std::string HelpPage(const std::vector<CommandEntry>& table, const std::string& name);
+// What --help prints, in lines of at most 80 columns, for the program or one of its commands.
+std::string HelpPage(const CLI::App& app);
 
 // The manual page, in the man macros of troff.
 std::string ManualPage(const std::vector<CommandEntry>& table);

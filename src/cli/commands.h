@@ -23,6 +23,8 @@ void AddFormats(CLI::App& app, int& exit_code);
 void AddGenerate(CLI::App& app, int& exit_code);
 void AddDemo(CLI::App& app, int& exit_code);
 void AddTop(CLI::App& app, int& exit_code);
+void AddHelp(CLI::App& app, int& exit_code);  // of the commands added before
+void AddVersion(CLI::App& app, int& exit_code);
 void AddCompletion(CLI::App& app, int& exit_code);
 void AddManual(CLI::App& app, int& exit_code);
 

@@ -106,7 +106,9 @@ std::string Sections(const std::vector<OptionEntry>& options) {
 
 }  // namespace
 
-std::string HelpPage(const std::vector<CommandEntry>& table, const std::string& name) {
+std::string HelpPage(const CLI::App& app) {
+  const std::vector<CommandEntry> table = CommandTable(app);
+  const std::string name = app.get_parent() == nullptr ? "stemtap" : "stemtap " + app.get_name();
   const CommandEntry& entry = table.front();
   std::string out = fmt::format("{}\n\nUsage: {} ", entry.help, name);
   out += table.size() > 1 ? "COMMAND [options]" : "[options]";

@@ -71,12 +71,10 @@ int Main(int argc, char** argv) {
       "Live statistical sampling of GPU kernels: which few invocations stand for the\n"
       "rest, and how wrong that is.",
       "stemtap");
-  app.set_version_flag("--version", std::string("stemtap ") + stemtap::kVersion);
+  app.set_version_flag("-V,--version", std::string("stemtap ") + stemtap::kVersion);
   app.require_subcommand(1);
   app.formatter_fn([](const CLI::App* of, const std::string&, CLI::AppFormatMode) {
-    const bool command = of->get_parent() != nullptr;
-    return stemtap::cli::HelpPage(stemtap::cli::CommandTable(*of),
-                                  command ? "stemtap " + of->get_name() : "stemtap");
+    return stemtap::cli::HelpPage(*of);
   });
   int exit_code = 0;
   stemtap::cli::AddRun(app, exit_code);
@@ -95,6 +93,8 @@ int Main(int argc, char** argv) {
   stemtap::cli::AddTop(app, exit_code);
   stemtap::cli::AddCompletion(app, exit_code);
   stemtap::cli::AddManual(app, exit_code);
+  stemtap::cli::AddVersion(app, exit_code);
+  stemtap::cli::AddHelp(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap completion, stemtap manual: what a shell and man want to know of the program.
+// stemtap help, version, completion, manual: what the program prints about itself.
 #include <iterator>
 #include <memory>
 #include <string>
@@ -11,6 +11,25 @@
 #include "cli/output.h"
 
 namespace stemtap::cli {
+
+void AddHelp(CLI::App& app, int& exit_code) {
+  std::vector<std::string> names = {"help"};
+  for (const CommandEntry& command : CommandTable(app)) {
+    if (!command.name.empty()) names.push_back(command.name);
+  }
+  CLI::App* command = app.add_subcommand("help", "print the help of stemtap or of a command");
+  auto name = std::make_shared<std::string>();
+  command->add_option("command", *name, "command to print it for")->check(OneOf(names));
+  command->callback([&app, name, &exit_code] {
+    exit_code = Print(HelpPage(name->empty() ? app : *app.get_subcommand(*name)));
+  });
+}
+
+// The same as --version; hidden.
+void AddVersion(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("version", "print the version")->group("");
+  command->callback([&app, &exit_code] { exit_code = Print(app.version() + "\n"); });
+}
 
 void AddCompletion(CLI::App& app, int& exit_code) {
   CLI::App* command =

@@ -117,7 +117,7 @@ TEST_CASE("a word that is none of an option's names the nearest, and an empty pa
   }
 }
 
-TEST_CASE("every command has --help that fits a terminal, and --version says so") {
+TEST_CASE("every command has --help that fits a terminal") {
   const auto program = Run({"--help"});
   std::vector<std::string> commands = {""};
   std::istringstream lines(program.out.substr(program.out.find("\nCommands:\n") + 11));
@@ -147,7 +147,25 @@ TEST_CASE("every command has --help that fits a terminal, and --version says so"
     CAPTURE(words);
     CHECK(plan.find(words) != std::string::npos);
   }
-  CHECK(Run({"--version"}).out == "stemtap 0.1.0\n");
+}
+
+TEST_CASE("help and version are commands too") {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"--version"}, {"-V"}, {"version"}}) {
+    const auto version = Run(words);
+    CHECK(version.exit_code == 0);
+    CHECK(version.out == "stemtap 0.1.0\n");
+  }
+  CHECK(Run({"help"}).out == Run({"--help"}).out);
+  CHECK(Run({"--help"}).out.find("\n  help ") != std::string::npos);
+  for (const std::string command : {"run", "report", "help"}) {
+    const auto help = Run({"help", command});
+    CHECK(help.exit_code == 0);
+    CHECK(help.out == Run({command, "--help"}).out);
+    CHECK(help.out.find("\nUsage: stemtap " + command + " [options]") != std::string::npos);
+  }
+  CheckFailure(Run({"help", "replya"}), 2, {"'replya', did you mean replay?"});
+  CheckFailure(Run({"help", "run", "plan"}), 2, {"unexpected argument 'plan'"});
 }
 
 TEST_CASE("--min-samples and --captured-times do what their help says") {
