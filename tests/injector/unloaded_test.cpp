@@ -43,5 +43,24 @@ TEST_CASE("names that are unmapped before they were ever seen: the records are c
   CHECK(ring.lost_records() == 500);
 }
 
+TEST_CASE("a program that forbids system calls after cuInit, on pain of death, is recorded") {
+  const Injected injected;
+  const ProcessResult bare = RunProcess({STEMTAP_TEST_FILTER_CALLS, "5000"}, BareOptions());
+  if (bare.exit_code == 77) {
+    MESSAGE("SKIPPED: no system call can be forbidden here");
+    return;
+  }
+  REQUIRE(bare.exit_code == 0);
+  const ProcessResult result = injected.Run(STEMTAP_TEST_FILTER_CALLS, {"5000"});
+  CHECK(result.signal == 0);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == bare.out);
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.kept() == 5000);
+  CHECK(SumByName(ring) == injected.ReadTruth().by_name);
+}
+
 }  // namespace
 }  // namespace stemtap::test
