@@ -154,9 +154,6 @@ int RunAndReport(const LiveOptions& options) {
                      "in another folder, or no --preload",
                      options.injector)});
   }
-  // Said before the program runs, which may take long.
-  const std::string why_not = options.command.empty() ? std::string() : WhyNotRecorded();
-  if (!why_not.empty()) Warn({"nothing will be recorded: " + why_not});
   Result<LiveOutcome> outcome = RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
   const LiveOutcome& done = outcome.value();

@@ -46,6 +46,17 @@ const char* OtherInjection(const LiveOptions& options) {
   return options.injector != path ? path : nullptr;
 }
 
+// Why no program that this process starts can be recorded: a profiling tool has started this process,
+// and claims CUPTI in every program below it. Empty if there is none.
+std::string WhyNotRecorded() {
+  const char* variable = nullptr;
+  const wire::ProfilingTool* tool = wire::ToolInEnvironment(environ, variable);
+  if (tool == nullptr) return {};
+  const std::string_view text = variable;
+  return fmt::format("{} is set, so {} profiles the program; run one of them at a time",
+                     EscapeForTerminal(text.substr(0, text.find('='))), tool->name);
+}
+
 // How long the loop sleeps when all rings are empty. New rings and fresh records wait this long at
 // most; at 50 wake-ups a second the sleeping collector costs nothing that can be measured.
 constexpr int kIdleMs = 20;
@@ -493,15 +504,6 @@ std::vector<std::string> Environment(const LiveOptions& options, const std::stri
 
 }  // namespace
 
-std::string WhyNotRecorded() {
-  const char* variable = nullptr;
-  const wire::ProfilingTool* tool = wire::ToolInEnvironment(environ, variable);
-  if (tool == nullptr) return {};
-  const std::string_view text = variable;
-  return fmt::format("{} is set, so {} profiles the program; run one of them at a time",
-                     EscapeForTerminal(text.substr(0, text.find('='))), tool->name);
-}
-
 Result<LiveOutcome> RunLive(const LiveOptions& options) {
   const Result<KernelGroups> groups =
       KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
@@ -547,6 +549,12 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   session.emplace(options, writer.value(), gate.value().table(), mask.value());
   std::optional<ChildProcess> child;
   if (!attach) {
+    // Said now, for the program may run long, and to those who see no summary too.
+    const std::string why_not = WhyNotRecorded();
+    if (!why_not.empty()) {
+      std::fputs(fmt::format("stemtap: warning: nothing will be recorded: {}\n", why_not).c_str(),
+                 stderr);
+    }
     Result<ChildProcess> started = ChildProcess::Start(
         options.command, Environment(options, folder), signals.before(), defaults);
     if (!started.ok()) {

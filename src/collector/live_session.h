@@ -50,10 +50,6 @@ struct LiveOutcome {
   bool gave_up = false;  // nothing is known but the program's exit code and the failure
 };
 
-// Why the program of a session started now will not be recorded: a profiling tool has started this
-// process, and claims CUPTI in every program below it. Empty if there is none.
-std::string WhyNotRecorded();
-
 // Fails (without an outcome) only when the session could not begin; a program that cannot be
 // started is an error with exit code 127 or 126.
 Result<LiveOutcome> RunLive(const LiveOptions& options);
