@@ -51,6 +51,7 @@ constexpr FaultText kFaults[] = {
     {"bad_options", "environment variables of stemtap's that make no sense"},
     {"no_collector", "STEMTAP_COLLECTOR is missing, a folder, no program or one that fails"},
     {"other_tool", "marks of another tool in the environment"},
+    {"tool_around", "a script named like a profiler, which sets its variables, runs everything"},
     {"program_stopped", "SIGSTOP to the program, SIGCONT 50 to 800 ms later"},
     {"files_closed", "stdin, stdout, stderr or several of them closed"},
     {"error_unread", "stderr is a pipe that nobody reads"},
@@ -134,6 +135,14 @@ std::pair<std::string, std::string> RandomNonsense(Chance& chance) {
       {"HOME", ""}};
   return chance.Of(kNonsense);
 }
+
+const ToolStandIn kToolStandIns[] = {
+    {"ncu", {{"NV_NSIGHT_INJECTION_PORT_BASE", "49152"}, {"NV_CUDA_START_SUSPENDED", "1"}}},
+    {"nsys",
+     {{"NSYS_PROFILING_SESSION_ID", "1"},
+      {"QUADD_INJECTION_PROXY", "NVTX"},
+      {"CUDA_INJECTION64_PATH", "/nonexistent/libToolsInjection64.so"}}},
+    {"compute-sanitizer", {{"NV_SANITIZER_INJECTION_PORT_BASE", "49152"}}}};
 
 Fault DrawFault(FaultKind kind, Chance& chance) {
   Fault f{kind};
@@ -224,6 +233,9 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
       f.env = {chance.Of(kTools)};
       break;
     }
+    case FaultKind::kToolAround:
+      f.size = chance.Between(0, std::size(kToolStandIns) - 1);
+      break;
     case FaultKind::kFilesClosed:
       f.size = chance.Between(1, 7);  // bit n: descriptor n
       break;
@@ -366,6 +378,10 @@ const char* NameOf(FaultKind kind) {
 }
 const char* Explain(FaultKind kind) {
   return kFaults[static_cast<int>(kind)].meaning;
+}
+
+const ToolStandIn& StandInOf(const Fault& tool_around) {
+  return kToolStandIns[tool_around.size];
 }
 
 const Fault* Round::Find(FaultKind kind) const {

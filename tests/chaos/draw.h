@@ -72,6 +72,7 @@ enum class FaultKind {
   kBadOptions,
   kNoCollector,
   kOtherTool,
+  kToolAround,
   kProgramStopped,
   kFilesClosed,
   kErrorUnread,
@@ -98,7 +99,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 struct Fault {
   FaultKind kind;
   int at_permille = 0;     // of the bare run's time and 100 ms
-  std::uint64_t size = 0;  // ms, bytes, KiB, files, a mask: see draw.cpp
+  std::uint64_t size = 0;  // ms, bytes, KiB, files, a mask, a tool: see draw.cpp
   Variables env;           // what it sets, for the bare run too if it is the program's or the GPU's
   bool of_stemtap = false;  // its variables mean nothing to the bare program: only in the other run
 };
@@ -134,6 +135,13 @@ struct Machine {
   bool filters = false;      // system calls can be answered in its place (see supervisor.h)
   bool drops_rights = true;  // folders can be made unwritable (see host.h)
 };
+
+// A stand-in of a profiler: a script of this name that sets these variables and runs its arguments.
+struct ToolStandIn {
+  const char* name;
+  Variables variables;
+};
+const ToolStandIn& StandInOf(const Fault& tool_around);
 
 Round Draw(std::uint64_t seed, int number, const Machine& machine);
 

@@ -235,6 +235,19 @@ void IgnoreSignals(std::vector<std::string>& command) {
   command.insert(command.begin(), {"/bin/sh", "-c", trap + "; exec \"$0\" \"$@\""});
 }
 
+// Like ncu, the stand-in runs nothing where a library is named for CUDA, unless the user named it.
+std::string WriteStandIn(const ToolStandIn& tool, const Round& round, const fs::path& folder) {
+  std::string script = "#!/bin/sh\n";
+  if (round.way != Way::kVariable) {
+    script += "[ ! -f \"${CUDA_INJECTION64_PATH-}\" ] || exit 1\n";
+  }
+  for (const auto& [name, value] : tool.variables) {
+    script += fmt::format("{}={}\nexport {}\n", name, Quoted(value), name);
+  }
+  WriteScript(folder / tool.name, script + "exec \"$@\"\n");
+  return (folder / tool.name).string();
+}
+
 Run Prepare(const Round& round, const fs::path& folder, const std::string& python,
             bool with_stemtap) {
   Run run;
@@ -255,6 +268,9 @@ Run Prepare(const Round& round, const fs::path& folder, const std::string& pytho
   if (round.has(FaultKind::kSignalsSent)) IgnoreSignals(start.argv);
   Variables variables = BareVariables(round, run);
   if (with_stemtap) AddStemtap(round, variables, start.argv);
+  if (const Fault* f = round.Find(FaultKind::kToolAround)) {
+    start.argv.insert(start.argv.begin(), WriteStandIn(StandInOf(*f), round, run.folder));
+  }
   for (const auto& [name, value] : variables) start.environment.push_back(name + "=" + value);
   start.cwd = run.work();
   start.out = run.folder / "out";
@@ -608,7 +624,10 @@ bool IsShort(const Round& round) {
 
 // Whether the user told the library to stay out, or another tool's marks do.
 bool StaysOut(const Round& round) {
-  if (round.has(FaultKind::kOtherTool) && !round.run()) return true;
+  if (round.has(FaultKind::kToolAround)) return true;
+  if (const Fault* f = round.Find(FaultKind::kOtherTool)) {
+    if (!round.run() || f->env[0].first != "LD_PRELOAD") return true;  // that one is no mark
+  }
   if (const Fault* f = round.Find(FaultKind::kBadOptions); f != nullptr && !round.run()) {
     for (const auto& [name, value] : f->env) {
       if (name == "CUDA_INJECTION64_PATH" || name == "STEMTAP_SESSION") return true;
