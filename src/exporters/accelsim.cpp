@@ -49,6 +49,28 @@ Status CheckOtherContexts(const ExportInput& input, const std::vector<std::uint6
   return Success{};
 }
 
+bool HasProcessOfSeveralDevices(const ExportInput& input) {
+  const CountingOptions& counting = input.options.counting;
+  return input.counted.devices.size() > counting.ranks &&
+         counting.processes != Processes::kPerDevice;
+}
+
+// The ids of each setting. The tracer has one switch for all contexts: it stays on between two
+// consecutive numbers of a context, and traces what other contexts launch meanwhile. So with several
+// contexts in a process, no setting holds two consecutive numbers.
+std::vector<std::vector<std::uint64_t>> Settings(const ExportInput& input,
+                                                 const std::vector<std::uint64_t>& ids) {
+  if (!HasProcessOfSeveralDevices(input)) return {ids};
+  std::vector<std::vector<std::uint64_t>> settings(2);
+  for (const IdRange& range : Ranges(ids)) {
+    for (std::uint64_t id = range.first; id <= range.last; ++id) {
+      settings[(id - range.first) % 2].push_back(id);
+    }
+  }
+  if (settings.back().empty()) settings.pop_back();
+  return settings;
+}
+
 // One line of a list of traces.
 struct TraceLine {
   bool is_kernel = false;
@@ -86,13 +108,17 @@ Result<Exported> WriteAccelSim(const ExportInput& input) {
   const Status alone = CheckOtherContexts(input, ids, exported.notes);
   if (!alone.ok()) return alone.error();
   std::vector<std::string> values;
-  for (const IdRange& range : Ranges(ids)) {
-    const std::string token = Token(range);
-    if (values.empty() ||
-        values.back().size() + 1 + token.size() > input.options.most_value_bytes) {
-      values.push_back(token);
-    } else {
-      values.back() += " " + token;
+  const std::vector<std::vector<std::uint64_t>> settings = Settings(input, ids);
+  for (const std::vector<std::uint64_t>& setting : settings) {
+    bool fresh = true;
+    for (const IdRange& range : Ranges(setting)) {
+      const std::string token = Token(range);
+      if (fresh || values.back().size() + 1 + token.size() > input.options.most_value_bytes) {
+        values.push_back(token);
+      } else {
+        values.back() += " " + token;
+      }
+      fresh = false;
     }
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -106,7 +132,12 @@ Result<Exported> WriteAccelSim(const ExportInput& input) {
         {values.size() == 1 ? std::string() : fmt::format(".{}", i + 1), std::move(text)});
   }
   exported.runs = values.size();
-  if (values.size() > 1) {
+  if (settings.size() > 1) {
+    exported.notes.push_back(
+        "consecutive numbers are in different settings: the tracer would also trace what other "
+        "contexts launch between them");
+  }
+  if (values.size() > settings.size()) {
     exported.notes.push_back(
         fmt::format("{} settings for as many runs: one would be longer than the {} bytes that an "
                     "environment variable can hold",
@@ -116,7 +147,7 @@ Result<Exported> WriteAccelSim(const ExportInput& input) {
 }
 
 Result<Exported> WriteAccelSimWindows(const ExportInput& input) {
-  return WriteWindowScript(
+  Result<Exported> exported = WriteWindowScript(
       input, "Accel-Sim (DYNAMIC_KERNEL_LIMIT_START and _END)",
       "# Set LD_PRELOAD or CUDA_INJECTION64_PATH to the tracer first. TRACES: where the traces "
       "go.\n",
@@ -127,6 +158,12 @@ Result<Exported> WriteAccelSimWindows(const ExportInput& input) {
             "  DYNAMIC_KERNEL_LIMIT_START={1} DYNAMIC_KERNEL_LIMIT_END={2} \"$@\"\n",
             run, window.first, window.last);
       });
+  if (exported.ok() && HasProcessOfSeveralDevices(input)) {
+    exported.value().notes.push_back(
+        "numbers count over all devices, as tracers up to 2024-10 do; tracers of 2024-11 to "
+        "2025-04 count per context and select other launches");
+  }
+  return exported;
 }
 
 Result<Exported> WriteAccelSimList(const ExportInput& input) {

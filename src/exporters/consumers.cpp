@@ -23,14 +23,17 @@ constexpr std::array<Consumer, 11> kConsumers = {{
      {CountScope::kContext, 1, false, kInt32},
      "cuLaunch, cuLaunchGrid, cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel and "
      "cuGraphAddKernelNode",
-     "one setting applies to every context and every process; a capture into a graph counts once, "
-     "its replays never; memory copies do not count",
+     "one setting applies to every context and every process, and consecutive numbers of several "
+     "contexts take two runs; a capture into a graph counts once, its replays never; memory copies "
+     "do not count",
      false,
      false,
      WriteAccelSim},
     {"accelsim-range-old",
      "the older Accel-Sim tracer",
-     "DYNAMIC_KERNEL_LIMIT_START and _END, one run per window, for a tracer of 2024-10 or earlier",
+     "DYNAMIC_KERNEL_LIMIT_START and _END, one run per window, for a tracer of 2024-10 or earlier, "
+     "or "
+     "of 2025-04 or earlier with one context",
      {CountScope::kProcess, 1, false, kInt32},
      "cuLaunchKernel alone",
      "launches by cuLaunchKernelEx (Hopper, recent cuBLAS), cooperative ones and graphs are not "

@@ -102,7 +102,7 @@ TEST_CASE("each device has a context with a counter of its own") {
     CHECK(OnDevice(profile, traced, device) == OnDevice(profile, planned, device));
     const std::size_t besides = traced.size() - OnDevice(profile, traced, device).size();
     CHECK(besides > 0);
-    REQUIRE(exported.notes.size() == 1);
+    REQUIRE(exported.notes.size() == exported.files.size());
     CHECK(exported.notes[0].find(std::to_string(besides) + " launches") != std::string::npos);
 
     options.counting.processes = Processes::kPerDevice;
@@ -114,6 +114,34 @@ TEST_CASE("each device has a context with a counter of its own") {
   ExportOptions one;
   one.counting.processes = Processes::kOne;
   CheckNumbers(profile, plan, planned, one, {profile});
+}
+
+TEST_CASE("several contexts of a process never have two consecutive numbers in one setting") {
+  const Profile profile = Made(2);
+  // Device 0 launches 0, 1, 3, 4, 6, 7, ...; device 1 launches 2, 5, 8, ... Numbers 2 to 4 of each.
+  const Indices planned = {1, 3, 4, 5, 8, 11};
+  const Exported exported = Exports("accelsim", profile, PlanOf(profile, planned));
+  REQUIRE(exported.files.size() == 2);
+  CHECK(exported.runs == 2);
+  CHECK(SourcedRange(exported.files[0].content) == "2 4");
+  CHECK(SourcedRange(exported.files[1].content) == "3");
+  REQUIRE(exported.notes.size() == 1);
+  CHECK(exported.notes[0].starts_with("consecutive numbers are in different settings"));
+  CHECK(AccelSimUnion(exported, {profile}) == planned);
+  // Each process has a switch of its own.
+  ExportOptions options;
+  options.counting.device = 0;
+  options.counting.processes = Processes::kPerDevice;
+  const Exported ranks = Exports("accelsim", profile, PlanOf(profile, planned), options);
+  CHECK(ranks.files.size() == 1);
+  CHECK(AccelSimUnion(ranks, {profile, false, 0}) == OnDevice(profile, planned, 0));
+  // The older tracers count over all devices, or per context: nothing says which one it is.
+  options = {};
+  options.counting.processes = Processes::kOne;
+  const Exported windows =
+      Exports("accelsim-range-old", profile, PlanOf(profile, planned), options);
+  REQUIRE(windows.notes.size() == 1);
+  CHECK(windows.notes[0].find("2025-04") != std::string::npos);
 }
 
 TEST_CASE("kernels of graphs shift the numbers behind them, or count where graphs are off") {

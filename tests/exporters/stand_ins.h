@@ -128,7 +128,9 @@ struct Run {
   }
 };
 
-// ---- Accel-Sim: 1-based, a counter per context; tokens by operator>>, std::stoull on each part ----
+// ---- Accel-Sim: 1-based, a counter per context; tokens by operator>>, std::stoull on each part. One
+// switch for all contexts: a launch that is selected turns it on, and a launch whose successor in its
+// context is not selected turns it off behind itself ----
 
 inline Indices AccelSimTraces(const std::string& value, const Run& run) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
@@ -143,17 +145,23 @@ inline Indices AccelSimTraces(const std::string& value, const Run& run) {
     }
     ranges.emplace_back(first, last);
   }
-  std::map<std::uint16_t, std::uint64_t> next_id;
-  Indices traced;
-  for (std::uint64_t i = 0; i < run.profile.records.size(); ++i) {
-    const wire::KernelRecord& r = run.profile.records[i];
-    if (!run.Launched(r)) continue;
-    const std::uint64_t id = ++next_id[r.device];
+  const auto is_selected = [&](std::uint64_t id) {
     bool selected = ranges.empty();
     for (const auto& [first, last] : ranges) {
       selected = selected || (id >= first && (last == 0 || id <= last));
     }
-    if (selected) traced.insert(i);
+    return selected;
+  };
+  std::map<std::uint16_t, std::uint64_t> next_id;
+  Indices traced;
+  bool active = false;
+  for (std::uint64_t i = 0; i < run.profile.records.size(); ++i) {
+    const wire::KernelRecord& r = run.profile.records[i];
+    if (!run.Launched(r)) continue;
+    const std::uint64_t id = ++next_id[r.device];
+    active = active || is_selected(id);
+    if (active) traced.insert(i);
+    active = active && is_selected(id + 1);
   }
   return traced;
 }
