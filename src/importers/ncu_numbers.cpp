@@ -124,7 +124,9 @@ bool IsNcuWhole(std::string_view metric, std::string_view unit) {
   for (const char* launch : {"launch__grid_size", "launch__block_size", "launch__thread_count"}) {
     if (metric == launch) return true;
   }
-  if (!metric.ends_with(".sum")) return false;
+  if (!metric.ends_with(".sum") && !metric.ends_with(".max") && !metric.ends_with(".min")) {
+    return false;
+  }
   for (const char* plain :
        {"byte", "inst", "sector", "request", "thread", "warp", "block", "cycle", "nsecond", "ns"}) {
     if (unit == plain) return true;

@@ -34,7 +34,8 @@ struct NcuUnit {
 
 NcuUnit ParseNcuUnit(std::string_view text);
 
-// Whether values of the metric are whole numbers by their nature: sums of events in a plain unit.
+// Whether values of the metric are whole numbers by their nature: sums, maxima and minima of events
+// in a plain unit.
 bool IsNcuWhole(std::string_view metric, std::string_view unit);
 
 // Tells the decimal mark of a file from all of its numbers.

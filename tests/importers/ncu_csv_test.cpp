@@ -289,6 +289,7 @@ TEST_CASE("ncu: the decimal mark is that of the file") {
   // 2.816 bytes cannot be read: the comma is no decimal mark.
   CHECK(read({"2,816"}, "dram__bytes_read.sum", "byte") == std::vector{2816.0});
   CHECK(read({"2.816"}, "smsp__inst_executed.sum", "inst") == std::vector{2816.0});
+  CHECK(read({"2,816"}, "sm__cycles_elapsed.max", "cycle") == std::vector{2816.0});
 
   const auto error = [&](const std::vector<std::string>& cells, const std::string& metric = "m",
                          const std::string& unit = "") {

@@ -356,6 +356,15 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
   CHECK(two.warnings.size() == 1);
 }
 
+TEST_CASE("numbers of ncu that may be thousands or decimals are refused") {
+  const std::string header = "\"ID\",\"Kernel Name\",\"m\"\n\"\",\"\",\"\"\n";
+  Refused(header + "\"0\",\"f\",\"1,234\"\n", "'1,234' has a decimal mark or one of thousands");
+  const KernelResults results = Good(header + "\"0\",\"f\",\"1,234\"\n\"1\",\"f\",\"0.5\"\n");
+  CHECK(Value(results, 0, "m") == 1234.0);
+  const KernelResults comma = Good(header + "\"0\",\"f\",\"1.234\"\n\"1\",\"f\",\"0,5\"\n");
+  CHECK(Value(comma, 0, "m") == 1234.0);
+}
+
 TEST_CASE("the details page of ncu has shorter rows than its header") {
   const KernelResults results = Good(
       "\"ID\",\"Process ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\","
