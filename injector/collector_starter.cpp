@@ -92,6 +92,47 @@ bool IsOurVariable(const char* variable) noexcept {
   return false;
 }
 
+// Splits `text` at spaces, in place; a word with spaces stands in double quotes. Returns the number of
+// words, at most `most`.
+std::size_t SplitWords(char* text, char** words, std::size_t most) noexcept {
+  std::size_t count = 0;
+  for (char* c = text; count < most;) {
+    while (*c == ' ') ++c;
+    if (*c == 0) break;
+    const char end = *c == '"' ? '"' : ' ';
+    if (end == '"') ++c;
+    words[count++] = c;
+    while (*c != 0 && *c != end) ++c;
+    if (*c != 0) *c++ = 0;
+  }
+  return count;
+}
+
+// Takes -o and --output with their values out of `words`. Returns the last value, null if there is none.
+const char* TakeOutput(char** words, std::size_t& count) noexcept {
+  constexpr std::size_t kLongLength = sizeof("--output=") - 1;
+  const char* output = nullptr;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    char* word = words[i];
+    if (::strcmp(word, "-o") == 0 || ::strcmp(word, "--output") == 0) {
+      if (i + 1 == count) {
+        words[kept++] = word;  // the collector reports what is missing
+      } else {
+        output = words[++i];
+      }
+    } else if (::strncmp(word, "--output=", kLongLength) == 0) {
+      output = word + kLongLength;
+    } else if (::strncmp(word, "-o", 2) == 0) {
+      output = word + 2;
+    } else {
+      words[kept++] = word;
+    }
+  }
+  count = kept;
+  return output != nullptr && *output != 0 ? output : nullptr;
+}
+
 bool CollectorPath(const Options& options, char* path, std::size_t size) noexcept {
   if (options.collector != nullptr) {
     ::snprintf(path, size, "%s", options.collector);
@@ -119,8 +160,16 @@ bool CollectorPath(const Options& options, char* path, std::size_t size) noexcep
 
 }  // namespace
 
-bool MakeSessionFolder(char* folder, std::size_t size, char* problem,
+bool MakeSessionFolder(const Options& options, char* folder, std::size_t size, char* problem,
                        std::size_t problem_size) noexcept {
+  char text[kPathBytes] = {};
+  char* words[kMostArguments];
+  std::size_t count = 0;
+  if (options.collector_options != nullptr) {
+    ::snprintf(text, sizeof(text), "%s", options.collector_options);
+    count = SplitWords(text, words, kMostArguments);
+  }
+  const char* output = TakeOutput(words, count);
   char name[32] = "session";
   const int comm = ::open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
   if (comm >= 0) {
@@ -133,12 +182,27 @@ bool MakeSessionFolder(char* folder, std::size_t size, char* problem,
   }
   char here[kPathBytes - 128];
   if (::getcwd(here, sizeof(here)) == nullptr) ::snprintf(here, sizeof(here), "/tmp");
-  const int pid = static_cast<int>(::getpid());
-  ::snprintf(folder, size, "%s/stemtap-%s-%d", here, name, pid);
+  char base[kPathBytes];
+  int length = 0;
+  if (output == nullptr) {
+    length = ::snprintf(base, sizeof(base), "%s/stemtap-%s-%d", here, name,
+                        static_cast<int>(::getpid()));
+  } else if (output[0] == '/') {
+    length = ::snprintf(base, sizeof(base), "%s", output);
+  } else {
+    length = ::snprintf(base, sizeof(base), "%s/%s", here, output);
+  }
+  if (length < 0 || static_cast<std::size_t>(length) + 8 > size) {
+    ::snprintf(problem, problem_size, "%.100s...: path of the session directory is too long", base);
+    return false;
+  }
+  while (length > 1 && base[length - 1] == '/') base[--length] = 0;
+  ::snprintf(folder, size, "%s", base);
   if (::mkdir(folder, 0700) == 0) return true;
-  // Another of this pid was here: what this process was before exec, or process 1 of a container.
+  // Another was here: of this pid, what this process was before exec, or process 1 of a container; or
+  // of this output, another process with the same options.
   for (int again = 2; errno == EEXIST && again <= kMostOfOnePid; ++again) {
-    ::snprintf(folder, size, "%s/stemtap-%s-%d-%d", here, name, pid, again);
+    ::snprintf(folder, size, "%s-%d", base, again);
     if (::mkdir(folder, 0700) == 0) return true;
   }
   ::snprintf(problem, problem_size, "%s: cannot be made: %s", folder, ::strerror(errno));
@@ -176,12 +240,10 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   for (const char* word : fixed) launch->arguments[count++] = const_cast<char*>(word);
   if (options.collector_options != nullptr) {
     ::snprintf(words, kPathBytes, "%s", options.collector_options);
-    for (char* c = words; *c != 0 && count + 3 < kMostArguments;) {
-      while (*c == ' ') *c++ = 0;
-      if (*c == 0) break;
-      launch->arguments[count++] = c;
-      while (*c != 0 && *c != ' ') ++c;
-    }
+    char** more = launch->arguments + count;
+    std::size_t added = SplitWords(words, more, kMostArguments - 3 - count);
+    TakeOutput(more, added);  // it is `folder`
+    count += added;
   }
   // Last: it says what is in force here, whatever the options say.
   launch->arguments[count++] = const_cast<char*>("--max-captures-per-second");

@@ -13,9 +13,10 @@
 
 namespace stemtap::inject {
 
-// Makes `stemtap-<program>-<pid>` in the working folder, or `...-<pid>-2` and so on where there is
-// one already, and writes its absolute path to `folder`.
-bool MakeSessionFolder(char* folder, std::size_t size, char* problem,
+// Makes the session directory, `stemtap-<program>-<pid>` in the working directory or what -o of
+// STEMTAP_OPTIONS names, with `-2` and so on appended where there is one already, and writes its
+// absolute path to `folder`.
+bool MakeSessionFolder(const Options& options, char* folder, std::size_t size, char* problem,
                        std::size_t problem_size) noexcept;
 
 // Runs `stemtap run --attach <pid> --output <folder> --level ...` in the background.

@@ -57,7 +57,7 @@ bool JoinSession(Library& library) noexcept {
   const char* folder = library.options.session;
   const bool own_collector = folder == nullptr;
   if (own_collector) {
-    if (!MakeSessionFolder(made, sizeof(made), problem, sizeof(problem))) {
+    if (!MakeSessionFolder(library.options, made, sizeof(made), problem, sizeof(problem))) {
       SayOnStderr("nothing will be recorded", problem);
       return false;
     }

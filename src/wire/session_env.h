@@ -37,7 +37,7 @@ inline constexpr EnvSpec kEnvCupti = {
 inline constexpr EnvSpec kEnvCollector = {
     "STEMTAP_COLLECTOR", "", "path of the stemtap program; unset: ../bin/stemtap beside the library"};
 inline constexpr EnvSpec kEnvOptions = {
-    "STEMTAP_OPTIONS", "", "options for a collector that the library starts, as for stemtap run"};
+    "STEMTAP_OPTIONS", "", "options for a collector that the library starts, as for stemtap run; -o names the session directory"};
 inline constexpr EnvSpec kEnvChain = {
     "STEMTAP_CHAIN", "", "path of another CUDA injection library, to be loaded after this one"};
 inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: do nothing at all"};

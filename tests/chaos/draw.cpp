@@ -127,7 +127,7 @@ std::pair<std::string, std::string> RandomNonsense(Chance& chance) {
       {"STEMTAP_CUPTI", "/nonexistent/libcupti.so.13"},
       {"STEMTAP_OPTIONS", "--no-such-option"},
       {"STEMTAP_OPTIONS", "--threads 0 --error-bound nan"},
-      {"STEMTAP_OPTIONS", "-o /proc/self/fd"},
+      {"STEMTAP_OPTIONS", "-o"},
       {"STEMTAP_SESSION", "/nonexistent/folder"},
       {"STEMTAP_SESSION", "/dev/null"},
       {"CUDA_INJECTION64_PATH", "/nonexistent/tool.so"},

@@ -368,6 +368,22 @@ TEST_CASE("the library alone starts a collector, and leaves the same session") {
   CHECK(OverviewDiffers(folder) == "");
 }
 
+TEST_CASE("the library alone records into the directory that STEMTAP_OPTIONS names") {
+  TempDir scratch;
+  auto options = OnFakeGpu(scratch);
+  options.env.emplace_back("LD_PRELOAD", InjectorLibrary().string());
+  options.env.emplace_back("STEMTAP_OPTIONS", "-o x -q");
+  options.until_closed = true;  // the collector holds stderr until it is done
+  for (const char* name : {"x", "x-2"}) {
+    const auto run = RunProcess({TestProgram("exit_return").string(), "5000"}, options);
+    CAPTURE(run.err);
+    CHECK(run.err.empty());
+    const auto session = ReadJson(scratch / name / "session.json");
+    REQUIRE(session.is_object());
+    CHECK(Kept(session) == 5000);
+  }
+}
+
 TEST_CASE("an overview is there from the beginning, and grows with the session") {
   TempDir scratch;
   const std::string launch = TestProgram("exit_return").string() + " 20000 > out";

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "injector/injected.h"
 #include "injector/wait_until.h"
@@ -175,11 +176,12 @@ struct Started {
   std::filesystem::path session;
 };
 
-Started Start(const TempDir& folder, const Variables& more) {
+// `session`: where it is expected; empty: where it is by default.
+Started Start(const TempDir& folder, const Variables& more, std::filesystem::path session = {}) {
   Process child({STEMTAP_TEST_WATCH_CHILDREN}, Preloaded(folder, more));
   Started started;
   started.program = child.pid();
-  started.session = SessionOf(folder, child.pid());
+  started.session = session.empty() ? SessionOf(folder, child.pid()) : std::move(session);
   REQUIRE(WaitUntil([&] { return Exists(started.session / "started"); }));
   CHECK(child.Wait().exit_code == 0);
   CHECK(child.out() == kUnnoticed);
@@ -214,6 +216,37 @@ TEST_CASE("the collector is told whom to watch, where to write, and how") {
           std::vector<std::string>{"--level", "gate", "--actuator", "profiler", "--epsilon", "0.02",
                                    "--quiet", "--max-captures-per-second", "100"});
   }
+}
+
+TEST_CASE("STEMTAP_OPTIONS may name the session directory") {
+  for (const char* option :
+       {"-o out", "-oout", "--output out", "--output=out", "-o x -o ./out/", "--output \"out\""}) {
+    CAPTURE(std::string(option));
+    const TempDir folder;
+    const std::string real = std::filesystem::canonical(folder.path()).string();
+    const Variables variables = {
+        {"STEMTAP_OPTIONS", "-q " + std::string(option) + " --exclude \"a b\""}};
+    const std::vector<std::string> argv = Start(folder, variables, folder / "out").argv;
+    REQUIRE(argv.size() == 15);
+    CHECK(std::filesystem::path(argv[5]).lexically_normal() == real + "/out");
+    CHECK(std::vector<std::string>(argv.begin() + 10, argv.end()) ==
+          std::vector<std::string>{"-q", "--exclude", "a b", "--max-captures-per-second", "0"});
+    // A second process with these options has a directory of its own.
+    const Started second = Start(folder, variables, folder / "out-2");
+    CHECK(std::filesystem::path(second.argv.at(5)).lexically_normal() == real + "/out-2");
+  }
+}
+
+TEST_CASE("a session directory that cannot be made is one line, and the program is undisturbed") {
+  const TempDir folder;
+  const std::string nowhere = (folder / "none/x").string();
+  const ProcessResult result = RunProcess(
+      {STEMTAP_TEST_WATCH_CHILDREN}, Preloaded(folder, {{"STEMTAP_OPTIONS", "-o " + nowhere}}));
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == kUnnoticed);
+  CHECK(result.err == "stemtap: nothing will be recorded: " + nowhere +
+                          ": cannot be made: No such file or directory\n");
+  CHECK(std::filesystem::is_empty(folder.path()));
 }
 
 TEST_CASE("the collector has the program's environment without what would inject into it") {
