@@ -2,7 +2,7 @@
 //
 // One function per command: it adds the subcommand and its options to `app`; when the command is the
 // one given, its deed runs inside CLI11's parse and leaves the exit code in `exit_code`.
-// Exit codes: 0 success, 1 failure of input or machine, 2 wrong use (docs/formats/README.md).
+// Exit codes: 0 success, 1 failure of input or machine, 2 wrong use; of run others too (docs/formats/README.md).
 #pragma once
 
 #include <CLI/CLI.hpp>

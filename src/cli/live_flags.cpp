@@ -84,6 +84,8 @@ void LiveFlags::AddTo(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");
   command.add_flag("--chain", chain_, "load the library that CUDA_INJECTION64_PATH names as well");
+  command.add_flag("--require-kernels", require_kernels_,
+                   "exit with 3 if no kernel launch was recorded");
   command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");
   sampling_.AddTo(command);
 }
@@ -138,7 +140,20 @@ LiveOptions LiveFlags::Options() const {
   return options;
 }
 
-int RunAndReport(const LiveOptions& options) {
+namespace {
+
+// Why a session holds no kernel launch, as far as it knows.
+std::string WhyNothing(const LiveOutcome& done) {
+  if (!done.failure.empty()) return done.failure;
+  for (const ProcessReport& process : done.report.processes) {
+    if (!process.reason.empty()) return process.reason;
+  }
+  return done.report.warnings.empty() ? "the program launched none" : done.report.warnings.front();
+}
+
+}  // namespace
+
+int RunAndReport(const LiveOptions& options, bool require_kernels) {
   const Status no_profiler = CheckNoProfiler(options.command);
   if (!no_profiler.ok()) return Fail(no_profiler.error());
   // Where a program has it already, it need not be found again (nor can it be, without /proc).
@@ -160,7 +175,7 @@ int RunAndReport(const LiveOptions& options) {
   try {
     if (done.gave_up) {
       Fail({fmt::format("session given up: {}", done.failure)});
-      return done.report.exit_code;
+      return require_kernels ? kNothingRecorded : done.report.exit_code;
     }
     if (!options.quiet) {
       const std::string folder = EscapeForTerminal(done.folder);
@@ -171,6 +186,14 @@ int RunAndReport(const LiveOptions& options) {
       }
     }
     if (!done.failure.empty()) Fail({done.failure});
+    const PlanTotals& totals = done.plan.totals;
+    if (require_kernels && totals.invocations + totals.excluded_invocations == 0) {
+      return Fail(
+          {fmt::format("--require-kernels: no kernel launch was recorded (the program's exit "
+                       "code: {}): {}",
+                       done.report.exit_code, WhyNothing(done)),
+           kNothingRecorded});
+    }
   } catch (const std::bad_alloc&) {
     constexpr std::string_view kWhat = "stemtap: out of memory at the end of the session\n";
     [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kWhat.data(), kWhat.size());

@@ -22,6 +22,8 @@ class LiveFlags {
   Status Check() const;
   // Everything but the command.
   LiveOptions Options() const;
+  // Whether a session without a kernel launch is a failure.
+  bool require_kernels() const { return require_kernels_; }
 
   const SamplingFlags& sampling() const { return sampling_; }
 
@@ -37,10 +39,12 @@ class LiveFlags {
   bool preload_ = false;
   bool chain_ = false;
   bool quiet_ = false;
+  bool require_kernels_ = false;
 };
 
 // Runs the session and prints its summary; returns the exit code of `stemtap run`: the program's, or
-// that of the failure.
-int RunAndReport(const LiveOptions& options);
+// that of the failure; kNothingRecorded if `require_kernels` and no kernel launch was recorded.
+inline constexpr int kNothingRecorded = 3;
+int RunAndReport(const LiveOptions& options, bool require_kernels);
 
 }  // namespace stemtap::cli

@@ -54,7 +54,7 @@ int Run(const RunArguments& arguments) {
                           ? "session"
                           : std::filesystem::path(arguments.command.front()).filename().string());
   }
-  return RunAndReport(options);
+  return RunAndReport(options, arguments.live.require_kernels());
 }
 
 }  // namespace

@@ -384,6 +384,38 @@ TEST_CASE("the library alone records into the directory that STEMTAP_OPTIONS nam
   }
 }
 
+TEST_CASE("with --require-kernels a session without a kernel launch is exit code 3") {
+  const std::string none = TestProgram("no_cuda").string();
+  const std::string some = TestProgram("exit_return").string();
+  const std::vector<std::string> words = {"--require-kernels: no kernel launch was recorded",
+                                          "no process initialised CUDA"};
+  for (const bool quiet : {true, false}) {
+    CAPTURE(quiet);
+    const std::vector<std::string> more =
+        quiet ? std::vector<std::string>{"-q"} : std::vector<std::string>{};
+    const auto with = [&](std::vector<std::string> program, bool required) {
+      TempDir scratch;
+      std::vector<std::string> flags = more;
+      if (required) flags.emplace_back("--require-kernels");
+      return RunProcess(RunCommand(flags, program), OnFakeGpu(scratch));
+    };
+    const auto plain = with({none}, false);
+    CHECK(plain.exit_code == 0);
+    for (const std::vector<std::string>& program :
+         std::vector<std::vector<std::string>>{{none}, {"sh", "-c", "exit 5"}}) {
+      const auto required = with(program, true);
+      CAPTURE(required.err);
+      CHECK(required.exit_code == 3);
+      for (const std::string& word : words) CHECK(required.err.find(word) != std::string::npos);
+    }
+    const auto recorded = with({some, "100"}, true);
+    CAPTURE(recorded.err);
+    CHECK(recorded.exit_code == with({some, "100"}, false).exit_code);
+    CHECK(recorded.err.find("--require-kernels") == std::string::npos);
+    CHECK(with({"sh", "-c", "\"$0\" 100; exit 5", some}, true).exit_code == 5);
+  }
+}
+
 TEST_CASE("an overview is there from the beginning, and grows with the session") {
   TempDir scratch;
   const std::string launch = TestProgram("exit_return").string() + " 20000 > out";
