@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/option_kinds.h"
 #include "cli/output.h"
+#include "cli/session_path.h"
 #include "importers/registry.h"
 #include "trace/plan_reader.h"
 
@@ -320,7 +321,8 @@ void AddAlign(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<AlignArguments>();
   AsFile(command->add_option("a", arguments->a, "recorded run, see 'stemtap formats'"))->required();
   AsFile(command->add_option("b", arguments->b, "another run of the same program"))->required();
-  AsFile(command->add_option("--plan", arguments->plan, "plan.json made from the first run"));
+  AsPlan(command->add_option("--plan", arguments->plan,
+                             "plan.json made from the first run, or its session"));
   AsFile(
       command->add_option("-o,--output", arguments->output, "plan to write, for the second run"));
   command->add_flag("--drop-unmatched", arguments->drop_unmatched,

@@ -19,6 +19,7 @@
 #include "cli/option_kinds.h"
 #include "cli/output.h"
 #include "cli/recorded_run.h"
+#include "cli/session_path.h"
 #include "exporters/consumers.h"
 #include "importers/ranks.h"
 #include "trace/plan_reader.h"
@@ -354,7 +355,8 @@ void AddExport(CLI::App& app, int& exit_code) {
       app.add_subcommand("export", "write a plan's samples for a tracer, simulator or profiler");
   auto arguments = std::make_shared<ExportArguments>();
   arguments->command = command;
-  AsFile(command->add_option("--plan", arguments->plan, "plan.json to export"))->required();
+  AsPlan(command->add_option("--plan", arguments->plan, "plan.json to export, or its session"))
+      ->required();
   std::vector<std::string> names;
   for (const Consumer& consumer : Consumers()) names.emplace_back(consumer.name);
   command->add_option("--to", arguments->consumer, ConsumerHelp())->required()->check(OneOf(names));

@@ -14,6 +14,7 @@
 #include "cli/number_in.h"
 #include "cli/option_kinds.h"
 #include "cli/output.h"
+#include "cli/session_path.h"
 #include "results/match.h"
 #include "results/report.h"
 #include "results/results_reader.h"
@@ -127,7 +128,8 @@ void AddExtrapolate(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "extrapolate", "totals of the whole run from results on the samples, with intervals");
   auto arguments = std::make_shared<ExtrapolateArguments>();
-  AsFile(command->add_option("--plan", arguments->plan, "plan.json that the results were made by"))
+  AsPlan(command->add_option("--plan", arguments->plan,
+                             "plan.json that the results were made by, or its session"))
       ->required();
   AsFile(command->add_option("--results", arguments->results,
                              "simulator log, ncu CSV or CSV table; several are taken as one"))

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/option_kinds.h"
 #include "cli/output.h"
+#include "cli/session_path.h"
 #include "merge/merge_sessions.h"
 
 namespace stemtap::cli {
@@ -40,8 +41,9 @@ int RunMerge(const MergeArguments& arguments) {
 void AddMerge(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("merge", "make one session of those of a job's machines");
   auto arguments = std::make_shared<MergeArguments>();
-  AsFolder(command->add_option("session", arguments->sessions,
-                               "session folders, in the order of their ranks; merged ones too"))
+  AsSession(
+      command->add_option("session", arguments->sessions,
+                          "session directories, in the order of their ranks; merged ones too"))
       ->required();
   AsFolder(command->add_option("-o,--output", arguments->output, "session folder to write"))
       ->required();

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/option_kinds.h"
 #include "cli/output.h"
+#include "cli/session_path.h"
 #include "report/page.h"
 #include "report/session_report.h"
 #include "top/session_finder.h"
@@ -115,9 +116,10 @@ void AddReport(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("report", "show a finished session as one HTML file for the browser");
   auto arguments = std::make_shared<ReportArguments>();
-  AsFile(command->add_option("session", arguments->session,
-                             "session directory, or a plan.json alone (default: the newest of your "
-                             "sessions below the current directory that has ended)"));
+  AsSession(command->add_option(
+      "session", arguments->session,
+      "session directory or a file in it, or a plan.json alone (default: the newest of your "
+      "sessions below the current directory that has ended)"));
   AsFile(command->add_option("-o,--output", arguments->output,
                              "file to write (default: report.html in the session folder); '-' is "
                              "standard output"));

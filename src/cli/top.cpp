@@ -9,8 +9,8 @@
 
 #include "cli/commands.h"
 #include "cli/number_in.h"
-#include "cli/option_kinds.h"
 #include "cli/output.h"
+#include "cli/session_path.h"
 #include "top/session_finder.h"
 
 namespace stemtap::cli {
@@ -53,7 +53,7 @@ int RunTop(const TopArguments& arguments) {
 void AddTop(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("top", "watch a session while it runs");
   auto arguments = std::make_shared<TopArguments>();
-  AsFolder(command->add_option(
+  AsSession(command->add_option(
       "session", arguments->sessions,
       "session directory, or the pid of its collector or of a traced program; several are shown as "
       "one (default: the newest of your sessions below the current directory, a running one "

@@ -141,9 +141,8 @@ TEST_CASE("every command has --help that fits a terminal") {
     }
   }
   const std::string plan = Run({"plan", "--help"}).out;
-  for (const char* words :
-       {"  --seed N  ", "(default: 1)", "  --exclude REGEX  ", " default: 2)",
-        "\n                          random: ", "-o,--output FILE  "}) {
+  for (const char* words : {"  --seed N  ", "(default: 1)", "  --exclude REGEX  ", " default: 2)",
+                            "\n                          random: ", "-o,--output FILE  "}) {
     CAPTURE(words);
     CHECK(plan.find(words) != std::string::npos);
   }
@@ -462,6 +461,45 @@ TEST_CASE("durations that wrap 64 bits are refused by every command that adds th
   }
   CHECK_FALSE(std::filesystem::exists(scratch / "s"));
   CHECK_FALSE(std::filesystem::exists(scratch / "c.csv"));
+}
+
+TEST_CASE(
+    "a session directory is taken where a plan is meant, and a file of it where a session is") {
+  TempDir scratch;
+  const ProcessOptions options{.cwd = scratch.path()};
+  std::filesystem::copy_file(SourceDir() / "tests/data/tiny.csv", scratch / "p.csv");
+  for (const char* session : {"s", "t"}) {
+    REQUIRE(Run({"replay", "p.csv", "-q", "-o", session}, options).exit_code == 0);
+  }
+  const auto same = [&](std::vector<std::string> one, std::vector<std::string> other) {
+    const auto expected = Run(std::move(one), options);
+    CAPTURE(expected.err);
+    CHECK(expected.exit_code == 0);
+    CHECK(!expected.out.empty());
+    const auto got = Run(std::move(other), options);
+    CAPTURE(got.err);
+    CHECK(got.exit_code == 0);
+    CHECK(got.out == expected.out);
+  };
+  same({"export", "--plan", "s/plan.json", "--to", "csv"},
+       {"export", "--plan", "s", "--to", "csv"});
+  same({"export", "--plan", "s/plan.json", "--to", "csv"},
+       {"export", "--plan", "./s/", "--to", "csv"});
+  scratch.Write("r.csv", "id,cycles\n0,10\n1,20\n2,0\n3,10\n4,20\n");
+  same({"extrapolate", "--plan", "s/plan.json", "--results", "r.csv"},
+       {"extrapolate", "--plan", "s", "--results", "r.csv"});
+  same({"align", "p.csv", "p.csv", "--plan", "s/plan.json", "-o", "new.json"},
+       {"align", "p.csv", "p.csv", "--plan", "s", "-o", "new.json"});
+  same({"top", "s", "--json"}, {"top", "s/plan.json", "--json"});
+  same({"top", "s", "--json"}, {"top", "s/session.json", "--json"});
+  same({"merge", "s", "t", "-q", "--json", "-o", "m1"},
+       {"merge", "s/plan.json", "t/session.json", "-q", "--json", "-o", "m2"});
+  // A plan is not written over because it was named by its session.
+  CheckFailure(Run({"export", "--plan", "s", "--to", "csv", "-o", "s/plan.json"}, options), 2,
+               {"s/plan.json: is the input"});
+  std::filesystem::create_directory(scratch / "empty");
+  CheckFailure(Run({"export", "--plan", "empty", "--to", "csv"}, options), 1,
+               {"empty/plan.json: ", "No such file"});
 }
 
 TEST_CASE("an export of several files that could not all be written leaves none") {

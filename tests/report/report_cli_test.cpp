@@ -120,7 +120,15 @@ TEST_CASE("a report stands in the session folder, or where it is wanted") {
   CHECK(ReadFile(session.folder / "run/report.html") == first);
   CHECK(RunReport({session.run}).exit_code == 0);
 
+  // A file of the session's directory stands for the session, a plan elsewhere for itself.
   result = RunReport({session.run + "/plan.json", "-o", "-"});
+  REQUIRE(result.exit_code == 0);
+  CHECK(json::parse(test::DataOf(result.out))["session"].is_object());
+  std::filesystem::remove(session.folder / "run/report.html");
+  REQUIRE(RunReport({session.run + "/plan.json"}).exit_code == 0);
+  CHECK(std::filesystem::exists(session.folder / "run/report.html"));
+  result =
+      RunReport({session.folder.Write("alone/plan.json", test::kPlanJson).string(), "-o", "-"});
   REQUIRE(result.exit_code == 0);
   const json alone = json::parse(test::DataOf(result.out));
   CHECK(alone["session"].is_null());
@@ -140,7 +148,8 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
   CheckFailure(RunReport({session.run, "-o", session.folder.path().string()}), 1, {"is a folder"});
   CheckFailure(RunReport({session.run, "--evaluation", session.run + "/gone.json"}), 1,
                {"gone.json: cannot be opened"});
-  CheckFailure(RunReport({plan}), 2, {"expected -o FILE"});
+  CheckFailure(RunReport({session.folder.Write("alone/plan.json", test::kPlanJson).string()}), 2,
+               {"expected -o FILE"});
   CheckFailure(RunReport({session.run, "-o", "-", "--json"}), 2, {"standard output"});
   for (const char* name : {"plan.json", "session.json", "overview.json", "mask.ndjson"}) {
     const std::string path = session.run + "/" + name;
