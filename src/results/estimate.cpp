@@ -14,16 +14,16 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double MeanOf(const std::vector<Observation>& seen, double Observation::*what) {
+double MeanOf(const std::vector<ObservedSample>& seen, double ObservedSample::*what) {
   double sum = 0.0;
-  for (const Observation& s : seen) sum += s.*what;
+  for (const ObservedSample& s : seen) sum += s.*what;
   return sum / static_cast<double>(seen.size());
 }
 
 double WeightOf(const ObservedCluster& cluster, Weights weights) {
   const double plain = cluster.count / static_cast<double>(cluster.seen.size());
   if (weights == Weights::kPlain) return plain;
-  const double sampled = MeanOf(cluster.seen, &Observation::duration_ns);
+  const double sampled = MeanOf(cluster.seen, &ObservedSample::duration_ns);
   return sampled > 0.0 ? plain * (cluster.mean_ns / sampled) : plain;
 }
 
@@ -32,7 +32,7 @@ double TotalOf(std::span<const ObservedCluster> clusters, Weights weights) {
   for (const ObservedCluster& cluster : clusters) {
     if (cluster.seen.empty()) continue;
     const double weight = WeightOf(cluster, weights);
-    for (const Observation& s : cluster.seen) total += weight * s.value;
+    for (const ObservedSample& s : cluster.seen) total += weight * s.value;
   }
   return total;
 }
@@ -83,7 +83,7 @@ LogSums SumLogs(std::span<const ObservedCluster> kernel, Power& fit) {
   LogSums sums;
   double least = kInfinity;
   for (const ObservedCluster& cluster : kernel) {
-    for (const Observation& s : cluster.seen) {
+    for (const ObservedSample& s : cluster.seen) {
       if (s.value != 0.0) least = std::min(least, std::abs(s.value));
     }
     sums.count += static_cast<double>(cluster.seen.size());
@@ -95,13 +95,13 @@ LogSums SumLogs(std::span<const ObservedCluster> kernel, Power& fit) {
   }
   fit.least = std::max(0.5 * least, std::numeric_limits<double>::min());
   for (const ObservedCluster& cluster : kernel) {
-    for (const Observation& s : cluster.seen) {
+    for (const ObservedSample& s : cluster.seen) {
       fit.log_duration += LogDuration(s.duration_ns) / sums.count;
       fit.log_factor += LogValue(s.value, fit) / sums.count;
     }
   }
   for (const ObservedCluster& cluster : kernel) {
-    for (const Observation& s : cluster.seen) {
+    for (const ObservedSample& s : cluster.seen) {
       const double x = LogDuration(s.duration_ns) - fit.log_duration;
       const double y = LogValue(s.value, fit) - fit.log_factor;
       sums.xx += x * x;
@@ -187,7 +187,7 @@ Part PartOf(const ObservedCluster& cluster, const Power& fit, Weights weights) {
   };
   double values = 0.0;
   double fitted = 0.0;
-  for (const Observation& s : cluster.seen) {
+  for (const ObservedSample& s : cluster.seen) {
     part.seen.push_back({curve(s.duration_ns), 0.0, 0.0});
     values += s.value;
     fitted += part.seen.back().fitted;

@@ -31,7 +31,7 @@ namespace stemtap {
 // coverage (docs/maths/extrapolate.md).
 inline constexpr double kPriorDegrees = 1.0;
 
-struct Observation {
+struct ObservedSample {
   double duration_ns = 0.0;  // native
   double value = 0.0;
 };
@@ -41,7 +41,7 @@ struct ObservedCluster {
   double count = 0.0;
   double mean_ns = 0.0;
   double stddev_ns = 0.0;  // population
-  std::vector<Observation> seen;
+  std::vector<ObservedSample> seen;
 };
 
 struct Estimate {
