@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/session_promises.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "align/alignment.h"
+#include "align/plan_transfer.h"
+#include "collector/replay.h"
+#include "exporters/consumers.h"
+#include "merge/merge_sessions.h"
+#include "report/session_report.h"
+#include "results/extrapolate.h"
+#include "trace/overview_reader.h"
+#include "trace/plan_cells.h"
+#include "trace/plan_reader.h"
+#include "trace/profile.h"
+#include "trace/session_reader.h"
+
+namespace stemtap {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first promise that does not hold is thrown, and caught in Read.
+void Hold(bool holds, const std::string& promise) {
+  if (!holds) throw std::logic_error(promise);
+}
+
+void HoldOneLine(const Error& error, const std::string& reader) {
+  Hold(!error.message.empty() && error.message.find('\n') == std::string::npos,
+       reader + ": an error of one line: " + error.message);
+}
+
+bool Near(double a, double b) {
+  return std::fabs(a - b) <= 1e-5 * std::max(std::fabs(a), std::fabs(b)) + 1e-9;
+}
+
+// Three kernels; the first has two modes. `more_ns` makes another run of the same launches.
+Profile MadeProfile(std::uint64_t more_ns) {
+  Profile profile;
+  for (const char* name : {"gemm", "softmax", "copy"}) profile.names.Intern(name);
+  for (std::uint64_t i = 0; i < 240; ++i) {
+    wire::KernelRecord record;
+    record.name_id = static_cast<std::uint32_t>(i % 8 == 7 ? 2 : i % 2);
+    record.start_ns = 100'000 * i;
+    record.duration_ns = more_ns + (record.name_id == 0 && i % 3 == 0 ? 9000 : 1000) + i * 37 % 101;
+    record.device = 0;
+    record.stream = 7;
+    for (std::size_t d = 0; d < 3; ++d) record.grid[d] = record.block[d] = 1;
+    profile.records.push_back(record);
+  }
+  return profile;
+}
+
+void Replay(const Profile& profile, const std::string& folder) {
+  ReplayOptions options;
+  options.folder = folder;
+  options.lag = 8;
+  options.threads = 1;
+  options.quiet = true;
+  options.source = "run.csv";
+  options.listed = {{"error_bound", 0.05}, {"confidence", 0.95}, {"weights", "calibrated"}};
+  const auto replayed = RunReplay(*ReadProfile(profile), options);
+  Hold(replayed.ok(), "a profile is replayed");
+}
+
+std::string TextOf(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> TextsOf(const fs::path& folder) {
+  std::vector<std::string> texts;
+  for (const char* name : kEditedFiles) texts.push_back(TextOf(folder / name));
+  return texts;
+}
+
+// Sums over the plan, made anew; __int128 holds any.
+struct PlanSums {
+  __extension__ using Sum = __int128;
+  Sum invocations = 0;
+  Sum duration_ns = 0;
+  Sum sampled_ns = 0;
+  std::uint64_t samples = 0;
+  double weighted_ns = 0.0;
+  double covered_ns = 0.0;
+};
+
+PlanSums SumsOf(const Plan& plan, const std::string& reader) {
+  PlanSums sums;
+  std::set<std::uint64_t> indices;
+  for (const PlanKernel& kernel : plan.kernels) {
+    PlanSums::Sum count = 0;
+    for (const PlanCluster& cluster : kernel.clusters) {
+      count += cluster.count;
+      if (!cluster.samples.empty()) {
+        sums.covered_ns += cluster.mean_ns * static_cast<double>(cluster.count);
+      }
+      for (const PlanSample& sample : cluster.samples) {
+        Hold(std::isfinite(sample.weight) && sample.weight >= 0.0, reader + ": a weight");
+        Hold(indices.insert(sample.index).second, reader + ": each sample once");
+        const auto duration = static_cast<double>(sample.record.duration_ns);
+        sums.weighted_ns += sample.weight * duration;
+        sums.sampled_ns += sample.record.duration_ns;
+        ++sums.samples;
+      }
+    }
+    Hold(count == kernel.invocations, reader + ": counts that add up");
+    sums.invocations += count;
+    sums.duration_ns += kernel.duration_ns;
+  }
+  const PlanTotals& t = plan.totals;
+  Hold(sums.invocations == t.invocations && sums.duration_ns == t.duration_ns &&
+           sums.sampled_ns == t.sampled_duration_ns && sums.samples == t.samples &&
+           plan.kernels.size() == t.kernels,
+       reader + ": totals that are the kernels'");
+  Hold(std::isnan(t.bound) || (std::isfinite(t.bound) && t.bound >= 0.0), reader + ": a bound");
+  Hold(Near(sums.weighted_ns, t.plain_estimate_ns) ||
+           Near(sums.weighted_ns, t.calibrated_estimate_ns),
+       reader + ": an estimate that the weights give");
+  return sums;
+}
+
+void HoldExports(const Plan& plan, const PlanSums& sums) {
+  for (const char* name : {"csv", "accelsim", "macsim", "sieve"}) {
+    const Consumer* consumer = FindConsumer(name);
+    if (consumer == nullptr || consumer->needs_timeline) continue;
+    ExportOptions options;
+    options.counting.plain_launches = true;
+    const Result<CountedPlan> counted =
+        CountLaunches(plan, nullptr, "plan", consumer->model, name, options.counting);
+    if (!counted.ok()) {
+      HoldOneLine(counted.error(), name);
+      continue;
+    }
+    Hold(counted.value().samples.size() == sums.samples, "export: each sample");
+    Hold(Ids(counted.value()).size() == sums.samples, "export: each sample once");
+    const std::string weights = WeightsCsv(counted.value());
+    Hold(static_cast<std::uint64_t>(std::count(weights.begin(), weights.end(), '\n')) ==
+             sums.samples + 1,
+         "export: a weight for each sample");
+    const Result<Exported> written = consumer->write({counted.value(), options, nullptr, "plan"});
+    if (!written.ok()) HoldOneLine(written.error(), name);
+    if (written.ok()) Hold(written.value().ids == sums.samples, "export: as many ids as samples");
+  }
+}
+
+// Results that are the durations give back the time of the clusters that have samples.
+void HoldExtrapolation(const Plan& plan, const PlanSums& sums) {
+  KernelResults results;
+  results.metrics = {{"time", "ns", MetricKind::kSum}};
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      for (const PlanSample& sample : cluster.samples) {
+        KernelResult& row = results.rows.emplace_back();
+        row.id = sample.index;
+        row.values = {static_cast<double>(sample.record.duration_ns)};
+      }
+    }
+  }
+  const Result<Match> match = MatchResults(plan, results, {});
+  if (!match.ok()) return HoldOneLine(match.error(), "extrapolate");
+  Hold(match.value().matched == sums.samples, "extrapolate: a result for each sample");
+  const Result<Extrapolation> made = Extrapolate(plan, results, match.value(), {});
+  if (!made.ok()) return HoldOneLine(made.error(), "extrapolate");
+  for (const MetricEstimate& metric : made.value().metrics) {
+    Hold(std::isfinite(metric.plain.value) && std::isfinite(metric.calibrated.value),
+         "extrapolate: finite totals");
+    Hold(Near(metric.planned, sums.weighted_ns), "extrapolate: what the plan's weights give");
+    const double time = metric.calibrated.value +
+                        metric.uncovered_fraction * static_cast<double>(plan.totals.duration_ns);
+    if (std::isnan(plan.totals.bound) || sums.sampled_ns == 0) continue;
+    Hold(Near(time, static_cast<double>(plan.totals.duration_ns)),
+         fmt::format("extrapolate: the time of the run, {} and not {}", plan.totals.duration_ns,
+                     time));
+  }
+}
+
+void HoldTransfer(const Plan& plan, const Run& run) {
+  const Result<PlanTransfer> transfer =
+      TransferPlan(plan, run, run, AlignRuns(run, run), {true, "plan", "run.csv"});
+  if (!transfer.ok()) return HoldOneLine(transfer.error(), "align");
+  SumsOf(transfer.value().plan, "align");
+  const Result<Plan> again = ParsePlan(PlanToJson(transfer.value().plan), "again");
+  Hold(again.ok(), "align: a plan that is read: " + (again.ok() ? "" : again.error().message));
+}
+
+void HoldPlan(const Plan& plan, const Run& run) {
+  const PlanSums sums = SumsOf(plan, "plan");
+  const std::string text = PlanToJson(plan);
+  const Result<Plan> again = ParsePlan(text, "again");
+  Hold(again.ok() && PlanToJson(again.value()) == text, "plan: the same when read again");
+  HoldExports(plan, sums);
+  HoldExtrapolation(plan, sums);
+  HoldTransfer(plan, run);
+}
+
+void HoldOverview(const Overview& overview) {
+  for (const OverviewKernel& kernel : overview.kernels) {
+    PlanSums::Sum count = 0;
+    for (const OverviewCluster& cluster : kernel.clusters) {
+      count += cluster.count;
+      Hold(cluster.mean_ns >= 0.0 && cluster.stddev_ns >= 0.0, "overview: durations");
+    }
+    Hold(count <= kernel.invocations && kernel.captured <= kernel.invocations,
+         "overview: clusters of the kernel's launches");
+    count = 0;
+    for (const HistogramBin& bin : kernel.histogram) count += bin.count;
+    Hold(count <= kernel.invocations, "overview: bins of the kernel's launches");
+  }
+  const std::string text = OverviewToJson(overview);
+  const Result<Overview> again = ParseOverview(text, "again");
+  Hold(again.ok() && OverviewToJson(again.value()) == text, "overview: the same when read again");
+}
+
+}  // namespace
+
+SessionReaders::SessionReaders(fs::path scratch) : scratch_(std::move(scratch)) {
+  const Profile profile = MadeProfile(0);
+  Replay(profile, (scratch_ / "a").string());
+  Replay(MadeProfile(5), (scratch_ / "b").string());
+  Hold(MergeSessions({(scratch_ / "a").string(), (scratch_ / "b").string()},
+                     (scratch_ / "ab").string())
+           .ok(),
+       "sessions are merged");
+  Replay(MadeProfile(11), (scratch_ / "other").string());
+  Result<Run> run = LoadRun(*ReadProfile(profile), "run.csv");
+  Hold(run.ok(), "a run is loaded");
+  run_ = std::move(run).value();
+  for (const char* name : {"a", "ab"}) {
+    sessions_.push_back(TextsOf(scratch_ / name));
+    fs::rename(scratch_ / name, scratch_ / std::to_string(sessions_.size() - 1));
+  }
+}
+
+SessionReaders::Outcome SessionReaders::Read(std::size_t session,
+                                             const std::vector<std::string>& texts) {
+  const fs::path folder = scratch_ / std::to_string(session);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::ofstream(folder / kEditedFiles[i]) << texts[i];
+  }
+  Outcome outcome;
+  try {
+    Result<Plan> plan = ParsePlan(texts[0], "plan");
+    outcome.plan = plan.ok();
+    if (!plan.ok()) HoldOneLine(plan.error(), "plan");
+    if (plan.ok()) HoldPlan(plan.value(), run_);
+    const Result<SessionJson> counters = ParseSession(texts[1], "session");
+    if (!counters.ok()) HoldOneLine(counters.error(), "session");
+    const Result<Overview> overview = ParseOverview(texts[2], "overview");
+    if (!overview.ok()) HoldOneLine(overview.error(), "overview");
+    if (overview.ok()) HoldOverview(overview.value());
+
+    // What these read first is refused by them as well: some of it is tried.
+    if (!plan.ok() && texts[0].size() % 8 != 0) return outcome;
+    const Result<Report> report = LoadReport(folder.string(), "");
+    if (!report.ok()) HoldOneLine(report.error(), "report");
+    if (report.ok()) {
+      Hold(plan.ok() && counters.ok() && overview.ok(), "report: what others refuse");
+      Hold(report.value().totals.invocations == plan.value().totals.invocations,
+           "report: the totals of the plan");
+    }
+
+    const std::string out = (scratch_ / "m").string();
+    const Result<MergeOutcome> merged =
+        MergeSessions({folder.string(), (scratch_ / "other").string()}, out);
+    outcome.merged = merged.ok();
+    if (!merged.ok()) {
+      HoldOneLine(merged.error(), "merge");
+      Hold(!fs::exists(out), "merge: nothing is left of what failed");
+      return outcome;
+    }
+    Hold(plan.ok() && counters.ok() && overview.ok(), "merge: what others refuse");
+    const Result<Plan> read = LoadPlan(out + "/plan.json");
+    Hold(read.ok(), "merge: a plan that is read: " + (read.ok() ? "" : read.error().message));
+    SumsOf(read.value(), "merge");
+    Hold(read.value().totals.invocations == plan.value().totals.invocations + 240,
+         "merge: the launches of both");
+    Hold(LoadOverview(out + "/overview.json").ok(), "merge: an overview that is read");
+    Hold(ParseSession(TextOf(out + "/session.json"), "m").ok(), "merge: a session that is read");
+    fs::remove_all(out);
+  } catch (const std::logic_error& broken) {
+    outcome.broken = broken.what();
+    fs::remove_all(scratch_ / "m");
+  }
+  return outcome;
+}
+
+}  // namespace stemtap
