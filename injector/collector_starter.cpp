@@ -59,8 +59,8 @@ int Become(void* argument) {
   // Who reads the program's stderr may go when the program does, before the collector has finished.
   action.handler = SIG_IGN;
   ::syscall(SYS_rt_sigaction, SIGPIPE, &action, nullptr, kKernelMaskBytes);
-  const std::uint64_t none = 0;
-  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, kKernelMaskBytes);
+  // All signals stay blocked until the collector holds them itself: one that comes meanwhile, to the
+  // program's process group, say, must not end it.
   // Its stdin is nothing, its stdout our stderr: stdout belongs to the program's output.
   const long null = ::syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
   if (null >= 0) ::syscall(SYS_dup3, null, STDIN_FILENO, 0);

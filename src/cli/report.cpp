@@ -2,6 +2,7 @@
 // stemtap report: a finished session as one HTML file.
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -39,9 +40,17 @@ std::string ShownSize(std::uint64_t bytes) {
                            : fmt::format("{:.1f} MB", size * 1e-6);
 }
 
-// In the session folder it is for its owner alone, as everything there.
+// In the session folder it is for its owner alone, as everything there. Who owns the folder, or may
+// write it, could have put a link there that leads elsewhere.
 Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_session) {
   if (!in_session) return CreateByteSink(path);
+  struct stat folder = {};
+  const std::string session = fs::path(path).parent_path().string();
+  if (::stat(session.empty() ? "." : session.c_str(), &folder) == 0 &&
+      (folder.st_uid != ::geteuid() || (folder.st_mode & S_IWOTH) != 0)) {
+    return Error{fmt::format("{}: other users can write there; expected -o FILE for the report",
+                             EscapeForTerminal(session))};
+  }
   const mode_t before = ::umask(0077);
   Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
   ::umask(before);

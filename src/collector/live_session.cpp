@@ -518,6 +518,8 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   }
   ::signal(SIGCHLD, SIG_DFL);
 
+  SignalRelay signals;  // before the pool's threads start
+
   const bool attach = options.command.empty();
   Result<SessionWriter> writer =
       SessionWriter::Create(options.folder, attach                   ? SessionPlace::kExisting
@@ -542,8 +544,6 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
     }
     return gate.ok() ? mask.error() : gate.error();
   }
-
-  SignalRelay signals;  // before the pool's threads start
 
   std::optional<LiveSession> session;
   session.emplace(options, writer.value(), gate.value().table(), mask.value());

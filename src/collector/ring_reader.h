@@ -60,9 +60,9 @@ class RingReader {
   std::int32_t pid() const { return pid_; }
   // The counters as they stand; exact once Ended.
   ProcessReport Report() const;
-  // The last word on a ring that is read no further. A process that said no goodbye may have been
-  // stopped between a record and its counts, or be recording still: then what was taken is what it
-  // kept.
+  // The last report on a ring that is read no further. It goes by the records that were taken, so
+  // its counts add up: a process may have been killed between a record and its counts, may still
+  // record, or may have written nonsense.
   ProcessReport FinalReport() const;
 
  private:

@@ -57,6 +57,11 @@ void InstallHandler() {
   action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGBUS, &action, nullptr);
+  // A fault whose signal is blocked ends the process. Threads that start later inherit the mask.
+  sigset_t bus;
+  sigemptyset(&bus);
+  sigaddset(&bus, SIGBUS);
+  ::sigprocmask(SIG_UNBLOCK, &bus, nullptr);
 }
 
 // A region that the handler does not look at yet.

@@ -74,14 +74,15 @@ void StopBy(int signal) {
 
 SignalRelay::SignalRelay() : held_(Held()) {
   ::sigprocmask(SIG_BLOCK, &held_, &before_);
-  fd_ = ::signalfd(-1, &held_, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
 SignalRelay::~SignalRelay() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void SignalRelay::Wait(int ms) const {
+void SignalRelay::Wait(int ms) {
+  if (!fd_asked_) fd_ = ::signalfd(-1, &held_, SFD_NONBLOCK | SFD_CLOEXEC);
+  fd_asked_ = true;
   pollfd wake{fd_, POLLIN, 0};
   ::poll(&wake, fd_ < 0 ? 0 : 1, ms);
 }

@@ -37,9 +37,9 @@ class SignalRelay {
   // The signal mask before: the program's.
   const sigset_t& before() const { return before_; }
 
-  // Waits until a signal has come, at most `ms`. Without a signalfd (no descriptor left, or refused)
-  // it always waits that long.
-  void Wait(int ms) const;
+  // Waits until a signal has come, at most `ms`. Without a signalfd (no descriptor left at the first
+  // call, or refused) it always waits that long.
+  void Wait(int ms);
 
   // Takes the signals that have come and forwards them to `program`; 0: there is none, and they are
   // dropped. Returns whether one of them asks a session without a program to end (SIGINT, SIGQUIT,
@@ -49,7 +49,8 @@ class SignalRelay {
  private:
   sigset_t held_;
   sigset_t before_;
-  int fd_;                     // only waited on
+  int fd_ = -1;                // only waited on
+  bool fd_asked_ = false;      // a descriptor was asked for
   bool stop_pending_ = false;  // the terminal's stop came, and the program has not stopped yet
 };
 

@@ -702,6 +702,38 @@ TEST_CASE("a directory that others can write is no place for a session") {
   CHECK(std::filesystem::is_empty(scratch / "session"));
 }
 
+TEST_CASE("a report is not written into a folder of others") {
+  TempDir scratch;
+  const auto options = OnFakeGpu(scratch);
+  REQUIRE(RunProcess(RunCommand({"-q"}, {TestProgram("exit_return").string(), "1000"}), options)
+              .exit_code == 0);
+  std::filesystem::permissions(scratch / "session", std::filesystem::perms::all);
+  const auto target = scratch.Write("target", "precious");
+  std::filesystem::create_symlink(target, scratch / "session/report.html");
+  const std::string stemtap = StemtapProgram().string();
+  const auto refused = RunProcess({stemtap, "report", "session"}, options);
+  if (refused.err.find("without the page of its reports") == std::string::npos) {
+    CheckFailure(refused, 1, {"session: other users can write there", "expected -o FILE"});
+    CHECK(RunProcess({stemtap, "report", "session", "-o", "r.html"}, options).exit_code == 0);
+  }
+  CHECK(ReadFile(target) == "precious");
+}
+
+TEST_CASE("a signal that comes before the library's collector listens does not end it") {
+  TempDir scratch;
+  const auto script = scratch.Write(
+      "collector", "#!/bin/bash\nkill -USR1 $$\nexec '" + StemtapProgram().string() + "' \"$@\"\n");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  auto options = OnFakeGpu(scratch);
+  options.until_closed = true;
+  options.env.emplace_back("CUDA_INJECTION64_PATH", InjectorLibrary().string());
+  options.env.emplace_back("STEMTAP_COLLECTOR", script.string());
+  const auto run = RunProcess({TestProgram("exit_return").string(), "1000"}, options);
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.find("stemtap: session in ") != std::string::npos);
+}
+
 TEST_CASE("a link where a process makes its ring is not followed") {
   TempDir scratch;
   const auto target = scratch.Write("target", "precious");
