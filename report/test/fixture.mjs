@@ -81,7 +81,7 @@ function makeKernel(number, options, random) {
     cut(count, shares).forEach((n, i) => {
       const from = Math.round(lower + ((upper - lower) * i) / bins);
       const to = Math.round(lower + ((upper - lower) * (i + 1)) / bins);
-      const middle = (from + to) / 2;
+      const middle = Math.floor((from + to) / 2);
       sum += n * middle;
       squares += n * middle * middle;
       if (n > 0 && to > from) histogram.push([from, to, n]);
@@ -99,13 +99,16 @@ function makeKernel(number, options, random) {
 
 function addSamples(kernels, total, random) {
   const events = [];
+  const taken = new Set();
   kernels.forEach((kernel, position) => {
     let plain = 0;
     kernel.clusters.forEach((cluster, number) => {
       for (let s = 0; s < cluster.captured; ++s) {
         const offset = (random() + random() - 1) * cluster.stddev_ns;
         const duration = Math.min(cluster.upper_ns, Math.max(cluster.lower_ns, Math.round(cluster.mean_ns + offset)));
-        const index = Math.floor(total * random() ** 2);
+        let index = Math.floor(total * random() ** 2);
+        while (taken.has(index)) index = (index + 1) % total;
+        taken.add(index);
         const occurrence = Math.floor(kernel.invocations * (index / total));
         plain += (duration * cluster.count) / cluster.captured;
         cluster.samples.push({ index, occurrence, device: 0, stream: 7, grid: [1 + (position % 64), 1, 1],
@@ -137,7 +140,7 @@ function planOf(kernels, bound) {
     totals: { invocations: sum((k) => k.invocations), duration_ns: duration, kernels: kernels.length,
       clusters: sum((k) => k.clusters.length), samples: samples.length, sampled_duration_ns: sampled,
       speedup: sampled > 0 ? duration / sampled : 0, bound, observed_error: Math.abs(plain / duration - 1),
-      plain_estimate_ns: plain, calibrated_estimate_ns: duration, uncovered_fraction: 0, dropped: 0, gaps: 0,
+      plain_estimate_ns: plain, calibrated_estimate_ns: sum((k) => (k.plain > 0 ? k.duration_ns : 0)), uncovered_fraction: 0, dropped: 0, gaps: 0,
       zero_duration: 0, graph_launches: 0, excluded_invocations: 0, excluded_duration_ns: 0 },
     kernels: kernels.map(({ name, invocations, duration_ns, clusters }) =>
       ({ name, invocations, duration_ns, clusters })) };
@@ -260,6 +263,8 @@ function hostile() {
     count: 17, mean_ns: 0, stddev_ns: 0, target: 2, captured: 1, samples: [{ index: 3, occurrence: 0, device: null,
       stream: null, grid: null, block: null, duration_ns: 0, weight: 17 }] }] };
   plan.kernels.push(zero);
+  plan.totals.invocations += 17;
+  for (const part of ["kernels", "clusters", "samples"]) plan.totals[part] += 1;
   overview.kernels.push({ ...zero, clusters: [], captured: 1, imputed: 0, histogram: [[0, 1, 17]], slices: [] });
   for (const sample of plan.kernels[0].clusters[0].samples) sample.imputed = true;
   session.command = ["python3", "<script>window.pwned=3</script>", "\u202E"];

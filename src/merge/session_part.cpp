@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "trace/json_text.h"
+#include "trace/overview_check.h"
 #include "trace/overview_reader.h"
 #include "trace/plan_cells.h"
 #include "trace/plan_reader.h"
@@ -201,6 +202,10 @@ Result<SessionPart> LoadSessionPart(const std::string& path) {
     Result<Overview> overview = LoadOverview((folder / "overview.json").string());
     if (!overview.ok()) return overview.error();
     part.overview = std::move(overview).value();
+    const std::string contradiction = CompareWithPlan(*part.overview, part.plan);
+    if (!contradiction.empty()) {
+      return Error{fmt::format("{}: {}; expected files of one session", part.path, contradiction)};
+    }
   }
   if (Exists(folder / "mask.ndjson")) part.mask = (folder / "mask.ndjson").string();
   return part;

@@ -18,6 +18,7 @@
 #include "report/page.h"
 #include "stemtap/version.h"
 #include "trace/json_text.h"
+#include "trace/overview_check.h"
 #include "trace/overview_reader.h"
 #include "trace/plan_reader.h"
 #include "trace/session_reader.h"
@@ -150,12 +151,15 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
     report.session = std::move(text).value();
     text = ReadPartOf(
         folder, "overview.json", "an overview.json",
-        [](const std::string& json, const std::string& name) -> Status {
+        [&](const std::string& json, const std::string& name) -> Status {
           const Status checked =
               CheckJsonText(json, name, "stemtap.overview/1", "an overview.json");
           if (!checked.ok()) return checked;
           const Result<Overview> read = ParseOverview(json, name);
-          return read.ok() ? Status(Success{}) : read.error();
+          if (!read.ok()) return read.error();
+          const std::string differs = CompareWithPlan(read.value(), plan);
+          if (!differs.empty()) report.warnings.push_back(fmt::format("{}: {}", session, differs));
+          return Success{};
         },
         report);
     if (!text.ok()) return text.error();

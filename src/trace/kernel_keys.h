@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
-#include <utility>
 
 #include "wire/context_key.h"
 
@@ -22,12 +21,16 @@ class KernelKeys {
            bool merged) {
     if (name.find("\xEF\xBF\xBD") != std::string_view::npos || (merged && process != 0))
       return true;
+    return keys_.insert(Of(name, config, process)).second;
+  }
+
+  static std::string Of(std::string_view name, const wire::LaunchConfig& config,
+                        std::int32_t process) {
     std::string key(name);
     key += '\0';
     for (const std::uint32_t extent : config.grid) key += std::to_string(extent) + ',';
     for (const std::uint32_t extent : config.block) key += std::to_string(extent) + ',';
-    key += std::to_string(process);
-    return keys_.insert(std::move(key)).second;
+    return key + std::to_string(process);
   }
 
  private:

@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <unordered_map>
 
 #include "base/saturating.h"
+#include "base/text.h"
 #include "trace/json_text.h"
 #include "trace/kernel_keys.h"
 #include "trace/run_time.h"
@@ -134,6 +136,25 @@ class Check {
 
 std::string CheckOverview(const Overview& overview) {
   return Check(overview).Run();
+}
+
+std::string CompareWithPlan(const Overview& overview, const Plan& plan) {
+  if (overview.observed > plan.totals.invocations) {
+    return fmt::format("overview.json has {} launches, plan.json {}", overview.observed,
+                       plan.totals.invocations);
+  }
+  std::unordered_map<std::string, std::uint64_t> planned;  // a key may stand for several kernels
+  for (const PlanKernel& k : plan.kernels) {
+    AddSaturated(k.invocations, planned[KernelKeys::Of(k.name, k.config, k.process)]);
+  }
+  for (const OverviewKernel& k : overview.kernels) {
+    const auto found = planned.find(KernelKeys::Of(k.name, k.config, k.process));
+    const std::uint64_t launches = found == planned.end() ? 0 : found->second;
+    if (k.invocations <= launches) continue;
+    return fmt::format("overview.json has {} launches of '{}', plan.json {}", k.invocations,
+                       EscapeForTerminal(k.name.substr(0, 80)), launches);
+  }
+  return {};
 }
 
 }  // namespace stemtap

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "trace/overview.h"
+#include "trace/plan.h"
 
 namespace stemtap {
 
@@ -14,5 +15,9 @@ namespace stemtap {
 // a traced process reports (`processes`, `seen`, `kept`, `dropped`) are not compared: a damaged ring
 // may hold anything.
 std::string CheckOverview(const Overview& overview);
+
+// Compares an overview with the plan of its session. Returns the first contradiction, or an empty
+// string. An overview may be older than the plan: it then has fewer launches.
+std::string CompareWithPlan(const Overview& overview, const Plan& plan);
 
 }  // namespace stemtap

@@ -358,6 +358,11 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
   damaged("session.json", "[\"a warning\"]", std::string(100, '[') + std::string(100, ']'),
           {"nests deeper than 64"});
   damaged("session.json", "\"seen\": 120", "\"seen\": 18446744073709551615", {"do not fit 64 bits"});
+  damaged("overview.json", "\"observed\": 120", "\"observed\": 121",
+          {"overview.json has 121 launches, plan.json 120; expected files of one session"});
+  // The plan calls the kernel by another name.
+  damaged("plan.json", "\"name\": \"gemm\"", "\"name\": \"gemv\"",
+          {"overview.json has 60 launches of 'gemm', plan.json 0"});
   damaged("overview.json", "\"kernels\": [", "\"kernels\": 7, \"x\": [", {"overview.json: kernels"});
   damaged("overview.json", "\"kernels\": [", "\"kernels\": [], \"kernels\": [",
           {"overview.json: kernels: expected the field once"});

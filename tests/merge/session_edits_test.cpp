@@ -49,7 +49,7 @@ TEST_CASE("files of a session that were edited are refused, or what is made of t
   Rng rng(20261122);
   std::size_t read = 0;
   std::size_t merged = 0;
-  constexpr std::size_t kRounds = 4000;
+  constexpr std::size_t kRounds = 2000;
   for (std::size_t round = 0; round < kRounds; ++round) {
     const std::size_t session = rng.Next() % readers.size();
     std::vector<std::string> texts = readers.texts(session);
