@@ -317,7 +317,7 @@ int RunAlign(const AlignArguments& arguments) {
 
 void AddAlign(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "align", "whether two runs launch the same kernels in the same order; carry a plan over");
+      "align", "compare two runs launch by launch, or transfer a plan between them");
   auto arguments = std::make_shared<AlignArguments>();
   AsFile(command->add_option("a", arguments->a, "recorded run, see 'stemtap formats'"))->required();
   AsFile(command->add_option("b", arguments->b, "another run of the same program"))->required();

@@ -171,14 +171,15 @@ int Demo(const DemoArguments& arguments) {
 }  // namespace
 
 void AddDemo(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("demo", "show the whole story on the built-in fake GPU");
+  CLI::App* command =
+      app.add_subcommand("demo", "run the full workflow on a built-in simulated GPU");
   auto arguments = std::make_shared<DemoArguments>();
   CLI::Option* profile = AsFile(command->add_option(
       "--profile", arguments->profile,
       "recorded run to play, see 'stemtap formats' (default: an LLM decode loop that "
       "the project generates)"));
   AsFolder(command->add_option("-o,--output", arguments->output,
-                               "session folder to write (default: stemtap-demo-<pid>)"));
+                               "session directory to write (default: stemtap-demo-<pid>)"));
   command
       ->add_option("--speed", arguments->speed,
                    "real: kernels and captures take their time; full: as fast as the CPU allows "

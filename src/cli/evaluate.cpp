@@ -272,7 +272,7 @@ int Evaluate(const EvaluateArguments& arguments) {
 
 void AddEvaluate(CLI::App& app, int& exit_code) {
   CLI::App* command =
-      app.add_subcommand("evaluate", "speedup and true error of every method on recorded runs");
+      app.add_subcommand("evaluate", "measure speedup and error of every method on recorded runs");
   auto arguments = std::make_shared<EvaluateArguments>();
   arguments->command = command;
   AsFile(

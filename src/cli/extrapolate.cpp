@@ -126,7 +126,8 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
 
 void AddExtrapolate(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "extrapolate", "totals of the whole run from results on the samples, with intervals");
+      "extrapolate",
+      "estimate totals of the whole run from results on the samples, with intervals");
   auto arguments = std::make_shared<ExtrapolateArguments>();
   AsPlan(command->add_option("--plan", arguments->plan,
                              "plan.json that the results were made by, or its session"))

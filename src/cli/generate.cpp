@@ -65,7 +65,7 @@ int Generate(const GenerateArguments& arguments) {
 }  // namespace
 
 void AddGenerate(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("generate", "write an invented run as a profile");
+  CLI::App* command = app.add_subcommand("generate", "write a synthetic run as a profile");
   auto arguments = std::make_shared<GenerateArguments>();
   std::string help = "what to generate:";
   std::vector<std::string> names;

@@ -37,25 +37,26 @@ std::string IsActuator(const std::string& actuator) {
 
 void LiveFlags::AddTo(CLI::App& command) {
   AsFolder(command.add_option("-o,--output", output_,
-                              "session folder to write (default: stemtap-<program>-<pid>)"));
+                              "session directory to write (default: stemtap-<program>-<pid>)"));
   command
       .add_option("--level", level_,
                   "what is timed:\ngraph: every kernel, but a graph launch as one\n"
-                  "kernels: every kernel, decided about afterwards\n"
-                  "gate: every kernel, decided about at its launch too")
+                  "kernels: every kernel; what to capture is decided afterwards\n"
+                  "gate: every kernel; what to capture is decided at each launch")
       ->check(OneOf({"graph", "kernels", "gate"}))
       ->capture_default_str();
   command
       .add_option("--actuator", actuator_,
-                  "what a capture does:\nlog: it is noted only\n"
+                  "what a capture does:\nlog: nothing, the launch is listed in mask.ndjson\n"
                   "profiler: cuProfilerStart/Stop around the launch\n"
-                  "library:PATH: call a library of one's own (stemtap/actuator.h)")
+                  "library:PATH: call your own library (stemtap/actuator.h)")
       ->check(IsActuator, "{log,profiler,library:PATH}")
       ->capture_default_str();
   command
-      .add_option("--max-overhead", max_overhead_,
-                  "percent of the program's time; recording stops when it costs more (default: no "
-                  "limit)")
+      .add_option(
+          "--max-overhead", max_overhead_,
+          "maximum cost in percent of the program's time, above which recording stops (default: no "
+          "limit)")
       ->check(RealIn(0.001, 100.0))
       ->envname(wire::kEnvMaxOverhead.name);
   command
@@ -67,10 +68,10 @@ void LiveFlags::AddTo(CLI::App& command) {
       ->envname(wire::kEnvMaxCaptures.name)
       ->take_last();  // the library's word to a collector of its own comes last
   command
-      .add_option(
-          "--share-captures", share_captures_,
-          "of processes that run the same kernels:\non: they share what is captured of them\n"
-          "off: each process's kernels are sampled on their own")
+      .add_option("--share-captures", share_captures_,
+                  "processes that run the same kernels, such as ranks:\non: sample a kernel once "
+                  "for all of them\n"
+                  "off: sample each process's kernels separately")
       ->check(OneOf({"on", "off"}))
       ->capture_default_str();
   command
@@ -82,8 +83,8 @@ void LiveFlags::AddTo(CLI::App& command) {
           "native: captures slow nothing, all launches count as recorded")
       ->check(OneOf({"slowed", "native"}))
       ->capture_default_str();
-  command.add_flag("--preload", preload_, "load the library by LD_PRELOAD too");
-  command.add_flag("--chain", chain_, "load the library that CUDA_INJECTION64_PATH names as well");
+  command.add_flag("--preload", preload_, "also load the library with LD_PRELOAD");
+  command.add_flag("--chain", chain_, "also load the library in CUDA_INJECTION64_PATH");
   command.add_flag("--require-kernels", require_kernels_,
                    "exit with 3 if no kernel launch was recorded");
   command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");

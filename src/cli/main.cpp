@@ -68,8 +68,8 @@ int Main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
   spdlog::cfg::load_env_levels();
   CLI::App app(
-      "Live statistical sampling of GPU kernels: which few invocations stand for the\n"
-      "rest, and how wrong that is.",
+      "Live statistical sampling of GPU kernels: chooses a few launches that represent\n"
+      "the run, and bounds the error of what is estimated from them.",
       "stemtap");
   app.set_version_flag("-V,--version", std::string("stemtap ") + stemtap::kVersion);
   app.require_subcommand(1);

@@ -39,13 +39,14 @@ int RunMerge(const MergeArguments& arguments) {
 }  // namespace
 
 void AddMerge(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("merge", "make one session of those of a job's machines");
+  CLI::App* command =
+      app.add_subcommand("merge", "merge the sessions of several machines into one");
   auto arguments = std::make_shared<MergeArguments>();
-  AsSession(
-      command->add_option("session", arguments->sessions,
-                          "session directories, in the order of their ranks; merged ones too"))
+  AsSession(command->add_option(
+                "session", arguments->sessions,
+                "session directories, in the order of their ranks; merged sessions are accepted"))
       ->required();
-  AsFolder(command->add_option("-o,--output", arguments->output, "session folder to write"))
+  AsFolder(command->add_option("-o,--output", arguments->output, "session directory to write"))
       ->required();
   command->add_flag("--json", arguments->json, "print the plan's totals as JSON");
   command->add_flag("-q,--quiet", arguments->quiet, "do not say where the session is");

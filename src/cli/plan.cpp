@@ -127,7 +127,7 @@ int RunPlan(const PlanArguments& arguments) {
 }  // namespace
 
 void AddPlan(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("plan", "choose the sample from a finished profile");
+  CLI::App* command = app.add_subcommand("plan", "choose the samples of a recorded run");
   auto arguments = std::make_shared<PlanArguments>();
   AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
   AsFile(

@@ -70,12 +70,12 @@ int Replay(const ReplayArguments& arguments) {
 }  // namespace
 
 void AddReplay(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("replay", "sample a recorded profile online, as if it ran now");
+  CLI::App* command = app.add_subcommand(
+      "replay", "sample a recorded run with the online sampler, as if it ran now");
   auto arguments = std::make_shared<ReplayArguments>();
   AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
   AsFolder(command->add_option("-o,--output", arguments->output,
-                               "session folder to write (default: stemtap-<profile>-<pid>)"));
+                               "session directory to write (default: stemtap-<profile>-<pid>)"));
   command->add_option("--lag", arguments->lag, "launches before a duration is known to the sampler")
       ->transform(WholeIn(0, 100'000'000))
       ->capture_default_str();

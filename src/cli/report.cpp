@@ -129,9 +129,10 @@ void AddReport(CLI::App& app, int& exit_code) {
       "session", arguments->session,
       "session directory or a file in it, or a plan.json alone (default: the newest of your "
       "sessions below the current directory that has ended)"));
-  AsFile(command->add_option("-o,--output", arguments->output,
-                             "file to write (default: report.html in the session folder); '-' is "
-                             "standard output"));
+  AsFile(
+      command->add_option("-o,--output", arguments->output,
+                          "file to write (default: report.html in the session directory); '-' is "
+                          "standard output"));
   AsFile(command->add_option("--evaluation", arguments->evaluation,
                              "what 'stemtap evaluate --json' printed, to be shown as well"));
   command->add_flag("--json", arguments->json, "print where the report is and its size as JSON");

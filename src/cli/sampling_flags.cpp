@@ -19,8 +19,7 @@ void SamplingFlags::AddTo(CLI::App& command,
     methods.push_back(name);
     method_help += "\n" + name + ": " + help;
   }
-  command
-      .add_option("--error-bound", error_bound_, "largest tolerated relative error of the total")
+  command.add_option("--error-bound", error_bound_, "maximum relative error of the total")
       ->check(RealIn(1e-6, 1.0))
       ->capture_default_str()
       ->group(kGroup);
@@ -64,8 +63,8 @@ void SamplingFlags::AddTo(CLI::App& command,
       ->group(kGroup);
   command
       .add_option("--exclude", exclude_,
-                  "leave out kernels whose name matches this regular expression (RE2), as NCCL's, "
-                  "whose time is waiting")
+                  "leave out kernels whose name matches this regular expression (RE2), e.g. nccl, "
+                  "whose time is mostly waiting")
       ->type_name("REGEX")
       ->group(kGroup);
   command
@@ -74,13 +73,13 @@ void SamplingFlags::AddTo(CLI::App& command,
       ->check(OneOf({"calibrated", "plain"}))
       ->capture_default_str()
       ->group(kGroup);
-  command.add_option("--seed", seed_, "seed of every random choice")
+  command.add_option("--seed", seed_, "seed of all random choices")
       ->transform(WholeIn())
       ->capture_default_str()
       ->group(kGroup);
   command
       .add_option("--threads", threads_,
-                  "threads that work, 0: one per core; results do not depend on it")
+                  "worker threads, 0: one per core; results do not depend on it")
       ->transform(WholeIn(0, 1024))
       ->capture_default_str()
       ->group(kGroup);

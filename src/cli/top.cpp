@@ -58,13 +58,12 @@ void AddTop(CLI::App& app, int& exit_code) {
       "session directory, or the pid of its collector or of a traced program; several are shown as "
       "one (default: the newest of your sessions below the current directory, a running one "
       "first)"));
-  command
-      ->add_option("--interval", arguments->interval_s, "seconds between two looks at the session")
+  command->add_option("--interval", arguments->interval_s, "seconds between two updates")
       ->check(RealIn(0.1, 3600.0))
       ->capture_default_str();
   command->add_flag("--once", arguments->once,
-                    "print what it is at now and end, as where there is no terminal");
-  command->add_flag("--json", arguments->json, "print its overview.json and end");
+                    "print the current state and exit; the default without a terminal");
+  command->add_flag("--json", arguments->json, "print its overview.json and exit");
   command->callback([arguments, &exit_code] { exit_code = RunTop(*arguments); });
 }
 
