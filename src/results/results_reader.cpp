@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "importers/ncu_page.h"
+#include "importers/unread_formats.h"
 
 namespace stemtap {
 namespace {
@@ -145,6 +146,7 @@ Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> content,
     if (leading.value().empty()) {
       return Error{fmt::format("{}: empty file, expected {}", name, kExpected)};
     }
+    if (std::optional<Error> unread = RefuseUnread(name, leading.value())) return *unread;
     if (leading.value().find('\0') != std::string_view::npos) {
       return Error{fmt::format(
           "{}: holds NUL bytes (UTF-16 or a binary file), expected {} in UTF-8", name, kExpected)};

@@ -441,6 +441,7 @@ TEST_CASE("what is no text in UTF-8, or nothing known, is refused") {
   Refused("", "empty");
   Refused(std::string("i\0d\0,\0v\0", 8), "NUL");
   Refused("hello\nworld\n", "not recognised");
+  Refused(std::string("NVR\0\1\0\0\0", 8), "ncu --import FILE --page raw --csv");
   ResultsOptions csv;
   csv.source = ResultsSource::kCsv;
   Refused(std::string(5 << 20, 'a'), "4194304 bytes", csv);
