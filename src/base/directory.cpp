@@ -30,22 +30,6 @@ Error InUse(const std::string& path) {
 
 }  // namespace
 
-Directory::Directory(Directory&& other) noexcept
-    : path_(std::move(other.path_)),
-      stream_(std::move(other.stream_)),
-      claim_(std::exchange(other.claim_, -1)) {}
-
-Directory& Directory::operator=(Directory&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(stream_, other.stream_);
-  std::swap(claim_, other.claim_);
-  return *this;
-}
-
-Directory::~Directory() {
-  if (claim_ >= 0) ::close(claim_);
-}
-
 Result<Directory> Directory::Open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 && (errno == ENOTDIR || errno == ELOOP)) {
@@ -102,11 +86,12 @@ Result<Directory> Directory::ClaimExisting(const std::string& path, const std::s
   return directory;
 }
 
-Status Directory::MakeClaim(const std::string& name) {
-  claim_ = Create(name);
-  if (claim_ < 0 && errno == EEXIST) return InUse(path_);
-  if (claim_ < 0) return SystemError(path_, "cannot be written");
-  const Status own = CheckOwn(name);
+Status Directory::MakeClaim(const std::string& name) const {
+  const int claim = Create(name);
+  if (claim < 0 && errno == EEXIST) return InUse(path_);
+  if (claim < 0) return SystemError(path_, "cannot be written");
+  const Status own = CheckOwn(claim);
+  ::close(claim);  // a process may be allowed few files
   if (!own.ok()) Remove(name);
   return own;
 }
@@ -114,11 +99,11 @@ Status Directory::MakeClaim(const std::string& name) {
 // Nobody else may put files into the directory or exchange them. The claim, which is this user's
 // and 0600, shows what its file system keeps: one without permissions gives everything the same
 // ones, and a server that maps root to another user does so for the directory as well.
-Status Directory::CheckOwn(const std::string& claim) const {
+Status Directory::CheckOwn(int claim) const {
   struct stat folder {};
   struct stat file {};
-  if (::fstat(descriptor(), &folder) != 0 || ::fstat(claim_, &file) != 0) {
-    return SystemError(PathOf(claim), "cannot be examined");
+  if (::fstat(descriptor(), &folder) != 0 || ::fstat(claim, &file) != 0) {
+    return SystemError(path_, "cannot be examined");
   }
   if (folder.st_uid != file.st_uid) {
     return Error{fmt::format("{}: belongs to another user ({}); expected a folder of your own",
@@ -136,6 +121,10 @@ Status Directory::CheckOwn(const std::string& claim) const {
 int Directory::Create(const std::string& name) const {
   return ::openat(descriptor(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                   0600);
+}
+
+int Directory::OpenForWriting(const std::string& name) const {
+  return ::openat(descriptor(), name.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 Status Directory::Replace(const std::string& name, std::string_view content) const {

@@ -35,19 +35,14 @@ class Directory {
   // The same in a directory that exists and may hold files.
   static Result<Directory> ClaimExisting(const std::string& path, const std::string& claim);
 
-  Directory(Directory&& other) noexcept;
-  Directory& operator=(Directory&& other) noexcept;
-  ~Directory();
-
   const std::string& path() const { return path_; }
   std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
   int descriptor() const { return ::dirfd(stream_.get()); }
 
-  // The claim, open for writing and now the caller's to close. Call once.
-  int TakeClaim() { return std::exchange(claim_, -1); }
-
   // Creates a file that does not exist yet, for reading and writing. -1 with errno if it cannot.
   int Create(const std::string& name) const;
+  // Opens a file that exists, for writing. -1 with errno if it cannot.
+  int OpenForWriting(const std::string& name) const;
   // Writes `content` to a temporary file and renames it to `name`: whoever opens `name`, before or
   // after a kill, finds the old content or the new one.
   Status Replace(const std::string& name, std::string_view content) const;
@@ -65,12 +60,11 @@ class Directory {
     void operator()(DIR* stream) const { ::closedir(stream); }
   };
   Directory(std::string path, DIR* stream) : path_(std::move(path)), stream_(stream) {}
-  Status MakeClaim(const std::string& name);
-  Status CheckOwn(const std::string& claim) const;
+  Status MakeClaim(const std::string& name) const;
+  Status CheckOwn(int claim) const;
 
   std::string path_;
   std::unique_ptr<DIR, Close> stream_;
-  int claim_ = -1;
 };
 
 }  // namespace stemtap

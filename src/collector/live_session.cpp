@@ -477,6 +477,17 @@ void LiveSession::ShowEnd(LiveOutcome& outcome) {
   if (!warning.empty()) outcome.report.warnings.push_back(warning);
 }
 
+// Removes the ring of the process that started this collector, which cannot begin: nobody else would
+// read it, and it takes 16 MiB. By its path, since the directory may not be open; not if another
+// collector has claimed it.
+void RemoveWaitingRing(const LiveOptions& options) {
+  if (::access((options.folder + "/" + wire::kMaskFileName).c_str(), F_OK) == 0) return;
+  const std::string ring =
+      fmt::format("{}/{}{}", options.folder, wire::kRingPrefix, options.attach_pid);
+  ::unlink(ring.c_str());
+  ::rmdir(options.folder.c_str());
+}
+
 // What the injected library must find in the program's environment.
 std::vector<std::string> Environment(const LiveOptions& options, const std::string& folder) {
   std::vector<std::string> set = options.environment;
@@ -525,7 +536,10 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
       SessionWriter::Create(options.folder, attach                   ? SessionPlace::kExisting
                                             : options.default_folder ? SessionPlace::kDefault
                                                                      : SessionPlace::kNamed);
-  if (!writer.ok()) return writer.error();
+  if (!writer.ok()) {
+    if (attach) RemoveWaitingRing(options);
+    return writer.error();
+  }
   char* absolute = ::realpath(writer.value().directory().path().c_str(), nullptr);
   const std::string folder = absolute != nullptr ? absolute : options.folder;
   ::free(absolute);

@@ -29,7 +29,7 @@ const char* NameOf(MaskEventKind kind) {
 Result<MaskWriter> MaskWriter::Open(int fd, const std::string& path) {
   MaskWriter writer;
   writer.path_ = path;
-  writer.file_.reset(::fdopen(fd, "w"));
+  if (fd >= 0) writer.file_.reset(::fdopen(fd, "w"));
   if (writer.file_ == nullptr) {
     return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
   }

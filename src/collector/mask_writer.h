@@ -21,7 +21,8 @@ class MaskWriter {
  public:
   // Writes to no file: for callers that want no mask.
   MaskWriter() = default;
-  // Writes to the descriptor `fd`, and closes it; `path` is what it is called in messages.
+  // Writes to the descriptor `fd`, and closes it; negative: it could not be opened, and errno says
+  // why. `path` is what the file is called in messages.
   static Result<MaskWriter> Open(int fd, const std::string& path);
 
   // A failure (disk full) is remembered and told by Close; decisions go on without the file.

@@ -233,7 +233,8 @@ Result<SessionWriter> SessionWriter::Create(const std::string& path, SessionPlac
 }
 
 Result<MaskWriter> SessionWriter::OpenMask() {
-  return MaskWriter::Open(directory_.TakeClaim(), directory_.PathOf(wire::kMaskFileName));
+  return MaskWriter::Open(directory_.OpenForWriting(wire::kMaskFileName),
+                          directory_.PathOf(wire::kMaskFileName));
 }
 
 void SessionWriter::Discard() {

@@ -103,7 +103,8 @@ bool SignalRelay::Forward(pid_t program) {
     if (program != 0) Send(program, info);
   }
   const int stop = stop_pending_ ? StoppedBy(program) : 0;
-  if (stop != 0) {
+  // Whoever stops the program alone, by SIGSTOP, will continue it alone.
+  if (IsStop(stop)) {
     stop_pending_ = false;
     StopBy(stop);
   }

@@ -14,8 +14,8 @@
 // A signal that a user sends to the whole process group reaches the program twice: its siginfo does
 // not differ from that of a signal sent to the collector alone.
 //
-// Ctrl-Z: the program decides whether it stops. If it does, the collector stops too, so that the
-// shell notices.
+// Ctrl-Z: the program decides whether it stops. If it does, by the signal of the terminal, the
+// collector stops too, so that the shell notices.
 //
 // THREADS: created before any other thread is started (they inherit the mask), used by one thread.
 #pragma once

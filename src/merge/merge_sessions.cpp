@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <span>
@@ -109,14 +111,16 @@ std::string SourceOf(const Plan& plan, const Json& session) {
   return source;
 }
 
-Status WriteMask(std::span<const SessionPart> parts, Directory& output) {
-  const std::unique_ptr<ByteSink> sink =
-      SinkTo(output.TakeClaim(), output.PathOf(wire::kMaskFileName));
+Status WriteMask(std::span<const SessionPart> parts, const Directory& output) {
+  const std::string path = output.PathOf(wire::kMaskFileName);
+  const int fd = output.OpenForWriting(wire::kMaskFileName);
+  if (fd < 0) return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
+  const std::unique_ptr<ByteSink> sink = SinkTo(fd, path);
   const Status written = WriteMergedMask(parts, *sink);
   return written.ok() ? sink->Finish() : written;
 }
 
-Status WriteFolder(std::span<const SessionPart> parts, Directory& output, const Json& session,
+Status WriteFolder(std::span<const SessionPart> parts, const Directory& output, const Json& session,
                    MergeOutcome& outcome) {
   for (const SessionPart& part : parts) {
     if (part.mask.empty()) {
@@ -185,7 +189,7 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   outcome.summary = MergedSummary(outcome.plan, session.value());
 
   const bool existed = ::access(output.c_str(), F_OK) == 0;
-  Result<Directory> directory = Directory::Claim(output, wire::kMaskFileName);
+  const Result<Directory> directory = Directory::Claim(output, wire::kMaskFileName);
   if (!directory.ok()) return directory.error();
   const Status written = WriteFolder(parts, directory.value(), session.value(), outcome);
   if (!written.ok()) {

@@ -741,8 +741,9 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
                                           round.has(FaultKind::kCollectorStarved) ||
                                           round.has(FaultKind::kTwoCollectors));
   verdict.refused = may_refuse && !run.program_ran() && WIFEXITED(run.status) &&
-                    WEXITSTATUS(run.status) != 0 && (!errors.empty() || !about.error_visible) &&
-                    bare.program_ran();
+                    WEXITSTATUS(run.status) != 0 &&
+                    (bare.program_ran() ? !errors.empty() || !about.error_visible
+                                        : errors.starts_with("stemtap: "));
   const bool never_began = run.collector_killed && round.run() && !run.program_ran();
   if (!verdict.refused && !never_began && !run.timed_out && !may_die) {
     if (!run.collector_killed || !round.run()) {

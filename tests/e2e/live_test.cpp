@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -535,6 +536,18 @@ TEST_CASE("a collector without descriptors names the rings that it could not rea
   CHECK(OverviewDiffers(scratch / "session") == "");
 }
 
+TEST_CASE("five descriptors are enough for a session with a gate") {
+  TempDir scratch;
+  const auto run =
+      RunProcess({"/bin/sh", "-c",
+                  std::string(kCloseOthers) +
+                      "ulimit -n 5; exec \"$0\" run --level gate -o session -- /bin/true",
+                  StemtapProgram().string()},
+                 OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+}
+
 TEST_CASE("a collector without a signalfd passes signals on all the same") {
   // Five descriptors: the session has its directory and its mask.
   for (const auto& [name, signal] : {std::pair("TERM", SIGTERM), std::pair("HUP", SIGHUP)}) {
@@ -585,6 +598,26 @@ TEST_CASE("every signal that can be held reaches the program, and none ends the 
   CHECK(run.Wait().exit_code == 5);
   CHECK(run.err() == "");
   CHECK(ReadJson(scratch / "session/session.json")["exit_code"] == 5);
+}
+
+TEST_CASE("a session goes on while its program is stopped by SIGSTOP, whatever came before") {
+  TempDir scratch;
+  // SIGTSTP reaches the program, which ignores it; then it is stopped and continued without the session.
+  const auto run = RunProcess(
+      RunCommand(
+          {"-q"},
+          {"/bin/sh", "-c",
+           "trap '' TSTP; trap 'go=1' USR1; kill -TSTP $PPID; kill -USR1 $PPID; "
+           "until [ -n \"$go\" ]; do sleep 0.01; done; p=$$; "
+           "(until grep -q '^State:.T' /proc/$p/status; do sleep 0.01; done; kill -CONT $p) & "
+           "kill -STOP $$; wait; exit 5"}),
+      [&] {
+        auto options = OnFakeGpu(scratch);
+        options.timeout = std::chrono::seconds(20);
+        return options;
+      }());
+  CHECK_FALSE(run.timed_out);
+  CHECK(run.exit_code == 5);
 }
 
 // The output of `argv` on a terminal of its own, in which `typed` is typed once it has printed
@@ -716,7 +749,23 @@ TEST_CASE("a report is not written into a folder of others") {
     CheckFailure(refused, 1, {"session: other users can write there", "expected -o FILE"});
     CHECK(RunProcess({stemtap, "report", "session", "-o", "r.html"}, options).exit_code == 0);
   }
-  CHECK(ReadFile(target) == "precious");
+  const bool untouched = ReadFile(target) == "precious";  // a report would be too long to print
+  CHECK(untouched);
+}
+
+TEST_CASE("a collector that cannot begin leaves no ring behind") {
+  TempDir scratch;
+  auto options = OnFakeGpu(scratch);
+  options.until_closed = true;
+  options.env.emplace_back("CUDA_INJECTION64_PATH", InjectorLibrary().string());
+  const auto run =
+      RunProcess({"/bin/sh", "-c", std::string(kCloseOthers) + "ulimit -n 4; exec \"$0\" 1000",
+                  TestProgram("exit_return").string()},
+                 options);
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.find("Too many open files") != std::string::npos);
+  CHECK(std::filesystem::is_empty(scratch.path()));
 }
 
 TEST_CASE("a signal that comes before the library's collector listens does not end it") {
