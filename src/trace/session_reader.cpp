@@ -58,6 +58,12 @@ constexpr Field kDevice[] = {
     {"device", Kind::kWhole},      {"launches", Kind::kWhole}, {"graph_kernels", Kind::kWhole},
     {"duration_ns", Kind::kWhole}, {"busy_ns", Kind::kWhole},  {"busy_cut_ns", Kind::kWhole},
     {"span_ns", Kind::kWhole},     {"session", Kind::kWhole},  {"streams", Kind::kArray}};
+// Of a merged session, what each of its own said.
+constexpr Field kSession[] = {
+    {"id", Kind::kText},           {"folder", Kind::kText},          {"tool", Kind::kText},
+    {"mode", Kind::kText},         {"command", Kind::kArray},        {"options", Kind::kObject},
+    {"host", Kind::kObject, true}, {"elapsed_s", Kind::kReal},       {"exit_code", Kind::kInteger},
+    {"signal", Kind::kInteger},    {"counters", Kind::kObject, true}};
 constexpr Field kStream[] = {
     {"stream", Kind::kWhole}, {"launches", Kind::kWhole}, {"duration_ns", Kind::kWhole}};
 
@@ -159,7 +165,7 @@ std::string CheckDevices(const Json& devices) {
   return {};
 }
 
-std::string CheckTexts(const Json& list, const char* path) {
+std::string CheckTexts(const Json& list, const std::string& path) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (!list[i].is_string()) {
       return fmt::format("{}[{}]: is {}; expected a text", path, i, Shown(list[i]));
@@ -168,14 +174,30 @@ std::string CheckTexts(const Json& list, const char* path) {
   return {};
 }
 
+// The objects inside a session, or inside one that it was merged of, which is at `path`.
+std::string CheckInside(const Json& session, const std::string& path) {
+  std::string wrong = CheckFields(session["host"], path + "host.", kHost);
+  const Json& counters = session["counters"];
+  if (wrong.empty()) wrong = CheckFields(counters, path + "counters.", kCounters);
+  if (wrong.empty() && counters.contains("losses") && counters["losses"].is_object()) {
+    wrong = CheckWholes(counters["losses"], path + "counters.losses.");
+  }
+  if (wrong.empty() && session.contains("command") && session["command"].is_array()) {
+    wrong = CheckTexts(session["command"], path + "command");
+  }
+  return wrong;
+}
+
 std::string CheckSession(const Json& session) {
   std::string wrong = CheckFields(session, "", kTop);
-  if (wrong.empty()) wrong = CheckFields(session["host"], "host.", kHost);
-  if (wrong.empty()) wrong = CheckFields(session["counters"], "counters.", kCounters);
-  if (wrong.empty() && session["counters"].contains("losses")) {
-    wrong = CheckWholes(session["counters"]["losses"], "counters.losses.");
+  if (wrong.empty()) wrong = CheckInside(session, "");
+  const Json none = Json::array();
+  const Json& own =
+      session.contains("sessions") && session["sessions"].is_array() ? session["sessions"] : none;
+  if (wrong.empty()) wrong = CheckList(own, "sessions", kSession);
+  for (std::size_t i = 0; i < own.size() && wrong.empty(); ++i) {
+    wrong = CheckInside(own[i], fmt::format("sessions[{}].", i));
   }
-  if (wrong.empty()) wrong = CheckTexts(session["command"], "command");
   if (wrong.empty()) wrong = CheckTexts(session["warnings"], "warnings");
   if (wrong.empty()) wrong = CheckList(session["processes"], "processes", kProcess);
   if (wrong.empty()) wrong = CheckList(session["devices"], "devices", kDevice);

@@ -474,7 +474,13 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
     auto damaged = session;
     damaged["sessions"][1]["host"] = nlohmann::json::parse(host);
     scratch.Write("m/session.json", damaged.dump());
-    CheckRefused(scratch, both, {expected});
+    CheckRefused(scratch, both, {"m/session.json: sessions[1].host: is", "expected an object"});
+  }
+  for (const char* field : {"exit_code", "signal"}) {
+    auto damaged = session;
+    damaged["sessions"][1][field] = 1e19;
+    scratch.Write("m/session.json", damaged.dump());
+    CheckRefused(scratch, both, {field, "is 1e+19; expected an integer"});
   }
   const std::string plan = ReadFile(scratch / "m/plan.json");
   for (const char* file : {"plan.json", "session.json"}) {
@@ -498,11 +504,12 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
   scratch.Write("m/session.json", session.dump());
   CheckRefused(scratch, both, {"m/session.json: sessions: is 7; expected an array"});
   // A session of its own that says to be merged.
-  scratch.Write("c/session.json",
-                nlohmann::json::parse(ReadFile(scratch / "c/session.json"))
-                    .patch(nlohmann::json::parse(
-                        R"([{"op": "add", "path": "/sessions", "value": [{}, {}]}])"))
-                    .dump());
+  scratch.Write(
+      "c/session.json",
+      nlohmann::json::parse(ReadFile(scratch / "c/session.json"))
+          .patch(nlohmann::json::parse(
+              R"([{"op": "add", "path": "/sessions", "value": [{"host": {}, "counters": {"seen": 0, "kept": 0, "dropped": 0, "gaps": 0}}]}])"))
+          .dump());
   CheckRefused(scratch, {a, c}, {"/c: plan.json and session.json are of different sessions"});
 }
 
