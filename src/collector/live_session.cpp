@@ -578,7 +578,6 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
     child = std::move(started).value();
   }
   LiveOutcome outcome;
-  outcome.folder = writer.value().directory().path();
   try {
     session->Watch(child, signals);
     outcome = session->Finish(child);
