@@ -314,8 +314,8 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
       return machine.drops_rights;
     case FaultKind::kHostileNames:
       return !round.python();
-    case FaultKind::kNoMoreThreads:
-      return machine.filters && !round.python();
+    case FaultKind::kNoMoreThreads:  // another CUPTI client starts CUPTI's thread by itself
+      return machine.filters && !round.python() && !round.has(FaultKind::kOtherProfiler);
     case FaultKind::kCallsRefused:
       return machine.filters;
     case FaultKind::kErrorUnread:
@@ -325,7 +325,7 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
     case FaultKind::kOtherTool:  // may be preloaded as well
       return !round.has(FaultKind::kOtherProfiler);
     case FaultKind::kOtherProfiler:
-      return !round.has(FaultKind::kOtherTool);
+      return !round.has(FaultKind::kOtherTool) && !round.has(FaultKind::kNoMoreThreads);
     case FaultKind::kTwoCollectors:
       return !round.has(FaultKind::kFolderDeleted);  // the second makes it again
     case FaultKind::kFolderDeleted:
