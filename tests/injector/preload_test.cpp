@@ -192,26 +192,29 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-TEST_CASE("a process starts and ends at most 100 microseconds later") {
+// A share of the program's own time, not a time: the same machine takes 560 us for /bin/true, or 760 us
+// while others use its host, and the library's share stays at 12.5 to 14 %.
+TEST_CASE("the library adds at most 15 % to the start and end of a small program") {
   constexpr int kPairs = 300;
   constexpr int kAttempts = 5;  // other programs of the machine can only make it look slower
-  constexpr double kAllowedUs = 100;
+  constexpr double kAllowed = 0.15;
   std::string path = "PATH=/bin";
   std::string preload = "LD_PRELOAD=" + InjectorLibrary().string();
   const std::vector<char*> bare = {path.data(), nullptr};
   const std::vector<char*> preloaded = {path.data(), preload.data(), nullptr};
   double best = 1e9;
-  for (int attempt = 0; attempt < kAttempts && best > kAllowedUs; ++attempt) {
+  for (int attempt = 0; attempt < kAttempts && best > kAllowed; ++attempt) {
     std::vector<double> without, with;
     for (int pair = 0; pair < kPairs; ++pair) {
       without.push_back(RunTrue(bare));
       with.push_back(RunTrue(preloaded));
     }
-    best = std::min(best, Median(with) - Median(without));
-    MESSAGE("/bin/true: " << Median(without) << " us bare, " << Median(with) - Median(without)
-                          << " us more with the library");
+    const double bare_us = Median(without);
+    const double more_us = Median(with) - bare_us;
+    best = std::min(best, more_us / bare_us);
+    MESSAGE("/bin/true: " << bare_us << " us bare, " << more_us << " us more with the library");
   }
-  CHECK(best <= kAllowedUs);
+  CHECK(best <= kAllowed);
 }
 
 }  // namespace
