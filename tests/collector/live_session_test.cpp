@@ -181,12 +181,13 @@ TEST_CASE("a session whose shared files are truncated goes on, and says so") {
   MakeRing((scratch / "fake").string(), ::getpid(), wire::RingState::kRecording, 0);
   MakeRing((scratch / "whole").string(), 0x7FFFFFF0, wire::RingState::kClosed, 7);
   LiveOptions options;
-  // The overview says when the first ring has been read.
+  // The overview shows when both rings are mapped and the first one has been read.
   options.command = {
       "/bin/sh", "-c",
       "cd '" + scratch.path().string() +
           "'; mv cut session/ring.77; mv fake session/ring.78; i=0; "
-          "until grep -q '\"seen\": 10,' session/overview.json; do sleep 0.02; i=$((i + 1)); "
+          "until grep -q '\"seen\": 10,' session/overview.json && "
+          "[ $(grep -o '\"reason\"' session/overview.json | wc -l) = 2 ]; do sleep 0.02; i=$((i + 1)); "
           "[ $i -lt 1500 ] || exit 9; done; truncate -s 0 session/ring.77 session/ring.78 "
           "session/gate.table; mv whole session/ring.79; exit 5"};
   options.folder = (scratch / "session").string();
