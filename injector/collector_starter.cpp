@@ -199,8 +199,8 @@ bool MakeSessionFolder(const Options& options, char* folder, std::size_t size, c
   while (length > 1 && base[length - 1] == '/') base[--length] = 0;
   ::snprintf(folder, size, "%s", base);
   if (::mkdir(folder, 0700) == 0) return true;
-  // Another was here: of this pid, what this process was before exec, or process 1 of a container; or
-  // of this output, another process with the same options.
+  // The name may be taken: by this process before exec, by process 1 of another container, or by
+  // another process with the same options.
   for (int again = 2; errno == EEXIST && again <= kMostOfOnePid; ++again) {
     ::snprintf(folder, size, "%s-%d", base, again);
     if (::mkdir(folder, 0700) == 0) return true;

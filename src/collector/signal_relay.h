@@ -12,7 +12,7 @@
 //                   SIGTRAP, SIGSYS), so that a fault in the collector ends it as usual
 //
 // A signal that a user sends to the whole process group reaches the program twice: its siginfo does
-// not differ from that of a signal sent to the collector alone.
+// not differ from the siginfo of a signal sent to the collector alone.
 //
 // Ctrl-Z: the program decides whether it stops. If it does, by the signal of the terminal, the
 // collector stops too, so that the shell notices.
