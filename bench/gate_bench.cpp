@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "wire/context_key.h"
 #include "wire/gate_table.h"
+#include "wire/launch_draw.h"
 
 namespace stemtap {
 namespace {
@@ -42,14 +43,29 @@ BENCHMARK(GateLookup);
 
 void GateLookupAndSpendNothing(benchmark::State& state) {
   const Published published;
+  const wire::LaunchDraws draws(1);
   std::size_t i = 0;
   for (auto _ : state) {
     const std::uint32_t slot = published.gate->Find(published.keys[i]);
-    benchmark::DoNotOptimize(published.gate->TrySpend(slot));
+    benchmark::DoNotOptimize(published.gate->TrySpend(slot, [&] { return draws(i); }));
     i = (i + 1) % kLaunches;
   }
 }
 BENCHMARK(GateLookupAndSpendNothing);
+
+// Every launch finds an open credit and draws a number that the slot rejects.
+void GateLookupAndDraw(benchmark::State& state) {
+  const Published published;
+  const wire::LaunchDraws draws(1);
+  for (std::uint32_t slot = 1; slot <= 500; ++slot) published.gate->Grant(slot, 1, 0);
+  std::uint64_t launch = 0;
+  for (auto _ : state) {
+    const std::uint32_t slot = published.gate->Find(published.keys[launch % kLaunches]);
+    benchmark::DoNotOptimize(published.gate->TrySpend(slot, [&] { return draws(launch); }));
+    ++launch;
+  }
+}
+BENCHMARK(GateLookupAndDraw);
 
 void ContextKeys(benchmark::State& state) {
   wire::LaunchConfig config{{128, 1, 1}, {256, 1, 1}};

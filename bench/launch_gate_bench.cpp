@@ -21,7 +21,7 @@
 namespace stemtap {
 namespace {
 
-enum class Known { kNothing, kHistory, kShape, kName, kUnknown, kSpent };
+enum class Known { kNothing, kHistory, kShape, kName, kUnknown, kSpent, kRejected };
 
 constexpr std::uint32_t kOpenSlot = 9;
 
@@ -83,13 +83,15 @@ struct Loop {
       const std::uint64_t shape = wire::ConfigKey(name, {{GridOf(i), 1, 1}, {256, 1, 1}});
       const wire::LaunchHistory history =
           wire::Advance(wire::Advance(0, NameOf(before - 2)), NameOf(before - 1));
-      if (known == Known::kHistory || known == Known::kSpent) {
+      if (known == Known::kHistory || known == Known::kSpent || known == Known::kRejected) {
         table.Publish(wire::HistoryKey(shape, history),
-                      known == Known::kSpent ? kOpenSlot : wire::kClosedSlot);
+                      known == Known::kHistory ? wire::kClosedSlot : kOpenSlot);
       }
       if (known == Known::kShape) table.Publish(shape, wire::kClosedSlot);
       if (known == Known::kName) table.Publish(wire::NameKey(name), wire::kClosedSlot);
     }
+    // Open, but no draw is accepted (but one of 2^32).
+    if (known == Known::kRejected) table.Grant(kOpenSlot, 1, 0);
   }
 };
 
@@ -182,6 +184,7 @@ void Register() {
   add("closed_by_name", GateCallback<Known::kName>, 50);
   add("unknown", GateCallback<Known::kUnknown>, 50);
   add("credits_spent", GateCallback<Known::kSpent>, 50);
+  add("credit_not_drawn", GateCallback<Known::kRejected>, 50);
   add("closed_by_history", GateCallback<Known::kHistory>, 50)->Threads(2);
   add("closed_by_history", GateCallback<Known::kHistory>, 50)->Threads(8);
 }

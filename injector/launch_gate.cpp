@@ -262,8 +262,10 @@ bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
     if (!Unexplored(name_hash)) return false;
     capture.flags |= wire::kFlagExploratory;
   } else {
-    if (slot == wire::kClosedSlot || slot >= wire::kGateSlots || !table->TrySpend(slot))
+    if (slot == wire::kClosedSlot || slot >= wire::kGateSlots ||
+        !table->TrySpend(slot, [&] { return files_->Draw(number); })) {
       return false;
+    }
     capture.slot = static_cast<std::uint16_t>(slot);
   }
   const Outcome outcome = Capture(launch, data, capture, name_hash, number);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <new>
@@ -41,6 +42,12 @@ void ReadProgramName(char* name, std::size_t size) noexcept {
   const ssize_t length = ::read(fd, name, size - 1);
   ::close(fd);
   if (length > 0) name[name[length - 1] == '\n' ? length - 1 : length] = 0;
+}
+
+std::uint64_t HostHash() noexcept {
+  utsname system;
+  if (::uname(&system) != 0) return 0;
+  return wire::NameHash(system.nodename, ::strlen(system.nodename));
 }
 
 }  // namespace
@@ -120,6 +127,8 @@ void SessionFiles::MapGate() noexcept {
     return;
   }
   by_process_ = (file->flags & wire::kGateByProcess) != 0;
+  const wire::RingHeader& header = ring_->header;
+  draws_ = wire::ProcessDraws(file->seed, header.pid, header.pid_namespace, HostHash());
   // Release: matched by the acquire in gate().
   gate_.store(&file->table, std::memory_order_release);
 }

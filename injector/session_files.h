@@ -11,6 +11,7 @@
 
 #include "runtime.h"
 #include "wire/gate_table.h"
+#include "wire/launch_draw.h"
 #include "wire/ring.h"
 
 namespace stemtap::inject {
@@ -43,6 +44,9 @@ class SessionFiles {
     return by_process_ ? wire::ProcessNameHash(name_hash, ring_->header.pid) : name_hash;
   }
 
+  // Returns the random draw of the launch with this number in the process. REQUIRES: gate() is there.
+  std::uint32_t Draw(std::uint64_t number) const noexcept { return draws_(number); }
+
   void Count(wire::Loss loss, std::uint64_t by = 1) noexcept {
     ring_->header.losses[static_cast<std::uint32_t>(loss)].fetch_add(by, std::memory_order_relaxed);
   }
@@ -60,7 +64,9 @@ class SessionFiles {
   char folder_[4096] = {};
   wire::RingFile* ring_ = nullptr;
   std::atomic<wire::GateTable*> gate_{nullptr};
-  bool by_process_ = false;  // written before gate_ is, read after
+  // Written before gate_ is, read after.
+  bool by_process_ = false;
+  wire::LaunchDraws draws_;
   SpinLock remark_lock_;
 };
 

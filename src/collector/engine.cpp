@@ -34,6 +34,7 @@ Engine::Engine(const SamplingOptions& options, wire::GateTable& gate, GateAsked 
       captures_(captures),
       lag_(lag),
       gate_(gate),
+      draws_(options.seed),
       pool_(pool),
       mask_(mask),
       sampler_(options, gate, asked == GateAsked::kByEngine ? lag : kLiveObserveFirst,
@@ -164,7 +165,8 @@ void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
     // than the feedback does not end with nothing.
     if (explored_[name_id]) return;
     record.flags |= wire::kFlagCaptured | wire::kFlagExploratory;
-  } else if (slot != wire::kClosedSlot && gate_.TrySpend(slot)) {
+  } else if (slot != wire::kClosedSlot &&
+             gate_.TrySpend(slot, [&] { return draws_(launch.index); })) {
     record.flags |= wire::kFlagCaptured;
     record.credit_slot = static_cast<std::uint16_t>(slot);
   }

@@ -29,6 +29,7 @@
 #include "trace/run_time.h"
 #include "wire/context_key.h"
 #include "wire/gate_table.h"
+#include "wire/launch_draw.h"
 
 namespace stemtap {
 
@@ -111,6 +112,7 @@ class Engine {
   Captures captures_;
   std::uint64_t lag_;
   wire::GateTable& gate_;
+  wire::LaunchDraws draws_;  // by launch index (kByEngine only)
   WorkerPool& pool_;
   MaskWriter& mask_;
   OnlineSampler sampler_;

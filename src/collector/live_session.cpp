@@ -78,7 +78,8 @@ std::int64_t NowMs() {
 class GateMemory {
  public:
   // The file has its name once it is whole.
-  static Result<GateMemory> InFolder(const Directory& folder, std::uint32_t gate_flags) {
+  static Result<GateMemory> InFolder(const Directory& folder, std::uint32_t gate_flags,
+                                     std::uint64_t seed) {
     const std::string path = folder.PathOf(wire::kGateFileName);
     const std::string hidden = std::string(wire::kUnfinishedPrefix) + wire::kGateFileName;
     if (::faccessat(folder.descriptor(), wire::kGateFileName, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -87,7 +88,7 @@ class GateMemory {
     folder.Remove(hidden);  // left over by a collector that was killed
     const int fd = folder.Create(hidden);
     if (fd < 0) return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(errno))};
-    Result<GateMemory> memory = Fill(fd, path, gate_flags);
+    Result<GateMemory> memory = Fill(fd, path, gate_flags, seed);
     ::close(fd);
     if (memory.ok() && folder.Rename(hidden, wire::kGateFileName)) return memory;
     const int failure = errno;
@@ -95,7 +96,7 @@ class GateMemory {
     if (!memory.ok()) return memory;
     return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(failure))};
   }
-  static Result<GateMemory> Own() { return Map(-1, 0); }
+  static Result<GateMemory> Own() { return Map(-1, 0, 0); }
 
   wire::GateTable& table() { return static_cast<wire::GateFile*>(mapping_.memory())->table; }
   // Whether the file was truncated, so that no process reads what is decided.
@@ -103,22 +104,24 @@ class GateMemory {
 
  private:
   explicit GateMemory(SharedMapping mapping) : mapping_(std::move(mapping)) {}
-  static Result<GateMemory> Fill(int fd, const std::string& path, std::uint32_t gate_flags) {
+  static Result<GateMemory> Fill(int fd, const std::string& path, std::uint32_t gate_flags,
+                                 std::uint64_t seed) {
     const int failure = ::posix_fallocate(fd, 0, sizeof(wire::GateFile));
     if (failure != 0) {
       return Error{fmt::format("{}: cannot be made: {}", path, std::strerror(failure))};
     }
-    auto memory = Map(fd, gate_flags);
+    auto memory = Map(fd, gate_flags, seed);
     if (!memory.ok()) return Error{path + ": " + memory.error().message};
     return memory;
   }
-  static Result<GateMemory> Map(int fd, std::uint32_t gate_flags) {
+  static Result<GateMemory> Map(int fd, std::uint32_t gate_flags, std::uint64_t seed) {
     std::optional<SharedMapping> mapping = SharedMapping::Map(fd, sizeof(wire::GateFile));
     if (!mapping) {
       return Error{fmt::format("gate table cannot be mapped: {}", std::strerror(errno))};
     }
     auto* file = new (mapping->memory()) wire::GateFile;
     file->flags = gate_flags;
+    file->seed = seed;
     file->file_bytes = sizeof(wire::GateFile);
     return GateMemory(*std::move(mapping));
   }
@@ -547,7 +550,8 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   Result<GateMemory> gate =
       options.level == "gate"
           ? GateMemory::InFolder(writer.value().directory(),
-                                 options.share_captures ? 0 : wire::kGateByProcess)
+                                 options.share_captures ? 0 : wire::kGateByProcess,
+                                 options.sampling.seed)
           : GateMemory::Own();
   Result<MaskWriter> mask = writer.value().OpenMask();
   if (!gate.ok() || !mask.ok()) {

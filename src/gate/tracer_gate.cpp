@@ -42,6 +42,7 @@ TracerGate::TracerGate(const TracerGateOptions& options, std::unique_ptr<Session
     : options_(options),
       writer_(std::move(writer)),
       mask_(std::move(mask)),
+      draws_(options_.sampling.seed),
       timeline_([this] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
       }),
@@ -66,6 +67,7 @@ TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
   pending.history_key = wire::HistoryKey(pending.config_key, history);
   if (record.graph_id == 0) history = wire::Advance(history, name_hash);
 
+  const std::uint64_t id = first_ + pending_.size();
   const std::uint32_t slot =
       wire::FindLaunch(*table_, pending.history_key, pending.config_key, name_hash);
   if (record.name_id >= first_sights_.size()) first_sights_.resize(record.name_id + 1);
@@ -76,13 +78,13 @@ TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
     } else if (first_sight.pause != kExplored) {
       --first_sight.pause;
     }
-  } else if (slot != wire::kClosedSlot && table_->TrySpend(slot)) {
+  } else if (slot != wire::kClosedSlot && table_->TrySpend(slot, [&] { return draws_(id); })) {
     record.flags = wire::kFlagCaptured;
     record.credit_slot = static_cast<std::uint16_t>(slot);
   }
   if (record.flags != 0) first_sight.pause = kExplored;
   pending_.push_back(pending);
-  const Answer answer = {first_ + pending_.size() - 1, record.flags != 0};
+  const Answer answer = {id, record.flags != 0};
   if (pending_.size() > kMostPending) {
     GiveUpOldest();
     Drain();

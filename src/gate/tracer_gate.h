@@ -42,6 +42,7 @@
 #include "stem/sampling_options.h"
 #include "trace/plan.h"
 #include "wire/context_key.h"
+#include "wire/launch_draw.h"
 #include "wire/record.h"
 
 namespace stemtap {
@@ -120,6 +121,7 @@ class TracerGate {
   std::unique_ptr<SessionWriter> writer_;
   MaskWriter mask_;
   std::unique_ptr<wire::GateTable> table_ = std::make_unique<wire::GateTable>();
+  wire::LaunchDraws draws_;  // by launch id
   WorkerPool pool_{1};
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const std::uint64_t started_unix_ms_ = UnixMs();

@@ -30,7 +30,7 @@ inline std::uint64_t NameHash(const char* name, std::size_t length) {
 
 // Mixes two words: each is multiplied by an odd constant (so no value of one, the other fixed, collides
 // with another), then the finaliser of SplitMix64. Never 0: 0 marks an empty entry of the gate table.
-inline std::uint64_t MixKeys(std::uint64_t a, std::uint64_t b) {
+constexpr std::uint64_t MixKeys(std::uint64_t a, std::uint64_t b) {
   std::uint64_t x = a * 0x9E3779B97F4A7C15u + ((b << 32) | (b >> 32)) * 0xC2B2AE3D27D4EB4Fu;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;

@@ -3,13 +3,15 @@
 // GateTable is the layout of `gate.table` in a session folder: what the collector has decided, for the
 // launch callback of every traced process to read in a few nanoseconds. A launch context (see
 // context_key.h) points to the credit slot of the cluster that launches of that context fall into;
-// a slot with a credit left says "capture", and the launch spends it.
+// if the slot has an open credit and accepts the launch's random draw, the launch is captured and
+// spends the credit.
 //
-//   contexts   open addressing, linear probing    slots     granted and spent, both only grow
+//   contexts   open addressing, linear probing    slots     granted and spent only grow
 //   ┌──────────────┬──────┐                       ┌───────────────┐
 //   │ key 9f31..   │ slot ├──────────────────────►│ granted    12 │   12 - 11 = one credit left
 //   │ key 0 (free) │      │                       │ spent      11 │
-//   └──────────────┴──────┘                       └───────────────┘
+//   └──────────────┴──────┘                       │ accept    10 %│   one launch in ten spends it
+//                                                 └───────────────┘
 //
 // One table serves all processes of a session: keys are hashes of content, not ids, so that what one
 // process taught the collector is known to the next. With kGateByProcess the name's hash has the
@@ -26,6 +28,7 @@
 
 #include <atomic>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,7 +37,7 @@
 namespace stemtap::wire {
 
 inline constexpr std::uint64_t kGateMagic = 0x3154474150415453;  // "STAPAGT1"
-inline constexpr std::uint32_t kGateVersion = 3;
+inline constexpr std::uint32_t kGateVersion = 4;
 
 // Bits of GateFile::flags, set before any process can see the file.
 inline constexpr std::uint32_t kGateByProcess = 1;  // names are hashed with ProcessNameHash
@@ -57,10 +60,29 @@ struct GateEntry {
   std::uint32_t reserved = 0;
 };
 
-struct CreditSlot {
-  std::atomic<std::uint32_t> granted{0};  // written by the collector
-  std::atomic<std::uint32_t> spent{0};    // added to by traced processes
+inline constexpr std::uint32_t kAcceptAll = ~std::uint32_t{0};
+
+// Returns the CreditSlot::accept that a uniform 32-bit draw meets with `probability`, rounded to a
+// multiple of 2^-32. The smallest is 2^-32: to stop captures, withdraw the credits. Values that are not
+// below 1 (NaN included) return kAcceptAll.
+constexpr std::uint32_t AcceptOf(double probability) noexcept {
+  if (!(probability < 1.0)) return kAcceptAll;
+  const double draws = probability * 0x1.0p32 + 0.5;
+  return draws < 2.0 ? 0 : static_cast<std::uint32_t>(static_cast<std::uint64_t>(draws) - 1);
+}
+
+// CreditSlot counts the captures that one cluster was granted and that launches have spent. 16 bytes,
+// so that a slot never crosses a cache line.
+struct alignas(16) CreditSlot {
+  // Written by the collector, read by traced processes: Grant pairs with TrySpend.
+  std::atomic<std::uint32_t> granted{0};
+  std::atomic<std::uint32_t> spent{0};  // added to by traced processes, read by the collector
+  // A launch spends an open credit only if its draw is at most this. Written by the collector, read by
+  // traced processes; published by the release store of `granted`.
+  std::atomic<std::uint32_t> accept{kAcceptAll};
+  std::uint32_t reserved = 0;
 };
+static_assert(sizeof(CreditSlot) == 16);
 
 class GateTable {
  public:
@@ -80,19 +102,28 @@ class GateTable {
     return kNoSlot;
   }
 
-  // Takes one credit of `slot`; false if none is left. REQUIRES: slot < kGateSlots.
-  bool TrySpend(std::uint32_t slot) noexcept {
-    // Relaxed throughout: a credit stands for itself, no other data is published through it.
+  // Takes one credit of `slot` if one is open and the slot accepts the launch's draw. `draw` returns a
+  // uniform 32-bit number; it is called at most once, and only if a credit is open.
+  // REQUIRES: slot < kGateSlots.
+  template <std::invocable Draw>
+  bool TrySpend(std::uint32_t slot, Draw&& draw) noexcept {
     CreditSlot& credit = slots_[slot];
-    const std::uint32_t granted = credit.granted.load(std::memory_order_relaxed);
+    // Acquire: matched by the release in Grant, so that a new credit is not spent under the acceptance
+    // of the credits before it.
+    const std::uint32_t granted = credit.granted.load(std::memory_order_acquire);
     std::uint32_t spent = credit.spent.load(std::memory_order_relaxed);
-    // The difference is taken in 32 bits so that both counters may wrap.
-    while (static_cast<std::int32_t>(granted - spent) > 0) {
+    if (!IsOpen(granted, spent)) return false;
+    if (draw() > credit.accept.load(std::memory_order_relaxed)) return false;
+    do {
+      // Relaxed: no other data is published through a spent credit.
       if (credit.spent.compare_exchange_weak(spent, spent + 1, std::memory_order_relaxed)) {
         return true;
       }
-    }
+    } while (IsOpen(granted, spent));
     return false;
+  }
+  bool TrySpend(std::uint32_t slot, std::uint32_t draw) noexcept {
+    return TrySpend(slot, [draw] { return draw; });
   }
 
   // Gives back a credit that was taken and could not be used.
@@ -121,10 +152,13 @@ class GateTable {
     return false;
   }
 
-  // Sets how many credits `slot` was given over its life. Lowering it withdraws credits that nobody
-  // has spent yet. Writer only.
-  void Grant(std::uint32_t slot, std::uint32_t granted_in_total) noexcept {
-    slots_[slot].granted.store(granted_in_total, std::memory_order_relaxed);
+  // Sets how many credits `slot` was given over its life, and which draws its open credits accept
+  // (AcceptOf). Lowering the number withdraws credits that no launch has spent yet. Writer only.
+  void Grant(std::uint32_t slot, std::uint32_t granted_in_total,
+             std::uint32_t accept = kAcceptAll) noexcept {
+    slots_[slot].accept.store(accept, std::memory_order_relaxed);
+    // Release: publishes `accept`. Matched by the acquire in TrySpend.
+    slots_[slot].granted.store(granted_in_total, std::memory_order_release);
   }
 
   std::uint32_t granted(std::uint32_t slot) const noexcept {
@@ -133,8 +167,16 @@ class GateTable {
   std::uint32_t spent(std::uint32_t slot) const noexcept {
     return slots_[slot].spent.load(std::memory_order_relaxed);
   }
+  std::uint32_t accept(std::uint32_t slot) const noexcept {
+    return slots_[slot].accept.load(std::memory_order_relaxed);
+  }
 
  private:
+  // The difference is taken in 32 bits so that both counters may wrap.
+  static bool IsOpen(std::uint32_t granted, std::uint32_t spent) noexcept {
+    return static_cast<std::int32_t>(granted - spent) > 0;
+  }
+
   // Its upper bits (context_key.h).
   static std::uint32_t Home(std::uint64_t key) noexcept {
     return static_cast<std::uint32_t>(key >> (64 - std::bit_width(kGateContexts - 1)));
@@ -159,7 +201,10 @@ struct GateFile {
   std::uint32_t version = kGateVersion;
   std::uint32_t flags = 0;
   std::uint64_t file_bytes = 0;
+  // Seed of the launch draws (launch_draw.h), set before any process can see the file.
+  std::uint64_t seed = 0;
   alignas(64) GateTable table;
 };
+static_assert(offsetof(GateFile, table) == 64);
 
 }  // namespace stemtap::wire

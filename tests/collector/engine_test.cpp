@@ -10,6 +10,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "support/temp_dir.h"
 
@@ -63,6 +64,38 @@ TEST_CASE("decisions are the same, bit for bit, whatever the number of threads")
 
 TEST_CASE("the lag is part of the input") {
   CHECK(Decide(1, 0).mask != Decide(1, 20000).mask);
+}
+
+// Launches that spend a credit of a slot that accepts one in ten, with no feedback.
+std::vector<int> Spenders(std::uint64_t seed, unsigned threads) {
+  MaskWriter mask;
+  auto gate = std::make_unique<wire::GateTable>();
+  WorkerPool pool(threads);
+  SamplingOptions options;
+  options.seed = seed;
+  constexpr std::uint32_t kSlot = 5;
+  Engine engine(options, *gate, GateAsked::kByEngine, 1'000'000, pool, mask);
+  CHECK(gate->Publish(wire::NameKey(wire::NameHash("a", 1)), kSlot));
+  gate->Grant(kSlot, 10'000, wire::AcceptOf(0.1));
+  wire::KernelRecord record;
+  record.name_id = engine.AddKernel("a");
+  record.duration_ns = 1000;
+  std::vector<int> spenders;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::uint32_t before = gate->spent(kSlot);
+    engine.Push(record);
+    if (gate->spent(kSlot) != before) spenders.push_back(i);
+  }
+  return spenders;
+}
+
+TEST_CASE("the seed decides which launches spend credits, the number of threads does not") {
+  const std::vector<int> spenders = Spenders(1, 1);
+  // 1,000 expected, with a standard deviation of 30.
+  CHECK(spenders.size() > 880);
+  CHECK(spenders.size() < 1120);
+  CHECK(Spenders(1, 4) == spenders);
+  CHECK(Spenders(2, 1) != spenders);
 }
 
 TEST_CASE("streams of different processes have histories of their own") {

@@ -11,11 +11,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
 
 #include "support/temp_dir.h"
+#include "wire/gate_table.h"
 #include "wire/ring.h"
 
 namespace stemtap {
@@ -173,6 +176,26 @@ TEST_CASE("the gate's table has its name once it is whole, and one that is there
   CHECK(refused.error().message.find("gate.table: cannot be made: ") != std::string::npos);
   CHECK(std::filesystem::file_size(scratch / "gate.table") == 20);
   CHECK_FALSE(std::filesystem::exists(scratch / "new.gate.table"));
+}
+
+TEST_CASE("traced processes find the seed of the sampling options in the gate's table") {
+  TempDir scratch;
+  LiveOptions options;
+  options.command = {"/bin/sh", "-c",
+                     "cp '" + (scratch / "session/gate.table").string() + "' '" +
+                         (scratch / "copy").string() + "'"};
+  options.folder = (scratch / "session").string();
+  options.level = "gate";
+  options.threads = 1;
+  options.quiet = true;
+  options.sampling.seed = 0x123456789ABCDEF0;
+  REQUIRE(RunLive(options).ok());
+  std::ifstream copy(scratch / "copy", std::ios::binary);
+  auto file = std::make_unique<wire::GateFile>();
+  copy.read(reinterpret_cast<char*>(file.get()), sizeof(*file));
+  REQUIRE(copy.gcount() == std::streamsize{sizeof(*file)});
+  CHECK(file->version == wire::kGateVersion);
+  CHECK(file->seed == 0x123456789ABCDEF0);
 }
 
 TEST_CASE("a session whose shared files are truncated goes on, and says so") {

@@ -3,11 +3,13 @@
 // The gate in a program: exactly the granted credits are spent, exactly those records are marked,
 // and what must not be captured is not. The test writes the gate table, as the collector would.
 #include <doctest/doctest.h>
+#include <sys/utsname.h>
 
 #include "injector/injected.h"
 #include "injector/wait_until.h"
 #include "support/paths.h"
 #include "wire/context_key.h"
+#include "wire/launch_draw.h"
 #include "wire/session_env.h"
 
 namespace stemtap::test {
@@ -86,6 +88,26 @@ TEST_CASE("more credits than launches: the rest stays") {
   const Launches run(injected, {"gemm:40"});
   CHECK(injected.gate().spent(kSlot) == 40);
   CHECK(run.marked().size() == 40);
+}
+
+TEST_CASE("the seed and the process decide which launches spend credits") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
+  injected.gate_file().seed = 12345;
+  constexpr std::uint32_t kAccept = wire::AcceptOf(0.1);
+  injected.gate().Grant(kSlot, 30, kAccept);
+  const Launches run(injected, {"gemm:2000"});
+  CHECK(injected.gate().spent(kSlot) == 30);
+  utsname host;
+  REQUIRE(::uname(&host) == 0);
+  const wire::RingHeader& header = run.ring.header();
+  const wire::LaunchDraws draws =
+      wire::ProcessDraws(12345, header.pid, header.pid_namespace, HashOf(host.nodename));
+  Positions expected;
+  for (std::size_t i = 0; expected.size() < 30; ++i) {
+    if (draws(i) <= kAccept) expected.push_back(i);
+  }
+  CHECK(run.marked() == expected);
 }
 
 TEST_CASE("the more specific key is asked first") {

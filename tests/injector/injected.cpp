@@ -147,13 +147,13 @@ ProcessResult Injected::Run(const std::string& program, const std::vector<std::s
   return RunProcess(Command(program, arguments), Options(more));
 }
 
-wire::GateTable& Injected::gate() {
+wire::GateFile& Injected::gate_file() {
   if (gate_ == nullptr) {
     gate_ = new (MapShared(session() / wire::kGateFileName, sizeof(wire::GateFile), O_CREAT))
         wire::GateFile;
     gate_->file_bytes = sizeof(wire::GateFile);
   }
-  return gate_->table;
+  return *gate_;
 }
 
 std::vector<std::filesystem::path> Injected::RingFiles() const {

@@ -103,7 +103,8 @@ class Injected {
                     const Variables& more = {}) const;
 
   // Where the collector would put the gate table; made at the first call.
-  wire::GateTable& gate();
+  wire::GateTable& gate() { return gate_file().table; }
+  wire::GateFile& gate_file();
 
   std::filesystem::path session() const { return dir_ / "session"; }
   std::filesystem::path scratch(std::string_view name) const { return dir_ / name; }

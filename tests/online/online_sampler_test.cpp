@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "wire/launch_draw.h"
+
 namespace stemtap {
 namespace {
 
@@ -33,7 +35,8 @@ struct Bench {
     std::uint32_t slot = gate->Find(o.history_key);
     if (slot == wire::kNoSlot) slot = gate->Find(o.config_key);
     if (slot == wire::kNoSlot) slot = gate->Find(wire::NameKey(hash));
-    if (slot != wire::kNoSlot && slot != wire::kClosedSlot && gate->TrySpend(slot)) {
+    if (slot != wire::kNoSlot && slot != wire::kClosedSlot &&
+        gate->TrySpend(slot, wire::LaunchDraws(1)(o.index))) {
       o.record.flags = wire::kFlagCaptured;
       o.record.credit_slot = static_cast<std::uint16_t>(slot);
     }

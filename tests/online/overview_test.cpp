@@ -14,6 +14,7 @@
 
 #include "online/online_sampler.h"
 #include "online/overview_parts.h"
+#include "wire/launch_draw.h"
 
 namespace stemtap {
 namespace {
@@ -149,7 +150,7 @@ struct Course {
     const std::uint32_t slot = wire::FindLaunch(*gate, o.history_key, o.config_key, hash);
     if (slot == wire::kNoSlot) {
       if (seen.insert(name).second) o.record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
-    } else if (slot != wire::kClosedSlot && gate->TrySpend(slot)) {
+    } else if (slot != wire::kClosedSlot && gate->TrySpend(slot, wire::LaunchDraws(1)(o.index))) {
       o.record.flags = wire::kFlagCaptured;
       o.record.credit_slot = static_cast<std::uint16_t>(slot);
     }
