@@ -44,6 +44,18 @@ void ReadProgramName(char* name, std::size_t size) noexcept {
   if (length > 0) name[name[length - 1] == '\n' ? length - 1 : length] = 0;
 }
 
+// Returns the version of the gate table, or 0 if the file is not a gate table. The size of the file
+// depends on the version, so the version is read before the file is mapped.
+std::uint32_t GateVersionOf(int fd) noexcept {
+  struct {
+    std::uint64_t magic;
+    std::uint32_t version;
+  } start;
+  static_assert(offsetof(wire::GateFile, magic) == 0 && offsetof(wire::GateFile, version) == 8);
+  if (::pread(fd, &start, sizeof(start), 0) != static_cast<ssize_t>(sizeof(start))) return 0;
+  return start.magic == wire::kGateMagic ? start.version : 0;
+}
+
 std::uint64_t HostHash() noexcept {
   utsname system;
   if (::uname(&system) != 0) return 0;
@@ -109,20 +121,29 @@ void SessionFiles::Remove() noexcept {
 }
 
 void SessionFiles::MapGate() noexcept {
-  if (gate() != nullptr) return;
+  if (gate_refused_ || gate() != nullptr) return;
   char path[kPathBytes];
   ::snprintf(path, sizeof(path), "%s/%s", folder_, wire::kGateFileName);
   const int fd = OpenFile(path, O_RDWR | O_NONBLOCK);
   if (fd < 0) return;
+  const std::uint32_t version = GateVersionOf(fd);
   void* memory = MAP_FAILED;
-  if (::lseek(fd, 0, SEEK_END) == static_cast<off_t>(sizeof(wire::GateFile))) {
+  if (version == wire::kGateVersion &&
+      ::lseek(fd, 0, SEEK_END) == static_cast<off_t>(sizeof(wire::GateFile))) {
     memory = MapFile(fd, sizeof(wire::GateFile), 0);
   }
   ::close(fd);
+  if (version != 0 && version != wire::kGateVersion) {
+    char remark[96];
+    ::snprintf(remark, sizeof(remark),
+               "no launch is captured: gate table of version %u, expected version %u", version,
+               wire::kGateVersion);
+    Remark(remark);
+    gate_refused_ = true;
+  }
   if (memory == MAP_FAILED) return;
   auto* file = static_cast<wire::GateFile*>(memory);
-  if (file->magic != wire::kGateMagic || file->version != wire::kGateVersion ||
-      file->file_bytes != sizeof(wire::GateFile)) {
+  if (file->file_bytes != sizeof(wire::GateFile)) {
     ::munmap(memory, sizeof(wire::GateFile));
     return;
   }

@@ -30,7 +30,7 @@ class SessionFiles {
   // REQUIRES: Open succeeded.
   wire::RingFile& ring() noexcept { return *ring_; }
 
-  // Maps the gate table if it is there by now.
+  // Maps the gate table if it is there by now. A table of another version is reported once, as a remark.
   void MapGate() noexcept;
   // nullptr until it is mapped.
   wire::GateTable* gate() noexcept {
@@ -67,6 +67,7 @@ class SessionFiles {
   // Written before gate_ is, read after.
   bool by_process_ = false;
   wire::LaunchDraws draws_;
+  bool gate_refused_ = false;  // the table has another version; used by MapGate only
   SpinLock remark_lock_;
 };
 

@@ -5,6 +5,9 @@
 #include <doctest/doctest.h>
 #include <sys/utsname.h>
 
+#include <cstddef>
+#include <filesystem>
+
 #include "injector/injected.h"
 #include "injector/wait_until.h"
 #include "support/paths.h"
@@ -388,6 +391,24 @@ TEST_CASE("a table that is not one is left alone") {
   CHECK(run.ring.gated() == 10);
   CHECK(run.ring.captured() == 0);
   CHECK(run.ring.kept() == 10);
+}
+
+TEST_CASE("a table of another version is left alone, with one remark") {
+  Injected injected;
+  REQUIRE(injected.gate().Publish(NameKey("a"), kSlot));
+  injected.gate().Grant(kSlot, 10);
+  injected.gate_file().version = 3;
+  std::uintmax_t bytes = sizeof(wire::GateFile);
+  SUBCASE("of this size") {}
+  SUBCASE("smaller, as the slots of version 3 are") {
+    bytes = offsetof(wire::GateFile, table) + wire::kGateContexts * 16 + wire::kGateSlots * 8;
+  }
+  std::filesystem::resize_file(injected.session() / wire::kGateFileName, bytes);
+  const Launches run(injected, {"a:10"});
+  CHECK(run.ring.kept() == 10);
+  CHECK(run.ring.captured() == 0);
+  CHECK(std::string(run.ring.header().reason) ==
+        "no launch is captured: gate table of version 3, expected version 4");
 }
 
 TEST_CASE("a table that comes late is found, credits that come later are spent") {
