@@ -95,6 +95,8 @@ struct Durations {
 
   // REQUIRES: count > 0.
   void Describe(PlanCluster& cluster) const {
+    // Joined launches keep their share of the cluster's time.
+    if (cluster.mean_ns > 0.0) cluster.joined_bias_ns *= mean / cluster.mean_ns;
     cluster.lower_ns = least_ns;
     cluster.upper_ns = most_ns;
     cluster.mean_ns = mean;
@@ -324,6 +326,10 @@ class Transfer {
     std::sort(kept.begin(), kept.end(),
               [](const PlanSample& x, const PlanSample& y) { return x.index < y.index; });
     cluster.samples = std::move(kept);
+    if (cluster.samples.empty()) {
+      cluster.joined = 0;
+      cluster.joined_bias_ns = 0.0;
+    }
     return Success{};
   }
 
@@ -383,6 +389,7 @@ class Transfer {
   void Totals() {
     PlanTotals& totals = result_.plan.totals;
     double uncovered_ns = 0.0;
+    double joined_ns = 0.0;
     double in_force = 0.0;
     for (const PlanKernel& kernel : result_.plan.kernels) {
       totals.invocations += kernel.invocations;
@@ -390,12 +397,14 @@ class Transfer {
       ++totals.kernels;
       double described = 0.0;  // the clusters' time by their means, to share the kernel's out
       double bare = 0.0;
+      double joined = 0.0;
       bool covered = false;
       for (const PlanCluster& cluster : kernel.clusters) {
         ++totals.clusters;
         const double time = static_cast<double>(cluster.count) * cluster.mean_ns;
         described += time;
         if (cluster.samples.empty()) bare += time;
+        joined += JoinedTime(cluster);
         double sampled = 0.0;
         for (const PlanSample& sample : cluster.samples) {
           ++totals.samples;
@@ -414,6 +423,7 @@ class Transfer {
         uncovered_ns += static_cast<double>(kernel.duration_ns);
       } else if (described > 0.0) {
         uncovered_ns += static_cast<double>(kernel.duration_ns) * bare / described;
+        joined_ns += static_cast<double>(kernel.duration_ns) * joined / described;
       }
     }
     // The weights in force are the plan's plain ones then, those of a method with its own weights too.
@@ -423,10 +433,11 @@ class Transfer {
     totals.speedup = totals.sampled_duration_ns == 0
                          ? 0.0
                          : total / static_cast<double>(totals.sampled_duration_ns);
-    totals.bound = kUnknown;
+    totals.bound = totals.certified_bound = kUnknown;
     totals.observed_error = total > 0.0 ? std::fabs(totals.plain_estimate_ns - total) / total : 0.0;
     totals.calibrated_estimate_ns = plain ? kUnknown : in_force;
     totals.uncovered_fraction = total > 0.0 ? uncovered_ns / total : 0.0;
+    totals.joined_fraction = total > 0.0 ? std::clamp(joined_ns / total, 0.0, 1.0) : 0.0;
     for (const std::vector<std::uint32_t>& launches : in_b_.launches) {
       for (const std::uint32_t i : launches)
         totals.zero_duration += b_.launches[i].duration_ns == 0;

@@ -102,15 +102,14 @@ Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
         for (PlanSample& s : part.samples) s.weight *= whole.duration_ns / whole.estimate_ns;
       }
       const std::uint64_t captured = part.samples.size();
-      plan.kernels[k].clusters.push_back({part.lower_ns,
-                                          part.upper_ns,
-                                          part.moments.count(),
-                                          part.moments.mean(),
-                                          part.moments.stddev(),
-                                          captured,
-                                          captured,
-                                          std::move(part.samples),
-                                          {}});
+      PlanCluster& planned = plan.kernels[k].clusters.emplace_back();
+      planned.lower_ns = part.lower_ns;
+      planned.upper_ns = part.upper_ns;
+      planned.count = part.moments.count();
+      planned.mean_ns = part.moments.mean();
+      planned.stddev_ns = part.moments.stddev();
+      planned.target = planned.captured = part.samples.size();
+      planned.samples = std::move(part.samples);
     }
     totals.clusters += plan.kernels[k].clusters.size();
   }
@@ -122,7 +121,8 @@ Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
     totals.observed_error = std::fabs(totals.plain_estimate_ns - total) / total;
     totals.uncovered_fraction = uncovered / total;
   }
-  totals.bound = prepared.value()->bound();
+  totals.certified_bound = prepared.value()->bound();
+  StateBound(totals);
   totals.excluded_invocations = kernels.excluded().invocations;
   totals.excluded_duration_ns = kernels.excluded().duration_ns;
   return plan;

@@ -245,10 +245,11 @@ std::string TransferText(const AlignArguments& arguments, const PlanTransfer& tr
   const PlanTotals& totals = transfer.plan.totals;
   return text +
          fmt::format(
-             "plan for B in {}: {} samples, {} dropped, {:.2f} % of B's time uncovered, plain "
-             "estimate {:.2f} % off\n",
+             "plan for B in {}: {} samples, {} dropped, {:.2f} % of B's time uncovered, {:.2f} % "
+             "in joined launches, plain estimate {:.2f} % off\n",
              EscapeForTerminal(arguments.output), totals.samples, transfer.dropped.size(),
-             100 * totals.uncovered_fraction, 100 * totals.observed_error);
+             100 * totals.uncovered_fraction, 100 * totals.joined_fraction,
+             100 * totals.observed_error);
 }
 
 ordered_json TransferJson(const AlignArguments& arguments, const PlanTransfer& transfer) {
@@ -261,6 +262,7 @@ ordered_json TransferJson(const AlignArguments& arguments, const PlanTransfer& t
   return {{"output", arguments.output},
           {"samples", totals.samples},
           {"uncovered_fraction", totals.uncovered_fraction},
+          {"joined_fraction", totals.joined_fraction},
           {"observed_error", totals.observed_error},
           {"dropped", std::move(dropped)}};
 }

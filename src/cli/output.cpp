@@ -135,8 +135,10 @@ std::string TotalsJson(const Plan& plan) {
                                        {"sampled_duration_ns", t.sampled_duration_ns},
                                        {"speedup", t.speedup},
                                        {"bound", t.bound},
+                                       {"certified_bound", t.certified_bound},
                                        {"observed_error", t.observed_error},
                                        {"uncovered_fraction", t.uncovered_fraction},
+                                       {"joined_fraction", t.joined_fraction},
                                        {"dropped", t.dropped},
                                        {"gaps", t.gaps},
                                        {"zero_duration", t.zero_duration}};

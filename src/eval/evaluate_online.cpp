@@ -50,7 +50,7 @@ RunOutcome ReplayOnce(const Workload& workload, const SamplingOptions& options, 
   outcome.sampled_ns = static_cast<double>(engine.status().captured_duration_ns);
   outcome.samples = engine.status().captured;
   outcome.clusters = plan.totals.clusters;
-  outcome.bound = plan.totals.bound;
+  outcome.bound = plan.totals.certified_bound;
   outcome.uncovered = plan.totals.uncovered_fraction;
   return outcome;
 }

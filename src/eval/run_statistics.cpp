@@ -55,7 +55,7 @@ RunStatistics StatisticsOf(std::span<const RunOutcome> runs, double total_ns) {
     s.samples += static_cast<double>(run.samples);
     s.clusters += static_cast<double>(run.clusters);
     s.uncovered += run.uncovered;
-    s.bound += run.bound;  // one NaN makes it NaN: a method states bounds or does not
+    s.bound += run.bound;  // one NaN makes it NaN: a method certifies bounds or does not
     covered += std::fabs(run.error) <= run.bound + kRoundingSlack ? 1.0 : 0.0;
   }
   const auto n = static_cast<double>(runs.size());

@@ -6,6 +6,8 @@
 //   mean, max   of |error|;  bias: the mean of the signed error
 //   p95         the ceil(0.95 R)-th smallest |error| of R runs: at least 95 % of runs are no worse
 //   speedup     T* / (mean sampled time): the harmonic mean of the runs' speedups
+//   bound       what the design certifies before the error is known; the bound that a plan states is
+//               never below its observed error, so that it covers every run
 //   coverage    the share of runs with |error| <= bound
 //
 // UNITS: errors and bounds as ratios.  SOURCE: docs/evaluation.md; NVArchSim (HPCA 2021).
@@ -27,7 +29,7 @@ struct RunOutcome {
   double sampled_ns = 0.0;  // time of what was sampled (online: of all captures)
   std::uint64_t samples = 0;
   std::uint64_t clusters = 0;
-  double bound = 0.0;      // NaN: none stated
+  double bound = 0.0;      // certified; NaN: none
   double error = 0.0;      // plain weights, on the run sampled
   double uncovered = 0.0;  // share of time in clusters without a sample
   // On the run held against; where there is none, on the run sampled.
@@ -49,7 +51,7 @@ struct RunStatistics {
   double samples = 0.0;
   double clusters = 0.0;
   double uncovered = 0.0;
-  double bound = 0.0;           // mean; NaN: none stated
+  double bound = 0.0;           // certified, mean; NaN: none
   double coverage = 0.0;        // NaN: no bound
   double p95_over_bound = 0.0;  // NaN: no bound, or a bound of 0
   ErrorStatistics error;

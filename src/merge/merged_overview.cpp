@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -177,7 +176,7 @@ Overview MergedOverview(std::span<const SessionPart> parts, const Plan& plan) {
   }
   merged.losses.assign(losses.begin(), losses.end());
   merged.kernels_known = plan.totals.kernels;
-  merged.bound = plan.totals.invocations == 0 ? NAN : plan.totals.bound;  // as that of one session
+  TakeBounds(plan.totals, merged);
   merged.timeline = MergedTimeline(parts);
   AddKernels(parts, plan, merged);
   return merged;

@@ -95,6 +95,17 @@ std::string TextOf(const Json& object, const char* field) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
+// "error bound 4.52 %", and the certified bound if the observed error exceeds it.
+std::string BoundOf(const PlanSession& session) {
+  if (std::isnan(session.bound)) return "no error bound";
+  std::string text = fmt::format("error bound {:.2f} %", 100 * session.bound);
+  if (ExceedsCertifiedBound(session.bound, session.certified_bound)) {
+    text += fmt::format(" (the observed error; it exceeds the certified bound, {:.2f} %)",
+                        100 * session.certified_bound);
+  }
+  return text;
+}
+
 // "session 0: node7, stemtap-python3-12: 816000 launches, 3644.973 ms, error bound 4.52 %"
 std::string SessionLine(std::size_t number, const PlanSession& session, const Json& own) {
   const Json counters = own.value("counters", Json::object());
@@ -103,10 +114,8 @@ std::string SessionLine(std::size_t number, const PlanSession& session, const Js
   if (session.launches == 0) {
     line += "no kernel was recorded";
   } else {
-    line += fmt::format("{} launches, {:.3f} ms, ", session.launches,
-                        static_cast<double>(session.duration_ns) * 1e-6);
-    line += std::isnan(session.bound) ? std::string("no error bound")
-                                      : fmt::format("error bound {:.2f} %", 100 * session.bound);
+    line += fmt::format("{} launches, {:.3f} ms, {}", session.launches,
+                        static_cast<double>(session.duration_ns) * 1e-6, BoundOf(session));
   }
   for (const char* name : {"dropped", "gaps"}) {
     if (const double count = NumberOf(counters, name); count != 0) {

@@ -191,6 +191,7 @@ Result<SessionPart> LoadSessionPart(const std::string& path) {
     self.launches = part.plan.totals.invocations + part.plan.totals.excluded_invocations;
     self.duration_ns = part.plan.totals.duration_ns;
     self.bound = part.plan.totals.bound;
+    self.certified_bound = part.plan.totals.certified_bound;
     NumberDevices(part, self);
     part.plan.sessions.push_back(std::move(self));
   } else {

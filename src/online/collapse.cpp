@@ -1,119 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "online/collapse.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "stem/certificate.h"
 
 namespace stemtap {
 namespace {
 
-// A stratum without a capture that has somewhere to go.
-struct Orphan {
-  std::size_t kernel;
-  std::size_t stratum;
-  double price;  // variance for its time when it alone joins
-};
+constexpr std::size_t kNone = ~std::size_t{0};
 
-// Strata first..last of a kernel as one, with the captures of all.
-double JointVariance(const KernelCoverage& kernel, std::size_t first, std::size_t last) {
-  Moments all;
-  std::uint64_t had = 0;
-  for (std::size_t i = first; i <= last; ++i) {
-    all.Merge(kernel.strata[i]);
-    had += kernel.had[i];
+// Expected error of the estimate of the stratum's sum by the mean of `stand_in`.
+double BiasOf(const Moments& stratum, const Moments& stand_in) {
+  return static_cast<double>(stratum.count()) * (stand_in.mean() - stratum.mean());
+}
+
+bool MayStandFor(const Moments& stratum, const Moments& stand_in) {
+  return stand_in.count() > 0 &&
+         std::fabs(stand_in.mean() - stratum.mean()) <= kMaxJoinDifference * stratum.mean();
+}
+
+// Homes of the empty strata [first, end). `below` and `above` are the sampled strata around them, or
+// kNone. Strata that neither may stand for are their own home.
+void JoinGap(std::span<const SampledRange> strata, std::size_t first, std::size_t end,
+             std::size_t below, std::size_t above, double bias_ns,
+             std::vector<std::size_t>& homes) {
+  // Means ascend, so the neighbor below may stand for the strata [first, down) and the one above for
+  // [up, end). Strata [up, down) may join either; `split` divides them.
+  std::size_t down = first;
+  while (below != kNone && down < end &&
+         MayStandFor(strata[down].launches, strata[below].launches)) {
+    ++down;
   }
-  return EstimateVariance(Stratum(all), had);
+  std::size_t up = end;
+  while (above != kNone && up > first &&
+         MayStandFor(strata[up - 1].launches, strata[above].launches)) {
+    --up;
+  }
+  std::size_t split = down;
+  if (up < down) {
+    for (std::size_t i = first; i < up; ++i) {
+      bias_ns += BiasOf(strata[i].launches, strata[below].launches);
+    }
+    for (std::size_t i = up; i < end; ++i) {
+      bias_ns += BiasOf(strata[i].launches, strata[above].launches);
+    }
+    split = up;
+    double least = std::fabs(bias_ns);
+    for (std::size_t i = up; i < down; ++i) {
+      bias_ns += BiasOf(strata[i].launches, strata[below].launches) -
+                 BiasOf(strata[i].launches, strata[above].launches);
+      if (std::fabs(bias_ns) >= least) continue;
+      least = std::fabs(bias_ns);
+      split = i + 1;
+    }
+    up = split;
+  }
+  for (std::size_t i = first; i < end; ++i) homes[i] = i < split ? below : i < up ? i : above;
 }
 
 }  // namespace
 
-std::vector<std::size_t> NearestCovered(const KernelCoverage& kernel) {
-  const std::size_t count = kernel.strata.size();
-  std::vector<std::size_t> below(count, kNoHome);
-  std::vector<std::size_t> home(count, kNoHome);
-  for (std::size_t i = 0; i < count; ++i) {
-    below[i] = kernel.had[i] > 0 ? i : i > 0 ? below[i - 1] : kNoHome;
-  }
-  std::size_t above = kNoHome;
-  for (std::size_t i = count; i-- > 0;) {
-    if (kernel.had[i] > 0) above = i;
-    home[i] = below[i] == kNoHome ? above : below[i];
-    if (below[i] == kNoHome || above == kNoHome) continue;
-    const double mean = kernel.strata[i].mean();
-    if (kernel.strata[above].mean() - mean < mean - kernel.strata[below[i]].mean()) {
-      home[i] = above;
+std::vector<JointStratum> JoinStrata(std::span<const SampledRange> strata, double& bias_ns) {
+  std::vector<JointStratum> joined;
+  std::vector<std::size_t> homes(strata.size());
+  std::size_t below = kNone;
+  std::size_t known = 0;  // homes [0, known) are known
+  for (std::size_t i = 0; i < strata.size(); ++i) {
+    if (i == known) {
+      std::size_t above = i;
+      while (above < strata.size() && strata[above].samples == 0) ++above;
+      JoinGap(strata, i, above, below, above < strata.size() ? above : kNone, bias_ns, homes);
+      if (above < strata.size()) homes[above] = below = above;
+      known = above + 1;
     }
+    const SampledRange& stratum = strata[i];
+    const SampledRange& home = strata[homes[i]];
+    if (joined.empty() || joined.back().home != homes[i]) {
+      JointStratum& joint = joined.emplace_back();
+      joint.first = i;
+      joint.home = homes[i];
+      joint.samples = home.samples;
+      joint.sampled = home.launches;
+      if (home.samples == 0 && MayStandFor(home.launches, home.first_sight)) {
+        joint.by_first_sight = true;
+        joint.samples = home.first_sight.count();
+        joint.sampled = home.first_sight;
+      }
+    }
+    JointStratum& joint = joined.back();
+    joint.end = i + 1;
+    joint.all.Merge(stratum.launches);
+    if (!joint.covered()) {
+      bias_ns -= stratum.launches.sum();
+      continue;
+    }
+    const double bias = BiasOf(stratum.launches, joint.sampled);
+    joint.bias_ns += bias;
+    bias_ns += bias;
   }
-  return home;
+  return joined;
 }
 
-std::vector<std::vector<std::size_t>> CollapseStrata(std::span<const KernelCoverage> kernels,
-                                                     const CollapseLimits& limits) {
-  std::vector<std::vector<std::size_t>> homes(kernels.size());
-  std::vector<std::vector<std::size_t>> place(kernels.size());
-  std::vector<Orphan> orphans;
-  double variance = 0.0;
-  double uncovered = 0.0;
-  double total = 0.0;
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    const KernelCoverage& kernel = kernels[k];
-    homes[k] = NearestCovered(kernel);
-    place[k].resize(kernel.strata.size());
-    std::iota(place[k].begin(), place[k].end(), std::size_t{0});
-    for (std::size_t i = 0; i < kernel.strata.size(); ++i) {
-      const double time = kernel.strata[i].sum();
-      total += time;
-      if (kernel.had[i] > 0) {
-        variance += JointVariance(kernel, i, i);
-        continue;
-      }
-      uncovered += time;
-      const std::size_t home = homes[k][i];
-      if (home == kNoHome) continue;
-      const double joint = JointVariance(kernel, std::min(i, home), std::max(i, home)) -
-                           JointVariance(kernel, home, home);
-      orphans.push_back({k, i, time > 0.0 ? joint / time : joint > 0.0 ? INFINITY : 0.0});
-    }
-  }
-  std::sort(orphans.begin(), orphans.end(), [](const Orphan& a, const Orphan& b) {
-    if (a.price != b.price) return a.price < b.price;
-    return a.kernel != b.kernel ? a.kernel < b.kernel : a.stratum < b.stratum;
-  });
-
-  // They join one after the other. `bounds[i]` is the bound, in ns, when the first i have joined.
-  const std::vector<std::vector<std::size_t>> alone = place;
-  const auto join = [&](const Orphan& o) {
-    const KernelCoverage& kernel = kernels[o.kernel];
-    std::vector<std::size_t>& at = place[o.kernel];
-    const std::size_t home = homes[o.kernel][o.stratum];
-    if (at[o.stratum] == home) return;
-    std::size_t first = home;
-    std::size_t last = home;
-    while (first > 0 && at[first - 1] == home) --first;
-    while (last + 1 < at.size() && at[last + 1] == home) ++last;
-    variance -= JointVariance(kernel, first, last);
-    // Those between come along: what belongs together is contiguous.
-    for (; first > o.stratum; uncovered -= kernel.strata[first].sum()) at[--first] = home;
-    for (; last < o.stratum; uncovered -= kernel.strata[last].sum()) at[++last] = home;
-    variance += JointVariance(kernel, first, last);
-  };
-  const auto bound = [&] { return limits.z * std::sqrt(std::max(variance, 0.0)) + uncovered; };
-  std::vector<double> bounds = {bound()};
-  for (const Orphan& orphan : orphans) {
-    join(orphan);
-    bounds.push_back(bound());
-  }
-  const double allowed = std::max(limits.allowed * total,
-                                  limits.worth * *std::min_element(bounds.begin(), bounds.end()));
-  std::size_t joined = orphans.size();
-  while (joined > 0 && bounds[joined] > allowed) --joined;
-  if (joined == orphans.size()) return place;
-  place = alone;
-  for (std::size_t i = 0; i < joined; ++i) join(orphans[i]);
-  return place;
+double JointVariance(const JointStratum& joint) {
+  if (!joint.covered()) return 0.0;
+  const double scale =
+      static_cast<double>(joint.all.count()) / static_cast<double>(joint.sampled.count());
+  return scale * scale * EstimateVariance(Stratum(joint.sampled), joint.samples);
 }
 
 }  // namespace stemtap

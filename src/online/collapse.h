@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collapsed strata: a stratum that ended without a capture joins its neighbour that has one, the
-// nearer by mean (Cochran 1977, section 5A.12), or is left uncovered. Joining adds variance,
-// leaving it adds its whole time to the bound:
+// JoinStrata decides what stands for a stratum that ended without a random capture:
 //
-//   bound = ( z sqrt( sum V ) + sum of uncovered time ) / total time
+//   1. A neighbor that has captures, if the means are close: the stratum joins it. Its launches count
+//      with the mean of the neighbor's captures.
+//   2. Captures at first sight of the kernel in the stratum itself, if they are close to its mean.
+//   3. Nothing: the stratum is uncovered, and its time is missing from the estimate.
 //
-// One launch of 1,000 s that was missed among a million of 1 us is 99.9 % of uncovered time, but as
-// a part of the others' stratum it makes a bound of 195,800 %.
+// All durations are known, so the bias of each choice is known too. It is added to the bound
+// linearly, never in quadrature:
 //
-// THREADS: none.  UNITS: ns.  SOURCE: docs/maths/online.md, finding 5.
+//   bound = ( z sqrt( sum V ) + | sum of biases | + sum of uncovered time ) / total time
+//
+// Where a stratum may join the neighbor on either side, the choice is the one that brings the sum of
+// biases, uncovered time included, nearest to 0.
+//
+// THREADS: none.  UNITS: ns.  SOURCE: docs/maths/online-bound.md, "Empty strata".
 #pragma once
 
 #include <cstddef>
@@ -21,26 +27,38 @@
 
 namespace stemtap {
 
-// The strata of one kernel, ascending, and how many captures count for each.
-struct KernelCoverage {
-  std::vector<Moments> strata;
-  std::vector<std::uint64_t> had;
+// SampledRange is a stratum and the captures that fell into it.
+struct SampledRange {
+  Moments launches;           // all launches that captures are drawn from
+  std::uint64_t samples = 0;  // random captures
+  Moments first_sight;        // captures at first sight; not among `launches`
 };
 
-// The stratum that each stratum without a capture would join; itself where it has one, kNoHome
-// where the kernel has none at all.
-inline constexpr std::size_t kNoHome = ~std::size_t{0};
-std::vector<std::size_t> NearestCovered(const KernelCoverage& kernel);
+// JointStratum is a run of neighboring strata of one kernel that the same captures stand for.
+struct JointStratum {
+  std::size_t first = 0;  // strata [first, end)
+  std::size_t end = 0;
+  std::size_t home = 0;       // the stratum that has the captures; the only one if uncovered
+  std::uint64_t samples = 0;  // 0: uncovered
+  Moments all;                // of all launches, those of `first_sight` excluded
+  Moments sampled;            // of the launches that the samples are drawn from
+  double bias_ns = 0.0;       // expected error of the estimate of the sum of `all`
+  bool by_first_sight = false;
 
-// By kernel and stratum: where it belongs; itself when it is left uncovered. Strata join in the
-// order of the variance they bring for their time, as many as leave the bound, relative, within
-// `allowed`, or else within `worth` times the least there is. What belongs together is contiguous.
-struct CollapseLimits {
-  double z = 0.0;
-  double allowed = 0.0;
-  double worth = 1.0;  // >= 1
+  bool covered() const { return samples > 0; }
 };
-std::vector<std::vector<std::size_t>> CollapseStrata(std::span<const KernelCoverage> kernels,
-                                                     const CollapseLimits& limits);
+
+// Captures stand for a stratum other than their own only if the means differ by at most this share of
+// the stratum's mean. At 1, leaving the stratum uncovered costs the bound as much. Below, other
+// metrics of the captures become more like those of the stratum.
+inline constexpr double kMaxJoinDifference = 0.5;
+
+// The strata of one kernel (by ascending mean), joined. Every stratum is part of exactly one result;
+// results ascend. `bias_ns` is the sum of the biases so far, minus the uncovered time; the kernel's
+// part is added to it.
+std::vector<JointStratum> JoinStrata(std::span<const SampledRange> strata, double& bias_ns);
+
+// Variance of the estimate of the joint stratum's sum; 0 if it is not covered.
+double JointVariance(const JointStratum& joint);
 
 }  // namespace stemtap

@@ -45,6 +45,7 @@ double SolveScale(std::span<const Term> terms, double budget) {
 }  // namespace
 
 std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
+                                         std::span<const double> costs,
                                          std::span<const std::uint64_t> had,
                                          std::span<const std::uint64_t> least, double budget) {
   std::vector<std::uint64_t> sizes(strata.size());
@@ -58,7 +59,7 @@ std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
     t.high = static_cast<double>(n);
     t.b = t.high * t.high * strata[i].sample_variance();
     if (t.b > 0.0) {
-      t.rate = std::sqrt(t.b / strata[i].mean);
+      t.rate = std::sqrt(t.b / costs[i]);
       whole += t.b / t.high;
     }
   }
@@ -76,7 +77,7 @@ std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
   std::priority_queue<Step, std::vector<Step>, decltype(worse)> steps(worse);
   const auto gain = [&](std::size_t i) {
     const auto m = static_cast<double>(sizes[i]);
-    return terms[i].b / (m * (m + 1.0)) / strata[i].mean;
+    return terms[i].b / (m * (m + 1.0)) / costs[i];
   };
   for (std::size_t i = 0; i < strata.size(); ++i) {
     if (terms[i].b <= 0.0) continue;
@@ -92,15 +93,6 @@ std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
     if (++sizes[i] < strata[i].count) steps.emplace(gain(i), i);
   }
   return sizes;
-}
-
-double FurtherCost(std::span<const Stratum> strata, std::span<const std::uint64_t> had,
-                   std::span<const std::uint64_t> sizes) {
-  double cost = 0.0;
-  for (std::size_t i = 0; i < strata.size(); ++i) {
-    if (sizes[i] > had[i]) cost += static_cast<double>(sizes[i] - had[i]) * strata[i].mean;
-  }
-  return cost;
 }
 
 }  // namespace stemtap

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "wire/context_key.h"
+#include "wire/gate_table.h"
 #include "wire/record.h"
 
 namespace stemtap {
@@ -52,33 +53,52 @@ class ContextPredictor {
     std::uint32_t candidate_bin = 0;  // LogSketch bin of the latest launch that agreed
     std::int16_t votes = 0;
     bool dirty = false;  // its prediction may have changed since the last Publish
-    std::uint32_t published_slot = 0xFFFFFFFF;
+    std::uint32_t published_slot = wire::kNoSlot;
+
+    bool trusted() const { return votes >= kTrustedVotes; }
   };
+  // No context predicts the launch.
+  static constexpr std::uint32_t kNoBin = ~std::uint32_t{0};
 
   // The context that stands for all launches of the kernel, always there: its name, or its
   // configuration where kernels are told apart by it.
   explicit ContextPredictor(std::uint64_t name_key) { name_.key = name_key; }
 
   // Notes that a launch with these keys fell into `bin`, whose cluster is cluster_of(bin). `node_key`
-  // 0: it is no node of a graph.
+  // 0: it is no node of a graph. Returns the bin that was predicted for the launch, by its most special
+  // context that is trusted; kNoBin: none is.
   template <typename ClusterOf>
-  void Observe(std::uint64_t history_key, std::uint64_t config_key, std::uint32_t bin,
-               const ClusterOf& cluster_of, std::uint64_t node_key = 0) {
+  std::uint32_t Observe(std::uint64_t history_key, std::uint64_t config_key, std::uint32_t bin,
+                        const ClusterOf& cluster_of, std::uint64_t node_key = 0) {
+    std::uint32_t predicted = kNoBin;
+    const auto predict = [&predicted](const Context& context) {
+      if (context.trusted()) predicted = context.candidate_bin;
+    };
+    predict(name_);
     Vote(name_, bin, cluster_of);
     if (config_key == name_.key) {  // the kernel is the launches of one configuration
       last_config_ = kNowhere;
-    } else {
-      ObserveConfig(config_key, bin, cluster_of);
+    } else if (Context* const config = ConfigOf(config_key)) {
+      predict(*config);
+      Vote(*config, bin, cluster_of);
     }
     const std::size_t history = FindOrAdd(history_key);
-    const bool told = history != kNowhere && Vote(slots_[history], bin, cluster_of);
-    if (node_key == 0) return;
+    bool told = false;
+    if (history != kNowhere) {
+      predict(slots_[history]);
+      told = Vote(slots_[history], bin, cluster_of);
+    }
+    if (node_key == 0) return predicted;
     std::size_t node = Find(node_key);
     if (node == kNowhere && !told && nodes_ < kMostNodes) {
       node = FindOrAdd(node_key);
       nodes_ += node != kNowhere;
     }
-    if (node != kNowhere) Vote(slots_[node], bin, cluster_of);
+    if (node != kNowhere) {
+      predict(slots_[node]);
+      Vote(slots_[node], bin, cluster_of);
+    }
+    return predicted;
   }
   // Calls visit(context) for each context whose prediction may have changed, all of them when
   // `everything` (the clusters were cut anew), and clears the marks.
@@ -95,15 +115,6 @@ class ContextPredictor {
       visit(context);
     }
     any_dirty_ = false;
-  }
-
-  // Calls visit(bin) for the candidate of each context that gives out a prediction.
-  template <typename Visit>
-  void ForEachPredicted(const Visit& visit) const {
-    if (name_.votes >= kTrustedVotes) visit(name_.candidate_bin);
-    for (const Context& context : slots_) {
-      if (context.votes >= kTrustedVotes) visit(context.candidate_bin);
-    }
   }
 
   std::size_t size() const { return size_; }          // without the name's
@@ -130,13 +141,13 @@ class ContextPredictor {
     return false;
   }
 
-  template <typename ClusterOf>
-  void ObserveConfig(std::uint64_t config_key, std::uint32_t bin, const ClusterOf& cluster_of) {
+  // The context of a configuration; null if there is no room.
+  Context* ConfigOf(std::uint64_t config_key) {
     // A kernel is mostly launched as it was the last time: no look-up then.
     if (last_config_ == kNowhere || slots_[last_config_].key != config_key) {
       last_config_ = FindOrAdd(config_key);
     }
-    if (last_config_ != kNowhere) Vote(slots_[last_config_], bin, cluster_of);
+    return last_config_ == kNowhere ? nullptr : &slots_[last_config_];
   }
 
   void MarkDirty(Context& context) {

@@ -29,25 +29,28 @@ void AddLaunch(const PlanSample& sample, SampledCluster& cluster) {
 }  // namespace
 
 std::vector<SampledCluster> FinalClusters(KernelState& kernel,
-                                          std::span<const std::size_t> joined) {
+                                          std::span<const JointStratum> joined) {
   const std::vector<OnlineCluster>& cut = kernel.clusters();
   const std::vector<std::size_t> first_cells = kernel.CurrentFirstCells();
   std::vector<SampledCluster> clusters;
   std::vector<std::size_t> place(cut.size(), 0);
-  for (std::size_t i = 0; i < cut.size(); ++i) {
-    if (i == 0 || joined[i] != joined[i - 1]) {
-      clusters.emplace_back();
-      clusters.back().lower_ns = LogSketch::LowerEdge(cut[i].first_bin);
+  for (const JointStratum& joint : joined) {
+    SampledCluster& cluster = clusters.emplace_back();
+    cluster.lower_ns = LogSketch::LowerEdge(cut[joint.first].first_bin);
+    cluster.upper_ns = LogSketch::LowerEdge(cut[joint.end - 1].end_bin) - 1;
+    cluster.moments = joint.all;
+    cluster.joined_launches = joint.all.count();
+    if (!joint.by_first_sight) cluster.joined_launches -= joint.sampled.count();
+    for (std::size_t i = joint.first; i < joint.end; ++i) {
+      cluster.target += cut[i].target;
+      place[i] = clusters.size() - 1;
     }
-    SampledCluster& cluster = clusters.back();
-    cluster.upper_ns = LogSketch::LowerEdge(cut[i].end_bin) - 1;
-    cluster.moments.Merge(cut[i].moments);
-    cluster.target += cut[i].target;
-    const std::size_t end = i + 1 < cut.size() ? first_cells[i + 1] : kernel.cells().size();
-    cluster.cells.insert(cluster.cells.end(),
-                         kernel.cells().begin() + static_cast<std::ptrdiff_t>(first_cells[i]),
+    if (joint.by_first_sight) continue;  // the cells are of the captures alone
+    const std::size_t first = first_cells[joint.home];
+    const std::size_t end =
+        joint.home + 1 < cut.size() ? first_cells[joint.home + 1] : kernel.cells().size();
+    cluster.cells.assign(kernel.cells().begin() + static_cast<std::ptrdiff_t>(first),
                          kernel.cells().begin() + static_cast<std::ptrdiff_t>(end));
-    place[i] = clusters.size() - 1;
   }
 
   const auto home = [&](const CapturedLaunch& launch) {
@@ -62,12 +65,10 @@ std::vector<SampledCluster> FinalClusters(KernelState& kernel,
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     if (clusters[i].samples.empty()) clusters[i].samples = std::move(outlived[i]);
   }
-  std::vector<bool> covered;
-  for (const SampledCluster& cluster : clusters) covered.push_back(!cluster.samples.empty());
   SampledCluster set_aside;
   for (const CapturedLaunch& launch : kernel.explored()) {
     const PlanSample& sample = launch.sample;
-    const bool stands = !clusters.empty() && !covered[home(launch)];
+    const bool stands = !joined.empty() && joined[home(launch)].by_first_sight;
     AddLaunch(sample, stands ? clusters[home(launch)] : set_aside);
   }
   if (!set_aside.samples.empty()) {

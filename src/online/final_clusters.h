@@ -5,24 +5,28 @@
 //
 //   by credit, made since the kernel drifted   stand for their cluster
 //   ... made before                            where their cluster has none of those
-//   at first sight                             where their cluster has neither; those whose cluster
-//                                              has are together a last cluster of their own, and
-//                                              stand for themselves
+//   at first sight                             where their cluster has neither, no neighbor that it
+//                                              joins, and a close mean (JoinStrata); the others are
+//                                              together a last cluster of their own, and stand for
+//                                              themselves
 //
-// THREADS: none.  UNITS: ns.  SOURCE: docs/maths/online.md, findings 3 to 5.
+// THREADS: none.  UNITS: ns.  SOURCE: docs/maths/online.md, findings 3 to 5,
+// docs/maths/online-bound.md.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <vector>
 
+#include "online/collapse.h"
 #include "online/kernel_state.h"
 #include "stem/plan_builder.h"
 
 namespace stemtap {
 
-// `joined`: by cluster of the kernel, the cluster that it belongs to (CollapseStrata). REQUIRES:
-// kernel.cells() and its clusters are up to date.
-std::vector<SampledCluster> FinalClusters(KernelState& kernel, std::span<const std::size_t> joined);
+// `joined`: the clusters of the kernel, joined. REQUIRES: kernel.cells() and its clusters are up to
+// date.
+std::vector<SampledCluster> FinalClusters(KernelState& kernel,
+                                          std::span<const JointStratum> joined);
 
 }  // namespace stemtap

@@ -3,8 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace stemtap {
+
+namespace {
+
+// The bin halfway between the bins of two neighboring cells.
+std::uint32_t Middle(std::uint32_t below, std::uint32_t above) {
+  const std::uint64_t edge = (LogSketch::LowerEdge(below + 1) + LogSketch::LowerEdge(above)) / 2;
+  return std::max(below + 1, LogSketch::BinOf(edge));
+}
+
+}  // namespace
 
 void KernelState::Observe(std::span<const Observation> batch,
                           std::span<const std::uint32_t> order) {
@@ -47,9 +58,68 @@ void KernelState::Observe(std::span<const Observation> batch,
       times_->AddNative(context, duration);
       bin = LogSketch::BinOf(times_->MeanOf(context));
     }
-    contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of, seen.node_key);
+    predictions_.Add(
+        bin, contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of, seen.node_key));
   }
   last_occurrence_ = batch[order.back()].occurrence;
+}
+
+void KernelState::SetLines() {
+  std::vector<double> predicted(clusters_.size(), 0.0);  // launches, by the cluster predicted
+  std::vector<double> right(clusters_.size(), 0.0);      // of these, launches that fell into it
+  double all = 0.0;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const auto count = static_cast<double>(cells_[i].count());
+    const std::size_t cluster = ClusterOf(cell_bins_[i]);
+    all += count;
+    predictions_.ForEach(cell_bins_[i], [&](std::uint32_t bin, double share) {
+      if (bin == PredictionRecord::kNone) return;
+      predicted[ClusterOf(bin)] += count * share;
+      if (ClusterOf(bin) == cluster) right[cluster] += count * share;
+    });
+  }
+  for (std::size_t c = 0; c < clusters_.size(); ++c) {
+    const double others = all - static_cast<double>(clusters_[c].moments.count());
+    const double wrong = predicted[c] - right[c];
+    const bool tells = others > 0.0 && wrong * all <= kMostWrong * others * predicted[c];
+    const std::size_t line = tells ? 1 + c : kCommonLine;
+    if (line != clusters_[c].line) recut_ = true;
+    clusters_[c].line = line;
+  }
+}
+
+void KernelState::SetSources() {
+  SetLines();
+  // Launches of each line and their time, in all and by the cluster that they fell into.
+  const std::size_t lines = 1 + clusters_.size();
+  std::vector<std::vector<double>> fell(clusters_.size(), std::vector<double>(lines, 0.0));
+  std::vector<double> offered(lines, 0.0);
+  std::vector<double> offered_ns(lines, 0.0);
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const auto count = static_cast<double>(cells_[i].count());
+    const std::size_t cluster = ClusterOf(cell_bins_[i]);
+    predictions_.ForEach(cell_bins_[i], [&](std::uint32_t bin, double share) {
+      const std::size_t line =
+          bin == PredictionRecord::kNone ? kCommonLine : LineOf(ClusterOf(bin));
+      fell[cluster][line] += count * share;
+      offered[line] += count * share;
+      offered_ns[line] += count * share * cells_[i].mean();
+    });
+  }
+  for (std::size_t line = 0; line < lines; ++line) credit_lines_[line].offered = offered[line];
+  for (std::size_t c = 0; c < clusters_.size(); ++c) {
+    const double supply = std::accumulate(fell[c].begin(), fell[c].end(), 0.0);
+    Source& best = clusters_[c].source;
+    best = {clusters_[c].line, 1.0, clusters_[c].moments.mean()};
+    bool found = false;
+    for (std::size_t line = 0; line < lines; ++line) {
+      if (fell[c][line] <= 0.0 || fell[c][line] < kMinSupply * supply) continue;
+      const double price = offered_ns[line] / fell[c][line];
+      if (found && price >= best.price_ns) continue;
+      best = {line, fell[c][line] / offered[line], price};
+      found = true;
+    }
+  }
 }
 
 void KernelState::ObservePerturbed(const Observation& seen) {
@@ -112,21 +182,12 @@ void KernelState::UpdateCells() {
       explored_ns_ += launch.sample.record.duration_ns;
     }
   }
-  predicted_cells_.clear();
-  contexts_.ForEachPredicted(
-      [this](std::uint32_t bin) { predicted_cells_.push_back(CellOf(bin)); });
-  std::sort(predicted_cells_.begin(), predicted_cells_.end());
   for (Capture& capture : captures_) capture.outlived = Outlived(capture);
 }
 
 std::size_t KernelState::CellOf(std::uint32_t bin) const {
-  const auto above = std::upper_bound(cell_bins_.begin(), cell_bins_.end(), bin);
-  return above == cell_bins_.begin() ? 0 : static_cast<std::size_t>(above - cell_bins_.begin()) - 1;
-}
-
-bool KernelState::Predicted(std::size_t first, std::size_t end) const {
-  const auto at = std::lower_bound(predicted_cells_.begin(), predicted_cells_.end(), first);
-  return at != predicted_cells_.end() && *at < end;
+  const auto first = std::lower_bound(cell_bins_.begin(), cell_bins_.end(), bin);
+  return static_cast<std::size_t>(first - cell_bins_.begin());
 }
 
 std::vector<std::size_t> KernelState::CurrentFirstCells() const {
@@ -134,32 +195,20 @@ std::vector<std::size_t> KernelState::CurrentFirstCells() const {
   for (const OnlineCluster& cluster : clusters_) {
     const std::size_t first = first_cells.empty() ? 0 : CellOf(cluster.first_bin);
     // Means of contexts move, and a cluster may be left without any.
-    if (first_cells.empty() || first > first_cells.back()) first_cells.push_back(first);
+    if (first_cells.empty() || (first > first_cells.back() && first < cells_.size())) {
+      first_cells.push_back(first);
+    }
   }
   return first_cells;
 }
 
-Standing KernelState::StandingOf(std::span<const std::size_t> first_cells) const {
-  Standing standing;
+std::vector<Moments> KernelState::StrataFrom(std::span<const std::size_t> first_cells) const {
+  std::vector<Moments> strata(first_cells.size());
   for (std::size_t c = 0; c < first_cells.size(); ++c) {
     const std::size_t end = c + 1 < first_cells.size() ? first_cells[c + 1] : cells_.size();
-    Moments all;
-    for (std::size_t i = first_cells[c]; i < end; ++i) all.Merge(cells_[i]);
-    standing.strata.emplace_back(all);
-    standing.had.push_back(0);
-    standing.explored.push_back(0);
-    standing.reachable.push_back(Reachable(Predicted(first_cells[c], end), all.count()));
+    for (std::size_t i = first_cells[c]; i < end; ++i) strata[c].Merge(cells_[i]);
   }
-  const auto stratum = [&](const CapturedLaunch& launch) {
-    const std::size_t cell = CellOf(launch.bin);
-    const auto above = std::upper_bound(first_cells.begin(), first_cells.end(), cell);
-    return static_cast<std::size_t>(above - first_cells.begin()) - 1;
-  };
-  for (const Capture& capture : captures_) {
-    standing.had[stratum(capture.launch)] += capture.outlived ? 0 : 1;
-  }
-  for (const CapturedLaunch& launch : explored_) ++standing.explored[stratum(launch)];
-  return standing;
+  return strata;
 }
 
 void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
@@ -169,15 +218,22 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
     const std::size_t first = first_cells[c];
     const std::size_t end = c + 1 < first_cells.size() ? first_cells[c + 1] : cells_.size();
     OnlineCluster cluster;
-    cluster.first_bin = cell_bins_[first];
+    if (c == 0) {
+      cluster.first_bin = cell_bins_[first];
+    } else {
+      // Launches to come fall into the gap between two clusters too. Each half goes to the cluster
+      // nearer to it: with the whole gap in the lower one, its mean grows past its earlier captures.
+      cluster.first_bin =
+          anew ? Middle(cell_bins_[first - 1], cell_bins_[first]) : before[c].first_bin;
+    }
     cluster.end_bin = cell_bins_[end - 1] + 1;
     for (std::size_t i = first; i < end; ++i) cluster.moments.Merge(cells_[i]);
-    cluster.predicted = Predicted(first, end);
-    cluster.reachable = Reachable(cluster.predicted, cluster.moments.count());
     // A cluster that keeps its ordinal keeps its standing until sizes are allocated.
     if (c < before.size()) {
       cluster.target = before[c].target;
       cluster.release = before[c].release;
+      cluster.line = before[c].line;
+      cluster.given_up = before[c].given_up;
       cluster.closed = before[c].closed;
       cluster.supplemented_at = before[c].supplemented_at;
     }
@@ -186,7 +242,6 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
   cluster_of_bin_.clear();
   first_cut_bin_ = cell_bins_.front();
   for (std::size_t i = 0; i < clusters_.size(); ++i) {
-    // Each cluster's bins, and the gap above them up to the next.
     const std::uint32_t end =
         i + 1 < clusters_.size() ? clusters_[i + 1].first_bin : clusters_[i].end_bin;
     cluster_of_bin_.resize(end - first_cut_bin_, static_cast<std::uint16_t>(i));
@@ -194,7 +249,9 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
   const auto home = [this](const CapturedLaunch& launch) -> OnlineCluster& {
     return clusters_[ClusterOf(launch.bin)];
   };
-  for (const CapturedLaunch& launch : explored_) ++home(launch).explored;
+  for (const CapturedLaunch& launch : explored_) {
+    home(launch).first_sight.Add(static_cast<double>(launch.sample.record.duration_ns));
+  }
   for (const Capture& capture : captures_) {
     OnlineCluster& cluster = home(capture.launch);
     if (capture.outlived) {
@@ -204,10 +261,9 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
       cluster.captured_ns += static_cast<double>(capture.launch.sample.record.duration_ns);
     }
   }
-  if (anew) {
-    recut_ = true;
-    for (CreditLine& line : credit_lines_) line.misses = 0;
-  }
+  if (credit_lines_.size() < 1 + clusters_.size()) credit_lines_.resize(1 + clusters_.size());
+  if (anew) recut_ = true;
+  SetSources();
 }
 
 }  // namespace stemtap

@@ -3,10 +3,10 @@
 // KernelState is all that the online sampler knows of one kernel: O(bins + contexts + captures),
 // never O(invocations).
 //
-// A launch captured at first sight of its name is certain to be captured, and is no random draw:
-// cold clocks and caches, 10 to 25 % off (docs/maths/online.md, finding 4). It is set aside, a
-// stratum of its own that is known exactly, and no part of the sketch or of the clusters. Only
-// where a cluster ends without any other capture does it stand for the cluster too.
+// A launch captured at first sight of its name is certain to be captured, so it is no random draw:
+// clocks and caches are cold, and it is 10 to 25 % off (docs/maths/online.md, finding 4). It is set
+// aside as a stratum of its own that is known exactly, and is no part of the sketch or of the
+// clusters. It stands for a cluster only if no random capture does (JoinStrata).
 //
 // Where captures are made for real, the recorded durations of captured launches (and of those beside
 // them) are no part of the sketch: such launches count with the mean of their like, the cells are
@@ -23,6 +23,7 @@
 
 #include "online/context_predictor.h"
 #include "online/native_times.h"
+#include "online/prediction_record.h"
 #include "stats/log_sketch.h"
 #include "stats/time_slices.h"
 #include "stem/stratum.h"
@@ -43,27 +44,39 @@ struct Observation {
   std::uint64_t node_key = 0;  // NodeKey, where the gate is asked under it; else 0
 };
 
+// Source is the credit line that captures of a cluster are cheapest from.
+struct Source {
+  // A cluster is predicted if at least this share of the line's launches falls into it.
+  static constexpr double kPredicted = 0.5;
+
+  std::size_t line = 0;
+  double yield = 1.0;     // share of the line's launches that fall into the cluster, > 0
+  double price_ns = 0.0;  // captured time per capture that falls into the cluster
+
+  bool predicted() const { return yield >= kPredicted; }
+};
+
 // OnlineCluster is an interval of a kernel's sketch bins, and how far its sampling has come.
 struct OnlineCluster {
-  std::uint32_t first_bin = 0;  // bins [first_bin, end_bin)
-  std::uint32_t end_bin = 0;
-  Moments moments;             // as of the last allocation
-  std::uint64_t captured = 0;  // by credit, and not outlived
-  std::uint64_t explored = 0;  // at first sight, as of the last allocation
-  std::uint64_t outlived = 0;  // by credit, as of the last allocation
-  double captured_ns = 0.0;    // of the captures by credit
-  std::uint64_t target = 0;    // as of the last allocation
-  std::uint64_t release = 0;   // captures that may be had until the next allocation, <= target
-  bool predicted = false;      // some context predicts it
-  bool reachable = true;       // captures can be had of it: see KernelState::Reachable
+  std::uint32_t first_bin = 0;  // bins from here to the next cluster's
+  std::uint32_t end_bin = 0;    // past the last bin that holds a launch
+  Moments moments;              // as of the last allocation
+  std::uint64_t captured = 0;   // by credit, and not outlived
+  Moments first_sight;          // captures at first sight, as of the last allocation
+  std::uint64_t outlived = 0;   // by credit, as of the last allocation
+  double captured_ns = 0.0;     // of the captures by credit
+  std::uint64_t target = 0;     // as of the last allocation
+  std::uint64_t release = 0;    // captures that may be had until the next allocation, <= target
+  std::size_t line = 0;         // launches predicted to fall into the cluster are offered to it
+  Source source;                // as of the last cut or allocation
+  bool given_up = false;        // it has no capture, and one would cost more than it is worth
   bool closed = false;
   // What had been captured when a capture beyond the target was last charged for: it is charged
   // once, however long it is in flight.
   std::uint64_t supplemented_at = ~std::uint64_t{0};
 
-  // How many captures stand for the cluster: those by credit, or, where there is none, what else
-  // there is.
-  std::uint64_t standing() const { return captured > 0 ? captured : explored + outlived; }
+  // Random captures that stand for the cluster: outlived ones only if there are no others.
+  std::uint64_t standing() const { return captured > 0 ? captured : outlived; }
 };
 
 // A captured launch. What was recorded and its context are for captures that are made for real.
@@ -86,24 +99,19 @@ struct Capture {
   bool outlived = false;
 };
 
-// CreditLine is the account of one gate slot: the credits of one cluster ordinal of one kernel.
+// CreditLine is the account of one gate slot. Every launch of a kernel is offered to one line: the
+// line of the cluster that its context predicts, or the common line if no context predicts it, or the
+// predictions of that cluster tell too little. Which launches of a line are captured is a random draw
+// and does not depend on their durations.
 struct CreditLine {
   std::uint32_t slot = 0;
+  double offered = 0.0;        // launches up to the last allocation
   std::uint32_t returned = 0;  // captures that came back
-  std::uint32_t misses = 0;    // of these, into another cluster than predicted, since the last cut
   std::uint32_t lost = 0;      // captures given up: their records have not come back
   // Launches observed, and captures come back, when captures were last seen to be in flight; 0: none
   // are.
   std::uint64_t waiting_since = 0;
   std::uint32_t returned_then = 0;
-};
-
-// What a kernel's clusters are to the allocation, by cluster.
-struct Standing {
-  std::vector<Stratum> strata;
-  std::vector<std::uint64_t> had;
-  std::vector<std::uint64_t> explored;
-  std::vector<bool> reachable;
 };
 
 class KernelState {
@@ -129,18 +137,17 @@ class KernelState {
   void UpdateCells();
   KernelCells& cells() { return cells_; }
 
-  // The clusters as the allocation would see them if they began at `first_cells` (positions in
-  // cells(), ascending, the first 0), or as they are now, up to date with cells().
-  Standing StandingOf(std::span<const std::size_t> first_cells) const;
-  // Of clusters that hold no cell any more there is none.
+  // What the cells hold from each of `first_cells` (positions in cells(), ascending, the first 0) up
+  // to the next.
+  std::vector<Moments> StrataFrom(std::span<const std::size_t> first_cells) const;
+  // Where the clusters begin. Of clusters that hold no cell any more there is none.
   std::vector<std::size_t> CurrentFirstCells() const;
 
   // Makes the clusters begin at `first_cells`, their moments and captures up to date with cells().
   // `anew`: these are other clusters than before, not the same with more launches.
   void SetCut(std::span<const std::size_t> first_cells, bool anew);
 
-  // Index of the cluster that holds `bin`; for bins not seen at the last cut, that of the nearest
-  // below.
+  // Index of the cluster that holds `bin`.
   std::size_t ClusterOf(std::uint32_t bin) const {
     if (cluster_of_bin_.empty() || bin < first_cut_bin_) return 0;
     const std::size_t at = bin - first_cut_bin_;
@@ -175,9 +182,6 @@ class KernelState {
   }
   // No launch of the kernel was seen natively.
   bool native_unknown() const { return imputed() != 0 && sketch_.count() == 0; }
-  // Whether the gate may be told that launches predicted into one cluster fall into another: not
-  // where clusters are made of whole contexts.
-  bool context_decides() const { return times_ != nullptr; }
   std::uint64_t explored_ns() const { return explored_ns_; }
   std::uint64_t zero_duration() const { return zero_duration_; }
   // All launches whose start is known, with the durations that were recorded.
@@ -185,7 +189,11 @@ class KernelState {
   std::vector<OnlineCluster>& clusters() { return clusters_; }
   const std::vector<OnlineCluster>& clusters() const { return clusters_; }
   ContextPredictor& contexts() { return contexts_; }
-  std::vector<CreditLine>& credit_lines() { return credit_lines_; }  // by cluster ordinal
+  // The common line, then a line for each cluster, by ordinal.
+  std::vector<CreditLine>& credit_lines() { return credit_lines_; }
+  static constexpr std::size_t kCommonLine = 0;
+  // The line that launches predicted to fall into the cluster are offered to.
+  std::size_t LineOf(std::size_t cluster) const { return clusters_[cluster].line; }
 
   // Captures seen by Observe and not yet settled with the gate.
   std::vector<CapturedLaunch>& unsettled() { return unsettled_; }
@@ -201,14 +209,6 @@ class KernelState {
   void SetAllocated() { allocated_ = !clusters_.empty(); }
   // Whether there are launches that the cells do not hold.
   bool stale() const { return cells_at_ != counted(); }
-  // The cluster whose credits launches predicted into closed clusters may spend: one that is short
-  // and that no context predicts. kNone: there is none.
-  static constexpr std::size_t kNone = ~std::size_t{0};
-  std::size_t fallback() const { return fallback_; }
-  void SetFallback(std::size_t cluster) {
-    if (cluster != fallback_) MarkRecut();
-    fallback_ = cluster;
-  }
 
  private:
   // A capture is early when its kernel has by now been launched this many times as often as it had
@@ -219,24 +219,27 @@ class KernelState {
   // captured again.
   static constexpr double kDrift = 0.05;
 
-  // A cluster that no context predicts and that holds less than this share of the launches would
-  // cost so many captures of others for one of its own.
-  static constexpr std::uint64_t kRare = 16;
+  // A line is a source of a cluster only if it is offered at least this share of the cluster's
+  // launches: a context that does not come back predicts well, and yields nothing.
+  static constexpr double kMinSupply = 0.125;
+
+  // A cluster has a line of its own only if its predictions are wrong at most this many times as
+  // often as a guess. Lines of contexts that agree by chance split the launches of a kernel into
+  // lines too short to get captures from: thousands of clusters stayed empty.
+  static constexpr double kMostWrong = 0.5;
 
   std::size_t CellOf(std::uint32_t bin) const;
   bool Outlived(const Capture& capture) const;
-  bool Predicted(std::size_t first_cell, std::size_t end_cell) const;
-  // Whether captures can be had of a cluster: a context predicts it, or what others predict falls
-  // into it often enough.
-  bool Reachable(bool predicted, std::uint64_t launches) const {
-    return predicted || (times_ == nullptr && launches * kRare >= sketch_.count());
-  }
   // All launches but those set aside.
   std::uint64_t counted() const {
     return sketch_.count() + (times_ == nullptr ? 0 : times_->perturbed());
   }
   std::uint64_t counted_imputed_ns() const { return times_ == nullptr ? 0 : times_->imputed_ns(); }
   void ObservePerturbed(const Observation& seen);
+  // Sets the line of each cluster.
+  void SetLines();
+  // Sets the line and the source of each cluster.
+  void SetSources();
   // Its duration, as of now: the mean of its group, or, where it is set aside, of its like.
   void Impute(CapturedLaunch& launch, bool explored) const;
 
@@ -251,9 +254,7 @@ class KernelState {
   std::uint64_t last_occurrence_ = 0;
   KernelCells cells_;
   std::vector<std::uint32_t> cell_bins_;
-  std::vector<std::size_t> predicted_cells_;  // ascending
-  std::uint64_t cells_at_ = 0;                // launches at the last UpdateCells
-  std::size_t fallback_ = kNone;
+  std::uint64_t cells_at_ = 0;  // launches at the last UpdateCells
   bool recut_ = false;
   bool announced_ = false;
   bool allocated_ = false;
@@ -262,6 +263,7 @@ class KernelState {
   std::vector<std::uint16_t> cluster_of_bin_;
   std::uint32_t first_cut_bin_ = 0;
   ContextPredictor contexts_;
+  PredictionRecord predictions_;
   std::unique_ptr<NativeTimes> times_;  // null: all durations are native
   std::vector<CreditLine> credit_lines_;
   std::vector<Capture> captures_;

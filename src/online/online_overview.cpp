@@ -15,7 +15,7 @@ namespace {
 
 ClusterState StateOf(const OnlineCluster& cluster) {
   if (cluster.closed) return ClusterState::kClosed;
-  return cluster.reachable ? ClusterState::kOpen : ClusterState::kUnreachable;
+  return cluster.given_up ? ClusterState::kUnreachable : ClusterState::kOpen;
 }
 
 std::vector<OverviewCluster> ClustersOf(const KernelState& kernel) {

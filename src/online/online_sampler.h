@@ -14,12 +14,12 @@
 // GUARANTEE  The same observations in the same epochs give the same gate, events and plan, bit for
 // bit, whatever ran UpdateKernel.
 //
-// INVARIANT  A capture in flight is a spent credit: for every cluster, captures that came back +
-// credits open or in flight never exceed what it needed when they were granted, plus the misses
-// allowed and those given up as lost.
+// INVARIANT  A capture in flight is a spent credit: the captures of a line that have come back, and its
+// credits that are open or in flight, never exceed what its clusters needed when the credits were
+// granted, plus the captures given up as lost.
 //
 // THREADS: only UpdateKernel may run concurrently with itself, for different i.  UNITS: ns.
-// SOURCE: docs/maths/online.md.
+// SOURCE: docs/maths/online.md, docs/maths/online-bound.md.
 #pragma once
 
 #include <cstddef>
@@ -109,9 +109,9 @@ class OnlineSampler {
   // has the clusters: TakeClusters). Not between Begin and Commit.
   void Describe(Overview& overview) const;
 
-  // The plan of everything observed: clusters cut a last time, those without a capture merged into
-  // their neighbour (collapsed strata), the rest uncovered, and listed as top_up events but for those
-  // whose names are on the deny-list. Call once, at the end.
+  // The plan of everything observed. Clusters without a capture are joined to a neighbor (JoinStrata)
+  // or left uncovered. Uncovered clusters are listed as top_up events, except
+  // those whose names are on the deny list. Call once, at the end.
   Plan Finish(const ParallelFor& parallel = Serially);
 
  private:
@@ -121,19 +121,26 @@ class OnlineSampler {
     std::uint32_t count;
   };
 
+  bool AllocationDue() const;
   void SettleCaptures();
   void Allocate(const ParallelFor& parallel, bool last);
-  // `had`: which captures of a cluster count.
-  std::vector<std::vector<std::size_t>> Collapsed(const CollapseLimits& limits,
-                                                  std::uint64_t (*had)(const OnlineCluster&)) const;
-  // The floor of a cluster: launches captured at first sight that fall into it count towards it,
-  // but one capture by credit there must be.
-  std::uint64_t Least(std::uint64_t explored) const;
-  bool Enough(std::span<const std::vector<std::size_t>> joined) const;
-  void CutKernel(KernelState& kernel, std::span<const StratumRange> strata,
-                 std::span<const std::size_t> joined) const;
+  // Captures that count: those by credit that are not outlived, or all (at the end).
+  enum class Standing { kCurrent, kAll };
+  // The clusters of a kernel, those without captures joined to others. `bias_ns`: see JoinStrata.
+  std::vector<JointStratum> JoinedOf(const KernelState& kernel, Standing standing,
+                                     double& bias_ns) const;
+  // Captured time per capture of a cluster.
+  double PriceOf(const KernelState& kernel, std::size_t cluster) const;
+  // The fewest captures that a cluster needs.
+  std::uint64_t Least(const KernelState& kernel, std::size_t cluster) const;
+  // Whether the captures made so far meet the error bound.
+  bool Enough() const;
+  // Cuts the kernels into clusters. Returns the best cut; kernels may keep the cut that they have.
+  WorkloadStrata CutAll(const ParallelFor& parallel);
+  void CutKernel(KernelState& kernel, std::span<const StratumRange> strata) const;
   void Hold();
-  void SetTargets();
+  // Sets how many captures each cluster needs. `planned_ns`: captured time of the best cut.
+  void SetTargets(double planned_ns);
   void Release();
   std::uint64_t FirstRelease() const;
   bool Waiting() const;
@@ -142,7 +149,8 @@ class OnlineSampler {
   void UpdateStanding(std::uint32_t id);
   void GiveUpLost(CreditLine& line) const;
   void PublishKernel(std::uint32_t id);
-  std::uint32_t SlotOf(KernelState& kernel, std::size_t cluster);
+  std::uint32_t SlotOf(KernelState& kernel, std::size_t line);
+  void SetCredits(KernelState& kernel);
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
 
   SamplingOptions options_;
@@ -160,7 +168,9 @@ class OnlineSampler {
   std::vector<std::uint32_t> batch_counts_;  // by kernel, zero between epochs
   bool allocate_now_ = false;
 
+  // An allocation is due at this many observations, or at this much of their time.
   std::uint64_t next_allocation_ = 0;
+  std::uint64_t next_allocation_ns_ = 0;
   double supplemented_ns_ = 0.0;
   double multiplier_ = 0.0;  // where the last search for the strata ended
   std::uint32_t next_slot_ = 1;

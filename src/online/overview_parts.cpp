@@ -131,8 +131,7 @@ void TakeClusters(const Plan& plan, Overview& overview) {
     }
     kernel.clusters = std::move(clusters);
   }
-  // Of nothing there is none: not one of 0, which would be the best there is.
-  overview.bound = plan.totals.invocations == 0 ? NAN : plan.totals.bound;
+  TakeBounds(plan.totals, overview);
 }
 
 }  // namespace stemtap

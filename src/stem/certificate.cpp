@@ -31,13 +31,18 @@ constexpr double kLargeJump = 0.25;
 // quantile, the thousandth decides on which side it falls.
 constexpr double kRoundUp = 1.001;
 
+// Launches that each sample stands for.
+double ScaleOf(const SampledStratum& s) {
+  return static_cast<double>(s.whole.count + s.joined_launches) / static_cast<double>(s.samples);
+}
+
 // Draws from one stratum as the tracer would: whole invocations, none twice.
 class StratumDraw {
  public:
   explicit StratumDraw(const SampledStratum& s)
       : samples_(s.samples),
         count_(s.whole.count),
-        scale_(static_cast<double>(s.whole.count) / static_cast<double>(s.samples)) {
+        scale_(ScaleOf(s)) {
     std::uint64_t before = 0;
     for (const Moments& cell : s.cells) {
       before += cell.count();
@@ -80,17 +85,18 @@ class RareHits {
  public:
   // Takes over the cells of `s` that one hit moves by more than `large`; returns their variance.
   double Take(const SampledStratum& s, double large) {
-    const double scale = static_cast<double>(s.whole.count) / static_cast<double>(s.samples);
+    const double scale = ScaleOf(s);
+    const double drawn = static_cast<double>(s.samples) / static_cast<double>(s.whole.count);
     double variance = 0.0;
     for (const Moments& cell : s.cells) {
       const double jump = scale * (cell.mean() - s.whole.mean);
       if (std::fabs(jump) < large) continue;
-      const double rate = static_cast<double>(cell.count()) / scale;
+      const double rate = static_cast<double>(cell.count()) * drawn;
       total_rate_ += rate;
       mean_ += rate * jump;
       jumps_.push_back(jump);
       rate_up_to_.push_back(total_rate_);
-      variance += rate * jump * jump * (1.0 - 1.0 / scale);
+      variance += rate * jump * jump * (1.0 - drawn);
     }
     return variance;
   }
@@ -140,15 +146,21 @@ double CertifiedZ(double confidence) {
 
 double CertifiedBound(std::span<const SampledStratum> strata, double confidence) {
   double total = 0.0;
+  for (const SampledStratum& s : strata) total += s.whole.sum();
+  return total > 0.0 ? CertifiedError(strata, 0.0, confidence) / total : 0.0;
+}
+
+double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, double confidence) {
   double variance = 0.0;
   std::vector<double> variances;
   variances.reserve(strata.size());
   for (const SampledStratum& s : strata) {
-    total += s.whole.sum();
-    variances.push_back(EstimateVariance(s.whole, s.samples));
+    const double expansion = static_cast<double>(s.whole.count + s.joined_launches) /
+                             static_cast<double>(s.whole.count);
+    variances.push_back(expansion * expansion * EstimateVariance(s.whole, s.samples));
     variance += variances.back();
   }
-  if (!(total > 0.0) || !(variance > 0.0)) return 0.0;
+  if (!(variance > 0.0)) return std::fabs(bias_ns);
   if (!std::isfinite(variance)) return INFINITY;
 
   std::vector<std::size_t> order(strata.size());
@@ -175,17 +187,17 @@ double CertifiedBound(std::span<const SampledStratum> strata, double confidence)
   for (double& error : errors) {
     for (const StratumDraw& draw : drawn) error += draw.Error(rng);
     if (normal_deviation > 0.0) error += normal_deviation * NormalQuantile(rng.Uniform() + 0x1p-54);
-    error = std::fabs(error + rare.Error(rng));
+    error = std::fabs(error + rare.Error(rng) + bias_ns);
   }
   const double misses = kMissShare * (1.0 - confidence) * kRuns;
   const auto beyond = static_cast<std::size_t>(std::floor(misses));
   const std::size_t at =
       static_cast<std::size_t>(kRuns) - 1 - std::min<std::size_t>(beyond, kRuns - 1);
   std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(at), errors.end());
-  double bound = kRoundUp * errors[at] / total;
+  double bound = kRoundUp * errors[at];
   if (misses < 20.0) {
     // Too few runs lie beyond: such confidences are read from the normal tail, if that is wider.
-    bound = std::max(bound, CertifiedZ(confidence) * std::sqrt(variance) / total);
+    bound = std::max(bound, CertifiedZ(confidence) * std::sqrt(variance) + std::fabs(bias_ns));
   }
   return bound;
 }

@@ -43,7 +43,13 @@ struct SampledStratum {
   std::span<const Moments> cells;  // of its durations, ascending; empty: taken as normal
   Stratum whole;
   std::uint64_t samples = 0;
+  // Launches that the samples stand for besides those that they were drawn from.
+  std::uint64_t joined_launches = 0;
 };
+
+// The error of the estimate of the sum, ns, that is exceeded with at most 1 - `confidence`; as
+// CertifiedBound. `bias_ns`: what the estimate errs by on average.
+double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, double confidence);
 
 // The relative bound that holds with at least `confidence`, by simulation; the same for the same
 // input. +inf when a stratum with invocations has no sample. Takes about 20 ms per 100 strata of one sample.

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PlanBuilder turns clusters and the invocations sampled from them into a Plan: weights, totals,
-// the bound and the error that is known. The last step of the two-pass plan and of the online
+// the bounds and the error that is known. The last step of the two-pass plan and of the online
 // sampler alike.
 //
-//   bound           the certified bound over the clusters that have samples, plus the uncovered
-//                   time: nothing is known of it to the estimate, so it counts in full
-//   observed error  |plain estimate - true total| / true total, which is known exactly because
-//                   every duration was seen
+//   certified bound  the quantile of the error over all samples that the design could have drawn
+//                    (CertifiedError; the bias of joined launches shifts it), plus the uncovered
+//                    time, which counts in full
+//   observed error   |plain estimate - true total| / true total, known exactly because every
+//                    duration was seen
+//   bound            the larger of the two: what the plan states
 //
 // SOURCE: docs/maths/certificate.md, docs/maths/weights.md.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "stem/certificate.h"
 #include "stem/sampling_options.h"
+#include "stem/stratum.h"
 #include "trace/plan.h"
 
 namespace stemtap {
@@ -30,12 +32,31 @@ struct SampledCluster {
   std::uint64_t target = 0;
   std::vector<PlanSample> samples;  // in launch order; weights are filled in by the builder
   std::vector<Moments> cells;       // of its durations, for the certificate; none: taken as normal
+  // Launches that were joined to those that the samples were drawn from. `cells` are those of the
+  // other launches alone; REQUIRES: they are given where launches are joined.
+  std::uint64_t joined_launches = 0;
 };
 
-// Fills in what follows from the rest of `totals` and the clusters: `sampled` are those that have
-// samples, `uncovered_ns` is the time of the others.
-void SetError(std::span<const SampledStratum> sampled, double uncovered_ns, double confidence,
-              PlanTotals& totals);
+// ErrorSources collects what the error of a plan's estimate comes from: the strata that samples were
+// drawn from, the bias of joined launches, and the time without a sample.
+class ErrorSources {
+ public:
+  // Keeps a view of the cells of `cluster`, which must outlive this object.
+  void Add(const PlanCluster& cluster);
+
+  // As above; `drawn` are the launches that the samples were drawn from, exactly.
+  void Add(const PlanCluster& cluster, const Stratum& drawn);
+
+  // Fills in speedup, errors, shares and bounds, which follow from the clusters added and the rest
+  // of `totals`.
+  void Describe(double confidence, PlanTotals& totals) const;
+
+ private:
+  std::vector<SampledStratum> sampled_;
+  double bias_ns_ = 0.0;
+  double joined_ns_ = 0.0;
+  double uncovered_ns_ = 0.0;
+};
 
 class PlanBuilder {
  public:
@@ -53,9 +74,8 @@ class PlanBuilder {
  private:
   SamplingOptions options_;
   Plan plan_;
-  // Those with samples. Their cells are the plan's: what holds them is moved, and stays in its place.
-  std::vector<SampledStratum> sampled_;
-  double uncovered_ = 0.0;
+  // Views the cells of plan_, whose storage stays in place when the clusters are moved.
+  ErrorSources errors_;
 };
 
 }  // namespace stemtap

@@ -22,7 +22,8 @@ namespace {
 
 // Everything that the numbers of a cluster are, so that only equal ones tie.
 auto ValueOf(const PlanCluster& c) {
-  return std::make_tuple(c.mean_ns, c.lower_ns, c.upper_ns, c.count, c.stddev_ns, c.captured);
+  return std::make_tuple(c.mean_ns, c.lower_ns, c.upper_ns, c.count, c.stddev_ns, c.captured,
+                         c.joined, c.joined_bias_ns);
 }
 
 bool CellsLess(const PlanCluster& a, const PlanCluster& b) {
@@ -62,7 +63,7 @@ void AddTotals(const PlanTotals& more, PlanTotals& totals, Sums& sums) {
   }
 }
 
-// Estimates and bound of the clusters that `plan` holds.
+// Sets the estimates and the bounds of the clusters that `plan` holds.
 void SetEstimates(double confidence, Plan& plan) {
   std::vector<const PlanCluster*> clusters;
   for (const PlanKernel& kernel : plan.kernels) {
@@ -70,37 +71,53 @@ void SetEstimates(double confidence, Plan& plan) {
   }
   std::sort(clusters.begin(), clusters.end(), ClusterLess);
   PlanTotals& totals = plan.totals;
-  std::vector<SampledStratum> sampled;
-  double uncovered = 0.0;
+  ErrorSources errors;
   for (const PlanCluster* c : clusters) {
-    const Stratum whole(c->count, c->mean_ns, c->stddev_ns * c->stddev_ns);
-    if (c->samples.empty()) {
-      uncovered += whole.sum();
-      continue;
-    }
-    sampled.push_back({c->cells, whole, c->samples.size()});
+    errors.Add(*c);
+    if (c->samples.empty()) continue;
     double sampled_ns = 0.0;
     for (const PlanSample& s : c->samples) sampled_ns += static_cast<double>(s.record.duration_ns);
     totals.plain_estimate_ns += PlainWeight(c->count, c->samples.size()) * sampled_ns;
-    if (sampled_ns > 0.0) totals.calibrated_estimate_ns += whole.sum();
+    if (sampled_ns > 0.0) {
+      totals.calibrated_estimate_ns += static_cast<double>(c->count) * c->mean_ns;
+    }
   }
-  SetError(sampled, uncovered, confidence, totals);
+  errors.Describe(confidence, totals);
 }
 
-// What the sessions' own bounds come to if all of them err the same way; NaN: one of them states none.
-double JointBound(std::span<const PlanSession> sessions) {
+// Returns what the sessions' own bounds, of the kind `bound`, come to if all sessions err the same
+// way; NaN if one of them states none.
+double JointBound(std::span<const PlanSession> sessions, double PlanSession::* bound) {
   std::vector<double> errors;
   double total = 0.0;
   for (const PlanSession& s : sessions) {
-    if (std::isnan(s.bound)) return s.bound;
+    if (std::isnan(s.*bound)) return s.*bound;
     const auto time = static_cast<double>(s.duration_ns);
-    errors.push_back(s.bound * time);
+    errors.push_back(s.*bound * time);
     total += time;
   }
   std::sort(errors.begin(), errors.end());  // the same sum in whatever order they came
   double sum = 0.0;
   for (const double error : errors) sum += error;
   return total > 0.0 ? sum / total : 0.0;
+}
+
+// Sets the bounds of `plan`, whose certificate over all clusters is in its totals.
+void SetBounds(bool error_known, Plan& plan) {
+  PlanTotals& totals = plan.totals;
+  if (!error_known) totals.observed_error = NAN;
+  const double certified = JointBound(plan.sessions, &PlanSession::certified_bound);
+  const double stated = JointBound(plan.sessions, &PlanSession::bound);
+  if (plan.sessions.size() == 1 || std::isnan(certified)) {
+    // A session alone keeps its bounds.
+    totals.certified_bound = certified;
+    totals.bound = stated;
+    return;
+  }
+  totals.certified_bound = std::max(totals.certified_bound, certified);
+  StateBound(totals);
+  // The errors of some sessions are known and may exceed what was certified of them.
+  if (!error_known) totals.bound = std::max(totals.bound, stated);
 }
 
 // Where the launches and devices of the next session begin.
@@ -206,11 +223,7 @@ Result<Plan> MergePlans(std::vector<Plan> plans, double confidence) {
   kernels.SortClusters();
   merged.totals.kernels = merged.kernels.size();
   SetEstimates(confidence, merged);
-  double& bound = merged.totals.bound;
-  const double joint = JointBound(merged.sessions);
-  // A session alone is as it was.
-  bound = merged.sessions.size() == 1 || std::isnan(joint) ? joint : std::max(bound, joint);
-  if (!error_known) merged.totals.observed_error = NAN;
+  SetBounds(error_known, merged);
   return merged;
 }
 

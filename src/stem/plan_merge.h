@@ -4,11 +4,13 @@
 // the other. A kernel of one name is one kernel; its clusters stay those of the sessions, each with
 // the samples that were drawn from it: strata, whose estimates add up.
 //
-//   bound = max( certificate over all clusters, sum of bound_i T_i / sum of T_i )
+//   certified bound = max( certificate over all clusters, sum of certified_i T_i / sum of T_i )
+//   bound           = max( certified bound, observed error )
 //
-// The first holds where sessions err independently of each other. They need not: ranks of one job
+// The certificate holds if sessions err independently of each other. They may not: ranks of one job
 // launch the same kernels, are captured at the same launches, and then err the same way. The second
-// is what their bounds come to then.
+// term is what their certified bounds come to in that case. If the observed error of a session is not
+// known, the stated bounds of the sessions, weighted by time, take the place of the observed error.
 //
 // The numbers do not depend on the order of the plans, nor on whether some have been merged before.
 //

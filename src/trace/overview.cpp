@@ -5,9 +5,12 @@
 
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
+
+#include "trace/plan.h"
 
 namespace stemtap {
 namespace {
@@ -126,6 +129,13 @@ void AddKernel(Text& text, const OverviewKernel& k) {
 
 }  // namespace
 
+void TakeBounds(const PlanTotals& totals, OverviewTotals& overview) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  overview.bound = totals.invocations == 0 ? kNone : totals.bound;
+  const bool exceeds = ExceedsCertifiedBound(totals.observed_error, totals.certified_bound);
+  overview.certified_bound = totals.invocations != 0 && exceeds ? totals.certified_bound : kNone;
+}
+
 std::string OverviewToJson(const Overview& o) {
   Text text;
   text.AddPlain("{\"schema\": \"stemtap.overview/1\", ");
@@ -156,6 +166,10 @@ std::string OverviewToJson(const Overview& o) {
            o.captured_duration_ns, o.kernels_known, o.clusters_open);
   text.Add("\"clusters_closed\": {}, \"bound\": ", o.clusters_closed);
   text.AddReal(o.bound);
+  if (!std::isnan(o.certified_bound)) {
+    text.AddPlain(", \"certified_bound\": ");
+    text.AddReal(o.certified_bound);
+  }
   text.Add(", \"slowed\": {}, \"zero_duration\": {}, \"excluded\": {}, ", o.slowed, o.zero_duration,
            o.excluded);
   text.Add("\"excluded_duration_ns\": {},\n\"processes\": ", o.excluded_duration_ns);

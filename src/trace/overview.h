@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,6 +110,9 @@ struct OverviewTotals {
   std::uint64_t clusters_open = 0;
   std::uint64_t clusters_closed = 0;
   double bound = 0.0;  // NaN: none yet
+  // Of a session that has ended and whose bound is the observed error: what its design certifies.
+  // NaN otherwise.
+  double certified_bound = std::numeric_limits<double>::quiet_NaN();
   std::uint64_t slowed = 0;
   std::uint64_t zero_duration = 0;
   std::uint64_t excluded = 0;
@@ -128,6 +132,12 @@ struct Overview : OverviewTotals {
   std::uint32_t slices = 0;
   std::vector<OverviewKernel> kernels;  // by duration, longest first, at most kMostKernels
 };
+
+struct PlanTotals;
+
+// Gives the overview of a session that has ended the bounds of its plan; none if nothing was
+// recorded.
+void TakeBounds(const PlanTotals& totals, OverviewTotals& overview);
 
 // overview.json, ending in a newline.
 std::string OverviewToJson(const Overview& overview);

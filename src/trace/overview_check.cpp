@@ -31,6 +31,7 @@ class Check {
     ExpectBound(o.error_bound, "error_bound");
     ExpectBound(o.confidence, "confidence");
     ExpectBound(o.bound, "bound");
+    ExpectBound(o.certified_bound, "certified_bound");
     Expect(
         o.duration_ns <= RunTime::kMaxNs, [] { return "duration_ns"; }, o.duration_ns,
         "at most 2^63 - 1");

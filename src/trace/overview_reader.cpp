@@ -330,6 +330,7 @@ bool Walk::Top(std::string_view key, ondemand::value& value) {
   if (key == "error_bound") return Real(value, o.error_bound);
   if (key == "confidence") return Real(value, o.confidence);
   if (key == "bound") return Real(value, o.bound);
+  if (key == "certified_bound") return Real(value, o.certified_bound);
   if (key == "command") {
     o.command.clear();
     return Items(

@@ -86,12 +86,19 @@ void AppendSample(std::string& json, const PlanSample& s) {
                  s.imputed ? "\"imputed\": true, " : "", Number(s.weight));
 }
 
+// The launches that no sample was drawn from, or nothing.
+std::string JoinedOf(const PlanCluster& c) {
+  if (c.joined == 0) return {};
+  return fmt::format("\"joined\": {}, \"joined_bias_ns\": {}, ", c.joined,
+                     Number(c.joined_bias_ns));
+}
+
 void AppendCluster(std::string& json, const PlanCluster& c) {
   fmt::format_to(std::back_inserter(json),
                  "        {{\"lower_ns\": {}, \"upper_ns\": {}, \"count\": {}, \"mean_ns\": {}, "
-                 "\"stddev_ns\": {}, \"target\": {}, \"captured\": {}, \"samples\": [",
+                 "\"stddev_ns\": {}, \"target\": {}, \"captured\": {}, {}\"samples\": [",
                  c.lower_ns, c.upper_ns, c.count, Number(c.mean_ns), Number(c.stddev_ns), c.target,
-                 c.captured);
+                 c.captured, JoinedOf(c));
   for (std::size_t i = 0; i < c.samples.size(); ++i) {
     json += i == 0 ? "\n" : ",\n";
     AppendSample(json, c.samples[i]);
@@ -108,14 +115,95 @@ std::string SessionsOf(const Plan& plan) {
     json += fmt::format(
         "    {{\"id\": {}, \"folder\": {}, \"host\": {}, \"source\": {}, \"first_index\": {}, "
         "\"launches\": {}, \"devices\": [{}], \"first_device\": {}, \"duration_ns\": {}, "
-        "\"bound\": {}}}",
+        "\"bound\": {}, \"certified_bound\": {}}}",
         Quoted(s.id), Quoted(s.folder), Quoted(s.host), Quoted(s.source), s.first_index, s.launches,
-        fmt::join(s.devices, ", "), s.first_device, s.duration_ns, Number(s.bound));
+        fmt::join(s.devices, ", "), s.first_device, s.duration_ns, Number(s.bound),
+        Number(s.certified_bound));
   }
   return json + "\n  ],\n";
 }
 
+// Time of the kernels whose samples are their first launches and no others, ns; without the kernels
+// that are sampled whole.
+double FirstLaunchesTime(const Plan& plan) {
+  double time_ns = 0.0;
+  for (const PlanKernel& kernel : plan.kernels) {
+    std::uint64_t samples = 0;
+    std::uint64_t last = 0;
+    for (const PlanCluster& cluster : kernel.clusters) {
+      samples += cluster.samples.size();
+      for (const PlanSample& sample : cluster.samples) last = std::max(last, sample.occurrence);
+    }
+    const bool first_only = samples > 0 && last < samples && samples < kernel.invocations;
+    if (first_only) time_ns += static_cast<double>(kernel.duration_ns);
+  }
+  return time_ns;
+}
+
+// " at 95 % confidence", or nothing if the plan does not state it.
+std::string AtConfidence(const Plan& plan) {
+  for (const auto& [name, value] : plan.options) {
+    const double* confidence = std::get_if<double>(&value);
+    if (name == "confidence" && confidence != nullptr) {
+      return fmt::format(" at {:g} % confidence", 100 * *confidence);
+    }
+  }
+  return {};
+}
+
+// What the bound covers, for the summary.
+std::string BoundNotes(const Plan& plan) {
+  const PlanTotals& t = plan.totals;
+  if (std::isnan(t.bound)) return {};
+  if (!ExceedsCertifiedBound(t.bound, t.certified_bound)) {
+    return fmt::format(
+        "the bound covers the sampling error{}, plus the uncovered time and the bias of joined "
+        "launches in full\n",
+        AtConfidence(plan));
+  }
+  // The errors of the sessions of a merged plan may be known when the error of the plan is not.
+  if (std::isnan(t.observed_error)) {
+    return fmt::format(
+        "the observed errors of some sessions exceed their certified bounds, so the bound is "
+        "larger than the certified bound, {:.2f} %\n",
+        100 * t.certified_bound);
+  }
+  std::string text = fmt::format(
+      "the observed error, {:.2f} %, exceeds the certified bound, {:.2f} %, so the bound is the "
+      "observed error\n",
+      100 * t.observed_error, 100 * t.certified_bound);
+  const double first = FirstLaunchesTime(plan) / static_cast<double>(t.duration_ns);
+  if (first > 0.5) {
+    text += fmt::format(
+        "kernels with {:.2f} % of the time were captured at their first launches only; run longer, "
+        "or sample a recording with 'stemtap plan'\n",
+        100 * first);
+  }
+  return text;
+}
+
 }  // namespace
+
+double DrawnMean(const PlanCluster& cluster) {
+  return cluster.mean_ns + cluster.joined_bias_ns / static_cast<double>(cluster.count);
+}
+
+double JoinedTime(const PlanCluster& cluster) {
+  if (cluster.joined == 0) return 0.0;
+  // The bias is joined x drawn mean - joined time.
+  return static_cast<double>(cluster.joined) * DrawnMean(cluster) - cluster.joined_bias_ns;
+}
+
+void StateBound(PlanTotals& totals) {
+  // NaN compares false: what is not known is no larger.
+  totals.bound = totals.observed_error > totals.certified_bound ? totals.observed_error
+                                                                : totals.certified_bound;
+}
+
+bool ExceedsCertifiedBound(double error, double certified_bound) {
+  constexpr double kRounding = 1e-9;  // of sums of 64-bit durations in doubles
+  return error > certified_bound + kRounding;
+}
 
 std::string PlanToJson(const Plan& plan) {
   const PlanTotals& t = plan.totals;
@@ -127,15 +215,17 @@ std::string PlanToJson(const Plan& plan) {
       "  \"totals\": {{\"invocations\": {}, \"duration_ns\": {}, \"kernels\": {}, \"clusters\": "
       "{}, "
       "\"samples\": {}, \"sampled_duration_ns\": {}, \"speedup\": {}, \"bound\": {}, "
-      "\"observed_error\": {}, \"plain_estimate_ns\": {}, \"calibrated_estimate_ns\": {}, "
-      "\"uncovered_fraction\": {}, \"dropped\": {}, \"gaps\": {}, \"zero_duration\": {}, "
+      "\"certified_bound\": {}, \"observed_error\": {}, "
+      "\"plain_estimate_ns\": {}, \"calibrated_estimate_ns\": {}, "
+      "\"uncovered_fraction\": {}, \"joined_fraction\": {}, \"dropped\": {}, \"gaps\": {}, "
+      "\"zero_duration\": {}, "
       "\"graph_launches\": {}, "
       "\"excluded_invocations\": {}, \"excluded_duration_ns\": {}{}}},\n",
       t.invocations, t.duration_ns, t.kernels, t.clusters, t.samples, t.sampled_duration_ns,
-      Number(t.speedup), Number(t.bound), Number(t.observed_error), Number(t.plain_estimate_ns),
-      Number(t.calibrated_estimate_ns), Number(t.uncovered_fraction), t.dropped, t.gaps,
-      t.zero_duration, t.graph_launches, t.excluded_invocations, t.excluded_duration_ns,
-      ImputedOf(t));
+      Number(t.speedup), Number(t.bound), Number(t.certified_bound), Number(t.observed_error),
+      Number(t.plain_estimate_ns), Number(t.calibrated_estimate_ns), Number(t.uncovered_fraction),
+      Number(t.joined_fraction), t.dropped, t.gaps, t.zero_duration, t.graph_launches,
+      t.excluded_invocations, t.excluded_duration_ns, ImputedOf(t));
   json += "  \"kernels\": [";
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel& k = plan.kernels[i];
@@ -161,7 +251,7 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
   std::string text = fmt::format(
       "{} invocations of {} kernel{}, {:.3f} ms of GPU time\n"
       "{} samples in {} clusters hold {:.3f} ms: {:.1f}x less to trace\n"
-      "{}, uncovered time {:.2f} %\n"
+      "{}, uncovered time {:.2f} %{}\n{}"
       "estimates of that time from the sample: plain {:.3f} ms ({}), calibrated {:.3f} ms ({:.2f} "
       "% "
       "off)\n",
@@ -170,23 +260,13 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
       static_cast<double>(t.sampled_duration_ns) * 1e-6, t.speedup,
       std::isnan(t.bound) ? std::string("no error bound can be stated for this selection")
                           : fmt::format("error bound {:.2f} %", 100 * t.bound),
-      100 * t.uncovered_fraction, t.plain_estimate_ns * 1e-6,
+      100 * t.uncovered_fraction,
+      t.joined_fraction > 0.0 ? fmt::format(", joined launches {:.2f} %", 100 * t.joined_fraction)
+                              : std::string(),
+      BoundNotes(plan), t.plain_estimate_ns * 1e-6,
       std::isnan(t.observed_error) ? std::string("error not known")
                                    : fmt::format("{:.2f} % off", 100 * t.observed_error),
       t.calibrated_estimate_ns * 1e-6, off(t.calibrated_estimate_ns));
-  constexpr double kRounding = 1e-9;  // of sums of 64-bit durations in doubles
-  constexpr double kNoChance = 4;     // at 95 % confidence eight standard deviations, at 50 % three
-  if (t.observed_error > kNoChance * t.bound + kRounding) {
-    text +=
-        "the plain estimate misses the bound by far, hardly by chance: the launches captured were "
-        "no "
-        "random ones, as in a run that ends before anything is decided. Run longer, or sample a "
-        "recording with 'stemtap plan'; calibrated weights are right for time alone\n";
-  } else if (t.observed_error > t.bound + kRounding) {
-    text +=
-        "the plain estimate misses the bound, as it may by chance, or because durations drift and "
-        "captures came early: use calibrated weights\n";
-  }
   if (t.dropped != 0) {
     text += fmt::format("{} records were dropped: every number above stands on incomplete data\n",
                         t.dropped);

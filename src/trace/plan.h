@@ -37,9 +37,21 @@ struct PlanCluster {
   std::uint64_t target = 0;
   std::uint64_t captured = 0;
   std::vector<PlanSample> samples;  // in launch order
-  // Its durations, ascending, as far as the bound needs them; no part of plan.json (plan_cells.h).
+  // Durations of the launches that samples were drawn from, ascending, as far as the bound needs
+  // them; not in plan.json (plan_cells.h).
   std::vector<Moments> cells;
+  // Launches, out of `count`, that no sample was drawn from. The other launches' mean stands in for
+  // theirs, so the estimate of the cluster's time errs by joined_bias_ns: what the other launches'
+  // mean makes of their time, less their time.
+  std::uint64_t joined = 0;
+  double joined_bias_ns = 0.0;
 };
+
+// Mean duration of the launches that samples were drawn from: all but the joined ones.
+double DrawnMean(const PlanCluster& cluster);
+
+// Time of the joined launches, ns.
+double JoinedTime(const PlanCluster& cluster);
 
 struct PlanKernel {
   std::string name;
@@ -60,11 +72,13 @@ struct PlanTotals {
   std::uint64_t samples = 0;
   std::uint64_t sampled_duration_ns = 0;
   double speedup = 0.0;                 // duration / sampled duration; 0 when nothing was sampled
-  double bound = 0.0;                   // at the stated confidence, uncovered time included
+  double bound = 0.0;                   // the stated one, see StateBound; NaN: none can be stated
+  double certified_bound = 0.0;         // at the stated confidence: sampling, bias, uncovered time
   double observed_error = 0.0;          // of the plain estimate, known exactly; NaN: imputed
   double plain_estimate_ns = 0.0;       // of duration_ns, with plain weights
   double calibrated_estimate_ns = 0.0;  // ... with calibrated ones: misses the uncovered time alone
-  double uncovered_fraction = 0.0;      // time of kernels without a sample
+  double uncovered_fraction = 0.0;      // time of clusters without a sample
+  double joined_fraction = 0.0;         // time of joined launches, in clusters with samples
   std::uint64_t dropped = 0;            // records lost on the way, see session.json
   std::uint64_t gaps = 0;               // losses of unknown size: buffers, another profiler's turn
   std::uint64_t zero_duration = 0;      // invocations recorded with 0 ns
@@ -79,6 +93,14 @@ struct PlanTotals {
   std::uint64_t native_unknown = 0;  // of these, with what was recorded
 };
 
+// Sets `totals.bound`, the bound that the plan states: the certified bound, or the observed error
+// where that is known and larger.
+void StateBound(PlanTotals& totals);
+
+// Returns whether an error, or the bound that was stated for it, exceeds the certified bound by more
+// than rounding. The stated bound is then the observed error.
+bool ExceedsCertifiedBound(double error, double certified_bound);
+
 // One of the sessions that a plan was merged of. Its launches follow those of the one before, and its
 // devices are numbered anew behind those of it.
 struct PlanSession {
@@ -92,7 +114,8 @@ struct PlanSession {
       devices;  // by its own numbers, ascending: the n-th is first_device + n
   std::uint16_t first_device = 0;
   std::uint64_t duration_ns = 0;
-  double bound = 0.0;  // its own; NaN: none can be stated
+  double bound = 0.0;            // its own, as PlanTotals; NaN: none can be stated
+  double certified_bound = 0.0;  // its own
 };
 
 using OptionValue = std::variant<std::string, double, std::uint64_t>;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
@@ -37,35 +38,46 @@ bool CellOf(simdjson::dom::element value, Moments& cell) {
   return true;
 }
 
-// What is wrong with the cells of a cluster; empty: nothing. A cluster may have none.
+// Returns what is wrong with the moments `all` of a cluster's cells, or an empty string.
+std::string CheckCells(const Moments& all, const PlanCluster& cluster) {
+  const std::uint64_t drawn = cluster.count - cluster.joined;
+  if (all.count() != drawn) {
+    return fmt::format("holds {} launches, plan.json says {}", all.count(), drawn);
+  }
+  // Of the joined launches, plan.json knows the mean as a difference of sums over the cluster.
+  const double mean = DrawnMean(cluster);
+  if (!(std::fabs(all.mean() - mean) <= kRounding * std::max(mean, cluster.mean_ns))) {
+    return "has another mean than plan.json says";
+  }
+  // The means of cells are rounded where they are far larger than what tells them apart.
+  const double rounding =
+      kSpreadRounding * (cluster.stddev_ns + kRounding * cluster.mean_ns) + kRounding;
+  if (cluster.joined == 0) {
+    if (std::fabs(all.stddev() - cluster.stddev_ns) <= rounding) return {};
+    return "has another standard deviation than plan.json says";
+  }
+  // The squared deviations of a part are at most those of the whole.
+  const double share = static_cast<double>(drawn) / static_cast<double>(cluster.count);
+  if (all.stddev() * std::sqrt(share) <= cluster.stddev_ns + rounding) return {};
+  return "has a larger standard deviation than plan.json allows";
+}
+
+// Reads the cells of a cluster, which may have none. Returns what is wrong with them, or an empty
+// string.
 std::string ReadCluster(simdjson::dom::array cells, PlanCluster& cluster) {
   cluster.cells.clear();
-  std::uint64_t count = 0;
-  double sum = 0.0;
+  const std::uint64_t drawn = cluster.count - cluster.joined;
   Moments all;
   for (const simdjson::dom::element value : cells) {
     Moments cell;
     if (!CellOf(value, cell)) return "expected [count, mean, m2]";
-    if (cell.count() > cluster.count - count) return "holds more launches than plan.json says";
-    count += cell.count();
-    sum += cell.sum();
+    if (cell.count() > drawn - all.count()) return "holds more launches than plan.json says";
     all.Merge(cell);
     cluster.cells.push_back(cell);
   }
-  if (cluster.cells.empty()) return {};
-  if (count != cluster.count) {
-    return fmt::format("holds {} launches, plan.json says {}", count, cluster.count);
-  }
-  const double expected = cluster.mean_ns * static_cast<double>(cluster.count);
-  if (!(std::fabs(sum - expected) <= kRounding * expected)) {
-    return "has another mean than plan.json says";
-  }
-  // The means of cells are rounded where they are far larger than what tells them apart.
-  if (!(std::fabs(all.stddev() - cluster.stddev_ns) <=
-        kSpreadRounding * (cluster.stddev_ns + kRounding * cluster.mean_ns) + kRounding)) {
-    return "has another standard deviation than plan.json says";
-  }
-  return {};
+  if (!cluster.cells.empty()) return CheckCells(all, cluster);
+  if (cluster.joined == 0 || cluster.captured >= drawn) return {};
+  return fmt::format("is empty; expected cells of {} launches", drawn);
 }
 
 }  // namespace

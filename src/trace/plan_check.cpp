@@ -104,6 +104,23 @@ class Check {
     estimate_ns_ += sample.weight * static_cast<double>(sample.record.duration_ns);
   }
 
+  void Joined(const PlanCluster& c, const std::string& path) {
+    if (c.joined == 0) {
+      Expect(c.joined_bias_ns == 0.0, path + ".joined_bias_ns", c.joined_bias_ns,
+             "0, as no launch is joined");
+      return;
+    }
+    Expect(c.joined < c.count, path + ".joined", c.joined,
+           fmt::format("less than count, {}", c.count));
+    Expect(c.captured > 0, path + ".captured", c.captured, "at least 1, as launches are joined");
+    const double slack = kRounding * c.mean_ns;
+    Expect(DrawnMean(c) >= -slack && JoinedTime(c) >= -slack * static_cast<double>(c.count),
+           path + ".joined_bias_ns", c.joined_bias_ns,
+           fmt::format("a difference that {} launches with a mean of {} ns can have", c.count,
+                       c.mean_ns));
+    joined_ns_ += JoinedTime(c);
+  }
+
   void Cluster(const PlanCluster& c, const std::string& path) {
     Expect(c.upper_ns >= c.lower_ns, path + ".upper_ns", c.upper_ns,
            fmt::format("at least lower_ns, {}", c.lower_ns));
@@ -119,6 +136,7 @@ class Check {
            fmt::format("{}, the number of samples", c.samples.size()));
     Expect(c.captured <= c.count, path + ".captured", c.captured,
            fmt::format("at most count, {}", c.count));
+    Joined(c, path);
     for (std::size_t i = 0; i < c.samples.size() && wrong_.empty(); ++i) {
       Sample(c.samples[i], i == 0 ? nullptr : &c.samples[i - 1], path, i);
     }
@@ -184,7 +202,6 @@ class Check {
     if (!std::isnan(t.calibrated_estimate_ns)) {
       ExpectReal(t.calibrated_estimate_ns, "totals.calibrated_estimate_ns");
     }
-    if (!std::isnan(t.bound)) ExpectReal(t.bound, "totals.bound");
     Expect(t.uncovered_fraction >= 0.0 && t.uncovered_fraction <= 1.0 + kRounding,
            "totals.uncovered_fraction", t.uncovered_fraction, "a number from 0 to 1");
     const double speedup =
@@ -196,11 +213,52 @@ class Check {
            fmt::format("this or the calibrated estimate ({}) to be {}, the sum of weight x "
                        "duration_ns",
                        t.calibrated_estimate_ns, estimate_ns_));
+    ObservedError();
+    Bounds();
+    JoinedFraction();
+  }
+
+  void ObservedError() {
+    const PlanTotals& t = plan_.totals;
     if (std::isnan(t.observed_error)) return;
+    const auto total = static_cast<double>(t.duration_ns);
     const double error = total > 0.0 ? std::fabs(t.plain_estimate_ns - total) / total : 0.0;
     Expect(std::fabs(t.observed_error - error) <= kRounding * (1.0 + error),
            "totals.observed_error", t.observed_error,
            fmt::format("{}, that of the plain estimate", error));
+  }
+
+  void Bounds() {
+    const PlanTotals& t = plan_.totals;
+    if (std::isnan(t.bound)) {
+      Expect(std::isnan(t.certified_bound), "totals.certified_bound", t.certified_bound,
+             "null, as bound");
+      return;
+    }
+    ExpectReal(t.bound, "totals.bound");
+    ExpectReal(t.certified_bound, "totals.certified_bound");
+    Expect(t.certified_bound <= t.bound * (1 + kRounding), "totals.certified_bound",
+           t.certified_bound, fmt::format("at most bound, {}", t.bound));
+    // Of several sessions whose joint error is not known, the stated bounds count.
+    if (std::isnan(t.observed_error) && plan_.sessions.size() > 1) return;
+    PlanTotals stated = t;
+    StateBound(stated);
+    Expect(std::fabs(t.bound - stated.bound) <= kRounding * (1.0 + stated.bound), "totals.bound",
+           t.bound,
+           fmt::format("{}, the larger of certified_bound and observed_error", stated.bound));
+  }
+
+  void JoinedFraction() {
+    const PlanTotals& t = plan_.totals;
+    Expect(t.joined_fraction >= 0.0 && t.joined_fraction <= 1.0 + kRounding,
+           "totals.joined_fraction", t.joined_fraction, "a number from 0 to 1");
+    // Of a plan that was transferred, it is the share in the other run.
+    if (std::isnan(t.bound)) return;
+    const double total = std::max(static_cast<double>(t.duration_ns), 1.0);
+    const double rounded = t.imputed == 0 ? 0.0 : static_cast<double>(t.invocations) / total;
+    Expect(std::fabs(t.joined_fraction - joined_ns_ / total) <= kRounding + rounded,
+           "totals.joined_fraction", t.joined_fraction,
+           fmt::format("{}, the share of the joined launches", joined_ns_ / total));
   }
 
   void Sessions() {
@@ -221,7 +279,13 @@ class Check {
                                 std::greater_equal<>()) == session.devices.end(),
              path + ".devices", fmt::format("[{}]", fmt::join(session.devices, ", ")),
              "ascending numbers");
-      if (!std::isnan(session.bound)) ExpectReal(session.bound, path + ".bound");
+      if (!std::isnan(session.bound)) {
+        ExpectReal(session.bound, path + ".bound");
+        Expect(session.certified_bound >= 0.0 &&
+                   session.certified_bound <= session.bound * (1 + kRounding),
+               path + ".certified_bound", session.certified_bound,
+               fmt::format("a number from 0 to bound, {}", session.bound));
+      }
       launches.Add(session.launches);
       duration_ns.Add(session.duration_ns);
       devices += session.devices.size();
@@ -244,6 +308,7 @@ class Check {
   std::uint64_t clusters_ = 0;
   std::uint64_t samples_ = 0;
   double estimate_ns_ = 0.0;  // of duration_ns, by the weights in force
+  double joined_ns_ = 0.0;    // time of joined launches
   KernelKeys keys_;
   std::unordered_set<std::uint64_t> indices_;
 };

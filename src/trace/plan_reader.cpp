@@ -56,6 +56,11 @@ double Real(const json& object, const std::string& path, const char* field) {
   return value->get<double>();
 }
 
+// `absent` where the field is missing.
+double RealOr(const json& object, const std::string& path, const char* field, double absent) {
+  return Find(object, field) == nullptr ? absent : Real(object, path, field);
+}
+
 // False where the field is missing.
 bool Truth(const json& object, const std::string& path, const char* field) {
   const json* value = Find(object, field);
@@ -126,6 +131,8 @@ PlanCluster ClusterOf(const json& value, const std::string& path) {
   cluster.stddev_ns = Real(value, path, "stddev_ns");
   cluster.target = Whole(value, path, "target");
   cluster.captured = Whole(value, path, "captured");
+  cluster.joined = WholeOr(value, path, "joined", 0, std::numeric_limits<std::uint64_t>::max());
+  cluster.joined_bias_ns = RealOr(value, path, "joined_bias_ns", 0.0);
   const json& samples = Array(value, path, "samples");
   for (std::size_t i = 0; i < samples.size(); ++i) {
     cluster.samples.push_back(SampleOf(samples[i], fmt::format("{}.samples[{}]", path, i)));
@@ -169,6 +176,7 @@ PlanSession SessionOf(const json& value, const std::string& path) {
       static_cast<std::uint16_t>(Whole(value, path, "first_device", wire::kUnknown16));
   session.duration_ns = Whole(value, path, "duration_ns");
   session.bound = Real(value, path, "bound");
+  session.certified_bound = RealOr(value, path, "certified_bound", session.bound);
   return session;
 }
 
@@ -184,9 +192,13 @@ PlanTotals TotalsOf(const json& value) {
   totals.speedup = Real(value, path, "speedup");
   totals.bound = Real(value, path, "bound");
   totals.observed_error = Real(value, path, "observed_error");
+  totals.certified_bound = RealOr(value, path, "certified_bound", totals.bound);
+  // Plans without the field state what they certify, whatever the observed error.
+  if (Find(value, "certified_bound") == nullptr) StateBound(totals);
   totals.plain_estimate_ns = Real(value, path, "plain_estimate_ns");
   totals.calibrated_estimate_ns = Real(value, path, "calibrated_estimate_ns");
   totals.uncovered_fraction = Real(value, path, "uncovered_fraction");
+  totals.joined_fraction = RealOr(value, path, "joined_fraction", 0.0);
   totals.dropped = Whole(value, path, "dropped");
   totals.zero_duration = Whole(value, path, "zero_duration");
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();

@@ -2,7 +2,7 @@
 //
 // GateTable is the layout of `gate.table` in a session folder: what the collector has decided, for the
 // launch callback of every traced process to read in a few nanoseconds. A launch context (see
-// context_key.h) points to the credit slot of the cluster that launches of that context fall into;
+// context_key.h) points to the credit slot of the line that launches of that context are offered to;
 // if the slot has an open credit and accepts the launch's random draw, the launch is captured and
 // spends the credit.
 //
@@ -71,7 +71,7 @@ constexpr std::uint32_t AcceptOf(double probability) noexcept {
   return draws < 2.0 ? 0 : static_cast<std::uint32_t>(static_cast<std::uint64_t>(draws) - 1);
 }
 
-// CreditSlot counts the captures that one cluster was granted and that launches have spent. 16 bytes,
+// CreditSlot counts the captures that one credit line was granted and that launches have spent. 16 bytes,
 // so that a slot never crosses a cache line.
 struct alignas(16) CreditSlot {
   // Written by the collector, read by traced processes: Grant pairs with TrySpend.

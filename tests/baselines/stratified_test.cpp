@@ -163,7 +163,7 @@ TEST_CASE("a method draws what the two-pass plan selects, seed by seed") {
           REQUIRE(weights.contains(s.index));
           CHECK(s.weight == weights[s.index]);
         }
-        const double bound = planned.value().plan.totals.bound;
+        const double bound = planned.value().plan.totals.certified_bound;
         CHECK((prepared->bound() == bound || (std::isnan(prepared->bound()) && std::isnan(bound))));
       }
     }

@@ -423,18 +423,21 @@ TEST_CASE("nodes of a graph with the same kernel and the same predecessors are t
   struct Found {
     std::uint64_t captured;
     std::uint64_t of_last;
+    double uncovered;
     double bound;
   };
-  const auto run = [](bool graph) {
+  const auto run = [](bool graph, std::uint64_t seed) {
     MaskWriter mask;
     auto gate = std::make_unique<wire::GateTable>();
     WorkerPool pool(1);
-    Engine engine(SamplingOptions{}, *gate, GateAsked::kByEngine, 500, pool, mask);
-    std::mt19937_64 random(1);
+    SamplingOptions options;
+    options.seed = seed;
+    Engine engine(options, *gate, GateAsked::kByEngine, 500, pool, mask);
+    std::mt19937_64 random(seed);
     for (int i = 0; i < 40000; ++i) {
       wire::KernelRecord record;
       record.name_id = engine.AddKernel("gemm");
-      record.duration_ns = (i % 32 == 31 ? 20'000 : 2'000) + random() % 50;
+      record.duration_ns = (i % 32 == 31 ? 20'000 : 2'000) + random() % 10;
       if (graph) {
         record.graph_id = 3;
         record.graph_node = 100 + static_cast<std::uint32_t>(i % 32);
@@ -442,20 +445,25 @@ TEST_CASE("nodes of a graph with the same kernel and the same predecessors are t
       engine.Push(record);
     }
     const Plan plan = engine.Finish();
-    Found found{engine.status().captured, 0, plan.totals.bound};
+    Found found{engine.status().captured, 0, plan.totals.uncovered_fraction, plan.totals.bound};
     for (const PlanCluster& c : plan.kernels.at(0).clusters) {
       for (const PlanSample& s : c.samples) found.of_last += s.index % 32 == 31;
     }
     return found;
   };
-  const Found told = run(true);
-  const Found alike = run(false);
-  CHECK(told.captured <= 6);
-  CHECK(told.of_last >= 1);
-  CHECK(told.bound <= 0.05);
-  // By history alone the last node is never captured, and its time is not covered.
-  CHECK(alike.of_last == 0);
-  CHECK(alike.bound > 0.2);
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    CAPTURE(seed);
+    const Found told = run(true, seed);
+    CHECK(told.captured <= 6);
+    CHECK(told.of_last >= 1);
+    CHECK(told.bound <= 0.05);
+    // By history alone a capture of the last node takes 32 captures of any node. It is worth them.
+    const Found alike = run(false, seed);
+    CHECK(alike.captured > 2 * told.captured);
+    CHECK(alike.of_last >= 1);
+    CHECK(alike.uncovered == 0.0);
+    CHECK(alike.bound <= 0.05);
+  }
 }
 
 TEST_CASE("a mask that cannot be written is told at the end, once") {

@@ -117,6 +117,7 @@ TEST_CASE("the cells of the plan's clusters are left beside it") {
   plan.totals.kernels = 1;
   plan.totals.clusters = 2;
   plan.totals.uncovered_fraction = plan.totals.observed_error = 1.0;
+  plan.totals.bound = plan.totals.certified_bound = 1.0;
   REQUIRE(writer.value().Finish({}, plan).ok());
   CHECK(ReadFile(scratch / "s/plan.json").find("cells") == std::string::npos);
   const Result<Plan> parsed = LoadPlan((scratch / "s/plan.json").string());

@@ -87,7 +87,7 @@ TEST_CASE("the calibrated weights reproduce the total, and every sample is a lau
       CHECK(total ==
             doctest::Approx(plan["totals"]["duration_ns"].get<double>()).epsilon(1e-9));
     }
-    CHECK(plan["totals"]["bound"].get<double>() <= 0.05 * 1.0000001);
+    CHECK(plan["totals"]["certified_bound"].get<double>() <= 0.05 * 1.0000001);
   }
 }
 

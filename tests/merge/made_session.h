@@ -98,7 +98,7 @@ inline Overview OverviewOf(const MadeSession& made, const Plan& plan) {
   o.observed = plan.totals.invocations;
   o.duration_ns = plan.totals.duration_ns;
   o.captured = plan.totals.samples;
-  o.bound = o.observed == 0 ? NAN : plan.totals.bound;  // as the collector says it of nothing
+  TakeBounds(plan.totals, o);
   o.timeline = {
       {0.5, o.observed / 2, o.duration_ns / 2, 1, 1000, 2, o.observed == 0 ? NAN : 0.5, 0},
       {1.5, o.observed, o.duration_ns, o.captured, 4000, 0, o.bound, made.dropped}};

@@ -3,56 +3,275 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <tuple>
 #include <vector>
 
 namespace stemtap {
 namespace {
 
-using Places = std::vector<std::vector<std::size_t>>;
-
-TEST_CASE("a stratum without a capture joins the nearer of its neighbours with one") {
-  const KernelCoverage kernel{{{100, 10.0, 5.0}, {5, 11.0, 0.1}, {5, 18.0, 0.1}, {100, 20.0, 5.0}},
-                              {2, 0, 0, 2}};
-  CHECK(NearestCovered(kernel) == std::vector<std::size_t>{0, 0, 3, 3});
-  CHECK(CollapseStrata(std::vector<KernelCoverage>{kernel}, {1.96, 0.0, 1.0}) ==
-        Places{{0, 0, 3, 3}});
+Moments Equal(std::uint64_t count, double mean) {
+  return {count, mean, 0.0};
 }
 
-TEST_CASE("a kernel without any capture stays as it is") {
-  const KernelCoverage kernel{{{100, 10.0, 5.0}, {5, 11.0, 0.1}}, {0, 0}};
-  CHECK(NearestCovered(kernel) == std::vector<std::size_t>{kNoHome, kNoHome});
-  CHECK(CollapseStrata(std::vector<KernelCoverage>{kernel}, {1.96, 0.05, 1.25}) == Places{{0, 1}});
+Moments Of(const std::vector<double>& values) {
+  Moments moments;
+  for (const double value : values) moments.Add(value);
+  return moments;
 }
 
-TEST_CASE("one giant among a million is left uncovered: its time harms less than its variance") {
-  const KernelCoverage kernel{{{999'999, 1e3, 1e6}, {1, 1e12, 0.0}}, {3, 0}};
-  CHECK(CollapseStrata(std::vector<KernelCoverage>{kernel}, {1.96, 0.05, 1.25}) == Places{{0, 1}});
+SampledRange Sampled(std::uint64_t count, double mean, std::uint64_t samples = 1) {
+  return {Equal(count, mean), samples, {}};
 }
 
-TEST_CASE("what lies between a stratum and its new home comes along") {
-  const KernelCoverage kernel{
-      {{1000, 10.0, 5.0}, {4, 12.0, 0.1}, {50, 12.5, 0.1}, {1000, 40.0, 5.0}}, {5, 0, 0, 5}};
-  CHECK(CollapseStrata(std::vector<KernelCoverage>{kernel}, {1.96, 0.05, 1.25}) ==
-        Places{{0, 0, 0, 3}});
+SampledRange Empty(std::uint64_t count, double mean, const Moments& first_sight = {}) {
+  return {Equal(count, mean), 0, first_sight};
 }
 
-TEST_CASE("where the bound asked for allows it, all is covered, else what lowers the bound") {
-  // 1 % of the time, ten times as long as the rest: alone 1 % of bound, joined
-  // 1.96 * 100,100 * sqrt(0.001 * 900^2 / 4) / 1.01e7, which is 27.6 %.
-  const KernelCoverage kernel{{{100'000, 100.0, 0.0}, {100, 1000.0, 0.0}}, {4, 0}};
-  const std::vector<KernelCoverage> all = {kernel};
-  CHECK(CollapseStrata(all, {1.96, 0.30, 1.0}) == Places{{0, 0}});
-  CHECK(CollapseStrata(all, {1.96, 0.25, 1.0}) == Places{{0, 1}});
-  CHECK(CollapseStrata(all, {1.96, 0.02, 30.0}) == Places{{0, 0}});
+constexpr std::size_t kUncovered = ~std::size_t{0};
+
+// For each stratum, the stratum whose captures stand for it.
+std::vector<std::size_t> Homes(const std::vector<JointStratum>& joined) {
+  std::vector<std::size_t> homes;
+  for (const JointStratum& joint : joined) {
+    for (std::size_t i = joint.first; i < joint.end; ++i) {
+      homes.push_back(joint.covered() ? joint.home : kUncovered);
+    }
+  }
+  return homes;
 }
 
-TEST_CASE("a stratum without time does not stand in the way of cheap joins") {
-  // Joining 1,000 launches of 0 ns to as many of 1 ms would cost a bound of half the time, and
-  // covers none; the other kernel's stratum is a third of the time and joins for nearly nothing.
-  const KernelCoverage zeros{{{1000, 0.0, 0.0}, {1000, 1e6, 0.0}}, {0, 2}};
-  const KernelCoverage near{{{1000, 1e6, 1e6}, {1000, 1.001e6, 1e6}}, {2, 0}};
-  CHECK(CollapseStrata(std::vector<KernelCoverage>{zeros, near}, {1.96, 0.0, 1.0}) ==
-        Places{{0, 1}, {0, 0}});
+std::vector<std::size_t> HomesOf(const std::vector<SampledRange>& strata, double bias_ns = 0.0) {
+  return Homes(JoinStrata(strata, bias_ns));
+}
+
+// Expected error of the kernel's estimate if `homes` stand for its strata.
+double BiasOf(const std::vector<SampledRange>& strata, const std::vector<std::size_t>& homes) {
+  double bias = 0.0;
+  for (std::size_t i = 0; i < strata.size(); ++i) {
+    const double mean = homes[i] == kUncovered ? 0.0 : strata[homes[i]].launches.mean();
+    bias += static_cast<double>(strata[i].launches.count()) * (mean - strata[i].launches.mean());
+  }
+  return bias;
+}
+
+TEST_CASE("strata that have captures stay apart and have no bias") {
+  double bias = 3.0;
+  const std::vector<JointStratum> joined =
+      JoinStrata(std::vector{Sampled(10, 100.0, 2), Sampled(20, 101.0, 5)}, bias);
+  REQUIRE(joined.size() == 2);
+  CHECK(joined[0].samples == 2);
+  CHECK(joined[1].samples == 5);
+  CHECK(joined[1].all.count() == 20);
+  CHECK(joined[1].sampled.count() == 20);
+  CHECK(joined[0].bias_ns == 0.0);
+  CHECK(bias == 3.0);
+}
+
+TEST_CASE("an empty stratum joins the neighbor that is close enough") {
+  CHECK(HomesOf({Sampled(100, 100.0), Empty(5, 110.0), Sampled(100, 900.0)}) ==
+        std::vector<std::size_t>{0, 0, 2});
+  CHECK(HomesOf({Sampled(100, 100.0), Empty(5, 890.0), Sampled(100, 900.0)}) ==
+        std::vector<std::size_t>{0, 2, 2});
+  CHECK(HomesOf({Empty(5, 90.0), Sampled(100, 100.0)}) == std::vector<std::size_t>{1, 1});
+}
+
+TEST_CASE("a neighbor that differs by more than half the stratum's mean does not stand for it") {
+  CHECK(HomesOf({Sampled(9, 50.0), Empty(5, 100.0)}) == std::vector<std::size_t>{0, 0});
+  CHECK(HomesOf({Sampled(9, 49.0), Empty(5, 100.0)}) == std::vector<std::size_t>{0, kUncovered});
+  CHECK(HomesOf({Empty(5, 100.0), Sampled(9, 150.0)}) == std::vector<std::size_t>{1, 1});
+  CHECK(HomesOf({Empty(5, 100.0), Sampled(9, 151.0)}) == std::vector<std::size_t>{kUncovered, 1});
+  CHECK(HomesOf({Sampled(9, 40.0), Empty(5, 100.0), Sampled(9, 160.0)}) ==
+        std::vector<std::size_t>{0, kUncovered, 2});
+  CHECK(HomesOf({Empty(5, 0.0), Sampled(9, 10.0)}) == std::vector<std::size_t>{kUncovered, 1});
+}
+
+TEST_CASE("the captures of one stratum stand for all neighbors that are close enough") {
+  CHECK(HomesOf({Empty(2, 80.0), Empty(2, 90.0), Sampled(9, 100.0), Empty(2, 110.0),
+                 Empty(2, 150.0), Empty(2, 250.0)}) ==
+        std::vector<std::size_t>{2, 2, 2, 2, 2, kUncovered});
+}
+
+TEST_CASE("an uncovered stratum counts in full, whatever stands for its neighbors") {
+  double bias = 0.0;
+  const std::vector<JointStratum> joined =
+      JoinStrata(std::vector{Sampled(100, 10.0), Empty(5, 1000.0), Empty(4, 3000.0)}, bias);
+  REQUIRE(joined.size() == 3);
+  CHECK_FALSE(joined[1].covered());
+  CHECK_FALSE(joined[2].covered());
+  CHECK(joined[1].all.sum() == 5000.0);
+  CHECK(bias == -17000.0);
+}
+
+TEST_CASE("a kernel without a capture is uncovered") {
+  double bias = 0.0;
+  CHECK(Homes(JoinStrata(std::vector{Empty(100, 10.0), Empty(5, 11.0)}, bias)) ==
+        std::vector<std::size_t>{kUncovered, kUncovered});
+  CHECK(bias == -1055.0);
+  CHECK(JoinStrata({}, bias).empty());
+}
+
+TEST_CASE("a stratum that may join either neighbor joins the one that balances the biases so far") {
+  // 10 launches of 100: -100 by the neighbor below, +300 by the neighbor above.
+  const std::vector<SampledRange> strata = {Sampled(50, 90.0), Empty(10, 100.0),
+                                            Sampled(50, 130.0)};
+  for (const auto& [before, home, after] : {std::tuple{0.0, 0u, -100.0},
+                                            {1000.0, 0u, 900.0},
+                                            {-90.0, 0u, -190.0},
+                                            {-110.0, 2u, 190.0},
+                                            {-1000.0, 2u, -700.0}}) {
+    CAPTURE(before);
+    double bias = before;
+    CHECK(Homes(JoinStrata(strata, bias)) == std::vector<std::size_t>{0, home, 2});
+    CHECK(bias == doctest::Approx(after));
+  }
+}
+
+TEST_CASE("uncovered time is balanced by joins upwards") {
+  // Alone, the second stratum joins the neighbor below: -50 is closer to 0 than +100.
+  CHECK(HomesOf({Sampled(50, 95.0), Empty(10, 100.0), Sampled(50, 110.0)}) ==
+        std::vector<std::size_t>{0, 0, 2});
+  CHECK(HomesOf({Empty(10, 20.0), Sampled(50, 95.0), Empty(10, 100.0), Sampled(50, 110.0)}) ==
+        std::vector<std::size_t>{kUncovered, 1, 3, 3});
+}
+
+TEST_CASE("captures at first sight stand for a stratum that no neighbor may stand for") {
+  double bias = 0.0;
+  const std::vector<JointStratum> joined =
+      JoinStrata(std::vector{Sampled(9, 10.0), Empty(100, 1000.0, Of({1100.0, 1200.0}))}, bias);
+  REQUIRE(joined.size() == 2);
+  CHECK(joined[1].by_first_sight);
+  CHECK(joined[1].covered());
+  CHECK(joined[1].samples == 2);
+  CHECK(joined[1].all.count() == 100);
+  CHECK(joined[1].bias_ns == doctest::Approx(100 * 150.0));
+  CHECK(bias == doctest::Approx(100 * 150.0));
+  // Which launch comes first is not random: the error is the bias, and no variance is added.
+  CHECK(JointVariance(joined[1]) == 0.0);
+}
+
+TEST_CASE("captures at first sight stand for nothing where random captures do, or if they differ") {
+  const Moments near = Of({105.0});
+  double bias = 0.0;
+  const std::vector<JointStratum> by_neighbor =
+      JoinStrata(std::vector{Sampled(9, 90.0), Empty(5, 100.0, near)}, bias);
+  REQUIRE(by_neighbor.size() == 1);
+  CHECK_FALSE(by_neighbor[0].by_first_sight);
+  CHECK(bias == doctest::Approx(-50.0));
+  SampledRange own = Sampled(9, 100.0);
+  own.first_sight = near;
+  bias = 0.0;
+  CHECK_FALSE(JoinStrata(std::vector{own}, bias)[0].by_first_sight);
+  CHECK(bias == 0.0);
+  CHECK(HomesOf({Empty(5, 100.0, Of({149.0}))}) == std::vector<std::size_t>{0});
+  CHECK(HomesOf({Empty(5, 100.0, Of({151.0}))}) == std::vector<std::size_t>{kUncovered});
+}
+
+TEST_CASE("over all samples, bias and variance are those of the estimate") {
+  const std::vector<double> home = {80.0, 95.0, 100.0, 145.0};
+  const std::vector<double> joined_values = {150.0, 160.0};
+  double bias = 0.0;
+  const std::vector<JointStratum> joined =
+      JoinStrata(std::vector{SampledRange{Of(home), 2, {}}, {Of(joined_values), 0, {}}}, bias);
+  REQUIRE(joined.size() == 1);
+  const double total = 80.0 + 95.0 + 100.0 + 145.0 + 150.0 + 160.0;
+  Moments errors;
+  for (std::size_t a = 0; a < home.size(); ++a) {
+    for (std::size_t b = a + 1; b < home.size(); ++b) {
+      errors.Add(6.0 * (home[a] + home[b]) / 2.0 - total);
+    }
+  }
+  CHECK(joined[0].bias_ns == doctest::Approx(errors.mean()));
+  CHECK(bias == doctest::Approx(errors.mean()));
+  CHECK(JointVariance(joined[0]) == doctest::Approx(errors.variance()));
+}
+
+TEST_CASE("an uncovered stratum adds no variance: its time counts in full") {
+  double bias = 0.0;
+  const std::vector<JointStratum> joined =
+      JoinStrata(std::vector{SampledRange{Of({10.0, 20.0, 90.0}), 0, {}}}, bias);
+  CHECK(JointVariance(joined.at(0)) == 0.0);
+}
+
+// Least |bias| over all ways to divide the one gap of `strata` between the sampled strata around it.
+double LeastBias(const std::vector<SampledRange>& strata, double before) {
+  double least = std::numeric_limits<double>::infinity();
+  const std::size_t last = strata.size() - 1;
+  for (std::size_t split = 1; split <= last; ++split) {
+    std::vector<std::size_t> homes(strata.size(), 0);
+    bool allowed = true;
+    for (std::size_t i = 0; i <= last; ++i) {
+      if (i >= split) homes[i] = last;
+      const double difference = strata[homes[i]].launches.mean() - strata[i].launches.mean();
+      allowed = allowed && std::fabs(difference) <= 0.5 * strata[i].launches.mean();
+    }
+    if (allowed) least = std::min(least, std::fabs(before + BiasOf(strata, homes)));
+  }
+  return least;
+}
+
+TEST_CASE("a gap is divided where the sum of biases is least, by brute force") {
+  std::mt19937_64 random(7);
+  int divided = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<SampledRange> strata;
+    double mean = 100.0;
+    for (std::uint64_t left = 2 + random() % 6; left > 0; --left) {
+      strata.push_back(Empty(1 + random() % 50, mean));
+      mean += static_cast<double>(1 + random() % 30);
+    }
+    strata.front().samples = strata.back().samples = 1;
+    const double before = static_cast<double>(random() % 4000) - 2000.0;
+    const double least = LeastBias(strata, before);
+    if (std::isinf(least)) continue;
+    double bias = before;
+    const std::vector<std::size_t> homes = Homes(JoinStrata(strata, bias));
+    CHECK(bias == doctest::Approx(before + BiasOf(strata, homes)));
+    CHECK(std::fabs(bias) == doctest::Approx(least));
+    ++divided;
+  }
+  CHECK(divided > 1000);
+}
+
+TEST_CASE("joint strata hold every stratum once, and their biases add up") {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<SampledRange> strata;
+    double mean = 100.0;
+    for (std::uint64_t left = 1 + random() % 9; left > 0; --left) {
+      strata.push_back(Sampled(1 + random() % 50, mean, random() % 3 == 0 ? 1 + random() % 4 : 0));
+      if (random() % 4 == 0) strata.back().first_sight = Equal(1, mean * 1.1);
+      mean *= 1.0 + static_cast<double>(1 + random() % 40) / 50.0;
+    }
+    const double before = static_cast<double>(random() % 2000) - 1000.0;
+    double bias = before;
+    double expected = before;
+    std::size_t end = 0;
+    for (const JointStratum& joint : JoinStrata(strata, bias)) {
+      REQUIRE(joint.first == end);
+      REQUIRE(joint.end > joint.first);
+      end = joint.end;
+      Moments all;
+      for (std::size_t i = joint.first; i < joint.end; ++i) all.Merge(strata[i].launches);
+      CHECK(joint.all.count() == all.count());
+      CHECK(joint.all.sum() == doctest::Approx(all.sum()));
+      if (!joint.covered()) {
+        CHECK(joint.bias_ns == 0.0);
+        expected -= all.sum();
+        continue;
+      }
+      const double estimate = static_cast<double>(all.count()) * joint.sampled.mean();
+      CHECK(joint.bias_ns == doctest::Approx(estimate - all.sum()));
+      expected += joint.bias_ns;
+    }
+    CHECK(end == strata.size());
+    CHECK(bias == doctest::Approx(expected));
+  }
 }
 
 }  // namespace

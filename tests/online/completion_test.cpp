@@ -19,6 +19,22 @@ double Variance(const std::vector<Stratum>& strata, const std::vector<std::uint6
   return sum;
 }
 
+// Captured time of what is missing, at `costs` a capture.
+double FurtherCost(const std::vector<double>& costs, const std::vector<std::uint64_t>& had,
+                   const std::vector<std::uint64_t>& sizes) {
+  double cost = 0.0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    cost += static_cast<double>(sizes[i] - had[i]) * costs[i];
+  }
+  return cost;
+}
+
+std::vector<double> Means(const std::vector<Stratum>& strata) {
+  std::vector<double> means;
+  for (const Stratum& s : strata) means.push_back(s.mean);
+  return means;
+}
+
 std::vector<std::uint64_t> Least(const std::vector<Stratum>& strata, std::uint64_t of_each) {
   return std::vector<std::uint64_t>(strata.size(), of_each);
 }
@@ -26,58 +42,76 @@ std::vector<std::uint64_t> Least(const std::vector<Stratum>& strata, std::uint64
 TEST_CASE("nothing is missing where what was captured is enough") {
   const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {50, 20.0, 1.0}};
   const std::vector<std::uint64_t> had = {7, 3};
-  CHECK(CompleteSizes(strata, had, Least(strata, 2), 1e9) == had);
-  CHECK(FurtherCost(strata, had, had) == 0.0);
+  CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 2), 1e9) == had);
 }
 
 TEST_CASE("a stratum that has none is given its floor, a small one no more than it holds") {
   const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {1, 20.0, 0.0}, {0, 0.0, 0.0}};
   const std::vector<std::uint64_t> had = {0, 0, 0};
-  CHECK(CompleteSizes(strata, had, Least(strata, 2), 1e9) == std::vector<std::uint64_t>{2, 1, 0});
+  CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 2), 1e9) ==
+        std::vector<std::uint64_t>{2, 1, 0});
 }
 
 TEST_CASE("each stratum has a floor of its own") {
   const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {100, 20.0, 4.0}};
   const std::vector<std::uint64_t> had = {0, 0};
   const std::vector<std::uint64_t> least = {3, 1};
-  CHECK(CompleteSizes(strata, had, least, 1e9) == least);
+  CHECK(CompleteSizes(strata, Means(strata), had, least, 1e9) == least);
 }
 
 TEST_CASE("a budget of nothing takes everything that has spread") {
   const std::vector<Stratum> strata = {{40, 10.0, 4.0}, {50, 20.0, 0.0}};
   const std::vector<std::uint64_t> had = {3, 1};
-  CHECK(CompleteSizes(strata, had, Least(strata, 1), 0.0) == std::vector<std::uint64_t>{40, 1});
-  CHECK(CompleteSizes(strata, had, Least(strata, 1), -5.0) == std::vector<std::uint64_t>{40, 1});
+  CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 1), 0.0) ==
+        std::vector<std::uint64_t>{40, 1});
+  CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 1), -5.0) ==
+        std::vector<std::uint64_t>{40, 1});
+}
+
+TEST_CASE("of two equal strata the one with the cheaper captures is given more of them") {
+  const std::vector<Stratum> strata = {{1000, 10.0, 25.0}, {1000, 10.0, 25.0}};
+  const std::vector<std::uint64_t> none = {0, 0};
+  const double budget = Variance(strata, {20, 20});
+  const auto even = CompleteSizes(strata, std::vector{10.0, 10.0}, none, Least(strata, 1), budget);
+  const auto uneven =
+      CompleteSizes(strata, std::vector{40.0, 10.0}, none, Least(strata, 1), budget);
+  CHECK(even == std::vector<std::uint64_t>{20, 20});
+  // Optimal sizes are as 1 / sqrt(cost): 1 to 2.
+  CHECK(uneven[0] < 20);
+  CHECK(static_cast<double>(uneven[1]) ==
+        doctest::Approx(2.0 * static_cast<double>(uneven[0])).epsilon(0.1));
+  CHECK(Variance(strata, uneven) <= budget);
 }
 
 TEST_CASE("completion meets the budget at the least further cost, by brute force") {
   std::mt19937_64 random(11);
   for (int round = 0; round < 200; ++round) {
     std::vector<Stratum> strata;
+    std::vector<double> costs;
     std::vector<std::uint64_t> had;
     for (int i = 0; i < 3; ++i) {
       strata.emplace_back(2 + random() % 9, 1.0 + static_cast<double>(random() % 50),
                           static_cast<double>(random() % 40));
+      costs.push_back(strata.back().mean * (1.0 + static_cast<double>(random() % 20) / 4.0));
       had.push_back(random() % 3);
     }
     const double budget =
         Variance(strata, {1, 1, 1}) * (static_cast<double>(random() % 90) / 100.0);
-    const auto sizes = CompleteSizes(strata, had, Least(strata, 1), budget);
+    const auto sizes = CompleteSizes(strata, costs, had, Least(strata, 1), budget);
     CHECK(Variance(strata, sizes) <= budget * (1.0 + 1e-9) + 1e-9);
     double least = std::numeric_limits<double>::infinity();
     double dearest = 0.0;
-    for (const Stratum& s : strata) dearest += s.mean;
+    for (const double cost : costs) dearest += cost;
     for (std::uint64_t a = std::max<std::uint64_t>(had[0], 1); a <= strata[0].count; ++a) {
       for (std::uint64_t b = std::max<std::uint64_t>(had[1], 1); b <= strata[1].count; ++b) {
         for (std::uint64_t c = std::max<std::uint64_t>(had[2], 1); c <= strata[2].count; ++c) {
           if (Variance(strata, {a, b, c}) > budget + 1e-9) continue;
-          least = std::min(least, FurtherCost(strata, had, std::vector<std::uint64_t>{a, b, c}));
+          least = std::min(least, FurtherCost(costs, had, {a, b, c}));
         }
       }
     }
-    // Whole sizes by steps are not always the best whole sizes; never more than a sample of each
-    // off.
-    CHECK(FurtherCost(strata, had, sizes) <= least + dearest + 1e-9);
+    // Whole sizes by steps are not always the best whole sizes; at most a sample of each off.
+    CHECK(FurtherCost(costs, had, sizes) <= least + dearest + 1e-9);
   }
 }
 

@@ -250,6 +250,24 @@ TEST_CASE("a running sampler's overview adds up, whenever it is asked") {
   }
 }
 
+TEST_CASE("a cluster that costs more to reach than it is worth is unreachable in the overview") {
+  Course course;
+  course.Run(500);
+  course.Launch("modes", course.clock, 1'000'000'000'000);
+  course.Run(2000);
+  const Overview o = course.Describe();
+  const OverviewKernel& modes = o.kernels.at(0);
+  REQUIRE(modes.name == "modes");
+  const OverviewCluster& giant = modes.clusters.back();
+  CHECK(giant.count == 1);
+  CHECK(giant.captured == 0);
+  CHECK(giant.state == ClusterState::kUnreachable);
+  for (std::size_t i = 0; i + 1 < modes.clusters.size(); ++i) {
+    CHECK(modes.clusters[i].state != ClusterState::kUnreachable);
+  }
+  CHECK(o.bound > 0.9);
+}
+
 TEST_CASE("a kernel that samples have not been allocated to has no clusters") {
   Course course;
   course.Run(2000);

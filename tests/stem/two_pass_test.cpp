@@ -102,14 +102,14 @@ TEST_CASE("two-pass: the seed decides, and nothing else") {
   CHECK(one != PlanToJson(PlanOf(profile, options).value().plan));
 }
 
-TEST_CASE("two-pass: over seeds the error is within the bound") {
+TEST_CASE("two-pass: over seeds the error is within the certified bound") {
   const Profile profile = Mixed();
   SamplingOptions options = Optimal();
   int within = 0;
   for (options.seed = 1; options.seed <= 300; ++options.seed) {
     const PlanTotals totals = PlanOf(profile, options).value().plan.totals;
-    CHECK(totals.bound <= options.error_bound);
-    within += totals.observed_error <= totals.bound;
+    CHECK(totals.certified_bound <= options.error_bound);
+    within += totals.observed_error <= totals.certified_bound;
   }
   // At least 95 % are promised; three standard errors of 300 runs are 11.
   CHECK(within >= 285 - 11);
@@ -126,7 +126,7 @@ TEST_CASE("two-pass: the first launches of a kernel that speeds up are no sample
   CHECK(PlanOf(profile, options).value().plan.totals.observed_error > 0.3);
   options.selection = Selection::kRandom;
   const PlanTotals totals = PlanOf(profile, options).value().plan.totals;
-  CHECK(totals.observed_error <= totals.bound);
+  CHECK(totals.observed_error <= totals.certified_bound);
 }
 
 TEST_CASE("two-pass: --group-by launch makes a kernel of each launch configuration") {
@@ -175,7 +175,7 @@ TEST_CASE("two-pass: degenerate profiles") {
   for (int i = 0; i < 100'000; ++i) Add(giant, "k", 1000 + i % 50);
   Add(giant, "k", 1'000'000'000'000);
   const Plan plan = PlanOf(giant, Optimal()).value().plan;
-  CHECK(plan.totals.bound <= 0.05);
+  CHECK(plan.totals.certified_bound <= 0.05);
   CHECK(plan.kernels.front().clusters.back().captured == 1);
   CHECK(plan.kernels.front().clusters.back().count == 1);
   Profile last = Mixed();

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "trace/plan.h"
+
 namespace stemtap {
 namespace {
 
@@ -95,6 +97,31 @@ TEST_CASE("every field is where the format says, with the value it was given") {
       {"name": "own", "process": 17, "grid": [1, 2, 3], "block": [4, 5, 6], "invocations": 0,
        "duration_ns": 0, "captured": 0, "imputed": 0, "clusters": [], "histogram": [],
        "slices": []}]})"));
+}
+
+TEST_CASE(
+    "an ended session has the certified bound of its plan where the observed error exceeds it") {
+  PlanTotals totals;
+  totals.invocations = 10;
+  totals.certified_bound = 0.048;
+  totals.observed_error = 0.04;
+  StateBound(totals);
+  Overview overview;
+  TakeBounds(totals, overview);
+  CHECK(overview.bound == 0.048);
+  CHECK(std::isnan(overview.certified_bound));
+  CHECK(OverviewToJson(overview).find("certified_bound") == std::string::npos);
+  totals.observed_error = 0.061;
+  StateBound(totals);
+  TakeBounds(totals, overview);
+  CHECK(overview.bound == 0.061);
+  CHECK(overview.certified_bound == 0.048);
+  CHECK(OverviewToJson(overview).find("\"bound\": 0.061, \"certified_bound\": 0.048,") !=
+        std::string::npos);
+  totals.invocations = 0;
+  TakeBounds(totals, overview);
+  CHECK(std::isnan(overview.bound));
+  CHECK(std::isnan(overview.certified_bound));
 }
 
 TEST_CASE("what there is none of is null, empty or left out") {

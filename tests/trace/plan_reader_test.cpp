@@ -24,7 +24,7 @@ Plan Example() {
   plan.totals.samples = 2;
   plan.totals.sampled_duration_ns = 200;
   plan.totals.speedup = 6.17;
-  plan.totals.bound = NAN;
+  plan.totals.bound = plan.totals.certified_bound = NAN;
   plan.totals.observed_error = 34.0 / 1234;
   plan.totals.plain_estimate_ns = 1200.0;
   plan.totals.calibrated_estimate_ns = 1234.0;
@@ -92,7 +92,7 @@ TEST_CASE("the sessions of a merged plan read back, and are refused by their pla
   first.launches = 13;
   first.devices = {0, 3};
   first.duration_ns = 1234;
-  first.bound = NAN;
+  first.bound = first.certified_bound = NAN;
   PlanSession second = first;
   second.id = "fedcba9876543210";
   second.launches = 4999;
@@ -101,6 +101,7 @@ TEST_CASE("the sessions of a merged plan read back, and are refused by their pla
   second.first_device = 2;
   second.devices.clear();
   second.bound = 0.1;
+  second.certified_bound = 0.09;
   plan.sessions = {first, second};
   const std::string text = PlanToJson(plan);
   const Result<Plan> read = ParsePlan(text, "plan.json");
@@ -110,6 +111,7 @@ TEST_CASE("the sessions of a merged plan read back, and are refused by their pla
   CHECK(read.value().sessions[0].devices == std::vector<std::uint16_t>{0, 3});
   CHECK(read.value().sessions[1].first_index == 13);
   CHECK(std::isnan(read.value().sessions[0].bound));
+  CHECK(read.value().sessions[1].certified_bound == 0.09);
   const auto error = [&](const std::string& what, const std::string& by) {
     std::string damaged = text;
     const std::size_t at = damaged.find(what);
@@ -210,7 +212,7 @@ Plan Consistent() {
   t.samples = 4;
   t.sampled_duration_ns = 404;
   t.speedup = 2400.0 / 404;
-  t.bound = 0.2;
+  t.bound = t.certified_bound = 0.2;
   t.plain_estimate_ns = 2020.0;
   t.observed_error = 380.0 / 2400;
   t.calibrated_estimate_ns = 2000.0;
@@ -279,6 +281,20 @@ TEST_CASE("a plan that contradicts itself is refused with the place and what was
     CHECK(error(pointer.c_str(), more).starts_with(std::string("p: totals.") + field + ": is "));
   }
   CHECK(error("/totals/bound", -1) == "p: totals.bound: is -1; expected a number of at least 0");
+  CHECK(error("/totals/bound", 0.21) ==
+        "p: totals.bound: is 0.21; expected 0.2, the larger of certified_bound and observed_error");
+  CHECK(error("/totals/bound", 0.19) ==
+        "p: totals.certified_bound: is 0.2; expected at most bound, 0.19");
+  CHECK(error("/totals/certified_bound", 0.15)
+            .starts_with("p: totals.bound: is 0.2; expected 0.158"));
+  CHECK(error("/totals/certified_bound", -0.1).find("a number of at least 0") != std::string::npos);
+  CHECK(
+      error("/totals/certified_bound", nullptr).starts_with("p: totals.certified_bound: is null"));
+  CHECK(error("/totals/bound", nullptr) ==
+        "p: totals.certified_bound: is 0.2; expected null, as bound");
+  CHECK(error("/totals/joined_fraction", 0.1) ==
+        "p: totals.joined_fraction: is 0.1; expected 0, the share of the joined launches");
+  CHECK(error("/totals/joined_fraction", -0.1).find("a number from 0 to 1") != std::string::npos);
   CHECK(error("/totals/uncovered_fraction", 1.5).find("totals.uncovered_fraction: is 1.5") !=
         std::string::npos);
   CHECK(error("/totals/plain_estimate_ns", nullptr).find("totals.plain_estimate_ns: is null") !=
@@ -297,7 +313,7 @@ TEST_CASE("the sessions of a merged plan must be those of its totals") {
   first.launches = 20;
   first.devices = {0, 3};
   first.duration_ns = 1000;
-  first.bound = 0.1;
+  first.bound = first.certified_bound = 0.1;
   PlanSession second = first;
   second.id = "b";
   second.launches = 12;
@@ -324,6 +340,83 @@ TEST_CASE("the sessions of a merged plan must be those of its totals") {
   CHECK(error("/sessions/1/duration_ns", 1).find("sessions: is 1001 ns in all") !=
         std::string::npos);
   CHECK(error("/sessions/0/bound", -0.1).find("sessions[0].bound: is -0.1") != std::string::npos);
+  CHECK(error("/sessions/0/certified_bound", 0.11) ==
+        "p: sessions[0].certified_bound: is 0.11; expected a number from 0 to bound, 0.1");
+  // The error of one session is not known: the stated bounds of the sessions make the bound.
+  json unknown = good;
+  unknown["totals"]["observed_error"] = nullptr;
+  unknown["totals"]["bound"] = 0.25;
+  CHECK(ParsePlan(unknown.dump(), "p").ok());
+  unknown["totals"]["bound"] = 0.15;
+  CHECK_FALSE(ParsePlan(unknown.dump(), "p").ok());
+}
+
+// Two of the ten launches of each sampled cluster are joined ones: eight take 101 ns, two 96.
+Plan WithJoined() {
+  Plan plan = Consistent();
+  for (PlanKernel& kernel : plan.kernels) {
+    kernel.clusters[0].joined = 2;
+    kernel.clusters[0].joined_bias_ns = 10.0;
+  }
+  plan.totals.joined_fraction = 4 * 96.0 / 2400;
+  return plan;
+}
+
+TEST_CASE("joined launches read back, and must fit the cluster") {
+  using nlohmann::json;
+  const std::string text = PlanToJson(WithJoined());
+  const Result<Plan> read = ParsePlan(text, "p");
+  if (!read.ok()) FAIL(read.error().message);
+  CHECK(PlanToJson(read.value()) == text);
+  const PlanCluster& cluster = read.value().kernels[1].clusters[0];
+  CHECK(cluster.joined == 2);
+  CHECK(cluster.joined_bias_ns == 10.0);
+  CHECK(read.value().kernels[1].clusters[1].joined == 0);
+  const json good = json::parse(text);
+  const auto error = [&](const char* field, const json& value) {
+    json edited = good;
+    edited["kernels"][0]["clusters"][0][field] = value;
+    const Result<Plan> refused = ParsePlan(edited.dump(), "p");
+    return refused.ok() ? std::string("read") : refused.error().message;
+  };
+  const std::string at = "p: kernels[0].clusters[0].";
+  CHECK(error("joined", 10) == at + "joined: is 10; expected less than count, 10");
+  CHECK(error("joined", 0) == at + "joined_bias_ns: is 10; expected 0, as no launch is joined");
+  CHECK(error("joined", -1) == at + "joined: expected a whole number");
+  CHECK(error("joined_bias_ns", nullptr).starts_with(at + "joined_bias_ns: is null"));
+  CHECK(error("joined_bias_ns", "x") == at + "joined_bias_ns: expected a number");
+  // The joined launches would take less than no time, or the others would.
+  CHECK(error("joined_bias_ns", 251).starts_with(at + "joined_bias_ns: is 251"));
+  CHECK(error("joined_bias_ns", -1001).starts_with(at + "joined_bias_ns: is -1001"));
+  CHECK(error("joined_bias_ns", 50).starts_with("p: totals.joined_fraction: is 0.16; expected "));
+  json bare = good;
+  bare["kernels"][0]["clusters"][1]["joined"] = 1;
+  bare["kernels"][0]["clusters"][1]["count"] = 2;
+  const Result<Plan> refused = ParsePlan(bare.dump(), "p");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message ==
+        "p: kernels[0].clusters[1].captured: is 0; expected at least 1, as launches are joined");
+}
+
+TEST_CASE("an older plan certifies what it states, and then states its observed error") {
+  using nlohmann::json;
+  json old = json::parse(PlanToJson(Consistent()));
+  old["totals"].erase("certified_bound");
+  old["totals"].erase("joined_fraction");
+  const Result<Plan> read = ParsePlan(old.dump(), "p");
+  if (!read.ok()) FAIL(read.error().message);
+  CHECK(read.value().totals.bound == 0.2);
+  CHECK(read.value().totals.certified_bound == 0.2);
+  CHECK(read.value().totals.joined_fraction == 0.0);
+  old["totals"]["bound"] = 0.05;
+  const Result<Plan> exceeded = ParsePlan(old.dump(), "p");
+  if (!exceeded.ok()) FAIL(exceeded.error().message);
+  CHECK(exceeded.value().totals.certified_bound == 0.05);
+  CHECK(exceeded.value().totals.bound == doctest::Approx(380.0 / 2400));
+  old["totals"]["bound"] = nullptr;
+  const Result<Plan> none = ParsePlan(old.dump(), "p");
+  if (!none.ok()) FAIL(none.error().message);
+  CHECK(std::isnan(none.value().totals.certified_bound));
 }
 
 TEST_CASE("kernels that only differ in what JSON does not hold may be listed twice") {

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "online/kernel_state.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "stats/log_sketch.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::uint64_t kShort = 1000;
+constexpr std::uint64_t kLong = 9000;
+
+// A kernel whose launches differ in their history only.
+struct Kernel {
+  void Launch(std::uint64_t history, std::uint64_t duration, std::uint8_t flags = 0) {
+    Observation& seen = batch.emplace_back();
+    seen.index = seen.occurrence = launched++;
+    seen.record.duration_ns = duration;
+    seen.record.start_ns = wire::kUnknownTime;
+    seen.record.flags = flags;
+    seen.config_key = 8;
+    seen.history_key = history;
+  }
+  void Observe() {
+    std::vector<std::uint32_t> order(batch.size());
+    std::iota(order.begin(), order.end(), 0u);
+    state.Observe(batch, order);
+    batch.clear();
+    state.UpdateCells();
+  }
+  // Observes what was launched and cuts the kernel below each of `durations`.
+  void Cut(const std::vector<std::uint64_t>& durations = {}) {
+    Observe();
+    std::vector<std::size_t> first_cells = {0};
+    for (const std::uint64_t duration : durations) {
+      std::size_t cell = 0;
+      while (state.cells()[cell].mean() < static_cast<double>(duration)) ++cell;
+      first_cells.push_back(cell);
+    }
+    state.SetCut(first_cells, true);
+  }
+  // Observes what was launched since the cut.
+  void Update() {
+    Observe();
+    state.SetCut(state.CurrentFirstCells(), false);
+  }
+  void Settle() {
+    for (const CapturedLaunch& launch : state.unsettled()) state.AddCaptured(launch);
+    state.unsettled().clear();
+  }
+  std::size_t ClusterOf(std::uint64_t duration) const {
+    return state.ClusterOf(LogSketch::BinOf(duration));
+  }
+
+  KernelState state{0, 1, nullptr};
+  std::uint64_t launched = 0;
+  std::vector<Observation> batch;
+};
+
+// A kernel with a short and a long cluster, and `launches` more made by launch(kernel, i).
+template <typename Launch>
+Kernel TwoModes(int launches, const Launch& launch) {
+  Kernel kernel;
+  for (int i = 0; i < launches; ++i) launch(kernel, i);
+  kernel.Cut({kLong});
+  for (int i = 0; i < launches; ++i) launch(kernel, i);
+  kernel.Update();
+  return kernel;
+}
+
+TEST_CASE(
+    "clusters that contexts predict have lines of their own, and captures at their own price") {
+  const Kernel kernel = TwoModes(
+      1000, [](Kernel& k, int i) { i % 4 == 0 ? k.Launch(11, kLong) : k.Launch(10, kShort); });
+  REQUIRE(kernel.state.clusters().size() == 2);
+  CHECK(kernel.state.LineOf(0) != KernelState::kCommonLine);
+  CHECK(kernel.state.LineOf(1) != KernelState::kCommonLine);
+  CHECK(kernel.state.LineOf(0) != kernel.state.LineOf(1));
+  for (std::size_t c = 0; c < 2; ++c) {
+    const OnlineCluster& cluster = kernel.state.clusters()[c];
+    CHECK(cluster.source.line == kernel.state.LineOf(c));
+    CHECK(cluster.source.predicted());
+    CHECK(cluster.source.yield == doctest::Approx(1.0));
+    CHECK(cluster.source.price_ns == doctest::Approx(cluster.moments.mean()));
+  }
+}
+
+TEST_CASE("clusters that nothing predicts share the common line, and misses are in the price") {
+  // Contexts predict both clusters, but no better than a guess. The modes are wide: of each bin of
+  // durations, only a few predictions are known.
+  std::mt19937_64 random(1);
+  const Kernel kernel = TwoModes(4000, [&random](Kernel& k, int i) {
+    const std::uint64_t mode = random() % 2 == 0 ? kLong : kShort;
+    k.Launch(10 + static_cast<std::uint64_t>(i % 2), mode + random() % (mode / 2));
+  });
+  REQUIRE(kernel.state.clusters().size() == 2);
+  const Moments& below = kernel.state.clusters()[0].moments;
+  const Moments& above = kernel.state.clusters()[1].moments;
+  const auto all = static_cast<double>(below.count() + above.count());
+  for (std::size_t c = 0; c < 2; ++c) {
+    CAPTURE(c);
+    const OnlineCluster& cluster = kernel.state.clusters()[c];
+    const auto count = static_cast<double>(cluster.moments.count());
+    CHECK(kernel.state.LineOf(c) == KernelState::kCommonLine);
+    CHECK(cluster.source.line == KernelState::kCommonLine);
+    CHECK(cluster.source.yield == doctest::Approx(count / all));
+    CHECK(cluster.source.price_ns == doctest::Approx((below.sum() + above.sum()) / count));
+  }
+}
+
+TEST_CASE("a rare cluster inside a predicted one is captured through the launches of all") {
+  // One launch in 16 is long; its context predicts the others.
+  const Kernel kernel =
+      TwoModes(4096, [](Kernel& k, int i) { k.Launch(10, i % 16 == 15 ? kLong : kShort); });
+  const OnlineCluster& rare = kernel.state.clusters().at(1);
+  CHECK_FALSE(rare.source.predicted());
+  CHECK(rare.source.yield == doctest::Approx(1.0 / 16));
+  CHECK(rare.source.price_ns == doctest::Approx(15.0 * kShort + kLong).epsilon(0.01));
+}
+
+TEST_CASE("a context that rarely comes back is no source, however well it predicts") {
+  // History 11 precedes long launches alone, but few of them.
+  const auto launch = [](int share) {
+    return [share](Kernel& k, int i) {
+      const auto varied = static_cast<std::uint64_t>(i % 97);
+      if (i % share == 0) k.Launch(11, kLong + 10 * varied);
+      k.Launch(10, i % 4 == 3 ? kLong + 10 * varied : kShort);
+    };
+  };
+  const Kernel often = TwoModes(4000, launch(8));
+  CHECK(often.state.clusters().at(1).source.predicted());
+  const Kernel rarely = TwoModes(4000, launch(200));
+  CHECK_FALSE(rarely.state.clusters().at(1).source.predicted());
+  CHECK(rarely.state.clusters()[1].source.yield == doctest::Approx(0.25).epsilon(0.05));
+}
+
+TEST_CASE("a kernel of one cluster has the common line alone") {
+  Kernel kernel;
+  for (int i = 0; i < 100; ++i) kernel.Launch(10, kShort);
+  kernel.Cut();
+  CHECK(kernel.state.LineOf(0) == KernelState::kCommonLine);
+  CHECK(kernel.state.clusters()[0].source.yield == 1.0);
+  CHECK(kernel.state.credit_lines()[KernelState::kCommonLine].offered == 100.0);
+}
+
+TEST_CASE("contexts are published anew when a cluster gets or loses a line of its own") {
+  std::mt19937_64 random(1);
+  Kernel kernel;
+  const auto launch = [&](bool told) {
+    for (int i = 0; i < 2000; ++i) {
+      const std::uint64_t mode = random() % 2 == 0 ? kLong : kShort;
+      kernel.Launch(told && mode == kLong ? 11 : 10, mode + random() % (mode / 2));
+    }
+  };
+  launch(false);
+  kernel.Cut({kLong});
+  for (const bool told : {false, true, false, true}) {
+    CAPTURE(told);
+    const bool had_line = kernel.state.LineOf(1) != KernelState::kCommonLine;
+    kernel.state.ClearRecut();
+    launch(told);
+    kernel.Update();
+    const bool has_line = kernel.state.LineOf(1) != KernelState::kCommonLine;
+    CHECK(has_line == told);
+    if (has_line != had_line) CHECK(kernel.state.recut());
+    kernel.state.ClearRecut();
+    kernel.Update();
+    CHECK_FALSE(kernel.state.recut());
+  }
+}
+
+TEST_CASE("a cut is in the middle of the gap between two clusters, and stays there") {
+  Kernel kernel;
+  for (int i = 0; i < 100; ++i) kernel.Launch(10, i % 2 == 0 ? kShort : kLong);
+  kernel.Cut({kLong});
+  const auto check = [&kernel] {
+    CHECK(kernel.ClusterOf(1) == 0);
+    CHECK(kernel.ClusterOf(4900) == 0);
+    CHECK(kernel.ClusterOf(5100) == 1);
+    CHECK(kernel.ClusterOf(1'000'000) == 1);
+  };
+  check();
+  for (const std::uint64_t duration : {800u, 2000u, 4800u, 5200u, 20'000u}) {
+    kernel.Launch(10, duration);
+  }
+  kernel.Update();
+  check();
+  REQUIRE(kernel.state.clusters().size() == 2);
+  CHECK(kernel.state.clusters()[0].moments.count() == 53);
+  CHECK(kernel.state.clusters()[1].moments.count() == 52);
+}
+
+TEST_CASE("neighboring bins can be cut apart") {
+  const std::uint32_t bin = LogSketch::BinOf(5000);
+  Kernel kernel;
+  for (std::uint32_t i = 0; i < 4; ++i) kernel.Launch(10, LogSketch::LowerEdge(bin + i));
+  kernel.Cut({LogSketch::LowerEdge(bin + 2)});
+  for (std::uint32_t i = 0; i < 4; ++i) CHECK(kernel.state.ClusterOf(bin + i) == i / 2);
+}
+
+TEST_CASE("captures count for the cluster that their duration is in, after every cut") {
+  Kernel kernel;
+  for (int i = 0; i < 100; ++i) {
+    kernel.Launch(10, i % 2 == 0 ? kShort : kLong, i < 3 ? wire::kFlagCaptured : 0);
+  }
+  kernel.Cut();
+  kernel.Settle();
+  REQUIRE(kernel.state.clusters().size() == 1);
+  CHECK(kernel.state.clusters()[0].captured == 3);
+  kernel.Cut({kLong});
+  REQUIRE(kernel.state.clusters().size() == 2);
+  CHECK(kernel.state.clusters()[0].captured == 2);
+  CHECK(kernel.state.clusters()[0].captured_ns == 2.0 * kShort);
+  CHECK(kernel.state.clusters()[1].captured == 1);
+}
+
+TEST_CASE("captures at first sight are set aside from the launches that captures are drawn from") {
+  Kernel kernel;
+  kernel.Launch(10, 1300, wire::kFlagCaptured | wire::kFlagExploratory);
+  for (int i = 0; i < 50; ++i) kernel.Launch(10, kShort);
+  kernel.Cut();
+  const OnlineCluster& cluster = kernel.state.clusters().at(0);
+  CHECK(cluster.moments.count() == 50);
+  CHECK(cluster.moments.mean() == doctest::Approx(kShort));
+  CHECK(cluster.captured == 0);
+  CHECK(cluster.standing() == 0);
+  CHECK(cluster.first_sight.count() == 1);
+  CHECK(cluster.first_sight.mean() == 1300.0);
+  CHECK(kernel.state.launches() == 51);
+}
+
+TEST_CASE("a capture from before the kernel drifted stands only until there is another") {
+  for (const std::uint64_t later : {kShort, kShort + 300}) {
+    CAPTURE(later);
+    Kernel kernel;
+    for (int i = 0; i < 50; ++i) kernel.Launch(10, kShort, i == 0 ? wire::kFlagCaptured : 0);
+    kernel.Cut();
+    kernel.Settle();
+    for (int i = 0; i < 1000; ++i) kernel.Launch(10, later);
+    kernel.Update();
+    CHECK(kernel.state.clusters().at(0).captured == (later == kShort ? 1 : 0));
+    CHECK(kernel.state.clusters()[0].standing() == 1);
+    if (later == kShort) continue;
+    kernel.Launch(10, later, wire::kFlagCaptured);
+    kernel.Update();
+    kernel.Settle();
+    CHECK(kernel.state.clusters()[0].captured == 1);
+    CHECK(kernel.state.clusters()[0].standing() == 1);
+    CHECK(kernel.state.captures().size() == 2);
+  }
+}
+
+}  // namespace
+}  // namespace stemtap
