@@ -290,7 +290,8 @@ def to_markdown(results):
         for level, r in result["levels"].items():
             lines += ["", f"## {mode}, level {level}", "",
                       f"Plan: {r['plan']['samples']} samples in {r['plan']['clusters']} clusters, speedup "
-                      f"{r['plan']['speedup']:.1f}, bound {100 * r['plan']['bound']:.2f} %, observed error "
+                      f"{r['plan']['speedup']:.1f}, bound {100 * r['plan']['bound']:.2f} %, certified bound "
+                      f"{percent(r['plan'].get('certified_bound'))}, observed error "
                       f"{percent(r['plan']['observed_error'])}.", "",
                       "| kernel | count, torch.profiler | count, stemtap | time, torch.profiler (us) | time, "
                       "stemtap (us) | ratio |", "|---|---|---|---|---|---|"]

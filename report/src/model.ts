@@ -5,7 +5,7 @@
 // No figure is invented: what no file has is null or empty.
 
 import { shortName, visible } from "./format";
-import type { MaskEvent, OverviewKernel, Payload, PlanSample, Triple } from "./types";
+import type { MaskEvent, OverviewKernel, Payload, Plan, PlanSample, Triple } from "./types";
 
 export interface Cluster {
   lower: number;
@@ -70,7 +70,8 @@ export interface Model {
   launches: number; // excluded ones too: what the numbers of launches go up to
   asked: number | null;
   confidence: number | null;
-  bound: number | null;
+  bound: number | null; // the stated one
+  certified: number | null; // what the sampling design certifies
   timeline: TimelinePoint[];
   slices: { width: number; count: number } | null;
   events: MaskEvent[];
@@ -209,6 +210,17 @@ export function tellApart(kernels: Kernel[]): void {
   }
 }
 
+// What the design certifies. An older plan states just that, whatever its observed error.
+function certifiedBound(plan: Plan): number | null {
+  return finite(plan.totals?.certified_bound === undefined ? plan.totals?.bound : plan.totals.certified_bound);
+}
+
+// The stated bound is never below the observed error.
+function statedBound(plan: Plan): number | null {
+  const bound = finite(plan.totals?.bound);
+  return bound === null ? null : Math.max(bound, finite(plan.totals?.observed_error) ?? 0);
+}
+
 // A session that has ended has the plan's bound: at its last point the clusters are not yet those of the plan. Where the
 // plan states none (--selection first), none was worth anything on the way.
 function timelineOf({ overview, plan }: Payload): TimelinePoint[] {
@@ -216,7 +228,7 @@ function timelineOf({ overview, plan }: Payload): TimelinePoint[] {
     captured: size(p[3]), capturedDuration: size(p[4]), open: size(p[5]), bound: finite(p[6]), dropped: size(p[7]) }));
   const last = points.at(-1);
   if (!plan || !last || overview?.state !== "ended") return points;
-  last.bound = finite(plan.totals?.bound);
+  last.bound = statedBound(plan);
   if (last.bound === null) for (const point of points) point.bound = null;
   return points;
 }
@@ -253,7 +265,8 @@ export function makeModel(data: Payload): Model {
     invocations, launches: invocations + size(totals.excluded_invocations ?? overview?.excluded),
     asked: option("error_bound") ?? finite(overview?.error_bound),
     confidence: option("confidence") ?? finite(overview?.confidence),
-    bound: data.plan ? finite(totals.bound) : finite(overview?.bound), timeline: timelineOf(data),
+    bound: data.plan ? statedBound(data.plan) : finite(overview?.bound),
+    certified: data.plan ? certifiedBound(data.plan) : null, timeline: timelineOf(data),
     slices: slices && slices.width_ns > 0 ? { width: slices.width_ns, count: slices.count } : null,
     events: list(data.mask?.events), eventsLeftOut: size(data.mask?.left_out) };
 }

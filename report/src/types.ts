@@ -38,10 +38,12 @@ export interface PlanTotals {
   sampled_duration_ns: number;
   speedup: number;
   bound: number | null;
+  certified_bound: number | null; // absent from older plans, whose bound it is
   observed_error: number | null;
   plain_estimate_ns: number;
   calibrated_estimate_ns: number;
   uncovered_fraction: number;
+  joined_fraction: number;
   dropped: number;
   gaps: number;
   graph_launches: number;
@@ -73,6 +75,8 @@ export interface PlanCluster {
   stddev_ns: number;
   target: number;
   captured: number;
+  joined?: number;
+  joined_bias_ns?: number;
   samples?: PlanSample[];
 }
 

@@ -30,9 +30,34 @@ function aboveAsked(bound: number, asked: number): Level {
   return bound > 2 * asked ? "bad" : "care";
 }
 
+// Whether a ratio exceeds the certified bound by more than rounding.
+const exceedsCertified = (model: Model, ratio: number | null | undefined) =>
+  typeof ratio === "number" && model.certified !== null && ratio > model.certified + 1e-9;
+
+// Whether the stated bound is the observed error.
+function isObservedError(model: Model): boolean {
+  return model.bound !== null && exceedsCertified(model, model.data.plan?.totals?.observed_error);
+}
+
+// What the bound covers.
+function coverage(model: Model): string {
+  const { bound, certified, confidence } = model;
+  if (isObservedError(model)) {
+    return `The observed error exceeds the certified bound, ${percent(certified)}, so the bound is the observed error.`;
+  }
+  // A merged plan whose own observed error is not known.
+  if (exceedsCertified(model, bound)) {
+    return "The observed errors of some sessions exceed their certified bounds, so the bound is larger than the certified " +
+      `bound, ${percent(certified)}.`;
+  }
+  const sure = confidence === null ? "" : ` at ${asChosen(confidence)} confidence`;
+  return `The bound covers the sampling error${sure}, plus the uncovered time and the bias of joined launches in full.`;
+}
+
 function boundLines(model: Model): Line[] {
   const { bound, asked, confidence } = model;
-  const sure = confidence === null ? "" : ` at ${asChosen(confidence)} confidence`;
+  // An observed error is a fact about this run: it has no confidence.
+  const sure = confidence === null || isObservedError(model) ? "" : ` at ${asChosen(confidence)} confidence`;
   if (bound === null) {
     return [{ level: "care", text: "No bound is stated.", why: model.data.plan?.options?.["selection"] === "first"
       ? "The first launches of each cluster are not a random sample: nothing can be said of their error."
@@ -40,12 +65,11 @@ function boundLines(model: Model): Line[] {
   }
   if (asked !== null && bound > asked * (1 + 1e-9)) {
     return [{ level: aboveAsked(bound, asked), text: `The bound is ${percent(bound)}, above the ${asChosen(asked)} asked for.`,
-      why: "Fewer launches were captured than that needs, or time is uncovered. The sample is right, but says less " +
-        "than was wanted: a longer run or a second pass narrows it." }];
+      why: `${coverage(model)} A longer run or a second pass can lower it.` }];
   }
   const against = asked === null ? "" : `, within the ${asChosen(asked)} asked for`;
   return [{ level: "good", text: `The total is off by ${`at most ${percent(bound)}`.replace("at most <", "less than")}${sure}${against}.`,
-    why: "The bound follows from how much durations vary inside each cluster and how many were captured." }];
+    why: coverage(model) }];
 }
 
 function errorLines(model: Model): Line[] {
@@ -59,10 +83,10 @@ function errorLines(model: Model): Line[] {
   }
   const text = `The estimate of this run's time is off by ${offBy(error)}`;
   const known = "Known, since every launch on record was timed." + calibrated(model);
-  const { bound, asked, confidence } = model;
-  if (bound !== null && error > bound) {
-    return [{ level: "care", text: `${text}, more than the bound.`, why: (confidence === null ? "" : "Of all samples that " +
-      `could be drawn ${tidy(percent(1 - confidence))} may miss it. `) + known + " Other metrics may be off alike." }];
+  const { asked, certified } = model;
+  if (isObservedError(model)) {
+    return [{ level: "care", text: `${text}, above the certified bound of ${percent(certified)}.`,
+      why: `The stated bound is the observed error. ${known} Errors of other metrics are not known.` }];
   }
   if (asked !== null && error > asked) {
     return [{ level: "care", text: `${text}, more than was asked for.`,
@@ -97,6 +121,11 @@ function lossLines(model: Model): Line[] {
   if (some(totals.uncovered_fraction)) {
     lines.push({ level: "care", text: `${percent(totals.uncovered_fraction)} of the time is in clusters without a sample.`,
       why: "The bound counts that time in full. A second pass can capture them: mask.ndjson lists them as top_up." });
+  }
+  if (some(totals.joined_fraction)) {
+    lines.push({ level: "note", text: `${percent(totals.joined_fraction)} of the time is in joined launches.`,
+      why: "No sample was drawn from these launches; the samples of the other launches of their cluster stand for them. " +
+        "The bound includes the bias in full. Intervals of other metrics do not cover it." });
   }
   if (some(totals.imputed)) {
     lines.push({ level: "note", text: `${plural(totals.imputed, "launch", "launches")} count with the mean of their like ` +
@@ -258,11 +287,11 @@ export function tiles(model: Model): Tile[] {
         `, of ${duration(model.duration)} in ${plural(model.invocations, "launch", "launches")}` },
     { name: "Error bound", value: empty ? none : percent(bound),
       level: empty ? "note" : bound === null ? "care" : asked !== null && bound > asked * (1 + 1e-9) ? aboveAsked(bound, asked) : "good",
-      detail: asked === null ? "what was asked for is not known"
-        : `asked: ${asChosen(asked)}${confidence === null ? "" : ` at ${asChosen(confidence)} confidence`}` },
+      detail: isObservedError(model) ? `the observed error; certified bound: ${percent(model.certified)}`
+        : asked === null ? "what was asked for is not known" : `asked: ${asChosen(asked)}${confidence === null ? "" : ` at ${asChosen(confidence)} confidence`}` },
     { name: "Observed error", value: empty ? none : percent(t.observed_error),
       level: empty || typeof t.observed_error !== "number" ? "note"
-        : t.observed_error > Math.min(bound ?? Infinity, asked ?? Infinity) ? "care" : "good",
+        : isObservedError(model) || t.observed_error > Math.min(bound ?? Infinity, asked ?? Infinity) ? "care" : "good",
       detail: empty ? "no launch was recorded" : typeof t.observed_error === "number" ? "of this run's total, plain weights"
         : some(t.imputed) ? "not known: a tracer slowed launches" : "not known" },
     { name: "Uncovered time", value: empty ? none : percent(t.uncovered_fraction),

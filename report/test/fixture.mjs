@@ -134,14 +134,16 @@ function planOf(kernels, bound) {
   const sampled = samples.reduce((a, s) => a + s.duration_ns, 0);
   const duration = sum((k) => k.duration_ns);
   const plain = sum((k) => k.plain);
+  const error = Math.abs(plain / duration - 1);
   return { schema: "stemtap.plan/1", tool: "stemtap 0.1.0", source: "decode.csv.zst",
     options: { error_bound: 0.05, confidence: 0.95, method: "optimal", bound: "workload", min_samples: 2,
       selection: "random", group_by: "name", exclude: "", weights: "calibrated", seed: 1, lag: 20000 },
     totals: { invocations: sum((k) => k.invocations), duration_ns: duration, kernels: kernels.length,
       clusters: sum((k) => k.clusters.length), samples: samples.length, sampled_duration_ns: sampled,
-      speedup: sampled > 0 ? duration / sampled : 0, bound, observed_error: Math.abs(plain / duration - 1),
-      plain_estimate_ns: plain, calibrated_estimate_ns: sum((k) => (k.plain > 0 ? k.duration_ns : 0)), uncovered_fraction: 0, dropped: 0, gaps: 0,
-      zero_duration: 0, graph_launches: 0, excluded_invocations: 0, excluded_duration_ns: 0 },
+      speedup: sampled > 0 ? duration / sampled : 0, bound: bound === null ? null : Math.max(bound, error),
+      certified_bound: bound, observed_error: error,
+      plain_estimate_ns: plain, calibrated_estimate_ns: sum((k) => (k.plain > 0 ? k.duration_ns : 0)), uncovered_fraction: 0,
+      joined_fraction: 0, dropped: 0, gaps: 0, zero_duration: 0, graph_launches: 0, excluded_invocations: 0, excluded_duration_ns: 0 },
     kernels: kernels.map(({ name, invocations, duration_ns, clusters }) =>
       ({ name, invocations, duration_ns, clusters })) };
 }
@@ -253,7 +255,7 @@ function hostile() {
     bins: 24, evaluation: true, name: (n) => hostileNames[n], launches: (n) => 9000 / (1 + n % 7),
     clusters: (r) => 1 + Math.floor(r() * 3), samples: (r) => Math.floor(r() * 3) }, 11);
   const { plan, session, overview, evaluation } = page;
-  Object.assign(plan.totals, { bound: 0.21, observed_error: null, uncovered_fraction: 0.13, dropped: 1234, gaps: 2,
+  Object.assign(plan.totals, { bound: 0.21, certified_bound: 0.21, observed_error: null, uncovered_fraction: 0.13, dropped: 1234, gaps: 2,
     imputed: 40, imputed_duration_ns: 512000, native_unknown: 3, zero_duration: 17, graph_launches: 5,
     excluded_invocations: 77, excluded_duration_ns: 123456 });
   plan.kernels[3].process = 4242;

@@ -55,7 +55,7 @@ test("an error is called fine only when it is within what was asked", () => {
     const line = judge(model).lines.find((l) => l.text.startsWith("The estimate of this run's time"))!;
     return { ...line, tile: tiles(model)[2]!.level };
   };
-  const within = said({ observed_error: 0.866, bound: 1.7 });
+  const within = said({ observed_error: 0.866, bound: 1.7, certified_bound: 1.7 });
   assert.equal(within.level, "care");
   assert.equal(within.tile, "care");
   assert.match(within.text, /86\.6 %, more than was asked for/);
@@ -64,7 +64,44 @@ test("an error is called fine only when it is within what was asked", () => {
   assert.match(said({}).why, /calibrated: with them it is off by 0 %/);
   assert.doesNotMatch(said({}, { weights: "plain" }).why, /calibrated/);
   // The confidence is the session's own.
-  assert.match(said({ observed_error: 0.06 }, { confidence: 0.99 }).why, /1 % may miss it/);
+  const covered = judge(makeModel(payload("small"))).lines[0]!;
+  assert.match(covered.why, /covers the sampling error at 95 % confidence, plus the uncovered time and the bias of joined launches in full/);
+});
+
+test("an observed error above the certified bound is the stated bound", () => {
+  const page = (change: object) => {
+    const data = payload("small");
+    Object.assign(data.plan!.totals!, change);
+    return makeModel(data);
+  };
+  const model = page({ bound: 0.061, certified_bound: 0.048, observed_error: 0.061 });
+  const texts = judge(model).lines.map((line) => `${line.text} ${line.why}`).join("\n");
+  assert.match(texts, /off by 6\.1\d* %, above the certified bound of 4\.8\d* %\. The stated bound is the observed error/);
+  assert.match(texts, /The bound is 6\.1\d* %, above the 5 % asked for\. The observed error exceeds the certified bound, 4\.8\d* %, so the bound is/);
+  assert.doesNotMatch(texts, /drift|random|chance/);
+  assert.match(tiles(model)[1]!.detail, /the observed error; certified bound: 4\.8\d* %/);
+  assert.equal(tiles(model)[2]!.level, "care");
+  // Within what was asked for.
+  const small = page({ bound: 0.03, certified_bound: 0.02, observed_error: 0.03 });
+  assert.match(judge(small).lines.map((line) => line.why).join("\n"), /so the bound is the observed error/);
+  assert.doesNotMatch(judge(small).lines.map((line) => line.text).join("\n"), /confidence/);
+  // A merged plan may know the errors of its sessions alone.
+  const merged = page({ bound: 0.03, certified_bound: 0.02, observed_error: null });
+  assert.match(judge(merged).lines.map((line) => line.why).join("\n"), /observed errors of some sessions exceed their certified bounds/);
+  // An older plan states what it certifies; the page states the observed error.
+  const older = page({ bound: 0.048, certified_bound: undefined, observed_error: 0.061 });
+  assert.deepEqual([older.bound, older.certified], [0.061, 0.048]);
+  const within = page({ bound: 0.048, certified_bound: 0.048, observed_error: 0.01 });
+  assert.deepEqual([within.bound, within.certified], [0.048, 0.048]);
+  assert.deepEqual([page({ bound: null, certified_bound: null }).bound], [null]);
+});
+
+test("joined launches are named with their share", () => {
+  const data = payload("small");
+  Object.assign(data.plan!.totals!, { joined_fraction: 0.012 });
+  const verdict = judge(makeModel(data));
+  assert.equal(verdict.level, "good");
+  assert.ok(verdict.lines.some((line) => line.level === "note" && /1\.2\d* % of the time is in joined launches/.test(line.text)));
 });
 
 test("a session without launches claims nothing", () => {

@@ -40,7 +40,7 @@ constexpr std::pair<const char*, const char*> kHelp[] = {
     {"launches", "worked off, and + those that wait for it"},
     {"TIMES", "how often it took how long: a log axis, shortest to longest"},
     {"OPEN CLOSED", "clusters that still want captures, and those that have them"},
-    {"bound", "of the sample captured so far, what it does not cover in full"},
+    {"bound", "sampling error, uncovered time and bias of joined launches"},
 };
 
 std::string_view EmptyWords(const Model& model) {

@@ -206,6 +206,14 @@ Line BoundLine(const OverviewTotals& o, const Canvas& canvas) {
   return line.Take();
 }
 
+Line ObservedErrorLine(const OverviewTotals& o, const Canvas& canvas) {
+  return canvas.NewLine()
+      .Add(fmt::format("the bound is the observed error, which exceeds the certified bound, {}",
+                       Percent(o.certified_bound)),
+           Style::kNotice)
+      .Take();
+}
+
 Line DroppedLine(const OverviewTotals& o, const Canvas& canvas) {
   LineMaker line = canvas.NewLine();
   const Style style = o.dropped != 0 ? Style::kBad : Style::kPlain;
@@ -230,6 +238,7 @@ std::vector<Line> Header(const Model& model, const Canvas& canvas) {
   const bool lost = o.dropped != 0 || o.gaps != 0;
   if (lost) lines.push_back(DroppedLine(o, canvas));
   lines.push_back(BoundLine(o, canvas));
+  if (!std::isnan(o.certified_bound)) lines.push_back(ObservedErrorLine(o, canvas));
   lines.push_back(CapturedLine(o, canvas));
   lines.push_back(LaunchesLine(model, canvas));
   if (!lost) lines.push_back(DroppedLine(o, canvas));

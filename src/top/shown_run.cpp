@@ -160,6 +160,8 @@ OverviewTotals Sum(std::span<const Overview* const> overviews) {
     asked.Add(o->error_bound, static_cast<double>(o->duration_ns));
   }
   sum.bound = bound.Mean();
+  // The bounds of several sessions are stated apart: none of them is the error of all.
+  sum.certified_bound = std::numeric_limits<double>::quiet_NaN();
   if (asked.weight > 0.0) sum.error_bound = asked.Mean();
   sum.timeline = AddTimelines(overviews);
   return sum;

@@ -372,7 +372,7 @@ test("without scripts the page says that it needs its own", async () => {
 test("a session in which nothing was launched says so in every figure", async () => {
   const data = kinds.small();
   const nothing = { invocations: 0, duration_ns: 0, kernels: 0, clusters: 0, samples: 0, sampled_duration_ns: 0, speedup: 0,
-    bound: 0, observed_error: 0, plain_estimate_ns: 0, calibrated_estimate_ns: 0 };
+    bound: 0, certified_bound: 0, observed_error: 0, plain_estimate_ns: 0, calibrated_estimate_ns: 0 };
   Object.assign(data.plan, { kernels: [], totals: { ...data.plan.totals, ...nothing } });
   Object.assign(data.overview, { kernels: [], observed: 0, timeline: [[0.01, 0, 0, 0, 0, 0, 0, 0]],
     slices: { start_ns: 0, width_ns: 0, count: 0 } });

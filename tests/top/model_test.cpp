@@ -298,6 +298,18 @@ TEST_CASE("the header has the figures of the session") {
   CHECK(Has(screen, "6.00 us"));
 }
 
+TEST_CASE("the header says when the bound is the observed error") {
+  MadeOverview made;
+  CHECK_FALSE(Has(Shown({made}).Screen(), "observed error"));
+  made.state = "ended";
+  made.certified_bound = "0.048";
+  CHECK(Has(Shown({made}).Screen(),
+            "the bound is the observed error, which exceeds the certified bound, 4.80 %\n"));
+  // The bound of several sessions is the mean of theirs.
+  Shown several({made, made});
+  CHECK_FALSE(Has(several.Screen(), "observed error"));
+}
+
 TEST_CASE("the only kernel has all of the time") {
   MadeOverview made;
   made.kernels = {{"alone", 1000, 6000000}};
@@ -349,10 +361,10 @@ TEST_CASE("help and pause are told, and quitting ends") {
   shown.Type("h");
   CHECK(Has(shown.Screen(), "sort by time, launches, mean, captured, name"));
   CHECK(Has(shown.Screen(80, 8), "KEYS"));
-  CHECK(Has(shown.Screen(80, 30), "of the sample captured so far"));
+  CHECK(Has(shown.Screen(80, 30), "bias of joined launches"));
   CHECK(!Has(shown.Screen(80, 30), "~"));  // nothing is cut
   shown.Type("jjjjjjjjjjjjjjjjjjjjjjjjjj");
-  CHECK(Has(shown.Screen(80, 8), "of the sample captured so far"));
+  CHECK(Has(shown.Screen(80, 8), "bias of joined launches"));
   shown.Type("?");
   CHECK(shown.model.view() == View::kKernels);
   shown.Type("p");
