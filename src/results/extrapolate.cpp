@@ -60,6 +60,21 @@ double Uncovered(const Plan& plan, std::span<const ObservedCluster> clusters) {
   return std::min(1.0, lost / total);
 }
 
+// Share of native time in joined launches of clusters that have a value.
+double Joined(const Plan& plan, std::span<const ObservedCluster> clusters) {
+  const auto total = static_cast<double>(plan.totals.duration_ns);
+  if (!(total > 0.0)) return 0.0;
+  double joined = 0.0;
+  auto observed = clusters.begin();  // in the order of the plan's clusters
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      if (!observed->seen.empty()) joined += JoinedTime(cluster);
+      ++observed;
+    }
+  }
+  return std::clamp(joined / total, 0.0, 1.0);
+}
+
 bool Near(double a, double b) {
   return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
@@ -136,6 +151,7 @@ MetricEstimate Extrapolator::Sum(std::size_t column) const {
   estimate.calibrated = EstimateTotal(clusters, Weights::kCalibrated, options_.confidence);
   estimate.samples = CountSeen(clusters);
   estimate.uncovered_fraction = Uncovered(plan_, clusters);
+  estimate.joined_fraction = Joined(plan_, clusters);
   for (std::size_t k = 0; k < plan_.kernels.size(); ++k) {
     for (std::size_t c = 0; c < plan_.kernels[k].clusters.size(); ++c) {
       const std::vector<PlanSample>& samples = plan_.kernels[k].clusters[c].samples;
@@ -168,6 +184,7 @@ MetricEstimate Extrapolator::Ratio(const ResultRatio& ratio) const {
   estimate.planned = kNaN;
   estimate.samples = CountSeen(numerator);
   estimate.uncovered_fraction = Uncovered(plan_, numerator);
+  estimate.joined_fraction = Joined(plan_, numerator);
   return estimate;
 }
 
@@ -190,6 +207,7 @@ MetricEstimate Extrapolator::Mean(std::size_t column) const {
   estimate.planned = kNaN;
   estimate.samples = CountSeen(numerator);
   estimate.uncovered_fraction = Uncovered(plan_, numerator);
+  estimate.joined_fraction = Joined(plan_, numerator);
   return estimate;
 }
 
@@ -228,6 +246,7 @@ Result<Extrapolation> Extrapolator::Run() {
   }
   const auto any = Observe(plan_, match_, [](std::size_t, const PlanSample&) { return 0.0; });
   extrapolation.uncovered_fraction = Uncovered(plan_, any);
+  extrapolation.joined_fraction = Joined(plan_, any);
   extrapolation.clusters = any.size();
   for (const ObservedCluster& cluster : any) {
     extrapolation.uncovered_clusters += cluster.seen.empty() && cluster.count > 0.0;

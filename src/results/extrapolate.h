@@ -27,11 +27,15 @@ struct MetricEstimate {
   double planned = 0.0;       // by the weights that the plan holds; NaN unless all samples have it
   std::uint64_t samples = 0;  // that have the metric
   double uncovered_fraction = 0.0;  // of native time, in clusters without one
+  // Of native time: joined launches of clusters with one. Their values are estimated from other
+  // launches, and the interval does not cover the difference.
+  double joined_fraction = 0.0;
 };
 
 struct Extrapolation {
   std::vector<MetricEstimate> metrics;
   double uncovered_fraction = 0.0;  // of native time: clusters without any result
+  double joined_fraction = 0.0;     // of native time: joined launches of the other clusters
   std::uint64_t uncovered_clusters = 0;
   std::uint64_t clusters = 0;
   // Clusters larger than what was sampled of them, with one result alone: their spread is borrowed.

@@ -96,6 +96,13 @@ std::string NextStep(const ExtrapolationReport& report) {
       Shortened(name));
 }
 
+// Share of native time that the intervals do not cover: time without a result, and joined launches,
+// whose values are estimated from other launches. `Fractions`: Extrapolation or MetricEstimate.
+template <typename Fractions>
+double OutsideIntervals(const Fractions& of) {
+  return std::min(1.0, of.uncovered_fraction + of.joined_fraction);
+}
+
 ordered_json EstimateJson(const Estimate& estimate) {
   const auto number = [](double value) {
     return std::isfinite(value) ? ordered_json(value) : ordered_json();
@@ -182,7 +189,13 @@ std::string ReportText(const ExtrapolationReport& report) {
                       extrapolation.uncovered_fraction > 0.0
                           ? "; the totals lack it (--json has them scaled by time too)"
                           : "");
-  text += fmt::format("intervals at {:g} % confidence\n\n", 100.0 * report.confidence);
+  if (extrapolation.joined_fraction > 0.0) {
+    text += fmt::format(
+        "joined launches: {} of native time, estimated from the other launches of their cluster\n",
+        Percent(extrapolation.joined_fraction));
+  }
+  text += fmt::format("intervals at {:g} % confidence; they do not cover {} of native time\n\n",
+                      100.0 * report.confidence, Percent(OutsideIntervals(extrapolation)));
 
   std::size_t name_width = 6;
   for (const MetricEstimate& metric : extrapolation.metrics) {
@@ -227,6 +240,8 @@ std::string ReportJson(const ExtrapolationReport& report) {
                        {"uncovered_clusters", extrapolation.uncovered_clusters},
                        {"single_clusters", extrapolation.single_clusters},
                        {"uncovered_fraction", extrapolation.uncovered_fraction},
+                       {"joined_fraction", extrapolation.joined_fraction},
+                       {"outside_intervals_fraction", OutsideIntervals(extrapolation)},
                        {"native_duration_ns", report.plan.totals.duration_ns},
                        {"notes", Caveats(report)},
                        {"next", NextStep(report)}};
@@ -238,6 +253,8 @@ std::string ReportJson(const ExtrapolationReport& report) {
                           {"additive", metric.additive},
                           {"samples", metric.samples},
                           {"uncovered_fraction", metric.uncovered_fraction},
+                          {"joined_fraction", metric.joined_fraction},
+                          {"outside_intervals_fraction", OutsideIntervals(metric)},
                           {"plain", EstimateJson(metric.plain)},
                           {"calibrated", EstimateJson(metric.calibrated)}};
     if (metric.additive) {

@@ -63,6 +63,9 @@ TEST_CASE("extrapolate gives totals, ratios and what is missing") {
   const auto json = nlohmann::json::parse(got.out);
   CHECK(json.at("missing") == 0);
   CHECK(json.at("from") == "csv");
+  CHECK(json.at("joined_fraction") == 0.0);
+  CHECK(json.at("outside_intervals_fraction") == 0.0);
+  CHECK(json.at("metrics")[0].at("outside_intervals_fraction") == 0.0);
   const double truth = 2.0 * files.json.at("totals").at("duration_ns").get<double>();
   CHECK(json.at("metrics")[0].at("calibrated").at("value").get<double>() ==
         doctest::Approx(truth).epsilon(1e-12));
@@ -74,6 +77,7 @@ TEST_CASE("extrapolate gives totals, ratios and what is missing") {
   REQUIRE(text.exit_code == 0);
   CHECK(text.out.find("1 samples without result: launch ") != std::string::npos);
   CHECK(text.out.find("uncovered: ") != std::string::npos);
+  CHECK(text.out.find("intervals at 95 % confidence; they do not cover ") != std::string::npos);
   CHECK(text.out.find("next: run the 1 samples") != std::string::npos);
 }
 

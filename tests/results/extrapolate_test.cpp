@@ -240,6 +240,30 @@ TEST_CASE("what is missing is corrected for within its cluster, and a lost clust
   CHECK(got.value().uncovered_clusters == 1);
 }
 
+TEST_CASE("joined launches of clusters with a result are outside the intervals, by metric") {
+  Plan plan = SmallPlan();
+  // Of the ten launches of "a", two of 30 ns in all are joined; the other eight have a mean of 8.75 ns.
+  PlanCluster& joined = plan.kernels[0].clusters[0];
+  joined.joined = 2;
+  joined.joined_bias_ns = 2 * 8.75 - 30.0;
+  CHECK(JoinedTime(joined) == doctest::Approx(30.0));
+  const auto of = [&](const KernelResults& results) {
+    const Result<Match> match = MatchResults(plan, results, {});
+    REQUIRE(match.ok());
+    const Result<Extrapolation> got = Extrapolate(plan, results, match.value(), {});
+    REQUIRE(got.ok());
+    CHECK(got.value().metrics[0].joined_fraction == got.value().joined_fraction);
+    return got.value();
+  };
+  const Extrapolation all = of(Table({{3, 7.0}, {5, 7.0}, {8, 1.0}}));
+  CHECK(all.joined_fraction == doctest::Approx(30.0 / 140.0));
+  CHECK(all.uncovered_fraction == 0.0);
+  // A cluster without a result is uncovered as a whole.
+  const Extrapolation lost = of(Table({{8, 1.0}}));
+  CHECK(lost.joined_fraction == 0.0);
+  CHECK(lost.uncovered_fraction == doctest::Approx(100.0 / 140.0));
+}
+
 TEST_CASE("ids follow each consumer's convention") {
   const Plan plan = SmallPlan();
   const auto matched = [&](const KernelResults& results, const MatchOptions& options) {
