@@ -17,17 +17,14 @@
 #include "base/rng.h"
 #include "results/estimate.h"
 #include "stem/two_pass.h"
+#include "support/random_draws.h"
 #include "trace/profile.h"
 #include "workloads/workload.h"
 
 namespace stemtap {
 namespace {
 
-// One standard normal.
-double Normal(Rng& rng) {
-  const double u = 1.0 - rng.Uniform();
-  return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * rng.Uniform());
-}
+using test::Normal;
 
 struct Metric {
   const char* name;

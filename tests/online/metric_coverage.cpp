@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "online/metric_coverage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/result.h"
+#include "results/extrapolate.h"
+#include "results/kernel_results.h"
+#include "results/match.h"
+#include "support/random_draws.h"
+
+namespace stemtap::test {
+namespace {
+
+// What identifies a kernel of a plan: name, process, and grid with --group-by launch.
+using KernelKey = std::tuple<std::string, std::int32_t, std::uint32_t>;
+
+class ClusterFinder {
+ public:
+  ClusterFinder(const LaunchStream& stream, const Plan& plan) : stream_(stream) {
+    for (const PlanKernel& kernel : plan.kernels) {
+      by_launch_ = by_launch_ || kernel.config.grid[0] != 0;
+      kernels_[{kernel.name, kernel.process, kernel.config.grid[0]}] = &kernel;
+      for (const PlanCluster& cluster : kernel.clusters) {
+        for (const PlanSample& sample : cluster.samples) of_sample_[sample.index] = &cluster;
+      }
+    }
+  }
+
+  // The cluster of a launch. For a launch that is not a sample, the narrowest one that its duration
+  // falls into: clusters of launches captured at first sight overlap the others.
+  const PlanCluster& Find(std::size_t index) const {
+    if (const auto at = of_sample_.find(index); at != of_sample_.end()) return *at->second;
+    const StreamLaunch& launch = stream_.launches[index];
+    const PlanKernel& kernel =
+        *kernels_.at({KernelName(launch.kernel), ProcessId(stream_, launch.process),
+                      by_launch_ ? launch.grid : 0});
+    const PlanCluster* found = nullptr;
+    for (const PlanCluster& cluster : kernel.clusters) {
+      const bool holds =
+          launch.duration_ns >= cluster.lower_ns && launch.duration_ns <= cluster.upper_ns;
+      if (!holds || cluster.count == cluster.samples.size()) continue;
+      if (found == nullptr || cluster.count > found->count) found = &cluster;
+    }
+    if (found == nullptr) throw std::logic_error("a launch is in no cluster of the plan");
+    return *found;
+  }
+
+ private:
+  const LaunchStream& stream_;
+  std::map<KernelKey, const PlanKernel*> kernels_;
+  std::map<std::size_t, const PlanCluster*> of_sample_;
+  bool by_launch_ = false;
+};
+
+// d e, e lognormal with mean 1 and variance s^2. The correlation with d is
+// cv / sqrt(cv^2 + s^2 (1 + cv^2)), which gives s.
+double DrawProportional(const PlanCluster& cluster, double duration_ns, Rng& rng) {
+  constexpr double kRatio = 1.0 / (kMetricCorrelation * kMetricCorrelation) - 1.0;
+  const double normal = Normal(rng);
+  const double cv = cluster.stddev_ns / cluster.mean_ns;
+  const double log_variance = std::log1p(kRatio * cv * cv / (1.0 + cv * cv));
+  return duration_ns * std::exp(std::sqrt(log_variance) * normal - 0.5 * log_variance);
+}
+
+// The relative spread is that of duration, but at most kMostSpread: values stay positive.
+double DrawLinear(const PlanCluster& cluster, double duration_ns, Rng& rng) {
+  constexpr double kMostSpread = 0.4;
+  constexpr double kLeast = 0.01;
+  const double noise = std::sqrt(12.0) * (rng.Uniform() - 0.5);  // variance 1
+  if (!(cluster.stddev_ns > 0.0)) return cluster.mean_ns;
+  const double spread = std::min(kMostSpread, cluster.stddev_ns / cluster.mean_ns);
+  const double scaled = (duration_ns - cluster.mean_ns) / cluster.stddev_ns;
+  const double unit = kMetricCorrelation * scaled +
+                      std::sqrt(1.0 - kMetricCorrelation * kMetricCorrelation) * noise;
+  return cluster.mean_ns * std::max(kLeast, 1.0 + spread * unit);
+}
+
+IntervalOutcome Compare(const Estimate& estimate, double truth, double share_outside) {
+  const double rounding = 1e-9 * truth;
+  const double more = share_outside * estimate.value / (1.0 - std::min(share_outside, 0.5));
+  return {
+      .error = (estimate.value - truth) / truth,
+      .relative_width = 0.5 * (estimate.upper - estimate.lower) / truth,
+      .covered =
+          estimate.lower - more <= truth + rounding && truth <= estimate.upper + more + rounding,
+      .covered_as_is = estimate.lower <= truth + rounding && truth <= estimate.upper + rounding};
+}
+
+KernelResults ResultsOf(const Plan& plan, const std::vector<double>& values) {
+  KernelResults results;
+  results.metrics.push_back({"metric", "", MetricKind::kSum});
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      for (const PlanSample& sample : cluster.samples) {
+        KernelResult row;
+        row.id = sample.index;
+        row.values = {values[sample.index]};
+        results.rows.push_back(std::move(row));
+      }
+    }
+  }
+  return results;
+}
+
+}  // namespace
+
+std::vector<double> DrawMetric(const LaunchStream& stream, const Plan& plan, MetricShape shape,
+                               Rng& rng) {
+  const ClusterFinder clusters(stream, plan);
+  std::vector<double> factors;
+  const std::size_t kernels = std::size_t{stream.kernels} * stream.processes;
+  for (std::size_t k = 0; k < kernels; ++k) {
+    factors.push_back(0.1 * std::pow(100.0, rng.Uniform()));
+  }
+  std::vector<double> values;
+  values.reserve(stream.launches.size());
+  for (std::size_t i = 0; i < stream.launches.size(); ++i) {
+    const StreamLaunch& launch = stream.launches[i];
+    const double factor = factors[std::size_t{launch.process} * stream.kernels + launch.kernel];
+    const auto duration_ns = static_cast<double>(launch.duration_ns);
+    const auto draw = shape == MetricShape::kLinear ? DrawLinear : DrawProportional;
+    values.push_back(factor * draw(clusters.Find(i), duration_ns, rng));
+  }
+  return values;
+}
+
+MetricOutcome ExtrapolateMetric(const Plan& plan, const std::vector<double>& values) {
+  const KernelResults results = ResultsOf(plan, values);
+  Result<Match> match = MatchResults(plan, results, {});
+  if (!match.ok()) throw std::runtime_error(match.error().message);
+  Result<Extrapolation> made = Extrapolate(plan, results, match.value(), {});
+  if (!made.ok()) throw std::runtime_error(made.error().message);
+  const MetricEstimate& estimate = made.value().metrics.at(0);
+  const double truth = std::accumulate(values.begin(), values.end(), 0.0);
+  const double outside = estimate.uncovered_fraction + estimate.joined_fraction;
+  return {.plain = Compare(estimate.plain, truth, outside),
+          .calibrated = Compare(estimate.calibrated, truth, outside),
+          .share_outside = outside};
+}
+
+}  // namespace stemtap::test

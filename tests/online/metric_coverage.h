@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generates a metric for the launches of a stream and compares the intervals of Extrapolate with
+// the metric's total over the run, which is known.
+//
+// PROMISE  The interval covers the total over the run with the stated confidence, except for the
+// stated share of time that it does not cover (MetricEstimate: uncovered plus joined). The metric
+// of that time is not known from samples. The check widens the interval by that share: it supposes
+// that the metric per ns of that time is between 0 and twice the estimate for the other time.
+//
+// THREADS: none.  UNITS: ns; shares and errors are ratios.
+#pragma once
+
+#include <vector>
+
+#include "base/rng.h"
+#include "online/bound_harness.h"
+#include "results/estimate.h"
+#include "trace/plan.h"
+
+namespace stemtap::test {
+
+// The correlation of a metric with duration within clusters.
+inline constexpr double kMetricCorrelation = 0.5;
+
+// How a metric follows duration. In both cases the correlation within a cluster is
+// kMetricCorrelation.
+enum class MetricShape {
+  kProportional,  // duration times a lognormal factor, independent of it
+  kLinear,        // a constant part, a part linear in duration, and uniform noise
+};
+
+// IntervalOutcome compares one interval with the truth.
+struct IntervalOutcome {
+  double error = 0.0;           // (estimate - truth) / truth
+  double relative_width = 0.0;  // half of the interval / truth
+  bool covered = false;         // the truth is in the widened interval
+  bool covered_as_is = false;   // the truth is in the interval
+};
+
+struct MetricOutcome {
+  IntervalOutcome plain;
+  IntervalOutcome calibrated;
+  double share_outside = 0.0;  // of time: uncovered plus joined
+};
+
+// A value for each launch of `stream`. The mean in a cluster is that of duration times a factor of
+// the kernel between 0.1 and 10. REQUIRES: `plan` was made from `stream`.
+std::vector<double> DrawMetric(const LaunchStream& stream, const Plan& plan, MetricShape shape,
+                               Rng& rng);
+
+// The intervals for the total of `values`, from the values of the samples of `plan` alone.
+MetricOutcome ExtrapolateMetric(const Plan& plan, const std::vector<double>& values);
+
+}  // namespace stemtap::test
