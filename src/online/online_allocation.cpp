@@ -153,6 +153,7 @@ bool OnlineSampler::Enough() const {
   double bias = 0.0;
   double uncovered = 0.0;
   double total = 0.0;
+  // `bias` counts uncovered time as negative (JoinStrata), the bound counts it apart.
   const auto met = [&] {
     const double bound = target_.z * std::sqrt(variance) + std::fabs(bias + uncovered) + uncovered;
     return bound <= target_.error_bound * total;

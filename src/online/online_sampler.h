@@ -110,8 +110,8 @@ class OnlineSampler {
   void Describe(Overview& overview) const;
 
   // The plan of everything observed. Clusters without a capture are joined to a neighbor (JoinStrata)
-  // or left uncovered. Uncovered clusters are listed as top_up events, except
-  // those whose names are on the deny list. Call once, at the end.
+  // or left uncovered. Uncovered clusters are listed as top_up events, except those whose names are on
+  // the deny list. Call once, at the end.
   Plan Finish(const ParallelFor& parallel = Serially);
 
  private:
