@@ -14,36 +14,29 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// Prior variances of the elasticity of values within clusters: of the mean over kernels around 1, and
+// of a kernel around that mean. The latter is also a maximum. Larger values widen intervals of small
+// plans; smaller values hold the elasticity at 1 against the samples.
+constexpr double kCommonVariance = 0.0625;
+constexpr double kKernelVariance = 0.25;
+
 double MeanOf(const std::vector<ObservedSample>& seen, double ObservedSample::*what) {
   double sum = 0.0;
   for (const ObservedSample& s : seen) sum += s.*what;
   return sum / static_cast<double>(seen.size());
 }
 
-double WeightOf(const ObservedCluster& cluster, Weights weights) {
-  const double plain = cluster.count / static_cast<double>(cluster.seen.size());
-  if (weights == Weights::kPlain) return plain;
-  const double sampled = MeanOf(cluster.seen, &ObservedSample::duration_ns);
-  return sampled > 0.0 ? plain * (cluster.mean_ns / sampled) : plain;
-}
-
-double TotalOf(std::span<const ObservedCluster> clusters, Weights weights) {
-  double total = 0.0;
-  for (const ObservedCluster& cluster : clusters) {
-    if (cluster.seen.empty()) continue;
-    const double weight = WeightOf(cluster, weights);
-    for (const ObservedSample& s : cluster.seen) total += weight * s.value;
-  }
-  return total;
-}
-
-// The power b of  value ~ duration^b  over a kernel's samples.
-struct Power {
-  double power = 1.0;
-  double doubt = 0.0;       // variance of the power itself, which few samples tell
-  double log_factor = 0.0;  // mean of the logs of the values; -inf: they are all 0
-  double log_duration = 0.0;
-  double least = 0.0;  // what a value of 0 counts as where its log is asked for
+// What log value follows from log duration within the clusters of a kernel, and how the means of its
+// clusters follow from their mean durations.
+struct Curve {
+  double within = 1.0;           // elasticity within clusters (LogShape)
+  double own_variance = 0.0;     // of `within`, by this kernel alone
+  double common_variance = 0.0;  // of `within`, by an error that all kernels share
+  double leverage = 0.0;         // degrees of freedom that `within` takes from the kernel's samples
+  double between = 1.0;          // power of the curve through the means of clusters
+  double log_factor = 0.0;       // mean of the logs of the values; -inf: they are all 0
+  double log_duration = 0.0;     // mean of the logs of the clusters' mean durations
+  double least = 0.0;            // what a value of 0 counts as where its log is taken
 };
 
 // The clusters of each kernel, which stand together.
@@ -62,80 +55,64 @@ double LogDuration(double duration_ns) {
   return std::log(std::max(duration_ns, 1.0));
 }
 
-double LogValue(double value, const Power& fit) {
-  return std::log(std::max(std::abs(value), fit.least));
+double LogValue(double value, const Curve& curve) {
+  return std::log(std::max(std::abs(value), curve.least));
 }
 
-// Sums of squares and products of log duration (x) and log value (y) over a kernel's samples.
+// Log of the value at a duration relative to the value at the cluster's mean duration: linear for an
+// elasticity in [0, 1], a power outside of it, where a line would become negative.
+double LogShape(double duration_ns, const ObservedCluster& cluster, double elasticity) {
+  const double log_ratio = LogDuration(duration_ns) - LogDuration(cluster.mean_ns);
+  if (elasticity < 0.0 || elasticity > 1.0) return elasticity * log_ratio;
+  return std::log(1.0 - elasticity + elasticity * std::exp(log_ratio));
+}
+
+struct LogPoint {
+  double x = 0.0;  // log duration
+  double y = 0.0;  // log value
+};
+
+// Sums of squares and products about the means of groups of points.
 struct LogSums {
   double xx = 0.0;
   double xy = 0.0;
   double yy = 0.0;
-  double count = 0.0;
-  bool repeated = false;  // a cluster has several samples
+  double degrees = 0.0;
 
-  double Residual(double power) const {
-    return std::max(0.0, yy - 2.0 * power * xy + power * power * xx);
+  void Add(std::span<const LogPoint> group) {
+    if (group.empty()) return;
+    const auto size = static_cast<double>(group.size());
+    LogPoint mean;
+    for (const LogPoint& point : group) {
+      mean.x += point.x / size;
+      mean.y += point.y / size;
+    }
+    for (const LogPoint& point : group) {
+      xx += (point.x - mean.x) * (point.x - mean.x);
+      xy += (point.x - mean.x) * (point.y - mean.y);
+      yy += (point.y - mean.y) * (point.y - mean.y);
+    }
+    degrees += size - 1.0;
+  }
+  bool HasSlope() const { return xx > 1e-12 * (degrees + 1.0); }
+  double Slope() const { return HasSlope() ? xy / xx : 1.0; }
+  double Residual(double slope) const {
+    return std::max(0.0, yy - 2.0 * slope * xy + slope * slope * xx);
   }
 };
 
-LogSums SumLogs(std::span<const ObservedCluster> kernel, Power& fit) {
-  LogSums sums;
-  double least = kInfinity;
-  for (const ObservedCluster& cluster : kernel) {
-    for (const ObservedSample& s : cluster.seen) {
-      if (s.value != 0.0) least = std::min(least, std::abs(s.value));
-    }
-    sums.count += static_cast<double>(cluster.seen.size());
-    sums.repeated = sums.repeated || cluster.seen.size() > 1;
-  }
-  if (!std::isfinite(least)) {
-    fit.log_factor = -kInfinity;
-    return sums;
-  }
-  fit.least = std::max(0.5 * least, std::numeric_limits<double>::min());
-  for (const ObservedCluster& cluster : kernel) {
-    for (const ObservedSample& s : cluster.seen) {
-      fit.log_duration += LogDuration(s.duration_ns) / sums.count;
-      fit.log_factor += LogValue(s.value, fit) / sums.count;
-    }
-  }
-  for (const ObservedCluster& cluster : kernel) {
-    for (const ObservedSample& s : cluster.seen) {
-      const double x = LogDuration(s.duration_ns) - fit.log_duration;
-      const double y = LogValue(s.value, fit) - fit.log_factor;
-      sums.xx += x * x;
-      sums.xy += x * y;
-      sums.yy += y * y;
-    }
-  }
-  return sums;
-}
-
-// Ridge regression of the logs towards b = 1, by kernel: what few or noisy samples cannot tell stays
-// near proportion to duration, and is stated as doubt.
-std::vector<Power> PowersOf(std::span<const std::span<const ObservedCluster>> kernels) {
-  constexpr double kPriorVariance = 0.25;  // of the power around 1
-  constexpr double kLeast = -2.0;
-  constexpr double kMost = 3.0;
-  std::vector<Power> fits;
-  std::vector<LogSums> all;
-  std::vector<double> residuals;  // around each kernel's own least squares
+// Residual variances around the slopes of kernels, each lent one degree by the pool of all.
+std::vector<double> NoiseOf(std::span<const LogSums> kernels) {
   double squares = 0.0;
   double degrees = 0.0;
-  double squares_by_one = 0.0;  // around b = 1, for want of anything better
+  double squares_by_one = 0.0;  // around a slope of 1, if no kernel has two degrees
   double degrees_by_one = 0.0;
-  for (const std::span<const ObservedCluster> kernel : kernels) {
-    const LogSums& sums = all.emplace_back(SumLogs(kernel, fits.emplace_back()));
-    const double slope = sums.xx > 1e-12 * sums.count ? sums.xy / sums.xx : 1.0;
-    residuals.push_back(sums.Residual(slope));
-    if (sums.count > 2.0) {
-      squares += residuals.back();
-      degrees += sums.count - 2.0;
-    }
-    if (sums.count > 1.0) {
-      squares_by_one += sums.Residual(1.0);
-      degrees_by_one += sums.count - 1.0;
+  for (const LogSums& sums : kernels) {
+    squares_by_one += sums.Residual(1.0);
+    degrees_by_one += sums.degrees;
+    if (sums.degrees > 1.0) {
+      squares += sums.Residual(sums.Slope());
+      degrees += sums.degrees - 1.0;
     }
   }
   double pooled = 0.0;
@@ -144,32 +121,164 @@ std::vector<Power> PowersOf(std::span<const std::span<const ObservedCluster>> ke
   } else if (degrees_by_one > 0.0) {
     pooled = squares_by_one / degrees_by_one;
   }
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    const LogSums& sums = all[k];
-    // Single samples alone leave nothing to tell the trend from the spread by.
-    if (!sums.repeated) continue;
-    const double variance = (residuals[k] + pooled) / (sums.count - 2.0 + 1.0);
-    const double penalty = variance / kPriorVariance;
-    if (!(sums.xx + penalty > 1e-12 * sums.count)) continue;
-    fits[k].power = std::clamp((sums.xy + penalty) / (sums.xx + penalty), kLeast, kMost);
-    fits[k].doubt = variance / (sums.xx + penalty);
+  std::vector<double> noise;
+  for (const LogSums& sums : kernels) {
+    noise.push_back((sums.Residual(sums.Slope()) + pooled) / std::max(1.0, sums.degrees));
   }
-  return fits;
+  return noise;
 }
 
-// What one sample says, by the curve value ~ duration^b.
+constexpr double kLeastPower = -1.0;
+constexpr double kMostPower = 2.0;
+
+// Sets what a value of 0 counts as, and sums the logs of a kernel's samples by cluster.
+LogSums SumWithin(std::span<const ObservedCluster> kernel, Curve& curve) {
+  LogSums sums;
+  double least = kInfinity;
+  for (const ObservedCluster& cluster : kernel) {
+    for (const ObservedSample& s : cluster.seen) {
+      if (s.value != 0.0) least = std::min(least, std::abs(s.value));
+    }
+  }
+  if (!std::isfinite(least)) {
+    curve.log_factor = -kInfinity;
+    return sums;
+  }
+  curve.least = std::max(0.5 * least, std::numeric_limits<double>::min());
+  std::vector<LogPoint> points;
+  for (const ObservedCluster& cluster : kernel) {
+    points.clear();
+    for (const ObservedSample& s : cluster.seen) {
+      points.push_back({LogDuration(s.duration_ns), LogValue(s.value, curve)});
+    }
+    sums.Add(points);
+  }
+  return sums;
+}
+
+// Variance of the elasticities between kernels by DerSimonian and Laird, lent one degree by the
+// prior. `weights` are inverse variances of the kernels' own slopes.
+double VarianceBetweenKernels(std::span<const LogSums> kernels, std::span<const double> weights) {
+  double sum = 0.0;
+  double squares = 0.0;
+  double mean = 0.0;
+  double degrees = -1.0;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    sum += weights[k];
+    squares += weights[k] * weights[k];
+    mean += weights[k] * kernels[k].Slope();
+    degrees += weights[k] > 0.0;
+  }
+  if (!(degrees > 0.0)) return kKernelVariance;
+  mean /= sum;
+  double scatter = 0.0;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const double difference = kernels[k].Slope() - mean;
+    scatter += weights[k] * difference * difference;
+  }
+  const double free = sum - squares / sum;
+  const double found =
+      free > 0.0 ? std::clamp((scatter - degrees) / free, 0.0, kKernelVariance) : kKernelVariance;
+  return (found * degrees + kKernelVariance) / (degrees + 1.0);
+}
+
+// Elasticities within clusters: the slope of each kernel's own samples, shrunk towards the mean over
+// kernels, which is shrunk towards 1.
+void FitWithin(std::span<const LogSums> kernels, std::vector<Curve>& curves) {
+  // Samples that follow a curve exactly have no noise.
+  constexpr double kLeastNoise = 1e-24;
+  const std::vector<double> noise = NoiseOf(kernels);
+  std::vector<double> weights;
+  bool repeated = false;  // a cluster has several samples
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    weights.push_back(kernels[k].HasSlope() ? kernels[k].xx / std::max(noise[k], kLeastNoise)
+                                            : 0.0);
+    repeated = repeated || kernels[k].degrees > 0.0;
+  }
+  // Single samples alone cannot tell the elasticity from the spread.
+  if (!repeated) return;
+  const double between = VarianceBetweenKernels(kernels, weights);
+  double information = 1.0 / kCommonVariance;
+  double common = information;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const double weight = weights[k] / (1.0 + weights[k] * between);
+    information += weight;
+    common += weight * kernels[k].Slope();
+  }
+  common /= information;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const double borrowed = 1.0 / (1.0 + weights[k] * between);
+    Curve& curve = curves[k];
+    curve.within = std::clamp((1.0 - borrowed) * kernels[k].Slope() + borrowed * common,
+                              kLeastPower, kMostPower);
+    curve.own_variance = borrowed * between;
+    curve.common_variance = borrowed * borrowed / information;
+    curve.leverage = 1.0 - borrowed + borrowed * borrowed * weights[k] / information;
+  }
+}
+
+// The power curve through the means of a kernel's clusters: ridge regression towards a power of 1.
+void FitBetween(std::span<const std::span<const ObservedCluster>> kernels,
+                std::span<const LogSums> within, std::vector<Curve>& curves) {
+  constexpr double kPriorVariance = 0.25;  // of the power around 1
+  std::vector<LogSums> all;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    Curve& curve = curves[k];
+    LogSums& sums = all.emplace_back();
+    if (std::isinf(curve.log_factor)) continue;
+    std::vector<LogPoint> points;
+    for (const ObservedCluster& cluster : kernels[k]) {
+      for (const ObservedSample& s : cluster.seen) {
+        points.push_back(
+            {LogDuration(cluster.mean_ns),
+             LogValue(s.value, curve) - LogShape(s.duration_ns, cluster, curve.within)});
+      }
+    }
+    sums.Add(points);
+    for (const LogPoint& point : points) {
+      curve.log_duration += point.x / static_cast<double>(points.size());
+      curve.log_factor += point.y / static_cast<double>(points.size());
+    }
+  }
+  const std::vector<double> noise = NoiseOf(all);
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    // Single samples alone cannot tell the power from the spread.
+    if (!(within[k].degrees > 0.0)) continue;
+    const double penalty = noise[k] / kPriorVariance;
+    if (!(all[k].xx + penalty > 1e-12 * (all[k].degrees + 1.0))) continue;
+    curves[k].between =
+        std::clamp((all[k].xy + penalty) / (all[k].xx + penalty), kLeastPower, kMostPower);
+  }
+}
+
+std::vector<Curve> CurvesOf(std::span<const std::span<const ObservedCluster>> kernels) {
+  std::vector<Curve> curves(kernels.size());
+  std::vector<LogSums> within;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    within.push_back(SumWithin(kernels[k], curves[k]));
+  }
+  FitWithin(within, curves);
+  FitBetween(kernels, within, curves);
+  return curves;
+}
+
+// What one sample says, by the kernel's curve.
 struct SeenPart {
   double fitted = 0.0;    // the kernel's curve at this duration: what a residual is relative to
   double residual = 0.0;  // of the value from the curve through the cluster's mean
   double log = 0.0;       // log of value by curve
 };
 
-// What one cluster has to do with the error of the total.
+// What one cluster has to do with the total and its error.
 struct Part {
-  double swing = 0.0;  // standard deviation of its values that durations account for, signed
-  double doubt = 0.0;  // variance of a value because the power is uncertain
-  double scale = 0.0;  // the curve at the cluster's mean duration; >= 0
-  double bias = 0.0;   // of the calibrated total
+  double total = 0.0;    // the estimate of the cluster's total
+  double swing = 0.0;    // standard deviation of its values that durations account for, signed
+  double own = 0.0;      // variance of a value because the kernel's elasticity is uncertain
+  double common = 0.0;   // the same for the error that the elasticities of all kernels share
+  double scale = 0.0;    // the curve at the cluster's mean duration; >= 0
+  double square = 1.0;   // mean square of the curve over the cluster, by scale^2
+  double bias = 0.0;     // of the calibrated total
+  double freedom = 1.0;  // share of the degrees of freedom that the elasticity leaves
   std::vector<SeenPart> seen;
 };
 
@@ -178,70 +287,89 @@ double UnseenShare(const ObservedCluster& cluster) {
   return std::max(0.0, 1.0 - static_cast<double>(cluster.seen.size()) / cluster.count);
 }
 
-Part PartOf(const ObservedCluster& cluster, const Power& fit, Weights weights) {
-  Part part;
-  if (cluster.seen.empty()) return part;
-  const double b = fit.power;
-  const auto curve = [&](double duration_ns) {
-    return std::exp(fit.log_factor + b * (LogDuration(duration_ns) - fit.log_duration));
-  };
+// The samples against the curve; returns the level of the cluster's values by the curve.
+double Compare(const ObservedCluster& cluster, const Curve& curve, Part& part) {
+  const double log_scale =
+      curve.log_factor + curve.between * (LogDuration(cluster.mean_ns) - curve.log_duration);
+  part.scale = std::exp(log_scale);
   double values = 0.0;
   double fitted = 0.0;
   for (const ObservedSample& s : cluster.seen) {
-    part.seen.push_back({curve(s.duration_ns), 0.0, 0.0});
+    const double log_fitted = log_scale + LogShape(s.duration_ns, cluster, curve.within);
+    part.seen.push_back({std::exp(log_fitted), 0.0, LogValue(s.value, curve) - log_fitted});
     values += s.value;
     fitted += part.seen.back().fitted;
   }
-  part.scale = curve(cluster.mean_ns);
-  if (!(fitted > 0.0)) return part;
-  const double level = values / fitted;
+  if (!(fitted > 0.0)) return 0.0;
   for (std::size_t i = 0; i < part.seen.size(); ++i) {
-    SeenPart& seen = part.seen[i];
-    seen.residual = cluster.seen[i].value - level * seen.fitted;
-    seen.log = LogValue(cluster.seen[i].value, fit) - std::log(seen.fitted);
+    part.seen[i].residual = cluster.seen[i].value - values / fitted * part.seen[i].fitted;
   }
+  return values / fitted;
+}
 
-  // Moments of d^b as if log duration were normal: durations of a wide cluster are skewed. Bounded,
-  // for a few outliers make a variance too.
-  constexpr double kMostCurvature = 4.0;  // by the first-order variance
-  const bool calibrated = weights == Weights::kCalibrated;
+Part PartOf(const ObservedCluster& cluster, const Curve& curve, Weights weights) {
+  Part part;
+  if (cluster.seen.empty()) return part;
+  const double b = curve.within;
+  const double alpha = weights == Weights::kPlain ? 0.0 : std::clamp(b, 0.0, 1.0);
+  const double ratio = cluster.mean_ns > 0.0
+                           ? MeanOf(cluster.seen, &ObservedSample::duration_ns) / cluster.mean_ns
+                           : 1.0;
+  part.total = cluster.count * MeanOf(cluster.seen, &ObservedSample::value);
+  if (ratio > 0.0) part.total /= 1.0 - alpha + alpha * ratio;
+  const double level = Compare(cluster, curve, part);
+  if (level == 0.0) return part;
+
   const double relative = cluster.stddev_ns / std::max(cluster.mean_ns, 1.0);
   const double square = relative * relative;
-  // No launch takes next to no time: to a negative power the tail of long ones counts for little.
-  constexpr double kMostShort = 0.5;
-  const double curved = b < 0.0 ? std::min(relative, kMostShort) : relative;
-  const double log_variance = std::log1p(curved * curved);
-  double mean =
-      level * part.scale * std::exp(std::clamp(b * (b - 1.0) * log_variance / 2, -1., 1.));
-  double variance = std::expm1(b * b * log_variance);
-  double first_order = b * b * square;
-  double sign = b;
-  if (calibrated) {
-    const double weighted =
-        cluster.count > 0.0 ? WeightOf(cluster, weights) * values / cluster.count : 0.0;
-    if (std::abs(weighted) > std::abs(mean)) mean = weighted;
-    variance += square - 2.0 * std::expm1(b * log_variance);
-    first_order = (b - 1.0) * (b - 1.0) * square;
-    sign = b - 1.0;
-    const double theta = UnseenShare(cluster) / static_cast<double>(cluster.seen.size()) * square;
-    part.bias = weighted * cluster.count * theta * (1.0 - b) / (1.0 + theta);
+  const double slope = b - alpha;
+  double mean = level * part.scale;
+  double variance = slope * slope * square;
+  if (b < 0.0 || b > 1.0) {
+    // Moments of d^b as if log duration were normal: durations of a wide cluster are skewed.
+    // Bounded, for a few outliers make a variance too.
+    constexpr double kMostCurvature = 4.0;  // by the first-order variance
+    // No launch takes next to no time: to a negative power the tail of long ones counts for little.
+    constexpr double kMostShort = 0.5;
+    const double curved = b < 0.0 ? std::min(relative, kMostShort) : relative;
+    const double v = std::log1p(curved * curved);
+    mean *= std::exp(std::clamp(b * (b - 1.0) * v / 2, -1., 1.));
+    variance = std::clamp(std::expm1(b * b * v) + alpha * (square - 2.0 * std::expm1(b * v)), 0.0,
+                          kMostCurvature * variance);
   }
-  variance = std::clamp(variance, 0.0, kMostCurvature * first_order);
-  part.swing = std::copysign(std::sqrt(variance), sign) * mean;
-  part.doubt = fit.doubt * square * mean * mean;
+  const double theta = UnseenShare(cluster) / static_cast<double>(cluster.seen.size()) * square;
+  part.bias = part.total * theta * alpha * (alpha - b) / (1.0 + theta);
+  part.swing = std::copysign(std::sqrt(variance), slope) * mean;
+  part.own = curve.own_variance * square * mean * mean;
+  part.common = curve.common_variance * square * mean * mean;
+  part.square = 1.0 + b * b * square;
   return part;
 }
 
 std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, Weights weights) {
+  // The elasticity takes at most this share of a kernel's degrees of freedom: with one or two
+  // degrees nothing would be left.
+  constexpr double kMostTaken = 0.3;
   const std::vector<std::span<const ObservedCluster>> kernels = ByKernel(clusters);
-  const std::vector<Power> powers = PowersOf(kernels);
+  const std::vector<Curve> curves = CurvesOf(kernels);
   std::vector<Part> parts;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
+    double degrees = 0.0;
     for (const ObservedCluster& cluster : kernels[k]) {
-      parts.push_back(PartOf(cluster, powers[k], weights));
+      if (!cluster.seen.empty()) degrees += static_cast<double>(cluster.seen.size()) - 1.0;
+    }
+    for (const ObservedCluster& cluster : kernels[k]) {
+      Part& part = parts.emplace_back(PartOf(cluster, curves[k], weights));
+      if (degrees > 0.0) part.freedom = 1.0 - std::min(kMostTaken, curves[k].leverage / degrees);
     }
   }
   return parts;
+}
+
+double TotalOf(std::span<const Part> parts) {
+  double total = 0.0;
+  for (const Part& part : parts) total += part.total;
+  return total;
 }
 
 // Relative variance found in one cluster, or between single samples of neighbouring ones: of the
@@ -273,7 +401,7 @@ double Squares(std::span<const double> values) {
 Spread SpreadOf(const Part& part, std::size_t kernel) {
   Spread spread;
   spread.kernel = kernel;
-  spread.degrees = static_cast<double>(part.seen.size()) - 1.0;
+  spread.degrees = (static_cast<double>(part.seen.size()) - 1.0) * part.freedom;
   std::vector<double> logs;
   for (const SeenPart& seen : part.seen) {
     const double relative = seen.residual / seen.fitted;
@@ -309,6 +437,12 @@ void Collapse(std::span<const ObservedCluster> kernel, std::span<const Part> par
 double DegreesOf(double variance, double squared, double least) {
   if (!(squared > 0.0)) return kInfinity;
   return std::max(variance * variance / squared - 2.0, least);
+}
+
+// Part^2 / (degrees + 2) of a variance  swing  that goes with the square of an elasticity, of which
+// `doubt` is the variance: it has  swing / (2 doubt)  degrees.
+double SquaredOf(double swing, double doubt) {
+  return doubt > 0.0 ? 2.0 * swing * swing * doubt / (swing + 4.0 * doubt) : 0.0;
 }
 
 struct Interval {
@@ -376,7 +510,9 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
                     double total, double confidence, double prior_degrees) {
   std::vector<Pool> pools;
   std::vector<Spread> spreads;
-  double known = 0.0;  // variance that durations leave
+  double known = 0.0;           // variance that durations leave
+  double squared = 0.0;         // as DegreesOf takes it
+  double squared_common = 0.0;  // its root, of the error that kernels share
   double centre = total;
   std::size_t first = 0;
   for (const std::span<const ObservedCluster> kernel : ByKernel(clusters)) {
@@ -384,6 +520,9 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
     first += kernel.size();
     Pool& pool = pools.emplace_back();
     const std::size_t begin = spreads.size();
+    double swing = 0.0;
+    double own = 0.0;
+    double common = 0.0;
     for (std::size_t h = 0; h < kernel.size(); ++h) {
       const ObservedCluster& cluster = kernel[h];
       const Part& part = kernel_parts[h];
@@ -392,15 +531,20 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
       const double factor = cluster.count * cluster.count /
                             static_cast<double>(cluster.seen.size()) * UnseenShare(cluster);
       if (cluster.count > 1.0) {
-        known +=
-            factor * (part.swing * part.swing + part.doubt) * cluster.count / (cluster.count - 1.0);
+        const double drawn = factor * cluster.count / (cluster.count - 1.0);
+        swing += drawn * part.swing * part.swing;
+        own += drawn * part.own;
+        common += drawn * part.common;
       }
       centre -= part.bias;
-      pool.wanted += factor * part.scale * part.scale;
+      pool.wanted += factor * part.scale * part.scale * part.square;
       const bool fits = std::all_of(part.seen.begin(), part.seen.end(),
                                     [](const SeenPart& seen) { return seen.fitted > 0.0; });
       if (part.seen.size() > 1 && fits) spreads.push_back(SpreadOf(part, pools.size() - 1));
     }
+    known += swing + own + common;
+    squared += SquaredOf(swing, own);
+    squared_common += std::sqrt(SquaredOf(swing, common));
     if (spreads.size() == begin) Collapse(kernel, kernel_parts, pools.size() - 1, spreads);
     for (std::size_t i = begin; i < spreads.size(); ++i) {
       pool.degrees += spreads[i].degrees;
@@ -419,7 +563,7 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
   }
   if (all_wanted > 0.0 && all_degrees == 0.0) return {kNaN, kNaN, 0.0};
   double variance = known;
-  double squared = 0.0;
+  squared += squared_common * squared_common;
   for (const Spread& spread : spreads) {
     const Pool& pool = pools[spread.kernel];
     const double coefficient = pool.wanted * spread.degrees / (pool.degrees + prior_degrees) +
@@ -487,29 +631,32 @@ Estimate EstimateWithin(double value, const Interval& interval) {
 
 Estimate EstimateTotal(std::span<const ObservedCluster> clusters, Weights weights,
                        double confidence, double prior_degrees) {
-  const double total = TotalOf(clusters, weights);
-  return EstimateWithin(
-      total, IntervalOf(clusters, PartsOf(clusters, weights), total, confidence, prior_degrees));
+  const std::vector<Part> parts = PartsOf(clusters, weights);
+  const double total = TotalOf(parts);
+  return EstimateWithin(total, IntervalOf(clusters, parts, total, confidence, prior_degrees));
 }
 
 Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
                        std::span<const ObservedCluster> denominator, Weights weights,
                        double confidence, double prior_degrees) {
-  const double bottom = TotalOf(denominator, weights);
+  std::vector<Part> parts = PartsOf(numerator, weights);
+  const std::vector<Part> below = PartsOf(denominator, weights);
+  const double bottom = TotalOf(below);
   if (!(std::abs(bottom) > 0.0)) return {kNaN, kNaN, kNaN, kNaN, 0.0};
-  const double top = TotalOf(numerator, weights);
+  const double top = TotalOf(parts);
   const double ratio = top / bottom;
   // Linearised: the ratio's error is that of the total of  numerator - ratio * denominator, by the
   // denominator.
   std::vector<ObservedCluster> rests(numerator.begin(), numerator.end());
-  std::vector<Part> parts = PartsOf(numerator, weights);
-  const std::vector<Part> below = PartsOf(denominator, weights);
   // Where a kernel's numerator is next to nothing, its residuals are small by the denominator's share.
-  // Half of it, for small samples of skewed values put the numerator too low as often as not.
-  const double share = 0.5 * TypicalRatio(parts, below);
+  // Less than all of it: small samples of skewed values put the numerator too low as often as not.
+  const double share = 0.4 * TypicalRatio(parts, below);
   for (std::size_t h = 0; h < rests.size(); ++h) {
     parts[h].swing -= ratio * below[h].swing;
-    parts[h].doubt = 0.0;  // the slopes' difference, squared, has the error of both in it
+    // The elasticities' difference, squared, has the error of both in it.
+    parts[h].own = 0.0;
+    parts[h].common = 0.0;
+    parts[h].freedom = (parts[h].freedom + below[h].freedom) / 2.0;
     parts[h].bias -= ratio * below[h].bias;
     parts[h].scale = std::max(parts[h].scale, share * below[h].scale);
     for (std::size_t i = 0; i < rests[h].seen.size(); ++i) {

@@ -4,7 +4,10 @@
 // each cluster, with a confidence interval.
 //
 //   plain        sum_h N_h / n_h * sum y                              unbiased
-//   calibrated   sum_h N_h / n_h * (mu_h / mean sampled d) * sum y    the ratio estimator
+//   calibrated   sum_h N_h / n_h * sum y / (1 - a + a * mean sampled d / mu_h)
+//
+// a in [0, 1] is the elasticity of y within the clusters of a kernel, estimated from the samples: 1
+// gives the ratio estimator, 0 the plain one.
 //
 // n_h counts the samples that have a result, so that missing ones are corrected for within their
 // cluster; a cluster without any is left out, and its share of native time stated (uncovered).

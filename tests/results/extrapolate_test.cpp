@@ -119,9 +119,9 @@ TEST_CASE(
   CHECK(below.upper > below.value);
 }
 
-// The estimated bias of one cluster is  value * theta (1 - b) / (1 + theta), with
-// theta = (1 - n/N)/n * (sigma/mu)^2.
-TEST_CASE("calibrated intervals lie around the total less the bias that the power of d tells") {
+// The estimated bias of one cluster is  value * theta * alpha (alpha - b) / (1 + theta), with
+// theta = (1 - n/N)/n * (sigma/mu)^2 and alpha = b limited to [0, 1].
+TEST_CASE("calibrated intervals lie around the total less its bias, which is 0 for b in [0, 1]") {
   // Four durations over a factor of 8 settle the power: 0 for a constant metric, 2 for d^2.
   const auto cluster = [](double power) {
     ObservedCluster made{0, 100.0, 20.0, 10.0, {}};
@@ -134,11 +134,35 @@ TEST_CASE("calibrated intervals lie around the total less the bias that the powe
   for (const double power : {0.0, 1.0, 2.0}) {
     CAPTURE(power);
     const Estimate estimate = EstimateTotal(cluster(power), Weights::kCalibrated, 0.95);
-    const double bias = estimate.value * theta * (1.0 - power) / (1.0 + theta);
+    const double alpha = std::min(power, 1.0);
+    const double bias = estimate.value * theta * alpha * (alpha - power) / (1.0 + theta);
     CHECK((estimate.lower + estimate.upper) / 2.0 == doctest::Approx(estimate.value - bias));
     const Estimate plain = EstimateTotal(cluster(power), Weights::kPlain, 0.95);
     CHECK((plain.lower + plain.upper) / 2.0 == doctest::Approx(plain.value));
   }
+}
+
+// Two kernels. Cluster means are in proportion to duration. Within clusters, values have a constant
+// part: they grow by half the relative change of duration.
+TEST_CASE("a constant part of values within clusters does not bias the calibrated total") {
+  const auto value = [](double mean_ns, double duration_ns) {
+    return 3.0 * (0.5 * mean_ns + 0.5 * duration_ns);
+  };
+  std::vector<ObservedCluster> clusters;
+  for (const std::size_t kernel : {0, 1}) {
+    for (const double mean_ns : {1'000.0, 20'000.0}) {
+      ObservedCluster& cluster =
+          clusters.emplace_back(ObservedCluster{kernel, 100.0, mean_ns, mean_ns, {}});
+      // The samples are short: the ratio estimator is 16 % too high.
+      for (const double ratio : {0.5, 1.1}) {
+        cluster.seen.push_back({ratio * mean_ns, value(mean_ns, ratio * mean_ns)});
+      }
+    }
+  }
+  const double truth = 2.0 * 100.0 * 3.0 * 21'000.0;
+  CHECK(EstimateTotal(clusters, Weights::kPlain, 0.95).value < 0.93 * truth);
+  CHECK(EstimateTotal(clusters, Weights::kCalibrated, 0.95).value ==
+        doctest::Approx(truth).epsilon(0.02));
 }
 
 // 1 / d, where a few long launches make the spread of d: they cannot make that of 1 / d.
