@@ -154,18 +154,43 @@ void KernelState::AddCaptured(const CapturedLaunch& captured) {
   OnlineCluster& cluster = clusters_[ClusterOf(launch.bin)];
   ++cluster.captured;
   cluster.captured_ns += static_cast<double>(duration);
-  captures_.push_back(
-      {launch, sketch_.count(), static_cast<double>(sketch_.total_duration()), false});
+  captures_.push_back({launch, sketch_.count(), false});
 }
 
-bool KernelState::Outlived(const Capture& capture) const {
-  const auto before = static_cast<double>(capture.launches);
-  const auto all = static_cast<double>(sketch_.count());
-  if (before * kEarly > all) return false;
-  const double mean_before = capture.duration_ns / before;
-  const double mean_since =
-      (static_cast<double>(sketch_.total_duration()) - capture.duration_ns) / (all - before);
-  return std::fabs(mean_before - mean_since) > kDrift * mean_since;
+void KernelState::MarkOutlived() {
+  if (earlier_.empty() || sketch_.count() >= 2 * earlier_.back().count()) {
+    earlier_.push_back(sketch_);
+  }
+  const auto is_early = [this](const LogSketch& s) {
+    return kEarly * s.count() <= sketch_.count();
+  };
+  if (clusters_.empty() || !is_early(earlier_.front())) return;
+  const auto latest_early = std::find_if_not(earlier_.begin(), earlier_.end(), is_early) - 1;
+  const auto by_cluster = [this](const LogSketch& sketch) {
+    std::vector<Moments> launches(clusters_.size());
+    for (std::size_t i = 0; i < sketch.bins().size(); ++i) {
+      const auto bin = sketch.first_bin() + static_cast<std::uint32_t>(i);
+      if (sketch.bins()[i].count != 0) launches[ClusterOf(bin)].Merge(sketch.BinMoments(bin));
+    }
+    return launches;
+  };
+  const std::vector<Moments> before = by_cluster(*latest_early);
+  const std::vector<Moments> all = by_cluster(sketch_);
+  std::vector<bool> drifted(clusters_.size());
+  for (std::size_t c = 0; c < clusters_.size(); ++c) {
+    const auto then = static_cast<double>(before[c].count());
+    const auto since = static_cast<double>(all[c].count()) - then;
+    if (then == 0.0 || since == 0.0) continue;
+    const double mean = (all[c].sum() - before[c].sum()) / since;
+    const double difference = std::fabs(before[c].mean() - mean);
+    const double error = std::sqrt(all[c].variance() * (1.0 / then + 1.0 / since));
+    drifted[c] = difference > kDrift * mean && difference > kSureDrift * error;
+  }
+  for (Capture& capture : captures_) {
+    if (capture.launches > latest_early->count()) break;
+    if (drifted[ClusterOf(capture.launch.bin)]) capture.outlived = true;
+  }
+  earlier_.erase(earlier_.begin(), latest_early + 1);
 }
 
 void KernelState::UpdateCells() {
@@ -182,7 +207,7 @@ void KernelState::UpdateCells() {
       explored_ns_ += launch.sample.record.duration_ns;
     }
   }
-  for (Capture& capture : captures_) capture.outlived = Outlived(capture);
+  MarkOutlived();
 }
 
 std::size_t KernelState::CellOf(std::uint32_t bin) const {

@@ -89,13 +89,12 @@ struct CapturedLaunch {
   std::uint32_t bin = 0;
 };
 
-// A capture by credit, and what had been observed of its kernel when it came back.
+// A capture by credit, and the launches observed of its kernel when it came back.
 struct Capture {
   CapturedLaunch launch;
   std::uint64_t launches = 0;
-  double duration_ns = 0.0;
-  // As of the last allocation: it was early, and the kernel has drifted since. It then stands for
-  // its cluster only where there is no other.
+  // It was early, and its cluster has drifted since. It then stands for its cluster only if there is
+  // no other capture.
   bool outlived = false;
 };
 
@@ -211,13 +210,16 @@ class KernelState {
   bool stale() const { return cells_at_ != counted(); }
 
  private:
-  // A capture is early when its kernel has by now been launched this many times as often as it had
-  // then: what it may cost to make it again is one capture per eightfold growth, ...
-  static constexpr double kEarly = 8.0;
-  // ... and outlived when the kernel's launches up to then were longer or shorter on average than
-  // those since, by more than this share. At 2 % as many runs ended within their bound, and more was
-  // captured again.
-  static constexpr double kDrift = 0.05;
+  // A capture is early when its kernel has been launched this many times as often as when it was made:
+  // a capture that is made again costs at most one capture per eightfold growth.
+  static constexpr std::uint64_t kEarly = 8;
+  // It is outlived if the launches of its cluster up to then were longer or shorter on average than
+  // those since by more than this share, ...
+  static constexpr double kDrift = 0.02;
+  // ... and by more than this many standard errors. Less is chance: where nothing drifted, the first
+  // rule alone gave up most early captures of wide clusters, and the captured time was 1.7 times as
+  // high.
+  static constexpr double kSureDrift = 3.0;
 
   // A line is a source of a cluster only if it is offered at least this share of the cluster's
   // launches: a context that does not come back predicts well, and yields nothing.
@@ -229,7 +231,8 @@ class KernelState {
   static constexpr double kMostWrong = 0.5;
 
   std::size_t CellOf(std::uint32_t bin) const;
-  bool Outlived(const Capture& capture) const;
+  // Marks the early captures of clusters that have drifted as outlived.
+  void MarkOutlived();
   // All launches but those set aside.
   std::uint64_t counted() const {
     return sketch_.count() + (times_ == nullptr ? 0 : times_->perturbed());
@@ -267,6 +270,7 @@ class KernelState {
   std::unique_ptr<NativeTimes> times_;  // null: all durations are native
   std::vector<CreditLine> credit_lines_;
   std::vector<Capture> captures_;
+  std::vector<LogSketch> earlier_;  // the sketch at the latest doublings of launches, oldest first
   std::vector<CapturedLaunch> explored_;
   std::vector<CapturedLaunch> unsettled_;
 };

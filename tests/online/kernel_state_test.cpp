@@ -256,5 +256,32 @@ TEST_CASE("a capture from before the kernel drifted stands only until there is a
   }
 }
 
+// What becomes of a capture among the first 64 launches when 640 launches more follow. A launch takes
+// duration(i).
+template <typename Duration>
+bool IsOutlived(const Duration& duration, const std::vector<std::uint64_t>& cut = {}) {
+  Kernel kernel;
+  for (int i = 0; i < 64; ++i) kernel.Launch(10, duration(i), i == 0 ? wire::kFlagCaptured : 0);
+  kernel.Cut(cut);
+  kernel.Settle();
+  for (int i = 64; i < 704; ++i) kernel.Launch(10, duration(i));
+  kernel.Update();
+  return kernel.state.captures().at(0).outlived;
+}
+
+TEST_CASE("a capture is outlived only if its cluster has drifted by more than chance") {
+  const auto narrow = [](int i) { return 10000 + static_cast<std::uint64_t>(i % 10) * 20; };
+  CHECK(!IsOutlived([&](int i) { return narrow(i) * (i < 64 ? 101 : 100) / 100; }));
+  CHECK(IsOutlived([&](int i) { return narrow(i) * (i < 64 ? 103 : 100) / 100; }));
+  // The first 64 launches are 5 % longer on average, 0.7 standard errors.
+  const auto wide = [](int i) { return 1000 + static_cast<std::uint64_t>(i % 32) * 1000; };
+  CHECK(!IsOutlived([&](int i) { return wide(i < 64 ? i * 9 / 10 + 6 : i); }));
+}
+
+TEST_CASE("launches that move from one cluster to another do not outlive captures") {
+  // At first, seven launches in eight are short; later, one in eight.
+  CHECK(!IsOutlived([](int i) { return (i % 8 == 0) == (i < 64) ? kLong : kShort; }, {kLong}));
+}
+
 }  // namespace
 }  // namespace stemtap
