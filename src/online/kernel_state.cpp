@@ -9,17 +9,9 @@ namespace stemtap {
 
 namespace {
 
-// Where a gap between two cells is cut, as a share of the gap. Launches to come fall into the gap too.
-// Those below the cut make the mean of the lower cluster larger than that of its earlier captures, but
-// the next cut mends that. Those above make the mean of the upper cluster smaller for good. Measured in
-// docs/maths/online-bound.md, "Cuts are in gaps".
-constexpr double kGapShare = 0.75;
-
-// The bin at which the gap between two cells is cut.
-std::uint32_t CutOf(std::uint32_t below, std::uint32_t above) {
-  const auto from = static_cast<double>(LogSketch::LowerEdge(below + 1));
-  const auto to = static_cast<double>(LogSketch::LowerEdge(above));
-  const auto edge = static_cast<std::uint64_t>(from + kGapShare * (to - from));
+// The bin halfway between the bins of two neighboring cells.
+std::uint32_t Middle(std::uint32_t below, std::uint32_t above) {
+  const std::uint64_t edge = (LogSketch::LowerEdge(below + 1) + LogSketch::LowerEdge(above)) / 2;
   return std::max(below + 1, LogSketch::BinOf(edge));
 }
 
@@ -254,8 +246,10 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
     if (c == 0) {
       cluster.first_bin = cell_bins_[first];
     } else {
+      // Launches to come fall into the gap between two clusters too. Each half goes to the cluster
+      // nearer to it: with the whole gap in the lower one, its mean grows past its earlier captures.
       cluster.first_bin =
-          anew ? CutOf(cell_bins_[first - 1], cell_bins_[first]) : before[c].first_bin;
+          anew ? Middle(cell_bins_[first - 1], cell_bins_[first]) : before[c].first_bin;
     }
     cluster.end_bin = cell_bins_[end - 1] + 1;
     for (std::size_t i = first; i < end; ++i) cluster.moments.Merge(cells_[i]);
