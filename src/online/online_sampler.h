@@ -172,7 +172,7 @@ class OnlineSampler {
   std::uint64_t next_allocation_ = 0;
   std::uint64_t next_allocation_ns_ = 0;
   double supplemented_ns_ = 0.0;
-  double multiplier_ = 0.0;  // where the last search for the strata ended
+  double multiplier_ = 0.0;          // where the last search for the strata ended
   std::uint64_t cuts_observed_ = 0;  // launches observed when cuts were last looked for
   std::uint32_t next_slot_ = 1;
   std::uint64_t last_index_ = 0;
