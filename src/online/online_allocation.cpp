@@ -21,10 +21,9 @@ namespace {
 // kernel that had few long launches at first keeps a wide cluster, whose captures are mostly from
 // that time: the estimate of workloads that nothing predicts was 0.8 % low at 1.5.
 constexpr double kRecutGain = 1.2;
-// Cuts are looked for at the latest when this many times as many launches have been observed. Older
-// cuts are those of a few launches, of which most were captured: such captures avoid the gaps that the
-// cuts lie in, and later launches do not. Estimates of 24 kernels that nothing predicts were 0.8 %
-// low.
+// Cuts are compared at the latest when the observations have grown this many times. An older cut was
+// made from few launches, and many of them were captured. They avoid the gap that the cut is in, and
+// later launches do not: estimates of 24 kernels that nothing predicts were 0.8 % low.
 constexpr std::uint64_t kCutGrowth = 2;
 
 // A second capture is needed only if it costs at most this many mean launches of the cluster.
@@ -82,7 +81,7 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
     Hold();
     return SetStatus();
   }
-  // Cuts are looked for while captures are missing, and once more when the observations have doubled.
+  // Cuts are compared while captures are missing, and otherwise when the last comparison is old.
   // At the end they are kept, because new clusters could not be captured any more.
   const bool cuts_old = status_.observed >= kCutGrowth * cuts_observed_;
   if (options_.method == Method::kStem || (!last && (cuts_old || !Enough()))) {
