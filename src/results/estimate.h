@@ -6,26 +6,25 @@
 //   plain        sum_h N_h / n_h * sum y                              unbiased
 //   calibrated   sum_h N_h / n_h * sum y / (1 - a + a * mean sampled d / mu_h)
 //
-// a in [0, 1] is the elasticity of y within the clusters of a kernel, estimated from the samples: 1
-// gives the ratio estimator, 0 the plain one.
+// a in [0, 1] is the elasticity of y within the cluster, estimated from the samples of all clusters:
+// 1 gives the ratio estimator, 0 the plain one.
 //
-// n_h counts the samples that have a result, so that missing ones are corrected for within their
-// cluster; a cluster without any is left out, and its share of native time stated (uncovered).
+// n_h counts the samples that have a result, which corrects for missing results within a cluster. A
+// cluster without any result is left out, and its share of native time is stated as uncovered.
 //
 // The interval is Student's t times the standard error, which is estimated from the differences
-// within clusters; clusters with a single sample borrow the spread of their neighbours. It lies
-// around the total less its estimated bias, and reaches further on the side where skewed values leave
-// more open: its two ends differ. It describes a random sample of each cluster and cannot know what
-// no sample shows.
+// within clusters. Clusters with a single sample borrow the spread of the others. The interval is
+// centered on the total minus its estimated bias. If values are skewed, it extends further on the
+// side of the tail. It holds for random samples of each cluster, and knows nothing of values that no
+// sample shows.
 //
 // UNITS: durations in ns, values in the metric's own. SOURCE: docs/maths/extrapolate.md, which has
 // the measured coverage.
 #pragma once
 
-#include <cstddef>
 #include <span>
-#include <vector>
 
+#include "results/observed_cluster.h"
 #include "stem/weights.h"
 
 namespace stemtap {
@@ -33,19 +32,6 @@ namespace stemtap {
 // How many degrees of freedom the spread of all kernels lends each kernel's own. Chosen by measured
 // coverage (docs/maths/extrapolate.md).
 inline constexpr double kPriorDegrees = 1.0;
-
-struct ObservedSample {
-  double duration_ns = 0.0;  // native
-  double value = 0.0;
-};
-
-struct ObservedCluster {
-  std::size_t kernel = 0;  // clusters of a kernel stand together, ascending by duration
-  double count = 0.0;
-  double mean_ns = 0.0;
-  double stddev_ns = 0.0;  // population
-  std::vector<ObservedSample> seen;
-};
 
 struct Estimate {
   double value = 0.0;

@@ -85,11 +85,13 @@ double DrawLinear(const PlanCluster& cluster, double duration_ns, Rng& rng) {
   return cluster.mean_ns * std::max(kLeast, 1.0 + spread * unit);
 }
 
-IntervalOutcome Compare(const Estimate& estimate, double truth, double share_outside) {
+IntervalOutcome Compare(const Estimate& estimate, double truth, const MetricEstimate& of) {
   const double rounding = 1e-9 * truth;
+  const double share_outside = of.uncovered_fraction + of.joined_fraction;
   const double more = share_outside * estimate.value / (1.0 - std::min(share_outside, 0.5));
   return {
       .error = (estimate.value - truth) / truth,
+      .scaled_error = (estimate.value / (1.0 - of.uncovered_fraction) - truth) / truth,
       .relative_width = 0.5 * (estimate.upper - estimate.lower) / truth,
       .covered =
           estimate.lower - more <= truth + rounding && truth <= estimate.upper + more + rounding,
@@ -142,10 +144,9 @@ MetricOutcome ExtrapolateMetric(const Plan& plan, const std::vector<double>& val
   if (!made.ok()) throw std::runtime_error(made.error().message);
   const MetricEstimate& estimate = made.value().metrics.at(0);
   const double truth = std::accumulate(values.begin(), values.end(), 0.0);
-  const double outside = estimate.uncovered_fraction + estimate.joined_fraction;
-  return {.plain = Compare(estimate.plain, truth, outside),
-          .calibrated = Compare(estimate.calibrated, truth, outside),
-          .share_outside = outside};
+  return {.plain = Compare(estimate.plain, truth, estimate),
+          .calibrated = Compare(estimate.calibrated, truth, estimate),
+          .share_outside = estimate.uncovered_fraction + estimate.joined_fraction};
 }
 
 }  // namespace stemtap::test

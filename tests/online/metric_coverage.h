@@ -33,6 +33,7 @@ enum class MetricShape {
 // IntervalOutcome compares one interval with the truth.
 struct IntervalOutcome {
   double error = 0.0;           // (estimate - truth) / truth
+  double scaled_error = 0.0;    // the same for the estimate / covered share of time
   double relative_width = 0.0;  // half of the interval / truth
   bool covered = false;         // the truth is in the widened interval
   bool covered_as_is = false;   // the truth is in the interval
