@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "wire/context_key.h"
-#include "wire/gate_table.h"
-#include "wire/launch_draw.h"
+#include "shm/context_key.h"
+#include "shm/gate_table.h"
+#include "shm/launch_draw.h"
 
 namespace stemtap {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::size_t kLaunches = 4096;
 
 // 2,000 contexts, as a busy profile has, looked up in an order that repeats as a layer loop does.
 struct Published {
-  std::unique_ptr<wire::GateTable> gate = std::make_unique<wire::GateTable>();
+  std::unique_ptr<shm::GateTable> gate = std::make_unique<shm::GateTable>();
   std::vector<std::uint64_t> keys;
 
   Published() {
@@ -43,7 +43,7 @@ BENCHMARK(GateLookup);
 
 void GateLookupAndSpendNothing(benchmark::State& state) {
   const Published published;
-  const wire::LaunchDraws draws(1);
+  const shm::LaunchDraws draws(1);
   std::size_t i = 0;
   for (auto _ : state) {
     const std::uint32_t slot = published.gate->Find(published.keys[i]);
@@ -56,7 +56,7 @@ BENCHMARK(GateLookupAndSpendNothing);
 // Every launch finds an open credit and draws a number that the slot rejects.
 void GateLookupAndDraw(benchmark::State& state) {
   const Published published;
-  const wire::LaunchDraws draws(1);
+  const shm::LaunchDraws draws(1);
   for (std::uint32_t slot = 1; slot <= 500; ++slot) published.gate->Grant(slot, 1, 0);
   std::uint64_t launch = 0;
   for (auto _ : state) {
@@ -68,14 +68,14 @@ void GateLookupAndDraw(benchmark::State& state) {
 BENCHMARK(GateLookupAndDraw);
 
 void ContextKeys(benchmark::State& state) {
-  wire::LaunchConfig config{{128, 1, 1}, {256, 1, 1}};
-  wire::LaunchHistory history = 0;
+  shm::LaunchConfig config{{128, 1, 1}, {256, 1, 1}};
+  shm::LaunchHistory history = 0;
   std::uint64_t name = 0x123456789abcdef;
   for (auto _ : state) {
     ++config.grid[0];
-    const std::uint64_t key = wire::ConfigKey(name, config);
-    benchmark::DoNotOptimize(wire::HistoryKey(key, history));
-    history = wire::Advance(history, name);
+    const std::uint64_t key = shm::ConfigKey(name, config);
+    benchmark::DoNotOptimize(shm::HistoryKey(key, history));
+    history = shm::Advance(history, name);
   }
 }
 BENCHMARK(ContextKeys);

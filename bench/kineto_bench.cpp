@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/memory_source.h"
-#include "importers/kineto_json.h"
+#include "formats/importers/kineto_json.h"
 
 namespace stemtap {
 namespace {

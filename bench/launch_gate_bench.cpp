@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "launch_gate.h"
-#include "wire/session_env.h"
+#include "gate/launch_gate.h"
+#include "shm/session_env.h"
 
 namespace stemtap {
 namespace {
@@ -30,10 +30,10 @@ class Session {
  public:
   Session() {
     if (mkdtemp(folder_) == nullptr) throw std::runtime_error("no scratch folder");
-    const std::string gate = std::string(folder_) + "/" + wire::kGateFileName;
+    const std::string gate = std::string(folder_) + "/" + shm::kGateFileName;
     const int fd = open(gate.c_str(), O_RDWR | O_CREAT, 0600);
-    auto file = std::make_unique<wire::GateFile>();
-    file->file_bytes = sizeof(wire::GateFile);
+    auto file = std::make_unique<shm::GateFile>();
+    file->file_bytes = sizeof(shm::GateFile);
     const bool written = write(fd, file.get(), sizeof(*file)) == ssize_t{sizeof(*file)};
     close(fd);
     char problem[256] = "the gate table cannot be written";
@@ -47,7 +47,7 @@ class Session {
   }
 
   inject::SessionFiles& files() { return files_; }
-  wire::GateTable& table() { return *files_.gate(); }
+  shm::GateTable& table() { return *files_.gate(); }
 
  private:
   char folder_[32] = "/tmp/stemtap_bench.XXXXXX";
@@ -73,22 +73,22 @@ struct Loop {
 
   std::uint64_t NameOf(std::size_t i) const {
     const std::string& name = names[i % names.size()];
-    return wire::NameHash(name.data(), name.size());
+    return shm::NameHash(name.data(), name.size());
   }
 
-  void Publish(wire::GateTable& table, Known known) const {
+  void Publish(shm::GateTable& table, Known known) const {
     for (std::size_t i = 0; i < launches; ++i) {
       const std::size_t before = i + launches;
       const std::uint64_t name = NameOf(i);
-      const std::uint64_t shape = wire::ConfigKey(name, {{GridOf(i), 1, 1}, {256, 1, 1}});
-      const wire::LaunchHistory history =
-          wire::Advance(wire::Advance(0, NameOf(before - 2)), NameOf(before - 1));
+      const std::uint64_t shape = shm::ConfigKey(name, {{GridOf(i), 1, 1}, {256, 1, 1}});
+      const shm::LaunchHistory history =
+          shm::Advance(shm::Advance(0, NameOf(before - 2)), NameOf(before - 1));
       if (known == Known::kHistory || known == Known::kSpent || known == Known::kRejected) {
-        table.Publish(wire::HistoryKey(shape, history),
-                      known == Known::kHistory ? wire::kClosedSlot : kOpenSlot);
+        table.Publish(shm::HistoryKey(shape, history),
+                      known == Known::kHistory ? shm::kClosedSlot : kOpenSlot);
       }
-      if (known == Known::kShape) table.Publish(shape, wire::kClosedSlot);
-      if (known == Known::kName) table.Publish(wire::NameKey(name), wire::kClosedSlot);
+      if (known == Known::kShape) table.Publish(shape, shm::kClosedSlot);
+      if (known == Known::kName) table.Publish(shm::NameKey(name), shm::kClosedSlot);
     }
     // Open, but no draw is accepted (but one of 2^32).
     if (known == Known::kRejected) table.Grant(kOpenSlot, 1, 0);

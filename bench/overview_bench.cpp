@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "model/overview.h"
 #include "online/online_sampler.h"
-#include "trace/overview.h"
 
 namespace stemtap {
 namespace {
 
 // Arg: kernels, 500 launches of each with durations over an octave.
 void OverviewWrite(benchmark::State& state) {
-  auto gate = std::make_unique<wire::GateTable>();
+  auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(SamplingOptions{}, *gate);
   std::mt19937_64 random(1);
   const auto kernels = static_cast<std::uint64_t>(state.range(0));

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <string>
 
-#include "collector/replay.h"
-#include "importers/registry.h"
-#include "trace/profile_writer.h"
-#include "workloads/llm_decode.h"
+#include "formats/importers/registry.h"
+#include "model/profile_writer.h"
+#include "research/workloads/llm_decode.h"
+#include "session/replay.h"
 
 namespace stemtap {
 namespace {
@@ -49,9 +49,15 @@ void Replay(benchmark::State& state, const std::string& extension, unsigned thre
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * kLaunches));
   std::remove(path.c_str());
 }
-BENCHMARK_CAPTURE(Replay, binary_two_threads, ".stemtap", 2)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Replay, binary_one_thread, ".stemtap", 1)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Replay, zstd_two_threads, ".stemtap.zst", 2)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Replay, binary_two_threads, ".stemtap", 2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Replay, binary_one_thread, ".stemtap", 1)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Replay, zstd_two_threads, ".stemtap.zst", 2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace stemtap

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "wire/ring.h"
+#include "shm/ring.h"
 
 namespace stemtap {
 namespace {
@@ -18,11 +18,11 @@ constexpr std::size_t kBurst = std::size_t{1} << 20;
 // Pushes kBurst records in pieces of `batch` while another thread takes them out.
 void RingCrossing(benchmark::State& state) {
   const auto batch = static_cast<std::size_t>(state.range(0));
-  auto queue = std::make_unique<wire::RecordQueue>();
-  const std::vector<wire::Record> records(batch);
+  auto queue = std::make_unique<shm::RecordQueue>();
+  const std::vector<shm::Record> records(batch);
   for (auto _ : state) {
     std::thread consumer([&queue] {
-      std::vector<wire::Record> out(4096);
+      std::vector<shm::Record> out(4096);
       for (std::size_t taken = 0; taken < kBurst;) taken += queue->pop(out.data(), out.size());
     });
     for (std::size_t pushed = 0; pushed < kBurst;) {
@@ -39,8 +39,8 @@ BENCHMARK(RingCrossing)->Arg(1)->Arg(16)->Arg(256)->UseRealTime();
 // Pushes and pops pieces of 256 in turn, as the injector stages and the collector drains them.
 void RingPushPop(benchmark::State& state) {
   constexpr std::size_t kPiece = 256;
-  auto queue = std::make_unique<wire::RecordQueue>();
-  std::vector<wire::Record> records(kPiece);
+  auto queue = std::make_unique<shm::RecordQueue>();
+  std::vector<shm::Record> records(kPiece);
   for (auto _ : state) {
     queue->push(records.data(), kPiece);
     queue->pop(records.data(), kPiece);

@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "collector/engine.h"
+#include "research/workloads/llm_decode.h"
+#include "session/engine.h"
 #include "stats/log_sketch.h"
 #include "stats/moments.h"
-#include "workloads/llm_decode.h"
 
 namespace stemtap {
 namespace {
@@ -20,18 +20,18 @@ std::vector<Observation> DecodeObservations(OnlineSampler& sampler, std::size_t 
   auto reader = MakeLlmDecode(options);
   ProfileBatch batch;
   std::vector<Observation> seen;
-  wire::LaunchHistory history = 0;
+  shm::LaunchHistory history = 0;
   while (reader->Read(batch, 65536).value() != 0) {
-    for (const wire::KernelRecord& r : batch.records) {
+    for (const shm::KernelRecord& r : batch.records) {
       Observation o;
       o.record = r;
       o.record.name_id = sampler.AddKernel(reader->names().name(r.name_id));
       o.index = seen.size();
       const std::uint64_t hash = sampler.names().hash(o.record.name_id);
-      o.config_key = wire::ConfigKey(hash, {{r.grid[0], r.grid[1], r.grid[2]},
-                                            {r.block[0], r.block[1], r.block[2]}});
-      o.history_key = wire::HistoryKey(o.config_key, history);
-      history = wire::Advance(history, hash);
+      o.config_key = shm::ConfigKey(
+          hash, {{r.grid[0], r.grid[1], r.grid[2]}, {r.block[0], r.block[1], r.block[2]}});
+      o.history_key = shm::HistoryKey(o.config_key, history);
+      history = shm::Advance(history, hash);
       seen.push_back(o);
     }
   }
@@ -40,7 +40,7 @@ std::vector<Observation> DecodeObservations(OnlineSampler& sampler, std::size_t 
 
 void SamplerUpdate(benchmark::State& state) {
   constexpr std::size_t kEpoch = 8192;
-  auto gate = std::make_unique<wire::GateTable>();
+  auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(SamplingOptions{}, *gate);
   // As many as the engine holds back at the default lag: in cache, as they are there.
   const std::vector<Observation> seen = DecodeObservations(sampler, 1 << 15);
@@ -51,9 +51,9 @@ void SamplerUpdate(benchmark::State& state) {
     sampler.Commit();
     at = (at + kEpoch) % seen.size();
   }
-  state.counters["ns/record"] = benchmark::Counter(
-      static_cast<double>(state.iterations()) * kEpoch,
-      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["ns/record"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * kEpoch,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(SamplerUpdate);
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "collector/worker_pool.h"
-#include "stem/two_pass.h"
-#include "stem/workload_strata.h"
-#include "workloads/llm_decode.h"
+#include "base/worker_pool.h"
+#include "research/workloads/llm_decode.h"
+#include "sampling/two_pass.h"
+#include "sampling/workload_strata.h"
 
 namespace stemtap {
 namespace {

@@ -56,8 +56,8 @@ function(stemtap_report_page target)
     DEPENDS ${sources} ${more} ${script}
     COMMENT "Building the page of stemtap report"
     VERBATIM)
-  set_source_files_properties(page_bytes.S PROPERTIES OBJECT_DEPENDS "${work}/built;${page}")
-  target_sources(${target} PRIVATE page_bytes.S ${work}/built)
+  set_source_files_properties(report/page_bytes.S PROPERTIES OBJECT_DEPENDS "${work}/built;${page}")
+  target_sources(${target} PRIVATE report/page_bytes.S ${work}/built)
   target_compile_definitions(${target} PRIVATE STEMTAP_HAVE_REPORT_PAGE
                              $<$<COMPILE_LANGUAGE:ASM>:STEMTAP_REPORT_PAGE="${page}">)
 endfunction()

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "align/alignment.h"
+#include "analysis/alignment/alignment.h"
+#include "formats/importers/registry.h"
 #include "fuzz/promises.h"
 #include "fuzz/two_files.h"
-#include "importers/registry.h"
 
 namespace {
 

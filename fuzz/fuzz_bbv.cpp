@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/memory_source.h"
-#include "baselines/basic_block_vectors.h"
 #include "fuzz/promises.h"
+#include "research/baselines/basic_block_vectors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stemtap;

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string_view>
 
+#include "analysis/extrapolation/match.h"
 #include "base/memory_source.h"
 #include "fuzz/promises.h"
-#include "results/match.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stemtap;

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "exporters/consumers.h"
+#include "formats/exporters/consumers.h"
 #include "fuzz/promises.h"
 
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/memory_source.h"
 #include "fuzz/promises.h"
-#include "report/mask_events.h"
-#include "trace/plan.h"
+#include "model/plan.h"
+#include "ui/report/mask_events.h"
 
 namespace {
 

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <utility>
 
+#include "formats/importers/metric_join.h"
+#include "formats/importers/registry.h"
 #include "fuzz/promises.h"
 #include "fuzz/two_files.h"
-#include "importers/metric_join.h"
-#include "importers/registry.h"
-#include "trace/profile.h"
+#include "model/profile.h"
 
 namespace {
 

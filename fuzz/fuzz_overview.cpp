@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "fuzz/promises.h"
-#include "top/draw.h"
-#include "top/text_cells.h"
-#include "trace/overview_reader.h"
+#include "model/overview_reader.h"
+#include "ui/top/draw.h"
+#include "ui/top/text_cells.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "trace/plan_reader.h"
+#include "model/plan_reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stemtap;

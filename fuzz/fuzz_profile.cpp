@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/memory_source.h"
+#include "formats/importers/registry.h"
+#include "formats/importers/unread_formats.h"
 #include "fuzz/promises.h"
-#include "importers/registry.h"
-#include "importers/unread_formats.h"
 
 namespace {
 
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     EXPECT(read.value() == batch.records.size() && read.value() <= 1000);
     EXPECT(batch.metrics.size() == reader.metric_names().size());
     for (const auto& column : batch.metrics) EXPECT(column.size() == batch.records.size());
-    for (const wire::KernelRecord& record : batch.records) {
+    for (const shm::KernelRecord& record : batch.records) {
       EXPECT(record.name_id < reader.names().size());
       EXPECT(!reader.names().name(record.name_id).empty());
     }

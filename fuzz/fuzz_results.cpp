@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/extrapolation/extrapolate.h"
+#include "analysis/extrapolation/match.h"
+#include "analysis/extrapolation/report.h"
 #include "base/memory_source.h"
+#include "formats/results/results_reader.h"
 #include "fuzz/promises.h"
-#include "results/extrapolate.h"
-#include "results/match.h"
-#include "results/report.h"
-#include "results/results_reader.h"
 
 namespace {
 

@@ -14,18 +14,18 @@
 #include <string_view>
 #include <utility>
 
-#include "align/alignment.h"
-#include "align/plan_transfer.h"
-#include "collector/replay.h"
-#include "exporters/consumers.h"
-#include "merge/merge_sessions.h"
-#include "report/session_report.h"
-#include "results/extrapolate.h"
-#include "trace/overview_reader.h"
-#include "trace/plan_cells.h"
-#include "trace/plan_reader.h"
-#include "trace/profile.h"
-#include "trace/session_reader.h"
+#include "analysis/alignment/alignment.h"
+#include "analysis/alignment/plan_transfer.h"
+#include "analysis/extrapolation/extrapolate.h"
+#include "formats/exporters/consumers.h"
+#include "model/overview_reader.h"
+#include "model/plan_cells.h"
+#include "model/plan_reader.h"
+#include "model/profile.h"
+#include "model/session_reader.h"
+#include "session/merge/merge_sessions.h"
+#include "session/replay.h"
+#include "ui/report/session_report.h"
 
 namespace stemtap {
 namespace {
@@ -51,7 +51,7 @@ Profile MadeProfile(std::uint64_t more_ns) {
   Profile profile;
   for (const char* name : {"gemm", "softmax", "copy"}) profile.names.Intern(name);
   for (std::uint64_t i = 0; i < 240; ++i) {
-    wire::KernelRecord record;
+    shm::KernelRecord record;
     record.name_id = static_cast<std::uint32_t>(i % 8 == 7 ? 2 : i % 2);
     record.start_ns = 100'000 * i;
     record.duration_ns = more_ns + (record.name_id == 0 && i % 3 == 0 ? 9000 : 1000) + i * 37 % 101;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "align/run.h"
+#include "analysis/alignment/run.h"
 
 namespace stemtap {
 

@@ -314,7 +314,7 @@ export const kinds = { small, hostile, huge, bare, empty };
 
 const lower = (bin) => (bin < 128 ? bin : (64 + (bin % 64)) * 2 ** (Math.floor(bin / 64) - 1));
 
-// The bin of the sketch that a duration falls into (docs/maths/sketch.md).
+// The bin of the sketch that a duration falls into (docs/math/sketch.md).
 function binOf(duration) {
   if (duration < 64) return duration;
   const shift = Math.floor(Math.log2(duration)) - 6;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "stem/certificate.h"
+#include "sampling/certificate.h"
 
 namespace stemtap {
 namespace {

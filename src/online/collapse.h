@@ -15,7 +15,7 @@
 // Where a stratum may join the neighbor on either side, the choice is the one that brings the sum of
 // biases, uncovered time included, nearest to 0.
 //
-// THREADS: none.  UNITS: ns.  SOURCE: docs/maths/online-bound.md, "Empty strata".
+// THREADS: none.  UNITS: ns.  SOURCE: docs/math/online-bound.md, "Empty strata".
 #pragma once
 
 #include <cstddef>

@@ -12,14 +12,14 @@
 // where that removes most variance for its time, until the budget is met.
 //
 // THREADS: none.  UNITS: ns; the budget is a variance of the total, ns^2.
-// SOURCE: docs/maths/online.md, "What is still missing".
+// SOURCE: docs/math/online.md, "What is still missing".
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "stem/stratum.h"
+#include "sampling/stratum.h"
 
 namespace stemtap {
 

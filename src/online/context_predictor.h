@@ -14,25 +14,25 @@
 // token would fill it without end; beyond the limit new contexts are not learned and the gate falls
 // back to the name, whose vote follows the latest launches.
 //
-// THREADS: none.  SOURCE: docs/maths/online.md, finding 1.
+// THREADS: none.  SOURCE: docs/math/online.md, finding 1.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "wire/context_key.h"
-#include "wire/gate_table.h"
-#include "wire/record.h"
+#include "shm/context_key.h"
+#include "shm/gate_table.h"
+#include "shm/record.h"
 
 namespace stemtap {
 
 // The key of a graph's node, 0 for a launch that is of none. Where the gate is asked at the launch
 // there is no such key: the kernels of a graph are launched all at once.
-inline std::uint64_t NodeKey(std::uint64_t config_key, const wire::KernelRecord& record) {
+inline std::uint64_t NodeKey(std::uint64_t config_key, const shm::KernelRecord& record) {
   if (record.graph_id == 0) return 0;
   const std::uint64_t node = (std::uint64_t{record.graph_id} << 32) | record.graph_node;
-  return wire::MixKeys(wire::MixKeys(config_key, 3), node);
+  return shm::MixKeys(shm::MixKeys(config_key, 3), node);
 }
 
 class ContextPredictor {
@@ -53,7 +53,7 @@ class ContextPredictor {
     std::uint32_t candidate_bin = 0;  // LogSketch bin of the latest launch that agreed
     std::int16_t votes = 0;
     bool dirty = false;  // its prediction may have changed since the last Publish
-    std::uint32_t published_slot = wire::kNoSlot;
+    std::uint32_t published_slot = shm::kNoSlot;
 
     bool trusted() const { return votes >= kTrustedVotes; }
   };

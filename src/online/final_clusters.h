@@ -10,8 +10,8 @@
 //                                              together a last cluster of their own, and stand for
 //                                              themselves
 //
-// THREADS: none.  UNITS: ns.  SOURCE: docs/maths/online.md, findings 3 to 5,
-// docs/maths/online-bound.md.
+// THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, findings 3 to 5,
+// docs/math/online-bound.md.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 #include "online/collapse.h"
 #include "online/kernel_state.h"
-#include "stem/plan_builder.h"
+#include "sampling/plan_builder.h"
 
 namespace stemtap {
 

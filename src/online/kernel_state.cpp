@@ -32,12 +32,12 @@ void KernelState::Observe(std::span<const Observation> batch,
     }
     const Observation& seen = batch[order[i]];
     slices_.Add(seen.record.start_ns, seen.record.duration_ns);  // none where that is not known
-    if (times_ != nullptr && (seen.record.flags & wire::kFlagPerturbed) != 0) {
+    if (times_ != nullptr && (seen.record.flags & shm::kFlagPerturbed) != 0) {
       ObservePerturbed(seen);
       continue;
     }
     const std::uint64_t duration = seen.record.duration_ns;
-    const bool captured = (seen.record.flags & wire::kFlagCaptured) != 0;
+    const bool captured = (seen.record.flags & shm::kFlagCaptured) != 0;
     if (captured) {
       unsettled_.push_back({{seen.index, seen.occurrence, seen.record, 0.0, false},
                             duration,
@@ -45,7 +45,7 @@ void KernelState::Observe(std::span<const Observation> batch,
                             LogSketch::BinOf(duration)});
     }
     zero_duration_ += duration == 0;
-    if (captured && (seen.record.flags & wire::kFlagExploratory) != 0) {
+    if (captured && (seen.record.flags & shm::kFlagExploratory) != 0) {
       explored_.push_back(unsettled_.back());
       explored_ns_ += duration;
       contexts_.Observe(seen.history_key, seen.config_key, LogSketch::BinOf(duration), cluster_of);
@@ -125,9 +125,9 @@ void KernelState::SetSources() {
 void KernelState::ObservePerturbed(const Observation& seen) {
   const std::uint64_t recorded = seen.record.duration_ns;
   const std::uint32_t context = times_->ContextOf(seen.history_key, seen.config_key);
-  const bool explored = (seen.record.flags & wire::kFlagExploratory) != 0;
+  const bool explored = (seen.record.flags & shm::kFlagExploratory) != 0;
   zero_duration_ += recorded == 0;
-  if ((seen.record.flags & wire::kFlagCaptured) == 0) return times_->AddBeside(context, recorded);
+  if ((seen.record.flags & shm::kFlagCaptured) == 0) return times_->AddBeside(context, recorded);
   CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, true},
                         recorded,
                         times_->AddCaptured(context, recorded, !explored)};

@@ -4,7 +4,7 @@
 // never O(invocations).
 //
 // A launch captured at first sight of its name is certain to be captured, so it is no random draw:
-// clocks and caches are cold, and it is 10 to 25 % off (docs/maths/online.md, finding 4). It is set
+// clocks and caches are cold, and it is 10 to 25 % off (docs/math/online.md, finding 4). It is set
 // aside as a stratum of its own that is known exactly, and is no part of the sketch or of the
 // clusters. It stands for a cluster only if no random capture does (JoinStrata).
 //
@@ -21,22 +21,22 @@
 #include <span>
 #include <vector>
 
+#include "model/plan.h"
 #include "online/context_predictor.h"
 #include "online/native_times.h"
 #include "online/prediction_record.h"
+#include "sampling/stratum.h"
+#include "sampling/workload_strata.h"
+#include "shm/context_key.h"
+#include "shm/record.h"
 #include "stats/log_sketch.h"
 #include "stats/time_slices.h"
-#include "stem/stratum.h"
-#include "stem/workload_strata.h"
-#include "trace/plan.h"
-#include "wire/context_key.h"
-#include "wire/record.h"
 
 namespace stemtap {
 
 // Observation is one launch whose duration has come back.
 struct Observation {
-  wire::KernelRecord record;     // name_id is the sampler's kernel id
+  shm::KernelRecord record;      // name_id is the sampler's kernel id
   std::uint64_t index = 0;       // launch index
   std::uint64_t occurrence = 0;  // 0-based, among the launches of this kernel name
   std::uint64_t config_key = 0;
@@ -117,12 +117,12 @@ class KernelState {
  public:
   // All launches of the name, or those of one configuration where `config` is given. `perturbed`:
   // captures are made for real, and launches come flagged.
-  KernelState(std::uint32_t name_id, std::uint64_t name_hash, const wire::LaunchConfig* config,
+  KernelState(std::uint32_t name_id, std::uint64_t name_hash, const shm::LaunchConfig* config,
               bool perturbed = false)
       : name_id_(name_id),
-        name_key_(wire::NameKey(name_hash)),
-        root_key_(config == nullptr ? name_key_ : wire::ConfigKey(name_hash, *config)),
-        config_(config == nullptr ? wire::LaunchConfig{} : *config),
+        name_key_(shm::NameKey(name_hash)),
+        root_key_(config == nullptr ? name_key_ : shm::ConfigKey(name_hash, *config)),
+        config_(config == nullptr ? shm::LaunchConfig{} : *config),
         contexts_(root_key_),
         times_(perturbed ? std::make_unique<NativeTimes>() : nullptr) {}
 
@@ -162,7 +162,7 @@ class KernelState {
   std::uint64_t name_key() const { return name_key_; }
   // The most general context that holds all launches of the kernel and no others.
   std::uint64_t root_key() const { return root_key_; }
-  const wire::LaunchConfig& config() const { return config_; }
+  const shm::LaunchConfig& config() const { return config_; }
   std::uint64_t last_occurrence() const { return last_occurrence_; }
   // All launches whose duration is native, but those set aside.
   const LogSketch& sketch() const { return sketch_; }
@@ -249,7 +249,7 @@ class KernelState {
   std::uint32_t name_id_;
   std::uint64_t name_key_;
   std::uint64_t root_key_;
-  wire::LaunchConfig config_;
+  shm::LaunchConfig config_;
   LogSketch sketch_;
   TimeSlices slices_;
   std::uint64_t explored_ns_ = 0;

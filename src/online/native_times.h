@@ -21,7 +21,7 @@
 // Memory is bounded: at most kMostGroups contexts; launches of those beyond belong to the
 // configuration, or to the kernel.
 //
-// THREADS: none.  UNITS: ns.  SOURCE: docs/maths/online.md, "Captures that cost time".
+// THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, "Captures that cost time".
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sampling/workload_strata.h"
 #include "stats/moments.h"
-#include "stem/workload_strata.h"
 
 namespace stemtap {
 

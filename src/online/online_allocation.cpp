@@ -11,7 +11,7 @@
 
 #include "online/completion.h"
 #include "online/online_sampler.h"
-#include "stem/certificate.h"
+#include "sampling/certificate.h"
 
 namespace stemtap {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "online/collapse.h"
 #include "online/final_clusters.h"
-#include "wire/deny_list.h"
+#include "shm/deny_list.h"
 
 namespace stemtap {
 namespace {
@@ -49,7 +49,7 @@ constexpr std::uint64_t kLongestFeedback = 1 << 20;
 
 }  // namespace
 
-OnlineSampler::OnlineSampler(const SamplingOptions& options, wire::GateTable& gate,
+OnlineSampler::OnlineSampler(const SamplingOptions& options, shm::GateTable& gate,
                              std::uint64_t observe_first, bool perturbed)
     : options_(options),
       target_(options.target()),
@@ -57,7 +57,7 @@ OnlineSampler::OnlineSampler(const SamplingOptions& options, wire::GateTable& ga
       observe_first_(observe_first),
       perturbed_(perturbed) {}
 
-std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, const wire::LaunchConfig* config) {
+std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, const shm::LaunchConfig* config) {
   const auto id = static_cast<std::uint32_t>(kernels_.size());
   kernels_.emplace_back(name_id, names_.hash(name_id), config, perturbed_);
   batch_counts_.push_back(0);
@@ -86,11 +86,11 @@ void OnlineSampler::Begin(std::span<const Observation> batch) {
   for (const Observation& seen : batch) {
     std::uint32_t& count = batch_counts_[seen.record.name_id];
     if (count++ == 0) touched_.push_back({seen.record.name_id, 0, 0});
-    if ((seen.record.flags & wire::kFlagPerturbed) == 0) {
+    if ((seen.record.flags & shm::kFlagPerturbed) == 0) {
       status_.duration_ns += seen.record.duration_ns;
     } else {
       ++status_.slowed;
-      status_.slowed_beside += (seen.record.flags & wire::kFlagCaptured) == 0;
+      status_.slowed_beside += (seen.record.flags & shm::kFlagCaptured) == 0;
     }
     status_.zero_duration += seen.record.duration_ns == 0;
   }
@@ -175,7 +175,7 @@ void OnlineSampler::SettleCaptures() {
   for (const auto& [id, launch] : captures) {
     KernelState& kernel = kernels_[id];
     const PlanSample& sample = launch.sample;
-    const bool explored = (sample.record.flags & wire::kFlagExploratory) != 0;
+    const bool explored = (sample.record.flags & shm::kFlagExploratory) != 0;
     if (!explored) kernel.AddCaptured(launch);
     const std::size_t cluster = kernel.ClusterOf(launch.bin);
     std::vector<CreditLine>& lines = kernel.credit_lines();
@@ -223,10 +223,10 @@ void OnlineSampler::SetCredits(KernelState& kernel) {
   for (std::size_t at = 0; at < lines.size(); ++at) {
     const auto credits = static_cast<std::uint32_t>(std::ceil(std::min(wanted[at], kMaxCredits)));
     const std::uint32_t slot = credits == 0 ? lines[at].slot : SlotOf(kernel, at);
-    if (slot == wire::kClosedSlot) continue;
+    if (slot == shm::kClosedSlot) continue;
     GiveUpLost(lines[at]);
     const double accept = credits / (spread[at] * lines[at].offered);
-    gate_.Grant(slot, lines[at].returned + lines[at].lost + credits, wire::AcceptOf(accept));
+    gate_.Grant(slot, lines[at].returned + lines[at].lost + credits, shm::AcceptOf(accept));
   }
 }
 
@@ -252,8 +252,8 @@ void OnlineSampler::GiveUpLost(CreditLine& line) const {
 
 std::uint32_t OnlineSampler::SlotOf(KernelState& kernel, std::size_t line) {
   std::uint32_t& slot = kernel.credit_lines()[line].slot;
-  if (slot != wire::kClosedSlot) return slot;
-  if (next_slot_ < wire::kGateSlots) {
+  if (slot != shm::kClosedSlot) return slot;
+  if (next_slot_ < shm::kGateSlots) {
     slot = next_slot_++;
     kernel.MarkRecut();  // contexts that pointed to nothing now have somewhere to point
   } else {
@@ -267,13 +267,13 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
   const std::vector<CreditLine>& lines = kernel.credit_lines();
   kernel.contexts().ForEachChanged(kernel.recut(), [&](ContextPredictor::Context& context) {
     // A line without a slot is a closed one.
-    static_assert(wire::kClosedSlot == 0);
-    std::uint32_t slot = wire::kNoSlot;
+    static_assert(shm::kClosedSlot == 0);
+    std::uint32_t slot = shm::kNoSlot;
     if (context.trusted() || context.key == kernel.root_key()) {
       const std::size_t line = context.trusted()
                                    ? kernel.LineOf(kernel.ClusterOf(context.candidate_bin))
                                    : KernelState::kCommonLine;
-      slot = line < lines.size() ? lines[line].slot : wire::kClosedSlot;
+      slot = line < lines.size() ? lines[line].slot : shm::kClosedSlot;
     }
     if (slot == context.published_slot) return;
     context.published_slot = slot;
@@ -282,7 +282,7 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
   kernel.ClearRecut();
   if (kernel.root_key() != kernel.name_key() && !kernel.announced()) {
     // The name stands for kernels of many configurations: known, and no prediction.
-    gate_.Publish(kernel.name_key(), wire::kClosedSlot);
+    gate_.Publish(kernel.name_key(), shm::kClosedSlot);
     kernel.SetAnnounced();
   }
 }
@@ -312,7 +312,7 @@ Plan OnlineSampler::Finish(const ParallelFor& parallel) {
     std::vector<SampledCluster> clusters =
         FinalClusters(kernel, JoinedOf(kernel, Standing::kAll, bias_ns));
     // A second pass captures no more of the deny-list than the first.
-    const bool denied = wire::WhyDenied(names_.name(kernel.name_id())) != nullptr;
+    const bool denied = shm::WhyDenied(names_.name(kernel.name_id())) != nullptr;
     for (std::size_t i = 0; i < clusters.size() && !denied; ++i) {
       if (clusters[i].samples.empty()) Emit(MaskEventKind::kTopUp, id, i);
     }

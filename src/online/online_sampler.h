@@ -19,7 +19,7 @@
 // granted, plus the captures given up as lost.
 //
 // THREADS: only UpdateKernel may run concurrently with itself, for different i.  UNITS: ns.
-// SOURCE: docs/maths/online.md, docs/maths/online-bound.md.
+// SOURCE: docs/math/online.md, docs/math/online-bound.md.
 #pragma once
 
 #include <cstddef>
@@ -30,14 +30,14 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "model/name_table.h"
+#include "model/overview.h"
+#include "model/plan.h"
 #include "online/collapse.h"
 #include "online/kernel_state.h"
-#include "stem/plan_builder.h"
-#include "stem/sampling_options.h"
-#include "trace/name_table.h"
-#include "trace/overview.h"
-#include "trace/plan.h"
-#include "wire/gate_table.h"
+#include "sampling/plan_builder.h"
+#include "sampling/sampling_options.h"
+#include "shm/gate_table.h"
 
 namespace stemtap {
 
@@ -76,8 +76,8 @@ class OnlineSampler {
   // Publishes into `gate`, which must outlive the sampler and belongs to it alone as writer.
   // Nothing but first sights is captured before `observe_first` launches have been observed.
   // `perturbed`: captures are made for real, and launches that these slow come with
-  // wire::kFlagPerturbed.
-  OnlineSampler(const SamplingOptions& options, wire::GateTable& gate,
+  // shm::kFlagPerturbed.
+  OnlineSampler(const SamplingOptions& options, shm::GateTable& gate,
                 std::uint64_t observe_first = 0, bool perturbed = false);
 
   // The id of `name` in names(), of the process `pid` alone where that is given.
@@ -87,7 +87,7 @@ class OnlineSampler {
   const NameTable& names() const { return names_; }
   // A kernel: all launches of a name, or, where `config` is given, those of one configuration. Ids
   // are given in order.
-  std::uint32_t AddKernel(std::uint32_t name_id, const wire::LaunchConfig* config);
+  std::uint32_t AddKernel(std::uint32_t name_id, const shm::LaunchConfig* config);
   // The id of the kernel that is all launches of `name`. REQUIRES: kernels are added in no other
   // way.
   std::uint32_t AddKernel(std::string_view name);
@@ -155,7 +155,7 @@ class OnlineSampler {
 
   SamplingOptions options_;
   ErrorTarget target_;
-  wire::GateTable& gate_;
+  shm::GateTable& gate_;
   std::uint64_t observe_first_;
   bool perturbed_;
   NameTable names_;

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "wire/context_key.h"
+#include "shm/context_key.h"
 
 namespace stemtap {
 namespace {
@@ -22,10 +22,10 @@ std::uint64_t UpperEdge(std::uint32_t bin) {
 }
 
 // What makes a kernel, as one number.
-std::uint64_t KeyOf(std::string_view name, const wire::LaunchConfig& config, std::int32_t process) {
-  std::uint64_t hash = wire::NameHash(name.data(), name.size());
-  if (process != 0) hash = wire::ProcessNameHash(hash, process);
-  return wire::ConfigKey(hash, config);
+std::uint64_t KeyOf(std::string_view name, const shm::LaunchConfig& config, std::int32_t process) {
+  std::uint64_t hash = shm::NameHash(name.data(), name.size());
+  if (process != 0) hash = shm::ProcessNameHash(hash, process);
+  return shm::ConfigKey(hash, config);
 }
 
 bool Closed(const PlanCluster& cluster) {

@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
+#include "model/overview.h"
+#include "model/plan.h"
 #include "stats/log_sketch.h"
 #include "stats/time_slices.h"
-#include "trace/overview.h"
-#include "trace/plan.h"
 
 namespace stemtap {
 

@@ -9,7 +9,7 @@
 //
 // Nothing is kept by cluster, so the record survives a new cut. Memory: 36 bytes per bin.
 //
-// THREADS: none.  SOURCE: docs/maths/online-bound.md.
+// THREADS: none.  SOURCE: docs/math/online-bound.md.
 #pragma once
 
 #include <array>

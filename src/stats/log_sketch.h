@@ -15,7 +15,7 @@
 // Memory is one dense array from the shortest to the longest bin seen: 32 bytes a bin, 2 KiB an
 // octave; never more than 3,776 bins.
 //
-// THREADS: none.  UNITS: ns.  SOURCE: docs/maths/sketch.md.
+// THREADS: none.  UNITS: ns.  SOURCE: docs/math/sketch.md.
 #pragma once
 
 #include <bit>

@@ -6,7 +6,7 @@
 // (the origin): rounding a mean of 1e12 to a double (1e-4) would already spoil the merge.
 //
 // THREADS: none.  UNITS: those of the values (durations: ns).
-// SOURCE: docs/maths/moments.md (Welford 1962; Chan, Golub, LeVeque 1979).
+// SOURCE: docs/math/moments.md (Welford 1962; Chan, Golub, LeVeque 1979).
 #pragma once
 
 #include <cmath>

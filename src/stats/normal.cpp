@@ -15,8 +15,7 @@ double UpperTailQuantile(double tail) {
   double x = std::sqrt(-2.0 * std::log(tail)) * 0.9;
   if (tail > 0.1) x = (0.5 - tail) * std::sqrt(2.0 * std::numbers::pi);
   for (int step = 0; step < 50; ++step) {
-    const double density =
-        std::exp(-0.5 * x * x) / std::sqrt(2.0 * std::numbers::pi);
+    const double density = std::exp(-0.5 * x * x) / std::sqrt(2.0 * std::numbers::pi);
     const double value = 0.5 * std::erfc(x / std::numbers::sqrt2);
     const double newton = (value - tail) / density;
     // Halley's correction (the density's derivative is -x density): cubic convergence.

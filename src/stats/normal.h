@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The normal distribution: how many standard errors a confidence is worth.
-// SOURCE: docs/maths/certificate.md.
+// SOURCE: docs/math/certificate.md.
 #pragma once
 
 namespace stemtap {

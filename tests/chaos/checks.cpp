@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "chaos/host.h"
-#include "collector/ring_reader.h"
+#include "session/ring_reader.h"
 
 namespace stemtap::chaos {
 namespace {
@@ -69,8 +69,8 @@ Account FromJson(const Json& p) {
   a.kept = Number(p, "kept");
   a.late = Number(p, "late");
   const Json losses = p.value("losses", Json::object());
-  for (std::uint32_t i = 0; i < wire::kRecordLossCount; ++i) {
-    a.dropped += Number(losses, wire::kLossNames[i]);
+  for (std::uint32_t i = 0; i < shm::kRecordLossCount; ++i) {
+    a.dropped += Number(losses, shm::kLossNames[i]);
   }
   a.gone_astray = Number(losses, "pool_exhausted") + Number(losses, "foreign_buffers") +
                   Number(losses, "unread_buffers") + Number(losses, "gaps");
@@ -84,11 +84,11 @@ Account FromReport(const ProcessReport& p) {
   a.reason = p.reason;
   a.seen = p.seen;
   a.kept = p.kept;
-  for (std::uint32_t i = 0; i < wire::kRecordLossCount; ++i) a.dropped += p.losses[i];
-  a.gone_astray = p.losses[static_cast<std::uint32_t>(wire::Loss::kPoolExhausted)] +
-                  p.losses[static_cast<std::uint32_t>(wire::Loss::kForeignBuffers)] +
-                  p.losses[static_cast<std::uint32_t>(wire::Loss::kUnreadBuffers)] +
-                  p.losses[static_cast<std::uint32_t>(wire::Loss::kGaps)];
+  for (std::uint32_t i = 0; i < shm::kRecordLossCount; ++i) a.dropped += p.losses[i];
+  a.gone_astray = p.losses[static_cast<std::uint32_t>(shm::Loss::kPoolExhausted)] +
+                  p.losses[static_cast<std::uint32_t>(shm::Loss::kForeignBuffers)] +
+                  p.losses[static_cast<std::uint32_t>(shm::Loss::kUnreadBuffers)] +
+                  p.losses[static_cast<std::uint32_t>(shm::Loss::kGaps)];
   a.from_ring = true;
   return a;
 }
@@ -185,7 +185,7 @@ void ReadRing(const std::filesystem::path& file, Session& session, Breaches& bre
     breaches.push_back("unreadable: " + ring.error().message);
     return;
   }
-  std::vector<wire::KernelRecord> records;
+  std::vector<shm::KernelRecord> records;
   const auto id_of = [](std::string_view) { return 0u; };
   while (ring.value().Drain(65536, id_of, records) == 65536) records.clear();
   const ProcessReport report = ring.value().Report();

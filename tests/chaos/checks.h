@@ -82,10 +82,10 @@ struct Circumstances {
   // Launches that the library has no way to know of: made after its goodbye, or while another
   // profiler has CUPTI and keeps it.
   bool unheard_launches = false;
-  bool names_exact = true;    // kernel names come through as they are
-  bool error_visible = true;  // somebody can read stderr
+  bool names_exact = true;       // kernel names come through as they are
+  bool error_visible = true;     // somebody can read stderr
   bool files_truncated = false;  // rings may be unreadable, and the program may end by SIGBUS
-  bool stays_out = false;     // the library was told to do nothing, or found another tool
+  bool stays_out = false;        // the library was told to do nothing, or found another tool
   bool quiet = true;
 };
 

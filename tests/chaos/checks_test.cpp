@@ -14,8 +14,8 @@
 
 #include "chaos/draw.h"
 #include "chaos/host.h"
+#include "shm/ring.h"
 #include "support/temp_dir.h"
-#include "wire/ring.h"
 
 namespace stemtap::chaos {
 namespace {
@@ -90,17 +90,17 @@ struct Example {
 
 void MakeRing(const std::filesystem::path& path, std::uint64_t seen, std::uint64_t kept) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
-  REQUIRE(::ftruncate(fd, sizeof(wire::RingFile)) == 0);
-  void* memory = ::mmap(nullptr, sizeof(wire::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  REQUIRE(::ftruncate(fd, sizeof(shm::RingFile)) == 0);
+  void* memory = ::mmap(nullptr, sizeof(shm::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   REQUIRE(memory != MAP_FAILED);
   ::close(fd);
-  auto* ring = new (memory) wire::RingFile;
-  ring->header.file_bytes = sizeof(wire::RingFile);
+  auto* ring = new (memory) shm::RingFile;
+  ring->header.file_bytes = sizeof(shm::RingFile);
   ring->header.pid = 77;
   ring->header.seen = seen;
   ring->header.kept = kept;
-  ring->header.state = static_cast<std::uint32_t>(wire::RingState::kClosed);
-  ::munmap(memory, sizeof(wire::RingFile));
+  ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
+  ::munmap(memory, sizeof(shm::RingFile));
 }
 
 TEST_CASE("files that cannot be read") {

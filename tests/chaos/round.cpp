@@ -20,9 +20,9 @@
 
 #include "chaos/host.h"
 #include "chaos/supervisor.h"
+#include "shm/ring.h"
+#include "shm/session_env.h"
 #include "support/paths.h"
-#include "wire/ring.h"
-#include "wire/session_env.h"
 
 namespace stemtap::chaos {
 namespace {
@@ -498,8 +498,8 @@ class Tormentor {
     std::error_code gone;
     for (const auto& entry : fs::directory_iterator(folders.front(), gone)) {
       const std::string name = entry.path().filename().string();
-      const bool ring = wire::IsRingName(name.c_str()) && (f.size & 1) != 0;
-      const bool gate = name == wire::kGateFileName && (f.size & 2) != 0;
+      const bool ring = shm::IsRingName(name.c_str()) && (f.size & 1) != 0;
+      const bool gate = name == shm::kGateFileName && (f.size & 2) != 0;
       if (ring || gate) static_cast<void>(!::truncate(entry.path().c_str(), 0));
     }
     if ((f.size & 4) != 0) MakeFakeRing(folders.front(), now_ms);
@@ -508,16 +508,16 @@ class Tormentor {
   // A ring that the collector takes for that of this process, and keeps mapped.
   void MakeFakeRing(const fs::path& folder, long now_ms) {
     constexpr long kMappedMs = 100;  // five looks of the collector
-    wire::RingHeader header;
-    header.file_bytes = sizeof(wire::RingFile);
+    shm::RingHeader header;
+    header.file_bytes = sizeof(shm::RingFile);
     header.pid = ::getpid();
     header.seen = header.kept = 5;
-    header.state = static_cast<std::uint32_t>(wire::RingState::kRecording);
-    fake_ = folder / fmt::format("{}{}", wire::kRingPrefix, ::getpid());
-    const fs::path hidden = folder / (wire::kUnfinishedPrefix + fake_.filename().string());
+    header.state = static_cast<std::uint32_t>(shm::RingState::kRecording);
+    fake_ = folder / fmt::format("{}{}", shm::kRingPrefix, ::getpid());
+    const fs::path hidden = folder / (shm::kUnfinishedPrefix + fake_.filename().string());
     fake_fd_ = ::open(hidden.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fake_fd_ < 0) return;
-    const bool made = ::ftruncate(fake_fd_, sizeof(wire::RingFile)) == 0 &&
+    const bool made = ::ftruncate(fake_fd_, sizeof(shm::RingFile)) == 0 &&
                       ::pwrite(fake_fd_, &header, sizeof(header), 0) == sizeof(header) &&
                       ::rename(hidden.c_str(), fake_.c_str()) == 0;
     if (!made) ::unlink(hidden.c_str());
@@ -710,12 +710,11 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   about.folder_deleted = round.has(FaultKind::kFolderDeleted);
   about.nothing_is_removed = run.collector_killed || round.has(FaultKind::kFolderReadOnly);
   about.may_die_unborn = !round.run() && round.killed_from_away();
-  about.unheard_launches = round.ending == Ending::kStorm ||
-                           round.ending == Ending::kThreadExit ||
+  about.unheard_launches = round.ending == Ending::kStorm || round.ending == Ending::kThreadExit ||
                            round.has(FaultKind::kOtherProfiler);
   // The kernel amid which the clock is set has another duration.
-  about.names_exact = !round.has(FaultKind::kHostileNames) &&
-                      !round.has(FaultKind::kStaleNames) && !round.has(FaultKind::kClockStepped);
+  about.names_exact = !round.has(FaultKind::kHostileNames) && !round.has(FaultKind::kStaleNames) &&
+                      !round.has(FaultKind::kClockStepped);
   const Fault* closed = round.Find(FaultKind::kFilesClosed);
   about.error_visible =
       !round.has(FaultKind::kErrorUnread) && (closed == nullptr || (closed->size & 4) == 0);

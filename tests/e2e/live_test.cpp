@@ -33,7 +33,9 @@ std::vector<std::string> RunCommand(const std::vector<std::string>& options,
   return argv;
 }
 
-std::uint64_t Kept(const nlohmann::json& session) { return session["counters"]["kept"]; }
+std::uint64_t Kept(const nlohmann::json& session) {
+  return session["counters"]["kept"];
+}
 
 TEST_CASE("a program that ends well is seen whole, at either level") {
   for (const std::string level : {"kernels", "gate"}) {
@@ -66,10 +68,13 @@ TEST_CASE("a program that ends well is seen whole, at either level") {
   }
 }
 
-TEST_CASE("at level graph a launch of a graph is one launch, and its plan is not for those who count kernels") {
+TEST_CASE(
+    "at level graph a launch of a graph is one launch, and its plan is not for those who count "
+    "kernels") {
   TempDir scratch;
-  const auto run = RunProcess(
-      RunCommand({"--level", "graph"}, {TestProgram("graph").string(), "20000"}), OnFakeGpu(scratch));
+  const auto run =
+      RunProcess(RunCommand({"--level", "graph"}, {TestProgram("graph").string(), "20000"}),
+                 OnFakeGpu(scratch));
   CAPTURE(run.err);
   REQUIRE(run.exit_code == 0);
   const auto plan = ReadJson(scratch / "session/plan.json");
@@ -79,8 +84,8 @@ TEST_CASE("at level graph a launch of a graph is one launch, and its plan is not
   CHECK(plan["kernels"][0]["name"].get<std::string>().starts_with("graph "));
   CHECK(run.err.find("2000 launches are of whole graphs") != std::string::npos);
   const auto exported =
-      RunProcess({StemtapProgram().string(), "export", "--plan", scratch / "session/plan.json", "--to",
-                  "accelsim", "--plain-launches"});
+      RunProcess({StemtapProgram().string(), "export", "--plan", scratch / "session/plan.json",
+                  "--to", "accelsim", "--plain-launches"});
   CHECK(exported.exit_code == 1);
   CHECK(exported.err.find("--level kernels") != std::string::npos);
 }
@@ -138,7 +143,8 @@ TEST_CASE("a recording that costs too much ends, and the user hears of it") {
   options.env.emplace_back("FAKE_GPU_CLOCK", "real");
   options.env.emplace_back("FAKE_CUPTI_OVERHEAD_NS", "2000");
   const auto run = RunProcess(
-      RunCommand({"--max-overhead", "1.5"}, {TestProgram("exit_return").string(), "500000"}), options);
+      RunCommand({"--max-overhead", "1.5"}, {TestProgram("exit_return").string(), "500000"}),
+      options);
   CAPTURE(run.err);
   CHECK(run.exit_code == 0);
   const std::size_t first = run.err.find("recording stopped: it cost ");
@@ -158,11 +164,12 @@ TEST_CASE("a program whose process id is nobody's outside its namespace is seen 
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
   options.env.emplace_back("FAKE_GPU_CLOCK", "real");  // a second, for the collector to look
-  const std::string high_id =  // nobody's here
+  const std::string high_id =                          // nobody's here
       "echo $(($(cat /proc/sys/kernel/pid_max) - 10)) >/proc/sys/kernel/ns_last_pid && ";
   const auto inside = [&](const std::string& script) {
-    return std::vector<std::string>{"unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", high_id + script,
-                                    TestProgram("exit_return").string()};
+    return std::vector<std::string>{
+        "unshare", "--pid", "--fork",         "--mount-proc",
+        "sh",      "-c",    high_id + script, TestProgram("exit_return").string()};
   };
   if (RunProcess(inside("true"), options).exit_code != 0) {
     MESSAGE("SKIPPED: no PID namespace can be had here");
@@ -185,7 +192,8 @@ TEST_CASE("the exit code is the program's") {
   CHECK(run.err.find("no process initialised CUDA") != std::string::npos);
 }
 
-TEST_CASE("a program that is not found is 127, one that cannot be executed 126, and no folder is left") {
+TEST_CASE(
+    "a program that is not found is 127, one that cannot be executed 126, and no folder is left") {
   TempDir scratch;
   const auto missing = RunProcess(RunCommand({}, {"no-such-program"}), OnFakeGpu(scratch));
   CHECK(missing.exit_code == 127);
@@ -198,10 +206,10 @@ TEST_CASE("a program that is not found is 127, one that cannot be executed 126, 
 
 TEST_CASE("a session is for its owner alone, while it runs and afterwards") {
   TempDir scratch;
-  const auto run = RunProcess(
-      RunCommand({"--level", "gate"}, {"/bin/sh", "-c", "\"$0\" 1000 && ls -l session",
-                                       TestProgram("exit_return").string()}),
-      OnFakeGpu(scratch));
+  const auto run =
+      RunProcess(RunCommand({"--level", "gate"}, {"/bin/sh", "-c", "\"$0\" 1000 && ls -l session",
+                                                  TestProgram("exit_return").string()}),
+                 OnFakeGpu(scratch));
   CAPTURE(run.err);
   REQUIRE(run.exit_code == 0);
   CHECK(run.out.find("gate.table") != std::string::npos);
@@ -227,8 +235,9 @@ TEST_CASE("another library in CUDA's one place is not pushed out") {
   const auto left = RunProcess(RunCommand({}, {program, "1000"}), options);
   CHECK(left.exit_code == 0);
   CHECK(left.out == bare.out);
-  CHECK(left.err.find("nothing was recorded: CUDA loads one library, and CUDA_INJECTION64_PATH is set "
-                      "to '/another/tool.so'; --chain loads both") != std::string::npos);
+  CHECK(left.err.find(
+            "nothing was recorded: CUDA loads one library, and CUDA_INJECTION64_PATH is set "
+            "to '/another/tool.so'; --chain loads both") != std::string::npos);
   CHECK(Kept(ReadJson(scratch / "session/session.json")) == 0);
   std::filesystem::remove_all(scratch / "session");
   const auto quiet = RunProcess(RunCommand({"-q"}, {program, "1000"}), options);
@@ -248,8 +257,8 @@ TEST_CASE("another library in CUDA's one place is not pushed out") {
 
 TEST_CASE("a program killed by a signal is 128 + n, and what was flushed is kept") {
   TempDir scratch;
-  const auto run = RunProcess(
-      RunCommand({}, {TestProgram("exit_sigkill").string(), "10000"}), OnFakeGpu(scratch));
+  const auto run = RunProcess(RunCommand({}, {TestProgram("exit_sigkill").string(), "10000"}),
+                              OnFakeGpu(scratch));
   CAPTURE(run.err);
   CHECK(run.exit_code == 128 + SIGKILL);
   const auto session = ReadJson(scratch / "session/session.json");
@@ -264,10 +273,10 @@ TEST_CASE("a program that never uses CUDA notices nothing") {
   const auto options = OnFakeGpu(scratch);
   const auto bare = RunProcess({TestProgram("no_cuda").string()}, options);
   for (const bool preload : {false, true}) {
-    const auto run = RunProcess(
-        RunCommand(preload ? std::vector<std::string>{"--preload", "-q"} : std::vector<std::string>{"-q"},
-                   {TestProgram("no_cuda").string()}),
-        options);
+    const auto run = RunProcess(RunCommand(preload ? std::vector<std::string>{"--preload", "-q"}
+                                                   : std::vector<std::string>{"-q"},
+                                           {TestProgram("no_cuda").string()}),
+                                options);
     CHECK(run.out == bare.out);
     CHECK(run.err == bare.err);
     CHECK(run.exit_code == bare.exit_code);
@@ -296,7 +305,8 @@ TEST_CASE("where nothing can be recorded, the program runs undisturbed and one l
     CAPTURE(run.err);
     CHECK(run.exit_code == bare.exit_code);
     CHECK(run.out == bare.out);
-    CHECK(run.err.find(std::string("nothing was recorded: ") + trouble.reason) != std::string::npos);
+    CHECK(run.err.find(std::string("nothing was recorded: ") + trouble.reason) !=
+          std::string::npos);
     CHECK(ReadJson(scratch / "session/session.json")["processes"][0]["state"] == "stood_down");
   }
 }
@@ -422,7 +432,8 @@ TEST_CASE("an overview is there from the beginning, and grows with the session")
   const std::string launch = TestProgram("exit_return").string() + " 20000 > out";
   const auto until = [](const std::string& seen) {
     return "i=0; until grep -q '\"seen\": " + seen +
-           ",' session/overview.json; do sleep 0.02; i=$((i + 1)); [ $i -lt 1500 ] || exit 9; done; ";
+           ",' session/overview.json; do sleep 0.02; i=$((i + 1)); [ $i -lt 1500 ] || exit 9; "
+           "done; ";
   };
   const auto run = RunProcess(
       RunCommand({"-q"}, {"/bin/sh", "-c",
@@ -452,8 +463,8 @@ TEST_CASE("an overview is there from the beginning, and grows with the session")
 TEST_CASE("what is excluded was seen and kept all the same") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
-  const auto run = RunProcess(RunCommand({"-q", "--exclude", "."}, {program, "20000"}),
-                              OnFakeGpu(scratch));
+  const auto run =
+      RunProcess(RunCommand({"-q", "--exclude", "."}, {program, "20000"}), OnFakeGpu(scratch));
   CAPTURE(run.err);
   REQUIRE(run.exit_code == 0);
   const auto session = ReadJson(scratch / "session/session.json");
@@ -465,7 +476,8 @@ TEST_CASE("what is excluded was seen and kept all the same") {
 
 TEST_CASE("a killed collector leaves the program untouched") {
   TempDir scratch;
-  Process run(RunCommand({"-q"}, {TestProgram("exit_sigkill").string(), "10000"}), OnFakeGpu(scratch));
+  Process run(RunCommand({"-q"}, {TestProgram("exit_sigkill").string(), "10000"}),
+              OnFakeGpu(scratch));
   run.Signal(SIGKILL);
   CHECK(run.Wait().signal == SIGKILL);
 }
@@ -518,11 +530,11 @@ constexpr const char* kCloseOthers = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; "
 
 TEST_CASE("a collector without descriptors names the rings that it could not read") {
   TempDir scratch;
-  const auto run =
-      RunProcess({"/bin/sh", "-c",
-                  std::string(kCloseOthers) + "ulimit -n 5; exec \"$0\" run -o session -- \"$1\" 1000",
-                  StemtapProgram().string(), TestProgram("exit_call").string()},
-                 OnFakeGpu(scratch));
+  const auto run = RunProcess(
+      {"/bin/sh", "-c",
+       std::string(kCloseOthers) + "ulimit -n 5; exec \"$0\" run -o session -- \"$1\" 1000",
+       StemtapProgram().string(), TestProgram("exit_call").string()},
+      OnFakeGpu(scratch));
   CHECK(run.exit_code == 7);
   // Nothing was read, and nobody claims that there was nothing.
   const auto warnings = ReadJson(scratch / "session/session.json")["warnings"];
@@ -834,9 +846,9 @@ TEST_CASE("a session's path that no file in it would fit behind is refused") {
 TEST_CASE("several processes of one run are all seen") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
-  const auto run = RunProcess(
-      RunCommand({}, {"/bin/sh", "-c", program + " 3000 & " + program + " 4000 & wait"}),
-      OnFakeGpu(scratch));
+  const auto run =
+      RunProcess(RunCommand({}, {"/bin/sh", "-c", program + " 3000 & " + program + " 4000 & wait"}),
+                 OnFakeGpu(scratch));
   CAPTURE(run.err);
   CHECK(run.exit_code == 0);
   const auto session = ReadJson(scratch / "session/session.json");
@@ -846,17 +858,18 @@ TEST_CASE("several processes of one run are all seen") {
 
 // A language model's 20,000 launches, played at 8,000 a second so that feedback comes in time.
 std::vector<std::string> PlayDecode(const TempDir& scratch) {
-  const auto made = RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches", "20000",
-                                "--seed", "3", "-o", (scratch / "p.csv").string()});
+  const auto made = RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches",
+                                "20000", "--seed", "3", "-o", (scratch / "p.csv").string()});
   REQUIRE(made.exit_code == 0);
   return {(StemtapProgram().parent_path() / "stemtap_play").string(), "p.csv", "--rate", "8000"};
 }
 
 TEST_CASE("captures that cost no time count as recorded, where the user says so") {
   TempDir scratch;
-  const auto run = RunProcess(RunCommand({"-q", "--level", "gate", "--actuator", "profiler", "--captured-times", "native"},
-                                         PlayDecode(scratch)),
-                              OnFakeGpu(scratch));
+  const auto run = RunProcess(
+      RunCommand({"-q", "--level", "gate", "--actuator", "profiler", "--captured-times", "native"},
+                 PlayDecode(scratch)),
+      OnFakeGpu(scratch));
   CAPTURE(run.err);
   REQUIRE(run.exit_code == 0);
   const auto session = ReadJson(scratch / "session/session.json");
@@ -868,7 +881,8 @@ TEST_CASE("captures that cost no time count as recorded, where the user says so"
   CHECK(session["options"]["captured_times"] == "native");
 }
 
-TEST_CASE("what a tracer does to the launches it captures is no part of totals, clusters and bound") {
+TEST_CASE(
+    "what a tracer does to the launches it captures is no part of totals, clusters and bound") {
   // As recorded, the total was 5.7 times the native one, and the bound 62 %.
   TempDir scratch;
   const auto player = PlayDecode(scratch);
@@ -880,7 +894,8 @@ TEST_CASE("what a tracer does to the launches it captures is no part of totals, 
     CAPTURE(slow);
     auto options = OnFakeGpu(scratch);
     options.env.emplace_back("FAKE_GPU_CAPTURE_SLOWS_RECORDS", slow ? "1" : "0");
-    const auto run = RunProcess(RunCommand({"-q", "--level", "gate", "--actuator", "profiler"}, player), options);
+    const auto run = RunProcess(
+        RunCommand({"-q", "--level", "gate", "--actuator", "profiler"}, player), options);
     CAPTURE(run.err);
     REQUIRE(run.exit_code == 0);
     const auto session = ReadJson(scratch / "session/session.json");
@@ -927,8 +942,8 @@ TEST_CASE("limits in the environment hold as options do, which win over them") {
   CHECK(session["options"]["max_overhead"] == 33);
   std::filesystem::remove_all(scratch / "session");
 
-  run = RunProcess(RunCommand({"-q", "--max-captures-per-second", "9", "--max-overhead", "5"}, show),
-                   options);
+  run = RunProcess(
+      RunCommand({"-q", "--max-captures-per-second", "9", "--max-overhead", "5"}, show), options);
   CHECK(run.out == "9 5.000\n");
   session = ReadJson(scratch / "session/session.json");
   CHECK(session["options"]["max_captures_per_second"] == 9);
@@ -966,7 +981,8 @@ TEST_CASE("ranks share what is captured, or each has its own") {
       for (const auto& cluster : kernel["clusters"]) {
         samples[process] += cluster["samples"].size();
         for (const auto& sample : cluster["samples"]) {
-          CHECK(sample["occurrence"].get<std::uint64_t>() < kernel["invocations"].get<std::uint64_t>());
+          CHECK(sample["occurrence"].get<std::uint64_t>() <
+                kernel["invocations"].get<std::uint64_t>());
         }
       }
     }

@@ -22,12 +22,12 @@ std::uint64_t PeakOfChildren() {
 std::uint64_t PeakOfReplay(const std::string& launches) {
   TempDir scratch;
   const std::string profile = (scratch / "decode.stemtap").string();
-  const auto made = RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches",
-                                launches, "-o", profile});
+  const auto made = RunProcess(
+      {StemtapProgram().string(), "generate", "llm-decode", "--launches", launches, "-o", profile});
   REQUIRE(made.exit_code == 0);
-  const auto run = RunProcess({StemtapProgram().string(), "replay", "-q", profile, "-o",
-                               (scratch / "session").string()},
-                              {.timeout = std::chrono::minutes(4)});
+  const auto run = RunProcess(
+      {StemtapProgram().string(), "replay", "-q", profile, "-o", (scratch / "session").string()},
+      {.timeout = std::chrono::minutes(4)});
   REQUIRE(run.exit_code == 0);
   return PeakOfChildren();
 }

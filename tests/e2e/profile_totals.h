@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "e2e/session.h"
-#include "importers/registry.h"
+#include "formats/importers/registry.h"
 
 namespace stemtap::test {
 

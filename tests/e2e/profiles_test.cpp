@@ -18,8 +18,8 @@ void CheckProfile(const std::filesystem::path& file) {
   CAPTURE(file.filename().string());
   const TotalsByName expected = TotalsOfProfile(file);
   TempDir scratch;
-  const auto live = RunProcess({StemtapProgram().string(), "demo", "--quiet",
-                                "--profile", file.string(), "-o", (scratch / "live").string()});
+  const auto live = RunProcess({StemtapProgram().string(), "demo", "--quiet", "--profile",
+                                file.string(), "-o", (scratch / "live").string()});
   CAPTURE(live.err);
   REQUIRE(live.exit_code == 0);
   const auto plan = ReadJson(scratch / "live/plan.json");
@@ -32,8 +32,8 @@ void CheckProfile(const std::filesystem::path& file) {
   CHECK(session["processes"][0]["state"] == "closed");
   CHECK(session["processes"][0]["malformed"] == 0);
 
-  const auto replay = RunProcess({StemtapProgram().string(), "replay", "--quiet", file.string(), "-o",
-                                  (scratch / "replay").string()});
+  const auto replay = RunProcess({StemtapProgram().string(), "replay", "--quiet", file.string(),
+                                  "-o", (scratch / "replay").string()});
   REQUIRE(replay.exit_code == 0);
   CHECK(TotalsOfPlan(ReadJson(scratch / "replay/plan.json")) == expected);
 }
@@ -46,7 +46,8 @@ TEST_CASE("every recorded profile is seen live, exactly") {
   const auto folder = SharedPath("data/profiles");
   STEMTAP_SKIP_WITHOUT(folder);
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   CHECK(files.size() >= 34);
   for (const auto& file : files) CheckProfile(file);

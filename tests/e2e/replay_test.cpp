@@ -11,13 +11,15 @@
 namespace stemtap::test {
 namespace {
 
-std::string Stemtap() { return StemtapProgram().string(); }
+std::string Stemtap() {
+  return StemtapProgram().string();
+}
 
 // A decode loop of `launches`, generated once per test case.
 std::filesystem::path Generate(const TempDir& scratch, const char* launches) {
   const auto file = scratch / "decode.stemtap.zst";
-  const auto made = RunProcess({Stemtap(), "generate", "llm-decode", "--launches", launches, "-o",
-                                file.string()});
+  const auto made = RunProcess(
+      {Stemtap(), "generate", "llm-decode", "--launches", launches, "-o", file.string()});
   REQUIRE(made.exit_code == 0);
   return file;
 }
@@ -56,7 +58,8 @@ TEST_CASE("mask, plan and overview are the same bytes with 1 and with 4 threads"
   }
 }
 
-TEST_CASE("the calibrated weights reproduce the total, and every sample is a launch of the profile") {
+TEST_CASE(
+    "the calibrated weights reproduce the total, and every sample is a launch of the profile") {
   TempDir scratch;
   const auto profile = Generate(scratch, "200000");
   for (const std::string command : {"replay", "plan"}) {
@@ -84,8 +87,7 @@ TEST_CASE("the calibrated weights reproduce the total, and every sample is a lau
     }
     CHECK(samples == plan["totals"]["samples"].get<std::uint64_t>());
     if (plan["totals"]["uncovered_fraction"] == 0.0) {
-      CHECK(total ==
-            doctest::Approx(plan["totals"]["duration_ns"].get<double>()).epsilon(1e-9));
+      CHECK(total == doctest::Approx(plan["totals"]["duration_ns"].get<double>()).epsilon(1e-9));
     }
     CHECK(plan["totals"]["certified_bound"].get<double>() <= 0.05 * 1.0000001);
   }

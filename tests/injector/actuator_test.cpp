@@ -9,8 +9,8 @@
 
 #include "injector/injected.h"
 #include "injector/wait_until.h"
+#include "shm/context_key.h"
 #include "support/paths.h"
-#include "wire/context_key.h"
 
 namespace stemtap::test {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t kSlot = 7;
 
 std::uint64_t NameKey(std::string_view name) {
-  return wire::NameKey(wire::NameHash(name.data(), name.size()));
+  return shm::NameKey(shm::NameHash(name.data(), name.size()));
 }
 
 Variables With(const Injected& injected, const Variables& more = {},
@@ -44,7 +44,7 @@ Ring Drained(const Injected& injected) {
 TEST_CASE("start and stop bracket each captured launch, and are told which one it is") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
-  REQUIRE(injected.gate().Publish(NameKey("copy"), wire::kClosedSlot));
+  REQUIRE(injected.gate().Publish(NameKey("copy"), shm::kClosedSlot));
   injected.gate().Grant(kSlot, 2);
   const ProcessResult result = injected.Run(
       STEMTAP_TEST_LAUNCH_LIST, {"copy:3", "gemm:5", "copy:2", "long/new:1"}, With(injected));
@@ -77,7 +77,7 @@ TEST_CASE("start and stop bracket each captured launch, and are told which one i
   // The id is the record's.
   for (const auto& [call, at] : {std::pair{1, 3}, {3, 4}, {5, 10}}) {
     const Ring::Kernel& kernel = ring.kernels()[static_cast<std::size_t>(at)];
-    CHECK((kernel.record.flags & wire::kFlagCaptured) != 0);
+    CHECK((kernel.record.flags & shm::kFlagCaptured) != 0);
     CHECK(calls[static_cast<std::size_t>(call)].find(
               " id " + std::to_string(kernel.record.correlation_id) + " ") != std::string::npos);
   }
@@ -94,10 +94,10 @@ TEST_CASE("a launch that the library refuses keeps its credit, and the next is a
   Ring ring = Drained(injected);
   ring.Drain();
   CHECK(ring.captured() == 2);
-  CHECK(ring.lost(wire::Loss::kCapturesDenied) == 4);
+  CHECK(ring.lost(shm::Loss::kCapturesDenied) == 4);
   CHECK(injected.gate().spent(kSlot) == 1);
-  CHECK((ring.kernels()[4].record.flags & wire::kFlagCaptured) != 0);
-  CHECK((ring.kernels()[10].record.flags & wire::kFlagCaptured) != 0);  // the first of new
+  CHECK((ring.kernels()[4].record.flags & shm::kFlagCaptured) != 0);
+  CHECK((ring.kernels()[10].record.flags & shm::kFlagCaptured) != 0);  // the first of new
   CHECK(std::count_if(ring.kernels().begin(), ring.kernels().end(),
                       [](const Ring::Kernel& kernel) { return kernel.record.flags != 0; }) == 2);
   CHECK(Calls(injected).size() == 6);  // init, two pairs, exit
@@ -112,7 +112,7 @@ TEST_CASE("a first sight that is refused is a first sight again") {
   Ring ring = Drained(injected);
   ring.Drain();
   CHECK(ring.captured() == 1);
-  CHECK(ring.kernels()[3].record.flags == (wire::kFlagCaptured | wire::kFlagExploratory));
+  CHECK(ring.kernels()[3].record.flags == (shm::kFlagCaptured | shm::kFlagExploratory));
 }
 
 TEST_CASE("a library that refuses them all is asked no more often than captures are allowed") {
@@ -127,9 +127,9 @@ TEST_CASE("a library that refuses them all is asked no more often than captures 
   Ring ring = Drained(injected);
   ring.Drain();
   CHECK(ring.captured() == 0);
-  CHECK(ring.lost(wire::Loss::kCapturesDenied) >= 10);
-  CHECK(ring.lost(wire::Loss::kCapturesDenied) < 250);
-  CHECK(ring.lost(wire::Loss::kCapturesDenied) + ring.lost(wire::Loss::kCapturesThrottled) == 500);
+  CHECK(ring.lost(shm::Loss::kCapturesDenied) >= 10);
+  CHECK(ring.lost(shm::Loss::kCapturesDenied) < 250);
+  CHECK(ring.lost(shm::Loss::kCapturesDenied) + ring.lost(shm::Loss::kCapturesThrottled) == 500);
 }
 
 TEST_CASE("stop is told of a launch that the driver refused") {
@@ -160,7 +160,7 @@ TEST_CASE("a launch from inside start runs, and is not captured itself") {
   CHECK(ring.kept() == 6);
   CHECK(ring.gated() == 6);
   CHECK(ring.captured() == 3);
-  CHECK(ring.lost(wire::Loss::kCapturesDenied) == 2);  // the third had no credit left to ask with
+  CHECK(ring.lost(shm::Loss::kCapturesDenied) == 2);  // the third had no credit left to ask with
   CHECK(injected.gate().spent(kSlot) == 3);
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("without its library nothing is captured, and the program runs on") {
     CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
     Ring ring = Drained(injected);
     ring.Drain();
-    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(ring.kept() == 10);
     CHECK(ring.captured() == 0);
     CHECK(injected.gate().spent(kSlot) == 0);

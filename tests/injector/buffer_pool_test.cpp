@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "buffer_pool.h"
+#include "recording/buffer_pool.h"
 
 #include <doctest/doctest.h>
 

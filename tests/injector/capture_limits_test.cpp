@@ -10,8 +10,8 @@
 
 #include "injector/injected.h"
 #include "injector/wait_until.h"
+#include "shm/context_key.h"
 #include "support/paths.h"
-#include "wire/context_key.h"
 
 namespace stemtap::test {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kSlot = 7;
 
 std::uint64_t NameKey(std::string_view name) {
-  return wire::NameKey(wire::NameHash(name.data(), name.size()));
+  return shm::NameKey(shm::NameHash(name.data(), name.size()));
 }
 
 // A gate in which each of `names` has a thousand credits.
@@ -73,8 +73,8 @@ TEST_CASE("beyond the limit a launch goes by, counted, and keeps its credit") {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   CHECK(run.ring.captured() >= 20);
   CHECK(static_cast<double>(run.ring.captured()) <= 20 + 20 * took + 1);
-  CHECK(run.ring.captured() + run.ring.lost(wire::Loss::kCapturesThrottled) == 500);
-  CHECK(run.ring.lost(wire::Loss::kCapturesDenied) == 0);
+  CHECK(run.ring.captured() + run.ring.lost(shm::Loss::kCapturesThrottled) == 500);
+  CHECK(run.ring.lost(shm::Loss::kCapturesDenied) == 0);
   CHECK(injected.gate().spent(kSlot) == run.ring.captured());
   CHECK(run.marked() == run.ring.captured());
 }
@@ -84,7 +84,7 @@ TEST_CASE("tokens come again: what was throttled is captured later") {
   const Launches run(injected, {"gemm:5", "pause/600", "gemm:5"},
                      Acting("profiler", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "2"}}));
   CHECK(run.ring.captured() >= 3);  // two at once, one after half a second
-  CHECK(run.ring.kernels()[5].record.flags == wire::kFlagCaptured);
+  CHECK(run.ring.kernels()[5].record.flags == shm::kFlagCaptured);
 }
 
 TEST_CASE("a first sight that is throttled is a first sight again") {
@@ -92,9 +92,9 @@ TEST_CASE("a first sight that is throttled is a first sight again") {
   injected.gate();
   const Launches run(injected, {"a:1", "b:1", "pause/1100", "b:2"},
                      Acting("log", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "1"}}));
-  CHECK(run.ring.lost(wire::Loss::kCapturesThrottled) == 1);
+  CHECK(run.ring.lost(shm::Loss::kCapturesThrottled) == 1);
   CHECK(run.ring.kernels()[1].record.flags == 0);
-  CHECK(run.ring.kernels()[2].record.flags == (wire::kFlagCaptured | wire::kFlagExploratory));
+  CHECK(run.ring.kernels()[2].record.flags == (shm::kFlagCaptured | shm::kFlagExploratory));
   CHECK(run.ring.kernels()[3].record.flags == 0);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("by default only actuators that act are limited") {
   Granted injected({"gemm"});
   const Launches log(injected, {"gemm:400"}, Acting("log", {}));
   CHECK(log.ring.captured() == 400);
-  CHECK(log.ring.lost(wire::Loss::kCapturesThrottled) == 0);
+  CHECK(log.ring.lost(shm::Loss::kCapturesThrottled) == 0);
   Granted another({"gemm"});
   const Launches profiler(another, {"gemm:400"}, Acting("profiler", {}));
   CHECK(profiler.ring.captured() >= 100);
@@ -129,7 +129,7 @@ TEST_CASE("a launch that does not come back from its capture is the last one") {
   CHECK(ring.kept() == 51);
   CHECK(ring.captured() == 1);
   CHECK(injected.gate().spent(kSlot) == 1);  // the others kept their credits
-  CHECK(ring.lost(wire::Loss::kCapturesDenied) == 0);
+  CHECK(ring.lost(shm::Loss::kCapturesDenied) == 0);
 }
 
 TEST_CASE("a captured kernel after which none ends is the last one") {
@@ -242,7 +242,7 @@ TEST_CASE("when recording has stopped, so have captures") {
   // Of one flush period, the last, the records may not have come, nor those for which nobody made room
   // in the ring.
   CHECK(ring.captured() >= marked);
-  if (ring.lost(wire::Loss::kRingFull) == 0) CHECK(ring.captured() <= marked + 50 / 2);
+  if (ring.lost(shm::Loss::kRingFull) == 0) CHECK(ring.captured() <= marked + 50 / 2);
 }
 
 TEST_CASE("while another stream is captured into a graph, no actuator acts") {
@@ -255,11 +255,11 @@ TEST_CASE("while another stream is captured into a graph, no actuator acts") {
     CHECK(run.ring.kept() == 10);
     CHECK(run.ring.gated() == 14);
     CHECK(run.ring.captured() == 7);
-    CHECK(run.ring.lost(wire::Loss::kCapturesDenied) == 3);
+    CHECK(run.ring.lost(shm::Loss::kCapturesDenied) == 3);
     CHECK(injected.gate().spent(kSlot) == 7);
     for (std::size_t i = 0; i < 10; ++i) {
       CAPTURE(i);
-      CHECK(run.ring.kernels()[i].record.flags == (i >= 2 && i < 5 ? 0 : wire::kFlagCaptured));
+      CHECK(run.ring.kernels()[i].record.flags == (i >= 2 && i < 5 ? 0 : shm::kFlagCaptured));
     }
   }
 }
@@ -268,7 +268,7 @@ TEST_CASE("a note disturbs no graph: log goes on while another stream is capture
   Granted injected({"gemm"});
   const Launches run(injected, {"begin/", "gemm:3", "own/gemm:4", "end/"}, Acting("log", {}));
   CHECK(run.ring.captured() == 3);
-  CHECK(run.ring.lost(wire::Loss::kCapturesDenied) == 0);
+  CHECK(run.ring.lost(shm::Loss::kCapturesDenied) == 0);
 }
 
 TEST_CASE("graphs that are begun and ended again and again are all over in the end") {
@@ -285,7 +285,7 @@ TEST_CASE("only a capture that began counts, and only the call that ends it ends
                       "gemm:4", "begin/", "gemm:2", "end/"},
                      Acting("profiler", {}));
   CHECK(run.ring.captured() == 4);
-  CHECK(run.ring.lost(wire::Loss::kCapturesDenied) == 5);
+  CHECK(run.ring.lost(shm::Loss::kCapturesDenied) == 5);
 }
 
 TEST_CASE("launches that become nodes of a graph, or cannot be captured, take no token") {
@@ -293,7 +293,7 @@ TEST_CASE("launches that become nodes of a graph, or cannot be captured, take no
   const Launches run(injected, {"begin/", "own/gemm:50", "gemm:50", "end/", "gemm:5"},
                      Acting("profiler", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "5"}}));
   CHECK(run.ring.captured() == 5);
-  CHECK(run.ring.lost(wire::Loss::kCapturesThrottled) == 0);
+  CHECK(run.ring.lost(shm::Loss::kCapturesThrottled) == 0);
 }
 
 TEST_CASE("the legacy default stream, of which CUDA says nothing amid a capture, is left alone") {
@@ -306,7 +306,7 @@ TEST_CASE("the legacy default stream, of which CUDA says nothing amid a capture,
   CHECK(injected.gate().spent(kSlot) == 6);
   for (std::size_t i = 0; i < 9; ++i) {
     CAPTURE(i);
-    CHECK(run.ring.kernels()[i].record.flags == (i >= 2 && i < 5 ? 0 : wire::kFlagCaptured));
+    CHECK(run.ring.kernels()[i].record.flags == (i >= 2 && i < 5 ? 0 : shm::kFlagCaptured));
   }
 }
 

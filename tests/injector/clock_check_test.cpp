@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "clock_check.h"
+#include "recording/clock_check.h"
 
 #include <doctest/doctest.h>
 

@@ -19,11 +19,11 @@ TEST_CASE("timestamps that are no nanoseconds are not recorded, and the header t
   REQUIRE(injected.Run("exit_return", kArguments, variables).exit_code == 0);
   Ring ring(injected.RingFile());
   ring.Drain();
-  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.seen() == 50'000);
   CHECK(ring.seen() == ring.kept() + ring.lost_records());
   // Two intervals have to be seen first.
-  CHECK(ring.lost(wire::Loss::kBadTimestamps) > 20'000);
+  CHECK(ring.lost(shm::Loss::kBadTimestamps) > 20'000);
   CHECK(std::string(ring.header().reason).find("does not count nanoseconds") != std::string::npos);
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("the program does not see its collector") {
   CHECK(std::filesystem::equivalent(session.parent_path(), folder.path()));
   Ring ring(session / ("ring." + std::to_string(child.pid())));
   ring.Drain();
-  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.kernels().size() == 1000);
   if (!Exists(session / "left")) Dismiss(session);
 }
@@ -160,7 +160,7 @@ TEST_CASE("a program under a thread sanitizer does not see its collector either"
       const std::filesystem::path session = SessionOf(folder, child.pid());
       REQUIRE(WaitUntil([&] { return Exists(session / "started"); }));
       const Ring ring(session / ("ring." + std::to_string(child.pid())));
-      CHECK(ring.state() == wire::RingState::kClosed);
+      CHECK(ring.state() == shm::RingState::kClosed);
       CHECK(ring.seen() == 1000);
       Dismiss(session);
     }
@@ -323,7 +323,7 @@ TEST_CASE("a folder of the same name is left alone, the session gets another") {
   CHECK(std::filesystem::is_empty(first));
   REQUIRE(WaitUntil([&] { return Exists(second / "started"); }));
   const Ring ring(second / ("ring." + std::to_string(child.pid())));
-  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.state() == shm::RingState::kClosed);
   Dismiss(second);
 }
 

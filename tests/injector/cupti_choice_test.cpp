@@ -80,7 +80,7 @@ TEST_CASE("a STEMTAP_CUPTI that is not there is named, and nothing else is taken
   const Injected injected;
   REQUIRE(injected.Run("exit_return", {"10"}, {{"STEMTAP_CUPTI", "/no/such/lib"}}).exit_code == 0);
   const Ring ring(injected.RingFile());
-  CHECK(ring.state() == wire::RingState::kStoodDown);
+  CHECK(ring.state() == shm::RingState::kStoodDown);
   CHECK(std::string(ring.header().reason) ==
         "CUPTI not found: STEMTAP_CUPTI names /no/such/lib, which cannot be loaded");
 }
@@ -92,7 +92,7 @@ TEST_CASE("a CUPTI of a later CUDA records what looks right, with a note") {
             0);
     Ring ring(injected.RingFile());
     ring.Drain();
-    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(ring.kept() == 5000);
     CHECK(SumByName(ring) == injected.ReadTruth().by_name);
     CHECK(std::string(ring.header().reason)

@@ -28,7 +28,7 @@ struct Account {
 
 Account CheckAccounts(Ring& ring) {
   ring.Drain();
-  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.seen() == ring.kept() + ring.lost_records());
   CHECK(ring.kernels().size() == ring.kept());
   return {ring.kept(), ring.seen(), ring.lost_records()};
@@ -110,7 +110,7 @@ TEST_CASE("a clock that is set amid a kernel costs at most that record") {
       const Account account = CheckAccounts(ring);
       CHECK(account.seen == 10'000);
       CHECK(account.lost <= 1);
-      if (std::string(step) != "-5000") CHECK(ring.lost(wire::Loss::kBadTimestamps) == 1);
+      if (std::string(step) != "-5000") CHECK(ring.lost(shm::Loss::kBadTimestamps) == 1);
     }
   }
 }
@@ -122,7 +122,7 @@ TEST_CASE("a name with control characters is no name: counted, not kept") {
   REQUIRE(result.exit_code == 0);
   Ring ring(injected.RingFile());
   CHECK(CheckAccounts(ring).kept == 33);
-  CHECK(ring.lost(wire::Loss::kNameGone) == 12);
+  CHECK(ring.lost(shm::Loss::kNameGone) == 12);
   CHECK(SumByName(ring)["_Z5k\xc3\xa4rnelv"].count == 30);
   CHECK(SumByName(ring)["after"].count == 3);
 }

@@ -2,7 +2,7 @@
 //
 // DecodeKernel on records written byte by byte, at the offsets that CUPTI documents for
 // CUpti_ActivityKernel4 (CUDA 10.1) to Kernel10 (CUDA 13).
-#include "decoder.h"
+#include "recording/decoder.h"
 
 #include <doctest/doctest.h>
 
@@ -43,7 +43,7 @@ class Bytes {
   }
 
   static constexpr const char* kName = "void kernel<float>(float*)";
-  wire::KernelRecord record;
+  shm::KernelRecord record;
   const char* name = nullptr;
 
  private:
@@ -53,8 +53,8 @@ class Bytes {
 TEST_CASE("every field is read from its documented place") {
   Bytes bytes;
   REQUIRE(bytes.Decode() == Decoded::kKernel);
-  const wire::KernelRecord& r = bytes.record;
-  CHECK(r.kind == wire::RecordKind::kKernel);
+  const shm::KernelRecord& r = bytes.record;
+  CHECK(r.kind == shm::RecordKind::kKernel);
   CHECK(r.flags == 0);
   CHECK(r.start_ns == 1'000);
   CHECK(r.duration_ns == 250);
@@ -116,7 +116,7 @@ TEST_CASE("a device number that does not fit becomes unknown, not another device
     Bytes bytes;
     bytes.Set(40, device);
     REQUIRE(bytes.Decode() == Decoded::kKernel);
-    CHECK(bytes.record.device == wire::kUnknown16);
+    CHECK(bytes.record.device == shm::kUnknown16);
   }
   Bytes last;
   last.Set(40, std::uint32_t{65'534});

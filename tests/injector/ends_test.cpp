@@ -63,7 +63,7 @@ TEST_CASE("programs that end cleanly: everything is kept, to the nanosecond") {
       Ring ring(injected.RingFile());
       ring.Drain();
       CheckAccounts(ring);
-      CHECK(ring.state() == wire::RingState::kClosed);
+      CHECK(ring.state() == shm::RingState::kClosed);
       CHECK(ring.lost_records() == 0);
       const Truth truth = injected.ReadTruth();
       REQUIRE(truth.launches >= 2000);
@@ -83,7 +83,7 @@ TEST_CASE("the header tells who recorded") {
   CHECK(std::filesystem::status(injected.RingFile()).permissions() ==
         (perms::owner_read | perms::owner_write));
   CHECK(injected.RingFile().filename() == "ring." + std::to_string(ring.header().pid));
-  CHECK(ring.header().pid_namespace == wire::PidNamespace());
+  CHECK(ring.header().pid_namespace == shm::PidNamespace());
   CHECK(ring.header().driver_version == 13000);
   CHECK(ring.header().cupti_version >= 130000);
   CHECK(std::string(ring.header().reason).empty());
@@ -99,10 +99,9 @@ TEST_CASE("kernels under way at exit() are counted as incomplete") {
   Ring ring(injected.RingFile());
   ring.Drain();
   CheckAccounts(ring);
-  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.seen() == 10000);
-  const std::uint64_t cut =
-      ring.lost(wire::Loss::kIncomplete) + ring.lost(wire::Loss::kNoTimestamps);
+  const std::uint64_t cut = ring.lost(shm::Loss::kIncomplete) + ring.lost(shm::Loss::kNoTimestamps);
   CHECK(ring.kept() + cut == 10000);
   // Up to 1,024 launches may be unfinished, see docs/design/fake-gpu.md.
   CHECK(ring.kept() >= 10000 - 1024);
@@ -116,7 +115,7 @@ TEST_CASE("records carry device, stream, shape and correlation") {
   REQUIRE(ring.kernels().size() == 1000);
   std::uint64_t end = 0;
   for (std::size_t step = 0; step < 1000; ++step) {
-    const wire::KernelRecord& r = ring.kernels()[step].record;
+    const shm::KernelRecord& r = ring.kernels()[step].record;
     REQUIRE(r.duration_ns == 2000 + step % 3 * 10000 + step * 37 % 500);
     REQUIRE(r.start_ns >= end);
     end = r.start_ns + r.duration_ns;
@@ -165,7 +164,7 @@ void CheckAbruptEnd(const char* program) {
   CheckSame(injected_result, RunProcess(Command(program, {"10000", go.string()}), BareOptions()));
   ring.Drain();
   CheckAccounts(ring);
-  CHECK(ring.state() == wire::RingState::kRecording);
+  CHECK(ring.state() == shm::RingState::kRecording);
   CHECK(SumByName(ring) == VictimTruth(10000));
 }
 
@@ -212,7 +211,7 @@ TEST_CASE("killed while it records: nothing that counts as kept is missing") {
     // It may have died between the push and one of the two counts.
     CHECK(ring.seen() <= ring.kept() + ring.lost_records());
     CHECK(ring.seen() + 256 >= ring.kept() + ring.lost_records());
-    recorded += ring.state() == wire::RingState::kRecording;
+    recorded += ring.state() == shm::RingState::kRecording;
   }
   CHECK(recorded > 0);
 }
@@ -225,7 +224,7 @@ TEST_CASE("threads that launch on after the goodbye change no count") {
                   injected.Options({{"STEMTAP_BUFFER_KB", "16"}}));
     REQUIRE(WaitUntil([&] { return injected.RingFiles().size() == 1; }));
     Ring ring(injected.RingFile());
-    REQUIRE(WaitUntil([&] { return ring.state() == wire::RingState::kClosed; }));
+    REQUIRE(WaitUntil([&] { return ring.state() == shm::RingState::kClosed; }));
     const std::uint64_t seen = ring.seen();
     const std::uint64_t kept = ring.kept();
     CHECK(child.Wait().exit_code == 8);
@@ -249,7 +248,7 @@ TEST_CASE("a program forked before cuInit: a ring for each of both") {
     Ring ring(file);
     ring.Drain();
     CheckAccounts(ring);
-    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(SumByName(ring) == VictimTruth(3000));
   }
 }
@@ -299,9 +298,9 @@ TEST_CASE("a ring that nobody empties: what does not fit is counted") {
   CheckAccounts(ring);
   CHECK(ring.seen() == 400000);
   // All of it is used but for a batch that a name definition may have cut short.
-  CHECK(ring.kept() + ring.names() <= wire::kRingCapacity);
-  CHECK(ring.kept() > wire::kRingCapacity - 512);
-  CHECK(ring.lost(wire::Loss::kRingFull) == 400000 - ring.kept());
+  CHECK(ring.kept() + ring.names() <= shm::kRingCapacity);
+  CHECK(ring.kept() > shm::kRingCapacity - 512);
+  CHECK(ring.lost(shm::Loss::kRingFull) == 400000 - ring.kept());
 }
 
 TEST_CASE("a ring that is emptied while the program runs loses nothing") {
@@ -311,13 +310,13 @@ TEST_CASE("a ring that is emptied while the program runs loses nothing") {
   Ring ring(injected.RingFile());
   REQUIRE(WaitUntil([&] {
     ring.Drain();
-    return ring.state() == wire::RingState::kClosed;
+    return ring.state() == shm::RingState::kClosed;
   }));
   CHECK(child.Wait().exit_code == 0);
   ring.Drain();
   CheckAccounts(ring);
   CHECK(ring.seen() == 1000000);
-  CHECK(ring.kept() + ring.lost(wire::Loss::kRingFull) == 1000000);
+  CHECK(ring.kept() + ring.lost(shm::Loss::kRingFull) == 1000000);
   if (ring.lost_records() == 0) CHECK(SumByName(ring) == VictimTruth(1000000));
 }
 

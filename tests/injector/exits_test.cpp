@@ -13,7 +13,7 @@ namespace {
 struct Ended {
   std::uint64_t launches = 0;  // as the fake driver counted; 0 if it could not
   std::uint64_t kept = 0, lost = 0;
-  wire::RingState state{};
+  shm::RingState state{};
 };
 
 Ended Run(const char* how, int exit_code, int signal, const char* clock,
@@ -45,16 +45,16 @@ Ended Run(const char* how, int exit_code, int signal, const char* clock,
 
 TEST_CASE("quick_exit, SIGTERM and execve: no handler runs, the ring makes sense") {
   for (const char* clock : {"virtual", "real"}) {
-    CHECK(Run("quick", 11, 0, clock).state == wire::RingState::kRecording);
-    CHECK(Run("sigterm", -1, SIGTERM, clock).state == wire::RingState::kRecording);
-    CHECK(Run("exec", 0, 0, clock).state == wire::RingState::kRecording);
+    CHECK(Run("quick", 11, 0, clock).state == shm::RingState::kRecording);
+    CHECK(Run("sigterm", -1, SIGTERM, clock).state == shm::RingState::kRecording);
+    CHECK(Run("exec", 0, 0, clock).state == shm::RingState::kRecording);
   }
 }
 
 TEST_CASE("exit from another thread while kernels are in flight") {
   for (const char* clock : {"virtual", "real"}) {
     const Ended ended = Run("thread", 12, 0, clock);
-    CHECK(ended.state == wire::RingState::kClosed);
+    CHECK(ended.state == shm::RingState::kClosed);
     CHECK(ended.kept + ended.lost >= 5000);
   }
 }
@@ -62,7 +62,7 @@ TEST_CASE("exit from another thread while kernels are in flight") {
 TEST_CASE("exit during a launch storm") {
   for (const char* clock : {"virtual", "real"}) {
     const Ended ended = Run("storm", 13, 0, clock);
-    CHECK(ended.state == wire::RingState::kClosed);
+    CHECK(ended.state == shm::RingState::kClosed);
     CHECK(ended.kept > 0);
   }
 }
@@ -70,7 +70,7 @@ TEST_CASE("exit during a launch storm") {
 TEST_CASE("launches of destructors come after the goodbye: they change no count") {
   for (const char* clock : {"virtual", "real"}) {
     const Ended ended = Run("destructor", 0, 0, clock);
-    CHECK(ended.state == wire::RingState::kClosed);
+    CHECK(ended.state == shm::RingState::kClosed);
     CHECK(ended.launches == 10'000);
     CHECK(ended.kept + ended.lost == 5000);
     if (clock[0] == 'v') CHECK(ended.lost == 0);
@@ -80,7 +80,7 @@ TEST_CASE("launches of destructors come after the goodbye: they change no count"
 TEST_CASE("nothing synchronised, nothing destroyed: all of it is accounted for") {
   for (const char* clock : {"virtual", "real"}) {
     const Ended ended = Run("reset", 0, 0, clock);
-    CHECK(ended.state == wire::RingState::kClosed);
+    CHECK(ended.state == shm::RingState::kClosed);
     CHECK(ended.kept + ended.lost == 5000);
     if (clock[0] == 'v') CHECK(ended.lost == 0);
   }

@@ -10,22 +10,22 @@
 
 #include "injector/injected.h"
 #include "injector/wait_until.h"
+#include "shm/context_key.h"
+#include "shm/launch_draw.h"
+#include "shm/session_env.h"
 #include "support/paths.h"
-#include "wire/context_key.h"
-#include "wire/launch_draw.h"
-#include "wire/session_env.h"
 
 namespace stemtap::test {
 namespace {
 
 constexpr std::uint32_t kSlot = 7;
-const wire::LaunchConfig kShape = {{1, 1, 1}, {32, 1, 1}};  // of launch_list
+const shm::LaunchConfig kShape = {{1, 1, 1}, {32, 1, 1}};  // of launch_list
 
 std::uint64_t HashOf(std::string_view name) {
-  return wire::NameHash(name.data(), name.size());
+  return shm::NameHash(name.data(), name.size());
 }
 std::uint64_t NameKey(std::string_view name) {
-  return wire::NameKey(HashOf(name));
+  return shm::NameKey(HashOf(name));
 }
 
 Variables GateLevel(const Variables& more = {}) {
@@ -43,7 +43,7 @@ struct Launches {
     INFO(result.err);
     REQUIRE(result.exit_code == 0);
     ring.Drain();
-    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
   }
 
@@ -51,7 +51,7 @@ struct Launches {
   std::vector<std::size_t> marked() const {
     std::vector<std::size_t> at;
     for (std::size_t i = 0; i < ring.kernels().size(); ++i) {
-      if ((ring.kernels()[i].record.flags & wire::kFlagCaptured) != 0) at.push_back(i);
+      if ((ring.kernels()[i].record.flags & shm::kFlagCaptured) != 0) at.push_back(i);
     }
     return at;
   }
@@ -69,7 +69,7 @@ using Positions = std::vector<std::size_t>;
 TEST_CASE("the credits are spent, no more, and those records are marked with their slot") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
-  REQUIRE(injected.gate().Publish(NameKey("copy"), wire::kClosedSlot));
+  REQUIRE(injected.gate().Publish(NameKey("copy"), shm::kClosedSlot));
   injected.gate().Grant(kSlot, 5);
   const Launches run(injected, {"copy:3", "gemm:1000", "copy:10"});
   CHECK(injected.gate().spent(kSlot) == 5);
@@ -79,7 +79,7 @@ TEST_CASE("the credits are spent, no more, and those records are marked with the
   CHECK(run.marked() == Positions{3, 4, 5, 6, 7});
   for (const Ring::Kernel& kernel : run.ring.kernels()) {
     const bool captured = kernel.record.flags != 0;
-    CHECK(kernel.record.flags == (captured ? wire::kFlagCaptured : 0));
+    CHECK(kernel.record.flags == (captured ? shm::kFlagCaptured : 0));
     CHECK(kernel.record.credit_slot == (captured ? kSlot : 0));
   }
 }
@@ -97,15 +97,15 @@ TEST_CASE("the seed and the process decide which launches spend credits") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   injected.gate_file().seed = 12345;
-  constexpr std::uint32_t kAccept = wire::AcceptOf(0.1);
+  constexpr std::uint32_t kAccept = shm::AcceptOf(0.1);
   injected.gate().Grant(kSlot, 30, kAccept);
   const Launches run(injected, {"gemm:2000"});
   CHECK(injected.gate().spent(kSlot) == 30);
   utsname host;
   REQUIRE(::uname(&host) == 0);
-  const wire::RingHeader& header = run.ring.header();
-  const wire::LaunchDraws draws =
-      wire::ProcessDraws(12345, header.pid, header.pid_namespace, HashOf(host.nodename));
+  const shm::RingHeader& header = run.ring.header();
+  const shm::LaunchDraws draws =
+      shm::ProcessDraws(12345, header.pid, header.pid_namespace, HashOf(host.nodename));
   Positions expected;
   for (std::size_t i = 0; expected.size() < 30; ++i) {
     if (draws(i) <= kAccept) expected.push_back(i);
@@ -117,13 +117,13 @@ TEST_CASE("the more specific key is asked first") {
   Injected injected;
   const std::uint64_t a = HashOf("a");
   const std::uint64_t b = HashOf("b");
-  wire::GateTable& gate = injected.gate();
+  shm::GateTable& gate = injected.gate();
   // b after a, a: slot 2. b in this shape: slot 3. b otherwise: slot 4.
-  const wire::LaunchHistory after_a_a = wire::Advance(wire::Advance(0, a), a);
-  REQUIRE(gate.Publish(wire::HistoryKey(wire::ConfigKey(b, kShape), after_a_a), 2));
-  REQUIRE(gate.Publish(wire::ConfigKey(b, kShape), 3));
-  REQUIRE(gate.Publish(wire::NameKey(b), 4));
-  REQUIRE(gate.Publish(wire::NameKey(a), wire::kClosedSlot));
+  const shm::LaunchHistory after_a_a = shm::Advance(shm::Advance(0, a), a);
+  REQUIRE(gate.Publish(shm::HistoryKey(shm::ConfigKey(b, kShape), after_a_a), 2));
+  REQUIRE(gate.Publish(shm::ConfigKey(b, kShape), 3));
+  REQUIRE(gate.Publish(shm::NameKey(b), 4));
+  REQUIRE(gate.Publish(shm::NameKey(a), shm::kClosedSlot));
   for (const std::uint32_t slot : {2u, 3u, 4u}) gate.Grant(slot, 100);
   const Launches run(injected, {"a:2", "b:1", "a:1", "b:1", "a:2", "b:2"});
   //                            0 1    2 *    3      4      5 6    7 * 8
@@ -140,7 +140,7 @@ TEST_CASE("the more specific key is asked first") {
 
 TEST_CASE("a specific key that points nowhere hands on to the general one") {
   Injected injected;
-  REQUIRE(injected.gate().Publish(wire::ConfigKey(HashOf("b"), kShape), wire::kNoSlot));
+  REQUIRE(injected.gate().Publish(shm::ConfigKey(HashOf("b"), kShape), shm::kNoSlot));
   REQUIRE(injected.gate().Publish(NameKey("b"), 4));
   injected.gate().Grant(4, 1);
   const Launches run(injected, {"b:10"});
@@ -150,10 +150,10 @@ TEST_CASE("a specific key that points nowhere hands on to the general one") {
 
 TEST_CASE("another shape is another context") {
   Injected injected;
-  wire::LaunchConfig other = kShape;
+  shm::LaunchConfig other = kShape;
   other.grid[0] = 2;
-  REQUIRE(injected.gate().Publish(wire::ConfigKey(HashOf("b"), other), 4));
-  REQUIRE(injected.gate().Publish(NameKey("b"), wire::kClosedSlot));
+  REQUIRE(injected.gate().Publish(shm::ConfigKey(HashOf("b"), other), 4));
+  REQUIRE(injected.gate().Publish(NameKey("b"), shm::kClosedSlot));
   injected.gate().Grant(4, 10);
   CHECK(Launches(injected, {"b:10"}).marked().empty());
 }
@@ -165,15 +165,15 @@ TEST_CASE("a name that nobody knows is captured once") {
   CHECK(run.marked() == Positions{0, 10});
   CHECK(run.ring.captured() == 2);
   for (const std::size_t at : run.marked()) {
-    const wire::KernelRecord& record = run.ring.kernels()[at].record;
-    CHECK(record.flags == (wire::kFlagCaptured | wire::kFlagExploratory));
+    const shm::KernelRecord& record = run.ring.kernels()[at].record;
+    CHECK(record.flags == (shm::kFlagCaptured | shm::kFlagExploratory));
     CHECK(record.credit_slot == 0);
   }
 }
 
 TEST_CASE("kernels that wait for others are never captured, however they are launched") {
   Injected injected;
-  wire::GateTable& gate = injected.gate();
+  shm::GateTable& gate = injected.gate();
   // Not even with credits.
   for (const char* name : {"ncclDevKernel_AllReduce", "grid_sync", "_Z6nvshmemx_barrier",
                            "vllm::cross_device_reduce_2stage", "oneShotAllReduceKernel"}) {
@@ -191,7 +191,7 @@ TEST_CASE("kernels that wait for others are never captured, however they are lau
   CHECK(run.ring.gated() == 80);
   CHECK(run.ring.kept() == 80);
   CHECK(run.ring.captured() == 0);
-  CHECK(run.ring.lost(wire::Loss::kCapturesDenied) == 0);
+  CHECK(run.ring.lost(shm::Loss::kCapturesDenied) == 0);
   CHECK(run.marked().empty());
   CHECK(run.captured_by_gpu() == 0);
   CHECK(gate.spent(kSlot) == 0);
@@ -213,10 +213,10 @@ TEST_CASE("what is never captured is still part of the history of its stream") {
   Injected injected;
   const std::uint64_t nccl = HashOf("ncclSend");
   const std::uint64_t gemm = HashOf("gemm");
-  wire::GateTable& gate = injected.gate();
-  const wire::LaunchHistory after = wire::Advance(wire::Advance(0, gemm), nccl);
-  REQUIRE(gate.Publish(wire::HistoryKey(wire::ConfigKey(gemm, kShape), after), 2));
-  REQUIRE(gate.Publish(NameKey("gemm"), wire::kClosedSlot));
+  shm::GateTable& gate = injected.gate();
+  const shm::LaunchHistory after = shm::Advance(shm::Advance(0, gemm), nccl);
+  REQUIRE(gate.Publish(shm::HistoryKey(shm::ConfigKey(gemm, kShape), after), 2));
+  REQUIRE(gate.Publish(NameKey("gemm"), shm::kClosedSlot));
   gate.Grant(2, 10);
   CHECK(Launches(injected, {"gemm:1", "ncclSend:1", "gemm:2"}).marked() == Positions{2});
 }
@@ -233,7 +233,7 @@ TEST_CASE("all ways to launch are gated") {
 TEST_CASE("the profiler is on for the captured launches, and for no other") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
-  REQUIRE(injected.gate().Publish(NameKey("copy"), wire::kClosedSlot));
+  REQUIRE(injected.gate().Publish(NameKey("copy"), shm::kClosedSlot));
   injected.gate().Grant(kSlot, 6);
   const std::vector<std::string> list = {"copy:3", "gemm:4", "copy:10",
                                          "gemm:4", "new:3",  "copy:2"};
@@ -279,7 +279,7 @@ TEST_CASE("kernels that are put into a graph do not run, and cost no credit") {
   CHECK(ring.kept() == 1000);
   CHECK(ring.captured() == 0);
   CHECK(injected.gate().spent(kSlot) == 0);
-  CHECK(ring.lost(wire::Loss::kGraphLaunches) == 100);
+  CHECK(ring.lost(shm::Loss::kGraphLaunches) == 100);
   CHECK(injected.ReadTruth().captured == 0);
 }
 
@@ -303,7 +303,7 @@ TEST_CASE("threads spend the credits of all, not each their own") {
     CHECK(kernel.name == kNames[kernel.record.credit_slot - 1]);
     ++marked[kernel.record.credit_slot];
   }
-  const std::uint64_t denied = ring.lost(wire::Loss::kCapturesDenied);
+  const std::uint64_t denied = ring.lost(shm::Loss::kCapturesDenied);
   CHECK(denied == 0);
   for (std::uint32_t i = 0; i < 3; ++i) {
     CHECK(injected.gate().spent(i + 1) == 100 + i);
@@ -359,7 +359,7 @@ TEST_CASE("captures whose records are lost do not block later ones") {
     const Launches run(injected, {"gemm:20000"},
                        {{loss, "2"}, {"STEMTAP_FLUSH_MS", "10"}, {"STEMTAP_BUFFER_KB", "16"}});
     CHECK(run.ring.kept() == 10'000);
-    CHECK(run.ring.captured() + run.ring.lost(wire::Loss::kCapturesDenied) == 20'000);
+    CHECK(run.ring.captured() + run.ring.lost(shm::Loss::kCapturesDenied) == 20'000);
     if (std::string(loss) == "FAKE_CUPTI_ZERO_TIMESTAMPS") {
       // The credit of a capture whose record came to nothing is given back: what stays spent is
       // what the collector hears of.
@@ -386,7 +386,7 @@ TEST_CASE("captured launches are recognised across the wrap of correlation ids")
 
 TEST_CASE("a table that is not one is left alone") {
   const Injected injected;
-  std::ofstream(injected.session() / wire::kGateFileName) << "not a gate table";
+  std::ofstream(injected.session() / shm::kGateFileName) << "not a gate table";
   const Launches run(injected, {"a:10"});
   CHECK(run.ring.gated() == 10);
   CHECK(run.ring.captured() == 0);
@@ -398,12 +398,12 @@ TEST_CASE("a table of another version is left alone, with one remark") {
   REQUIRE(injected.gate().Publish(NameKey("a"), kSlot));
   injected.gate().Grant(kSlot, 10);
   injected.gate_file().version = 3;
-  std::uintmax_t bytes = sizeof(wire::GateFile);
+  std::uintmax_t bytes = sizeof(shm::GateFile);
   SUBCASE("of this size") {}
   SUBCASE("smaller, as the slots of version 3 are") {
-    bytes = offsetof(wire::GateFile, table) + wire::kGateContexts * 16 + wire::kGateSlots * 8;
+    bytes = offsetof(shm::GateFile, table) + shm::kGateContexts * 16 + shm::kGateSlots * 8;
   }
-  std::filesystem::resize_file(injected.session() / wire::kGateFileName, bytes);
+  std::filesystem::resize_file(injected.session() / shm::kGateFileName, bytes);
   const Launches run(injected, {"a:10"});
   CHECK(run.ring.kept() == 10);
   CHECK(run.ring.captured() == 0);
@@ -432,7 +432,7 @@ TEST_CASE("a table that comes late is found, credits that come later are spent")
   ring.Drain();
   CHECK(ring.kept() == 300);
   for (std::size_t i = 0; i < 300; ++i) {
-    REQUIRE(ring.kernels()[i].record.flags == (i >= 200 && i < 203 ? wire::kFlagCaptured : 0));
+    REQUIRE(ring.kernels()[i].record.flags == (i >= 200 && i < 203 ? shm::kFlagCaptured : 0));
   }
 }
 

@@ -10,9 +10,9 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "shm/context_key.h"
+#include "shm/session_env.h"
 #include "support/paths.h"
-#include "wire/context_key.h"
-#include "wire/session_env.h"
 
 namespace stemtap::test {
 namespace {
@@ -37,30 +37,30 @@ void Expect(bool condition, const char* what) {
 }  // namespace
 
 Ring::Ring(const std::filesystem::path& file)
-    : ring_(static_cast<wire::RingFile*>(MapShared(file, sizeof(wire::RingFile), 0))) {
-  Expect(header().magic == wire::kRingMagic, "another magic number");
-  Expect(header().version == wire::kRingVersion, "another version");
-  Expect(header().record_bytes == wire::kRecordBytes, "records of another size");
-  Expect(header().file_bytes == sizeof(wire::RingFile), "another length than the file");
+    : ring_(static_cast<shm::RingFile*>(MapShared(file, sizeof(shm::RingFile), 0))) {
+  Expect(header().magic == shm::kRingMagic, "another magic number");
+  Expect(header().version == shm::kRingVersion, "another version");
+  Expect(header().record_bytes == shm::kRecordBytes, "records of another size");
+  Expect(header().file_bytes == sizeof(shm::RingFile), "another length than the file");
 }
 
 Ring::~Ring() {
-  munmap(ring_, sizeof(wire::RingFile));
+  munmap(ring_, sizeof(shm::RingFile));
 }
 
 void Ring::Drain() {
-  wire::Record record;
+  shm::Record record;
   while (ring_->queue.pop(record)) Take(record);
 }
 
-void Ring::Take(const wire::Record& record) {
+void Ring::Take(const shm::Record& record) {
   switch (record.kind) {
-    case wire::RecordKind::kKernel:
+    case shm::RecordKind::kKernel:
       Expect(name_left_ == 0, "a kernel amid a name");
       Expect(record.kernel.name_id < names_.size(), "a name that was not defined before its use");
       kernels_.push_back({record.kernel, names_[record.kernel.name_id]});
       return;
-    case wire::RecordKind::kName: {
+    case shm::RecordKind::kName: {
       Expect(name_left_ == 0, "a name amid a name");
       Expect(record.name.name_id == names_.size(), "name ids that are not dense");
       const std::size_t here = std::min<std::size_t>(record.name.length, sizeof(record.name.bytes));
@@ -69,7 +69,7 @@ void Ring::Take(const wire::Record& record) {
       name_hash_ = record.name.hash;
       break;
     }
-    case wire::RecordKind::kNameBytes:
+    case shm::RecordKind::kNameBytes:
       Expect(name_left_ != 0 && record.name_bytes.count <= name_left_, "bytes of no name");
       name_.append(record.name_bytes.bytes, record.name_bytes.count);
       name_left_ -= record.name_bytes.count;
@@ -78,14 +78,14 @@ void Ring::Take(const wire::Record& record) {
       Expect(false, "a record of an unknown kind");
   }
   if (name_left_ != 0) return;
-  Expect(wire::NameHash(name_.data(), name_.size()) == name_hash_, "a name with a wrong hash");
+  Expect(shm::NameHash(name_.data(), name_.size()) == name_hash_, "a name with a wrong hash");
   for (const std::string& other : names_) Expect(other != name_, "a name defined twice");
   names_.push_back(name_);
 }
 
 std::uint64_t Ring::lost_records() const {
   std::uint64_t sum = 0;
-  for (std::uint32_t i = 0; i < wire::kRecordLossCount; ++i) {
+  for (std::uint32_t i = 0; i < shm::kRecordLossCount; ++i) {
     sum += header().losses[i].load(std::memory_order_relaxed);
   }
   return sum;
@@ -115,7 +115,7 @@ void Set(Variables& variables, const Variables& more) {
 
 ProcessOptions BareOptions(const Variables& more) {
   ProcessOptions options;
-  for (const wire::EnvSpec& spec : wire::kEnvTable) options.unset_env.emplace_back(spec.name);
+  for (const shm::EnvSpec& spec : shm::kEnvTable) options.unset_env.emplace_back(spec.name);
   options.unset_env.insert(options.unset_env.end(), {"CUDA_INJECTION64_PATH", "LD_PRELOAD"});
   options.env = {{"LD_LIBRARY_PATH", FakeGpuDir().string()}};
   Set(options.env, more);
@@ -147,11 +147,11 @@ ProcessResult Injected::Run(const std::string& program, const std::vector<std::s
   return RunProcess(Command(program, arguments), Options(more));
 }
 
-wire::GateFile& Injected::gate_file() {
+shm::GateFile& Injected::gate_file() {
   if (gate_ == nullptr) {
-    gate_ = new (MapShared(session() / wire::kGateFileName, sizeof(wire::GateFile), O_CREAT))
-        wire::GateFile;
-    gate_->file_bytes = sizeof(wire::GateFile);
+    gate_ = new (MapShared(session() / shm::kGateFileName, sizeof(shm::GateFile), O_CREAT))
+        shm::GateFile;
+    gate_->file_bytes = sizeof(shm::GateFile);
   }
   return *gate_;
 }
@@ -159,7 +159,7 @@ wire::GateFile& Injected::gate_file() {
 std::vector<std::filesystem::path> Injected::RingFiles() const {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(session())) {
-    if (entry.path().filename().string().starts_with(wire::kRingPrefix)) {
+    if (entry.path().filename().string().starts_with(shm::kRingPrefix)) {
       files.push_back(entry.path());
     }
   }

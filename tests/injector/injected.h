@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "shm/gate_table.h"
+#include "shm/ring.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
-#include "wire/gate_table.h"
-#include "wire/ring.h"
 
 namespace stemtap::test {
 
@@ -25,7 +25,7 @@ namespace stemtap::test {
 class Ring {
  public:
   struct Kernel {
-    wire::KernelRecord record;
+    shm::KernelRecord record;
     std::string name;
   };
 
@@ -41,11 +41,11 @@ class Ring {
   const std::vector<Kernel>& kernels() const { return kernels_; }
   std::size_t names() const { return names_.size(); }
 
-  wire::RingHeader& header() const { return ring_->header; }
-  wire::RingState state() const {
-    return static_cast<wire::RingState>(header().state.load(std::memory_order_acquire));
+  shm::RingHeader& header() const { return ring_->header; }
+  shm::RingState state() const {
+    return static_cast<shm::RingState>(header().state.load(std::memory_order_acquire));
   }
-  std::uint64_t lost(wire::Loss loss) const {
+  std::uint64_t lost(shm::Loss loss) const {
     return header().losses[static_cast<std::uint32_t>(loss)].load(std::memory_order_relaxed);
   }
   // Sum of the losses that are kernel records.
@@ -58,9 +58,9 @@ class Ring {
   std::uint64_t gated() const { return header().launches_gated.load(std::memory_order_relaxed); }
 
  private:
-  void Take(const wire::Record& record);
+  void Take(const shm::Record& record);
 
-  wire::RingFile* ring_;
+  shm::RingFile* ring_;
   std::vector<Kernel> kernels_;
   std::vector<std::string> names_;
   // The definition in progress.
@@ -103,8 +103,8 @@ class Injected {
                     const Variables& more = {}) const;
 
   // Where the collector would put the gate table; made at the first call.
-  wire::GateTable& gate() { return gate_file().table; }
-  wire::GateFile& gate_file();
+  shm::GateTable& gate() { return gate_file().table; }
+  shm::GateFile& gate_file();
 
   std::filesystem::path session() const { return dir_ / "session"; }
   std::filesystem::path scratch(std::string_view name) const { return dir_ / name; }
@@ -116,7 +116,7 @@ class Injected {
 
  private:
   TempDir dir_;
-  wire::GateFile* gate_ = nullptr;
+  shm::GateFile* gate_ = nullptr;
 };
 
 // The argv of a program of tests/programs or of a path, with arguments.

@@ -63,7 +63,7 @@ void CheckNoDurationIsWrong(const Ring& ring) {
 
 void CheckAccounts(Ring& ring) {
   ring.Drain();
-  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.seen() == ring.kept() + ring.lost_records());
   CHECK(ring.kernels().size() == ring.kept());
   CheckNoDurationIsWrong(ring);
@@ -94,11 +94,11 @@ TEST_CASE("a session of Kineto's: it has its third, we have ours, the gap is tol
       CHECK(result.kineto.lent == 0);
       Ring ring(injected.RingFile());
       CheckAccounts(ring);
-      CHECK(ring.lost(wire::Loss::kGaps) == 1);
+      CHECK(ring.lost(shm::Loss::kGaps) == 1);
       // The launch in whose end cuptiFinalize is called is nobody's.
       const std::uint64_t nobodys = teardown[0] == '1' ? 1 : 0;
       CHECK(ring.kept() + theirs == 9000 - nobodys);
-      CHECK(ring.lost(wire::Loss::kForeignBuffers) == result.kineto.unknown_buffers);
+      CHECK(ring.lost(shm::Loss::kForeignBuffers) == result.kineto.unknown_buffers);
     }
   }
 }
@@ -112,7 +112,7 @@ TEST_CASE("session after session, each gap is told") {
   CHECK(result.kineto.records + result.kineto.unknown_records >= 4000);
   Ring ring(injected.RingFile());
   CheckAccounts(ring);
-  CHECK(ring.lost(wire::Loss::kGaps) == 4);
+  CHECK(ring.lost(shm::Loss::kGaps) == 4);
   CHECK(ring.kept() + result.kineto.records + result.kineto.unknown_records == 9000);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("a session while graphs are launched") {
   const std::uint64_t theirs = result.kineto.records + result.kineto.unknown_records;
   CHECK(theirs >= 3000);
   CHECK(ring.kept() + theirs == 9000);
-  CHECK(ring.lost(wire::Loss::kGaps) == 1);
+  CHECK(ring.lost(shm::Loss::kGaps) == 1);
 }
 
 void RunWithCycleCounter(const char* pause_ms) {
@@ -147,7 +147,7 @@ void RunWithCycleCounter(const char* pause_ms) {
       With(kThird, {{"FAKE_KINETO_TSC", "1"}, {"FAKE_KINETO_WARMUP_MS", pause_ms}}));
   Ring ring(injected.RingFile());
   CheckAccounts(ring);
-  CHECK(ring.lost(wire::Loss::kGaps) == 1);
+  CHECK(ring.lost(shm::Loss::kGaps) == 1);
   CHECK(std::string(ring.header().reason).find("clock") != std::string::npos);
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("what another profiler's flushes cost does not end its recording, nor 
   Ring ring(injected.RingFile());
   CheckAccounts(ring);
   CHECK(std::string(ring.header().reason).find("recording stopped") == std::string::npos);
-  CHECK(ring.lost(wire::Loss::kGaps) == 1);
+  CHECK(ring.lost(shm::Loss::kGaps) == 1);
   CHECK(ring.kept() > 100'000);
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("sessions by the clock, as in a program that finds CUDA by dlsym") {
        {"FAKE_KINETO_ROUNDS", "2"}},
       {"40000"});
   Ring ring(injected.RingFile());
-  if (ring.state() == wire::RingState::kStoodDown) {  // a slow start: the session came first
+  if (ring.state() == shm::RingState::kStoodDown) {  // a slow start: the session came first
     CHECK(std::string(ring.header().reason).find("in use by another tool") != std::string::npos);
     return;
   }

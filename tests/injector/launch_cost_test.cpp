@@ -13,7 +13,7 @@
 
 #include "injector/injected.h"
 #include "injector/stepper.h"
-#include "wire/context_key.h"
+#include "shm/context_key.h"
 
 namespace stemtap::test {
 namespace {
@@ -114,20 +114,20 @@ enum class Key { kName, kConfig, kHistory };
 
 std::uint64_t NameOf(long step) {
   const std::string_view name = kNames[(step + 3) % 3];
-  return wire::NameHash(name.data(), name.size());
+  return shm::NameHash(name.data(), name.size());
 }
 
 // What the collector would have published for every launch of the program (victim.h, LaunchOne).
-void Publish(wire::GateTable& table, Key key, std::uint32_t slot) {
+void Publish(shm::GateTable& table, Key key, std::uint32_t slot) {
   for (long step = 0; step < 12; ++step) {
     const std::uint64_t name = NameOf(step);
     const std::uint64_t config =
-        wire::ConfigKey(name, {{1 + static_cast<std::uint32_t>(step % 4), 2, 1}, {128, 1, 1}});
-    const wire::LaunchHistory before =
-        wire::Advance(wire::Advance(0, NameOf(step - 2)), NameOf(step - 1));
-    REQUIRE(table.Publish(key == Key::kName     ? wire::NameKey(name)
+        shm::ConfigKey(name, {{1 + static_cast<std::uint32_t>(step % 4), 2, 1}, {128, 1, 1}});
+    const shm::LaunchHistory before =
+        shm::Advance(shm::Advance(0, NameOf(step - 2)), NameOf(step - 1));
+    REQUIRE(table.Publish(key == Key::kName     ? shm::NameKey(name)
                           : key == Key::kConfig ? config
-                                                : wire::HistoryKey(config, before),
+                                                : shm::HistoryKey(config, before),
                           slot));
   }
 }
@@ -161,14 +161,14 @@ TEST_CASE("gate level: so many instructions per launch") {
     std::uint32_t credits;
     std::uint64_t captured;
     double most_own, most_libc;
-    std::uint32_t accept = wire::kAcceptAll;
+    std::uint32_t accept = shm::kAcceptAll;
   };
   // A quarter more than GCC 12 makes of it (248, 259, 278, 258, 287, 283, 428), for other compilers. libc
   // measures a name whose end could lie on another page.
   const Case cases[] = {
-      {"closed, known by its history", Key::kHistory, wire::kClosedSlot, 0, 0, 310, 60},
-      {"closed, known by its shape", Key::kConfig, wire::kClosedSlot, 0, 0, 325, 60},
-      {"closed, known by its name", Key::kName, wire::kClosedSlot, 0, 0, 350, 60},
+      {"closed, known by its history", Key::kHistory, shm::kClosedSlot, 0, 0, 310, 60},
+      {"closed, known by its shape", Key::kConfig, shm::kClosedSlot, 0, 0, 325, 60},
+      {"closed, known by its name", Key::kName, shm::kClosedSlot, 0, 0, 350, 60},
       {"open, its credits spent", Key::kHistory, kSlot, 2, 2, 322, 60},
       {"open, its draw not accepted", Key::kHistory, kSlot, 1u << 30, 0, 359, 60, 0},
       {"not known, captured before", std::nullopt, 0, 0, 3, 355, 60},
@@ -177,10 +177,10 @@ TEST_CASE("gate level: so many instructions per launch") {
   for (const Case& c : cases) {
     CAPTURE(c.what);
     Injected injected;
-    wire::GateTable& table = injected.gate();
+    shm::GateTable& table = injected.gate();
     if (c.key) Publish(table, *c.key, c.slot);
     // The first launches have another history: captured once each if their names are unknown.
-    if (c.key == Key::kHistory) Publish(table, Key::kName, wire::kClosedSlot);
+    if (c.key == Key::kHistory) Publish(table, Key::kName, shm::kClosedSlot);
     table.Grant(c.slot, c.credits, c.accept);
     const auto steps = Count(injected, kCounted, gate);
     if (!steps) return;

@@ -26,17 +26,17 @@ TEST_CASE("level graph: one record per launch of a graph, as long as its kernels
                 .exit_code == 0);
     Ring ring(injected.RingFile());
     ring.Drain();
-    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(ring.lost_records() == 0);
     REQUIRE(ring.kernels().size() == kGraphs);
     std::uint64_t sum = 0;
     std::set<std::uint32_t> correlations;
     for (const Ring::Kernel& graph : ring.kernels()) {
-      CHECK(graph.record.flags == wire::kFlagGraph);
+      CHECK(graph.record.flags == shm::kFlagGraph);
       CHECK(graph.record.graph_id != 0);
       CHECK(graph.name == "graph " + std::to_string(graph.record.graph_id));
-      CHECK(graph.record.shared_bytes == wire::kUnknown32);
-      CHECK(graph.record.grid[0] == wire::kUnknownExtent);
+      CHECK(graph.record.shared_bytes == shm::kUnknown32);
+      CHECK(graph.record.grid[0] == shm::kUnknownExtent);
       CHECK(graph.record.device == 0);
       correlations.insert(graph.record.correlation_id);
       sum += graph.record.duration_ns;
@@ -79,7 +79,7 @@ TEST_CASE("level kernels has no graph records, and names no kernel a graph") {
   ring.Drain();
   REQUIRE(ring.kernels().size() == kKernels);
   CHECK(std::none_of(ring.kernels().begin(), ring.kernels().end(), [](const Ring::Kernel& k) {
-    return (k.record.flags & wire::kFlagGraph) != 0;
+    return (k.record.flags & shm::kFlagGraph) != 0;
   }));
 }
 
@@ -101,10 +101,10 @@ TEST_CASE("what CUPTI costs beyond the budget ends the recording, and the progra
           .exit_code == 0);
   Ring ring(injected.RingFile());
   ring.Drain();
-  CHECK(ring.state() == wire::RingState::kClosed);
-  CHECK(ring.lost(wire::Loss::kGaps) == 1);
+  CHECK(ring.state() == shm::RingState::kClosed);
+  CHECK(ring.lost(shm::Loss::kGaps) == 1);
   // Nobody empties the ring, which on a slow machine may be full before the third second is over.
-  CHECK(ring.lost_records() == ring.lost(wire::Loss::kRingFull));
+  CHECK(ring.lost_records() == ring.lost(shm::Loss::kRingFull));
   CHECK(ring.seen() == ring.kept() + ring.lost_records());
   CHECK(std::string(ring.header().reason).find("recording stopped") != std::string::npos);
   CHECK(ring.kept() > 1000);
@@ -122,7 +122,7 @@ TEST_CASE("what the gate costs is counted, and it is off when the recording has 
               .exit_code == 0);
   Ring ring(injected.RingFile());
   ring.Drain();
-  CHECK(ring.lost(wire::Loss::kGaps) == 1);
+  CHECK(ring.lost(shm::Loss::kGaps) == 1);
   // Each launch passes the gate for some nanoseconds at least, until there is none.
   CHECK(ring.header().cost_program_ns.load() >= ring.gated());
   CHECK(ring.gated() >= ring.kept());
@@ -140,7 +140,7 @@ TEST_CASE("a budget that is kept changes nothing") {
   Ring ring(injected.RingFile());
   ring.Drain();
   CHECK(ring.kept() == kLaunches);
-  CHECK(ring.lost(wire::Loss::kGaps) == 0);
+  CHECK(ring.lost(shm::Loss::kGaps) == 0);
   CHECK(std::string(ring.header().reason).empty());
   // What it costs is told, budget or not.
   CHECK(ring.header().cost_program_ns.load() > 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "locator.h"
+#include "startup/locator.h"
 
 #include <doctest/doctest.h>
 

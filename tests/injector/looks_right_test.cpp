@@ -3,13 +3,13 @@
 // The check that records of an unknown CUPTI have to pass.
 #include <doctest/doctest.h>
 
-#include "decoder.h"
+#include "recording/decoder.h"
 
 namespace stemtap::inject {
 namespace {
 
-wire::KernelRecord Kernel() {
-  wire::KernelRecord kernel;
+shm::KernelRecord Kernel() {
+  shm::KernelRecord kernel;
   kernel.start_ns = 1'700'000'000'000'000'000;
   kernel.duration_ns = 5'000;
   kernel.correlation_id = 1;
@@ -21,7 +21,7 @@ wire::KernelRecord Kernel() {
 }
 
 TEST_CASE("kernels at the limits of CUDA look right") {
-  wire::KernelRecord kernel = Kernel();
+  shm::KernelRecord kernel = Kernel();
   CHECK(LooksRight(kernel));
   kernel.grid[0] = 2147483647;
   kernel.block[0] = 1024;
@@ -37,7 +37,7 @@ TEST_CASE("kernels at the limits of CUDA look right") {
 
 TEST_CASE("what no kernel can be does not") {
   const auto with = [](auto change) {
-    wire::KernelRecord kernel = Kernel();
+    shm::KernelRecord kernel = Kernel();
     change(kernel);
     return LooksRight(kernel);
   };
@@ -49,11 +49,11 @@ TEST_CASE("what no kernel can be does not") {
   }
   CHECK_FALSE(with([](auto& k) { k.block[0] = 33, k.block[1] = 32; }));
   CHECK_FALSE(with([](auto& k) { k.correlation_id = 0; }));
-  CHECK_FALSE(with([](auto& k) { k.device = wire::kUnknown16; }));
+  CHECK_FALSE(with([](auto& k) { k.device = shm::kUnknown16; }));
   // end < start wraps, and a pointer read as a time is far away.
   CHECK_FALSE(with([](auto& k) { k.duration_ns = ~std::uint64_t{0} - 5; }));
   CHECK_FALSE(with([](auto& k) { k.duration_ns = 0x00007F0012345678; }));
-  CHECK_FALSE(LooksRight(wire::KernelRecord{}));
+  CHECK_FALSE(LooksRight(shm::KernelRecord{}));
 }
 
 }  // namespace

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "name_ids.h"
+#include "recording/name_ids.h"
 
 #include <doctest/doctest.h>
 
 #include <memory>
 #include <string>
 
-#include "wire/context_key.h"
+#include "shm/context_key.h"
 
 namespace stemtap::inject {
 namespace {
 
 std::uint64_t HashOf(const std::string& name) {
-  return wire::NameHash(name.data(), name.size());
+  return shm::NameHash(name.data(), name.size());
 }
 
 TEST_CASE("ids go by content, whatever address the name has") {

@@ -17,8 +17,8 @@
 #include <memory>
 #include <string>
 
-#include "name_pointers.h"
-#include "name_reader.h"
+#include "recording/name_pointers.h"
+#include "recording/name_reader.h"
 
 namespace stemtap::inject {
 namespace {
@@ -66,11 +66,11 @@ TEST_CASE("a name is as long as it is, wherever its pages end") {
 
 TEST_CASE("a name is read no further than its end or the most that is kept") {
   const auto reader = std::make_unique<NameReader>();
-  const std::string just(wire::kMaxNameBytes, 'k');
-  CHECK(reader->Read(just.c_str()) == wire::kMaxNameBytes);
-  const std::string longer(3 * wire::kMaxNameBytes, 'k');
+  const std::string just(shm::kMaxNameBytes, 'k');
+  CHECK(reader->Read(just.c_str()) == shm::kMaxNameBytes);
+  const std::string longer(3 * shm::kMaxNameBytes, 'k');
   reader->Forget();  // both may lie on one page
-  CHECK(reader->Read(longer.c_str()) == wire::kMaxNameBytes + 1);
+  CHECK(reader->Read(longer.c_str()) == shm::kMaxNameBytes + 1);
   Pages pages;
   pages.Unmap(2);
   char* last = pages.at(2) - 6;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "options.h"
+#include "startup/options.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "wire/session_env.h"
+#include "shm/session_env.h"
 
 namespace stemtap::inject {
 namespace {
@@ -19,7 +19,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 class Environment {
  public:
   explicit Environment(const Variables& variables) {
-    for (const wire::EnvSpec& spec : wire::kEnvTable) unsetenv(spec.name);
+    for (const shm::EnvSpec& spec : shm::kEnvTable) unsetenv(spec.name);
     for (const auto& [name, value] : variables) {
       setenv(name.c_str(), value.c_str(), 1);
       set_.push_back(name);

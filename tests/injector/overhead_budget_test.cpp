@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "overhead_budget.h"
+#include "recording/overhead_budget.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pending_captures.h"
+#include "gate/pending_captures.h"
 
 #include <doctest/doctest.h>
 

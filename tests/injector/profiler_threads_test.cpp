@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "injector/injected.h"
-#include "wire/context_key.h"
+#include "shm/context_key.h"
 
 namespace stemtap::test {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 TEST_CASE("a capture is profiled to its end, whatever other threads capture meanwhile") {
   Injected injected;
   const std::string name = "gemm_tile_128";
-  REQUIRE(injected.gate().Publish(wire::NameKey(wire::NameHash(name.data(), name.size())), 1));
+  REQUIRE(injected.gate().Publish(shm::NameKey(shm::NameHash(name.data(), name.size())), 1));
   injected.gate().Grant(1, 1000);
   // A captured launch blocks its thread, 20 times as long as the kernel takes, so that others come
   // in between; and its record shows that time, so that each can be told.

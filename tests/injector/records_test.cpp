@@ -14,7 +14,7 @@ constexpr std::uint64_t kLaunches = 10'000;
 
 void CheckAccounts(Ring& ring, std::uint64_t launches) {
   ring.Drain();
-  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.seen() == launches);
   CHECK(ring.seen() == ring.kept() + ring.lost_records());
   CHECK(ring.kernels().size() == ring.kept());
@@ -43,7 +43,7 @@ TEST_CASE("records without timestamps are counted, the others are kept") {
   Ring ring(injected.RingFile());
   CheckAccounts(ring, kLaunches);
   CHECK(ring.kept() == 9000);
-  CHECK(ring.lost(wire::Loss::kNoTimestamps) == 1000);
+  CHECK(ring.lost(shm::Loss::kNoTimestamps) == 1000);
   CHECK(ring.lost_records() == 1000);
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("records that CUPTI dropped are counted") {
   Ring ring(injected.RingFile());
   CheckAccounts(ring, kLaunches);
   CHECK(ring.kept() == 10'000 - 1428);
-  CHECK(ring.lost(wire::Loss::kCuptiDropped) == 1428);
+  CHECK(ring.lost(shm::Loss::kCuptiDropped) == 1428);
 }
 
 TEST_CASE("records delivered late, by CUPTI's own thread, are all there") {
@@ -94,7 +94,7 @@ TEST_CASE("any buffer size and flush period will do") {
       ring.Drain();
       // A program that is much faster than a GPU can use up the pool; what was lost then is
       // unknown, but that it was is not.
-      if (ring.lost(wire::Loss::kPoolExhausted) == 0) {
+      if (ring.lost(shm::Loss::kPoolExhausted) == 0) {
         CHECK(ring.kept() == 20'000);
         CHECK(SumByName(ring) == injected.ReadTruth().by_name);
       } else {
@@ -114,7 +114,7 @@ TEST_CASE("a profiler that was there first keeps CUPTI") {
   CHECK(result.out == RunProcess(Command("profiler_client", arguments), BareOptions()).out);
   CHECK(result.err.empty());
   const Ring ring(injected.RingFile());
-  CHECK(ring.state() == wire::RingState::kStoodDown);
+  CHECK(ring.state() == shm::RingState::kStoodDown);
   CHECK(std::string(ring.header().reason).starts_with("CUPTI is in use by another tool"));
 }
 
@@ -135,12 +135,12 @@ TEST_CASE("a profiler that comes later gets CUPTI and all of its own records") {
     CHECK(records(result) >= records(bare));
     Ring ring(injected.RingFile());
     ring.Drain();
-    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
     CHECK(ring.kept() == ring.kernels().size());
     // Each record went to one of both, and those that it got of ours show as a buffer.
     CHECK(records(result) - records(bare) + static_cast<long long>(ring.kept()) <= 9000);
-    if (records(result) > records(bare)) CHECK(ring.lost(wire::Loss::kForeignBuffers) > 0);
+    if (records(result) > records(bare)) CHECK(ring.lost(shm::Loss::kForeignBuffers) > 0);
   }
 }
 
@@ -157,9 +157,9 @@ TEST_CASE("a profiler that stops gives CUPTI back, and the gap is told") {
     CHECK(theirs >= 3000);
     Ring ring(injected.RingFile());
     ring.Drain();
-    CHECK(ring.state() == wire::RingState::kClosed);
+    CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
-    CHECK(ring.lost(wire::Loss::kGaps) == 1);
+    CHECK(ring.lost(shm::Loss::kGaps) == 1);
     CHECK(std::string(ring.header().reason).starts_with("another profiler had CUPTI"));
     // The last third is ours again, whole; of the first it may have got what was not flushed yet.
     CHECK(ring.kept() >= 3000);

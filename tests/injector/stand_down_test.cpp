@@ -40,7 +40,7 @@ std::unique_ptr<Ring> RunUndisturbed(const Injected& injected, const Variables& 
 std::string ReasonFor(const Variables& variables) {
   const Injected injected;
   const auto ring = RunUndisturbed(injected, variables);
-  if (ring->state() != wire::RingState::kStoodDown) return "recorded";
+  if (ring->state() != shm::RingState::kStoodDown) return "recorded";
   CHECK(ring->seen() == 0);
   CHECK(ring->kernels().empty());
   return ring->header().reason;
@@ -121,7 +121,7 @@ TEST_CASE("a profiler that uses CUDA itself is not recorded, and starts no colle
   CHECK(in_session.exit_code == 0);
   CHECK(in_session.out == Bare().out);
   const Ring ring(injected.RingFile());
-  CHECK(ring.state() == wire::RingState::kStoodDown);
+  CHECK(ring.state() == shm::RingState::kStoodDown);
   CHECK(std::string(ring.header().reason) == "this process is Nsight Systems (nsys) itself");
 
   std::filesystem::create_directory(dir / "empty");
@@ -170,7 +170,7 @@ TEST_CASE("a tool built on NVBit is in the process") {
     CHECK(result.exit_code == 0);
     CHECK(result.out == Bare().out);
     const Ring ring(injected.RingFile());
-    CHECK(ring.state() == wire::RingState::kStoodDown);
+    CHECK(ring.state() == shm::RingState::kStoodDown);
     CHECK(std::string(ring.header().reason) == reason);
   }
 }
@@ -205,7 +205,7 @@ TEST_CASE("calls that can be missed fail: everything is recorded all the same") 
       const Injected injected;
       const auto ring =
           RunUndisturbed(injected, {{"FAKE_CUPTI_FAIL", script}, {"STEMTAP_LEVEL", level}});
-      CHECK(ring->state() == wire::RingState::kClosed);
+      CHECK(ring->state() == shm::RingState::kClosed);
       CHECK(ring->kept() == kLaunches);
       CHECK(SumByName(*ring) == injected.ReadTruth().by_name);
     }
@@ -227,7 +227,7 @@ TEST_CASE("records that cannot be fetched are not claimed") {
         RunUndisturbed(injected, {{"FAKE_CUPTI_FAIL", "cuptiActivityGetNextRecord=999"}});
     CHECK(ring->seen() == 0);
     CHECK(ring->header().buffers.load() > 0);
-    CHECK(ring->lost(wire::Loss::kUnreadBuffers) == ring->header().buffers.load());
+    CHECK(ring->lost(shm::Loss::kUnreadBuffers) == ring->header().buffers.load());
   }
   {
     const Injected injected;
@@ -236,7 +236,7 @@ TEST_CASE("records that cannot be fetched are not claimed") {
     CHECK(ring->kept() == ring->kernels().size());
     CHECK(ring->kept() < kLaunches);
     // The buffer that never came back shows.
-    CHECK(ring->lost(wire::Loss::kForeignBuffers) == 1);
+    CHECK(ring->lost(shm::Loss::kForeignBuffers) == 1);
   }
 }
 
@@ -321,14 +321,15 @@ TEST_CASE("a limit on file sizes does not kill the program") {
 TEST_CASE("no memory for buffers: the reason is told") {
   const Injected injected;
   // Enough for the program; a sixteenth of it are not eight buffers of 16 MiB.
-  ProcessOptions options = injected.Options({{"STEMTAP_BUFFER_KB", "16384"}, {"MALLOC_ARENA_MAX", "1"}});
+  ProcessOptions options =
+      injected.Options({{"STEMTAP_BUFFER_KB", "16384"}, {"MALLOC_ARENA_MAX", "1"}});
   const ProcessResult result = RunProcess(
       {"sh", "-c", "ulimit -v 1500000; exec \"$0\" 2000 print", Command("exit_return", {})[0]},
       options);
   CHECK(result.exit_code == 0);
   CHECK(result.out == Bare().out);
   const Ring ring(injected.RingFile());
-  CHECK(ring.state() == wire::RingState::kStoodDown);
+  CHECK(ring.state() == shm::RingState::kStoodDown);
   CHECK(std::string(ring.header().reason) == "no memory for activity buffers");
 }
 
@@ -358,7 +359,8 @@ TEST_CASE("where addresses are limited, the program keeps most of them") {
   const std::string little = std::to_string((256 + 512 * cores - 1) * 1024);
   const ProcessResult arenas = injected.Run("/bin/sh", {"-c", command, program, little});
   CHECK(arenas.exit_code == 0);
-  CHECK(Holds(arenas.err, "arenas, expected " + std::to_string(256 + 512 * cores) + " MiB or more"));
+  CHECK(
+      Holds(arenas.err, "arenas, expected " + std::to_string(256 + 512 * cores) + " MiB or more"));
   CHECK(injected.RingFiles().empty());
 }
 

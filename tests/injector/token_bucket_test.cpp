@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "token_bucket.h"
+#include "gate/token_bucket.h"
 
 #include <doctest/doctest.h>
 

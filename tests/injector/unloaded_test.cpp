@@ -21,7 +21,7 @@ TEST_CASE("names that are unmapped before the exit: those that were seen before 
   CHECK(result.out == bare.out);
   Ring ring(injected.RingFile());
   ring.Drain();
-  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.seen() == 50'000);
   CHECK(ring.lost_records() == 0);
   CHECK(SumByName(ring) == injected.ReadTruth().by_name);
@@ -36,10 +36,10 @@ TEST_CASE("names that are unmapped before they were ever seen: the records are c
   CHECK(result.exit_code == 0);
   Ring ring(injected.RingFile());
   ring.Drain();
-  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.seen() == 500);
   CHECK(ring.kept() == 0);
-  CHECK(ring.lost(wire::Loss::kNameGone) == 500);
+  CHECK(ring.lost(shm::Loss::kNameGone) == 500);
   CHECK(ring.lost_records() == 500);
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("a program that forbids system calls after cuInit, on pain of death, i
   CHECK(result.out == bare.out);
   Ring ring(injected.RingFile());
   ring.Drain();
-  CHECK(ring.state() == wire::RingState::kClosed);
+  CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.kept() == 5000);
   CHECK(SumByName(ring) == injected.ReadTruth().by_name);
 }

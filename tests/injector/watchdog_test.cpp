@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog.h"
+#include "gate/watchdog.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernel_note.h"
+#include "recording/kernel_note.h"
 
 namespace stemtap::inject {
 namespace {

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "model/plan.h"
 #include "online/bound_harness.h"
 #include "online/metric_coverage.h"
+#include "sampling/sampling_options.h"
 #include "stats/moments.h"
-#include "stem/sampling_options.h"
-#include "trace/plan.h"
 
 namespace stemtap {
 namespace {

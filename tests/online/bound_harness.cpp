@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "base/result.h"
-#include "collector/engine.h"
-#include "collector/mask_writer.h"
-#include "collector/worker_pool.h"
-#include "stem/two_pass.h"
-#include "trace/profile.h"
-#include "wire/gate_table.h"
-#include "wire/record.h"
+#include "base/worker_pool.h"
+#include "model/profile.h"
+#include "sampling/two_pass.h"
+#include "session/engine.h"
+#include "session/mask_writer.h"
+#include "shm/gate_table.h"
+#include "shm/record.h"
 
 namespace stemtap::test {
 namespace {
@@ -36,12 +36,12 @@ double Median(std::vector<double> values) {
 }
 
 // Records of the launches; name_id is the kernel's number in the stream.
-std::vector<wire::KernelRecord> RecordsOf(const LaunchStream& stream) {
-  std::vector<wire::KernelRecord> records;
+std::vector<shm::KernelRecord> RecordsOf(const LaunchStream& stream) {
+  std::vector<shm::KernelRecord> records;
   records.reserve(stream.launches.size());
   std::uint64_t now_ns = 0;
   for (const StreamLaunch& launch : stream.launches) {
-    wire::KernelRecord& record = records.emplace_back();
+    shm::KernelRecord& record = records.emplace_back();
     record.name_id = launch.kernel;
     record.start_ns = now_ns;
     record.duration_ns = launch.duration_ns;
@@ -80,7 +80,7 @@ bool BoundOutcome::missed() const {
 
 BoundOutcome RunStream(const LaunchStream& stream, const SamplingOptions& options,
                        std::uint64_t lag, Plan* plan) {
-  auto gate = std::make_unique<wire::GateTable>();
+  auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
   MaskWriter mask;
   Engine engine(options, *gate, GateAsked::kByEngine, lag, pool, mask);
@@ -90,7 +90,7 @@ BoundOutcome RunStream(const LaunchStream& stream, const SamplingOptions& option
       ids.push_back(engine.AddKernel(KernelName(k), ProcessId(stream, process)));
     }
   }
-  std::vector<wire::KernelRecord> records = RecordsOf(stream);
+  std::vector<shm::KernelRecord> records = RecordsOf(stream);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const std::uint16_t process = stream.launches[i].process;
     records[i].name_id = ids[process * stream.kernels + records[i].name_id];

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "stem/sampling_options.h"
-#include "trace/plan.h"
+#include "model/plan.h"
+#include "sampling/sampling_options.h"
 
 namespace stemtap::test {
 

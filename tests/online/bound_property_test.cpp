@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "model/plan.h"
 #include "online/bound_harness.h"
 #include "support/random_draws.h"
-#include "trace/plan.h"
 
 namespace stemtap {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "stem/certificate.h"
+#include "sampling/certificate.h"
 
 namespace stemtap {
 namespace {

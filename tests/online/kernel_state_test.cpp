@@ -22,7 +22,7 @@ struct Kernel {
     Observation& seen = batch.emplace_back();
     seen.index = seen.occurrence = launched++;
     seen.record.duration_ns = duration;
-    seen.record.start_ns = wire::kUnknownTime;
+    seen.record.start_ns = shm::kUnknownTime;
     seen.record.flags = flags;
     seen.config_key = 8;
     seen.history_key = history;
@@ -207,7 +207,7 @@ TEST_CASE("neighboring bins can be cut apart") {
 TEST_CASE("captures count for the cluster that their duration is in, after every cut") {
   Kernel kernel;
   for (int i = 0; i < 100; ++i) {
-    kernel.Launch(10, i % 2 == 0 ? kShort : kLong, i < 3 ? wire::kFlagCaptured : 0);
+    kernel.Launch(10, i % 2 == 0 ? kShort : kLong, i < 3 ? shm::kFlagCaptured : 0);
   }
   kernel.Cut();
   kernel.Settle();
@@ -222,7 +222,7 @@ TEST_CASE("captures count for the cluster that their duration is in, after every
 
 TEST_CASE("captures at first sight are set aside from the launches that captures are drawn from") {
   Kernel kernel;
-  kernel.Launch(10, 1300, wire::kFlagCaptured | wire::kFlagExploratory);
+  kernel.Launch(10, 1300, shm::kFlagCaptured | shm::kFlagExploratory);
   for (int i = 0; i < 50; ++i) kernel.Launch(10, kShort);
   kernel.Cut();
   const OnlineCluster& cluster = kernel.state.clusters().at(0);
@@ -239,7 +239,7 @@ TEST_CASE("a capture from before the kernel drifted stands only until there is a
   for (const std::uint64_t later : {kShort, kShort + 300}) {
     CAPTURE(later);
     Kernel kernel;
-    for (int i = 0; i < 50; ++i) kernel.Launch(10, kShort, i == 0 ? wire::kFlagCaptured : 0);
+    for (int i = 0; i < 50; ++i) kernel.Launch(10, kShort, i == 0 ? shm::kFlagCaptured : 0);
     kernel.Cut();
     kernel.Settle();
     for (int i = 0; i < 1000; ++i) kernel.Launch(10, later);
@@ -247,7 +247,7 @@ TEST_CASE("a capture from before the kernel drifted stands only until there is a
     CHECK(kernel.state.clusters().at(0).captured == (later == kShort ? 1 : 0));
     CHECK(kernel.state.clusters()[0].standing() == 1);
     if (later == kShort) continue;
-    kernel.Launch(10, later, wire::kFlagCaptured);
+    kernel.Launch(10, later, shm::kFlagCaptured);
     kernel.Update();
     kernel.Settle();
     CHECK(kernel.state.clusters()[0].captured == 1);
@@ -261,7 +261,7 @@ TEST_CASE("a capture from before the kernel drifted stands only until there is a
 template <typename Duration>
 bool IsOutlived(const Duration& duration, const std::vector<std::uint64_t>& cut = {}) {
   Kernel kernel;
-  for (int i = 0; i < 64; ++i) kernel.Launch(10, duration(i), i == 0 ? wire::kFlagCaptured : 0);
+  for (int i = 0; i < 64; ++i) kernel.Launch(10, duration(i), i == 0 ? shm::kFlagCaptured : 0);
   kernel.Cut(cut);
   kernel.Settle();
   for (int i = 64; i < 704; ++i) kernel.Launch(10, duration(i));

@@ -12,10 +12,10 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/extrapolation/extrapolate.h"
+#include "analysis/extrapolation/match.h"
 #include "base/result.h"
-#include "results/extrapolate.h"
-#include "results/kernel_results.h"
-#include "results/match.h"
+#include "formats/results/kernel_results.h"
 #include "support/random_draws.h"
 
 namespace stemtap::test {

@@ -13,10 +13,10 @@
 
 #include <vector>
 
+#include "analysis/extrapolation/estimate.h"
 #include "base/rng.h"
+#include "model/plan.h"
 #include "online/bound_harness.h"
-#include "results/estimate.h"
-#include "trace/plan.h"
 
 namespace stemtap::test {
 

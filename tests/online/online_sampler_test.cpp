@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "wire/launch_draw.h"
+#include "shm/launch_draw.h"
 
 namespace stemtap {
 namespace {
@@ -29,26 +29,26 @@ struct Bench {
     o.record.grid[0] = grid;
     o.index = launched++;
     const std::uint64_t hash = sampler.names().hash(o.record.name_id);
-    o.config_key = wire::ConfigKey(hash, {{grid, 1, 1}, {1, 1, 1}});
-    o.history_key = wire::HistoryKey(o.config_key, history);
-    history = wire::Advance(history, hash);
+    o.config_key = shm::ConfigKey(hash, {{grid, 1, 1}, {1, 1, 1}});
+    o.history_key = shm::HistoryKey(o.config_key, history);
+    history = shm::Advance(history, hash);
     std::uint32_t slot = gate->Find(o.history_key);
-    if (slot == wire::kNoSlot) slot = gate->Find(o.config_key);
-    if (slot == wire::kNoSlot) slot = gate->Find(wire::NameKey(hash));
-    if (slot != wire::kNoSlot && slot != wire::kClosedSlot &&
-        gate->TrySpend(slot, wire::LaunchDraws(1)(o.index))) {
-      o.record.flags = wire::kFlagCaptured;
+    if (slot == shm::kNoSlot) slot = gate->Find(o.config_key);
+    if (slot == shm::kNoSlot) slot = gate->Find(shm::NameKey(hash));
+    if (slot != shm::kNoSlot && slot != shm::kClosedSlot &&
+        gate->TrySpend(slot, shm::LaunchDraws(1)(o.index))) {
+      o.record.flags = shm::kFlagCaptured;
       o.record.credit_slot = static_cast<std::uint16_t>(slot);
     }
     if (std::find(seen.begin(), seen.end(), name) == seen.end()) {
       seen.push_back(name);
-      o.record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
+      o.record.flags = shm::kFlagCaptured | shm::kFlagExploratory;
       o.record.credit_slot = 0;
     }
     captured += o.record.flags != 0;
     native.push_back(duration);
     if (slow != 1 && o.record.flags != 0) {
-      o.record.flags |= wire::kFlagPerturbed;
+      o.record.flags |= shm::kFlagPerturbed;
       o.record.duration_ns *= slow;
     }
     pending.push_back(o);
@@ -73,14 +73,14 @@ struct Bench {
   }
 
   static constexpr std::size_t kEpoch = 128;
-  std::unique_ptr<wire::GateTable> gate = std::make_unique<wire::GateTable>();
+  std::unique_ptr<shm::GateTable> gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler;
   std::size_t lag;
   std::uint64_t slow;
   std::vector<std::uint64_t> native;  // durations, by launch
   std::uint64_t launched = 0;
   std::uint64_t captured = 0;
-  wire::LaunchHistory history = 0;
+  shm::LaunchHistory history = 0;
   std::vector<std::string> seen;
   std::vector<Observation> pending;
   std::vector<MaskEvent> events;
@@ -328,7 +328,7 @@ TEST_CASE("one giant among many launches does not have them all captured") {
 }
 
 TEST_CASE("names that are never captured are uncovered time, listed for a second pass that can") {
-  auto gate = std::make_unique<wire::GateTable>();
+  auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(SamplingOptions{}, *gate);
   const std::uint32_t ghost = sampler.AddKernel("ghost");
   const std::uint32_t gemm = sampler.AddKernel("gemm");
@@ -340,7 +340,7 @@ TEST_CASE("names that are never captured are uncovered time, listed for a second
     batch[i].config_key = batch[i].history_key = 1 + batch[i].record.name_id;
     batch[i].record.duration_ns = 1000;
   }
-  batch[20].record.flags = wire::kFlagCaptured;
+  batch[20].record.flags = shm::kFlagCaptured;
   sampler.Begin(batch);
   for (std::size_t i = 0; i < sampler.touched(); ++i) sampler.UpdateKernel(i);
   sampler.Commit();
@@ -355,7 +355,7 @@ TEST_CASE("names that are never captured are uncovered time, listed for a second
 
 TEST_CASE("the order in which kernels are updated does not matter") {
   const auto run = [](bool backwards) {
-    auto gate = std::make_unique<wire::GateTable>();
+    auto gate = std::make_unique<shm::GateTable>();
     OnlineSampler sampler(SamplingOptions{}, *gate);
     std::mt19937_64 random(6);
     std::vector<Observation> batch;
@@ -363,7 +363,7 @@ TEST_CASE("the order in which kernels are updated does not matter") {
       Observation o;
       o.record.name_id = sampler.AddKernel("k" + std::to_string(random() % 20));
       o.record.duration_ns = 100 + random() % 10000;
-      o.record.flags = random() % 100 == 0 ? wire::kFlagCaptured : 0;
+      o.record.flags = random() % 100 == 0 ? shm::kFlagCaptured : 0;
       o.index = i;
       o.config_key = 2 + random() % 50;
       o.history_key = 100 + random() % 500;
@@ -468,14 +468,14 @@ TEST_CASE("one giant among many is uncovered time, not an absurd bound") {
 }
 
 TEST_CASE("100,000 names, each launched once, are captured once each") {
-  auto gate = std::make_unique<wire::GateTable>();
+  auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(SamplingOptions{}, *gate);
   std::vector<Observation> batch(100'000);
   for (std::uint64_t i = 0; i < batch.size(); ++i) {
     batch[i].index = i;
     batch[i].record.name_id = sampler.AddKernel("kernel" + std::to_string(i));
     batch[i].record.duration_ns = 1000 + i % 1000;
-    batch[i].record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
+    batch[i].record.flags = shm::kFlagCaptured | shm::kFlagExploratory;
     batch[i].config_key = 2 * i + 2;
     batch[i].history_key = 2 * i + 3;
   }
@@ -492,10 +492,10 @@ TEST_CASE("100,000 names, each launched once, are captured once each") {
 }
 
 TEST_CASE("nothing but first sights is captured before enough was observed") {
-  auto gate = std::make_unique<wire::GateTable>();
+  auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(SamplingOptions{}, *gate, 4000);
   const std::uint32_t id = sampler.AddKernel("gemm");
-  const std::uint64_t name_key = wire::NameKey(sampler.names().hash(id));
+  const std::uint64_t name_key = shm::NameKey(sampler.names().hash(id));
   std::uint64_t open_at = 0;
   for (std::uint64_t i = 0; i < 8000 && open_at == 0; i += 100) {
     std::vector<Observation> batch(100);
@@ -509,7 +509,7 @@ TEST_CASE("nothing but first sights is captured before enough was observed") {
     sampler.UpdateKernel(0);
     sampler.Commit();
     const std::uint32_t slot = gate->Find(name_key);
-    if (slot != wire::kNoSlot && slot != wire::kClosedSlot && gate->granted(slot) > 0) {
+    if (slot != shm::kNoSlot && slot != shm::kClosedSlot && gate->granted(slot) > 0) {
       open_at = i + 100;
     }
   }
@@ -653,7 +653,7 @@ TEST_CASE("a launch beside a captured one counts as its like, and is no sample")
   Observation beside = bench.pending.back();
   for (int i = 0; i < 10; ++i) {
     beside.index = bench.launched++;
-    beside.record.flags = wire::kFlagPerturbed;
+    beside.record.flags = shm::kFlagPerturbed;
     beside.record.duration_ns = 900'000;
     bench.pending.push_back(beside);
   }

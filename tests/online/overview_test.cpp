@@ -14,7 +14,7 @@
 
 #include "online/online_sampler.h"
 #include "online/overview_parts.h"
-#include "wire/launch_draw.h"
+#include "shm/launch_draw.h"
 
 namespace stemtap {
 namespace {
@@ -144,18 +144,18 @@ struct Course {
     o.record.duration_ns = duration;
     o.index = launched++;
     const std::uint64_t hash = sampler.names().hash(o.record.name_id);
-    o.config_key = wire::ConfigKey(hash, {{1, 1, 1}, {1, 1, 1}});
-    o.history_key = wire::HistoryKey(o.config_key, history);
-    history = wire::Advance(history, hash);
-    const std::uint32_t slot = wire::FindLaunch(*gate, o.history_key, o.config_key, hash);
-    if (slot == wire::kNoSlot) {
-      if (seen.insert(name).second) o.record.flags = wire::kFlagCaptured | wire::kFlagExploratory;
-    } else if (slot != wire::kClosedSlot && gate->TrySpend(slot, wire::LaunchDraws(1)(o.index))) {
-      o.record.flags = wire::kFlagCaptured;
+    o.config_key = shm::ConfigKey(hash, {{1, 1, 1}, {1, 1, 1}});
+    o.history_key = shm::HistoryKey(o.config_key, history);
+    history = shm::Advance(history, hash);
+    const std::uint32_t slot = shm::FindLaunch(*gate, o.history_key, o.config_key, hash);
+    if (slot == shm::kNoSlot) {
+      if (seen.insert(name).second) o.record.flags = shm::kFlagCaptured | shm::kFlagExploratory;
+    } else if (slot != shm::kClosedSlot && gate->TrySpend(slot, shm::LaunchDraws(1)(o.index))) {
+      o.record.flags = shm::kFlagCaptured;
       o.record.credit_slot = static_cast<std::uint16_t>(slot);
     }
     if (slow != 1 && o.record.flags != 0) {
-      o.record.flags |= wire::kFlagPerturbed;
+      o.record.flags |= shm::kFlagPerturbed;
       o.record.duration_ns *= slow;
     }
     pending.push_back(o);
@@ -174,7 +174,7 @@ struct Course {
   }
   void Run(int launches) {
     for (int i = 0; i < launches; ++i) {
-      const std::uint64_t start = wire::kUnknownTime;
+      const std::uint64_t start = shm::kUnknownTime;
       clock += 10'000;
       Launch("long", clock, 50'000 + random() % 500);
       Launch("modes", clock + 1000, (i % 3 == 0 ? 9'000 : 4'000) + random() % 100);
@@ -183,12 +183,12 @@ struct Course {
     Epoch();
   }
 
-  std::unique_ptr<wire::GateTable> gate = std::make_unique<wire::GateTable>();
+  std::unique_ptr<shm::GateTable> gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler;
   std::uint64_t slow;
   std::uint64_t launched = 0;
   std::uint64_t clock = 5'000'000;
-  wire::LaunchHistory history = 0;
+  shm::LaunchHistory history = 0;
   std::set<std::string> seen;
   std::vector<Observation> pending;
   std::mt19937_64 random{1};

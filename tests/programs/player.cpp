@@ -36,7 +36,7 @@ Status Checked(CUresult result, const char* what) {
 }
 
 unsigned AtLeastOne(std::uint32_t extent) {
-  return extent == wire::kUnknownExtent ? 1 : extent;
+  return extent == shm::kUnknownExtent ? 1 : extent;
 }
 
 }  // namespace
@@ -91,10 +91,10 @@ Status Player::Prepare(const ProfileReader& reader) {
   batch_streams_.clear();
   std::pair<int, std::uint32_t> last_key{-1, 0};
   const Stream* last = nullptr;
-  for (const wire::KernelRecord& record : batch_.records) {
-    const int device = record.device == wire::kUnknown16 ? 0 : record.device % devices_;
+  for (const shm::KernelRecord& record : batch_.records) {
+    const int device = record.device == shm::kUnknown16 ? 0 : record.device % devices_;
     const std::pair key(device,
-                        record.stream == wire::kUnknown32 ? kUnknownStreamId : record.stream);
+                        record.stream == shm::kUnknown32 ? kUnknownStreamId : record.stream);
     if (key != last_key) {
       if (!streams_.contains(key)) {
         if (const Status added = AddStream(key); !added) return added;
@@ -103,7 +103,7 @@ Status Player::Prepare(const ProfileReader& reader) {
       last = &streams_.at(key);
     }
     batch_streams_.push_back(last);
-    if (first_start_ns_ == wire::kUnknownTime) first_start_ns_ = record.start_ns;
+    if (first_start_ns_ == shm::kUnknownTime) first_start_ns_ = record.start_ns;
   }
   for (std::size_t id = functions_.size(); id < reader.names().size(); ++id) {
     const std::string& name = reader.names().name(static_cast<std::uint32_t>(id));
@@ -116,21 +116,21 @@ Status Player::Prepare(const ProfileReader& reader) {
   return Success{};
 }
 
-void Player::WaitForTurn(const wire::KernelRecord& record, std::uint64_t index) {
+void Player::WaitForTurn(const shm::KernelRecord& record, std::uint64_t index) {
   if (options_.rate > 0 && index % 64 == 0) {
     SleepUntil(begin_ns_ +
                static_cast<std::uint64_t>(static_cast<double>(index) / options_.rate * 1e9));
   }
-  if (options_.real_time && record.start_ns != wire::kUnknownTime &&
+  if (options_.real_time && record.start_ns != shm::kUnknownTime &&
       record.start_ns > first_start_ns_) {
     SleepUntil(begin_ns_ + (record.start_ns - first_start_ns_));
   }
 }
 
-void Player::LaunchOne(const wire::KernelRecord& record, CUstream stream) {
+void Player::LaunchOne(const shm::KernelRecord& record, CUstream stream) {
   std::uint64_t duration_ns = record.duration_ns;
   void* params[] = {&duration_ns};
-  const unsigned shared = record.shared_bytes == wire::kUnknown32 ? 0 : record.shared_bytes;
+  const unsigned shared = record.shared_bytes == shm::kUnknown32 ? 0 : record.shared_bytes;
   const CUresult result = cuLaunchKernel(
       functions_[record.name_id], AtLeastOne(record.grid[0]), AtLeastOne(record.grid[1]),
       AtLeastOne(record.grid[2]), AtLeastOne(record.block[0]), AtLeastOne(record.block[1]),
@@ -155,7 +155,7 @@ void Player::LaunchBatch() {
 
 Status Player::Play(ProfileReader& reader) {
   functions_.clear();
-  first_start_ns_ = wire::kUnknownTime;
+  first_start_ns_ = shm::kUnknownTime;
   if (options_.real_time) begin_ns_ = SteadyNow();
   for (;;) {
     const Result<std::size_t> read = reader.Read(batch_, kBatch);

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/profile_reader.h"
+#include "model/profile_reader.h"
 
 namespace stemtap {
 
@@ -55,8 +55,8 @@ class Player {
   Status AddStream(std::pair<int, std::uint32_t> key);
   void LaunchBatch();
   void LaunchShare(unsigned thread);
-  void LaunchOne(const wire::KernelRecord& record, CUstream stream);
-  void WaitForTurn(const wire::KernelRecord& record, std::uint64_t index);
+  void LaunchOne(const shm::KernelRecord& record, CUstream stream);
+  void WaitForTurn(const shm::KernelRecord& record, std::uint64_t index);
   void RunThread(unsigned thread);
 
   const PlayOptions options_;
@@ -71,8 +71,8 @@ class Player {
   std::uint64_t launches_ = 0;                // before batch_
 
   // Pacing.
-  std::uint64_t first_start_ns_ = wire::kUnknownTime;  // of the profile
-  std::uint64_t begin_ns_ = 0;                         // of the play, steady clock
+  std::uint64_t first_start_ns_ = shm::kUnknownTime;  // of the profile
+  std::uint64_t begin_ns_ = 0;                        // of the play, steady clock
 
   // Threads 1 and up; thread 0 is the caller's. All meet before and after each batch.
   std::unique_ptr<std::barrier<>> barrier_;

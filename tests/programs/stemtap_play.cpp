@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "fake_gpu.h"
-#include "importers/registry.h"
+#include "formats/importers/registry.h"
 #include "player.h"
 
 namespace stemtap {

@@ -16,24 +16,25 @@
 
 namespace gpu_probe {
 
-#define GPU_PROBE_CUDA(F)                                                                    \
-  F(cuInit)                                                                                  \
-  F(cuDriverGetVersion)                                                                      \
-  F(cuDeviceGet)                                                                             \
-  F(cuDeviceGetName)                                                                         \
-  F(cuDeviceGetAttribute) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxSynchronize) \
-      F(cuModuleLoadData) F(cuModuleGetFunction) F(cuStreamCreate) F(cuStreamBeginCapture)   \
-          F(cuStreamEndCapture) F(cuGraphInstantiateWithFlags) F(cuGraphLaunch)              \
-              F(cuGraphExecDestroy) F(cuGraphDestroy) F(cuLaunchKernel) F(cuMemAlloc)        \
-                  F(cuMemcpyDtoHAsync) F(cuMemAllocHost) F(cuMemsetD8Async) F(cuMemGetInfo)  \
-                      F(cuProfilerStart) F(cuProfilerStop)
+#define GPU_PROBE_CUDA(F)                                                                         \
+  F(cuInit)                                                                                       \
+  F(cuDriverGetVersion)                                                                           \
+  F(cuDeviceGet)                                                                                  \
+  F(cuDeviceGetName)                                                                              \
+  F(cuDeviceGetAttribute)                                                                         \
+  F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxSynchronize) F(cuModuleLoadData)          \
+      F(cuModuleGetFunction) F(cuStreamCreate) F(cuStreamBeginCapture) F(cuStreamEndCapture)      \
+          F(cuGraphInstantiateWithFlags) F(cuGraphLaunch) F(cuGraphExecDestroy) F(cuGraphDestroy) \
+              F(cuLaunchKernel) F(cuMemAlloc) F(cuMemcpyDtoHAsync) F(cuMemAllocHost)              \
+                  F(cuMemsetD8Async) F(cuMemGetInfo) F(cuProfilerStart) F(cuProfilerStop)
 
-#define GPU_PROBE_CUPTI(F)                                                     \
-  F(cuptiGetVersion)                                                           \
-  F(cuptiSubscribe)                                                            \
-  F(cuptiUnsubscribe) F(cuptiEnableCallback) F(cuptiActivityRegisterCallbacks) \
-      F(cuptiActivityEnable) F(cuptiActivityDisable) F(cuptiActivityFlushAll)  \
-          F(cuptiActivityGetNextRecord) F(cuptiActivitySetAttribute)
+#define GPU_PROBE_CUPTI(F)                                                           \
+  F(cuptiGetVersion)                                                                 \
+  F(cuptiSubscribe)                                                                  \
+  F(cuptiUnsubscribe)                                                                \
+  F(cuptiEnableCallback) F(cuptiActivityRegisterCallbacks) F(cuptiActivityEnable)    \
+      F(cuptiActivityDisable) F(cuptiActivityFlushAll) F(cuptiActivityGetNextRecord) \
+          F(cuptiActivitySetAttribute)
 
 struct Api {
 #define GPU_PROBE_MEMBER(name) decltype(&::name) name = nullptr;

@@ -6,7 +6,7 @@ import { plainTable } from "../figure";
 import { count, duration, moment, none, percent, shellWord, visible } from "../format";
 import type { Options } from "../types";
 
-// As src/wire/loss.h has them, told in docs/formats/session.md.
+// As src/shm/loss.h has them, told in docs/formats/session.md.
 const losses = new Map<string, [string, string]>([
   ["ring_full", ["records", "the collector did not keep up"]],
   ["no_timestamps", ["records", "CUPTI's device buffers were exhausted: start and end are 0"]],

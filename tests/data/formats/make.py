@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes one invented run of 12 launches in the form of every profiler that stemtap reads, beside itself.
 
-The tests hold the importers to it (tests/importers/samples_test.cpp), and the fuzzers start from it.
+The tests hold the importers to it (tests/formats/importers/samples_test.cpp), and the fuzzers start from it.
 """
 import json
 import pathlib

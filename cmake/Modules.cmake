@@ -1,0 +1,48 @@
+# stemtap_module(<name> SOURCES a.cpp b.cpp USES base shm LINK PkgConfig::zstd)
+#
+# Adds the static library of one module of src/. USES names other modules, LINK external libraries.
+# tools/check_layers defines which module may use which. A module without SOURCES is header-only.
+function(stemtap_module name)
+  cmake_parse_arguments(MODULE "" "" "SOURCES;USES;LINK" ${ARGN})
+  list(TRANSFORM MODULE_USES PREPEND stemtap_)
+  if(MODULE_SOURCES)
+    add_library(stemtap_${name} STATIC ${MODULE_SOURCES})
+    set(scope PUBLIC)
+    # Lossy implicit conversions are not allowed in the mathematics.
+    if(name MATCHES "^(stats|sampling)$")
+      target_compile_options(stemtap_${name} PRIVATE -Wconversion)
+    endif()
+  else()
+    add_library(stemtap_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(stemtap_${name} ${scope} ${PROJECT_SOURCE_DIR}/src
+                                                      ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(stemtap_${name} ${scope} ${MODULE_USES} ${MODULE_LINK})
+endfunction()
+
+# stemtap_test(<name> SOURCES ... USES modules LINK libs LABELS unit)
+#
+# One doctest executable, one CTest entry. It runs in its own scratch folder.
+function(stemtap_test name)
+  cmake_parse_arguments(TEST "" "" "SOURCES;USES;LINK;LABELS;DEPENDS" ${ARGN})
+  list(TRANSFORM TEST_USES PREPEND stemtap_)
+  add_executable(${name} ${TEST_SOURCES} $<TARGET_OBJECTS:stemtap_test_main>)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${TEST_USES} ${TEST_LINK} stemtap_test_support)
+  # Half of a build is test code, which need not be fast. -Og compiles it in about 70 % of the time of
+  # -O1, and the tests take as long to run. Without optimization they take four times as long under
+  # the sanitizers.
+  target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-Og>)
+  # Tests name the options that matter to them and leave the others out.
+  target_compile_options(${name} PRIVATE -Wno-missing-field-initializers)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(TEST_DEPENDS)
+    add_dependencies(${name} ${TEST_DEPENDS})
+  endif()
+  set(scratch ${CMAKE_BINARY_DIR}/scratch/${name})
+  file(MAKE_DIRECTORY ${scratch})
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${scratch})
+  set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT 300 SKIP_RETURN_CODE 77
+    ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+endfunction()

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "startup/collector_starter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "startup/runtime.h"
+
+namespace stemtap::inject {
+namespace {
+
+constexpr std::size_t kPathBytes = 4096;
+constexpr std::size_t kStackBytes = 64 * 1024;
+constexpr std::size_t kMostArguments = 64;
+constexpr int kMostOfOnePid = 1000;  // session folders; more are a sign of something else
+constexpr std::size_t kMostVariables = 4096;
+
+// Handed to the children, which share our memory until they exec (CLONE_VM | CLONE_VFORK).
+struct Launch {
+  const char* program;
+  char* arguments[kMostArguments];
+  char* environment[kMostVariables];
+  unsigned char* stack;  // of the second child
+  int failure;           // errno of execve
+};
+
+// What the kernel takes for a signal's action. All zero: the default.
+struct KernelAction {
+  void (*handler)(int);
+  unsigned long rest[4];  // flags, restorer, mask: in another order on some machines
+};
+constexpr std::size_t kKernelMaskBytes = 8;
+constexpr int kSignals = 64;
+
+[[noreturn]] void EndProcess(int code) noexcept {
+  for (;;) ::syscall(SYS_exit_group, code);
+}
+
+// Second child: becomes the collector. Both children make raw system calls only: sanitizers replace
+// the functions of libc, and what these replacements write is the program's memory.
+int Become(void* argument) {
+  auto* launch = static_cast<Launch*>(argument);
+  ::syscall(SYS_setsid);  // a Ctrl-C for the program must not end its collector
+  // What the program handles or ignores is not the collector's business. The table is our own:
+  // handlers are not shared, though the memory that they would write to is.
+  KernelAction action = {};
+  for (int signal = 1; signal <= kSignals; ++signal) {
+    ::syscall(SYS_rt_sigaction, signal, &action, nullptr, kKernelMaskBytes);
+  }
+  // Who reads the program's stderr may go when the program does, before the collector has finished.
+  action.handler = SIG_IGN;
+  ::syscall(SYS_rt_sigaction, SIGPIPE, &action, nullptr, kKernelMaskBytes);
+  // All signals stay blocked until the collector holds them itself: one that comes meanwhile, to the
+  // program's process group, say, must not end it.
+  // Its stdin is nothing, its stdout our stderr: stdout belongs to the program's output.
+  const long null = ::syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
+  if (null >= 0) ::syscall(SYS_dup3, null, STDIN_FILENO, 0);
+  ::syscall(SYS_dup3, STDERR_FILENO, STDOUT_FILENO, 0);
+  // Nothing of the program's stays open in it: a pipe held open would keep its reader waiting.
+#ifdef SYS_close_range
+  if (::syscall(SYS_close_range, 3u, ~0u, 0u) != 0)
+#endif
+  {
+    for (int fd = 3; fd < 1024; ++fd) ::syscall(SYS_close, fd);
+  }
+  ::syscall(SYS_execve, launch->program, launch->arguments, launch->environment);
+  launch->failure = errno;
+  EndProcess(127);
+}
+
+// First child: starts the second and goes, so that the collector is nobody's child here.
+int StartAndLeave(void* argument) {
+  auto* launch = static_cast<Launch*>(argument);
+  const int pid = StartSharingProcess(Become, launch->stack + kStackBytes, SIGCHLD, launch);
+  if (pid < 0) launch->failure = -pid;
+  EndProcess(0);
+}
+
+bool IsOurVariable(const char* variable) noexcept {
+  for (const char* name : {"LD_PRELOAD=", "CUDA_INJECTION64_PATH=", "STEMTAP_SESSION="}) {
+    if (::strncmp(variable, name, ::strlen(name)) == 0) return true;
+  }
+  return false;
+}
+
+// Splits `text` at spaces, in place; a word with spaces stands in double quotes. Returns the number of
+// words, at most `most`.
+std::size_t SplitWords(char* text, char** words, std::size_t most) noexcept {
+  std::size_t count = 0;
+  for (char* c = text; count < most;) {
+    while (*c == ' ') ++c;
+    if (*c == 0) break;
+    const char end = *c == '"' ? '"' : ' ';
+    if (end == '"') ++c;
+    words[count++] = c;
+    while (*c != 0 && *c != end) ++c;
+    if (*c != 0) *c++ = 0;
+  }
+  return count;
+}
+
+// Takes -o and --output with their values out of `words`. Returns the last value, null if there is none.
+const char* TakeOutput(char** words, std::size_t& count) noexcept {
+  constexpr std::size_t kLongLength = sizeof("--output=") - 1;
+  const char* output = nullptr;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    char* word = words[i];
+    if (::strcmp(word, "-o") == 0 || ::strcmp(word, "--output") == 0) {
+      if (i + 1 == count) {
+        words[kept++] = word;  // the collector reports what is missing
+      } else {
+        output = words[++i];
+      }
+    } else if (::strncmp(word, "--output=", kLongLength) == 0) {
+      output = word + kLongLength;
+    } else if (::strncmp(word, "-o", 2) == 0) {
+      output = word + 2;
+    } else {
+      words[kept++] = word;
+    }
+  }
+  count = kept;
+  return output != nullptr && *output != 0 ? output : nullptr;
+}
+
+bool CollectorPath(const Options& options, char* path, std::size_t size) noexcept {
+  if (options.collector != nullptr) {
+    ::snprintf(path, size, "%s", options.collector);
+    return true;
+  }
+  path[0] = 0;
+  char own[kPathBytes];
+  if (!OwnPath(own, sizeof(own))) return false;
+  // <prefix>/lib/libstemtap_inject.so, or <prefix>/lib/<machine>/libstemtap_inject.so
+  bool found = false;
+  for (int up = 1; up <= 3 && !found; ++up) {
+    char* slash = ::strrchr(own, '/');
+    if (slash == nullptr) break;
+    *slash = 0;
+    if (up == 1) continue;
+    char candidate[kPathBytes];
+    const int length = ::snprintf(candidate, sizeof(candidate), "%s/bin/stemtap", own);
+    if (length < 0 || static_cast<std::size_t>(length) >= sizeof(candidate)) return false;
+    found = ::access(candidate, X_OK) == 0;
+    // Of those that are not there the first is named.
+    if (found || up == 2) ::snprintf(path, size, "%s", candidate);
+  }
+  return path[0] != 0;
+}
+
+}  // namespace
+
+bool MakeSessionFolder(const Options& options, char* folder, std::size_t size, char* problem,
+                       std::size_t problem_size) noexcept {
+  char text[kPathBytes] = {};
+  char* words[kMostArguments];
+  std::size_t count = 0;
+  if (options.collector_options != nullptr) {
+    ::snprintf(text, sizeof(text), "%s", options.collector_options);
+    count = SplitWords(text, words, kMostArguments);
+  }
+  const char* output = TakeOutput(words, count);
+  char name[32] = "session";
+  const int comm = ::open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+  if (comm >= 0) {
+    const ssize_t length = ::read(comm, name, sizeof(name) - 1);
+    ::close(comm);
+    if (length > 1) name[length - 1] = 0;
+  }
+  for (char* c = name; *c != 0; ++c) {
+    if (*c == '/' || *c == ' ') *c = '_';
+  }
+  char here[kPathBytes - 128];
+  if (::getcwd(here, sizeof(here)) == nullptr) ::snprintf(here, sizeof(here), "/tmp");
+  char base[kPathBytes];
+  int length = 0;
+  if (output == nullptr) {
+    length = ::snprintf(base, sizeof(base), "%s/stemtap-%s-%d", here, name,
+                        static_cast<int>(::getpid()));
+  } else if (output[0] == '/') {
+    length = ::snprintf(base, sizeof(base), "%s", output);
+  } else {
+    length = ::snprintf(base, sizeof(base), "%s/%s", here, output);
+  }
+  if (length < 0 || static_cast<std::size_t>(length) + 8 > size) {
+    ::snprintf(problem, problem_size, "%.100s...: path of the session directory is too long", base);
+    return false;
+  }
+  while (length > 1 && base[length - 1] == '/') base[--length] = 0;
+  ::snprintf(folder, size, "%s", base);
+  if (::mkdir(folder, 0700) == 0) return true;
+  // The name may be taken: by this process before exec, by process 1 of another container, or by
+  // another process with the same options.
+  for (int again = 2; errno == EEXIST && again <= kMostOfOnePid; ++again) {
+    ::snprintf(folder, size, "%s-%d", base, again);
+    if (::mkdir(folder, 0700) == 0) return true;
+  }
+  ::snprintf(problem, problem_size, "%s: cannot be made: %s", folder, ::strerror(errno));
+  return false;
+}
+
+bool StartCollector(const Options& options, const char* folder, char* problem,
+                    std::size_t problem_size) noexcept {
+  char path[kPathBytes];
+  if (!CollectorPath(options, path, sizeof(path)) || ::access(path, X_OK) != 0) {
+    ::snprintf(problem, problem_size, "%s: collector not found (set STEMTAP_COLLECTOR)", path);
+    return false;
+  }
+  // Everything that the children touch is prepared here: between clone and execve they may only
+  // make system calls. One mapping holds the argument block and both stacks.
+  auto* memory =
+      static_cast<unsigned char*>(MapMemory(sizeof(Launch) + kPathBytes + 2 * kStackBytes));
+  if (memory == nullptr) {
+    ::snprintf(problem, problem_size, "no memory to start the collector");
+    return false;
+  }
+  auto* launch = reinterpret_cast<Launch*>(memory);
+  char* words = reinterpret_cast<char*>(memory + sizeof(Launch));
+  unsigned char* first_stack = memory + sizeof(Launch) + kPathBytes;
+  launch->stack = first_stack + kStackBytes;
+  launch->program = path;
+  char pid[16];
+  ::snprintf(pid, sizeof(pid), "%d", static_cast<int>(::getpid()));
+  char captures[16];
+  ::snprintf(captures, sizeof(captures), "%u", options.captures_per_second);
+  std::size_t count = 0;
+  const char* fixed[] = {"stemtap",    "run",           "--attach", pid,
+                         "--output",   folder,          "--level",  LevelName(options.level),
+                         "--actuator", options.actuator};
+  for (const char* word : fixed) launch->arguments[count++] = const_cast<char*>(word);
+  if (options.collector_options != nullptr) {
+    ::snprintf(words, kPathBytes, "%s", options.collector_options);
+    char** more = launch->arguments + count;
+    std::size_t added = SplitWords(words, more, kMostArguments - 3 - count);
+    TakeOutput(more, added);  // it is `folder`
+    count += added;
+  }
+  // Last: it says what is in force here, whatever the options say.
+  launch->arguments[count++] = const_cast<char*>("--max-captures-per-second");
+  launch->arguments[count++] = captures;
+  launch->arguments[count] = nullptr;
+  std::size_t kept = 0;
+  for (char** v = environ; *v != nullptr && kept + 1 < kMostVariables; ++v) {
+    if (!IsOurVariable(*v)) launch->environment[kept++] = *v;
+  }
+  launch->environment[kept] = nullptr;
+
+  // Neither child may take a signal before it is done: it would run the program's handler, in the
+  // program's memory. A collector that ends at once sends SIGCHLD to the first child.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  // No exit signal: the first child sends no SIGCHLD and plain wait() does not see it.
+  const int child = StartSharingProcess(StartAndLeave, first_stack + kStackBytes, 0, launch);
+  int failure = child < 0 ? -child : 0;
+  if (child > 0) {
+    ::waitpid(child, nullptr, __WCLONE);
+    failure = launch->failure;
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  ::munmap(memory, sizeof(Launch) + kPathBytes + 2 * kStackBytes);
+  if (failure == 0) return true;
+  ::snprintf(problem, problem_size, "%s: collector cannot be started: %s", path,
+             ::strerror(failure));
+  return false;
+}
+
+}  // namespace stemtap::inject

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two ways in. As a preloaded library, the constructor points CUDA at this file and does
+// nothing else: no thread, no file, no memory in a program that never uses CUDA. As CUDA's
+// injection target, InitializeInjection is called by cuInit, in programs that do.
+//
+// No failure here is the program's: the reason goes into the session, and cuInit goes on.
+#include <cuda.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "gate/launch_gate.h"
+#include "recording/duration_engine.h"
+#include "startup/collector_starter.h"
+#include "startup/cupti_api.h"
+#include "startup/locator.h"
+#include "startup/options.h"
+#include "startup/runtime.h"
+#include "startup/say.h"
+#include "startup/session_files.h"
+
+namespace stemtap::inject {
+namespace {
+
+// The ring takes 17 MiB of addresses, the gate table and the buffers as much again. Where that is
+// more than an eighth of what the process may have, it could be what the program lacks later. So could
+// the arenas that malloc reserves for threads that allocate nothing themselves, when CUPTI does on them.
+constexpr std::uint64_t kLeastAddresses = std::uint64_t{256} << 20;
+
+constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
+constexpr const char* kInitialize = "InitializeInjection";
+
+constexpr std::size_t kReasonBytes = sizeof(shm::RingHeader::reason);
+
+// All of the library's state: zero, so that it lies in .bss, where pages that are not used cost
+// nothing and nothing runs at load.
+struct Library {
+  Options options;
+  SessionFiles files;
+  CuptiApi api;
+  DurationEngine engine;
+  LaunchGate gate;
+  void* chained = nullptr;  // the library of STEMTAP_CHAIN
+  pid_t pid = 0;            // of the process that initialised; a forked child has another
+};
+constinit Library g_library;
+
+// Whether a session folder with our ring stands. Without, there is nobody who would print the
+// reason.
+bool JoinSession(Library& library) noexcept {
+  char problem[512];
+  char made[4096];
+  const char* folder = library.options.session;
+  const bool own_collector = folder == nullptr;
+  if (own_collector) {
+    if (!MakeSessionFolder(library.options, made, sizeof(made), problem, sizeof(problem))) {
+      SayOnStderr("nothing will be recorded", problem);
+      return false;
+    }
+    folder = made;
+  }
+  if (!library.files.Open(folder, problem, sizeof(problem))) {
+    SayOnStderr("nothing will be recorded", problem);
+    if (own_collector) ::rmdir(folder);
+    return false;
+  }
+  if (own_collector && !StartCollector(library.options, folder, problem, sizeof(problem))) {
+    SayOnStderr("nothing will be recorded", problem);
+    library.files.Remove();  // nobody would ever read it, and it takes 16 MiB
+    ::rmdir(folder);
+    return false;
+  }
+  return true;
+}
+
+// Claims CUPTI's one place for a subscriber. In gate level it is kept; else it is given back at
+// once, so that torch.profiler can have it later.
+bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* problem) noexcept {
+  char incumbent[64] = {};
+  CUptiResult result = CUPTI_SUCCESS;
+  if (library.api.SubscribeV2 != nullptr) {
+    CUpti_SubscriberParams params = {};
+    params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    params.subscriberName = "stemtap";
+    params.oldSubscriberName = incumbent;
+    params.oldSubscriberSize = sizeof(incumbent);
+    result = library.api.SubscribeV2(&subscriber, LaunchGate::OnCallback, &library.gate, &params);
+  } else {
+    result = library.api.Subscribe(&subscriber, LaunchGate::OnCallback, &library.gate);
+  }
+  if (result == CUPTI_SUCCESS) {
+    if (library.options.level != Level::kGate) library.api.Unsubscribe(subscriber);
+    return true;
+  }
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+    incumbent[sizeof(incumbent) - 1] = 0;
+    ::snprintf(problem, kReasonBytes, "CUPTI is in use by another tool%s%s",
+               incumbent[0] != 0 ? ": " : "", incumbent);
+  } else {
+    ::snprintf(problem, kReasonBytes, "CUPTI cannot be used here: error %d %s",
+               static_cast<int>(result), library.api.Describe(result));
+  }
+  return false;
+}
+
+// Whether launches will be gated. An actuator that cannot be had leaves the durations: nothing is
+// captured, and the user is told at once and in the summary.
+bool StartGate(Library& library, void* driver) noexcept {
+  char problem[kReasonBytes];
+  if (library.gate.Init(library.options, library.files, library.engine, driver, problem,
+                        sizeof(problem))) {
+    library.files.MapGate();
+    return true;
+  }
+  constexpr const char* kWhat = "nothing will be captured";
+  SayOnStderr(kWhat, problem);
+  char remark[kReasonBytes];
+  ::snprintf(remark, sizeof(remark), "%s: %.220s", kWhat, problem);
+  library.files.Remark(remark);
+  return false;
+}
+
+// Sets everything up; false with the reason in `problem`.
+bool StartRecording(Library& library, char* problem) noexcept {
+  void* driver = LocateDriver();
+  using GetDriverVersion = CUresult (*)(int*);
+  int driver_version = 0;
+  if (auto get = reinterpret_cast<GetDriverVersion>(FindSymbol(driver, "cuDriverGetVersion"))) {
+    get(&driver_version);
+  }
+  shm::RingHeader& header = library.files.ring().header;
+  header.driver_version = static_cast<std::uint32_t>(driver_version);
+  if (const char* tool = ToolOfProcess()) {
+    ::snprintf(problem, kReasonBytes, "this process is %s itself", tool);
+    return false;
+  }
+  if (const char* tool = ToolInProcess()) {
+    ::snprintf(problem, kReasonBytes, "%s is in this process", tool);
+    return false;
+  }
+  // Every tool built on NVBit defines it. Two that rewrite launches do not go together.
+  constexpr const char* kNvbit = "nvbit_at_init";
+  if (FindGlobalSymbol(kNvbit) != nullptr ||
+      (library.chained != nullptr && FindSymbol(library.chained, kNvbit) != nullptr)) {
+    ::snprintf(problem, kReasonBytes, "a tool built on NVBit is in this process");
+    return false;
+  }
+  void* cupti = LocateCupti(library.options.cupti, header.driver_version, problem, kReasonBytes);
+  if (cupti == nullptr) return false;
+  if (const char* missing = LoadCuptiApi(cupti, library.api)) {
+    ::snprintf(problem, kReasonBytes, "this libcupti lacks %s", missing);
+    return false;
+  }
+  const CUptiResult result = library.api.GetVersion(&library.api.version);
+  header.cupti_version = library.api.version;
+  if (result != CUPTI_SUCCESS || library.api.version < kOldestCupti) {
+    ::snprintf(problem, kReasonBytes,
+               "CUPTI version %u is not known, expected %u (CUDA 10.1) or later",
+               library.api.version, kOldestCupti);
+    return false;
+  }
+  CUpti_SubscriberHandle subscriber = nullptr;
+  if (!Subscribe(library, subscriber, problem)) return false;
+  if (library.api.newer_than_known()) {
+    char remark[kReasonBytes];
+    ::snprintf(remark, sizeof(remark),
+               "CUPTI version %u is newer than known (CUDA %d): recorded as far as it looks right",
+               library.api.version, CUPTI_API_VERSION / 10000);
+    library.files.Remark(remark);
+  }
+  const bool gate = library.options.level == Level::kGate;
+  const bool gated = gate && StartGate(library, driver);
+  // As in kernels level: torch.profiler may have the place.
+  if (gate && !gated) library.api.Unsubscribe(subscriber);
+  if (!library.engine.Start(library.api, library.files, library.options, problem, kReasonBytes)) {
+    if (gated) {
+      library.gate.Close();
+      library.api.Unsubscribe(subscriber);
+    }
+    return false;
+  }
+  std::uint32_t refused = 0;
+  if (gated && !library.gate.EnableCallbacks(library.api, subscriber, refused)) {
+    // Durations are recorded all the same; the header says that nothing is gated.
+    library.gate.Close();
+    library.api.Unsubscribe(subscriber);
+    char remark[kReasonBytes];
+    ::snprintf(remark, sizeof(remark), "launch callback %u refused: no gate", refused);
+    library.files.Remark(remark);
+  }
+  return true;
+}
+
+void AtExit() {
+  if (g_library.pid != ::getpid() || g_library.engine.abandoned()) return;
+  g_library.engine.Stop();
+  g_library.gate.Close();
+}
+
+void InForkedChild() {
+  g_library.engine.Abandon();
+}
+
+void Record(Library& library) noexcept {
+  // Without a session nobody asked for a recording of the tool.
+  if (library.options.session == nullptr && ToolOfProcess() != nullptr) return;
+  const std::uint64_t least = kLeastAddresses + ArenaAddresses();
+  if (AddressLimit() < least) {
+    char detail[160];
+    ::snprintf(
+        detail, sizeof(detail),
+        "the limit of address space (ulimit -v) leaves no room for malloc's arenas, expected "
+        "%u MiB or more",
+        static_cast<unsigned>(least >> 20));
+    SayOnStderr("nothing will be recorded", detail);
+    return;
+  }
+  if (!JoinSession(library)) return;
+  char problem[kReasonBytes] = {};
+  if (!StartRecording(library, problem)) {
+    library.files.StandDown(problem);
+    return;
+  }
+  // After libcupti is loaded: handlers run in reverse order, so ours runs before its own.
+  ::atexit(AtExit);
+  OnForkInChild(InForkedChild);
+}
+
+void LoadChained(Library& library) noexcept {
+  const char* path = ReadOptions().chain;
+  if (path != nullptr) library.chained = OpenLibrary(path, false);
+}
+
+// Initializes the library of STEMTAP_CHAIN as the driver initializes that of CUDA_INJECTION64_PATH.
+// Returns false if the library refused by returning 0: it is unloaded, to be loaded again at the
+// next cuInit.
+bool InitializeChained(Library& library) noexcept {
+  if (library.chained == nullptr) return true;
+  using Function = int (*)();
+  auto initialize = reinterpret_cast<Function>(FindSymbol(library.chained, kInitialize));
+  if (initialize != nullptr && initialize() != 0) return true;
+  CloseLibrary(library.chained);
+  library.chained = nullptr;
+  return false;
+}
+
+// Returns false if the driver is to call again at the next cuInit, for the chained library's sake.
+bool Initialize() noexcept {
+  Library& library = g_library;
+  if (library.pid == 0) {
+    library.pid = ::getpid();
+    library.options = ReadOptions();
+    LoadChained(library);
+    if (library.options.chain != nullptr && library.chained == nullptr) {
+      SayOnStderr("cannot be loaded", library.options.chain);
+    }
+    if (!Disabled()) Record(library);
+    return InitializeChained(library);
+  }
+  // A forked child that calls cuInit again inherits this state and is not recorded.
+  if (library.pid != ::getpid()) return true;
+  // The driver calls again only if the chained library refused, which is unloaded then.
+  if (library.chained != nullptr) return true;
+  LoadChained(library);
+  return InitializeChained(library);
+}
+
+// No other thread runs yet, so the environment may be changed.
+__attribute__((constructor)) void OnLoad() {
+  if (::getauxval(AT_SECURE) != 0 || Disabled()) return;
+  const char* set = ::getenv(kInjectionPath);
+  const bool is_tool = ToolOfProcess() != nullptr;
+  if (is_tool ? set == nullptr : set != nullptr || ToolInProcess() != nullptr) return;
+  char own[PATH_MAX];
+  if (!OwnPath(own, sizeof(own))) return;
+  if (!is_tool) {
+    ::setenv(kInjectionPath, own, 0);
+    return;
+  }
+  // A shell has it from us and passed it on to the tool: programs that ncu starts with it end at once.
+  char path[PATH_MAX];
+  if (::realpath(set, path) != nullptr && ::strcmp(path, own) == 0) ::unsetenv(kInjectionPath);
+}
+
+}  // namespace
+}  // namespace stemtap::inject
+
+// Called by cuInit. 1: done; whatever went wrong is not the program's business. 0: cuInit "unloads"
+// this library, which the linker flag nodelete keeps in place, and calls again the next time.
+extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
+  // A program that runs with more rights than its user is not to be watched by him, nor to write
+  // files where he says.
+  if (::getauxval(AT_SECURE) != 0) return 1;
+  return stemtap::inject::Initialize() ? 1 : 0;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "startup/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "shm/profiling_tools.h"
+#include "shm/session_env.h"
+#include "startup/runtime.h"
+
+namespace stemtap::inject {
+namespace {
+
+const char* Text(const shm::EnvSpec& spec) noexcept {
+  const char* value = ::getenv(spec.name);
+  if (value == nullptr || *value == 0) value = spec.fallback;
+  return *value == 0 ? nullptr : value;
+}
+
+std::uint32_t Number(const shm::EnvSpec& spec, std::uint32_t least, std::uint32_t most) noexcept {
+  std::uint32_t number = 0;
+  const char* text = Text(spec);
+  if (text == nullptr || !ParseNumber(text, least, most, number)) {
+    ParseNumber(spec.fallback, least, most, number);
+  }
+  return number;
+}
+
+// Thousandths of a decimal number of up to three decimals; 0 if it is none, or not from 0.001 to
+// 100.
+std::uint32_t Thousandths(const char* text) noexcept {
+  constexpr std::uint32_t kMost = 100'000;
+  std::uint32_t value = 0;
+  std::uint32_t decimals = 0;
+  bool point = false;
+  if (text == nullptr) return 0;
+  for (const char* c = text; *c != 0; ++c) {
+    if (*c == '.' && !point) {
+      point = true;
+      continue;
+    }
+    if (*c < '0' || *c > '9' || value > kMost) return 0;
+    if (point && ++decimals > 3) return 0;
+    value = value * 10 + static_cast<std::uint32_t>(*c - '0');
+  }
+  if (value > kMost) return 0;
+  for (; decimals < 3; ++decimals) value *= 10;
+  return value <= kMost ? value : 0;
+}
+
+Level LevelNamed(const char* name) noexcept {
+  if (::strcmp(name, LevelName(Level::kGate)) == 0) return Level::kGate;
+  return ::strcmp(name, LevelName(Level::kGraph)) == 0 ? Level::kGraph : Level::kKernels;
+}
+
+void ReadActuator(Options& options) noexcept {
+  options.actuator = Text(shm::kEnvActuator);
+  constexpr std::size_t kPrefix = sizeof(shm::kLibraryActuator) - 1;
+  if (::strncmp(options.actuator, shm::kLibraryActuator, kPrefix) == 0) {
+    options.actuator_library = options.actuator + kPrefix;
+    // No collector takes it so; that nothing is captured is said when it is loaded.
+    if (*options.actuator_library == 0) options.actuator = shm::kEnvActuator.fallback;
+  } else if (::strcmp(options.actuator, "profiler") == 0) {
+    options.profiler = true;
+  } else {
+    options.actuator = shm::kEnvActuator.fallback;
+  }
+  const char* text = Text(shm::kEnvMaxCaptures);
+  if (text == nullptr ||
+      !ParseNumber(text, 0, shm::kMostCapturesPerSecond, options.captures_per_second)) {
+    const bool acts = options.profiler || options.actuator_library != nullptr;
+    options.captures_per_second = acts ? shm::kMaxCapturesPerSecond : 0;
+  }
+}
+
+}  // namespace
+
+const char* LevelName(Level level) noexcept {
+  if (level == Level::kGate) return "gate";
+  return level == Level::kGraph ? "graph" : "kernels";
+}
+
+Options ReadOptions() noexcept {
+  Options options;
+  options.session = Text(shm::kEnvSession);
+  options.level = LevelNamed(Text(shm::kEnvLevel));
+  ReadActuator(options);
+  options.watchdog_ms = Number(shm::kEnvWatchdogMs, 0, 3'600'000);
+  options.flush_ms = Number(shm::kEnvFlushMs, 10, 10000);
+  options.max_overhead = Thousandths(Text(shm::kEnvMaxOverhead));
+  options.buffer_bytes = Number(shm::kEnvBufferKb, 16, 16384) * 1024;
+  options.cupti = Text(shm::kEnvCupti);
+  options.collector = Text(shm::kEnvCollector);
+  options.collector_options = Text(shm::kEnvOptions);
+  options.chain = Text(shm::kEnvChain);
+  return options;
+}
+
+bool Disabled() noexcept {
+  const char* value = ::getenv(shm::kEnvDisable.name);
+  return value != nullptr && *value != 0 && ::strcmp(value, "0") != 0;
+}
+
+const char* ToolInProcess() noexcept {
+  const char* variable = nullptr;
+  const shm::ProfilingTool* tool = shm::ToolInEnvironment(environ, variable);
+  return tool == nullptr ? nullptr : tool->name;
+}
+
+const char* ToolOfProcess() noexcept {
+  // Of a script, the path of the script.
+  const auto* path = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  const shm::ProfilingTool* tool = path == nullptr ? nullptr : shm::ToolOfProgram(path);
+  return tool == nullptr ? nullptr : tool->name;
+}
+
+}  // namespace stemtap::inject

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "startup/session_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "shm/session_env.h"
+
+namespace stemtap::inject {
+namespace {
+
+constexpr std::size_t kPathBytes = 4200;
+
+// Opens, or fails with errno set.
+int OpenFile(const char* path, int flags) noexcept {
+  return ::open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+void* MapFile(int fd, std::size_t bytes, int more_flags) noexcept {
+  return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | more_flags, fd, 0);
+}
+
+// 0, or the errno for which a file of `bytes` cannot be had. A file beyond the limit of the process
+// is not asked for: the attempt is answered with SIGXFSZ, which ends the program.
+int Allocate(int fd, std::size_t bytes) noexcept {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return EFBIG;
+  return ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+}
+
+void ReadProgramName(char* name, std::size_t size) noexcept {
+  const int fd = OpenFile("/proc/self/comm", O_RDONLY);
+  if (fd < 0) return;
+  const ssize_t length = ::read(fd, name, size - 1);
+  ::close(fd);
+  if (length > 0) name[name[length - 1] == '\n' ? length - 1 : length] = 0;
+}
+
+// Returns the version of the gate table, or 0 if the file is not a gate table. The size of the file
+// depends on the version, so the version is read before the file is mapped.
+std::uint32_t GateVersionOf(int fd) noexcept {
+  struct {
+    std::uint64_t magic;
+    std::uint32_t version;
+  } start;
+  static_assert(offsetof(shm::GateFile, magic) == 0 && offsetof(shm::GateFile, version) == 8);
+  if (::pread(fd, &start, sizeof(start), 0) != static_cast<ssize_t>(sizeof(start))) return 0;
+  return start.magic == shm::kGateMagic ? start.version : 0;
+}
+
+std::uint64_t HostHash() noexcept {
+  utsname system;
+  if (::uname(&system) != 0) return 0;
+  return shm::NameHash(system.nodename, ::strlen(system.nodename));
+}
+
+}  // namespace
+
+bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem_size) noexcept {
+  if (::strlen(folder) > shm::kMaxSessionPathBytes) {
+    ::snprintf(problem, problem_size,
+               "%.60s...: the path of the session folder is longer than %u bytes", folder,
+               shm::kMaxSessionPathBytes);
+    return false;
+  }
+  char path[kPathBytes];
+  char hidden[kPathBytes];
+  ::snprintf(path, sizeof(path), "%s/%s", folder, shm::kSessionFileName);
+  if (::access(path, F_OK) == 0) {
+    ::snprintf(problem, problem_size, "%s: the session has ended", folder);
+    return false;
+  }
+  const int pid = static_cast<int>(::getpid());
+  ::snprintf(path, sizeof(path), "%s/%s%d", folder, shm::kRingPrefix, pid);
+  ::snprintf(hidden, sizeof(hidden), "%s/%s%s%d", folder, shm::kUnfinishedPrefix, shm::kRingPrefix,
+             pid);
+  ::snprintf(folder_, sizeof(folder_), "%s", folder);
+  ::unlink(
+      hidden);  // left by a killed process of this id, or a link to a file of somebody's choice
+  const int fd = OpenFile(hidden, O_RDWR | O_CREAT | O_EXCL);
+  if (fd < 0) {
+    ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(errno));
+    return false;
+  }
+  const int full = Allocate(fd, sizeof(shm::RingFile));
+  void* memory = full == 0 ? MapFile(fd, sizeof(shm::RingFile), MAP_POPULATE) : MAP_FAILED;
+  const int failure = full != 0 ? full : errno;
+  ::close(fd);
+  if (memory == MAP_FAILED) {
+    ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(failure));
+    ::unlink(hidden);
+    return false;
+  }
+  ring_ = new (memory) shm::RingFile;
+  ring_->header.file_bytes = sizeof(shm::RingFile);
+  ring_->header.pid = pid;
+  ring_->header.pid_namespace = shm::PidNamespace();
+  ReadProgramName(ring_->header.program, sizeof(ring_->header.program));
+  SetState(shm::RingState::kRecording);
+  if (::rename(hidden, path) != 0) {
+    ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(errno));
+    ::unlink(hidden);
+    return false;
+  }
+  return true;
+}
+
+void SessionFiles::Remove() noexcept {
+  char path[kPathBytes];
+  ::snprintf(path, sizeof(path), "%s/%s%d", folder_, shm::kRingPrefix,
+             static_cast<int>(::getpid()));
+  ::unlink(path);
+}
+
+void SessionFiles::MapGate() noexcept {
+  if (gate_refused_ || gate() != nullptr) return;
+  char path[kPathBytes];
+  ::snprintf(path, sizeof(path), "%s/%s", folder_, shm::kGateFileName);
+  const int fd = OpenFile(path, O_RDWR | O_NONBLOCK);
+  if (fd < 0) return;
+  const std::uint32_t version = GateVersionOf(fd);
+  void* memory = MAP_FAILED;
+  if (version == shm::kGateVersion &&
+      ::lseek(fd, 0, SEEK_END) == static_cast<off_t>(sizeof(shm::GateFile))) {
+    memory = MapFile(fd, sizeof(shm::GateFile), 0);
+  }
+  ::close(fd);
+  if (version != 0 && version != shm::kGateVersion) {
+    char remark[96];
+    ::snprintf(remark, sizeof(remark),
+               "no launch is captured: gate table of version %u, expected version %u", version,
+               shm::kGateVersion);
+    Remark(remark);
+    gate_refused_ = true;
+  }
+  if (memory == MAP_FAILED) return;
+  auto* file = static_cast<shm::GateFile*>(memory);
+  if (file->file_bytes != sizeof(shm::GateFile)) {
+    ::munmap(memory, sizeof(shm::GateFile));
+    return;
+  }
+  by_process_ = (file->flags & shm::kGateByProcess) != 0;
+  const shm::RingHeader& header = ring_->header;
+  draws_ = shm::ProcessDraws(file->seed, header.pid, header.pid_namespace, HostHash());
+  // Release: matched by the acquire in gate().
+  gate_.store(&file->table, std::memory_order_release);
+}
+
+void SessionFiles::Remark(const char* text) noexcept {
+  constexpr char kBetween[] = "; ";
+  char* reason = ring_->header.reason;
+  remark_lock_.Lock();
+  const std::size_t said = ::strlen(reason);
+  const std::size_t between = said == 0 ? 0 : sizeof(kBetween) - 1;
+  const std::size_t size = ::strlen(text);
+  if (said + between + size < sizeof(ring_->header.reason)) {
+    // From behind, so that what stands there ends where it did until all of it is there. The collector
+    // reads plain bytes after its acquire of `state`: it sees this text whole, or not yet.
+    ::memcpy(reason + said + between, text, size);
+    for (std::size_t i = between; i-- > 0;) {
+      std::atomic_ref(reason[said + i]).store(kBetween[i], std::memory_order_release);
+    }
+  }
+  remark_lock_.Unlock();
+}
+
+void SessionFiles::StandDown(const char* reason) noexcept {
+  Remark(reason);
+  SetState(shm::RingState::kStoodDown);
+}
+
+}  // namespace stemtap::inject

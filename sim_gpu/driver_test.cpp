@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the fake driver answers where no device is needed, and that the real one answers the same.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "probed.h"
+#include "support/real_driver.h"
+
+namespace stemtap::test {
+namespace {
+
+// What `driver_answers` prints about the driver in `directory`.
+std::string Answers(const std::filesystem::path& directory, std::vector<std::string> arguments,
+                    const Environment& env = {}) {
+  ProcessOptions options;
+  options.env = env;
+  arguments.insert(arguments.begin(),
+                   {STEMTAP_TEST_DRIVER_ANSWERS, (directory / "libcuda.so.1").string()});
+  const ProcessResult result = RunProcess(arguments, options);
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  return result.out;
+}
+
+// The order in which cuInit, called three times, loads, calls and unloads the injected library.
+std::string Injections(const std::filesystem::path& directory, const char* library_returns) {
+  return Answers(
+      directory, {"cuInit", "3"},
+      {{"CUDA_INJECTION64_PATH", STEMTAP_TEST_INJECTED}, {"INJECTED_RETURNS", library_returns}});
+}
+
+TEST_CASE("an injected library that returns 0 is unloaded, and loaded again at the next cuInit") {
+  const std::string round = "loaded\ninjected\nunloaded\ncuInit has returned\n";
+  CHECK(Injections(FakeGpuDir(), "0") == round + round + round);
+  const std::string once =
+      "loaded\ninjected\ncuInit has returned\ncuInit has returned\ncuInit has returned\nunloaded\n";
+  CHECK(Injections(FakeGpuDir(), "1") == once);
+  CHECK(Injections(FakeGpuDir(), "-1") == once);
+}
+
+TEST_CASE("the real driver treats an injected library as the fake does") {
+  const RealDrivers drivers;
+  STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
+  for (const auto& directory : drivers.directories()) {
+    CAPTURE(directory.string());
+    for (const char* library_returns : {"0", "1", "-1"}) {
+      CAPTURE(std::string(library_returns));
+      CHECK(Injections(directory, library_returns) == Injections(FakeGpuDir(), library_returns));
+    }
+  }
+}
+
+TEST_CASE("the real driver knows the functions of the fake from the same versions on") {
+  const RealDrivers drivers;
+  STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
+  for (const auto& directory : drivers.directories()) {
+    CAPTURE(directory.string());
+    const std::string version = Answers(directory, {"version"});
+    const std::string fake =
+        Answers(FakeGpuDir(), {"entry_points"},
+                {{"FAKE_GPU_DRIVER_VERSION", version.substr(0, version.find('\n'))}});
+    CHECK(fake.find("cuLaunchKernel 4000 0: 0 found, status 0, without status 0, old 0\n") !=
+          std::string::npos);
+    const std::string real = Answers(directory, {"entry_points"});
+    // Shows only the first difference: there are a hundred thousand lines.
+    const auto [ours, theirs] = std::mismatch(fake.begin(), fake.end(), real.begin(), real.end());
+    const std::size_t at = fake.rfind('\n', static_cast<std::size_t>(ours - fake.begin()));
+    INFO("fake: " << fake.substr(at + 1, 200) << "real: " << real.substr(at + 1, 200));
+    CHECK((ours == fake.end() && theirs == real.end()));
+  }
+}
+
+}  // namespace
+}  // namespace stemtap::test

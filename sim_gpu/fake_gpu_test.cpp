@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fakes themselves: each test runs one scenario of fake_gpu_probe and reads what it printed.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+
+#include "probed.h"
+
+namespace stemtap::test {
+namespace {
+
+TEST_CASE("every kernel comes back with its exact duration") {
+  const auto seen = Values("count");
+  CHECK(seen.at("records") == "10000");
+  CHECK(seen.at("duration_ns") == "59995000");  // sum of 1000 + i
+  CHECK(seen.at("dropped") == "0");
+}
+
+TEST_CASE("buffers are requested on the launching thread and flushed on the flushing one") {
+  const auto seen = Values("count");
+  CHECK(seen.at("requests") == "34");  // 303 records of 216 bytes in 64 KiB
+  CHECK(seen.at("requested_on_launching_thread") == seen.at("requests"));
+  CHECK(seen.at("flushed_on_this_thread") == "1");
+}
+
+TEST_CASE("a flush may deliver late, from the worker thread") {
+  CHECK(Values("late").at("on_another_thread") == "0");
+  CHECK(Values("late", {{"FAKE_CUPTI_LATE", "1"}}).at("on_another_thread") == "1");
+}
+
+TEST_CASE("a record shows what was launched") {
+  const auto seen = Values("one_record");
+  CHECK(seen.at("kind") == "10");
+  CHECK(seen.at("bytes") == "216");
+  CHECK(seen.at("duration_ns") == "12345");
+  CHECK(seen.at("device") == "0");
+  CHECK(seen.at("context") == "1");
+  CHECK(seen.at("stream") == "13");
+  CHECK(seen.at("grid") == "321");
+  CHECK(seen.at("block") == "6421");
+  CHECK(seen.at("shared") == "512");
+  CHECK(seen.at("name") == "_Z4spinv");
+}
+
+TEST_CASE("before CUPTI 13 a record is eight bytes shorter") {
+  CHECK(Values("one_record", {{"FAKE_CUPTI_VERSION", "28"}}).at("bytes") == "208");
+}
+
+TEST_CASE("records come in the order of their end, across streams") {
+  const auto seen = Values("order");
+  CHECK(seen.at("by_end") == "1");
+  CHECK(seen.at("last") == "slow");
+  CHECK(seen.at("last_correlation_is_lowest") == "1");
+}
+
+TEST_CASE("a kernel under way withholds its buffer until the flush is forced") {
+  const auto seen = Values("withheld", kReal);
+  CHECK(seen.at("buffers") == "0");
+  CHECK(seen.at("forced_records") == "2");
+  CHECK(seen.at("forced_unfinished") == "1");
+  CHECK(seen.at("redelivered") == "0");
+}
+
+TEST_CASE("under the real clock launches return and synchronisation waits") {
+  const auto seen = Values("real_clock", kReal);
+  CHECK(seen.at("busy") == "1");
+  CHECK(seen.at("synchronize_waited") == "1");
+  CHECK(seen.at("duration_ns") == "20000000");
+}
+
+TEST_CASE("under the real clock a full launch queue blocks the launching thread") {
+  const auto seen = Values("queue_blocks", kReal);
+  CHECK(seen.at("launching_waited") == "1");
+  CHECK(seen.at("some_still_run") == "1");
+}
+
+TEST_CASE("nothing is lost or doubled between eight launching threads and a flusher") {
+  for (const Environment& env : {Environment{}, kReal}) {
+    const auto seen = Values("threads", env);
+    CHECK(seen.at("records") == "40000");
+    CHECK(seen.at("distinct_correlations") == "40000");
+    CHECK(seen.at("dropped") == "0");
+  }
+}
+
+TEST_CASE("buffers are per thread unless the attribute says otherwise") {
+  const auto each = Values("buffer_per_thread");
+  CHECK(each.at("requests") == "8");
+  CHECK(each.at("records") == "80");
+  const auto all = Values("buffer_for_all");
+  CHECK(all.at("requests") == "1");
+  CHECK(all.at("records") == "80");
+}
+
+TEST_CASE("buffers hold what fits and what the client allows; too small ones drop") {
+  const auto seen = Values("sizes");
+  CHECK(seen.at("filled_buffers") == "1");
+  CHECK(seen.at("limited_buffers") == "3");
+  CHECK(seen.at("empty_buffers") == "1");
+  CHECK(seen.at("records") == "0");
+  CHECK(seen.at("dropped") == "1");
+  CHECK(seen.at("dropped_again") == "0");
+}
+
+TEST_CASE("lent buffers are cleared unless the client has done so") {
+  CHECK(Values("zero_fill").at("tail") == "0");
+  CHECK(Values("client_zeroes").at("tail") == "205");
+}
+
+TEST_CASE("the kernels of a graph launch share a correlation id") {
+  const auto seen = Values("graph");
+  CHECK(seen.at("records") == "10");  // the graph from before the kind was on yields none
+  CHECK(seen.at("correlations") == "2");
+  CHECK(seen.at("graphs") == "1");
+  CHECK(seen.at("nodes") == "5");
+  CHECK(seen.at("launches") == "15");
+}
+
+TEST_CASE("names of an unloaded module live until their records are delivered") {
+  CHECK(Values("unloaded_module").at("name") == "gone_tomorrow");
+  CHECK(Probe("stale_name").signal == SIGSEGV);
+  CHECK(Probe("unloaded_module", {{"FAKE_GPU_STALE_NAMES", "1"}}).signal == SIGSEGV);
+}
+
+TEST_CASE("a kind that is off records nothing") {
+  const auto seen = Values("disable");
+  CHECK(seen.at("records") == "2");
+  CHECK(seen.at("duration_ns") == "101");
+}
+
+TEST_CASE("correlation ids wrap at 32 bits") {
+  const auto seen = Values("correlations", {{"FAKE_CUPTI_FIRST_CORRELATION", "0xFFFFFFE0"}});
+  CHECK(std::stoul(seen.at("first")) > 0xFFFFFFE0u);
+  CHECK(std::stoul(seen.at("last")) < 100);
+}
+
+TEST_CASE("capturing costs wall time and leaves the recorded duration alone") {
+  const auto seen = Values("capture");
+  CHECK(seen.at("blocked") == "1");
+  CHECK(seen.at("captured") == "1");
+  CHECK(seen.at("capture_cost_is_5_ms") == "1");
+  CHECK(seen.at("duration_ns") == "15000");
+  const auto slow = Values("capture", {{"FAKE_GPU_CAPTURE_SLOWS_RECORDS", "1"}});
+  CHECK(slow.at("duration_ns") == "5010000");
+  CHECK(slow.at("native_ns") == "15000");
+}
+
+TEST_CASE("records can lose their timestamps or be dropped on demand") {
+  const auto zero = Values("count", {{"FAKE_CUPTI_ZERO_TIMESTAMPS", "100"}});
+  CHECK(zero.at("records") == "10000");
+  CHECK(zero.at("zero_timestamps") == "100");
+  const auto dropped = Values("count", {{"FAKE_CUPTI_DROP", "100"}});
+  CHECK(dropped.at("records") == "9900");
+  CHECK(dropped.at("dropped") == "100");
+}
+
+TEST_CASE("NVIDIA's own reader walks the fake's buffers to the same records") {
+  const std::string real = "/usr/local/cuda/lib64/libcupti.so.13";
+  if (!std::filesystem::exists(real)) {
+    MESSAGE("SKIPPED: no " << real);
+    return;
+  }
+  const auto seen = Values("real_reader", {{"REAL_CUPTI", real}});
+  if (seen.contains("skipped")) {
+    MESSAGE("SKIPPED: " << real << " cannot be loaded");
+    return;
+  }
+  CHECK(seen.at("is_another") == "1");
+  CHECK(seen.at("kernels") == "5000");
+  CHECK(seen.at("same") == "5000");
+  CHECK(seen.at("graphs") == "50");
+  CHECK(seen.at("an_overhead_per_buffer") == "1");
+}
+
+TEST_CASE("there is one subscriber, and the next one is told its name") {
+  const auto seen = Values("subscribers");
+  CHECK(seen.at("first") == "0");
+  CHECK(seen.at("second") == "39");
+  CHECK(seen.at("incumbent") == "CUPTI for first");
+  CHECK(seen.at("third") == "39");
+  CHECK(seen.at("unsubscribe") == "0");
+  CHECK(seen.at("unsubscribe_again") == "1");
+  CHECK(seen.at("after") == "0");
+  const auto occupied = Values("subscribers", {{"FAKE_CUPTI_OCCUPIED", "Nsight Systems"}});
+  CHECK(occupied.at("first") == "39");
+  CHECK(occupied.at("incumbent") == "Nsight Systems");
+}
+
+TEST_CASE("launch callbacks nest around the launch and share its correlation id") {
+  const auto seen = Values("launch_callbacks");
+  CHECK(seen.at("before_enabling") == "0");
+  CHECK(seen.at("enters") == "1");
+  CHECK(seen.at("exits") == "1");
+  CHECK(seen.at("grid_x") == "3");
+  CHECK(seen.at("cell_kept") == "1");
+  CHECK(seen.at("result") == "0");
+  CHECK(seen.at("symbol") == "_Z1fv");
+  CHECK(seen.at("duration_ns") == "2222");
+  CHECK(seen.at("after_disabling") == "1");
+  CHECK(seen.at("records") == "3");
+  CHECK(seen.at("same_correlation") == "1");
+}
+
+TEST_CASE("every sort of launch has its own callback id and parameters") {
+  const auto seen = Values("other_launches");
+  CHECK(seen.at("ex_cbid_is_right") == "1");
+  CHECK(seen.at("ex_grid_x") == "9");
+  CHECK(seen.at("cooperative_cbid_is_right") == "1");
+  CHECK(seen.at("bad_launch") == "1");
+  CHECK(seen.at("bad_launch_seen") == "1");
+  CHECK(seen.at("enters") == "3");
+  CHECK(seen.at("exits") == "3");
+}
+
+TEST_CASE("contexts and modules are announced") {
+  const auto seen = Values("resources");
+  CHECK(seen.at("contexts") == "11");
+  CHECK(seen.at("modules") == "11");
+}
+
+TEST_CASE("records keep coming after the subscriber has left") {
+  CHECK(Values("probe_and_leave").at("records") == "1");
+}
+
+TEST_CASE("cuptiFinalize at the exit of a launch leaves CUPTI as it was at first") {
+  const auto seen = Values("finalize_at_exit");
+  CHECK(seen.at("calls") == "2");
+  CHECK(seen.at("records") == "2");
+  CHECK(seen.at("flush") == "7");  // CUPTI_ERROR_INVALID_OPERATION
+  CHECK(seen.at("per_thread") == "1");
+  CHECK(seen.at("old_handle") == "1");
+  CHECK(seen.at("subscribe") == "0");
+  CHECK(seen.at("records_again") == "1");
+}
+
+TEST_CASE("records tell devices and contexts apart") {
+  CHECK(Values("contexts").at("seen") == "0:2 0:3 3:4 3:5 ");
+}
+
+TEST_CASE("functions fail as the script says") {
+  const auto plain = Values("results");
+  CHECK(plain.at("version") == "130001");
+  CHECK(plain.at("enable") == "0");
+  CHECK(plain.at("last_error") == "39");
+  const auto failing = Values(
+      "results",
+      {{"FAKE_CUPTI_FAIL", "cuptiActivityEnable=999,cuptiSubscribe@1=2,cuptiGetVersion=15"}});
+  CHECK(failing.at("version_result") == "15");
+  CHECK(failing.at("subscribe") == "2");
+  CHECK(failing.at("subscribe_again") == "0");
+  CHECK(failing.at("enable") == "999");
+  CHECK(failing.at("last_error") == "999");
+}
+
+TEST_CASE("a client without a buffer loses the record, and before 12.9 the process") {
+  CHECK(Values("null_buffer").at("dropped") == "1");
+  const ProcessResult old = Probe("null_buffer", {{"FAKE_CUPTI_VERSION", "26"}});
+  CHECK(old.signal == SIGABRT);
+  CHECK(old.err.find("no buffer") != std::string::npos);
+}
+
+TEST_CASE("what deadlocks or corrupts the real CUPTI ends the process with a message") {
+  const ProcessResult unaligned = Probe("unaligned_buffer");
+  CHECK(unaligned.signal == SIGABRT);
+  CHECK(unaligned.err.find("aligned") != std::string::npos);
+  const ProcessResult nested = Probe("flush_in_callback");
+  CHECK(nested.signal == SIGABRT);
+  CHECK(nested.err.find("buffer callback") != std::string::npos);
+}
+
+TEST_CASE("a forked child has neither CUDA nor CUPTI, its parent keeps both") {
+  const auto seen = Values("fork");
+  CHECK(seen.at("child_exit") == "33");  // CUDA_ERROR_NOT_INITIALIZED, twice
+  CHECK(seen.at("records") == "2");
+  const ProcessResult cupti = Probe("fork_cupti");
+  CHECK(cupti.out.find("child_signal 6") != std::string::npos);
+  CHECK(cupti.err.find("forked child") != std::string::npos);
+  CHECK(Values("fork_hangs", {{"FAKE_CUPTI_FORK", "hang"}}).at("child_hangs") == "1");
+}
+
+TEST_CASE("devices are of the compute capability that is asked for") {
+  CHECK(Values("device").at("capability") == "80");
+  CHECK(Values("device", {{"FAKE_GPU_CAPABILITY", "120"}}).at("capability") == "120");
+}
+
+TEST_CASE("before cuInit only the version is to be had") {
+  const auto seen = Values("uninitialized");
+  CHECK(seen.at("device_count") == "3");
+  CHECK(seen.at("version") == "0");
+}
+
+TEST_CASE("cuInit initialises the injected library once, and does without one") {
+  const auto injected = [](const std::string& path) {
+    const ProcessResult result = Probe("initialize", {{"CUDA_INJECTION64_PATH", path}});
+    CHECK(result.exit_code == 0);
+    return result.out;
+  };
+  CHECK(injected(STEMTAP_TEST_INJECTED) == "loaded\ninjected\nunloaded\n");
+  CHECK(injected("none") == "");
+  CHECK(injected("/no/such/library.so") == "");
+}
+
+TEST_CASE("cuGetProcAddress finds the newest variant of a function") {
+  const auto seen = Values("entry_points");
+  CHECK(seen.at("newest_variant") == "1");
+  CHECK(seen.at("plain") == "1");
+  CHECK(seen.at("per_thread_is_another") == "1");
+  CHECK(seen.at("unknown") == "1");
+  CHECK(seen.at("newer") == "2");
+  CHECK(seen.at("null") == "1");
+}
+
+}  // namespace
+}  // namespace stemtap::test

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clients that touch what is CUPTI's, or hold a lock that its callbacks want, are ended with a
+// message.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <string>
+
+#include "probed.h"
+#include "support/temp_dir.h"
+
+namespace stemtap::test {
+namespace {
+
+// Whether the scenario was ended by the fake, with these words.
+bool EndedWith(const std::string& scenario, const std::string& words, const Environment& env = {}) {
+  const ProcessResult result = Probe(scenario, env);
+  INFO(result.err);
+  CHECK(result.signal == SIGABRT);
+  return result.err.starts_with("fake CUPTI: ") && result.err.find(words) != std::string::npos;
+}
+
+TEST_CASE("a buffer that CUPTI owns is not to be written to") {
+  CHECK(EndedWith("touch_record", "buffer that CUPTI owns"));
+  CHECK(EndedWith("touch_at_delivery", "buffer that CUPTI owns"));
+  CHECK(Probe("touch_at_delivery").out == "launched 4\n");
+  CHECK(EndedWith("touch_rest", "buffer that CUPTI owns"));
+}
+
+TEST_CASE("nor to be freed, nor unmapped") {
+  CHECK(EndedWith("free_owned", "buffer that CUPTI owns"));
+  CHECK(EndedWith("unmap_owned", "has unmapped"));
+}
+
+TEST_CASE("with the guard it is not to be read either") {
+  CHECK(Probe("read_owned").out == "read 0\n");
+  CHECK(Probe("read_owned", {{"FAKE_CUPTI_GUARD", "1"}}).signal == SIGSEGV);
+  const auto seen = Values("threads", {{"FAKE_CUPTI_GUARD", "1"}});
+  CHECK(seen.at("records") == "40000");
+}
+
+TEST_CASE("the truth tells which buffers were lent and did not come back") {
+  const TempDir dir;
+  const auto first_line = [&](const char* scenario) {
+    const std::string file = (dir / scenario).string();
+    REQUIRE(Probe(scenario, {{"FAKE_GPU_TRUTH", file}}).exit_code == 0);
+    const std::string text = ReadFile(file);
+    return text.substr(0, text.find('\n'));
+  };
+  CHECK(first_line("keep_one") ==
+        "# launches 2 captured 0 capture_ns 0 buffers_lent 2 buffers_unreturned 1 "
+        "buffers_lent_twice 0 buffers_unzeroed 0");
+  CHECK(first_line("client_zeroes").ends_with("buffers_unzeroed 1"));
+  const std::string twice = first_line("lend_twice");
+  CHECK(twice.find("buffers_lent_twice 0") == std::string::npos);
+  CHECK(twice.find("buffers_unreturned 0") != std::string::npos);
+}
+
+TEST_CASE("a client's lock held across a call and wanted in a callback is a deadlock") {
+  const Environment soon = {{"FAKE_CUPTI_DEADLOCK_MS", "300"}};
+  const std::string dropped =
+      "deadlock: cuptiActivityGetNumDroppedRecords has waited 300 ms for a ";
+  CHECK(EndedWith("dropped_across_complete", dropped + "complete", soon));
+  CHECK(EndedWith("dropped_across_request", dropped + "request", soon));
+  const std::string flush = "deadlock: cuptiActivityFlushAll has waited 300 ms for a ";
+  CHECK(EndedWith("flush_across_complete", flush + "complete", soon));
+  CHECK(EndedWith("flush_across_request", flush + "request", soon));
+  CHECK(Values("no_deadlock", soon).at("records") == "1000");
+}
+
+TEST_CASE("what else must not happen in a callback") {
+  CHECK(EndedWith("dropped_in_request", "request callback"));
+  CHECK(EndedWith("throw", "exception"));
+  CHECK(EndedWith("finalize_in_callback", "cuptiFinalize"));
+}
+
+}  // namespace
+}  // namespace stemtap::test

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/alignment/plan_transfer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "base/text.h"
+#include "model/kernel_groups.h"
+#include "shm/record.h"
+
+namespace stemtap {
+namespace {
+
+// Samples named in an error before the rest is only counted: an error is one line.
+constexpr std::size_t kMostNamed = 5;
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+std::string OptionText(const Plan& plan, std::string_view name) {
+  for (const auto& [key, value] : plan.options) {
+    const std::string* text = std::get_if<std::string>(&value);
+    if (key == name && text != nullptr) return *text;
+  }
+  return {};
+}
+
+shm::KernelRecord RecordOf(const RunLaunch& launch) {
+  shm::KernelRecord record;
+  record.name_id = launch.name_id;
+  record.start_ns = shm::kUnknownTime;
+  record.duration_ns = launch.duration_ns;
+  record.device = launch.device;
+  record.stream = launch.stream;
+  record.shared_bytes = launch.shared_bytes;
+  std::copy_n(launch.grid, 3, record.grid);
+  std::copy_n(launch.block, 3, record.block);
+  return record;
+}
+
+// The launches of a run by kernel, as the plan's own options tell kernels apart.
+struct Population {
+  std::vector<std::vector<std::uint32_t>> launches;  // by group, ascending
+  std::vector<KernelGroups::Group> groups;
+  std::vector<std::uint64_t> occurrence;  // by launch, among those of its name
+  ExcludedTotals excluded;
+};
+
+Result<Population> PopulationOf(const Run& run, GroupBy by, const std::string& exclude) {
+  Result<KernelGroups> groups = KernelGroups::Create(by, exclude);
+  if (!groups.ok()) return groups.error();
+  Population population;
+  std::vector<std::uint64_t> seen(run.names.size(), 0);
+  population.occurrence.reserve(run.launches.size());
+  for (std::uint32_t i = 0; i < run.launches.size(); ++i) {
+    const RunLaunch& launch = run.launches[i];
+    population.occurrence.push_back(seen[launch.name_id]++);
+    const std::uint32_t group = groups.value().Of(RecordOf(launch), run.names);
+    if (group == kExcludedKernel) continue;
+    if (group >= population.launches.size()) population.launches.resize(group + 1);
+    population.launches[group].push_back(i);
+  }
+  for (std::uint32_t g = 0; g < groups.value().size(); ++g) {
+    population.groups.push_back(groups.value().group(g));
+  }
+  population.excluded = groups.value().excluded();
+  return population;
+}
+
+// Welford's moments of durations, with their range.
+struct Durations {
+  std::uint64_t count = 0;
+  std::uint64_t sum_ns = 0;
+  std::uint64_t least_ns = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t most_ns = 0;
+  double mean = 0.0;
+  double m2 = 0.0;
+
+  void Add(std::uint64_t duration_ns) {
+    ++count;
+    sum_ns += duration_ns;
+    least_ns = std::min(least_ns, duration_ns);
+    most_ns = std::max(most_ns, duration_ns);
+    const auto x = static_cast<double>(duration_ns);
+    const double delta = x - mean;
+    mean += delta / static_cast<double>(count);
+    m2 += delta * (x - mean);
+  }
+
+  // REQUIRES: count > 0.
+  void Describe(PlanCluster& cluster) const {
+    // Joined launches keep their share of the cluster's time.
+    if (cluster.mean_ns > 0.0) cluster.joined_bias_ns *= mean / cluster.mean_ns;
+    cluster.lower_ns = least_ns;
+    cluster.upper_ns = most_ns;
+    cluster.mean_ns = mean;
+    cluster.stddev_ns = std::sqrt(m2 / static_cast<double>(count));
+  }
+};
+
+// Which cluster each of a kernel's launches in A belongs to, by the ranges of the plan, the samples by
+// where they stand. Nothing when that does not give the counts of the plan: clusters of methods that
+// do not cut by duration, or ranges that overlap.
+std::optional<std::vector<std::size_t>> Membership(const PlanKernel& kernel, const Run& a,
+                                                   const std::vector<std::uint32_t>& launches) {
+  std::unordered_map<std::uint64_t, std::size_t> sampled;
+  for (std::size_t c = 0; c < kernel.clusters.size(); ++c) {
+    for (const PlanSample& sample : kernel.clusters[c].samples) sampled.emplace(sample.index, c);
+  }
+  // Clusters that are sampled whole hold no launch but their samples, wherever their range lies.
+  std::vector<std::size_t> open;
+  for (std::size_t c = 0; c < kernel.clusters.size(); ++c) {
+    if (kernel.clusters[c].count > kernel.clusters[c].samples.size()) open.push_back(c);
+  }
+  std::sort(open.begin(), open.end(), [&](std::size_t x, std::size_t y) {
+    return kernel.clusters[x].upper_ns < kernel.clusters[y].upper_ns;
+  });
+  std::vector<std::size_t> member;
+  std::vector<std::uint64_t> counts(kernel.clusters.size(), 0);
+  for (const std::uint32_t index : launches) {
+    const std::uint64_t duration = a.launches[index].duration_ns;
+    const auto known = sampled.find(index);
+    std::size_t cluster;
+    if (known != sampled.end()) {
+      cluster = known->second;
+    } else {
+      const auto at = std::lower_bound(
+          open.begin(), open.end(), duration,
+          [&](std::size_t c, std::uint64_t ns) { return kernel.clusters[c].upper_ns < ns; });
+      if (at == open.end() || kernel.clusters[*at].lower_ns > duration) return std::nullopt;
+      cluster = *at;
+    }
+    ++counts[cluster];
+    member.push_back(cluster);
+  }
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    if (counts[c] != kernel.clusters[c].count) return std::nullopt;
+  }
+  return member;
+}
+
+class Transfer {
+ public:
+  Transfer(const Plan& plan, const Run& a, const Run& b, const Alignment& alignment,
+           const PlanTransferOptions& options)
+      : plan_(plan), a_(a), b_(b), alignment_(alignment), options_(options) {}
+
+  Result<PlanTransfer> Run() {
+    std::set<std::int32_t> processes;
+    for (const PlanKernel& kernel : plan_.kernels) processes.insert(kernel.process);
+    if (processes.size() > 1) {
+      return Error{fmt::format(
+          "{}: has kernels of {} processes (--share-captures off), expected those of one",
+          EscapeForTerminal(options_.plan_name), processes.size())};
+    }
+    const GroupBy by =
+        OptionText(plan_, "group_by") == "launch" ? GroupBy::kLaunch : GroupBy::kName;
+    const std::string exclude = OptionText(plan_, "exclude");
+    Result<Population> of_a = PopulationOf(a_, by, exclude);
+    if (!of_a.ok()) return of_a.error();
+    Result<Population> of_b = PopulationOf(b_, by, exclude);
+    if (!of_b.ok()) return of_b.error();
+    in_a_ = std::move(of_a).value();
+    in_b_ = std::move(of_b).value();
+    for (const KernelCount& count : alignment_.differs) unequal_.insert(count.name);
+    for (std::size_t g = 0; g < in_b_.groups.size(); ++g) {
+      groups_of_b_[ComparableKey(b_.names.name(in_b_.groups[g].name_id), in_b_.groups[g].config)]
+          .push_back(g);
+    }
+    carried_.assign(in_b_.groups.size(), false);
+
+    result_.plan.source = options_.source_b;
+    result_.plan.options = plan_.options;
+    for (std::size_t g = 0; g < in_a_.groups.size(); ++g) {
+      const std::string& name = a_.names.name(in_a_.groups[g].name_id);
+      group_of_a_.emplace(KeyOf(name, in_a_.groups[g].config), g);
+      ++alike_in_a_[ComparableKey(name, in_a_.groups[g].config)];
+    }
+    for (const PlanKernel& kernel : plan_.kernels) {
+      const Status done = Kernel(kernel);
+      if (!done.ok()) return done.error();
+    }
+    if (!options_.drop_unmatched && !result_.dropped.empty()) return Refusal();
+    NewKernels();
+    Totals();
+    return std::move(result_);
+  }
+
+ private:
+  static std::string KeyOf(const std::string& name, const shm::LaunchConfig& c) {
+    return fmt::format("{},{},{},{},{},{},{}", c.grid[0], c.grid[1], c.grid[2], c.block[0],
+                       c.block[1], c.block[2], name);
+  }
+
+  std::string ComparableKey(const std::string& name, const shm::LaunchConfig& c) const {
+    return KeyOf(Comparable(name), c);
+  }
+
+  std::string Comparable(const std::string& name) const {
+    return alignment_.names_cut ? ComparableName(name) : name;
+  }
+
+  Error NotOfA(const std::string& what) const {
+    return {fmt::format("{}: {}, expected a plan made from the first run",
+                        EscapeForTerminal(options_.plan_name), what)};
+  }
+
+  // The group of B that is the kernel of `key`, and why its samples cannot be carried over to it:
+  // empty when they can.
+  struct Counterpart {
+    std::size_t group = 0;
+    std::string obstacle;
+  };
+
+  Counterpart CounterpartOf(const PlanKernel& kernel, std::size_t launches) const {
+    const std::string key = ComparableKey(kernel.name, kernel.config);
+    const auto other = groups_of_b_.find(key);
+    const bool present = other != groups_of_b_.end();
+    if (alike_in_a_.at(key) > 1 || (present && other->second.size() > 1)) {
+      return {0, "its name without the compilers' marks is that of several kernels"};
+    }
+    if (!present || unequal_.contains(Comparable(kernel.name)) ||
+        in_b_.launches[other->second.front()].size() != launches) {
+      return {0, "its kernel is launched unequally often"};
+    }
+    return {other->second.front(), {}};
+  }
+
+  // The partner of a launch of A, if it belongs to `group` of B: where a property is compared nowhere,
+  // partners need not be of one kernel as the plan tells kernels apart.
+  std::uint32_t PartnerIn(std::size_t group, std::uint64_t index) const {
+    const std::uint32_t partner = alignment_.partner_of_a[index];
+    const std::vector<std::uint32_t>& launches = in_b_.launches[group];
+    const bool in_group = std::binary_search(launches.begin(), launches.end(), partner);
+    return in_group ? partner : kNoPartner;
+  }
+
+  // Why a sample's launch cannot be carried over; empty when it can.
+  std::string Obstacle(const PlanSample& sample, const Counterpart& other) const {
+    if (!other.obstacle.empty()) return other.obstacle;
+    if (alignment_.partner_of_a[sample.index] == kNoPartner) {
+      return "the launch has no partner at its place in the order";
+    }
+    if (PartnerIn(other.group, sample.index) == kNoPartner) {
+      return "the launch at its place in the order is another kernel's";
+    }
+    return {};
+  }
+
+  Status Kernel(const PlanKernel& kernel) {
+    const auto known = group_of_a_.find(KeyOf(kernel.name, kernel.config));
+    if (known == group_of_a_.end() || in_a_.launches[known->second].size() != kernel.invocations) {
+      return NotOfA(fmt::format(
+          "the kernel '{}' is launched {} times there and {} times in the run",
+          EscapeForTerminal(kernel.name), kernel.invocations,
+          known == group_of_a_.end() ? std::size_t{0} : in_a_.launches[known->second].size()));
+    }
+    const std::vector<std::uint32_t>& launches = in_a_.launches[known->second];
+    const Counterpart other = CounterpartOf(kernel, launches.size());
+    PlanKernel carried = kernel;
+    for (PlanCluster& cluster : carried.clusters) {
+      const Status done = Samples(kernel, launches, other, cluster);
+      if (!done.ok()) return done;
+    }
+    // All samples are dropped then; B's launches are counted in NewKernels.
+    if (!other.obstacle.empty()) return Success{};
+    carried.name = b_.names.name(in_b_.groups[other.group].name_id);
+    if (carried_[other.group]) {
+      return NotOfA(fmt::format("the kernel '{}' stands twice", EscapeForTerminal(kernel.name)));
+    }
+    carried_[other.group] = true;
+    carried.process = 0;  // A's says nothing of B
+    carried.duration_ns = 0;
+    for (const std::uint32_t i : in_b_.launches[other.group]) {
+      carried.duration_ns += b_.launches[i].duration_ns;
+    }
+    Describe(kernel, launches, other.group, carried);
+    result_.plan.kernels.push_back(std::move(carried));
+    return Success{};
+  }
+
+  // Carries the samples of `cluster` over, in place.
+  Status Samples(const PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
+                 const Counterpart& other, PlanCluster& cluster) {
+    std::vector<PlanSample> kept;
+    double weight = 0.0;
+    double weight_kept = 0.0;
+    for (const PlanSample& sample : cluster.samples) {
+      if (!std::binary_search(launches.begin(), launches.end(), sample.index)) {
+        return NotOfA(fmt::format("launch {} is '{}' there and another kernel in the run",
+                                  sample.index, EscapeForTerminal(kernel.name)));
+      }
+      const std::uint64_t recorded = a_.launches[sample.index].duration_ns;
+      // One that was captured for real counts as its like, which is not what the run says it took.
+      if (!sample.imputed && recorded != sample.record.duration_ns) {
+        return NotOfA(fmt::format("launch {} takes {} ns there and {} ns in the run", sample.index,
+                                  sample.record.duration_ns, recorded));
+      }
+      weight += sample.weight;
+      const std::string obstacle = Obstacle(sample, other);
+      if (!obstacle.empty()) {
+        result_.dropped.push_back({sample.index, kernel.name, obstacle});
+        continue;
+      }
+      weight_kept += sample.weight;
+      PlanSample& partner = kept.emplace_back(sample);
+      partner.index = alignment_.partner_of_a[sample.index];
+      partner.occurrence = in_b_.occurrence[partner.index];
+      partner.record = RecordOf(b_.launches[partner.index]);
+      partner.imputed = false;
+    }
+    if (kept.size() < cluster.samples.size()) {
+      for (PlanSample& sample : kept) {
+        // Weights that calibration made 0 leave nothing to scale: the rest then counts plainly.
+        sample.weight = weight_kept > 0.0 ? sample.weight * (weight / weight_kept)
+                                          : weight / static_cast<double>(kept.size());
+      }
+      cluster.captured = kept.size();
+    }
+    std::sort(kept.begin(), kept.end(),
+              [](const PlanSample& x, const PlanSample& y) { return x.index < y.index; });
+    cluster.samples = std::move(kept);
+    if (cluster.samples.empty()) {
+      cluster.joined = 0;
+      cluster.joined_bias_ns = 0.0;
+    }
+    return Success{};
+  }
+
+  // Replaces the clusters' description of A's durations by one of B's.
+  void Describe(const PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
+                std::size_t group, PlanKernel& carried) {
+    const std::optional<std::vector<std::size_t>> member = Membership(kernel, a_, launches);
+    std::vector<Durations> durations(kernel.clusters.size());
+    std::size_t without = 0;
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const std::uint32_t partner = PartnerIn(group, launches[i]);
+      if (partner == kNoPartner) {
+        ++without;
+      } else if (member) {
+        durations[(*member)[i]].Add(b_.launches[partner].duration_ns);
+      }
+    }
+    if (without > 0) {
+      result_.warnings.push_back(
+          fmt::format("'{}': {} of {} launches have no partner of their kernel; the clusters' "
+                      "counts, and all that "
+                      "is said of a cluster without partners, are those of the first run",
+                      EscapeForTerminal(kernel.name), without, launches.size()));
+    }
+    if (!member) {
+      result_.warnings.push_back(
+          fmt::format("'{}': its clusters are not cut by duration alone; their ranges, means and "
+                      "deviations are "
+                      "those of the first run",
+                      EscapeForTerminal(kernel.name)));
+      return;
+    }
+    for (std::size_t c = 0; c < durations.size(); ++c) {
+      // Nothing is known of a cluster without partners, least of all that it takes no time.
+      if (durations[c].count > 0) durations[c].Describe(carried.clusters[c]);
+    }
+  }
+
+  // The launches of B that stand for no kernel that was carried over: clusters without a sample.
+  void NewKernels() {
+    for (std::size_t g = 0; g < in_b_.groups.size(); ++g) {
+      if (carried_[g]) continue;
+      Durations durations;
+      for (const std::uint32_t i : in_b_.launches[g]) durations.Add(b_.launches[i].duration_ns);
+      PlanKernel kernel;
+      kernel.name = b_.names.name(in_b_.groups[g].name_id);
+      kernel.config = in_b_.groups[g].config;
+      kernel.invocations = durations.count;
+      kernel.duration_ns = durations.sum_ns;
+      PlanCluster& cluster = kernel.clusters.emplace_back();
+      cluster.count = durations.count;
+      durations.Describe(cluster);
+      result_.plan.kernels.push_back(std::move(kernel));
+    }
+  }
+
+  void Totals() {
+    PlanTotals& totals = result_.plan.totals;
+    double uncovered_ns = 0.0;
+    double joined_ns = 0.0;
+    double in_force = 0.0;
+    for (const PlanKernel& kernel : result_.plan.kernels) {
+      totals.invocations += kernel.invocations;
+      totals.duration_ns += kernel.duration_ns;
+      ++totals.kernels;
+      double described = 0.0;  // the clusters' time by their means, to share the kernel's out
+      double bare = 0.0;
+      double joined = 0.0;
+      bool covered = false;
+      for (const PlanCluster& cluster : kernel.clusters) {
+        ++totals.clusters;
+        const double time = static_cast<double>(cluster.count) * cluster.mean_ns;
+        described += time;
+        if (cluster.samples.empty()) bare += time;
+        joined += JoinedTime(cluster);
+        double sampled = 0.0;
+        for (const PlanSample& sample : cluster.samples) {
+          ++totals.samples;
+          totals.sampled_duration_ns += sample.record.duration_ns;
+          const auto duration = static_cast<double>(sample.record.duration_ns);
+          sampled += duration;
+          in_force += sample.weight * duration;
+        }
+        if (!cluster.samples.empty()) {
+          covered = true;
+          totals.plain_estimate_ns += sampled * static_cast<double>(cluster.count) /
+                                      static_cast<double>(cluster.samples.size());
+        }
+      }
+      if (!covered) {
+        uncovered_ns += static_cast<double>(kernel.duration_ns);
+      } else if (described > 0.0) {
+        uncovered_ns += static_cast<double>(kernel.duration_ns) * bare / described;
+        joined_ns += static_cast<double>(kernel.duration_ns) * joined / described;
+      }
+    }
+    // The weights in force are the plan's plain ones then, those of a method with its own weights too.
+    const bool plain = OptionText(plan_, "weights") == "plain";
+    if (plain) totals.plain_estimate_ns = in_force;
+    const auto total = static_cast<double>(totals.duration_ns);
+    totals.speedup = totals.sampled_duration_ns == 0
+                         ? 0.0
+                         : total / static_cast<double>(totals.sampled_duration_ns);
+    totals.bound = totals.certified_bound = kUnknown;
+    totals.observed_error = total > 0.0 ? std::fabs(totals.plain_estimate_ns - total) / total : 0.0;
+    totals.calibrated_estimate_ns = plain ? kUnknown : in_force;
+    totals.uncovered_fraction = total > 0.0 ? uncovered_ns / total : 0.0;
+    totals.joined_fraction = total > 0.0 ? std::clamp(joined_ns / total, 0.0, 1.0) : 0.0;
+    for (const std::vector<std::uint32_t>& launches : in_b_.launches) {
+      for (const std::uint32_t i : launches)
+        totals.zero_duration += b_.launches[i].duration_ns == 0;
+    }
+    totals.excluded_invocations = in_b_.excluded.invocations;
+    totals.excluded_duration_ns = in_b_.excluded.duration_ns;
+  }
+
+  Error Refusal() const {
+    std::string list;
+    for (std::size_t i = 0; i < result_.dropped.size() && i < kMostNamed; ++i) {
+      const DroppedSample& dropped = result_.dropped[i];
+      list += fmt::format("{}launch {} of '{}' ({})", i == 0 ? "" : "; ", dropped.index,
+                          EscapeForTerminal(dropped.kernel.substr(0, 80)), dropped.reason);
+    }
+    if (result_.dropped.size() > kMostNamed) {
+      list += fmt::format("; and {} more", result_.dropped.size() - kMostNamed);
+    }
+    return {fmt::format(
+        "{}: {} of {} samples cannot be carried over: {}; expected partners for all, "
+        "or --drop-unmatched",
+        EscapeForTerminal(options_.plan_name), result_.dropped.size(), plan_.totals.samples, list)};
+  }
+
+  const Plan& plan_;
+  const stemtap::Run& a_;
+  const stemtap::Run& b_;
+  const Alignment& alignment_;
+  const PlanTransferOptions& options_;
+  Population in_a_;
+  Population in_b_;
+  std::set<std::string> unequal_;                            // kernels of nondeterministic count
+  std::unordered_map<std::string, std::size_t> group_of_a_;  // by whole name: a plan states those
+  // By the name that is compared, which several kernels may have in common.
+  std::unordered_map<std::string, std::size_t> alike_in_a_;
+  std::unordered_map<std::string, std::vector<std::size_t>> groups_of_b_;
+  std::vector<bool> carried_;  // by group of B
+  PlanTransfer result_;
+};
+
+}  // namespace
+
+Result<PlanTransfer> TransferPlan(const Plan& plan, const Run& a, const Run& b,
+                                  const Alignment& alignment, const PlanTransferOptions& options) {
+  return Transfer(plan, a, b, alignment, options).Run();
+}
+
+}  // namespace stemtap

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/alignment/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kBatch = 16384;
+constexpr std::size_t kMostLaunches = 0x7FFFFFFEu;
+
+}  // namespace
+
+Result<Run> LoadRun(ProfileReader& reader, const std::string& source) {
+  Run run;
+  for (ProfileBatch batch;;) {
+    const Result<std::size_t> read = reader.Read(batch, kBatch);
+    if (!read.ok()) return read.error();
+    if (read.value() == 0) break;
+    if (run.launches.size() + read.value() > kMostLaunches) {
+      return Error{
+          fmt::format("{}: too many launches, expected at most {}", source, kMostLaunches)};
+    }
+    for (const shm::KernelRecord& record : batch.records) {
+      RunLaunch& launch = run.launches.emplace_back();
+      launch.duration_ns = record.duration_ns;
+      launch.name_id = record.name_id;
+      launch.stream = record.stream;
+      launch.shared_bytes = record.shared_bytes;
+      launch.device = record.device;
+      std::copy_n(record.grid, 3, launch.grid);
+      std::copy_n(record.block, 3, launch.block);
+    }
+  }
+  // The reader's table cannot be taken over; ids stay, since both number by first appearance.
+  for (std::uint32_t id = 0; id < reader.names().size(); ++id) {
+    run.names.Intern(reader.names().name(id));
+  }
+  run.warnings = reader.warnings();
+  return run;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/extrapolation/curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "analysis/extrapolation/width_effect.h"
+
+namespace stemtap {
+namespace {
+
+// Prior variances of the elasticity within clusters: of the mean over kernels around 1, of a kernel
+// around that mean (also a maximum), and of its change per unit of log width around 0. Larger values
+// widen the intervals of small plans. With smaller values, the samples have less influence.
+constexpr double kCommonVariance = 0.0625;
+constexpr double kKernelVariance = 0.25;
+constexpr double kTiltVariance = 0.0016;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double LogDuration(double duration_ns) {
+  return std::log(std::max(duration_ns, 1.0));
+}
+
+struct LogPoint {
+  double x = 0.0;  // log duration
+  double y = 0.0;  // log value
+};
+
+// Sums of squares and products about the means of groups of points.
+struct LogSums {
+  double xx = 0.0;
+  double xy = 0.0;
+  double yy = 0.0;
+  double degrees = 0.0;
+
+  void Add(std::span<const LogPoint> group) {
+    if (group.empty()) return;
+    const auto size = static_cast<double>(group.size());
+    LogPoint mean;
+    for (const LogPoint& point : group) {
+      mean.x += point.x / size;
+      mean.y += point.y / size;
+    }
+    for (const LogPoint& point : group) {
+      xx += (point.x - mean.x) * (point.x - mean.x);
+      xy += (point.x - mean.x) * (point.y - mean.y);
+      yy += (point.y - mean.y) * (point.y - mean.y);
+    }
+    degrees += size - 1.0;
+  }
+  bool HasSlope() const { return xx > 1e-12 * (degrees + 1.0); }
+  double Slope() const { return HasSlope() ? xy / xx : 1.0; }
+  double Residual(double slope) const {
+    return std::max(0.0, yy - 2.0 * slope * xy + slope * slope * xx);
+  }
+};
+
+// Residual variances around the slopes of kernels, each lent one degree by the pool of all.
+std::vector<double> NoiseOf(std::span<const LogSums> kernels) {
+  double squares = 0.0;
+  double degrees = 0.0;
+  double squares_by_one = 0.0;  // around a slope of 1, if no kernel has two degrees
+  double degrees_by_one = 0.0;
+  for (const LogSums& sums : kernels) {
+    squares_by_one += sums.Residual(1.0);
+    degrees_by_one += sums.degrees;
+    if (sums.degrees > 1.0) {
+      squares += sums.Residual(sums.Slope());
+      degrees += sums.degrees - 1.0;
+    }
+  }
+  double pooled = 0.0;
+  if (degrees > 0.0) {
+    pooled = squares / degrees;
+  } else if (degrees_by_one > 0.0) {
+    pooled = squares_by_one / degrees_by_one;
+  }
+  std::vector<double> noise;
+  for (const LogSums& sums : kernels) {
+    noise.push_back((sums.Residual(sums.Slope()) + pooled) / std::max(1.0, sums.degrees));
+  }
+  return noise;
+}
+
+constexpr double kLeastPower = -1.0;
+constexpr double kMostPower = 2.0;
+
+std::vector<LogPoint> LogPoints(const ObservedCluster& cluster, const Curve& curve) {
+  std::vector<LogPoint> points;
+  for (const ObservedSample& s : cluster.seen) {
+    points.push_back({LogDuration(s.duration_ns), curve.LogValue(s.value)});
+  }
+  return points;
+}
+
+// Sets what a value of 0 counts as, and sums the logs of a kernel's samples by cluster.
+LogSums SumWithin(std::span<const ObservedCluster> kernel, Curve& curve) {
+  LogSums sums;
+  double least = kInfinity;
+  for (const ObservedCluster& cluster : kernel) {
+    for (const ObservedSample& s : cluster.seen) {
+      if (s.value != 0.0) least = std::min(least, std::abs(s.value));
+    }
+  }
+  if (!std::isfinite(least)) {
+    curve.log_factor = -kInfinity;
+    return sums;
+  }
+  curve.least = std::max(0.5 * least, std::numeric_limits<double>::min());
+  for (const ObservedCluster& cluster : kernel) sums.Add(LogPoints(cluster, curve));
+  return sums;
+}
+
+// Variance of the elasticities between kernels by DerSimonian and Laird, lent one degree by the
+// prior. `weights` are inverse variances of the kernels' own slopes.
+double VarianceBetweenKernels(std::span<const LogSums> kernels, std::span<const double> weights) {
+  double sum = 0.0;
+  double squares = 0.0;
+  double mean = 0.0;
+  double degrees = -1.0;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    sum += weights[k];
+    squares += weights[k] * weights[k];
+    mean += weights[k] * kernels[k].Slope();
+    degrees += weights[k] > 0.0;
+  }
+  if (!(degrees > 0.0)) return kKernelVariance;
+  mean /= sum;
+  double scatter = 0.0;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const double difference = kernels[k].Slope() - mean;
+    scatter += weights[k] * difference * difference;
+  }
+  const double free = sum - squares / sum;
+  const double found =
+      free > 0.0 ? std::clamp((scatter - degrees) / free, 0.0, kKernelVariance) : kKernelVariance;
+  return (found * degrees + kKernelVariance) / (degrees + 1.0);
+}
+
+// Samples that follow a curve exactly have no noise.
+constexpr double kLeastNoise = 1e-24;
+
+// Elasticities within clusters: the slope of each kernel's own samples, shrunk towards the mean over
+// kernels, which is shrunk towards 1.
+void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise,
+               std::vector<Curve>& curves) {
+  std::vector<double> weights;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    weights.push_back(kernels[k].HasSlope() ? kernels[k].xx / std::max(noise[k], kLeastNoise)
+                                            : 0.0);
+  }
+  const double between = VarianceBetweenKernels(kernels, weights);
+  double information = 1.0 / kCommonVariance;
+  double common = information;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const double weight = weights[k] / (1.0 + weights[k] * between);
+    information += weight;
+    common += weight * kernels[k].Slope();
+  }
+  common /= information;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const double borrowed = 1.0 / (1.0 + weights[k] * between);
+    Curve& curve = curves[k];
+    curve.within = std::clamp((1.0 - borrowed) * kernels[k].Slope() + borrowed * common,
+                              kLeastPower, kMostPower);
+    curve.own_variance = borrowed * between;
+    curve.common_variance = borrowed * borrowed / information;
+    curve.leverage = 1.0 - borrowed + borrowed * borrowed * weights[k] / information;
+  }
+}
+
+// How the elasticity changes with the width of clusters: the slopes of the clusters of a kernel,
+// regressed on their log widths within kernels, and shrunk towards no change.
+void FitTilt(std::span<const std::span<const ObservedCluster>> kernels,
+             std::span<const double> noise, std::vector<Curve>& curves) {
+  struct Slope {
+    double log_width = 0.0;
+    double slope = 0.0;
+    double weight = 0.0;  // 1 / variance of the slope
+  };
+  double information = 1.0 / kTiltVariance;
+  double products = 0.0;
+  std::vector<Slope> slopes;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    slopes.clear();
+    Slope mean;
+    for (const ObservedCluster& cluster : kernels[k]) {
+      LogSums sums;
+      if (cluster.seen.size() > 1) sums.Add(LogPoints(cluster, curves[k]));
+      if (!sums.HasSlope()) continue;
+      const Slope own{LogWidth(cluster), sums.Slope(), sums.xx / std::max(noise[k], kLeastNoise)};
+      slopes.push_back(own);
+      mean.weight += own.weight;
+      mean.log_width += own.weight * own.log_width;
+      mean.slope += own.weight * own.slope;
+    }
+    if (slopes.empty()) continue;
+    mean.log_width /= mean.weight;
+    mean.slope /= mean.weight;
+    curves[k].log_width = mean.log_width;
+    for (const Slope& own : slopes) {
+      const double wider = own.log_width - mean.log_width;
+      information += own.weight * wider * wider;
+      products += own.weight * wider * (own.slope - mean.slope);
+    }
+  }
+  for (Curve& curve : curves) {
+    curve.tilt = products / information;
+    curve.tilt_variance = 1.0 / information;
+  }
+}
+
+// The power curve through the means of a kernel's clusters: ridge regression towards a power of 1.
+void FitBetween(std::span<const std::span<const ObservedCluster>> kernels,
+                std::span<const LogSums> within, std::vector<Curve>& curves) {
+  constexpr double kPriorVariance = 0.25;  // of the power around 1
+  std::vector<LogSums> all;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    Curve& curve = curves[k];
+    LogSums& sums = all.emplace_back();
+    if (std::isinf(curve.log_factor)) continue;
+    std::vector<LogPoint> points;
+    for (const ObservedCluster& cluster : kernels[k]) {
+      for (const ObservedSample& s : cluster.seen) {
+        points.push_back({LogDuration(cluster.mean_ns),
+                          curve.LogValue(s.value) - curve.LogShape(cluster, s.duration_ns)});
+      }
+    }
+    sums.Add(points);
+    for (const LogPoint& point : points) {
+      curve.log_duration += point.x / static_cast<double>(points.size());
+      curve.log_factor += point.y / static_cast<double>(points.size());
+    }
+  }
+  const std::vector<double> noise = NoiseOf(all);
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    // Single samples alone cannot tell the power from the spread.
+    if (!(within[k].degrees > 0.0)) continue;
+    const double penalty = noise[k] / kPriorVariance;
+    if (!(all[k].xx + penalty > 1e-12 * (all[k].degrees + 1.0))) continue;
+    curves[k].between =
+        std::clamp((all[k].xy + penalty) / (all[k].xx + penalty), kLeastPower, kMostPower);
+  }
+}
+
+}  // namespace
+
+double Curve::WithinAt(const ObservedCluster& cluster) const {
+  return std::clamp(within + tilt * (LogWidth(cluster) - log_width), kLeastPower, kMostPower);
+}
+
+double Curve::CommonVarianceAt(const ObservedCluster& cluster) const {
+  const double wider = LogWidth(cluster) - log_width;
+  return common_variance + tilt_variance * wider * wider;
+}
+
+double Curve::LogMean(const ObservedCluster& cluster) const {
+  return log_factor + between * (LogDuration(cluster.mean_ns) - log_duration);
+}
+
+double Curve::LogShape(const ObservedCluster& cluster, double duration_ns) const {
+  const double elasticity = WithinAt(cluster);
+  const double log_ratio = LogDuration(duration_ns) - LogDuration(cluster.mean_ns);
+  if (elasticity < 0.0 || elasticity > 1.0) return elasticity * log_ratio;
+  return std::log(1.0 - elasticity + elasticity * std::exp(log_ratio));
+}
+
+double Curve::LogValue(double value) const {
+  return std::log(std::max(std::abs(value), least));
+}
+
+std::vector<Curve> FitCurves(std::span<const std::span<const ObservedCluster>> kernels) {
+  std::vector<Curve> curves(kernels.size());
+  std::vector<LogSums> within;
+  bool repeated = false;  // a cluster has several samples
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    within.push_back(SumWithin(kernels[k], curves[k]));
+    repeated = repeated || within.back().degrees > 0.0;
+  }
+  // Single samples alone cannot tell the elasticity from the spread.
+  if (repeated) {
+    const std::vector<double> noise = NoiseOf(within);
+    FitWithin(within, noise, curves);
+    FitTilt(kernels, noise, curves);
+  }
+  FitBetween(kernels, within, curves);
+  return curves;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/extrapolation/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "analysis/extrapolation/curve.h"
+#include "analysis/extrapolation/interval.h"
+
+namespace stemtap {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+double MeanOf(const std::vector<ObservedSample>& seen, double ObservedSample::*what) {
+  double sum = 0.0;
+  for (const ObservedSample& s : seen) sum += s.*what;
+  return sum / static_cast<double>(seen.size());
+}
+
+// The samples against the curve; returns the level of the cluster's values by the curve.
+double Compare(const ObservedCluster& cluster, const Curve& curve, Part& part) {
+  const double log_scale = curve.LogMean(cluster);
+  part.scale = std::exp(log_scale);
+  double values = 0.0;
+  double fitted = 0.0;
+  for (const ObservedSample& s : cluster.seen) {
+    const double log_fitted = log_scale + curve.LogShape(cluster, s.duration_ns);
+    part.seen.push_back({std::exp(log_fitted), 0.0, curve.LogValue(s.value) - log_fitted});
+    values += s.value;
+    fitted += part.seen.back().fitted;
+  }
+  if (!(fitted > 0.0)) return 0.0;
+  for (std::size_t i = 0; i < part.seen.size(); ++i) {
+    part.seen[i].residual = cluster.seen[i].value - values / fitted * part.seen[i].fitted;
+  }
+  return values / fitted;
+}
+
+Part PartOf(const ObservedCluster& cluster, const Curve& curve, Weights weights) {
+  Part part;
+  if (cluster.seen.empty()) return part;
+  const double b = curve.WithinAt(cluster);
+  const double alpha = weights == Weights::kPlain ? 0.0 : std::clamp(b, 0.0, 1.0);
+  const double ratio = cluster.mean_ns > 0.0
+                           ? MeanOf(cluster.seen, &ObservedSample::duration_ns) / cluster.mean_ns
+                           : 1.0;
+  part.total = cluster.count * MeanOf(cluster.seen, &ObservedSample::value);
+  if (ratio > 0.0) part.total /= 1.0 - alpha + alpha * ratio;
+  const double level = Compare(cluster, curve, part);
+  if (level == 0.0) return part;
+
+  const double relative = RelativeWidth(cluster);
+  const double square = relative * relative;
+  const double slope = b - alpha;
+  double mean = level * part.scale;
+  double variance = slope * slope * square;
+  if (b < 0.0 || b > 1.0) {
+    // Moments of d^b as if log duration were normal: durations of a wide cluster are skewed.
+    // Bounded, for a few outliers make a variance too.
+    constexpr double kMostCurvature = 4.0;  // by the first-order variance
+    // No launch takes next to no time: to a negative power the tail of long ones counts for little.
+    constexpr double kMostShort = 0.5;
+    const double curved = b < 0.0 ? std::min(relative, kMostShort) : relative;
+    const double v = std::log1p(curved * curved);
+    mean *= std::exp(std::clamp(b * (b - 1.0) * v / 2, -1., 1.));
+    variance = std::clamp(std::expm1(b * b * v) + alpha * (square - 2.0 * std::expm1(b * v)), 0.0,
+                          kMostCurvature * variance);
+  }
+  const double theta = UnseenShare(cluster) / static_cast<double>(cluster.seen.size()) * square;
+  part.bias = part.total * theta * alpha * (alpha - b) / (1.0 + theta);
+  part.swing = std::copysign(std::sqrt(variance), slope) * mean;
+  part.own = curve.own_variance * square * mean * mean;
+  part.common = curve.CommonVarianceAt(cluster) * square * mean * mean;
+  part.square = 1.0 + b * b * square;
+  return part;
+}
+
+std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, Weights weights) {
+  // The elasticity takes at most this share of a kernel's degrees of freedom: with one or two
+  // degrees nothing would be left.
+  constexpr double kMostTaken = 0.3;
+  const std::vector<std::span<const ObservedCluster>> kernels = ByKernel(clusters);
+  const std::vector<Curve> curves = FitCurves(kernels);
+  std::vector<Part> parts;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    double degrees = 0.0;
+    for (const ObservedCluster& cluster : kernels[k]) {
+      if (!cluster.seen.empty()) degrees += static_cast<double>(cluster.seen.size()) - 1.0;
+    }
+    for (const ObservedCluster& cluster : kernels[k]) {
+      Part& part = parts.emplace_back(PartOf(cluster, curves[k], weights));
+      if (degrees > 0.0) part.freedom = 1.0 - std::min(kMostTaken, curves[k].leverage / degrees);
+    }
+  }
+  return parts;
+}
+
+double TotalOf(std::span<const Part> parts) {
+  double total = 0.0;
+  for (const Part& part : parts) total += part.total;
+  return total;
+}
+
+// Geometric mean of what the curves of two metrics say, one by the other; 0 for nothing to compare.
+double TypicalRatio(std::span<const Part> above, std::span<const Part> below) {
+  double sum = 0.0;
+  double count = 0.0;
+  for (std::size_t h = 0; h < above.size(); ++h) {
+    for (std::size_t i = 0; i < above[h].seen.size(); ++i) {
+      const double top = above[h].seen[i].fitted;
+      const double bottom = below[h].seen[i].fitted;
+      if (!(top > 0.0) || !(bottom > 0.0)) continue;
+      sum += std::log(top) - std::log(bottom);
+      count += 1.0;
+    }
+  }
+  return count > 0.0 ? std::exp(sum / count) : 0.0;
+}
+
+Estimate EstimateWithin(double value, const Interval& interval) {
+  Estimate estimate;
+  estimate.value = value;
+  estimate.degrees = interval.degrees;
+  // A bias may be larger than what is uncertain.
+  estimate.lower = std::min(value, interval.lower);
+  estimate.upper = std::max(value, interval.upper);
+  if (std::isnan(interval.lower) || std::isnan(interval.upper)) {
+    estimate.lower = estimate.upper = kNaN;
+  }
+  estimate.half_width = std::max(estimate.upper - value, value - estimate.lower);
+  return estimate;
+}
+
+}  // namespace
+
+Estimate EstimateTotal(std::span<const ObservedCluster> clusters, Weights weights,
+                       double confidence, double prior_degrees) {
+  const std::vector<Part> parts = PartsOf(clusters, weights);
+  const double total = TotalOf(parts);
+  return EstimateWithin(total, IntervalOf(clusters, parts, total, confidence, prior_degrees));
+}
+
+Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
+                       std::span<const ObservedCluster> denominator, Weights weights,
+                       double confidence, double prior_degrees) {
+  std::vector<Part> parts = PartsOf(numerator, weights);
+  const std::vector<Part> below = PartsOf(denominator, weights);
+  const double bottom = TotalOf(below);
+  if (!(std::abs(bottom) > 0.0)) return {kNaN, kNaN, kNaN, kNaN, 0.0};
+  const double top = TotalOf(parts);
+  const double ratio = top / bottom;
+  // Linearised: the ratio's error is that of the total of  numerator - ratio * denominator, by the
+  // denominator.
+  std::vector<ObservedCluster> rests(numerator.begin(), numerator.end());
+  // Where a kernel's numerator is next to nothing, its residuals are small by the denominator's share.
+  // Less than all of it: small samples of skewed values put the numerator too low as often as not.
+  const double share = 0.4 * TypicalRatio(parts, below);
+  for (std::size_t h = 0; h < rests.size(); ++h) {
+    parts[h].swing -= ratio * below[h].swing;
+    // The elasticities' difference, squared, has the error of both in it.
+    parts[h].own = 0.0;
+    parts[h].common = 0.0;
+    parts[h].freedom = (parts[h].freedom + below[h].freedom) / 2.0;
+    parts[h].bias -= ratio * below[h].bias;
+    parts[h].scale = std::max(parts[h].scale, share * below[h].scale);
+    for (std::size_t i = 0; i < rests[h].seen.size(); ++i) {
+      rests[h].seen[i].value -= ratio * denominator[h].seen[i].value;
+      SeenPart& seen = parts[h].seen[i];
+      seen.residual -= ratio * below[h].seen[i].residual;
+      seen.fitted = std::max(seen.fitted, share * below[h].seen[i].fitted);
+      seen.log -= below[h].seen[i].log;
+    }
+  }
+  Interval interval = IntervalOf(rests, parts, top, confidence, prior_degrees);
+  interval.lower /= bottom;
+  interval.upper /= bottom;
+  if (bottom < 0.0) std::swap(interval.lower, interval.upper);
+  return EstimateWithin(ratio, interval);
+}
+
+}  // namespace stemtap

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/extrapolation/kernel_names.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+namespace stemtap {
+namespace {
+
+// Longer ones are compared as they stand.
+constexpr std::size_t kMaxMangled = 16384;
+
+std::string Demangled(std::string_view name) {
+  if (!name.starts_with("_Z") || name.size() > kMaxMangled) return std::string(name);
+  const std::string mangled(name);
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 && text != nullptr ? std::string(text.get()) : mangled;
+}
+
+// Where the function stands in a demangled name.
+struct Function {
+  std::size_t begin = 0;        // behind the return type
+  std::size_t unqualified = 0;  // behind namespaces and classes
+  std::size_t name_end = 0;     // before template arguments
+  std::size_t end = 0;          // before parameters
+};
+
+Function FindFunction(std::string_view text) {
+  // The name ends at the first parenthesis outside of template arguments that opens parameters, and
+  // begins behind the last space or colon outside of them.
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  Function function;
+  std::size_t end = std::string_view::npos;
+  int depth = 0;
+  std::size_t i = 0;
+  for (; i < text.size(); ++i) {
+    const char c = text[i];
+    if (depth == 0 && c == '(') {
+      if (text.substr(i).starts_with(kAnonymous)) {
+        i += kAnonymous.size() - 1;
+        continue;
+      }
+      break;
+    }
+    if (c == '<') {
+      if (depth++ == 0 && end == std::string_view::npos) end = i;
+    } else if (c == '>') {
+      if (depth > 0) --depth;
+    } else if (depth == 0 && (c == ' ' || c == ':')) {
+      function.unqualified = i + 1;
+      if (c == ' ') function.begin = i + 1;
+      end = std::string_view::npos;
+    }
+  }
+  function.end = std::min(i, text.size());
+  function.name_end = std::min(end, function.end);
+  return function;
+}
+
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// The length of a cast "(int)" that a number follows at the beginning of `text`, else 0.
+std::size_t CastLength(std::string_view text) {
+  const std::size_t close = text.find_first_of("(<,)", 1);
+  if (!text.starts_with('(') || close == std::string_view::npos || text[close] != ')') return 0;
+  std::string_view behind = text.substr(close + 1);
+  if (behind.starts_with('-')) behind.remove_prefix(1);
+  return !behind.empty() && IsDigit(behind.front()) ? close + 1 : 0;
+}
+
+}  // namespace
+
+std::string BaseName(std::string_view name) {
+  const std::string text = Demangled(name);
+  const Function function = FindFunction(text);
+  const std::string base =
+      text.substr(function.unqualified, function.name_end - function.unqualified);
+  return base.empty() ? text : base;
+}
+
+std::string Spelling(std::string_view name) {
+  const std::string text = Demangled(name);
+  const Function function = FindFunction(text);
+  std::string_view rest =
+      std::string_view(text).substr(function.begin, function.end - function.begin);
+  if (rest.empty()) rest = text;
+  std::string spelling;
+  while (!rest.empty()) {
+    if (const std::size_t cast = CastLength(rest); cast > 0) {
+      rest.remove_prefix(cast);
+      continue;
+    }
+    if (rest.front() != ' ') spelling += rest.front();
+    rest.remove_prefix(1);
+  }
+  return spelling;
+}
+
+bool MaySameKernel(std::string_view a, std::string_view b) {
+  return a == b || BaseName(a) == BaseName(b);
+}
+
+}  // namespace stemtap

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/extrapolation/match.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "analysis/extrapolation/kernel_names.h"
+#include "base/byte_source.h"
+#include "base/csv.h"
+#include "base/decimal.h"
+#include "base/text.h"
+
+namespace stemtap {
+namespace {
+
+// How many of each kind are named.
+constexpr std::size_t kNamed = 5;
+
+struct SamplePlace {
+  std::size_t kernel, cluster, sample;
+};
+
+// A launch may be drawn twice.
+struct Launch {
+  std::uint64_t index;
+  std::vector<SamplePlace> places;
+};
+
+// What the plan has of a kernel's name.
+struct Planned {
+  std::vector<const Launch*> sampled;  // in launch order
+  std::uint64_t launches = 0;
+};
+
+void Note(std::vector<std::string>& named, std::uint64_t& count, std::string text) {
+  if (count++ < kNamed) named.push_back(std::move(text));
+}
+
+bool Known(const std::uint32_t (&grid)[3]) {
+  return grid[0] != 0;
+}
+
+// Whether grid and block agree as far as both sides tell them.
+bool SameShape(const shm::LaunchConfig& config, const shm::KernelRecord& record) {
+  if (Known(config.grid) && Known(record.grid) &&
+      !std::equal(config.grid, config.grid + 3, record.grid)) {
+    return false;
+  }
+  return config.block[0] == 0 || record.block[0] == 0 ||
+         std::equal(config.block, config.block + 3, record.block);
+}
+
+class Matcher {
+ public:
+  Matcher(const Plan& plan, const KernelResults& results, const MatchOptions& options)
+      : plan_(plan), results_(results), options_(options) {}
+
+  Result<Match> Run();
+
+ private:
+  const PlanSample& At(const SamplePlace& place) const {
+    return plan_.kernels[place.kernel].clusters[place.cluster].samples[place.sample];
+  }
+  Status ByIndex();
+  Status ByOrder();
+  Status CheckDevices() const;
+  void Pair(const Launch& launch, std::size_t row);
+  void GatherLaunches();
+  Status OrderWithinName(const std::string& kernel, const Planned& planned,
+                         const std::vector<std::size_t>& rows);
+  void CheckNames();
+  void Stranger(std::size_t row) {
+    const KernelResult& result = results_.rows[row];
+    Note(match_.strangers, match_.stranger_count,
+         fmt::format("{} (id {})", result.where, result.id));
+  }
+
+  const Plan& plan_;
+  const KernelResults& results_;
+  const MatchOptions& options_;
+  Match match_;
+  std::vector<Launch> launches_;  // that results may be of, by index
+  std::uint64_t other_name_ = 0;
+  std::uint64_t other_shape_ = 0;
+  std::string first_other_;
+};
+
+// A consumer that counts launches per context or process gives one id on several devices.
+Status Matcher::CheckDevices() const {
+  const bool counts_apart =
+      results_.source == ResultsSource::kAccelsim || results_.source == ResultsSource::kMacsim;
+  if (!counts_apart || options_.use_ids) return Success{};
+  if (plan_.sessions.size() > 1) {
+    return Error{
+        fmt::format("the plan is of {} sessions, and {} counts the launches of each apart: "
+                    "expected --ids FILE, "
+                    "a table of ids and launch indexes as 'stemtap export --weights-csv' writes it",
+                    plan_.sessions.size(), NameOf(results_.source))};
+  }
+  if (options_.device) return Success{};
+  std::optional<std::uint16_t> first;
+  for (const Launch& launch : launches_) {
+    const std::uint16_t device = At(launch.places.front()).record.device;
+    if (device == shm::kUnknown16) continue;
+    if (first && *first != device) {
+      return Error{fmt::format(
+          "the plan's samples are of devices {} and {}, and {} counts launches per {}: expected "
+          "--device N for ids that count the launches of all devices, or --ids FILE",
+          *first, device, NameOf(results_.source),
+          results_.source == ResultsSource::kAccelsim ? "context" : "process")};
+    }
+    first = device;
+  }
+  return Success{};
+}
+
+void Matcher::Pair(const Launch& launch, std::size_t row) {
+  const KernelResult& result = results_.rows[row];
+  for (const SamplePlace& place : launch.places) {
+    std::size_t& taken = match_.rows[place.kernel][place.cluster][place.sample];
+    if (taken != kNoResult) {
+      Note(match_.duplicates, match_.duplicate_count,
+           fmt::format("{} (id {}, as {})", result.where, result.id, results_.rows[taken].where));
+      return;
+    }
+    taken = row;
+    ++match_.matched;
+    const PlanKernel& kernel = plan_.kernels[place.kernel];
+    const PlanSample& sample = At(place);
+    const bool other_name = !result.name.empty() && !MaySameKernel(result.name, kernel.name);
+    const bool other_shape = !other_name && !SameShape(result.config, sample.record);
+    if ((other_name || other_shape) && other_name_ + other_shape_ == 0) {
+      first_other_ =
+          fmt::format("{}: id {} has {} '{}', the plan's launch {} is of '{}'", result.where,
+                      result.id, other_name ? "the kernel" : "another shape of",
+                      ShownCell(result.name), sample.index, ShownCell(kernel.name));
+    }
+    other_name_ += other_name;
+    other_shape_ += other_shape;
+  }
+}
+
+Status Matcher::ByIndex() {
+  std::unordered_map<std::uint64_t, std::size_t> launch_of;  // index -> launches_
+  for (std::size_t i = 0; i < launches_.size(); ++i) launch_of.emplace(launches_[i].index, i);
+  const std::uint64_t base = results_.source == ResultsSource::kAccelsim ? 1
+                             : results_.source == ResultsSource::kCsv    ? options_.id_base
+                                                                         : 0;
+  for (std::size_t row = 0; row < results_.rows.size(); ++row) {
+    const std::uint64_t id = results_.rows[row].id;
+    std::optional<std::uint64_t> index;
+    if (options_.use_ids) {
+      const auto at = options_.index_of.find(id);
+      if (at != options_.index_of.end()) index = at->second;
+    } else if (id >= base) {
+      index = id - base;
+    }
+    const auto launch = index ? launch_of.find(*index) : launch_of.end();
+    if (launch == launch_of.end()) {
+      Stranger(row);
+    } else {
+      Pair(launches_[launch->second], row);
+    }
+  }
+  return Success{};
+}
+
+Status Matcher::OrderWithinName(const std::string& kernel, const Planned& planned,
+                                const std::vector<std::size_t>& rows) {
+  const std::vector<const Launch*>& sampled = planned.sampled;
+  const std::uint64_t launches = planned.launches;
+  const std::string name = ShownCell(kernel);
+  if (rows.size() > sampled.size()) {
+    // Every launch was profiled: rows count occurrences.
+    if (rows.size() != launches) {
+      return Error{fmt::format(
+          "{}: {} rows of '{}', expected one for each of the plan's {} samples or {} launches "
+          "(--ids FILE says which row is which launch)",
+          results_.rows[rows.front()].where, rows.size(), name, sampled.size(), launches)};
+    }
+    std::vector<bool> used(rows.size());
+    for (const Launch* launch : sampled) {
+      const std::uint64_t occurrence = At(launch->places.front()).occurrence;
+      if (occurrence >= rows.size()) continue;
+      used[occurrence] = true;
+      Pair(*launch, rows[occurrence]);
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!used[i]) Stranger(rows[i]);
+    }
+    return Success{};
+  }
+  if (rows.size() < sampled.size()) {
+    match_.warnings.push_back(
+        fmt::format("{} rows of '{}' for {} samples: taken as the first ones in launch order",
+                    rows.size(), name, sampled.size()));
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) Pair(*sampled[i], rows[i]);
+  return Success{};
+}
+
+// Names of the plan and of the results by what tools leave of them.
+struct Form {
+  std::string (*of)(std::string_view name);
+  std::map<std::string, std::set<std::string>, std::less<>> plan;
+  std::map<std::string, std::uint64_t, std::less<>> results;
+};
+
+// ncu numbers what it profiled, not what was launched. Within a kernel's name the order is the same;
+// between the names of one function it is not where each has its own report, so that rows are never
+// taken together for being of one function.
+Status Matcher::ByOrder() {
+  std::map<std::string, std::vector<std::size_t>> rows_of;  // by name
+  for (std::size_t row = 0; row < results_.rows.size(); ++row) {
+    rows_of[results_.rows[row].name].push_back(row);
+  }
+  std::map<std::string, Planned> exact;
+  Form forms[] = {{&Spelling, {}, {}}, {&BaseName, {}, {}}};
+  for (const PlanKernel& kernel : plan_.kernels) exact[kernel.name].launches += kernel.invocations;
+  for (const Launch& launch : launches_) {
+    exact[plan_.kernels[launch.places.front().kernel].name].sampled.push_back(&launch);
+  }
+  for (Form& form : forms) {
+    for (const auto& [name, planned] : exact) form.plan[form.of(name)].insert(name);
+    for (const auto& [name, rows] : rows_of) ++form.results[form.of(name)];
+  }
+  for (const auto& [name, rows] : rows_of) {
+    const std::string* kernel = exact.contains(name) ? &name : nullptr;
+    for (const Form& form : forms) {
+      if (kernel != nullptr) break;
+      const std::string key = form.of(name);
+      const auto named = form.plan.find(key);
+      if (named == form.plan.end()) continue;
+      const std::uint64_t results = form.results.find(key)->second;
+      if (named->second.size() > 1 || results > 1) {
+        return Error{fmt::format(
+            "{}: '{}' is no name of the plan, and as '{}' {} kernels of the plan and {} names of "
+            "the results go: expected names as in the plan (ncu --rename-kernels no), or --ids "
+            "FILE, which says which row is which launch",
+            results_.rows[rows.front()].where, ShownCell(name), ShownCell(key),
+            named->second.size(), results)};
+      }
+      kernel = &*named->second.begin();
+    }
+    if (kernel == nullptr) {
+      for (const std::size_t row : rows) Stranger(row);
+      continue;
+    }
+    const Status ordered = OrderWithinName(*kernel, exact[*kernel], rows);
+    if (!ordered.ok()) return ordered;
+  }
+  return Success{};
+}
+
+void Matcher::CheckNames() {
+  if (other_name_ + other_shape_ == 0) return;
+  match_.warnings.push_back(
+      fmt::format("{} ({} results with another name, {} with another grid or block, of {})",
+                  first_other_, other_name_, other_shape_, match_.matched));
+}
+
+void Matcher::GatherLaunches() {
+  std::map<std::uint64_t, std::vector<SamplePlace>> places;
+  for (std::size_t k = 0; k < plan_.kernels.size(); ++k) {
+    std::vector<std::vector<std::size_t>>& kernel = match_.rows.emplace_back();
+    for (std::size_t c = 0; c < plan_.kernels[k].clusters.size(); ++c) {
+      const std::vector<PlanSample>& samples = plan_.kernels[k].clusters[c].samples;
+      kernel.emplace_back(samples.size(), kNoResult);
+      for (std::size_t s = 0; s < samples.size(); ++s) {
+        ++match_.samples;
+        if (!options_.device || samples[s].record.device == *options_.device) {
+          places[samples[s].index].push_back({k, c, s});
+        }
+      }
+    }
+  }
+  for (auto& [index, at] : places) launches_.push_back({index, std::move(at)});
+}
+
+Result<Match> Matcher::Run() {
+  GatherLaunches();
+  const Status devices = CheckDevices();
+  if (!devices.ok()) return devices.error();
+  const bool by_order = results_.source == ResultsSource::kNcu && !options_.use_ids;
+  const Status paired = by_order ? ByOrder() : ByIndex();
+  if (!paired.ok()) return paired.error();
+  if (match_.matched == 0) {
+    return Error{fmt::format(
+        "none of {} results is of one of the plan's {} samples{}", results_.rows.size(),
+        match_.samples,
+        results_.rows.empty()
+            ? ""
+            : fmt::format(
+                  ", first {} '{}' id {}: expected the plan that these results were made by, or "
+                  "--ids FILE, a table of ids and launch indexes as 'stemtap export --weights-csv' "
+                  "writes it",
+                  results_.rows.front().where, ShownCell(results_.rows.front().name),
+                  results_.rows.front().id))};
+  }
+  if (2 * (other_name_ + other_shape_) > match_.matched) {
+    return Error{
+        fmt::format("{} ({} of {} results are of another kernel or shape): expected the plan's "
+                    "launches; ids may "
+                    "count otherwise (--id-base, --ids)",
+                    first_other_, other_name_ + other_shape_, match_.matched)};
+  }
+  CheckNames();
+  for (std::size_t k = 0; k < plan_.kernels.size(); ++k) {
+    for (std::size_t c = 0; c < plan_.kernels[k].clusters.size(); ++c) {
+      const std::vector<PlanSample>& samples = plan_.kernels[k].clusters[c].samples;
+      for (std::size_t s = 0; s < samples.size(); ++s) {
+        if (match_.rows[k][c][s] != kNoResult) continue;
+        Note(match_.missing, match_.missing_count,
+             fmt::format("launch {} ({})", samples[s].index, ShownCell(plan_.kernels[k].name)));
+      }
+    }
+  }
+  return std::move(match_);
+}
+
+}  // namespace
+
+Result<Match> MatchResults(const Plan& plan, const KernelResults& results,
+                           const MatchOptions& options) {
+  return Matcher(plan, results, options).Run();
+}
+
+Result<IdTable> LoadIds(const std::string& path) {
+  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
+  if (!opened.ok()) return opened.error();
+  return ReadIds(std::move(opened).value());
+}
+
+Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
+  CsvReader csv(LimitUnpacking(std::move(source)));
+  IdTable index_of;
+  std::vector<std::string> header;
+  for (;;) {
+    const Result<bool> more = csv.NextRow();
+    if (!more.ok()) return more.error();
+    if (!more.value()) break;
+    if (!csv.ended()) {
+      return csv.At("no line end behind the last row, expected a whole file");
+    }
+    const std::vector<std::string_view>& cells = csv.cells();
+    if (header.empty()) {
+      header.assign(cells.begin(), cells.end());
+      continue;
+    }
+    if (cells.size() != header.size()) {
+      return csv.At(fmt::format("{} cells, expected {}", cells.size(), header.size()));
+    }
+    const auto cell = [&](const char* name) -> std::optional<std::uint64_t> {
+      const auto at = std::find(header.begin(), header.end(), name);
+      if (at == header.end()) return {};
+      return WholeNumber(Trimmed(cells[static_cast<std::size_t>(at - header.begin())]));
+    };
+    const std::optional<std::uint64_t> id = cell("id");
+    const std::optional<std::uint64_t> index = cell("index");
+    if (!id || !index) {
+      return csv.At("expected the columns id and index with a whole number in each row");
+    }
+    // A launch that was drawn twice has two rows in the table of an export.
+    const auto [at, fresh] = index_of.emplace(*id, *index);
+    if (!fresh && at->second != *index) {
+      return csv.At(
+          fmt::format("id {} is of the launches {} and {}, expected one", *id, at->second, *index));
+    }
+  }
+  if (index_of.empty()) {
+    return Error{
+        fmt::format("{}: no ids, expected a CSV with the columns id and index", csv.name())};
+  }
+  return index_of;
+}
+
+}  // namespace stemtap

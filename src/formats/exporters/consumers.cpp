@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/exporters/consumers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/text.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::uint64_t kInt32 = std::numeric_limits<std::int32_t>::max();
+
+constexpr CountingModel kFromNothing = {CountScope::kNone, 0, true, 0};
+
+constexpr std::array<Consumer, 11> kConsumers = {{
+    {"accelsim",
+     "the Accel-Sim tracer",
+     "DYNAMIC_KERNEL_RANGE, for a tracer of 2025-05 or later",
+     {CountScope::kContext, 1, false, kInt32},
+     "cuLaunch, cuLaunchGrid, cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel and "
+     "cuGraphAddKernelNode",
+     "one setting applies to every context and every process, and consecutive numbers of several "
+     "contexts take two runs; a capture into a graph counts once, its replays never; memory copies "
+     "do not count",
+     false,
+     false,
+     WriteAccelSim},
+    {"accelsim-range-old",
+     "the older Accel-Sim tracer",
+     "DYNAMIC_KERNEL_LIMIT_START and _END, one run per window, for a tracer of 2024-10 or earlier, "
+     "or "
+     "of 2025-04 or earlier with one context",
+     {CountScope::kProcess, 1, false, kInt32},
+     "cuLaunchKernel alone",
+     "launches by cuLaunchKernelEx (Hopper, recent cuBLAS), cooperative ones and graphs are not "
+     "seen, and shift every later number: do not use it for a program that has any",
+     false,
+     false,
+     WriteAccelSimWindows},
+    {"accelsim-kernelslist",
+     "the Accel-Sim trace list",
+     "the planned part of an existing kernelslist.g (--list)",
+     {CountScope::kContext, 1, false, kInt32},
+     "as the tracer that wrote the traces did: the number is that in their file names",
+     "the simulator's uid is the place in the list, from 1, not this number",
+     true,
+     false,
+     WriteAccelSimList},
+    {"macsim",
+     "the MacSim tracer",
+     "a SAMPLED_KERNEL_INFO file",
+     {CountScope::kProcess, 0, false, kInt32},
+     "cuLaunchKernel and, in recent versions, cuLaunchKernelEx",
+     "an empty list traces everything; KERNEL_BEGIN and KERNEL_END must be unset; a cooperative "
+     "launch or a graph is not seen",
+     false,
+     false,
+     WriteMacSim},
+    {"macsim-config",
+     "the MacSim trace list",
+     "the planned part of an existing kernel_config.txt (--list)",
+     {CountScope::kProcess, 0, false, kInt32},
+     "as the tracer that wrote the traces did: the number is that of their Kernel folders",
+     "the file must lie in the folder of the one it was taken from",
+     true,
+     false,
+     WriteMacSimList},
+    {"sieve",
+     "the Sieve tracer",
+     "ids.txt",
+     {CountScope::kProcess, 0, false, kInt32 - 1},
+     "cuLaunchKernel",
+     "read as ids.txt in the working folder; without that file the tracer ends the program",
+     false,
+     false,
+     WriteSieve},
+    {"nvbit",
+     "a sample tool of NVBit",
+     "START_GRID_NUM and END_GRID_NUM, one run per window",
+     {CountScope::kProcess, 0, false, kInt32 - 1},
+     "cuLaunch, cuLaunchGrid, cuLaunchKernel and, in recent versions, cuLaunchKernelEx",
+     "one window per run; the tool must start active (ACTIVE_FROM_START unset or 1)",
+     false,
+     false,
+     WriteNvbit},
+    {"ncu",
+     "Nsight Compute",
+     "a script of profiling runs, and their options as response files",
+     {CountScope::kProcess, 0, true, 0},
+     "every kernel, those of graphs one by one (--graph-profiling node, the default)",
+     "--launch-skip counts all launches from 0; --kernel-id counts those of one name from 1, and "
+     "which launches count as one name's has changed between versions",
+     false,
+     false,
+     WriteNcu},
+    {"csv", "any tool", "a table of the samples", kFromNothing, "nothing: index is the plan's", "",
+     false, false, WriteSelectionCsv},
+    {"roaring", "any tool", "the launch indices as a portable Roaring bitmap", kFromNothing,
+     "nothing: the values are the plan's launch indices", "", false, false, WriteRoaring},
+    {"perfetto", "Perfetto", "a timeline that shows the samples, in Chrome's JSON trace format",
+     kFromNothing, "nothing: launches are shown where they ran", "", false, true, WritePerfetto},
+}};
+
+std::string_view ScopeText(CountScope scope) {
+  switch (scope) {
+    case CountScope::kProcess:
+      return "the process, over all its devices";
+    case CountScope::kContext:
+      return "each CUDA context, one per device";
+    case CountScope::kNone:
+      break;
+  }
+  return "the profile";
+}
+
+}  // namespace
+
+std::span<const Consumer> Consumers() {
+  return kConsumers;
+}
+
+const Consumer* FindConsumer(std::string_view name) {
+  const auto* at = std::find_if(kConsumers.begin(), kConsumers.end(),
+                                [&](const Consumer& c) { return c.name == name; });
+  return at == kConsumers.end() ? nullptr : at;
+}
+
+std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::size_t most) {
+  std::string text = fmt::format("{}: {}\n", consumer.name, consumer.what);
+  fmt::format_to(std::back_inserter(text), "  counts    {}\n", consumer.counts);
+  if (consumer.model.scope != CountScope::kNone) {
+    fmt::format_to(std::back_inserter(text), "  from      {}, in {}\n", consumer.model.base,
+                   ScopeText(consumer.model.scope));
+    fmt::format_to(std::back_inserter(text), "  graphs    {}\n",
+                   consumer.model.graph_kernels ? "every kernel of every replay counts"
+                                                : "replays do not count");
+  }
+  if (!consumer.traps.empty()) {
+    fmt::format_to(std::back_inserter(text), "  mind      {}\n", consumer.traps);
+  }
+  fmt::format_to(std::back_inserter(text), "  computed  from {}\n",
+                 counted.from_profile ? "the launches of the profile"
+                                      : "the plan alone, on your word (or nothing to compute)");
+  if (counted.from_profile) {
+    fmt::format_to(std::back_inserter(text), "  launches  ");
+    const char* between = "";
+    for (const auto& [device, launches] : counted.devices) {
+      fmt::format_to(std::back_inserter(text), "{}{} on device {}", between, launches,
+                     DeviceName(device));
+      between = ", ";
+    }
+    fmt::format_to(std::back_inserter(text), "; {} kernels of graphs\n", counted.graph_kernels);
+  }
+  fmt::format_to(std::back_inserter(text), "\n{:>12} {:>7} {:>12}  kernel\n", "index", "device",
+                 "id");
+  for (std::size_t i = 0; i < std::min(most, counted.samples.size()); ++i) {
+    const CountedSample& s = counted.samples[i];
+    const std::string& name = s.kernel->name;
+    const std::string cut = name.size() <= 60 ? name : name.substr(0, 57) + "...";
+    fmt::format_to(std::back_inserter(text), "{:>12} {:>7} {:>12}  {}\n", s.sample->index,
+                   DeviceName(s.device),
+                   consumer.model.scope == CountScope::kNone ? s.sample->index : s.id,
+                   EscapeForTerminal(cut));
+  }
+  if (counted.samples.size() > most) {
+    fmt::format_to(std::back_inserter(text), "{:>12} and {} more\n", "...",
+                   counted.samples.size() - most);
+  }
+  return text;
+}
+
+std::string ShellWord(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      word += "'\\''";
+    } else {
+      word += c;
+    }
+  }
+  return word + "'";
+}
+
+}  // namespace stemtap

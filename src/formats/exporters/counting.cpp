@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/exporters/counting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/text.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kBatch = 16384;
+
+// A kernel name as plan.json holds it: invalid UTF-8 is replaced there.
+std::string AsInPlan(const std::string& name) {
+  const std::string quoted =
+      nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json::parse(quoted).get<std::string>();
+}
+
+std::string Shown(const std::string& name) {
+  constexpr std::size_t kMost = 80;
+  return EscapeForTerminal(name.size() <= kMost ? name : name.substr(0, kMost) + "...");
+}
+
+// What is known of all launches of one name so far.
+struct NameState {
+  std::uint64_t launches = 0;
+  bool uniform = true;
+  shm::KernelRecord first;
+};
+
+bool SameLaunch(const shm::KernelRecord& a, const shm::KernelRecord& b) {
+  return a.device == b.device && a.stream == b.stream && a.shared_bytes == b.shared_bytes &&
+         std::equal(a.grid, a.grid + 3, b.grid) && std::equal(a.block, a.block + 3, b.block);
+}
+
+bool FullyKnown(const shm::KernelRecord& r) {
+  return r.device != shm::kUnknown16 && r.stream != shm::kUnknown32 &&
+         r.shared_bytes != shm::kUnknown32 && r.grid[0] != shm::kUnknownExtent &&
+         r.block[0] != shm::kUnknownExtent;
+}
+
+std::vector<CountedSample> SamplesOf(const Plan& plan) {
+  std::vector<CountedSample> samples;
+  std::size_t number = 0;
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      for (const PlanSample& sample : cluster.samples) {
+        CountedSample counted;
+        counted.kernel = &kernel;
+        counted.cluster = &cluster;
+        counted.sample = &sample;
+        counted.cluster_number = number;
+        counted.device = sample.record.device;
+        counted.start_ns = shm::kUnknownTime;
+        samples.push_back(counted);
+      }
+      ++number;
+    }
+  }
+  std::stable_sort(samples.begin(), samples.end(),
+                   [](const auto& a, const auto& b) { return a.sample->index < b.sample->index; });
+  return samples;
+}
+
+class Counter {
+ public:
+  Counter(const Plan& plan, const std::string& profile_name, const CountingModel& model,
+          const std::string& tool, const CountingOptions& options)
+      : plan_(plan), profile_(profile_name), model_(model), tool_(tool), options_(options) {
+    counted_.plan = &plan;
+    counted_.samples = SamplesOf(plan);
+  }
+
+  Status FromProfile(ProfileReader& reader) {
+    counted_.from_profile = true;
+    std::uint64_t index = 0;
+    std::size_t next = 0;
+    std::vector<std::uint32_t> name_of(counted_.samples.size());
+    for (ProfileBatch batch;;) {
+      const Result<std::size_t> read = reader.Read(batch, kBatch);
+      if (!read.ok()) return read.error();
+      if (read.value() == 0) break;
+      names_.resize(std::max(names_.size(), reader.names().size()));
+      for (const shm::KernelRecord& record : batch.records) {
+        counted_.graph_kernels += record.graph_id != 0;
+        seen_.emplace(record.device, 0);
+        const std::uint64_t id = Count(record);
+        for (; next < counted_.samples.size() && counted_.samples[next].sample->index == index;
+             ++next) {
+          const Status met = Meet(counted_.samples[next], record, reader.names(), id);
+          if (!met.ok()) return met;
+          name_of[next] = record.name_id;
+        }
+        ++index;
+      }
+    }
+    const std::uint64_t planned = plan_.totals.invocations + plan_.totals.excluded_invocations;
+    if (next < counted_.samples.size() || index != planned) {
+      return Error{fmt::format("{}: holds {} launches, expected the {} that the plan was made of",
+                               profile_, index, planned)};
+    }
+    for (std::size_t i = 0; i < counted_.samples.size(); ++i) {
+      counted_.samples[i].uniform = names_[name_of[i]].uniform;
+    }
+    for (std::uint32_t i = 0; i < names_.size(); ++i) {
+      if (names_[i].launches != 0) counted_.names.push_back(reader.names().name(i));
+    }
+    counted_.devices = launches_;
+    return CheckRun();
+  }
+
+  // The word of the user stands in for the profile.
+  Status FromPlan() {
+    const std::uint64_t all = plan_.totals.invocations + plan_.totals.excluded_invocations;
+    PlanSession of;  // whose launches are counted: of a plan that was not merged, all
+    of.launches = all;
+    if (model_.scope != CountScope::kNone && plan_.sessions.size() > 1) {
+      const Result<PlanSession> session = SessionOfDevice();
+      if (!session.ok()) return session.error();
+      of = session.value();
+    }
+    for (CountedSample& s : counted_.samples) {
+      if (s.sample->index >= all) {
+        return Error{fmt::format("the plan has launch {} of {}", s.sample->index, all)};
+      }
+      if (s.sample->index - of.first_index >= of.launches) continue;  // left out with its device
+      s.id = s.sample->index - of.first_index + model_.base;
+      seen_.emplace(s.device, 0);
+    }
+    if (model_.scope != CountScope::kNone && options_.ranks > 1) {
+      return Error{fmt::format(
+          "--plain-launches: the plan is of {} ranks, expected one process, or --profile",
+          options_.ranks)};
+    }
+    std::set<std::int32_t> processes;
+    for (const PlanKernel& kernel : plan_.kernels) processes.insert(kernel.process);
+    if (model_.scope != CountScope::kNone && processes.size() > 1) {
+      return Error{fmt::format(
+          "--plain-launches: the plan has kernels of {} processes (--share-captures off), expected "
+          "one process, or --profile",
+          processes.size())};
+    }
+    if (model_.scope != CountScope::kNone && seen_.size() > 1) {
+      return Error{fmt::format(
+          "--plain-launches: the plan has samples on {} devices, expected one, or --profile",
+          seen_.size())};
+    }
+    return Success{};
+  }
+
+  Result<CountedPlan> Finish() {
+    if (options_.device) {
+      const auto other =
+          std::remove_if(counted_.samples.begin(), counted_.samples.end(),
+                         [&](const CountedSample& s) { return s.device != *options_.device; });
+      counted_.left_out = static_cast<std::size_t>(counted_.samples.end() - other);
+      counted_.samples.erase(other, counted_.samples.end());
+      if (counted_.samples.empty()) {
+        return Error{fmt::format("--device {}: the plan has no sample on it", *options_.device)};
+      }
+    }
+    if (counted_.samples.empty()) {
+      return Error{fmt::format("the plan holds no sample, expected at least one for {}", tool_)};
+    }
+    if (model_.scope == CountScope::kNone) return std::move(counted_);
+    for (const CountedSample& s : counted_.samples) {
+      if (uncounted_.contains(s.sample->index)) {
+        return Error{fmt::format(
+            "launch {} of '{}' was made by a CUDA graph, which {} cannot select: trace a run with "
+            "graphs disabled and say --graphs off, or choose ncu",
+            s.sample->index, Shown(s.kernel->name), tool_)};
+      }
+      if (model_.most != 0 && s.id > model_.most) {
+        return Error{
+            fmt::format("launch {} would be number {}, expected at most {}, the largest that {} "
+                        "can read",
+                        s.sample->index, s.id, model_.most, tool_)};
+      }
+    }
+    return std::move(counted_);
+  }
+
+ private:
+  // A merged plan: the word of the user is one of each session, and the device says of which.
+  Result<PlanSession> SessionOfDevice() const {
+    if (!options_.device) {
+      return Error{
+          fmt::format("--plain-launches: the plan is of {} sessions, which {} counts apart: "
+                      "expected --device N "
+                      "for a session that was one process with one device, or --profile",
+                      plan_.sessions.size(), tool_)};
+    }
+    for (const PlanSession& session : plan_.sessions) {
+      const std::size_t number = std::size_t{*options_.device} - session.first_device;
+      if (*options_.device < session.first_device || number >= session.devices.size()) continue;
+      if (session.devices.size() == 1) return session;
+      return Error{fmt::format(
+          "--plain-launches: device {} is of the session '{}', which has {} devices, expected one, "
+          "or --profile",
+          *options_.device, Shown(session.folder), session.devices.size())};
+    }
+    return Error{fmt::format("--device {}: no session of the plan has it", *options_.device)};
+  }
+
+  bool OtherProcess(const shm::KernelRecord& record) const {
+    return options_.processes == Processes::kPerDevice && options_.device &&
+           record.device != *options_.device;
+  }
+
+  // The number of this launch, which is counted if the tool would count it.
+  std::uint64_t Count(const shm::KernelRecord& record) {
+    if (OtherProcess(record)) return 0;
+    NameState& name = names_[record.name_id];
+    const bool graph = record.graph_id != 0 && !model_.graph_kernels;
+    if (graph && options_.graphs != Graphs::kOff) return 0;
+    if (name.launches++ == 0) {
+      name.first = record;
+      name.uniform = FullyKnown(record);
+    } else {
+      name.uniform = name.uniform && SameLaunch(record, name.first);
+    }
+    const std::uint64_t on_device = launches_[record.device]++;
+    const std::uint64_t before = model_.scope == CountScope::kContext ? on_device : total_;
+    ++total_;
+    return before + model_.base;
+  }
+
+  Status Meet(CountedSample& s, const shm::KernelRecord& record, const NameTable& names,
+              std::uint64_t id) {
+    const std::string& name = names.name(record.name_id);
+    if ((name != s.kernel->name && AsInPlan(name) != s.kernel->name) ||
+        (!s.sample->imputed && record.duration_ns != s.sample->record.duration_ns)) {
+      return Error{fmt::format(
+          "{}: launch {} is '{}' of {} ns, expected '{}' of {} ns: the plan is of another run",
+          profile_, s.sample->index, Shown(name), record.duration_ns, Shown(s.kernel->name),
+          s.sample->record.duration_ns)};
+    }
+    s.id = id;
+    s.device = record.device;
+    s.start_ns = record.start_ns;
+    const std::uint64_t launches = names_[record.name_id].launches;
+    s.occurrence = launches == 0 ? 0 : launches - 1;
+    if (record.graph_id != 0 && !model_.graph_kernels && options_.graphs != Graphs::kOff) {
+      uncounted_[s.sample->index] = true;
+    }
+    return Success{};
+  }
+
+  // What the user must say before the numbers are beyond doubt.
+  Status CheckRun() const {
+    if (model_.scope == CountScope::kNone) return Success{};
+    if (seen_.contains(shm::kUnknown16) && options_.ranks > 1) {
+      return Error{
+          fmt::format("{}: does not say on which devices the launches of {} ranks ran, which {} "
+                      "needs, expected "
+                      "profiles with devices, or the plan of a single rank",
+                      profile_, options_.ranks, tool_)};
+    }
+    if (seen_.contains(shm::kUnknown16) && (!options_.plain_launches || seen_.size() > 1)) {
+      return Error{fmt::format(
+          "{}: does not say on which device its launches ran, which {} needs: say --plain-launches "
+          "if there was one process with one device",
+          profile_, tool_)};
+    }
+    if (counted_.graph_kernels != 0 && !model_.graph_kernels &&
+        options_.graphs == Graphs::kUnsaid) {
+      return Error{fmt::format(
+          "{}: {} of its launches were made by CUDA graphs, which {} cannot number: trace a run "
+          "with graphs disabled and say --graphs off, or choose ncu (--graphs uncounted: see "
+          "docs/formats/selections.md)",
+          profile_, counted_.graph_kernels, tool_)};
+    }
+    if (model_.scope == CountScope::kProcess && seen_.size() > 1) {
+      if (options_.processes == Processes::kUnsaid) {
+        return Error{fmt::format(
+            "{}: has launches of {} devices, which {} numbers by process: say --processes one if "
+            "one process drove them all, --processes per-device if each had its own",
+            profile_, seen_.size(), tool_)};
+      }
+      if (options_.processes == Processes::kPerDevice && !options_.device) {
+        return Error{fmt::format(
+            "--processes per-device: {} needs a selection for each process, expected --device N",
+            tool_)};
+      }
+    }
+    return Success{};
+  }
+
+  const Plan& plan_;
+  const std::string& profile_;
+  const CountingModel& model_;
+  const std::string& tool_;
+  const CountingOptions& options_;
+  CountedPlan counted_;
+  std::vector<NameState> names_;  // by name id
+  std::map<std::uint16_t, std::uint64_t> launches_;
+  std::map<std::uint16_t, int> seen_;
+  std::map<std::uint64_t, bool> uncounted_;  // launch indices of samples that have no number
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace
+
+Result<CountedPlan> CountLaunches(const Plan& plan, ProfileReader* profile,
+                                  const std::string& profile_name, const CountingModel& model,
+                                  const std::string& tool, const CountingOptions& options) {
+  if (model.scope != CountScope::kNone && plan.totals.dropped != 0) {
+    return Error{fmt::format(
+        "{} launches were lost while the plan was recorded, so that no later one can be numbered "
+        "for {}; expected a plan without losses",
+        plan.totals.dropped, tool)};
+  }
+  if (model.scope != CountScope::kNone && plan.totals.gaps != 0) {
+    return Error{fmt::format(
+        "the plan was recorded with {} gaps of unknown size, so that no launch behind them can be "
+        "numbered for {}; expected a plan without gaps",
+        plan.totals.gaps, tool)};
+  }
+  if (model.scope != CountScope::kNone && plan.totals.graph_launches != 0) {
+    return Error{fmt::format(
+        "{} launches of the run are whole graphs, whose kernels {} counts one by one; expected a "
+        "plan recorded with --level kernels",
+        plan.totals.graph_launches, tool)};
+  }
+  Counter counter(plan, profile_name, model, tool, options);
+  const Status counted = profile != nullptr ? counter.FromProfile(*profile) : counter.FromPlan();
+  if (!counted.ok()) return counted.error();
+  return counter.Finish();
+}
+
+std::vector<std::uint64_t> Ids(const CountedPlan& counted) {
+  std::vector<std::uint64_t> ids;
+  ids.reserve(counted.samples.size());
+  for (const CountedSample& sample : counted.samples) ids.push_back(sample.id);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+std::vector<IdRange> Ranges(const std::vector<std::uint64_t>& ids) {
+  std::vector<IdRange> ranges;
+  for (const std::uint64_t id : ids) {
+    if (!ranges.empty() && ranges.back().last + 1 == id) {
+      ranges.back().last = id;
+    } else {
+      ranges.push_back({id, id});
+    }
+  }
+  return ranges;
+}
+
+std::string DeviceName(std::uint16_t device) {
+  return device == shm::kUnknown16 ? "unknown" : fmt::format("{}", device);
+}
+
+}  // namespace stemtap

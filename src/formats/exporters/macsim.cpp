@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Selections for MacSim's tracer and simulator. See docs/formats/macsim.md.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+#include <map>
+
+#include "base/text.h"
+#include "formats/exporters/consumers.h"
+#include "formats/exporters/windows.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::uint64_t kInt32 = std::numeric_limits<std::int32_t>::max();
+
+// An option of the plan as text; "?" if it has none of that name.
+std::string OptionText(const Plan& plan, std::string_view name) {
+  for (const auto& [key, value] : plan.options) {
+    if (key == name) {
+      return std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
+    }
+  }
+  return "?";
+}
+
+// The number of "./Kernel7/trace.txt", by the last two parts of the path as MacSim reads it.
+bool ParseKernelPath(std::string_view line, std::uint64_t& id) {
+  constexpr std::string_view kFile = "/trace.txt";
+  constexpr std::string_view kFolder = "Kernel";
+  if (line.size() < kFile.size() || line.substr(line.size() - kFile.size()) != kFile) return false;
+  line.remove_suffix(kFile.size());
+  line.remove_prefix(line.rfind('/') + 1);  // npos + 1 is 0
+  if (line.substr(0, kFolder.size()) != kFolder) return false;
+  line.remove_prefix(kFolder.size());
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), id);
+  return error == std::errc() && !line.empty() && end == line.data() + line.size();
+}
+
+}  // namespace
+
+Result<Exported> WriteMacSim(const ExportInput& input) {
+  const CountedPlan& counted = input.counted;
+  std::map<std::size_t, std::vector<const CountedSample*>> clusters;
+  for (const CountedSample& s : counted.samples) clusters[s.cluster_number].push_back(&s);
+  std::string text = fmt::format(
+      "Kernel sampling information from {}.\n"
+      "Clusters of {} launches by stemtap, error bound: {} with confidence {}.\n",
+      EscapeForTerminal(counted.plan->source), counted.plan->totals.invocations,
+      OptionText(*counted.plan, "error_bound"), OptionText(*counted.plan, "confidence"));
+  Exported exported;
+  bool rounded = false;
+  for (const auto& [number, samples] : clusters) {
+    const PlanCluster& cluster = *samples.front()->cluster;
+    // Where other devices' samples were left out, these stand for their share of the cluster.
+    std::uint64_t size = cluster.count;
+    if (samples.size() != cluster.samples.size()) {
+      const long double share = static_cast<long double>(cluster.count) *
+                                static_cast<long double>(samples.size()) /
+                                static_cast<long double>(cluster.samples.size());
+      size = static_cast<std::uint64_t>(share + 0.5L);
+      rounded = true;
+    }
+    if (size > kInt32) {
+      return Error{
+          fmt::format("a cluster has {} launches, expected at most {}, the largest number "
+                      "that the MacSim tracer can read",
+                      size, kInt32)};
+    }
+    fmt::format_to(std::back_inserter(text), "{} {}", size, samples.size());
+    for (const CountedSample* s : samples) fmt::format_to(std::back_inserter(text), " {}", s->id);
+    text += "\n";
+  }
+  exported.ids = Ids(counted).size();
+  exported.files.push_back({"", std::move(text)});
+  const std::string& weights = input.options.weights_name;
+  if (rounded) {
+    exported.notes.push_back(fmt::format(
+        "cluster sizes are the chosen device's share by samples, rounded to whole launches; exact "
+        "weights: {}",
+        weights.empty() ? "--weights-csv" : weights));
+  }
+  if (OptionText(*counted.plan, "weights") == "calibrated") {
+    exported.notes.push_back(fmt::format(
+        "the file implies plain weights (size / samples); the plan's calibrated ones: {}",
+        weights.empty() ? "keep plan.json or --weights-csv" : weights));
+  }
+  return exported;
+}
+
+Result<Exported> WriteMacSimList(const ExportInput& input) {
+  const std::vector<std::uint64_t> ids = Ids(input.counted);
+  static constexpr std::string_view kHead[] = {"nvbit", "14", "-1"};
+  std::string text;
+  std::string failure;
+  std::size_t rows = 0;
+  std::map<std::uint64_t, std::size_t> met;
+  ForEachLine(input.options.list, [&](std::size_t row, std::string_view line) {
+    const auto fail = [&](std::string_view expected) {
+      failure = fmt::format("{}:{}: '{}', expected {}", input.options.list_name, row,
+                            EscapeForTerminal(line.substr(0, 80)), expected);
+      return false;
+    };
+    rows = row;
+    if (row <= std::size(kHead)) {
+      if (line != kHead[row - 1]) return fail(kHead[row - 1]);
+      text.append(line).append("\n");
+      return true;
+    }
+    if (line.empty()) return true;
+    std::uint64_t id = 0;
+    if (!ParseKernelPath(line, id)) {
+      return fail("./KernelN/trace.txt (a second header comes of two runs into one folder)");
+    }
+    const auto planned = std::lower_bound(ids.begin(), ids.end(), id);
+    if (planned == ids.end() || *planned != id) return true;
+    if (!met.emplace(id, row).second) return fail("each kernel once");
+    text.append(line).append("\n");
+    return true;
+  });
+  if (!failure.empty()) return Error{failure};
+  if (rows < std::size(kHead)) {
+    return Error{fmt::format("{}: ends after {} rows, expected the three of a header",
+                             input.options.list_name, rows)};
+  }
+  const Status whole = CheckAllMet(ids, met, input.options.list_name);
+  if (!whole.ok()) return whole.error();
+  Exported exported;
+  exported.ids = ids.size();
+  exported.runs = 0;
+  exported.files.push_back({"", std::move(text)});
+  exported.notes.push_back("put it into the folder of the list it was taken from");
+  return exported;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Profiling runs of Nsight Compute. See docs/formats/ncu-filters.md for how ncu counts.
+//
+// Patterns hold no blank, quote, backslash or colon: ':' separates the fields of --kernel-id, and the
+// others would need quoting in response files, by rules that are not documented. A special character
+// stands in brackets, "[(]"; one that may not stand there is matched by ".", which is checked to match
+// no other kernel of the profile.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "formats/exporters/consumers.h"
+#include "formats/exporters/windows.h"
+
+namespace stemtap {
+namespace {
+
+bool Contains(std::string_view text, std::string_view what) {
+  return text.find(what) != std::string_view::npos;
+}
+
+NcuNames GuessBase(const std::vector<std::string>& names) {
+  NcuNames base = NcuNames::kFunction;
+  for (const std::string& name : names) {
+    if (name.starts_with("_Z")) return NcuNames::kMangled;
+    if (Contains(name, "(") || Contains(name, "<")) base = NcuNames::kDemangled;
+  }
+  return base;
+}
+
+std::string_view BaseName(NcuNames base) {
+  return base == NcuNames::kMangled     ? "mangled"
+         : base == NcuNames::kDemangled ? "demangled"
+                                        : "function";
+}
+
+// Characters that a pattern holds as they are.
+bool IsPlain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         Contains("_<>,&=-", std::string_view(&c, 1));
+}
+
+bool IsSpecial(char c) {
+  return Contains("()*+?[]{}|.$", std::string_view(&c, 1));
+}
+
+std::string Pattern(std::string_view name) {
+  std::string pattern;
+  for (const char c : name) {
+    if (IsPlain(c)) {
+      pattern += c;
+    } else if (IsSpecial(c)) {
+      pattern.append("[").append(1, c).append("]");
+    } else {
+      pattern += '.';
+    }
+  }
+  return pattern;
+}
+
+bool IsAscii(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) { return c > 0 && c < 0x7F; });
+}
+
+// Whether ncu may spell the demangled `name` in another way: it is NVIDIA's demangler that writes
+// "(int)128" and "float *", that of other compilers "128" and "float*".
+bool SpellingInDoubt(std::string_view name) {
+  for (const std::string_view part : {"(anonymous namespace)", "{lambda", "'lambda", "{default arg",
+                                      "decltype", "true", "false", "> >"}) {
+    if (Contains(name, part)) return true;
+  }
+  bool opened = false;  // at the beginning of an argument: "<128", ", -4"
+  char before = ' ';
+  for (const char c : name) {
+    if (opened && (c == '-' || (c >= '0' && c <= '9'))) return true;
+    if (c != ' ') opened = c == '<' || c == ',';
+    // float* and float const& are float * and const float & to ncu.
+    if ((c == '*' || c == '&') && !Contains(" *&(", std::string_view(&before, 1))) return true;
+    before = c;
+  }
+  return Contains(name, "<") && !Contains(name, "(");
+}
+
+// Launches of one run, merged: "3", or "(3|7)" as a regular expression from 1, within the limit.
+std::vector<std::string> OccurrencePatterns(const std::vector<std::uint64_t>& occurrences,
+                                            std::size_t most_bytes) {
+  std::vector<std::string> patterns;
+  for (const std::uint64_t occurrence : occurrences) {
+    const std::string number = fmt::format("{}", occurrence + 1);
+    if (patterns.empty() || patterns.back().size() + number.size() + 3 > most_bytes) {
+      patterns.push_back("^(" + number);
+    } else {
+      patterns.back() += "|" + number;
+    }
+  }
+  for (std::string& pattern : patterns) pattern += ")$";
+  return patterns;
+}
+
+struct Run {
+  std::string comment;
+  std::vector<std::string> options;
+};
+
+// The launches of one kernel name that are planned.
+struct NameSamples {
+  std::vector<std::uint64_t> occurrences;
+  std::vector<std::uint64_t> ids;
+  bool uniform = true;
+};
+
+class Writer {
+ public:
+  explicit Writer(const ExportInput& input) : input_(input), options_(input.options) {}
+
+  Result<Exported> Write() {
+    const CountedPlan& counted = input_.counted;
+    if (!counted.from_profile && options_.ncu_runs == NcuRuns::kKernels) {
+      return Error{"--mode kernels: counts the launches of each kernel, expected --profile", 2};
+    }
+    std::map<std::string, NameSamples> names;
+    for (const CountedSample& s : counted.samples) {
+      NameSamples& name = names[s.kernel->name];
+      // One launch may stand twice.
+      if (!name.ids.empty() && name.ids.back() == s.id) continue;
+      name.ids.push_back(s.id);
+      name.occurrences.push_back(s.occurrence);
+      name.uniform = name.uniform && s.uniform;
+    }
+    base_ = options_.ncu_names == NcuNames::kGuess ? GuessBase(counted.names) : options_.ncu_names;
+    std::vector<std::uint64_t> by_window;
+    for (const auto& [name, samples] : names) {
+      if (ByWindow(name, samples)) {
+        by_window.insert(by_window.end(), samples.ids.begin(), samples.ids.end());
+        continue;
+      }
+      const Status checked = CheckName(name);
+      if (!checked.ok()) return checked.error();
+      AddKernel(name, samples.occurrences);
+    }
+    const bool has_filters = !runs_.empty();
+    std::sort(by_window.begin(), by_window.end());
+    const std::vector<IdRange> windows = Ranges(by_window);
+    for (const IdRange& window : windows) {
+      runs_.push_back({fmt::format("launches {} to {}", window.first, window.last),
+                       {"--launch-skip", fmt::format("{}", window.first), "--launch-count",
+                        fmt::format("{}", window.last - window.first + 1)}});
+    }
+    Exported exported = Script();
+    if (!windows.empty() && options_.ncu_runs == NcuRuns::kAuto && counted.from_profile) {
+      exported.notes.push_back(fmt::format(
+          "{} of the runs are windows of launches, for versions of ncu count or spell these "
+          "kernels in different ways; where yours counts each kernel's launches, --mode kernels "
+          "takes fewer runs",
+          windows.size()));
+    }
+    if (has_filters && base_ == NcuNames::kDemangled) {
+      exported.notes.push_back(
+          "filters hold demangled names, expected as ncu prints them with --rename-kernels no; a "
+          "simplified name matches nothing");
+    }
+    return exported;
+  }
+
+ private:
+  bool ByWindow(const std::string& name, const NameSamples& samples) const {
+    if (options_.ncu_runs != NcuRuns::kAuto) return options_.ncu_runs == NcuRuns::kWindows;
+    const bool in_doubt = base_ == NcuNames::kDemangled && options_.ncu_names == NcuNames::kGuess &&
+                          SpellingInDoubt(name);
+    return !input_.counted.from_profile || !samples.uniform || in_doubt || !IsAscii(name) ||
+           !Other(name).empty() || Pattern(name).size() > MostNameBytes();
+  }
+
+  // Another kernel of the profile that the pattern of `name` matches too.
+  std::string Other(const std::string& name) const {
+    for (const std::string& other : input_.counted.names) {
+      if (other.size() != name.size() || other == name) continue;
+      bool matched = true;
+      for (std::size_t i = 0; i < name.size() && matched; ++i) {
+        matched = other[i] == name[i] || (!IsPlain(name[i]) && !IsSpecial(name[i]));
+      }
+      if (matched) return other;
+    }
+    return {};
+  }
+
+  Status CheckName(const std::string& name) const {
+    const std::string shown = EscapeForTerminal(name.substr(0, 80));
+    if (!IsAscii(name)) {
+      return Error{
+          fmt::format("'{}' is no ASCII name, which no filter of ncu can hold for "
+                      "certain; expected --mode windows",
+                      shown)};
+    }
+    const std::string other = Other(name);
+    if (!other.empty()) {
+      return Error{fmt::format("no filter of ncu tells '{}' from '{}', expected --mode windows",
+                               shown, EscapeForTerminal(other.substr(0, 80)))};
+    }
+    if (Pattern(name).size() > MostNameBytes()) {
+      return Error{
+          fmt::format("'{}' is too long for a filter of ncu, expected --mode windows", shown)};
+    }
+    return Success{};
+  }
+
+  // Names take at most half of what an argument may hold, so that there is room for their launches.
+  std::size_t MostNameBytes() const { return options_.most_value_bytes / 2; }
+
+  // One filter per kernel: ncu counts the launches that match the filter, so that kernels in one
+  // filter would share a count (seen with ncu 2024.2 in import mode).
+  void AddKernel(const std::string& name, const std::vector<std::uint64_t>& occurrences) {
+    const std::string filter = fmt::format("::regex:^{}$:", Pattern(name));
+    std::vector<std::string> options = {"--kernel-name-base", std::string(BaseName(base_))};
+    // By default ncu drops namespaces and casts from demangled names.
+    if (base_ == NcuNames::kDemangled) options.insert(options.end(), {"--rename-kernels", "no"});
+    for (const std::string& launches :
+         OccurrencePatterns(occurrences, options_.most_value_bytes - filter.size())) {
+      Run run = {EscapeForTerminal(name), options};
+      run.options.insert(run.options.end(), {"--kernel-id", filter + launches});
+      runs_.push_back(std::move(run));
+    }
+  }
+
+  Exported Script() const {
+    Exported exported;
+    exported.ids = Ids(input_.counted).size();
+    exported.runs = runs_.size();
+    std::string text = ScriptHead("Nsight Compute",
+                                  "# NCU: the profiler (ncu). NCU_OPTIONS: more options of it, "
+                                  "e.g. '--set full'. REPORT: name\n"
+                                  "# of the reports, without the number of the run.\n",
+                                  runs_.size());
+    text += ": \"${NCU:=ncu}\" \"${REPORT:=stemtap}\"\n";
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const Run& run = runs_[i];
+      std::string rsp;
+      text += fmt::format("\n# {}\n\"$NCU\"", run.comment);
+      for (const std::string& option : run.options) {
+        text += " " + (option.starts_with("--") ? option : ShellWord(option));
+        rsp += option + "\n";
+      }
+      text += fmt::format(" \\\n  -f -o \"$REPORT.{}\" $NCU_OPTIONS \"$@\"\n", i + 1);
+      exported.files.push_back({fmt::format(".{}.rsp", i + 1), std::move(rsp)});
+    }
+    exported.files.insert(exported.files.begin(), ExportedFile{"", std::move(text)});
+    return exported;
+  }
+
+  const ExportInput& input_;
+  const ExportOptions& options_;
+  NcuNames base_ = NcuNames::kFunction;
+  std::vector<Run> runs_;
+};
+
+}  // namespace
+
+Result<Exported> WriteNcu(const ExportInput& input) {
+  return Writer(input).Write();
+}
+
+}  // namespace stemtap

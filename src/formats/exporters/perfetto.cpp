@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The samples on the timeline of the run they stand for, as Chrome's JSON trace events, which
+// ui.perfetto.dev and chrome://tracing open. See docs/formats/perfetto.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "formats/exporters/consumers.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kBatch = 16384;
+
+std::string Quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Whole ns as microseconds, exactly.
+std::string Microseconds(std::uint64_t ns) {
+  return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
+}
+
+std::string Number(double value) {
+  return nlohmann::json(value).dump();
+}
+
+// A stream of a device; its tracks are numbered from 1: samples, then every launch.
+using Stream = std::pair<std::uint16_t, std::uint32_t>;
+
+class Timeline {
+ public:
+  explicit Timeline(const ExportInput& input) : input_(input) {}
+
+  Result<Exported> Write() {
+    // `launches` is known before the first slice is written: a part of them would look like a whole.
+    const PlanTotals& totals = input_.counted.plan->totals;
+    const std::uint64_t launches = totals.invocations + totals.excluded_invocations;
+    all_ = launches <= input_.options.timeline_launches;
+    for (const CountedSample& s : input_.counted.samples) {
+      if (s.start_ns == shm::kUnknownTime) {
+        return Error{fmt::format("{}: launch {} has no start time, expected one for a timeline",
+                                 input_.profile_name, s.sample->index)};
+      }
+      first_ns_ = std::min(first_ns_, s.start_ns);
+    }
+    const Status read = ReadLaunches();
+    if (!read.ok()) return read.error();
+    Exported exported;
+    exported.ids = input_.counted.samples.size();
+    exported.runs = 0;
+    if (!all_) {
+      exported.notes.push_back(
+          fmt::format("shows the samples alone: the run has {} launches, more than "
+                      "--timeline-launches {}",
+                      launches, input_.options.timeline_launches));
+    }
+    if (without_time_ != 0) {
+      exported.notes.push_back(
+          fmt::format("{} launches without a start time are not shown", without_time_));
+    }
+    exported.files.push_back({"", Text()});
+    return exported;
+  }
+
+ private:
+  // Every launch that is to be shown, and what the samples need beyond the plan: their stream.
+  Status ReadLaunches() {
+    std::uint64_t index = 0;
+    std::size_t next = 0;
+    const std::vector<CountedSample>& samples = input_.counted.samples;
+    for (ProfileBatch batch;;) {
+      const Result<std::size_t> read = input_.profile->Read(batch, kBatch);
+      if (!read.ok()) return read.error();
+      if (read.value() == 0) return Success{};
+      for (const shm::KernelRecord& r : batch.records) {
+        const Stream stream = {r.device, r.stream};
+        for (; next < samples.size() && samples[next].sample->index == index; ++next) {
+          streams_[stream] = 0;
+          sample_streams_.push_back(stream);
+        }
+        ++index;
+        if (!all_ ||
+            (input_.options.counting.device && r.device != input_.options.counting.device)) {
+          continue;
+        }
+        if (r.start_ns == shm::kUnknownTime) {
+          ++without_time_;
+          continue;
+        }
+        first_ns_ = std::min(first_ns_, r.start_ns);
+        streams_[stream] = 0;
+        launches_.push_back({index - 1, r.start_ns, r.duration_ns, stream, r.name_id});
+      }
+      for (std::size_t i = names_.size(); i < input_.profile->names().size(); ++i) {
+        names_.push_back(Quoted(input_.profile->names().name(static_cast<std::uint32_t>(i))));
+      }
+    }
+  }
+
+  void Add(const std::string& event) {
+    text_ += text_.empty() ? "" : ",\n";
+    text_ += event;
+  }
+
+  void AddTrack(std::uint16_t device, std::uint32_t track, const std::string& name) {
+    Add(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})",
+                    device, track, Quoted(name)));
+    Add(fmt::format(
+        R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})",
+        device, track, track));
+  }
+
+  std::string Text() {
+    std::uint32_t track = 1;
+    std::uint16_t last = shm::kUnknown16;
+    bool any = false;
+    for (auto& [stream, tid] : streams_) {
+      const auto& [device, number] = stream;
+      if (!any || device != last) {
+        Add(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":{}}}}})",
+                        device, Quoted("device " + DeviceName(device))));
+      }
+      any = true;
+      last = device;
+      tid = track;
+      const std::string name =
+          number == shm::kUnknown32 ? "stream unknown" : fmt::format("stream {}", number);
+      AddTrack(device, track, name + ", samples");
+      if (all_) AddTrack(device, track + 1, name + ", every launch");
+      track += 2;
+    }
+    for (std::size_t i = 0; i < input_.counted.samples.size(); ++i) {
+      const CountedSample& s = input_.counted.samples[i];
+      const PlanCluster& c = *s.cluster;
+      Add(fmt::format(
+          R"({{"ph":"X","cat":"sample","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{)"
+          R"("index":{},"occurrence":{},"weight":{},"cluster":{},"cluster_launches":{},)"
+          R"("cluster_samples":{},"cluster_mean_ns":{}}}}})",
+          Quoted(s.kernel->name), sample_streams_[i].first, streams_[sample_streams_[i]],
+          Microseconds(s.start_ns - first_ns_), Microseconds(s.sample->record.duration_ns),
+          s.sample->index, s.sample->occurrence, Number(s.sample->weight), s.cluster_number,
+          c.count, c.samples.size(), Number(c.mean_ns)));
+    }
+    for (const Launch& l : launches_) {
+      Add(fmt::format(
+          R"({{"ph":"X","cat":"launch","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"index":{}}}}})",
+          names_[l.name], l.stream.first, streams_[l.stream] + 1,
+          Microseconds(l.start_ns - first_ns_), Microseconds(l.duration_ns), l.index));
+    }
+    return "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"source\":" +
+           Quoted(input_.counted.plan->source) + "},\"traceEvents\":[\n" + text_ + "\n]}\n";
+  }
+
+  struct Launch {
+    std::uint64_t index;
+    std::uint64_t start_ns;
+    std::uint64_t duration_ns;
+    Stream stream;
+    std::uint32_t name;
+  };
+
+  const ExportInput& input_;
+  bool all_ = false;
+  std::uint64_t first_ns_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t without_time_ = 0;
+  std::map<Stream, std::uint32_t> streams_;  // the first of its two tracks
+  std::vector<Stream> sample_streams_;       // of each sample
+  std::vector<Launch> launches_;
+  std::vector<std::string> names_;  // quoted, by name id
+  std::string text_;
+};
+
+}  // namespace
+
+Result<Exported> WritePerfetto(const ExportInput& input) {
+  if (input.profile == nullptr) {
+    return Error{"perfetto: a timeline needs the run that the plan was made of, expected --profile",
+                 2};
+  }
+  return Timeline(input).Write();
+}
+
+}  // namespace stemtap

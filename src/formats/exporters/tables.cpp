@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Selections for no tool in particular: a table, a bitmap. See docs/formats/selection-csv.md,
+// roaring.md.
+#include <fmt/format.h>
+#include <roaring/roaring.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "formats/exporters/consumers.h"
+
+namespace stemtap {
+namespace {
+
+// Spreadsheets run a cell that begins with one of these as a formula. No name of a kernel does.
+constexpr std::string_view kFormulaMarks = "=+-@\t\r";
+
+std::string Cell(std::string_view text) {
+  if (!text.empty() && kFormulaMarks.find(text.front()) != std::string_view::npos) {
+    return Cell("'" + std::string(text));
+  }
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? "\"\"" : std::string_view(&c, 1));
+  return quoted + "\"";
+}
+
+std::string Known(std::uint64_t value, std::uint64_t unknown) {
+  return value == unknown ? std::string() : fmt::format("{}", value);
+}
+
+// A weight that the plan does not state is empty.
+std::string Weight(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : std::string();
+}
+
+// The cells that both tables have.
+std::string SampleCells(const CountedSample& s) {
+  const shm::KernelRecord& r = s.sample->record;
+  const PlanCluster& c = *s.cluster;
+  std::string cells =
+      fmt::format("{},{},{},{},{}", s.sample->index, Known(s.device, shm::kUnknown16),
+                  Known(r.stream, shm::kUnknown32), Cell(s.kernel->name), s.sample->occurrence);
+  for (const std::uint32_t extent : r.grid) cells += "," + Known(extent, shm::kUnknownExtent);
+  for (const std::uint32_t extent : r.block) cells += "," + Known(extent, shm::kUnknownExtent);
+  const double plain = static_cast<double>(c.count) / static_cast<double>(c.samples.size());
+  return cells + fmt::format(",{},{},{},{},{},{}\n", r.duration_ns, s.cluster_number, c.count,
+                             c.samples.size(), Weight(s.sample->weight), plain);
+}
+
+constexpr std::string_view kColumns =
+    "id,index,device,stream,kernel,occurrence,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
+    "duration_ns,cluster,cluster_launches,cluster_samples,weight,plain_weight\n";
+
+}  // namespace
+
+std::string WeightsCsv(const CountedPlan& counted) {
+  std::string text(kColumns);
+  for (const CountedSample& s : counted.samples) {
+    text += fmt::format("{},", s.id) + SampleCells(s);
+  }
+  return text;
+}
+
+Result<Exported> WriteSelectionCsv(const ExportInput& input) {
+  std::string text(kColumns);
+  for (std::size_t i = 0; i < input.counted.samples.size(); ++i) {
+    text += fmt::format("{},", i) + SampleCells(input.counted.samples[i]);
+  }
+  Exported exported;
+  exported.ids = input.counted.samples.size();
+  exported.files.push_back({"", std::move(text)});
+  return exported;
+}
+
+Result<Exported> WriteRoaring(const ExportInput& input) {
+  struct Free {
+    void operator()(roaring_bitmap_t* bitmap) const { roaring_bitmap_free(bitmap); }
+  };
+  const std::unique_ptr<roaring_bitmap_t, Free> bitmap(roaring_bitmap_create());
+  if (!bitmap) return Error{"no memory for the bitmap"};
+  for (const CountedSample& s : input.counted.samples) {
+    if (s.sample->index > std::numeric_limits<std::uint32_t>::max()) {
+      return Error{fmt::format("launch {} does not fit a bitmap of 32-bit numbers, choose csv",
+                               s.sample->index)};
+    }
+    roaring_bitmap_add(bitmap.get(), static_cast<std::uint32_t>(s.sample->index));
+  }
+  roaring_bitmap_run_optimize(bitmap.get());
+  std::string bytes(roaring_bitmap_portable_size_in_bytes(bitmap.get()), '\0');
+  bytes.resize(roaring_bitmap_portable_serialize(bitmap.get(), bytes.data()));
+  Exported exported;
+  exported.ids = roaring_bitmap_get_cardinality(bitmap.get());
+  exported.files.push_back({"", std::move(bytes)});
+  return exported;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/binary_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/binary_profile.h"
+#include "model/canonical_columns.h"
+#include "shm/context_key.h"
+
+namespace stemtap {
+namespace {
+
+class BinaryProfileReader : public ProfileReader {
+ public:
+  explicit BinaryProfileReader(std::unique_ptr<ByteSource> source)
+      : source_(std::move(source)), buffer_(kReadBytes / shm::kRecordBytes) {}
+
+  // Reads and checks the header.
+  Status Start();
+
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
+
+ private:
+  const std::string& file() const { return source_->name(); }
+  // `record` is an index of buffer_.
+  Error At(std::size_t record, const std::string& what) const;
+
+  Status Fill();
+  Status TakeName(std::size_t at);
+  Status TakeNameBytes(std::size_t at);
+  Status NameIsComplete(std::size_t at);
+  Status TakeEnd(std::size_t at);
+  Error BadKernel(std::size_t at) const;
+
+  bool IsGood(const shm::KernelRecord& kernel) const {
+    return kernel.kind == shm::RecordKind::kKernel && kernel.name_id < names_.size() &&
+           kernel.duration_ns <= kMostTime &&
+           (kernel.start_ns <= kMostTime || kernel.start_ns == shm::kUnknownTime);
+  }
+
+  std::unique_ptr<ByteSource> source_;
+  std::vector<shm::Record> buffer_;
+  std::size_t begin_ = 0;  // buffer_[begin_, end_) are whole and not yet taken
+  std::size_t end_ = 0;
+  std::size_t loose_bytes_ = 0;       // of a record cut by a read, behind them
+  std::uint64_t records_before_ = 0;  // records of the file before buffer_[0], the header being one
+  bool ended_ = false;
+
+  bool in_name_ = false;
+  shm::NameRecord definition_;
+  std::string name_;
+  std::uint64_t invocations_ = 0;
+};
+
+Error BinaryProfileReader::At(std::size_t record, const std::string& what) const {
+  return Error{fmt::format("{}: record {}: {}", file(), records_before_ + record, what)};
+}
+
+Status BinaryProfileReader::Start() {
+  char bytes[sizeof(BinaryProfileHeader)];
+  for (std::size_t held = 0; held < sizeof(bytes);) {
+    const Result<std::size_t> count = source_->Read(bytes + held, sizeof(bytes) - held);
+    if (!count.ok()) return count.error();
+    if (count.value() == 0) {
+      return Error{fmt::format("{}: truncated header of {} bytes, expected {}", file(), held,
+                               sizeof(bytes))};
+    }
+    held += count.value();
+  }
+  BinaryProfileHeader header;
+  std::memcpy(&header, bytes, sizeof(header));
+  if (header.magic != kBinaryProfileMagic) {
+    return Error{fmt::format("{}: wrong leading bytes, expected a binary profile", file())};
+  }
+  if (header.version != kBinaryProfileVersion || header.record_bytes != shm::kRecordBytes) {
+    return Error{fmt::format(
+        "{}: version {} with records of {} bytes, expected version {} with {} bytes", file(),
+        header.version, header.record_bytes, kBinaryProfileVersion, shm::kRecordBytes)};
+  }
+  records_before_ = 1;
+  return Success{};
+}
+
+// Replaces the taken records by the next ones; begin_ == end_ after it is the end of the file.
+// REQUIRES: begin_ == end_.
+Status BinaryProfileReader::Fill() {
+  char* const bytes = reinterpret_cast<char*>(buffer_.data());
+  std::memmove(bytes, bytes + end_ * shm::kRecordBytes, loose_bytes_);
+  records_before_ += end_;
+  begin_ = end_ = 0;
+  std::size_t held = loose_bytes_;
+  while (held < shm::kRecordBytes) {
+    const Result<std::size_t> count =
+        source_->Read(bytes + held, buffer_.size() * shm::kRecordBytes - held);
+    if (!count.ok()) return count.error();
+    if (count.value() == 0) break;
+    held += count.value();
+  }
+  end_ = held / shm::kRecordBytes;
+  loose_bytes_ = held % shm::kRecordBytes;
+  return Success{};
+}
+
+Status BinaryProfileReader::TakeName(std::size_t at) {
+  if (in_name_) return At(at, "a name begins inside another, expected its remaining bytes");
+  definition_ = buffer_[at].name;
+  if (definition_.name_id != names_.size()) {
+    return At(at, fmt::format("defines name {}, expected {}", definition_.name_id, names_.size()));
+  }
+  if (definition_.length == 0 || definition_.length > shm::kMaxNameBytes) {
+    return At(at, fmt::format("a name of {} bytes, expected 1 to {}", definition_.length,
+                              shm::kMaxNameBytes));
+  }
+  name_.assign(definition_.bytes,
+               std::min<std::size_t>(definition_.length, sizeof(definition_.bytes)));
+  return NameIsComplete(at);
+}
+
+Status BinaryProfileReader::TakeNameBytes(std::size_t at) {
+  if (!in_name_) return At(at, "bytes of no name, expected a kernel or a name");
+  const shm::NameBytes& more = buffer_[at].name_bytes;
+  const std::size_t expected =
+      std::min<std::size_t>(definition_.length - name_.size(), sizeof(more.bytes));
+  if (more.count != expected) {
+    return At(at, fmt::format("{} bytes of a name, expected {}", more.count, expected));
+  }
+  name_.append(more.bytes, more.count);
+  return NameIsComplete(at);
+}
+
+// Interns the name if all of it is there.
+Status BinaryProfileReader::NameIsComplete(std::size_t at) {
+  in_name_ = name_.size() < definition_.length;
+  if (in_name_) return Success{};
+  if (shm::NameHash(name_.data(), name_.size()) != definition_.hash) {
+    return At(at, fmt::format("name {} does not have its hash, expected undamaged bytes",
+                              definition_.name_id));
+  }
+  if (names_.Intern(name_) != definition_.name_id) {
+    return At(at, fmt::format("name {} is defined twice, expected once", definition_.name_id));
+  }
+  return Success{};
+}
+
+Status BinaryProfileReader::TakeEnd(std::size_t at) {
+  if (in_name_) return At(at, "the end inside a name, expected its remaining bytes");
+  const auto end = std::bit_cast<BinaryProfileEnd>(buffer_[at]);
+  if (end.invocations != invocations_ || end.names != names_.size()) {
+    return At(at, fmt::format("the end after {} invocations of {} kernels, expected {} of {}",
+                              invocations_, names_.size(), end.invocations, end.names));
+  }
+  if (begin_ == end_ && loose_bytes_ == 0) {
+    const Status filled = Fill();
+    if (!filled.ok()) return filled;
+  }
+  if (begin_ != end_ || loose_bytes_ != 0) {
+    return Error{fmt::format("{}: bytes behind the end record, expected none", file())};
+  }
+  ended_ = true;
+  return Success{};
+}
+
+Error BinaryProfileReader::BadKernel(std::size_t at) const {
+  const shm::KernelRecord& kernel = buffer_[at].kernel;
+  if (kernel.name_id >= names_.size()) {
+    return At(at, fmt::format("a kernel of name {}, which is not defined, expected less than {}",
+                              kernel.name_id, names_.size()));
+  }
+  return At(at, fmt::format("start_ns {} and duration_ns {}, expected at most {}", kernel.start_ns,
+                            kernel.duration_ns, kMostTime));
+}
+
+Result<std::size_t> BinaryProfileReader::ReadSome(ProfileBatch& batch, std::size_t limit) {
+  batch.records.clear();
+  batch.metrics.clear();
+  while (batch.records.size() < limit && !ended_) {
+    if (begin_ == end_) {
+      const Status filled = Fill();
+      if (!filled.ok()) return filled.error();
+      if (begin_ == end_) {
+        return Error{fmt::format("{}: truncated after {} records, expected an end record", file(),
+                                 records_before_)};
+      }
+    }
+    // A run of kernels is taken at once.
+    const std::size_t last = std::min(end_, begin_ + (limit - batch.records.size()));
+    const std::size_t first = begin_;
+    if (!in_name_) {
+      while (begin_ < last && IsGood(buffer_[begin_].kernel)) ++begin_;
+    }
+    if (begin_ > first) {
+      const shm::KernelRecord* const kernels = &buffer_[first].kernel;
+      batch.records.insert(batch.records.end(), kernels, kernels + (begin_ - first));
+      invocations_ += begin_ - first;
+      continue;
+    }
+    const std::size_t at = begin_++;
+    Status taken = Success{};
+    const shm::RecordKind kind = buffer_[at].kind;
+    if (kind == shm::RecordKind::kName) {
+      taken = TakeName(at);
+    } else if (kind == shm::RecordKind::kNameBytes) {
+      taken = TakeNameBytes(at);
+    } else if (kind == shm::RecordKind{kBinaryProfileEndKind}) {
+      taken = TakeEnd(at);
+    } else if (kind != shm::RecordKind::kKernel) {
+      taken = At(at, fmt::format("kind {}, expected a kernel or a name", static_cast<int>(kind)));
+    } else if (in_name_) {
+      taken = At(at, "a kernel inside a name, expected its remaining bytes");
+    } else {
+      taken = BadKernel(at);
+    }
+    if (!taken.ok()) return taken.error();
+  }
+  return batch.records.size();
+}
+
+}  // namespace
+
+bool LooksLikeBinaryProfile(std::string_view leading) {
+  return leading.starts_with(
+      std::string_view(kBinaryProfileMagic.data(), kBinaryProfileMagic.size()));
+}
+
+Result<std::unique_ptr<ProfileReader>> OpenBinaryProfile(std::unique_ptr<ByteSource> source) {
+  auto reader = std::make_unique<BinaryProfileReader>(std::move(source));
+  const Status started = reader->Start();
+  if (!started.ok()) return started.error();
+  return std::unique_ptr<ProfileReader>(std::move(reader));
+}
+
+}  // namespace stemtap

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads binary profiles (.stemtap) and trusts no byte of them. See docs/formats/profile-binary.md.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "model/profile_reader.h"
+
+namespace stemtap {
+
+// Whether `leading`, the first bytes of a file, begin like a binary profile.
+bool LooksLikeBinaryProfile(std::string_view leading);
+
+Result<std::unique_ptr<ProfileReader>> OpenBinaryProfile(std::unique_ptr<ByteSource> source);
+
+}  // namespace stemtap

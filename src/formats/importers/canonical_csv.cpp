@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/canonical_csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/csv.h"
+#include "base/memory_source.h"
+#include "base/text.h"
+#include "model/canonical_columns.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kMaxColumns = 4096;
+
+// How much of the file is looked at to tell metrics from columns of text.
+constexpr std::size_t kSampleBytes = std::size_t{64} * 1024;
+
+std::string ColumnList() {
+  std::string list;
+  for (const CanonicalColumnInfo& column : kCanonicalColumns) {
+    if (!list.empty()) list += ',';
+    list += column.name;
+  }
+  return list;
+}
+
+// NaN for an empty cell, nothing for one that is no finite number.
+std::optional<double> ParseMetric(std::string_view cell) {
+  if (cell.empty()) return std::numeric_limits<double>::quiet_NaN();
+  double value = 0.0;
+  const auto [rest, code] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (code != std::errc{} || rest != cell.data() + cell.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+// Number and place of the oddities that are reported once per column.
+struct Tally {
+  std::uint64_t count = 0;
+  std::uint64_t first_line = 0;
+
+  void Add(std::uint64_t line) {
+    if (count++ == 0) first_line = line;
+  }
+};
+
+class CanonicalCsvReader : public ProfileReader {
+ public:
+  explicit CanonicalCsvReader(std::unique_ptr<ByteSource> source) : csv_(std::move(source)) {}
+
+  // Reads the header. `sample` is the beginning of the file, `whole` says that it is all of it.
+  Status Start(std::string_view sample, bool whole);
+
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
+
+ private:
+  struct Number {
+    std::size_t cell;
+    CanonicalColumn column;
+  };
+  struct Metric {
+    std::size_t cell;
+    std::size_t column;  // of metric_names_
+    Tally no_number;
+  };
+
+  Status FindColumns(const std::vector<std::string>& header, const std::vector<bool>& holds_text);
+  Status ParseRow(shm::KernelRecord& record);
+  Error BadNumber(CanonicalColumn column, std::string_view cell) const;
+  void WarnAtEnd();
+
+  CsvReader csv_;
+  std::size_t columns_ = 0;
+  std::size_t name_cell_ = 0;
+  std::vector<Number> numbers_;
+  std::vector<Metric> metrics_;
+  std::uint64_t rows_ = 0;
+  std::uint64_t next_index_ = 0;  // the least that increases
+  Tally index_back_;
+  bool ended_ = false;
+  std::uint64_t cut_line_ = 0;  // of the last row, if it has no line end
+};
+
+// For each column whether its first cell with content in the sample is no number.
+std::vector<bool> FindText(std::string_view sample, bool whole, std::size_t columns) {
+  enum class Kind : std::uint8_t { kEmpty, kNumber, kText };
+  std::vector<Kind> kinds(columns, Kind::kEmpty);
+  std::vector<Kind> before = kinds;
+  CsvReader csv(std::make_unique<MemorySource>("", sample));
+  Result<bool> more = csv.NextRow();  // the header
+  for (more = csv.NextRow(); more.ok() && more.value(); more = csv.NextRow()) {
+    before = kinds;
+    for (std::size_t i = 0; i < std::min(columns, csv.cells().size()); ++i) {
+      if (kinds[i] != Kind::kEmpty || csv.cells()[i].empty()) continue;
+      kinds[i] = ParseMetric(csv.cells()[i]) ? Kind::kNumber : Kind::kText;
+    }
+  }
+  // The last row of a sample may be cut inside a cell.
+  const std::vector<Kind>& known = whole ? kinds : before;
+  std::vector<bool> text(columns);
+  for (std::size_t i = 0; i < columns; ++i) text[i] = known[i] == Kind::kText;
+  return text;
+}
+
+Status CanonicalCsvReader::Start(std::string_view sample, bool whole) {
+  const Result<bool> header = csv_.NextRow();
+  if (!header.ok()) return header.error();
+  if (!header.value()) {
+    return Error{fmt::format("{}: empty file, expected the columns {}", csv_.name(), ColumnList())};
+  }
+  columns_ = csv_.cells().size();
+  if (columns_ > kMaxColumns) {
+    return csv_.At(fmt::format("{} columns, expected at most {}", columns_, kMaxColumns));
+  }
+  return FindColumns({csv_.cells().begin(), csv_.cells().end()}, FindText(sample, whole, columns_));
+}
+
+Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
+                                       const std::vector<bool>& holds_text) {
+  std::vector<bool> found(kCanonicalColumns.size());
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    const std::string& name = header[i];
+    if (name.empty()) {
+      warnings_.push_back(
+          fmt::format("{}: column {} has no name and is left out", csv_.name(), i + 1));
+      continue;
+    }
+    if (std::find(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(i), name) !=
+        header.begin() + static_cast<std::ptrdiff_t>(i)) {
+      return csv_.At(fmt::format("the column '{}' stands twice, expected once", ShownCell(name)));
+    }
+    const auto* const canonical =
+        std::find_if(kCanonicalColumns.begin(), kCanonicalColumns.end(),
+                     [&](const CanonicalColumnInfo& column) { return column.name == name; });
+    if (canonical == kCanonicalColumns.end()) {
+      if (holds_text[i]) {
+        warnings_.push_back(fmt::format("{}: the column '{}' holds no numbers and is left out",
+                                        csv_.name(), ShownCell(name)));
+      } else {
+        metrics_.push_back({i, metric_names_.size(), {}});
+        metric_names_.push_back(name);
+      }
+      continue;
+    }
+    const auto position = static_cast<std::size_t>(canonical - kCanonicalColumns.begin());
+    const auto column = static_cast<CanonicalColumn>(position);
+    found[position] = true;
+    if (column == CanonicalColumn::kName) {
+      name_cell_ = i;
+    } else {
+      numbers_.push_back({i, column});
+    }
+  }
+  for (std::size_t i = 0; i < kCanonicalColumns.size(); ++i) {
+    if (kCanonicalColumns[i].required && !found[i]) {
+      return csv_.At(fmt::format("no column '{}', expected the columns {}",
+                                 kCanonicalColumns[i].name, ColumnList()));
+    }
+  }
+  return Success{};
+}
+
+Error CanonicalCsvReader::BadNumber(CanonicalColumn column, std::string_view cell) const {
+  const CanonicalColumnInfo& info = InfoOf(column);
+  return csv_.At(fmt::format("{} is '{}', expected a whole number from {} to {}{}", info.name,
+                             ShownCell(cell), info.least, info.most,
+                             info.required ? "" : ", or an empty cell"));
+}
+
+Status CanonicalCsvReader::ParseRow(shm::KernelRecord& record) {
+  const std::vector<std::string_view>& cells = csv_.cells();
+  if (cells.size() != columns_) {
+    return csv_.At(fmt::format("{} cells, expected {}", cells.size(), columns_));
+  }
+  record.start_ns = shm::kUnknownTime;
+  record.device = shm::kUnknown16;
+  record.stream = shm::kUnknown32;
+  record.shared_bytes = shm::kUnknown32;
+  record.correlation_id = static_cast<std::uint32_t>(rows_);
+  for (const Number& number : numbers_) {
+    const std::string_view cell = cells[number.cell];
+    const CanonicalColumnInfo& info = InfoOf(number.column);
+    std::uint64_t value = 0;
+    if (cell.empty()) {
+      if (info.required) return BadNumber(number.column, cell);
+      continue;
+    }
+    const char* const end = cell.data() + cell.size();
+    const auto [rest, code] = std::from_chars(cell.data(), end, value);
+    if (code != std::errc{} || rest != end || value < info.least || value > info.most) {
+      return BadNumber(number.column, cell);
+    }
+    if (number.column == CanonicalColumn::kIndex) {
+      if (value < next_index_) index_back_.Add(csv_.line());
+      next_index_ = value + 1;
+    } else {
+      SetCell(record, number.column, value);
+    }
+  }
+  const std::string_view name = cells[name_cell_];
+  if (name.empty()) return csv_.At("name is empty, expected the name of a kernel");
+  if (name.size() > shm::kMaxNameBytes) {
+    return csv_.At(
+        fmt::format("a name of {} bytes, expected at most {}", name.size(), shm::kMaxNameBytes));
+  }
+  record.name_id = names_.Intern(name);
+  return Success{};
+}
+
+Result<std::size_t> CanonicalCsvReader::ReadSome(ProfileBatch& batch, std::size_t limit) {
+  batch.records.clear();
+  batch.metrics.resize(metrics_.size());
+  for (std::vector<double>& column : batch.metrics) column.clear();
+  while (batch.records.size() < limit && !ended_) {
+    const Result<bool> more = csv_.NextRow();
+    if (!more.ok()) return more.error();
+    if (!more.value()) {
+      ended_ = true;
+      WarnAtEnd();
+      break;
+    }
+    cut_line_ = csv_.ended() ? 0 : csv_.line();
+    shm::KernelRecord record;
+    const Status parsed = ParseRow(record);
+    if (!parsed.ok()) return parsed.error();
+    for (Metric& metric : metrics_) {
+      std::optional<double> value = ParseMetric(csv_.cells()[metric.cell]);
+      if (!value) metric.no_number.Add(csv_.line());
+      batch.metrics[metric.column].push_back(
+          value.value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+    batch.records.push_back(record);
+    ++rows_;
+  }
+  return batch.records.size();
+}
+
+void CanonicalCsvReader::WarnAtEnd() {
+  if (cut_line_ != 0) {
+    warnings_.push_back(
+        fmt::format("{}:{}: the last row has no line end: if the file was cut, it is not whole",
+                    csv_.name(), cut_line_));
+  }
+  if (index_back_.count > 0) {
+    warnings_.push_back(
+        fmt::format("{}:{}: index does not increase ({} such rows), the order of the rows is taken "
+                    "as the launch order",
+                    csv_.name(), index_back_.first_line, index_back_.count));
+  }
+  for (const Metric& metric : metrics_) {
+    if (metric.no_number.count == 0) continue;
+    warnings_.push_back(
+        fmt::format("{}:{}: a cell of the column '{}' is no number ({} such rows), taken as empty",
+                    csv_.name(), metric.no_number.first_line,
+                    ShownCell(metric_names_[metric.column]), metric.no_number.count));
+  }
+}
+
+}  // namespace
+
+bool LooksLikeCanonicalCsv(std::string_view leading) {
+  CsvReader csv(std::make_unique<MemorySource>("", leading));
+  const Result<bool> header = csv.NextRow();
+  if (!header.ok() || !header.value()) return false;
+  return std::any_of(csv.cells().begin(), csv.cells().end(), [](std::string_view cell) {
+    return std::any_of(kCanonicalColumns.begin(), kCanonicalColumns.end(),
+                       [&](const CanonicalColumnInfo& column) { return column.name == cell; });
+  });
+}
+
+Result<std::unique_ptr<ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source) {
+  const Result<std::string_view> peeked = source->Peek(kSampleBytes);
+  if (!peeked.ok()) return peeked.error();
+  const std::string sample(peeked.value());  // reading on invalidates what was peeked
+  auto reader = std::make_unique<CanonicalCsvReader>(std::move(source));
+  const Status started = reader->Start(sample, sample.size() < kSampleBytes);
+  if (!started.ok()) return started.error();
+  return std::unique_ptr<ProfileReader>(std::move(reader));
+}
+
+}  // namespace stemtap

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The canonical profile CSV: one row per kernel invocation in launch order. Columns are found by
+// name; see docs/formats/canonical-csv.md.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "model/profile_reader.h"
+
+namespace stemtap {
+
+// Whether `leading`, the first bytes of a file, begin with a header line that names a canonical
+// column.
+bool LooksLikeCanonicalCsv(std::string_view leading);
+
+Result<std::unique_ptr<ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source);
+
+}  // namespace stemtap

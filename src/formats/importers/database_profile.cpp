@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/database_profile.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "formats/importers/nsys_sqlite.h"
+#include "formats/importers/recorded_launches.h"
+#include "formats/importers/rocpd.h"
+#include "formats/importers/untrusted_database.h"
+
+namespace stemtap {
+namespace {
+
+using ReadDatabase = Status (*)(Database& database, std::int64_t file_bytes,
+                                RecordedLaunches& launches);
+
+// Tables that show which tool wrote a database. Without `read`, the database is refused, and `advice`
+// says how to get a profile.
+struct KnownTable {
+  std::string_view prefix;
+  ReadDatabase read;
+  std::string_view advice;
+};
+
+// In order: nvprof's databases have a table CUPTI_ACTIVITY_KIND_KERNEL, too.
+constexpr std::array kKnownTables = {
+    KnownTable{"CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", nullptr,
+               "a database of nvprof, which is not read; convert it with "
+               "'nvprof --import-profile FILE --csv --print-gpu-trace --log-file trace.csv'"},
+    KnownTable{"CUPTI_ACTIVITY_KIND_KERNEL", ReadNsysKernels, ""},
+    KnownTable{"StringIds", ReadNsysKernels, ""},
+    KnownTable{"META_DATA_CAPTURE", ReadNsysKernels, ""},
+    KnownTable{"META_DATA_EXPORT", ReadNsysKernels, ""},
+    KnownTable{"TARGET_INFO_SESSION_START_TIME", ReadNsysKernels, ""},
+    KnownTable{kRocpdDispatchTable, ReadRocpdDispatches, ""},
+    KnownTable{"rocpd_op", nullptr,
+               "a database of rocmProfileData (rpd), which is not read; record with "
+               "'rocprofv3 --kernel-trace -- PROGRAM' instead"},
+};
+
+Status ReadLaunches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches) {
+  for (const KnownTable& known : kKnownTables) {
+    const Result<bool> found = database.HasNameLike(known.prefix);
+    if (!found.ok()) return found.error();
+    if (!found.value()) continue;
+    if (known.read != nullptr) return known.read(database, file_bytes, launches);
+    return Error{fmt::format("{}: {}", database.name(), known.advice)};
+  }
+  return Error{
+      fmt::format("{}: an SQLite database of no known tool, expected one made by "
+                  "'nsys export --type sqlite report.nsys-rep' or by rocprofv3",
+                  database.name())};
+}
+
+}  // namespace
+
+bool LooksLikeRocpd(std::string_view leading) {
+  return leading.starts_with(kDatabaseMagic) &&
+         leading.find(kRocpdDispatchTable) != std::string_view::npos;
+}
+
+bool LooksLikeNsysSqlite(std::string_view leading) {
+  return leading.starts_with(kDatabaseMagic) && !LooksLikeRocpd(leading);
+}
+
+Result<std::unique_ptr<ProfileReader>> OpenDatabaseProfile(std::unique_ptr<ByteSource> source) {
+  const std::string name = source->name();
+  auto launches = std::make_unique<RecordedLaunches>();
+  const Status read =
+      UseDatabase(std::move(source), [&](Database& database, std::int64_t bytes) -> Status {
+        return ReadLaunches(database, bytes, *launches);
+      });
+  if (!read.ok()) return read.error();
+  launches->Finish(name);
+  return std::unique_ptr<ProfileReader>(std::move(launches));
+}
+
+}  // namespace stemtap

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Profiles that are SQLite databases. The tables in a database decide how it is read; the leading
+// bytes of the file do not always contain their names.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "model/profile_reader.h"
+
+namespace stemtap {
+
+bool LooksLikeRocpd(std::string_view leading);
+// Any other database.
+bool LooksLikeNsysSqlite(std::string_view leading);
+
+Result<std::unique_ptr<ProfileReader>> OpenDatabaseProfile(std::unique_ptr<ByteSource> source);
+
+}  // namespace stemtap

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON trace of torch.profiler (Kineto), see docs/formats/kineto.md, and other Chrome traces with
+// kernels, first of all those of XLA, see docs/formats/jax.md.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "model/profile_reader.h"
+
+namespace stemtap {
+
+bool LooksLikeKinetoJson(std::string_view leading);
+
+Result<std::unique_ptr<ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source);
+
+}  // namespace stemtap

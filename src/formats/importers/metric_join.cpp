@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/metric_join.h"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "formats/importers/ncu_csv.h"
+#include "formats/importers/ncu_page.h"
+#include "formats/importers/registry.h"
+#include "model/profile.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
+constexpr std::uint32_t kNoName = ~std::uint32_t{0};
+
+// The devices of a run, ascending; the unknown one is the last.
+std::vector<std::uint16_t> DevicesOf(const Profile& profile) {
+  std::set<std::uint16_t> devices;
+  for (const shm::KernelRecord& record : profile.records) devices.insert(record.device);
+  if (devices.empty()) devices.insert(shm::kUnknown16);
+  return {devices.begin(), devices.end()};
+}
+
+std::string Demangled(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;
+  int status = 0;
+  char* const demangled = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string result = status == 0 && demangled != nullptr ? demangled : name;
+  std::free(demangled);
+  return result;
+}
+
+std::string WithoutSpaces(const std::string& name) {
+  std::string result = Demangled(name);
+  std::erase(result, ' ');
+  return result;
+}
+
+// Takes the bracketed end off `text`, whose last byte is `close`.
+void DropBrackets(std::string& text, char open, char close) {
+  std::size_t depth = 0;
+  for (std::size_t i = text.size(); i-- > 0;) {
+    if (text[i] == close) ++depth;
+    if (text[i] == open && --depth == 0) {
+      text.erase(i);
+      return;
+    }
+  }
+}
+
+// "void at::native::scale<int, (bool)1>(int*)" is "scale"; the name itself where nothing is left.
+std::string FunctionName(const std::string& name) {
+  std::string text = Demangled(name);
+  if (const std::size_t end = text.rfind(')'); end != std::string::npos) {
+    text.erase(end + 1);  // what stands behind the parameters
+    DropBrackets(text, '(', ')');
+  }
+  if (text.ends_with('>')) DropBrackets(text, '<', '>');
+  // Whatever stands before is a return type and namespaces.
+  const std::size_t before = text.find_last_of(": ");
+  if (before != std::string::npos) text.erase(0, before + 1);
+  return text.empty() ? name : text;
+}
+
+std::string Extents(const shm::KernelRecord& r) {
+  return fmt::format("grid {}x{}x{} and block {}x{}x{}", r.grid[0], r.grid[1], r.grid[2],
+                     r.block[0], r.block[1], r.block[2]);
+}
+
+// Whether both know the extent, and it differs.
+template <typename Extent>
+bool Differ(const Extent (&a)[3], const Extent (&b)[3]) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (a[i] != shm::kUnknownExtent && b[i] != shm::kUnknownExtent && a[i] != b[i]) return true;
+  }
+  return false;
+}
+
+// Joined hands out a profile with other metrics.
+class Joined : public ProfileReader {
+ public:
+  Joined(Profile profile, std::vector<std::string> warnings) : profile_(std::move(profile)) {
+    // Ids stay what they are: names are interned in the order of their ids.
+    for (std::uint32_t id = 0; id < profile_.names.size(); ++id) {
+      names_.Intern(profile_.names.name(id));
+    }
+    metric_names_ = profile_.metric_names;
+    warnings_ = std::move(warnings);
+  }
+
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
+    const std::size_t count = std::min(limit, profile_.records.size() - next_);
+    const auto part = [&](const auto& from, auto& to) {
+      const auto first = from.begin() + static_cast<std::ptrdiff_t>(next_);
+      to.assign(first, first + static_cast<std::ptrdiff_t>(count));
+    };
+    part(profile_.records, batch.records);
+    batch.metrics.resize(profile_.metrics.size());
+    for (std::size_t i = 0; i < profile_.metrics.size(); ++i) {
+      part(profile_.metrics[i], batch.metrics[i]);
+    }
+    next_ += count;
+    return count;
+  }
+
+ private:
+  Profile profile_;
+  std::size_t next_ = 0;
+};
+
+class Join {
+ public:
+  Join(const Profile& profile, const std::string& profile_name, const Profile& metrics,
+       const std::string& metrics_name)
+      : profile_(profile),
+        profile_name_(profile_name),
+        metrics_(metrics),
+        metrics_name_(metrics_name),
+        group_of_(profile.names.size(), kNoGroup),
+        metrics_group_of_(metrics.names.size(), kNoGroup) {}
+
+  // Groups names of both sides, then pairs launches.
+  Status Run() {
+    const auto whole = [](const std::string& name) { return name; };
+    GroupBy(whole);
+    const std::size_t exact = groups_;
+    GroupBy(WithoutSpaces);
+    const std::size_t spelled = groups_;
+    GroupBy(FunctionName);
+    if (groups_ == 0) {
+      return Error{
+          fmt::format("{}: no kernel of {}, expected the same kernels: '{}' here, '{}' there",
+                      metrics_name_, profile_name_, FirstName(metrics_), FirstName(profile_))};
+    }
+    if (spelled > exact) {
+      Warn(fmt::format("{} kernel names are joined though spelled differently", spelled - exact));
+    }
+    if (groups_ > spelled) {
+      Warn(fmt::format("{} kernels are joined by their function's name alone, such as '{}'",
+                       groups_ - spelled, ShownCell(by_function_)));
+    }
+    const Status paired = Pair();
+    if (!paired.ok()) return paired.error();
+    WarnOfLeftOver();
+    return Success{};
+  }
+
+  // For each launch of the profile the row of its metrics, or kNoRow.
+  static constexpr std::size_t kNoRow = ~std::size_t{0};
+  const std::vector<std::size_t>& rows() const { return rows_; }
+  std::vector<std::string>& warnings() { return warnings_; }
+
+ private:
+  void Warn(const std::string& what) {
+    warnings_.push_back(fmt::format("{}: {}", metrics_name_, what));
+  }
+
+  static std::string FirstName(const Profile& profile) {
+    return profile.names.size() == 0 ? "" : ShownCell(profile.names.name(0));
+  }
+
+  template <typename KeyOf>
+  void GroupBy(const KeyOf& key_of) {
+    struct Side {
+      std::vector<std::uint32_t> here, there;
+    };
+    std::map<std::string, Side> sides;
+    for (std::uint32_t id = 0; id < group_of_.size(); ++id) {
+      if (group_of_[id] == kNoGroup) sides[key_of(profile_.names.name(id))].here.push_back(id);
+    }
+    for (std::uint32_t id = 0; id < metrics_group_of_.size(); ++id) {
+      if (metrics_group_of_[id] == kNoGroup) {
+        sides[key_of(metrics_.names.name(id))].there.push_back(id);
+      }
+    }
+    for (const auto& [key, side] : sides) {
+      if (side.here.empty() || side.there.empty()) continue;
+      for (const std::uint32_t id : side.here) group_of_[id] = groups_;
+      for (const std::uint32_t id : side.there) metrics_group_of_[id] = groups_;
+      by_function_ = key;
+      ++groups_;
+    }
+  }
+
+  Status Pair() {
+    // Devices are told apart where both files name the same ones.
+    const std::vector<std::uint16_t> devices = DevicesOf(profile_);
+    const bool by_device = devices == DevicesOf(metrics_) && devices.back() != shm::kUnknown16;
+    if (!by_device && std::max(devices.size(), DevicesOf(metrics_).size()) > 1) {
+      Warn(fmt::format("{} has other devices than {}, launches are counted over all of them",
+                       metrics_name_, profile_name_));
+    }
+    const std::size_t per_group = by_device ? devices.size() : 1;
+    const auto place = [&](std::uint32_t group, std::uint16_t device) {
+      const auto at = std::lower_bound(devices.begin(), devices.end(), device);
+      return group * per_group + (by_device ? static_cast<std::size_t>(at - devices.begin()) : 0);
+    };
+    const std::size_t places = groups_ * per_group;
+    std::vector<std::vector<std::size_t>> there(places);
+    for (std::size_t i = 0; i < metrics_.records.size(); ++i) {
+      const shm::KernelRecord& record = metrics_.records[i];
+      const std::uint32_t group = metrics_group_of_[record.name_id];
+      if (group == kNoGroup) {
+        ++unmatched_there_;
+      } else {
+        there[place(group, record.device)].push_back(i);
+      }
+    }
+    std::vector<std::size_t> seen(places);
+    std::vector<std::uint32_t> example(places, kNoName);
+    rows_.assign(profile_.records.size(), kNoRow);
+    for (std::size_t i = 0; i < profile_.records.size(); ++i) {
+      const shm::KernelRecord& record = profile_.records[i];
+      const std::uint32_t group = group_of_[record.name_id];
+      if (group == kNoGroup) {
+        ++unmatched_here_;
+        continue;
+      }
+      const std::size_t at = place(group, record.device);
+      example[at] = record.name_id;
+      const std::size_t n = seen[at]++;
+      if (n >= there[at].size()) continue;
+      const std::size_t row = there[at][n];
+      const shm::KernelRecord& other = metrics_.records[row];
+      if (Differ(record.grid, other.grid) || Differ(record.block, other.block)) {
+        return Error{fmt::format(
+            "{}: launch {} has {}, expected those of its partner, {} (invocation {} of {}, number "
+            "{} of '{}')",
+            metrics_name_, row, Extents(other), Extents(record), i, profile_name_, n,
+            ShownCell(profile_.names.name(record.name_id)))};
+      }
+      rows_[i] = row;
+    }
+    for (std::size_t at = 0; at < places; ++at) {
+      if (seen[at] == there[at].size() || example[at] == kNoName) continue;
+      if (uneven_++ == 0) {
+        uneven_example_ =
+            fmt::format("'{}' {} times, {} in {}", ShownCell(profile_.names.name(example[at])),
+                        there[at].size(), seen[at], profile_name_);
+      }
+    }
+    return Success{};
+  }
+
+  void WarnOfLeftOver() {
+    if (uneven_ > 0) {
+      Warn(fmt::format(
+          "{} kernels were launched another number of times, such as {}: taken to be the first of "
+          "each, which is wrong if the profiler skipped any (ncu --launch-skip)",
+          uneven_, uneven_example_));
+    }
+    const auto count = [](const std::vector<std::uint32_t>& groups) {
+      return std::count(groups.begin(), groups.end(), kNoGroup);
+    };
+    if (unmatched_there_ > 0) {
+      Warn(fmt::format("{} kernel names ({} launches) are not in {}, left out",
+                       count(metrics_group_of_), unmatched_there_, profile_name_));
+    }
+    const auto without = static_cast<std::size_t>(std::count(rows_.begin(), rows_.end(), kNoRow));
+    if (without > 0) {
+      Warn(
+          fmt::format("{} of the {} launches of {} have its metrics; {} have none, {} of them in "
+                      "{} kernels that were not measured at all",
+                      rows_.size() - without, rows_.size(), profile_name_, without, unmatched_here_,
+                      count(group_of_)));
+    }
+  }
+
+  const Profile& profile_;
+  const std::string& profile_name_;
+  const Profile& metrics_;
+  const std::string& metrics_name_;
+  std::vector<std::uint32_t> group_of_;          // by name id of the profile
+  std::vector<std::uint32_t> metrics_group_of_;  // by name id of the metrics
+  std::uint32_t groups_ = 0;
+  std::string by_function_;  // key of the group made last
+  std::vector<std::size_t> rows_;
+  std::uint64_t unmatched_here_ = 0;
+  std::uint64_t unmatched_there_ = 0;
+  std::uint64_t uneven_ = 0;
+  std::string uneven_example_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source) {
+  source = LimitUnpacking(std::move(source));  // all of it is held, whatever the format
+  const Result<std::string_view> leading = source->Peek(kDetectBytes);
+  if (!leading.ok()) return leading.error();
+  if (LooksLikeNcuCsv(leading.value())) return OpenNcuMetrics(std::move(source));
+  return OpenProfile(std::move(source));
+}
+
+Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader> profile,
+                                                   const std::string& profile_name,
+                                                   std::unique_ptr<ProfileReader> metrics,
+                                                   const std::string& metrics_name) {
+  Result<Profile> loaded = LoadProfile(*profile);
+  if (!loaded.ok()) return loaded.error();
+  Result<Profile> measured = LoadProfile(*metrics);
+  if (!measured.ok()) return measured.error();
+  Profile& here = loaded.value();
+  const Profile& there = measured.value();
+  if (there.metric_names.empty()) {
+    return Error{fmt::format("{}: no metrics, expected at least one", metrics_name)};
+  }
+  for (const std::string& name : there.metric_names) {
+    if (std::find(here.metric_names.begin(), here.metric_names.end(), name) !=
+        here.metric_names.end()) {
+      return Error{fmt::format("{}: {} has a metric '{}' too, expected it in one of them",
+                               metrics_name, profile_name, ShownCell(name))};
+    }
+  }
+  Join join(here, profile_name, there, metrics_name);
+  const Status run = join.Run();
+  if (!run.ok()) return run.error();
+  for (std::size_t m = 0; m < there.metric_names.size(); ++m) {
+    here.metric_names.push_back(there.metric_names[m]);
+    std::vector<double>& column = here.metrics.emplace_back();
+    column.reserve(here.records.size());
+    for (const std::size_t row : join.rows()) {
+      column.push_back(row == Join::kNoRow ? std::numeric_limits<double>::quiet_NaN()
+                                           : there.metrics[m][row]);
+    }
+  }
+  std::vector<std::string> warnings = std::move(here.warnings);
+  for (const std::vector<std::string>& more : {there.warnings, join.warnings()}) {
+    warnings.insert(warnings.end(), more.begin(), more.end());
+  }
+  return std::unique_ptr<ProfileReader>(
+      std::make_unique<Joined>(std::move(here), std::move(warnings)));
+}
+
+Result<std::unique_ptr<ProfileReader>> JoinMetricsFile(std::unique_ptr<ProfileReader> profile,
+                                                       const std::string& profile_name,
+                                                       const std::string& metrics) {
+  Result<std::unique_ptr<ByteSource>> source = OpenStream(metrics);
+  if (!source.ok()) return source.error();
+  Result<std::unique_ptr<ProfileReader>> measured = OpenMetrics(std::move(source).value());
+  if (!measured.ok()) return measured.error();
+  return JoinMetrics(std::move(profile), profile_name, std::move(measured).value(), metrics);
+}
+
+}  // namespace stemtap

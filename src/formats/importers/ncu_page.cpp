@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/ncu_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/csv.h"
+#include "base/decimal.h"
+#include "base/memory_source.h"
+#include "base/text.h"
+#include "formats/importers/ncu_numbers.h"
+#include "formats/importers/recorded_launches.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kMaxMetrics = 16384;
+
+// How often ncu's own warnings are passed on.
+constexpr std::uint64_t kMostNotes = 10;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// The columns that identify a launch or its metric; in the raw page every other one is a metric.
+enum Column : std::size_t {
+  kId,
+  kProcess,
+  kKernel,
+  kStream,
+  kBlock,
+  kGrid,
+  kDevice,
+  kSection,
+  kItem,
+  kMetric,
+  kUnit,
+  kValue,
+  kColumns
+};
+constexpr std::array<std::string_view, kColumns> kColumnNames = {
+    "ID",     "Process ID",   "Kernel Name",     "Stream",      "Block Size",  "Grid Size",
+    "Device", "Section Name", "Body Item Label", "Metric Name", "Metric Unit", "Metric Value"};
+constexpr std::array<std::string_view, 5> kOtherColumns = {"Process Name", "Host Name",
+                                                           "Kernel Time", "Context", "CC"};
+
+// Splits the line if it may be the header; whether it is. `may_be_cut`: the content may end within
+// the header, whose identifying columns come first.
+bool IsHeader(CsvReader& lines, bool may_be_cut = false) {
+  // A program that does not end its last line has it glued before the header.
+  std::size_t from = lines.text().find("\"ID\",\"");
+  if (from == std::string_view::npos) {
+    if (!lines.text().starts_with("ID,")) return false;
+    from = 0;
+  }
+  const bool is_whole = lines.SplitLine(from);
+  return (is_whole || (may_be_cut && !lines.ended())) && FindCell(lines.cells(), "Kernel Name");
+}
+
+// With --print-metric-instances, "4096 (1024; 3072)" is the value of the launch and those of its
+// parts. The launch may have none.
+std::string_view WithoutInstances(std::string_view text) {
+  text = Trimmed(text);
+  return text.ends_with(')') ? Trimmed(text.substr(0, text.find('('))) : text;
+}
+
+// "(256, 1, 1)"; false where it is none.
+bool ParseExtents(std::string_view text, std::uint64_t most, std::uint64_t (&extents)[3]) {
+  if (!text.starts_with('(') || !text.ends_with(')')) return false;
+  text = text.substr(1, text.size() - 2);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::size_t comma = i < 2 ? text.find(',') : text.size();
+    if (comma == std::string_view::npos) return false;
+    const std::optional<std::uint64_t> extent = WholeNumber(text.substr(0, comma));
+    if (!extent || *extent == 0 || *extent > most) return false;
+    extents[i] = *extent;
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  return true;
+}
+
+class PageReader {
+ public:
+  explicit PageReader(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {
+    page_.source = lines_.name();
+  }
+
+  Result<NcuPage> Read();
+
+ private:
+  struct Metric {
+    std::string name;
+    std::string label;
+    std::optional<NcuUnit> unit;  // of the row before
+    bool is_scaled = false;       // a value was printed in another unit than the base unit
+    std::uint64_t numbers = 0;
+    std::uint64_t texts = 0;
+    std::uint64_t first_text = 0;  // line
+  };
+  struct Value {
+    std::uint32_t launch = 0;
+    std::uint32_t metric = 0;
+    NcuReading reading;
+  };
+
+  Status StartTable();
+  Status ReadLine();
+  Status ReadRow();
+  Status ReadUnits();
+  Status StartLaunch();
+  Status AddValue(std::size_t metric, std::string_view cell);
+  Status SetUnit(Metric& metric, std::string_view text);
+  Result<std::size_t> MetricOf(std::string_view label);
+  Result<std::size_t> NewMetric(std::string name, std::string_view label);
+  Status Deliver();
+  void NoteOther();
+  void Warn(std::string warning) { page_.warnings.push_back(std::move(warning)); }
+  void Report();
+
+  std::string_view Cell(Column column) const {
+    const std::optional<std::size_t> at = columns_[column];
+    return at && *at < lines_.cells().size() ? lines_.cells()[*at] : std::string_view();
+  }
+  Error Bad(Column column, std::string_view expected) const {
+    return lines_.At(fmt::format("{} is '{}', expected {}", kColumnNames[column],
+                                 ShownCell(Cell(column)), expected));
+  }
+
+  CsvReader lines_;
+  NcuPage page_;  // names, launches and warnings; the rest at the end
+  std::vector<std::string> header_;
+  std::size_t least_cells_ = 0;    // of a row
+  std::size_t foreign_cells_ = 0;  // of a row of the other table above; 0: none
+  bool quoted_ = false;            // the header, and so every row, is in quotes
+  bool details_ = false;           // a row for each metric
+  bool units_next_ = false;        // the next row may be that of the units
+  std::array<std::optional<std::size_t>, kColumns> columns_;
+  std::vector<std::pair<std::size_t, std::size_t>> metric_cells_;  // raw page: cell, metric
+  std::vector<Metric> metrics_;
+  std::unordered_map<std::string, std::size_t> known_;  // section, item and label, to metric
+  std::map<std::string, std::size_t, std::less<>> names_;
+  std::vector<Value> values_;
+  // Launches of the table by process and id, and that of the row before.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> ids_;
+  std::pair<std::uint64_t, std::uint64_t> last_ = {};
+  bool has_last_ = false;
+  NcuDecimalMark mark_;
+  std::uint64_t others_ = 0;
+  std::uint64_t notes_ = 0;
+  std::uint64_t rules_ = 0;
+  std::uint64_t ids_back_ = 0;
+  std::uint64_t repeated_ = 0;  // values that differ from an earlier one of the launch
+  std::string first_repeated_;
+};
+
+void PageReader::NoteOther() {
+  const std::string_view text = lines_.text();
+  if (text.starts_with("==ERROR==") || text.starts_with("==WARNING==")) {
+    if (notes_++ < kMostNotes) {
+      Warn(lines_.At("ncu says '" + EscapeForTerminal(text.substr(0, 200)) + "'").message);
+    }
+  } else if (!text.empty() && !text.starts_with("==")) {
+    ++others_;
+    // Some sections hold a table of their own, with another header.
+    if (text.starts_with('"') && lines_.SplitLine()) foreign_cells_ = lines_.cells().size();
+  }
+}
+
+Result<std::size_t> PageReader::NewMetric(std::string name, std::string_view label) {
+  if (metrics_.size() == kMaxMetrics) {
+    return lines_.At(fmt::format("more than {} metrics, expected a page of ncu", kMaxMetrics));
+  }
+  metrics_.push_back({name, std::string(label), {}});
+  names_.emplace(std::move(name), metrics_.size() - 1);
+  return metrics_.size() - 1;
+}
+
+// Labels of the details page are unique in an item of a section only. The first metric of a label
+// has its name; later ones carry the section's, and the item's where that is not enough.
+Result<std::size_t> PageReader::MetricOf(std::string_view label) {
+  const std::string_view section = Cell(kSection);
+  const std::string_view item = Cell(kItem);
+  std::string key = fmt::format("{}\n{}\n{}", section, item, label);
+  if (const auto at = known_.find(key); at != known_.end()) return at->second;
+  std::string name(label);
+  if (names_.contains(name)) name = fmt::format("{}: {}", section, label);
+  if (names_.contains(name)) name = fmt::format("{}: {}: {}", section, item, label);
+  if (names_.contains(name)) {
+    return lines_.At(fmt::format("{} names two metrics, expected one", ShownCell(name)));
+  }
+  const Result<std::size_t> metric = NewMetric(std::move(name), label);
+  if (metric.ok()) known_.emplace(std::move(key), metric.value());
+  return metric;
+}
+
+Status PageReader::StartTable() {
+  const std::vector<std::string> header(lines_.cells().begin(), lines_.cells().end());
+  units_next_ = true;
+  ids_.clear();
+  has_last_ = false;
+  if (!header_.empty()) {
+    if (header == header_) return Success{};
+    return lines_.At("a second table with other columns, expected the columns of the first");
+  }
+  header_ = header;
+  quoted_ = lines_.text().find("\"ID\"") != std::string_view::npos;
+  for (std::size_t i = 0; i < kColumns; ++i)
+    columns_[i] = FindCell(lines_.cells(), kColumnNames[i]);
+  details_ = columns_[kMetric].has_value();
+  if (details_ && !columns_[kValue]) return lines_.At("no column 'Metric Value', expected one");
+  least_cells_ = header_.size();
+  if (details_) {
+    // Rows of metrics end behind the value; the columns of rules, which come last, are missing.
+    least_cells_ = **std::max_element(columns_.begin(), columns_.end()) + 1;
+    return Success{};
+  }
+  for (std::size_t i = 0; i < header_.size(); ++i) {
+    const std::string& name = header_[i];
+    const auto is = [&](std::string_view other) { return name == other; };
+    // NVTX ranges have columns like "thread Domain:Push/Pop_Range:...".
+    if (name.empty() || name.find("_Range:") != std::string::npos ||
+        std::any_of(kColumnNames.begin(), kColumnNames.end(), is) ||
+        std::any_of(kOtherColumns.begin(), kOtherColumns.end(), is)) {
+      continue;
+    }
+    if (names_.contains(name)) {
+      return lines_.At(fmt::format("the column '{}' stands twice, expected once", ShownCell(name)));
+    }
+    const Result<std::size_t> metric = NewMetric(name, name);
+    if (!metric.ok()) return metric.error();
+    metric_cells_.emplace_back(i, metric.value());
+  }
+  return Success{};
+}
+
+Status PageReader::SetUnit(Metric& metric, std::string_view text) {
+  NcuUnit unit = ParseNcuUnit(text);
+  if (metric.unit && metric.unit->base != unit.base) {
+    return lines_.At(fmt::format("{} has the unit '{}', expected '{}' as before",
+                                 ShownCell(metric.name), ShownCell(text),
+                                 ShownCell(metric.unit->base)));
+  }
+  metric.unit = std::move(unit);
+  return Success{};
+}
+
+Status PageReader::ReadUnits() {
+  for (const auto& [cell, metric] : metric_cells_) {
+    const Status set = SetUnit(metrics_[metric], lines_.cells()[cell]);
+    if (!set.ok()) return set.error();
+  }
+  return Success{};
+}
+
+Status PageReader::AddValue(std::size_t index, std::string_view cell) {
+  Metric& metric = metrics_[index];
+  const std::string_view text = WithoutInstances(cell);
+  if (IsNcuMissing(text)) return Success{};
+  const NcuReading reading = ReadNcuNumber(text);
+  if (reading.IsText()) {
+    if (metric.texts++ == 0) metric.first_text = lines_.line();
+    return Success{};
+  }
+  const double factor = metric.unit ? metric.unit->factor : 1.0;
+  const bool plain = metric.unit && factor == 1.0;
+  const bool whole = IsNcuWhole(metric.name, plain ? std::string_view(metric.unit->base) : "");
+  mark_.Note(reading, whole, text, lines_.line());
+  ++metric.numbers;
+  metric.is_scaled = metric.is_scaled || factor != 1.0;
+  values_.push_back({static_cast<std::uint32_t>(page_.launches.size() - 1),
+                     static_cast<std::uint32_t>(index),
+                     {reading.point * factor, reading.comma * factor}});
+  return Success{};
+}
+
+Status PageReader::StartLaunch() {
+  std::string digits;  // an id may come with groups, "1,024"
+  for (const char c : Cell(kId)) {
+    if (c != ',' && c != '.') digits += c;
+  }
+  const std::optional<std::uint64_t> id = WholeNumber(digits);
+  if (!id) return Bad(kId, "the number of a launch");
+  const std::uint64_t process = WholeNumber(Cell(kProcess)).value_or(0);
+  const std::pair key = {process, *id};
+  if (details_ && has_last_ && key == last_) return Success{};
+  const auto [at, is_new] = ids_.emplace(key, lines_.line());
+  if (!is_new) {
+    if (details_) {
+      return lines_.At(fmt::format("launch {} again (first in line {}), expected its rows together",
+                                   *id, at->second));
+    }
+    ++ids_back_;
+  } else if (has_last_ && last_.first == process && *id < last_.second) {
+    ++ids_back_;
+  }
+  last_ = key;
+  has_last_ = true;
+
+  const std::string_view name = Cell(kKernel);
+  if (name.empty()) return Bad(kKernel, "the name of a kernel");
+  NcuLaunch launch = {*id, RecordedLaunches::Unknown(), lines_.line()};
+  launch.record.correlation_id = static_cast<std::uint32_t>(*id);
+  launch.record.name_id = page_.names.Intern(name);
+  std::uint64_t extents[3] = {};
+  if (!Cell(kBlock).empty()) {
+    if (!ParseExtents(Cell(kBlock), 0xFFFF, extents)) return Bad(kBlock, "'(256, 1, 1)'");
+    for (std::size_t i = 0; i < 3; ++i) {
+      launch.record.block[i] = static_cast<std::uint16_t>(extents[i]);
+    }
+  }
+  if (!Cell(kGrid).empty()) {
+    if (!ParseExtents(Cell(kGrid), 0xFFFFFFFF, extents)) return Bad(kGrid, "'(1024, 1, 1)'");
+    for (std::size_t i = 0; i < 3; ++i) {
+      launch.record.grid[i] = static_cast<std::uint32_t>(extents[i]);
+    }
+  }
+  if (const auto device = WholeNumber(Cell(kDevice)); device && *device < shm::kUnknown16) {
+    launch.record.device = static_cast<std::uint16_t>(*device);
+  }
+  if (const auto stream = WholeNumber(Cell(kStream)); stream && *stream < shm::kUnknown32) {
+    launch.record.stream = static_cast<std::uint32_t>(*stream);
+  }
+  page_.launches.push_back(launch);
+  return Success{};
+}
+
+Status PageReader::ReadRow() {
+  const Status split = lines_.SplitRow();
+  if (!split.ok()) return split;
+  const std::size_t cells = lines_.cells().size();
+  if (cells > header_.size() || cells < least_cells_) {
+    if (cells == foreign_cells_) {
+      ++others_;
+      return Success{};
+    }
+    return lines_.At(
+        least_cells_ == header_.size()
+            ? fmt::format("{} cells, expected {}", cells, header_.size())
+            : fmt::format("{} cells, expected {} to {}", cells, least_cells_, header_.size()));
+  }
+  foreign_cells_ = 0;
+  // A row that is shorter than the header may be cut also behind a closing quote.
+  if (lines_.MayBeCut() || (cells < header_.size() && !lines_.ended())) {
+    return lines_.At("no line end behind the last row, expected a whole file");
+  }
+  const bool units = units_next_ && !details_ && Cell(kId).empty();
+  units_next_ = false;
+  if (units) return ReadUnits();
+  const Status started = StartLaunch();
+  if (!started.ok()) return started.error();
+  if (!details_) {
+    for (const auto& [cell, metric] : metric_cells_) {
+      const Status added = AddValue(metric, lines_.cells()[cell]);
+      if (!added.ok()) return added.error();
+    }
+    return Success{};
+  }
+  if (Cell(kMetric).empty()) {  // the row of a rule's advice
+    ++rules_;
+    return Success{};
+  }
+  const Result<std::size_t> metric = MetricOf(Cell(kMetric));
+  if (!metric.ok()) return metric.error();
+  if (IsNcuMissing(Cell(kValue))) return Success{};  // and its unit with it
+  const Status unit = SetUnit(metrics_[metric.value()], Cell(kUnit));
+  if (!unit.ok()) return unit.error();
+  return AddValue(metric.value(), Cell(kValue));
+}
+
+Status PageReader::ReadLine() {
+  if (IsHeader(lines_)) return StartTable();
+  const std::string_view text = lines_.text();
+  const char first = text.empty() ? '\0' : text[0];
+  const char second = text.size() < 2 ? '\0' : text[1];
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  // The rest of a row that was cut inside its first cell is no line of the program's.
+  const bool row = quoted_ ? first == '"' && (digit(second) || second == '"' || second == '\0')
+                           : digit(first) || first == ',';
+  if (row) return ReadRow();
+  NoteOther();
+  return Success{};
+}
+
+void PageReader::Report() {
+  if (others_ > 0) {
+    Warn(
+        fmt::format("{}: {} lines that are no part of the table left out", lines_.name(), others_));
+  }
+  if (notes_ > kMostNotes) {
+    Warn(fmt::format("{}: {} more warnings of ncu", lines_.name(), notes_ - kMostNotes));
+  }
+  if (rules_ > 0) {
+    Warn(fmt::format("{}: {} rows without a metric (advice) left out", lines_.name(), rules_));
+  }
+  if (ids_back_ > 0) {
+    Warn(
+        fmt::format("{}: the ID does not increase ({} such rows), the order of the rows "
+                    "is taken as the launch order",
+                    lines_.name(), ids_back_));
+  }
+  if (repeated_ > 0) {
+    Warn(fmt::format("{} has another value in a later row, the first is kept ({} such values)",
+                     first_repeated_, repeated_));
+  }
+  std::vector<std::string> texts;
+  for (const Metric& metric : metrics_) {
+    if (metric.numbers == 0) {
+      texts.push_back(metric.name);
+    } else if (metric.texts > 0) {
+      Warn(fmt::format("{}:{}: {} is no number ({} such cells), taken as empty", lines_.name(),
+                       metric.first_text, ShownCell(metric.name), metric.texts));
+    }
+  }
+  if (!texts.empty()) {
+    Warn(fmt::format("{}: {} metrics hold no numbers and are left out, such as '{}'", lines_.name(),
+                     texts.size(), ShownCell(texts.front())));
+  }
+}
+
+Status PageReader::Deliver() {
+  const Result<bool> comma = mark_.IsComma(lines_.name());
+  if (!comma.ok()) return comma.error();
+  // The result is a full table. One with next to nothing in it is no page of ncu, and could be
+  // larger than any memory.
+  const std::size_t cells = metrics_.size() * page_.launches.size();
+  if (cells > 1'000'000 && cells / 200 > values_.size()) {
+    return lines_.At(
+        fmt::format("{} launches of {} metrics with {} values in all, expected the "
+                    "same metrics of every launch",
+                    page_.launches.size(), metrics_.size(), values_.size()));
+  }
+  std::vector<std::vector<double>> columns(metrics_.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (metrics_[i].numbers > 0) columns[i].resize(page_.launches.size(), kNone);
+  }
+  for (const Value& value : values_) {
+    double& held = columns[value.metric][value.launch];
+    const double number = comma.value() ? value.reading.comma : value.reading.point;
+    if (std::isnan(held)) {
+      held = number;
+    } else if (held != number && repeated_++ == 0) {
+      first_repeated_ =
+          fmt::format("{}: {} of launch {}", page_.source, ShownCell(metrics_[value.metric].name),
+                      page_.launches[value.launch].id);
+    }
+  }
+  Report();
+  for (std::size_t i = 0; i < metrics_.size(); ++i) {
+    Metric& metric = metrics_[i];
+    if (metric.numbers == 0) continue;
+    page_.metrics.push_back({std::move(metric.name), std::move(metric.label),
+                             metric.unit ? std::move(metric.unit->base) : std::string(),
+                             metric.is_scaled, std::move(columns[i])});
+  }
+  return Success{};
+}
+
+Result<NcuPage> PageReader::Read() {
+  Result<bool> more = lines_.NextLine();
+  for (; more.ok() && more.value() && !IsHeader(lines_); more = lines_.NextLine()) NoteOther();
+  if (!more.ok()) return more.error();
+  if (!more.value()) {
+    return lines_.At("no table, expected a line \"ID\",\"Process ID\",... (ncu --csv)");
+  }
+  const Status table = StartTable();
+  if (!table.ok()) return table.error();
+  for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
+    const Status line = ReadLine();
+    if (!line.ok()) return line.error();
+  }
+  if (!more.ok()) return more.error();
+  const Status delivered = Deliver();
+  if (!delivered.ok()) return delivered.error();
+  return std::move(page_);
+}
+
+}  // namespace
+
+bool LooksLikeNcuCsv(std::string_view leading) {
+  CsvReader lines(std::make_unique<MemorySource>("", leading));
+  for (Result<bool> more = lines.NextLine(); more.ok() && more.value(); more = lines.NextLine()) {
+    if (lines.text().starts_with("==PROF== ") || IsHeader(lines, true)) return true;
+  }
+  return false;
+}
+
+Result<NcuPage> ReadNcuPage(std::unique_ptr<ByteSource> source) {
+  return PageReader(std::move(source)).Read();
+}
+
+}  // namespace stemtap

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/nsys_csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/csv.h"
+#include "base/decimal.h"
+#include "base/text.h"
+#include "formats/importers/nsys_report.h"
+#include "formats/importers/recorded_launches.h"
+
+namespace stemtap {
+namespace {
+
+using namespace nsys;
+
+// Starts may lie before the origin of the clock; this keeps their order in unsigned numbers.
+// RecordedLaunches counts from the first.
+constexpr std::int64_t kMostTime = (std::int64_t{1} << 62) - 1;
+constexpr std::uint64_t kStartOffset = std::uint64_t{1} << 62;
+
+// A number that is not scaled yet.
+struct Decimal {
+  bool negative = false;
+  std::string_view text;  // digits and a point, in the cell or in ReportReader::plain_
+  int decimals = 0;       // digits behind the point
+};
+
+// The power of ten that turns a time of the unit into ns.
+std::optional<int> ExponentOf(std::string_view unit) {
+  struct Unit {
+    std::string_view name;
+    int exponent;
+  };
+  // Besides those that other tools write.
+  constexpr std::array kUnits = {Unit{"nsec", 0}, Unit{"nanoseconds", 0},  Unit{"μs", 3},
+                                 Unit{"µs", 3},   Unit{"usec", 3},         Unit{"microseconds", 3},
+                                 Unit{"msec", 6}, Unit{"milliseconds", 6}, Unit{"seconds", 9}};
+  for (const Unit& known : kUnits) {
+    if (unit == known.name) return known.exponent;
+  }
+  return TimeExponent(unit);
+}
+
+// Bytes of a unit of memory, 0 if it is none. nsys counts in powers of 1000 where it does not write the i.
+std::uint64_t BytesOf(std::string_view unit) {
+  struct Unit {
+    std::string_view name;
+    std::uint64_t bytes;
+  };
+  constexpr std::array kUnits = {Unit{"B", 1},
+                                 Unit{"byte", 1},
+                                 Unit{"bytes", 1},
+                                 Unit{"kB", 1000},
+                                 Unit{"KB", 1000},
+                                 Unit{"MB", 1'000'000},
+                                 Unit{"GB", 1'000'000'000},
+                                 Unit{"KiB", 1024},
+                                 Unit{"MiB", 1024 * 1024},
+                                 Unit{"GiB", 1024 * 1024 * 1024}};
+  for (const Unit& known : kUnits) {
+    if (unit == known.name) return known.bytes;
+  }
+  return 0;
+}
+
+// Number and place of what is reported once.
+struct Tally {
+  std::uint64_t count = 0;
+  std::uint64_t first_line = 0;
+
+  void Add(std::uint64_t line) {
+    if (count++ == 0) first_line = line;
+  }
+};
+
+class ReportReader {
+ public:
+  ReportReader(std::unique_ptr<ByteSource> source, Place header, RecordedLaunches& launches)
+      : csv_(FromHeader(std::move(source), header)), launches_(launches) {}
+
+  Status Read();
+
+ private:
+  Status FindColumns();
+  Status AddRow();
+  Status CheckLaunched();
+  Status LeaveRest();
+  void Warn();
+
+  std::string_view Cell(Column column) const {
+    return cells_[column] < 0 ? std::string_view()
+                              : csv_.cells()[static_cast<std::size_t>(cells_[column])];
+  }
+  Error Bad(Column column, std::string_view expected) const {
+    return csv_.At(fmt::format("{} is '{}', expected {}", report_->columns[column],
+                               ShownCell(Cell(column)), expected));
+  }
+  std::optional<Decimal> Take(Column column);
+  Result<std::int64_t> Time(Column column);
+  // A whole number; `missing` where the cell is empty or the report lacks the column.
+  Result<std::uint64_t> Number(Column column, std::uint64_t most, std::uint64_t missing);
+  Status ReadExtents(Column first, std::uint32_t most, std::array<std::uint32_t, 3>& extents);
+  Result<std::uint64_t> SharedBytes();
+  std::uint16_t Device();
+
+  CsvReader csv_;
+  RecordedLaunches& launches_;
+  const Report* report_ = nullptr;
+  std::array<int, kColumns> cells_ = {};
+  std::array<int, kColumns> exponents_ = {};        // of the units of times
+  std::array<std::uint64_t, kColumns> bytes_ = {};  // of the units of memory
+  std::string plain_;                               // of the last number with commas
+  std::size_t columns_ = 0;
+  std::array<int, kColumns> decimals_ = {};  // most that were seen, in times
+  std::int64_t launched_ = std::numeric_limits<std::int64_t>::min();  // of the row before
+  bool several_devices_ = false;
+  std::uint16_t last_device_ = shm::kUnknown16;
+  Tally memory_;
+  Tally no_grid_;
+  Tally no_device_;
+  Tally rest_;
+  bool ended_ = true;  // a line end stands behind the row before
+};
+
+Status ReportReader::FindColumns() {
+  report_ = ReportOf(csv_.cells());
+  if (report_ == nullptr) return csv_.At("expected the header of a report of 'nsys stats'");
+  columns_ = csv_.cells().size();
+  cells_.fill(-1);
+  for (std::size_t i = 0; i < columns_; ++i) {
+    const Heading heading = HeadingOf(csv_.cells()[i]);
+    for (int column = 0; column < kColumns; ++column) {
+      if (report_->columns[column].empty() || heading.name != report_->columns[column]) continue;
+      if (cells_[column] >= 0) {
+        return csv_.At(
+            fmt::format("the column '{}' stands twice, expected once", ShownCell(heading.name)));
+      }
+      cells_[column] = static_cast<int>(i);
+      const bool time = column == kStart || column == kDuration || column == kLaunched;
+      const bool memory = column == kStaticShared || column == kDynamicShared;
+      if (!time && !memory) continue;
+      const std::optional<int> exponent = ExponentOf(heading.unit);
+      exponents_[column] = exponent.value_or(0);
+      bytes_[column] = BytesOf(heading.unit);
+      if (time ? !exponent : bytes_[column] == 0) {
+        return csv_.At(
+            fmt::format("the column '{}' has no known unit, expected one as in '{} ({})'",
+                        ShownCell(csv_.cells()[i]), heading.name, time ? "ns" : "MB"));
+      }
+    }
+  }
+  return Success{};
+}
+
+// Digits, with or without commas between groups of three, and a fraction.
+std::optional<Decimal> ReportReader::Take(Column column) {
+  std::string_view text = Trimmed(Cell(column));
+  Decimal number;
+  number.negative = text.starts_with('-');
+  if (number.negative) text.remove_prefix(1);
+  if (text.starts_with('.') || text.find_first_not_of("0123456789.,") != std::string_view::npos) {
+    return {};
+  }
+  if (!DropThousands(text, plain_)) return {};
+  number.text = text;
+  const std::size_t point = text.find('.');
+  if (point != std::string_view::npos) number.decimals = static_cast<int>(text.size() - point) - 1;
+  return number;
+}
+
+Result<std::int64_t> ReportReader::Time(Column column) {
+  if (const std::optional<Decimal> number = Take(column)) {
+    const std::optional<std::uint64_t> time = ScaledDecimal(number->text, exponents_[column]);
+    if (time && *time <= static_cast<std::uint64_t>(kMostTime)) {
+      decimals_[column] = std::max(decimals_[column], number->decimals);
+      const auto whole = static_cast<std::int64_t>(*time);
+      return number->negative ? -whole : whole;
+    }
+  }
+  return Bad(column, "a time of at most 2^62 ns");
+}
+
+Result<std::uint64_t> ReportReader::Number(Column column, std::uint64_t most,
+                                           std::uint64_t missing) {
+  if (Trimmed(Cell(column)).empty()) return missing;
+  const std::optional<Decimal> number = Take(column);
+  const std::optional<std::uint64_t> value =
+      number && !number->negative ? WholeNumber(number->text) : std::nullopt;
+  if (!value || *value > most) {
+    return Bad(column, fmt::format("a whole number from 0 to {}", most));
+  }
+  return *value;
+}
+
+Status ReportReader::ReadExtents(Column first, std::uint32_t most,
+                                 std::array<std::uint32_t, 3>& extents) {
+  if (!report_->joined_extents) {
+    for (int axis = 0; axis < 3; ++axis) {
+      const Result<std::uint64_t> extent =
+          Number(static_cast<Column>(first + axis), most, shm::kUnknownExtent);
+      if (!extent.ok()) return extent.error();
+      extents[static_cast<std::size_t>(axis)] = static_cast<std::uint32_t>(extent.value());
+    }
+    return Success{};
+  }
+  std::string_view rest = Trimmed(Cell(first));
+  if (rest.empty()) return Success{};
+  for (std::uint32_t& extent : extents) {
+    const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), extent);
+    const auto length = static_cast<std::size_t>(end - rest.data());
+    const bool whole = length == rest.size() || rest[length] == ' ';
+    if (code != std::errc{} || !whole || extent > most) {
+      return Bad(first, fmt::format("three whole numbers from 0 to {}", most));
+    }
+    rest = Trimmed(rest.substr(length));
+  }
+  if (!rest.empty()) return Bad(first, fmt::format("three whole numbers from 0 to {}", most));
+  return Success{};
+}
+
+Result<std::uint64_t> ReportReader::SharedBytes() {
+  std::uint64_t sum = 0;
+  for (const Column column : {kStaticShared, kDynamicShared}) {
+    if (Trimmed(Cell(column)).empty()) return std::uint64_t{shm::kUnknown32};
+    // In millionths of the unit, which is less than 2^62 of them for each that is allowed.
+    constexpr std::uint64_t kMost = 0x7FFFFFFE;
+    const std::optional<Decimal> number = Take(column);
+    const std::optional<std::uint64_t> millionths =
+        number && !number->negative ? ScaledDecimal(number->text, 6) : std::nullopt;
+    const std::uint64_t unit = bytes_[column];
+    if (!millionths || *millionths / 1'000'000 > kMost / unit) {
+      return Bad(column, "an amount of shared memory below 2 GiB");
+    }
+    const std::uint64_t bytes = (*millionths * unit + 500'000) / 1'000'000;
+    if (bytes > kMost) return Bad(column, "an amount of shared memory below 2 GiB");
+    sum += bytes;
+  }
+  return sum;
+}
+
+// "NVIDIA H100 (3)" or "3" is 3.
+std::uint16_t ReportReader::Device() {
+  std::string_view text = Trimmed(Cell(kDevice));
+  if (text.ends_with(')') && text.rfind('(') != std::string_view::npos) {
+    text = text.substr(text.rfind('(') + 1);
+    text.remove_suffix(1);
+  }
+  std::uint16_t device = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, device);
+  if (code == std::errc{} && rest == end && device != shm::kUnknown16) return device;
+  if (cells_[kDevice] >= 0) no_device_.Add(csv_.line());
+  return shm::kUnknown16;
+}
+
+// Rows must be in order of the launch calls, as nsys writes them: their order is all there is.
+Status ReportReader::CheckLaunched() {
+  if (Trimmed(Cell(kLaunched)).empty()) return Success{};
+  const Result<std::int64_t> launched = Time(kLaunched);
+  if (!launched.ok()) return launched.error();
+  if (launched.value() < launched_)
+    return Bad(kLaunched, "rows in order of it, as nsys writes them");
+  launched_ = launched.value();
+  return Success{};
+}
+
+Status ReportReader::AddRow() {
+  if (csv_.cells().size() != columns_) {
+    return csv_.At(fmt::format("{} cells, expected {}", csv_.cells().size(), columns_));
+  }
+  const std::string_view name = Cell(kName);
+  std::array<std::uint32_t, 3> grid = {};
+  std::array<std::uint32_t, 3> block = {};
+  Status extents = ReadExtents(kGridX, 0xFFFFFFFF, grid);
+  if (extents.ok()) extents = ReadExtents(kBlockX, 0xFFFF, block);
+  if (!extents.ok()) return extents;
+  if (report_ == &kGpuTrace && grid == std::array<std::uint32_t, 3>{}) {
+    (name.starts_with("[CUDA mem") || name.starts_with("[CUDA Unified Memory") ? memory_ : no_grid_)
+        .Add(csv_.line());
+    return Success{};
+  }
+  shm::KernelRecord record = RecordedLaunches::Unknown();
+  std::copy(grid.begin(), grid.end(), record.grid);
+  std::transform(block.begin(), block.end(), record.block,
+                 [](std::uint32_t extent) { return static_cast<std::uint16_t>(extent); });
+
+  const Result<std::int64_t> start = Time(kStart);
+  if (!start.ok()) return start.error();
+  record.start_ns = static_cast<std::uint64_t>(start.value()) + kStartOffset;
+  const Result<std::int64_t> duration = Time(kDuration);
+  if (!duration.ok()) return duration.error();
+  if (duration.value() < 0) return Bad(kDuration, "a time of at least 0");
+  record.duration_ns = static_cast<std::uint64_t>(duration.value());
+
+  record.device = Device();
+  const Result<std::uint64_t> stream = Number(kStream, shm::kUnknown32 - 1, shm::kUnknown32);
+  if (!stream.ok()) return stream.error();
+  record.stream = static_cast<std::uint32_t>(stream.value());
+  const Result<std::uint64_t> correlation =
+      Number(kCorrelation, std::numeric_limits<std::int64_t>::max(), 0);
+  if (!correlation.ok()) return correlation.error();
+  record.correlation_id = static_cast<std::uint32_t>(correlation.value());
+  if (report_->by_launch) {
+    record.correlation_id = static_cast<std::uint32_t>(launches_.size() + 1);
+    const Status in_order = CheckLaunched();
+    if (!in_order.ok()) return in_order;
+    const Result<std::uint64_t> process =
+        Number(kProcess, std::numeric_limits<std::int64_t>::max(), 0);
+    if (!process.ok()) return process.error();
+    launches_.SetProcess(process.value());
+  } else {
+    // Processes are not told apart, and each has a counter of its own. On different devices there
+    // may be different ones.
+    launches_.SetProcess(record.device);
+    several_devices_ = several_devices_ || (launches_.size() > 0 && record.device != last_device_);
+    last_device_ = record.device;
+  }
+  const Result<std::uint64_t> shared = SharedBytes();
+  if (!shared.ok()) return shared.error();
+  record.shared_bytes = static_cast<std::uint32_t>(shared.value());
+
+  if (name.empty()) return Bad(kName, "the name of a kernel");
+  launches_.Add(record, name);
+  return Success{};
+}
+
+// `nsys stats` prints one report behind the other.
+Status ReportReader::LeaveRest() {
+  rest_.Add(csv_.line());
+  for (;;) {
+    const Result<bool> more = csv_.NextRow();
+    if (!more.ok()) return more.error();
+    if (!more.value()) return Success{};
+    ended_ = csv_.ended();
+    rest_.Add(csv_.line());
+  }
+}
+
+void ReportReader::Warn() {
+  const std::string& file = csv_.name();
+  if (report_ == &kKernExecTrace) {
+    launches_.Warn(fmt::format(
+        "{}: the report {} leaves out every kernel whose launch call was not recorded, and has no "
+        "streams and no shared memory; cuda_gpu_trace or the SQLite export have all of it",
+        file, report_->name));
+  }
+  if (memory_.count > 0) {
+    launches_.Warn(
+        fmt::format("{}: {} rows are memory copies and sets, left out", file, memory_.count));
+  }
+  if (no_grid_.count > 0) {
+    launches_.Warn(fmt::format("{}:{}: a row without a grid is no kernel ({} such rows), left out",
+                               file, no_grid_.first_line, no_grid_.count));
+  }
+  if (no_device_.count > 0) {
+    launches_.Warn(
+        fmt::format("{}:{}: a cell of the column {} names no device number ({} such "
+                    "rows), taken as unknown",
+                    file, no_device_.first_line, report_->columns[kDevice], no_device_.count));
+  }
+  if (bytes_[kStaticShared] > 1 || bytes_[kDynamicShared] > 1) {
+    launches_.Warn(
+        fmt::format("{}: shared memory is rounded, to 1000 bytes where it is in MB; the "
+                    "SQLite export has the bytes",
+                    file));
+  }
+  for (const Column column : {kStart, kDuration}) {
+    std::uint64_t step = 1;
+    for (int i = decimals_[column]; i < exponents_[column]; ++i) step *= 10;
+    if (step == 1) continue;
+    launches_.Warn(
+        fmt::format("{}: the column {} is rounded to {} ns, expected 'nsys stats "
+                    "--timeunit nsec'",
+                    file, report_->columns[column], step));
+  }
+  if (rest_.count > 0) {
+    launches_.Warn(
+        fmt::format("{}:{}: another report begins, it and what follows are left out ({} "
+                    "lines)",
+                    file, rest_.first_line, rest_.count));
+  }
+  if (several_devices_) {
+    launches_.Warn(
+        fmt::format("{}: the report {} does not tell processes apart: launches of different "
+                    "devices are ordered "
+                    "by start; the SQLite export has the processes",
+                    file, report_->name));
+  }
+}
+
+Status ReportReader::Read() {
+  Result<bool> more = csv_.NextRow();
+  if (!more.ok()) return more.error();
+  if (!more.value()) return Error{csv_.name() + ": empty file, expected a report of 'nsys stats'"};
+  const Status found = FindColumns();
+  if (!found.ok()) return found;
+  ended_ = csv_.ended();
+  for (;;) {
+    more = csv_.NextRow();
+    if (!more.ok()) return more.error();
+    if (!more.value()) break;
+    ended_ = csv_.ended();
+    // No row of a report begins so; the path may hold commas.
+    const bool said = csv_.cells()[0].starts_with("Processing [");
+    const Status read = said ? LeaveRest() : AddRow();
+    if (!read.ok()) return read;
+  }
+  if (!ended_) {
+    return Error{csv_.name() +
+                 ": the last line has no end and may be cut, expected a complete file"};
+  }
+  Warn();
+  return Success{};
+}
+
+}  // namespace
+
+bool LooksLikeNsysCsv(std::string_view leading) {
+  return FindHeader(leading).has_value();
+}
+
+Result<std::unique_ptr<ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSource> source) {
+  const Result<std::string_view> leading = source->Peek(kHeaderWithin);
+  if (!leading.ok()) return leading.error();
+  const std::optional<Place> header = FindHeader(leading.value());
+  if (!header) {
+    return Error{
+        fmt::format("{}: no header of cuda_gpu_trace or cuda_kern_exec_trace within {} "
+                    "bytes, expected a report of 'nsys stats --format csv'",
+                    source->name(), kHeaderWithin)};
+  }
+  const std::string name = source->name();
+  auto launches = std::make_unique<RecordedLaunches>();
+  const Status read = ReportReader(std::move(source), *header, *launches).Read();
+  if (!read.ok()) return read.error();
+  launches->Finish(name);
+  return std::unique_ptr<ProfileReader>(std::move(launches));
+}
+
+}  // namespace stemtap

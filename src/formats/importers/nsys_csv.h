@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CSV reports cuda_gpu_trace and cuda_kern_exec_trace of Nsight Systems. See
+// docs/formats/nsys-csv.md.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "model/profile_reader.h"
+
+namespace stemtap {
+
+bool LooksLikeNsysCsv(std::string_view leading);
+
+Result<std::unique_ptr<ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSource> source);
+
+}  // namespace stemtap

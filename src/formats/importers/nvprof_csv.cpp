@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/nvprof_csv.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/csv.h"
+#include "base/decimal.h"
+#include "base/memory_source.h"
+#include "base/text.h"
+#include "formats/importers/recorded_launches.h"
+
+namespace stemtap {
+namespace {
+
+// The columns that are read, by the name in the header. Start, Duration and Name make a table; the
+// others may be missing.
+enum Column : std::size_t {
+  kStart,
+  kDuration,
+  kGridX,
+  kGridY,
+  kGridZ,
+  kBlockX,
+  kBlockY,
+  kBlockZ,
+  kStaticShared,
+  kDynamicShared,
+  kDevice,
+  kStream,
+  kCorrelation,
+  kName,
+  kColumns
+};
+constexpr std::array<std::string_view, kColumns> kColumnNames = {
+    "Start",   "Duration",    "Grid X",       "Grid Y", "Grid Z", "Block X",        "Block Y",
+    "Block Z", "Static SMem", "Dynamic SMem", "Device", "Stream", "Correlation_ID", "Name"};
+
+// Splits the line only if it may be one.
+bool IsHeader(CsvReader& lines) {
+  const std::string_view text = lines.text();
+  if (!text.starts_with("\"Start\"") && !text.starts_with("Start,")) return false;
+  return lines.SplitLine() && FindCell(lines.cells(), "Start") &&
+         FindCell(lines.cells(), "Duration") && FindCell(lines.cells(), "Name");
+}
+
+// "GeForce GTX 1080 Ti (0)" is device 0.
+std::optional<std::uint64_t> DeviceOrdinal(std::string_view text) {
+  if (!text.ends_with(')')) return std::nullopt;
+  const std::size_t open = text.rfind('(');
+  if (open == std::string_view::npos) return std::nullopt;
+  return WholeNumber(text.substr(open + 1, text.size() - open - 2));
+}
+
+// nvprof counts 1024 to a unit: 2.128906 KB are 2180 bytes.
+std::optional<double> BytesOfUnit(std::string_view unit) {
+  if (unit == "B") return 1.0;
+  if (unit == "KB") return 0x1p10;
+  if (unit == "MB") return 0x1p20;
+  if (unit == "GB") return 0x1p30;
+  return std::nullopt;
+}
+
+class NvprofTable {
+ public:
+  explicit NvprofTable(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
+
+  Result<std::unique_ptr<ProfileReader>> Read() {
+    Result<bool> more = lines_.NextLine();
+    for (; more.ok() && more.value() && !IsHeader(lines_); more = lines_.NextLine()) NoteOther();
+    if (!more.ok()) return more.error();
+    if (!more.value()) {
+      return lines_.At("no line \"Start\",\"Duration\",...,\"Name\", expected a GPU trace");
+    }
+    const Status units = ReadUnits();
+    if (!units.ok()) return units.error();
+    for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
+      const Status row = ReadLine();
+      if (!row.ok()) return row.error();
+    }
+    if (!more.ok()) return more.error();
+    Report();
+    return std::unique_ptr<ProfileReader>(std::move(launches_));
+  }
+
+ private:
+  Status ReadUnits();
+  Status ReadLine();
+  Status AddKernel(std::string_view name);
+  Error Bad(Column column, std::string_view expected) const {
+    return lines_.At(fmt::format("{} is '{}', expected {}", kColumnNames[column],
+                                 ShownCell(Cell(column)), expected));
+  }
+  std::string_view Cell(Column column) const {
+    return columns_[column] ? lines_.cells()[*columns_[column]] : std::string_view();
+  }
+  // A whole number in [least, most]; `unknown` where the cell is empty or there is no column.
+  Result<std::uint64_t> Number(Column column, std::uint64_t least, std::uint64_t most,
+                               std::uint64_t unknown) const;
+  Result<std::uint32_t> SharedBytes() const;
+  // Lines outside of the table: what nvprof warns of is passed on, the rest is the program's.
+  void NoteOther() {
+    const std::string_view text = lines_.text();
+    if (text.starts_with("==") && text.find("Warning:") != std::string_view::npos) {
+      launches_->Warn(
+          lines_.At(fmt::format("nvprof says '{}'", EscapeForTerminal(text.substr(0, 200))))
+              .message);
+    } else if (!text.empty() && !text.starts_with("==")) {
+      ++others_;
+    }
+  }
+  void Report();
+
+  CsvReader lines_;
+  std::array<std::optional<std::size_t>, kColumns> columns_;
+  std::size_t width_ = 0;
+  int start_exponent_ = 0;
+  int duration_exponent_ = 0;
+  std::array<double, 2> shared_unit_ = {1.0, 1.0};  // static, dynamic
+  std::unique_ptr<RecordedLaunches> launches_ = std::make_unique<RecordedLaunches>();
+  std::uint64_t copies_ = 0;  // memcpy, memset, unified memory
+  std::uint64_t others_ = 0;
+  std::uint64_t no_suffix_ = 0;
+};
+
+Status NvprofTable::ReadUnits() {
+  for (std::size_t i = 0; i < kColumns; ++i)
+    columns_[i] = FindCell(lines_.cells(), kColumnNames[i]);
+  width_ = lines_.cells().size();
+  const Result<bool> more = lines_.NextLine();
+  if (!more.ok()) return more.error();
+  if (!more.value() || !lines_.SplitLine() || lines_.cells().size() != width_ ||
+      lines_.MayBeCut()) {
+    return lines_.At(fmt::format("expected the units of {} columns below the header", width_));
+  }
+  const std::optional<int> start = TimeExponent(Cell(kStart));
+  const std::optional<int> duration = TimeExponent(Cell(kDuration));
+  if (!start) return Bad(kStart, "its unit: s, ms, us or ns");
+  if (!duration) return Bad(kDuration, "its unit: s, ms, us or ns");
+  start_exponent_ = *start;
+  duration_exponent_ = *duration;
+  for (const Column column : {kStaticShared, kDynamicShared}) {
+    if (Cell(column).empty()) continue;
+    const std::optional<double> unit = BytesOfUnit(Cell(column));
+    if (!unit) return Bad(column, "its unit: B, KB, MB or GB");
+    shared_unit_[column - kStaticShared] = *unit;
+  }
+  return Success{};
+}
+
+Status NvprofTable::ReadLine() {
+  const std::string_view text = lines_.text();
+  if (IsHeader(lines_)) {
+    return lines_.At("a second table, expected the trace of one process (--log-file trace.%p.csv)");
+  }
+  // A row begins with its start, a decimal number and a comma. Lines of nvprof (==1234==) or of the
+  // program may stand between; one that ends within the number may be a row that was cut.
+  const std::size_t number = text.find_first_not_of("0123456789.e+-");
+  const bool row = !text.empty() && text[0] >= '0' && text[0] <= '9' &&
+                   (number == std::string_view::npos ? lines_.MayBeCut() : text[number] == ',');
+  if (!row) {
+    NoteOther();
+    return Success{};
+  }
+  if (!lines_.SplitLine()) return lines_.At("a quote is not closed, expected '\"'");
+  if (lines_.cells().size() != width_) {
+    return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), width_));
+  }
+  if (lines_.MayBeCut()) return lines_.At("no line end behind the last row, expected a whole file");
+  const std::string_view name = Cell(kName);
+  if (name.empty()) return Bad(kName, "the name of a kernel");
+  if (name.starts_with('[')) {
+    ++copies_;
+    return Success{};
+  }
+  return AddKernel(name);
+}
+
+Result<std::uint64_t> NvprofTable::Number(Column column, std::uint64_t least, std::uint64_t most,
+                                          std::uint64_t unknown) const {
+  const std::string_view cell = Cell(column);
+  if (cell.empty()) return unknown;
+  const std::optional<std::uint64_t> value = WholeNumber(cell);
+  if (!value || *value < least || *value > most) {
+    return Bad(column, fmt::format("a whole number from {} to {}", least, most));
+  }
+  return *value;
+}
+
+Result<std::uint32_t> NvprofTable::SharedBytes() const {
+  double bytes = 0.0;
+  bool known = false;
+  for (const Column column : {kStaticShared, kDynamicShared}) {
+    const std::string_view cell = Cell(column);
+    if (cell.empty()) continue;
+    const std::optional<std::uint64_t> millionths = ScaledDecimal(cell, 6);
+    if (!millionths) return Bad(column, "a number from 0");
+    known = true;
+    bytes +=
+        std::round(static_cast<double>(*millionths) * 1e-6 * shared_unit_[column - kStaticShared]);
+    if (bytes >= static_cast<double>(shm::kUnknown32)) return Bad(column, "less than 4 GiB");
+  }
+  return known ? static_cast<std::uint32_t>(bytes) : shm::kUnknown32;
+}
+
+Status NvprofTable::AddKernel(std::string_view name) {
+  shm::KernelRecord record = RecordedLaunches::Unknown();
+  const auto start = ScaledDecimal(Cell(kStart), start_exponent_);
+  if (!start) return Bad(kStart, "a decimal number from 0");
+  const auto duration = ScaledDecimal(Cell(kDuration), duration_exponent_);
+  if (!duration) return Bad(kDuration, "a decimal number from 0");
+  record.start_ns = *start;
+  record.duration_ns = *duration;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto grid = Number(static_cast<Column>(kGridX + i), 1, 0xFFFFFFFF, shm::kUnknownExtent);
+    if (!grid.ok()) return grid.error();
+    record.grid[i] = static_cast<std::uint32_t>(grid.value());
+    const auto block = Number(static_cast<Column>(kBlockX + i), 1, 0xFFFF, shm::kUnknownExtent);
+    if (!block.ok()) return block.error();
+    record.block[i] = static_cast<std::uint16_t>(block.value());
+  }
+  const auto stream = Number(kStream, 0, shm::kUnknown32 - 1, shm::kUnknown32);
+  if (!stream.ok()) return stream.error();
+  record.stream = static_cast<std::uint32_t>(stream.value());
+  const auto shared = SharedBytes();
+  if (!shared.ok()) return shared.error();
+  record.shared_bytes = shared.value();
+  if (!Cell(kDevice).empty()) {
+    const std::optional<std::uint64_t> device = DeviceOrdinal(Cell(kDevice));
+    if (!device || *device >= shm::kUnknown16) return Bad(kDevice, "'NAME (0)'");
+    record.device = static_cast<std::uint16_t>(*device);
+  }
+  std::optional<std::uint64_t> correlation;
+  if (columns_[kCorrelation]) {
+    correlation = WholeNumber(Cell(kCorrelation));
+  } else if (const std::size_t open = name.rfind(" [");
+             name.ends_with(']') && open != std::string_view::npos && open > 0) {
+    correlation = WholeNumber(name.substr(open + 2, name.size() - open - 3));
+    if (correlation) name = name.substr(0, open);
+  }
+  if (correlation) {
+    record.correlation_id = static_cast<std::uint32_t>(*correlation);
+  } else {
+    ++no_suffix_;
+  }
+  launches_->Add(record, name);
+  return Success{};
+}
+
+void NvprofTable::Report() {
+  if (copies_ > 0) {
+    launches_->Warn(fmt::format("{}: {} rows of copies, sets and unified memory left out",
+                                lines_.name(), copies_));
+  }
+  if (others_ > 0) {
+    launches_->Warn(
+        fmt::format("{}: {} lines that are no part of the trace left out", lines_.name(), others_));
+  }
+  if (no_suffix_ > 0) {
+    launches_->Warn(
+        fmt::format("{}: {} launches have no correlation id", lines_.name(), no_suffix_));
+  }
+  launches_->Finish(lines_.name());
+}
+
+}  // namespace
+
+bool LooksLikeNvprofCsv(std::string_view leading) {
+  CsvReader lines(std::make_unique<MemorySource>("", leading));
+  for (Result<bool> more = lines.NextLine(); more.ok() && more.value(); more = lines.NextLine()) {
+    if (IsHeader(lines)) return true;
+  }
+  return false;
+}
+
+Result<std::unique_ptr<ProfileReader>> OpenNvprofCsv(std::unique_ptr<ByteSource> source) {
+  return NvprofTable(std::move(source)).Read();
+}
+
+}  // namespace stemtap

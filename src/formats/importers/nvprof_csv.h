@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The GPU trace of nvprof as CSV. See docs/formats/nvprof-csv.md.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "model/profile_reader.h"
+
+namespace stemtap {
+
+bool LooksLikeNvprofCsv(std::string_view leading);
+
+Result<std::unique_ptr<ProfileReader>> OpenNvprofCsv(std::unique_ptr<ByteSource> source);
+
+}  // namespace stemtap

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "formats/importers/registry.h"
+#include "shm/record.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kBatch = 16384;
+
+// Whether the path, opened again, has the same content. "-" is standard input, whatever a file of that
+// name beside us has.
+bool CanReopen(const std::string& path) {
+  std::error_code ignored;
+  return path != "-" && std::filesystem::is_regular_file(path, ignored);
+}
+
+class RankReader : public ProfileReader {
+ public:
+  RankReader(std::span<const std::string> paths, std::vector<std::unique_ptr<ProfileReader>> ranks)
+      : paths_(paths.begin(), paths.end()), ranks_(std::move(ranks)) {
+    devices_[shm::kUnknown16] = shm::kUnknown16;
+    for (const auto& rank : ranks_) {
+      std::vector<std::size_t>& columns = columns_.emplace_back();
+      for (const std::string& name : rank->metric_names()) {
+        const auto at = std::find(metric_names_.begin(), metric_names_.end(), name);
+        columns.push_back(static_cast<std::size_t>(at - metric_names_.begin()));
+        if (at == metric_names_.end()) metric_names_.push_back(name);
+      }
+    }
+  }
+
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
+    batch.records.clear();
+    batch.metrics.resize(metric_names_.size());
+    for (std::vector<double>& column : batch.metrics) column.clear();
+    while (rank_ < ranks_.size()) {
+      if (!begun_) {
+        const Status numbered = NumberDevices();
+        if (!numbered.ok()) return numbered.error();
+        begun_ = true;
+      }
+      const Result<std::size_t> read = ranks_[rank_]->Read(part_, limit);
+      if (!read.ok()) return read.error();
+      if (read.value() == 0) {
+        EndRank();
+        continue;
+      }
+      const Status taken = Take(batch);
+      if (!taken.ok()) return taken.error();
+      break;
+    }
+    return batch.records.size();
+  }
+
+ private:
+  // Reads the present rank to its end for its devices, and goes back to its beginning.
+  Status NumberDevices() {
+    std::unique_ptr<ProfileReader>& rank = ranks_[rank_];
+    const bool held = rank->Rewind();
+    once_ = !held && !CanReopen(paths_[rank_]);
+    if (once_) return Success{};
+    std::set<std::uint16_t> found;
+    for (;;) {
+      const Result<std::size_t> read = rank->Read(part_, kBatch);
+      if (!read.ok()) return read.error();
+      if (read.value() == 0) break;
+      for (const shm::KernelRecord& record : part_.records) found.insert(record.device);
+    }
+    found.erase(shm::kUnknown16);
+    for (const std::uint16_t device : found) {
+      const Status added = AddDevice(device);
+      if (!added.ok()) return added;
+    }
+    if (held) {
+      rank->Rewind();
+      return Success{};
+    }
+    Result<std::unique_ptr<ProfileReader>> again = OpenProfile(paths_[rank_]);
+    if (!again.ok()) return again.error();
+    if (again.value()->metric_names() != rank->metric_names()) return Changed();
+    rank = std::move(again).value();
+    return Success{};
+  }
+
+  Status AddDevice(std::uint16_t device) {
+    if (next_device_ == shm::kUnknown16) {
+      return Error{fmt::format("{}: more than {} devices in all ranks", Shown(), shm::kUnknown16)};
+    }
+    devices_.emplace(device, next_device_++);
+    return Success{};
+  }
+
+  Error Changed() const {
+    return Error{
+        fmt::format("{}: was changed while it was read, expected a finished file", Shown())};
+  }
+
+  // Moves what was read of the present rank into `batch`.
+  Status Take(ProfileBatch& batch) {
+    const ProfileReader& rank = *ranks_[rank_];
+    while (name_ids_.size() < rank.names().size()) {
+      const auto id = static_cast<std::uint32_t>(name_ids_.size());
+      name_ids_.push_back(names_.Intern(rank.names().name(id)));
+    }
+    for (shm::KernelRecord record : part_.records) {
+      auto device = devices_.find(record.device);
+      if (device == devices_.end()) {
+        if (!once_) return Changed();
+        out_of_order_ = out_of_order_ || record.device < last_device_;
+        last_device_ = record.device;
+        const Status added = AddDevice(record.device);
+        if (!added.ok()) return added;
+        device = devices_.find(record.device);
+      }
+      record.device = device->second;
+      record.name_id = name_ids_[record.name_id];
+      batch.records.push_back(record);
+    }
+    launches_ += part_.records.size();
+    for (std::vector<double>& column : batch.metrics) {
+      column.resize(batch.records.size(), std::numeric_limits<double>::quiet_NaN());
+    }
+    for (std::size_t i = 0; i < part_.metrics.size(); ++i) {
+      batch.metrics[columns_[rank_][i]] = part_.metrics[i];
+    }
+    return Success{};
+  }
+
+  void EndRank() {
+    const ProfileReader& rank = *ranks_[rank_];
+    warnings_.insert(warnings_.end(), rank.warnings().begin(), rank.warnings().end());
+    if (launches_ == 0) {
+      warnings_.push_back(fmt::format("{}: no launches, rank {} is empty", Shown(), rank_));
+    }
+    if (out_of_order_) {
+      warnings_.push_back(fmt::format(
+          "{}: can be read only once, so that its devices are numbered in order of first "
+          "use",
+          Shown()));
+    }
+    launches_ = 0;
+    begun_ = once_ = out_of_order_ = false;
+    last_device_ = 0;
+    devices_ = {{shm::kUnknown16, shm::kUnknown16}};
+    name_ids_.clear();
+    ranks_[rank_++].reset();
+  }
+
+  std::string Shown() const { return EscapeForTerminal(paths_[rank_]); }
+
+  std::vector<std::string> paths_;
+  std::vector<std::unique_ptr<ProfileReader>> ranks_;
+  std::vector<std::vector<std::size_t>> columns_;  // of metric_names_, by rank and column
+  std::size_t rank_ = 0;                           // the present one
+  std::uint16_t next_device_ = 0;
+  // Of the present rank:
+  bool begun_ = false;
+  bool once_ = false;          // its devices are numbered as they come
+  bool out_of_order_ = false;  // which was not the order of their numbers
+  std::uint16_t last_device_ = 0;
+  std::uint64_t launches_ = 0;
+  // What its devices and names are called here.
+  std::unordered_map<std::uint16_t, std::uint16_t> devices_;
+  std::vector<std::uint32_t> name_ids_;
+  ProfileBatch part_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ProfileReader>> OpenRanks(std::span<const std::string> paths,
+                                                 const WatchOf& watch_of) {
+  const auto open = [&](const std::string& path) {
+    return OpenProfile(path, watch_of ? watch_of(path) : ReadWatch());
+  };
+  if (paths.size() == 1) return open(paths[0]);
+  std::vector<std::unique_ptr<ProfileReader>> ranks;
+  for (const std::string& path : paths) {
+    Result<std::unique_ptr<ProfileReader>> rank = open(path);
+    if (!rank.ok()) return rank.error();
+    ranks.push_back(std::move(rank).value());
+  }
+  std::unique_ptr<ProfileReader> run = std::make_unique<RankReader>(paths, std::move(ranks));
+  run->SetSource(EscapeForTerminal(fmt::format("{}", fmt::join(paths, ", "))));
+  return run;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/registry.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "formats/importers/binary_profile.h"
+#include "formats/importers/canonical_csv.h"
+#include "formats/importers/database_profile.h"
+#include "formats/importers/kineto_json.h"
+#include "formats/importers/ncu_csv.h"
+#include "formats/importers/ncu_page.h"
+#include "formats/importers/nsys_csv.h"
+#include "formats/importers/nvprof_csv.h"
+#include "formats/importers/rocprof_csv.h"
+#include "formats/importers/stem_columns_csv.h"
+#include "formats/importers/unread_formats.h"
+
+namespace stemtap {
+namespace {
+
+constexpr bool kHeld = true;
+constexpr bool kStreamed = false;
+
+constexpr std::array kFormats = {
+    ProfileFormat{"stemtap", "binary profile, plain, .gz or .zst",
+                  "stemtap convert profile.csv -o profile.stemtap.zst", LooksLikeBinaryProfile,
+                  kStreamed, OpenBinaryProfile},
+    ProfileFormat{"nsys-sqlite", "Nsight Systems SQLite export",
+                  "nsys export --type sqlite report.nsys-rep", LooksLikeNsysSqlite, kHeld,
+                  OpenDatabaseProfile},
+    ProfileFormat{"rocpd", "rocprofv3 database (ROCm 7)", "rocprofv3 --kernel-trace -- ./app",
+                  LooksLikeRocpd, kHeld, OpenDatabaseProfile},
+    ProfileFormat{"nsys-csv", "Nsight Systems CSV reports cuda_gpu_trace and cuda_kern_exec_trace",
+                  "nsys stats --report cuda_gpu_trace --format csv report.nsys-rep",
+                  LooksLikeNsysCsv, kHeld, OpenNsysCsv},
+    ProfileFormat{"ncu-csv", "Nsight Compute CSV, raw or details page",
+                  "ncu --csv --page raw --metrics gpu__time_duration.sum ./app", LooksLikeNcuCsv,
+                  kHeld, OpenNcuCsv},
+    ProfileFormat{"nvprof-csv", "nvprof GPU trace CSV",
+                  "nvprof --csv --print-gpu-trace --log-file trace.csv ./app", LooksLikeNvprofCsv,
+                  kHeld, OpenNvprofCsv},
+    ProfileFormat{"rocprofv3-csv", "rocprofv3 kernel trace CSV",
+                  "rocprofv3 --kernel-trace --output-format csv -- ./app", LooksLikeRocprofCsv,
+                  kHeld, OpenRocprofCsv},
+    ProfileFormat{"kineto", "torch.profiler (Kineto) or JAX trace JSON, plain, .gz or .zst",
+                  "torch.profiler.profile(...).export_chrome_trace(\"trace.json.gz\")",
+                  LooksLikeKinetoJson, kHeld, OpenKinetoJson},
+    ProfileFormat{"csv", "canonical profile CSV, plain, .gz or .zst", "stemtap plan profile.csv.gz",
+                  LooksLikeCanonicalCsv, kStreamed, OpenCanonicalCsv},
+    ProfileFormat{"stem-csv", "durations, one column per kernel (STEM artifact)",
+                  "stemtap plan runtime.csv", LooksLikeStemColumnsCsv, kStreamed,
+                  OpenStemColumnsCsv},
+};
+
+}  // namespace
+
+std::span<const ProfileFormat> ProfileFormats() {
+  return kFormats;
+}
+
+Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source) {
+  const Result<std::string_view> leading = source->Peek(kDetectBytes);
+  if (!leading.ok()) return leading.error();
+  if (leading.value().empty()) {
+    return Error{fmt::format("{}: empty file, expected a profile", source->name())};
+  }
+  if (std::optional<Error> unread = RefuseUnread(source->name(), leading.value())) return *unread;
+  for (const ProfileFormat& format : kFormats) {
+    if (!format.detect(leading.value())) continue;
+    const std::string name = source->name();
+    Result<std::unique_ptr<ProfileReader>> reader =
+        format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source));
+    if (reader.ok()) reader.value()->SetSource(name);
+    return reader;
+  }
+  std::string names;
+  for (const ProfileFormat& format : kFormats) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", format.name);
+  }
+  return Error{
+      fmt::format("{}: not a known profile format, expected one of: {} (see 'stemtap formats')",
+                  source->name(), names)};
+}
+
+Result<std::unique_ptr<ProfileReader>> OpenProfile(const std::string& path, ReadWatch watch) {
+  Result<std::unique_ptr<ByteSource>> source = OpenStream(path, std::move(watch));
+  if (!source.ok()) return source.error();
+  return OpenProfile(std::move(source).value());
+}
+
+}  // namespace stemtap

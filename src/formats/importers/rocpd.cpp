@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/rocpd.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "formats/importers/rocprof_kernel.h"
+#include "formats/importers/row_times.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::string_view kSymbolTable = "rocpd_info_kernel_symbol";
+constexpr std::string_view kAgentTable = "rocpd_info_agent";
+
+constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kNone = RowTimes::kNone;
+
+// The columns that are read, in the order of the query.
+enum Column : int {
+  kStart,
+  kEnd,
+  kKernel,
+  kAgent,
+  kQueue,
+  kStream,
+  kDispatch,
+  kNode,
+  kProcess,
+  kGroupX,
+  kGroupY,
+  kGroupZ,
+  kItemsX,
+  kItemsY,
+  kItemsZ,
+  kShared,
+  kGraph,
+  kColumns
+};
+constexpr std::array<const char*, kColumns> kColumnNames = {"start",
+                                                            "end",
+                                                            "kernel_id",
+                                                            "agent_id",
+                                                            "queue_id",
+                                                            "stream_id",
+                                                            "dispatch_id",
+                                                            "nid",
+                                                            "pid",
+                                                            "workgroup_size_x",
+                                                            "workgroup_size_y",
+                                                            "workgroup_size_z",
+                                                            "grid_size_x",
+                                                            "grid_size_y",
+                                                            "grid_size_z",
+                                                            "group_segment_size",
+                                                            "graph_exec_id"};
+
+// DispatchTable reads one recording: a table of dispatches and the tables that it refers to, whose
+// names end in the same id.
+class DispatchTable {
+ public:
+  DispatchTable(Database& database, std::int64_t file_bytes, std::string suffix,
+                RecordedLaunches& launches)
+      : database_(database),
+        file_bytes_(file_bytes),
+        suffix_(std::move(suffix)),
+        launches_(launches) {}
+
+  // Gives each process of each recording a number of its own.
+  using Processes = std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::uint64_t>;
+
+  Status Read(Processes& processes, std::set<std::int64_t>& nodes);
+
+ private:
+  std::string Name(std::string_view table) const { return std::string(table) + suffix_; }
+  Status ReadAgents();
+  Status AddRow(const TableRows& rows, Processes& processes, std::set<std::int64_t>& nodes);
+  Result<std::uint32_t> NameId(const TableRows& rows);
+  Status SetExtents(const TableRows& rows, shm::KernelRecord& record);
+  Status SetPlace(const TableRows& rows, shm::KernelRecord& record);
+  void Warn(std::uint64_t count, std::string_view what) {
+    if (count > 0) launches_.Warn(fmt::format("{}: {} {}", database_.name(), count, what));
+  }
+
+  Database& database_;
+  std::int64_t file_bytes_;
+  std::string suffix_;
+  RecordedLaunches& launches_;
+  Statement find_name_;
+  std::unordered_map<std::int64_t, std::uint32_t> name_ids_;  // by kernel_id
+  std::unordered_map<std::int64_t, std::uint16_t> devices_;   // by agent_id
+  RowTimes times_;
+  std::uint64_t uneven_ = 0;
+  std::uint64_t no_device_ = 0;
+};
+
+// The ordinals of the GPUs among the agents, which the CPUs are counted among.
+Status DispatchTable::ReadAgents() {
+  const Result<std::string> kind = database_.KindOf(Name(kAgentTable).c_str());
+  if (!kind.ok()) return kind.error();
+  if (kind.value() != "table") return Success{};
+  constexpr std::array<const char*, 2> kAgentColumns = {"id", "type_index"};
+  Result<TableRows> rows =
+      TableRows::Select(database_, Name(kAgentTable), kAgentColumns, file_bytes_);
+  if (!rows.ok()) return rows.error();
+  for (;;) {
+    const Result<bool> more = rows.value().Next();
+    if (!more.ok()) return more.error();
+    if (!more.value()) return Success{};
+    const Result<std::int64_t> id = rows.value().Number(0, -kAny, kAny, kNone);
+    if (!id.ok()) return id.error();
+    const Result<std::int64_t> index =
+        rows.value().Number(1, 0, shm::kUnknown16 - 1, shm::kUnknown16);
+    if (!index.ok()) return index.error();
+    devices_.emplace(id.value(), static_cast<std::uint16_t>(index.value()));
+  }
+}
+
+Result<std::uint32_t> DispatchTable::NameId(const TableRows& rows) {
+  const Result<std::int64_t> id = rows.Number(kKernel, -kAny, kAny, kNone);
+  if (!id.ok()) return id.error();
+  if (const auto known = name_ids_.find(id.value()); known != name_ids_.end()) return known->second;
+  const Result<std::optional<std::string_view>> name = database_.FindText(find_name_, id.value());
+  if (!name.ok()) return name.error();
+  if (!name.value() || name.value()->empty()) {
+    return rows.At(fmt::format("kernel_id has no name in {}, expected display_name or kernel_name",
+                               Name(kSymbolTable)));
+  }
+  const std::uint32_t name_id = launches_.Name(RocprofKernelName(*name.value()));
+  name_ids_.emplace(id.value(), name_id);
+  return name_id;
+}
+
+// The grid is stored in work-items.
+Status DispatchTable::SetExtents(const TableRows& rows, shm::KernelRecord& record) {
+  bool uneven = false;
+  for (int axis = 0; axis < 3; ++axis) {
+    const Result<std::int64_t> group = rows.Number(kGroupX + axis, 0, 0xFFFF, 0);
+    if (!group.ok()) return group.error();
+    const Result<std::int64_t> items =
+        rows.Number(kItemsX + axis, 0, std::numeric_limits<std::uint32_t>::max(), 0);
+    if (!items.ok()) return items.error();
+    record.block[axis] = static_cast<std::uint16_t>(group.value());
+    if (group.value() == 0 || items.value() == 0) continue;
+    record.grid[axis] = static_cast<std::uint32_t>(WorkGroups(
+        static_cast<std::uint64_t>(items.value()), static_cast<std::uint64_t>(group.value())));
+    uneven = uneven || items.value() % group.value() != 0;
+  }
+  uneven_ += uneven ? 1 : 0;
+  return Success{};
+}
+
+Status DispatchTable::SetPlace(const TableRows& rows, shm::KernelRecord& record) {
+  const Result<std::int64_t> agent = rows.Number(kAgent, -kAny, kAny, kNone);
+  if (!agent.ok()) return agent.error();
+  const auto device = devices_.find(agent.value());
+  if (device != devices_.end()) record.device = device->second;
+  no_device_ += record.device == shm::kUnknown16 ? 1 : 0;
+  const Result<std::int64_t> stream =
+      rows.Number(rows.Has(kStream) ? kStream : kQueue, 0, shm::kUnknown32 - 1, shm::kUnknown32);
+  if (!stream.ok()) return stream.error();
+  record.stream = static_cast<std::uint32_t>(stream.value());
+  const Result<std::int64_t> shared = rows.Number(kShared, 0, shm::kUnknown32 - 1, shm::kUnknown32);
+  if (!shared.ok()) return shared.error();
+  record.shared_bytes = static_cast<std::uint32_t>(shared.value());
+  // Counts the dispatches of a process, those of one HIP graph included.
+  const Result<std::int64_t> dispatch = rows.Number(kDispatch, 0, kAny, 0);
+  if (!dispatch.ok()) return dispatch.error();
+  record.correlation_id = static_cast<std::uint32_t>(dispatch.value());
+  const Result<std::int64_t> graph = rows.Number(kGraph, 0, kAny, 0);
+  if (!graph.ok()) return graph.error();
+  record.graph_id = static_cast<std::uint32_t>(graph.value());
+  return Success{};
+}
+
+Status DispatchTable::AddRow(const TableRows& rows, Processes& processes,
+                             std::set<std::int64_t>& nodes) {
+  shm::KernelRecord record = RecordedLaunches::Unknown();
+  const Result<bool> timed = times_.Read(rows, kStart, kEnd, record);
+  if (!timed.ok()) return timed.error();
+  if (!timed.value()) return Success{};
+  const Result<std::uint32_t> name = NameId(rows);
+  if (!name.ok()) return name.error();
+  const Status extents = SetExtents(rows, record);
+  if (!extents.ok()) return extents;
+  const Status place = SetPlace(rows, record);
+  if (!place.ok()) return place;
+  const Result<std::int64_t> node = rows.Number(kNode, -kAny, kAny, kNone);
+  if (!node.ok()) return node.error();
+  const Result<std::int64_t> process = rows.Number(kProcess, -kAny, kAny, kNone);
+  if (!process.ok()) return process.error();
+  nodes.insert(node.value());
+  const auto number =
+      processes.try_emplace({suffix_, node.value(), process.value()}, processes.size());
+  launches_.SetProcess(number.first->second);
+  launches_.Add(record, name.value());
+  return Success{};
+}
+
+Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) {
+  Result<TableRows> rows =
+      TableRows::Select(database_, Name(kRocpdDispatchTable), kColumnNames, file_bytes_);
+  if (!rows.ok()) return rows.error();
+  for (const Column column : {kStart, kEnd, kKernel, kAgent, kDispatch}) {
+    if (rows.value().Has(column)) continue;
+    return Error{
+        fmt::format("{}: no column {} in {}, expected a table as rocprofv3 of ROCm 7 writes it; "
+                    "convert it with "
+                    "'rocpd convert --output-format csv -i FILE'",
+                    database_.name(), kColumnNames[column], Name(kRocpdDispatchTable))};
+  }
+  const Result<std::string> symbols = database_.KindOf(Name(kSymbolTable).c_str());
+  if (!symbols.ok()) return symbols.error();
+  if (symbols.value() != "table") {
+    return Error{fmt::format("{}: no table {}, expected the names of the kernels in it",
+                             database_.name(), Name(kSymbolTable))};
+  }
+  const Result<std::vector<std::string>> stored = database_.Columns(Name(kSymbolTable));
+  if (!stored.ok()) return stored.error();
+  Result<Statement> find_name = database_.Prepare(
+      fmt::format("SELECT coalesce(nullif(display_name, ''), kernel_name) FROM {} WHERE id = ?1 "
+                  "LIMIT 1",
+                  Name(kSymbolTable)));
+  if (!find_name.ok()) return find_name.error();
+  find_name_ = std::move(find_name).value();
+  const Status agents = ReadAgents();
+  if (!agents.ok()) return agents;
+  for (;;) {
+    const Result<bool> more = rows.value().Next();
+    if (!more.ok()) return more.error();
+    if (!more.value()) break;
+    const Status added = AddRow(rows.value(), processes, nodes);
+    if (!added.ok()) return added;
+  }
+  times_.Warn(database_.name(), rows.value().table(), launches_);
+  Warn(uneven_, "launches have a grid that is no multiple of their work-groups, rounded up");
+  Warn(no_device_, fmt::format("launches are on agents without a type_index in {}, their devices "
+                               "are unknown",
+                               Name(kAgentTable)));
+  return Success{};
+}
+
+}  // namespace
+
+Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes,
+                           RecordedLaunches& launches) {
+  const Result<std::vector<std::string>> tables = database.TablesLike(kRocpdDispatchTable);
+  if (!tables.ok()) return tables.error();
+  if (tables.value().empty()) {
+    return Error{
+        fmt::format("{}: {} is not a stored table, expected one as rocprofv3 of ROCm 7 writes it",
+                    database.name(), kRocpdDispatchTable)};
+  }
+  DispatchTable::Processes processes;
+  std::set<std::int64_t> nodes;
+  for (const std::string& table : tables.value()) {
+    const Status read =
+        DispatchTable(database, file_bytes, table.substr(kRocpdDispatchTable.size()), launches)
+            .Read(processes, nodes);
+    if (!read.ok()) return read;
+  }
+  if (nodes.size() > 1) {
+    launches.Warn(fmt::format(
+        "{}: launches of {} machines are in order of start, but clocks of different machines "
+        "disagree; give the database of each machine as a file of its own",
+        database.name(), nodes.size()));
+  }
+  return Success{};
+}
+
+}  // namespace stemtap

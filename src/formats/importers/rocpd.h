@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rocpd, the database that AMD's rocprofv3 writes since ROCm 7. See docs/formats/rocpd.md.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "formats/importers/recorded_launches.h"
+#include "formats/importers/untrusted_database.h"
+
+namespace stemtap {
+
+// The names of the tables of kernel dispatches begin with this; each recording adds an id of its own.
+inline constexpr std::string_view kRocpdDispatchTable = "rocpd_kernel_dispatch";
+
+// Adds the kernel dispatches of a database of `file_bytes` bytes to `launches`.
+Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
+
+}  // namespace stemtap

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/row_times.h"
+
+#include <fmt/format.h>
+
+namespace stemtap {
+namespace {
+
+// Starts may lie before the origin of the clock (nsys export --ts-shift); this keeps their order in
+// unsigned numbers. RecordedLaunches counts from the first.
+constexpr std::int64_t kStartOffset = std::int64_t{1} << 62;
+
+}  // namespace
+
+Result<bool> RowTimes::Read(const TableRows& rows, int start_column, int end_column,
+                            shm::KernelRecord& record) {
+  constexpr std::int64_t kMost = kStartOffset - 1;
+  const Result<std::int64_t> start = rows.Number(start_column, -kMost, kMost, kNone);
+  if (!start.ok()) return start.error();
+  const Result<std::int64_t> end = rows.Number(end_column, -kMost, kMost, kNone);
+  if (!end.ok()) return end.error();
+  if (start.value() == kNone || end.value() == kNone || (start.value() == 0 && end.value() == 0)) {
+    no_times_.Add(rows.row());
+    return false;
+  }
+  if (end.value() < start.value()) {
+    ends_early_.Add(rows.row());
+    return false;
+  }
+  record.start_ns = static_cast<std::uint64_t>(start.value() + kStartOffset);
+  record.duration_ns = static_cast<std::uint64_t>(end.value() - start.value());
+  return true;
+}
+
+void RowTimes::Warn(const std::string& name, std::string_view table,
+                    RecordedLaunches& launches) const {
+  if (no_times_.count > 0) {
+    launches.Warn(fmt::format("{}: row {} of {} has no start or no end ({} such rows), left out",
+                              name, no_times_.first_row, table, no_times_.count));
+  }
+  if (ends_early_.count > 0) {
+    launches.Warn(fmt::format("{}: row {} of {} ends before it starts ({} such rows), left out",
+                              name, ends_early_.first_row, table, ends_early_.count));
+  }
+}
+
+}  // namespace stemtap

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/stem_columns_csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/csv.h"
+#include "base/decimal.h"
+#include "base/memory_source.h"
+#include "base/text.h"
+#include "model/canonical_columns.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kMaxColumns = 65536;
+
+// How many rows must show that all their cells are durations before a table of numbers is taken for
+// one: enough that a few numbers with a title are none.
+constexpr std::size_t kFewestRows = 4;
+
+// A duration in whole ns; tables that held missing values have been written as 17056.0.
+std::optional<std::uint64_t> Duration(std::string_view cell) {
+  return ScaledDecimal(cell, 0);
+}
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return lower;
+}
+
+// Whether the header's cell can be the name of a kernel. What other tables of numbers call their
+// columns cannot, nor what comes near a column of the canonical CSV.
+bool CanBeKernel(std::string_view cell) {
+  constexpr std::array<std::string_view, 34> kOthers = {
+      "id",     "index",     "row",   "iteration", "iter",   "step",     "epoch",  "time",
+      "times",  "timestamp", "start", "end",       "begin",  "duration", "kernel", "device",
+      "stream", "grid",      "block", "cycle",     "cycles", "inst",     "insts",  "instructions",
+      "count",  "counts",    "calls", "value",     "values", "weight",   "x",      "y",
+      "z",      "latency"};
+  const std::string lower = Lower(cell);
+  if (!std::any_of(lower.begin(), lower.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
+    return false;
+  }
+  if (std::find(kOthers.begin(), kOthers.end(), lower) != kOthers.end()) return false;
+  for (const char* unit : {"_ns", "_us", "_ms", " (ns)", " (us)", " (ms)", " (s)", "(%)", "_id"}) {
+    if (lower.ends_with(unit)) return false;
+  }
+  std::vector<std::string> canonical;
+  for (const CanonicalColumnInfo& column : kCanonicalColumns) canonical.emplace_back(column.name);
+  return NearestName(lower, canonical).empty();
+}
+
+bool IsHeader(const std::vector<std::string_view>& cells) {
+  if (cells.size() < 2 || cells.size() > kMaxColumns) return false;
+  std::vector<std::string_view> sorted = cells;
+  std::sort(sorted.begin(), sorted.end());
+  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+         std::all_of(cells.begin(), cells.end(), CanBeKernel);
+}
+
+// StemColumns hands out the rows in turn, and of each row the cells from left to right.
+class StemColumns : public ProfileReader {
+ public:
+  explicit StemColumns(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
+
+  Status Start();
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
+
+ private:
+  // Goes to the next row; false at the end.
+  Result<bool> NextRow();
+
+  CsvReader lines_;
+  std::size_t columns_ = 0;
+  std::size_t next_ = 0;         // column to hand out next
+  std::vector<bool> ended_;      // the column had an empty cell ...
+  std::uint64_t resumed_ = 0;    // ... and then cells with content
+  std::uint64_t fractions_ = 0;  // durations that are not whole
+  std::uint64_t invocations_ = 0;
+  bool at_end_ = false;
+};
+
+Status StemColumns::Start() {
+  const Result<bool> more = lines_.NextLine();
+  if (!more.ok()) return more.error();
+  if (!more.value() || !lines_.SplitLine() || !IsHeader(lines_.cells())) {
+    return lines_.At("no header, expected the names of at least 2 kernels");
+  }
+  columns_ = lines_.cells().size();
+  ended_.resize(columns_);
+  next_ = columns_;
+  for (const std::string_view name : lines_.cells()) {
+    if (name.size() > shm::kMaxNameBytes) {
+      return lines_.At(
+          fmt::format("a name of {} bytes, expected at most {}", name.size(), shm::kMaxNameBytes));
+    }
+    names_.Intern(name);
+  }
+  warnings_.push_back(fmt::format(
+      "{}: taken as durations in ns, one column for each of {} kernels. The file knows neither the "
+      "order of launches nor their times: its rows are taken in turn",
+      lines_.name(), columns_));
+  return Success{};
+}
+
+Result<bool> StemColumns::NextRow() {
+  for (;;) {
+    const Result<bool> more = lines_.NextLine();
+    if (!more.ok()) return more.error();
+    if (!more.value()) return false;
+    if (!lines_.text().empty()) break;
+  }
+  if (!lines_.SplitLine()) return lines_.At("a quote is not closed, expected '\"'");
+  if (lines_.cells().size() != columns_) {
+    return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), columns_));
+  }
+  if (lines_.MayBeCut()) return lines_.At("no line end behind the last row, expected a whole file");
+  next_ = 0;
+  return true;
+}
+
+Result<std::size_t> StemColumns::ReadSome(ProfileBatch& batch, std::size_t limit) {
+  batch.records.clear();
+  batch.metrics.clear();
+  while (batch.records.size() < limit && !at_end_) {
+    if (next_ == columns_) {
+      const Result<bool> more = NextRow();
+      if (!more.ok()) return more.error();
+      if (more.value()) continue;
+      at_end_ = true;
+      if (resumed_ > 0) {
+        warnings_.push_back(
+            fmt::format("{}: {} durations stand below an empty cell of their "
+                        "column, taken as the kernel's next invocation",
+                        lines_.name(), resumed_));
+      }
+      if (fractions_ > 0) {
+        warnings_.push_back(
+            fmt::format("{}: {} durations rounded to whole ns", lines_.name(), fractions_));
+      }
+      break;
+    }
+    const std::size_t column = next_++;
+    const std::string_view cell = lines_.cells()[column];
+    if (cell.empty()) {
+      ended_[column] = true;
+      continue;
+    }
+    const std::optional<std::uint64_t> duration = Duration(cell);
+    if (!duration) {
+      return lines_.At(fmt::format("the duration of '{}' is '{}', expected a number of ns from 0",
+                                   ShownCell(names_.name(static_cast<std::uint32_t>(column))),
+                                   ShownCell(cell)));
+    }
+    resumed_ += ended_[column] ? 1 : 0;
+    const std::size_t point = cell.find('.');
+    if (point != std::string_view::npos &&
+        cell.find_first_not_of('0', point + 1) != std::string_view::npos) {
+      ++fractions_;
+    }
+    shm::KernelRecord record;
+    record.start_ns = shm::kUnknownTime;
+    record.device = shm::kUnknown16;
+    record.stream = shm::kUnknown32;
+    record.shared_bytes = shm::kUnknown32;
+    record.duration_ns = *duration;
+    record.name_id = static_cast<std::uint32_t>(column);
+    record.correlation_id = static_cast<std::uint32_t>(invocations_++);
+    batch.records.push_back(record);
+  }
+  return batch.records.size();
+}
+
+}  // namespace
+
+bool LooksLikeStemColumnsCsv(std::string_view leading) {
+  CsvReader lines(std::make_unique<MemorySource>("", leading));
+  Result<bool> more = lines.NextLine();
+  if (!more.ok() || !more.value() || !lines.SplitLine() || !IsHeader(lines.cells())) return false;
+  const std::size_t columns = lines.cells().size();
+  std::size_t rows = 0;
+  for (more = lines.NextLine(); more.ok() && more.value(); more = lines.NextLine()) {
+    // The last line of what is seen may go on, or be cut: reading decides.
+    if (lines.MayBeCut()) break;
+    if (lines.text().empty()) continue;
+    if (!lines.SplitLine() || lines.cells().size() != columns) return false;
+    const auto& cells = lines.cells();
+    if (!std::all_of(cells.begin(), cells.end(),
+                     [](std::string_view cell) { return cell.empty() || Duration(cell); })) {
+      return false;
+    }
+    ++rows;
+  }
+  return rows >= kFewestRows;
+}
+
+Result<std::unique_ptr<ProfileReader>> OpenStemColumnsCsv(std::unique_ptr<ByteSource> source) {
+  auto reader = std::make_unique<StemColumns>(std::move(source));
+  const Status started = reader->Start();
+  if (!started.ok()) return started.error();
+  return std::unique_ptr<ProfileReader>(std::move(reader));
+}
+
+}  // namespace stemtap

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Durations as the artifact of STEM+ROOT has them, one column per kernel. See
+// docs/formats/stem-csv.md.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "model/profile_reader.h"
+
+namespace stemtap {
+
+bool LooksLikeStemColumnsCsv(std::string_view leading);
+
+Result<std::unique_ptr<ProfileReader>> OpenStemColumnsCsv(std::unique_ptr<ByteSource> source);
+
+}  // namespace stemtap

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/unread_formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace stemtap {
+namespace {
+
+// Where a report of Nsight Systems names itself: behind a tag of a few bytes.
+constexpr std::size_t kNameWithin = 256;
+
+// Packets of a Perfetto trace that are looked at. More would only make detection slower.
+constexpr int kPackets = 8;
+
+// A field of a protocol buffer: a number, or bytes, which end with what is at hand.
+struct Field {
+  std::uint64_t number = 0;
+  bool is_varint = false;
+  bool is_bytes = false;
+  std::string_view bytes;
+};
+
+std::optional<std::uint64_t> TakeVarint(std::string_view& message) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64 && !message.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(message.front());
+    message.remove_prefix(1);
+    value |= std::uint64_t{byte & 0x7FU} << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+// Takes the next field of `message`; nothing at its end, or where the bytes are no field.
+std::optional<Field> TakeField(std::string_view& message) {
+  const std::optional<std::uint64_t> tag = TakeVarint(message);
+  if (!tag || *tag >> 3 == 0) return std::nullopt;
+  Field field;
+  field.number = *tag >> 3;
+  std::uint64_t size = 0;
+  switch (*tag & 7) {
+    case 0:
+      field.is_varint = true;
+      if (!TakeVarint(message)) return std::nullopt;
+      return field;
+    case 1:
+      size = 8;
+      break;
+    case 2: {
+      const std::optional<std::uint64_t> length = TakeVarint(message);
+      if (!length) return std::nullopt;
+      field.is_bytes = true;
+      size = *length;
+      break;
+    }
+    case 5:
+      size = 4;
+      break;
+    default:
+      return std::nullopt;
+  }
+  field.bytes = message.substr(0, size);
+  message.remove_prefix(field.bytes.size());
+  return field;
+}
+
+// XSpace { repeated XPlane planes = 1; }, XPlane { int64 id = 1; string name = 2; }
+bool LooksLikeXplane(std::string_view leading) {
+  const std::optional<Field> plane = TakeField(leading);
+  if (!plane || plane->number != 1 || !plane->is_bytes) return false;
+  std::string_view fields = plane->bytes;
+  std::optional<Field> name = TakeField(fields);
+  if (name && name->number == 1 && name->is_varint) name = TakeField(fields);
+  if (!name || name->number != 2 || !name->is_bytes) return false;
+  return name->bytes.starts_with("/host:") || name->bytes.starts_with("/device:") ||
+         name->bytes == "Task Environment";
+}
+
+// Trace { repeated TracePacket packet = 1; }, TracePacket { uint64 timestamp = 8; uint32
+// trusted_packet_sequence_id = 10; }
+bool LooksLikePerfetto(std::string_view leading) {
+  bool is_packet = false;
+  for (int i = 0; i < kPackets && !leading.empty(); ++i) {
+    const std::optional<Field> packet = TakeField(leading);
+    if (!packet || packet->number != 1 || !packet->is_bytes) return false;
+    std::string_view fields = packet->bytes;
+    while (!fields.empty()) {
+      const std::optional<Field> field = TakeField(fields);
+      if (!field) return false;
+      is_packet = is_packet || (field->is_varint && (field->number == 8 || field->number == 10));
+    }
+  }
+  return is_packet;
+}
+
+// Messages, each behind its length: GlobalMetadata { string version = 1; repeated AttributeProto
+// attr = 2; }, then Node { uint64 id = 1; string name = 2; NodeType type = 3; }
+bool LooksLikeChakra(std::string_view leading) {
+  const auto take_message = [&]() -> std::optional<std::string_view> {
+    const std::optional<std::uint64_t> size = TakeVarint(leading);
+    if (!size || *size == 0 || *size > leading.size()) return std::nullopt;
+    const std::string_view message = leading.substr(0, *size);
+    leading.remove_prefix(*size);
+    return message;
+  };
+  std::optional<std::string_view> metadata = take_message();
+  std::optional<std::string_view> node = metadata ? take_message() : std::nullopt;
+  if (!node) return false;
+  while (!metadata->empty()) {
+    const std::optional<Field> field = TakeField(*metadata);
+    if (!field || field->number > 2 || !field->is_bytes) return false;
+  }
+  bool has_name = false;
+  bool has_type = false;
+  while (!node->empty()) {
+    const std::optional<Field> field = TakeField(*node);
+    if (!field || field->number > 11) return false;
+    has_name = has_name || (field->number == 2 && field->is_bytes && !field->bytes.empty());
+    has_type = has_type || (field->number == 3 && field->is_varint);
+  }
+  return has_name && has_type;
+}
+
+std::string_view SkipSpace(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  return text;
+}
+
+// The first key of the JSON object that `text` begins with; empty if there is none.
+std::string_view FirstKey(std::string_view text) {
+  text = SkipSpace(text);
+  if (!text.starts_with('{')) return {};
+  text = SkipSpace(text.substr(1));
+  if (!text.starts_with('"')) return {};
+  return text.substr(1, text.find('"', 1) - 1);
+}
+
+bool LooksLikeRocprofJson(std::string_view leading) {
+  return FirstKey(leading) == "rocprofiler-sdk-tool";
+}
+
+bool LooksLikeChakraJson(std::string_view leading) {
+  if (FirstKey(leading) != "schema") return false;
+  return leading.substr(0, kNameWithin).find("chakra") != std::string_view::npos ||
+         leading.find("\"nodes\"") != std::string_view::npos;
+}
+
+// A tree of calls: [{"children": [...], "frame": {...}, "metrics": {...}}, ...]
+bool LooksLikeHatchet(std::string_view leading) {
+  leading = SkipSpace(leading);
+  if (!leading.starts_with('[')) return false;
+  const std::string_view key = FirstKey(leading.substr(1));
+  if (key != "children" && key != "frame" && key != "metrics") return false;
+  return leading.find("\"frame\"") != std::string_view::npos &&
+         leading.find("\"metrics\"") != std::string_view::npos;
+}
+
+bool NamesItself(std::string_view leading, std::string_view name) {
+  return leading.substr(0, kNameWithin).find(name) != std::string_view::npos;
+}
+
+constexpr std::array kUnreadFormats = {
+    UnreadFormat{"a report of Nsight Systems (.nsys-rep)",
+                 "export it with 'nsys export --type sqlite FILE'",
+                 [](std::string_view leading) {
+                   return NamesItself(leading, "NVIDIA Tegra Profiler Report") ||
+                          NamesItself(leading, "NVIDIA Nsight Systems Report");
+                 }},
+    UnreadFormat{"an event stream of Nsight Systems (.qdstrm)",
+                 "make a report of it with 'QdstrmImporter -i FILE' and export that with "
+                 "'nsys export --type sqlite'",
+                 [](std::string_view leading) {
+                   return NamesItself(leading, "NVIDIA Nsight Systems Stream");
+                 }},
+    UnreadFormat{
+        "a report of Nsight Compute (.ncu-rep)",
+        "convert it with 'ncu --import FILE --page raw --csv > profile.csv'",
+        [](std::string_view leading) { return leading.starts_with(std::string_view("NVR\0", 4)); }},
+    UnreadFormat{"JSON output of rocprofv3",
+                 "record with 'rocprofv3 --kernel-trace --output-format csv -- PROGRAM'",
+                 LooksLikeRocprofJson},
+    UnreadFormat{"a profile of JAX or XLA (.xplane.pb)",
+                 "give the .trace.json.gz beside it: 'stemtap plan HOST.trace.json.gz'",
+                 LooksLikeXplane},
+    UnreadFormat{"a Perfetto trace (.pftrace), as rocprofv3 writes it",
+                 "record with 'rocprofv3 --kernel-trace --output-format csv -- PROGRAM'",
+                 LooksLikePerfetto},
+    UnreadFormat{"a Chakra execution trace (.et)",
+                 "give the torch.profiler trace it was made with: "
+                 "'prof.export_chrome_trace(\"trace.json.gz\")'",
+                 LooksLikeChakra},
+    UnreadFormat{"an execution trace of PyTorch (Chakra, JSON)",
+                 "record with torch.profiler and 'prof.export_chrome_trace(\"trace.json.gz\")'",
+                 LooksLikeChakraJson},
+    UnreadFormat{"a call tree of Triton's Proton (.hatchet), which has no single launches",
+                 "record with 'proton.start(NAME, data=\"trace\")'", LooksLikeHatchet},
+};
+
+}  // namespace
+
+std::span<const UnreadFormat> UnreadFormats() {
+  return kUnreadFormats;
+}
+
+std::optional<Error> RefuseUnread(const std::string& name, std::string_view leading) {
+  for (const UnreadFormat& format : kUnreadFormats) {
+    if (!format.detect(leading)) continue;
+    return Error{fmt::format("{}: is {}, which is not read; {}", name, format.name, format.advice)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace stemtap

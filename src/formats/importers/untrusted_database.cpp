@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/untrusted_database.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "base/text.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 100;
+
+// No cell that is read is longer; SQLite refuses longer ones before it takes memory for them.
+constexpr int kMaxCellBytes = 16 * 1024 * 1024;
+
+// What a row needs at least in a page: its place, its sizes and the types of three columns.
+constexpr std::int64_t kLeastRowBytes = 8;
+
+// How much of the free disk an unpacked database may take: the rest is for whoever else writes there
+// meanwhile.
+constexpr double kMostOfFree = 0.9;
+
+// Steps of SQLite's machine that any reading may take: seconds. The kernels of a real export need
+// less than one step for each byte of the file.
+constexpr std::int64_t kStepsOfAnyFile = 500'000'000;
+constexpr std::int64_t kStepsPerByte = 8;
+constexpr int kStepsBetweenChecks = 100'000;
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// A file as it was at some moment.
+struct FileState {
+  std::int64_t bytes = 0;
+  timespec changed = {};
+
+  bool operator==(const FileState& other) const {
+    return bytes == other.bytes && changed.tv_sec == other.changed.tv_sec &&
+           changed.tv_nsec == other.changed.tv_nsec;
+  }
+};
+
+FileState StateOf(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_size, status.st_mtim};
+}
+
+std::uint32_t BigEndian(std::string_view bytes) {
+  std::uint32_t value = 0;
+  for (const char byte : bytes.substr(0, 4)) value = value << 8 | static_cast<unsigned char>(byte);
+  return value;
+}
+
+// How long the database says it is; 0 where it does not say.
+std::int64_t BytesByHeader(std::string_view header) {
+  if (header.size() < kHeaderBytes) return 0;
+  if (BigEndian(header.substr(24)) != BigEndian(header.substr(92))) return 0;
+  const std::uint32_t stored = BigEndian(header.substr(16)) >> 16;
+  const std::int64_t page = stored == 1 ? 65536 : stored;
+  return page * BigEndian(header.substr(28));
+}
+
+// SQLite's own checks of a header, before anything is written for its sake.
+Status CheckHeader(const std::string& name, std::string_view header) {
+  const std::uint32_t page = BigEndian(header.substr(16)) >> 16;
+  const bool size_ok = page == 1 || (page >= 512 && std::has_single_bit(page));
+  if (size_ok && header.substr(21, 3) == std::string_view("\x40\x20\x20", 3)) return Success{};
+  return Error{fmt::format(
+      "{}: damaged in the header of the database (its first {} bytes), expected a complete "
+      "database",
+      name, kHeaderBytes)};
+}
+
+// A file that nobody writes: SQLite takes no locks and makes no files beside it, whatever its journal
+// mode, and looks at its length at once.
+constexpr std::string_view kFinished = "immutable=1";
+// A file of this process alone, whose content comes after it was opened.
+constexpr std::string_view kOwn = "mode=ro&nolock=1";
+
+std::string UriOf(const std::string& path, std::string_view parameters) {
+  std::error_code ignored;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, ignored);
+  std::string uri = "file://";
+  for (const char c : absolute.string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return fmt::format("{}?{}", uri, parameters);
+}
+
+}  // namespace
+
+Database::Database(std::string name) : name_(std::move(name)), steps_left_(kStepsOfAnyFile) {}
+
+void Database::Allow(std::int64_t bytes) {
+  steps_left_ = kStepsOfAnyFile + kStepsPerByte * bytes;
+}
+
+int Database::CountSteps(void* self) {
+  auto* database = static_cast<Database*>(self);
+  database->steps_left_ -= kStepsBetweenChecks;
+  return database->steps_left_ < 0 ? 1 : 0;
+}
+
+Error Database::Failed() const {
+  const int code = sqlite3_errcode(handle_) & 0xFF;
+  if (code == SQLITE_INTERRUPT) {
+    return Error{
+        fmt::format("{}: needs more steps to read than a file of its size, expected a "
+                    "database as a profiler writes it",
+                    name_)};
+  }
+  return Error{fmt::format("{}: SQLite cannot read it ({}), expected a complete database", name_,
+                           EscapeForTerminal(sqlite3_errmsg(handle_)))};
+}
+
+Status Database::Open(const std::string& path, std::string_view parameters) {
+  constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+  if (sqlite3_open_v2(UriOf(path, parameters).c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) {
+    return Failed();
+  }
+  // Schemas and pages come from strangers: nothing that is stored may run, and no cell may be huge.
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, kMaxCellBytes);
+  sqlite3_limit(handle_, SQLITE_LIMIT_SQL_LENGTH, 1'000'000);
+  sqlite3_limit(handle_, SQLITE_LIMIT_EXPR_DEPTH, 100);
+  sqlite3_limit(handle_, SQLITE_LIMIT_COMPOUND_SELECT, 10);
+  sqlite3_limit(handle_, SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_progress_handler(handle_, kStepsBetweenChecks, CountSteps, this);
+  return Success{};
+}
+
+Result<Statement> Database::Prepare(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
+    return Failed();
+  }
+  return Statement(statement);
+}
+
+Result<bool> Database::Step(const Statement& statement) {
+  const int code = sqlite3_step(statement.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return Failed();
+}
+
+Result<std::string> Database::KindOf(const char* table) {
+  Result<Statement> query =
+      Prepare(fmt::format("SELECT type, rootpage FROM sqlite_master WHERE name = '{}' COLLATE "
+                          "NOCASE AND type IN ('table', 'view')",
+                          table));
+  if (!query.ok()) return query.error();
+  const Result<bool> found = Step(query.value());
+  if (!found.ok()) return found.error();
+  if (!found.value()) return std::string();
+  const auto* type =
+      reinterpret_cast<const char*>(sqlite3_column_text(query.value().get(), 0));  // UTF-8
+  // A virtual table has no page of its own.
+  const bool stored = sqlite3_column_int64(query.value().get(), 1) > 0;
+  return std::string(type != nullptr && std::strcmp(type, "table") == 0 && stored ? "table"
+                                                                                  : "view");
+}
+
+Result<bool> Database::HasNameLike(std::string_view prefix) {
+  const Result<Statement> query =
+      Prepare(fmt::format("SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND "
+                          "substr(name, 1, {}) = '{}' COLLATE NOCASE LIMIT 1",
+                          prefix.size(), prefix));
+  if (!query.ok()) return query.error();
+  return Step(query.value());
+}
+
+Result<std::vector<std::string>> Database::Columns(const std::string& table) {
+  Result<Statement> query = Prepare(fmt::format("PRAGMA table_xinfo({})", table));
+  if (!query.ok()) return query.error();
+  std::vector<std::string> columns;
+  for (;;) {
+    const Result<bool> more = Step(query.value());
+    if (!more.ok()) return more.error();
+    if (!more.value()) return columns;
+    const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(query.value().get(), 1));
+    columns.emplace_back(name == nullptr ? "" : name);
+    // What a computed column costs is up to who wrote the schema.
+    if (sqlite3_column_int(query.value().get(), 6) == 0) continue;
+    return Error{
+        fmt::format("{}: the column {} of {} is computed, expected a table as a profiler writes it",
+                    name_, EscapeForTerminal(columns.back()), table)};
+  }
+}
+
+Result<std::vector<std::string>> Database::TablesLike(std::string_view prefix) {
+  Result<Statement> query = Prepare(
+      fmt::format("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND "
+                  "substr(name, 1, {}) = '{}' ORDER BY rowid",
+                  prefix.size(), prefix));
+  if (!query.ok()) return query.error();
+  std::vector<std::string> names;
+  for (;;) {
+    const Result<bool> more = Step(query.value());
+    if (!more.ok()) return more.error();
+    if (!more.value()) return names;
+    const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(query.value().get(), 0));
+    names.emplace_back(name == nullptr ? "" : name);
+    const bool plain = std::all_of(names.back().begin(), names.back().end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_';
+    });
+    if (plain) continue;
+    return Error{fmt::format("{}: a table is named '{}', expected letters, digits and '_'", name_,
+                             ShownCell(names.back()))};
+  }
+}
+
+Result<std::optional<std::string_view>> Database::FindText(const Statement& query,
+                                                           std::int64_t id) {
+  sqlite3_reset(query.get());
+  sqlite3_bind_int64(query.get(), 1, id);
+  const Result<bool> found = Step(query);
+  if (!found.ok()) return found.error();
+  if (!found.value()) return std::optional<std::string_view>();
+  const int type = sqlite3_column_type(query.get(), 0);
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 0));
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(query.get(), 0));
+  if (type != SQLITE_TEXT || text == nullptr) return std::optional<std::string_view>("");
+  return std::optional<std::string_view>(std::in_place, text, size);
+}
+
+Result<TableRows> TableRows::Select(Database& database, const std::string& table,
+                                    std::span<const char* const> columns, std::int64_t file_bytes) {
+  const Result<std::vector<std::string>> stored = database.Columns(table);
+  if (!stored.ok()) return stored.error();
+  TableRows rows(database);
+  rows.table_ = table;
+  rows.columns_.assign(columns.begin(), columns.end());
+  rows.most_rows_ = static_cast<std::uint64_t>(file_bytes / kLeastRowBytes);
+  std::string list;
+  for (const char* column : columns) {
+    const bool found = std::any_of(
+        stored.value().begin(), stored.value().end(),
+        [&](const std::string& name) { return sqlite3_stricmp(name.c_str(), column) == 0; });
+    rows.found_.push_back(found);
+    list += list.empty() ? "" : ", ";
+    list += found ? fmt::format("\"{}\"", column) : "NULL";
+  }
+  Result<Statement> statement = database.Prepare(fmt::format("SELECT {} FROM {}", list, table));
+  if (!statement.ok()) return statement.error();
+  rows.rows_ = std::move(statement).value();
+  return rows;
+}
+
+Result<bool> TableRows::Next() {
+  Result<bool> more = database_->Step(rows_);
+  if (!more.ok() || !more.value()) return more;
+  if (++row_ > most_rows_) return At("more rows than the file has room for, expected no damage");
+  return true;
+}
+
+Result<std::int64_t> TableRows::Number(int column, std::int64_t least, std::int64_t most,
+                                       std::int64_t missing) const {
+  const int type = sqlite3_column_type(rows_.get(), column);
+  if (type == SQLITE_NULL) return missing;
+  const std::int64_t value = sqlite3_column_int64(rows_.get(), column);
+  if (type == SQLITE_INTEGER && value >= least && value <= most) return value;
+  constexpr std::array kTypes = {"", "", "a fraction", "text", "bytes"};
+  return At(fmt::format(
+      "{} is {}, expected a whole number from {} to {}", columns_[static_cast<std::size_t>(column)],
+      type == SQLITE_INTEGER ? std::to_string(value) : kTypes[type], least, most));
+}
+
+Error TableRows::At(const std::string& what) const {
+  return Error{fmt::format("{}: row {} of {}: {}", database_->name(), row_, table_, what)};
+}
+
+namespace {
+
+// What may be written to `folder`: up to the end that the database itself names, and not the last of
+// the disk.
+Result<std::int64_t> RoomToSpool(const std::string& name, const std::string& folder,
+                                 std::int64_t by_header) {
+  struct statvfs disk = {};
+  if (::statvfs(folder.c_str(), &disk) != 0) {
+    return by_header > 0 ? by_header : std::numeric_limits<std::int64_t>::max();
+  }
+  const auto room = static_cast<std::int64_t>(kMostOfFree * static_cast<double>(disk.f_bavail) *
+                                              static_cast<double>(disk.f_frsize));
+  if (by_header <= room) return by_header > 0 ? by_header : room;
+  return Error{fmt::format(
+      "{}: a database of {} bytes cannot be unpacked into {} (room for {} bytes), expected room "
+      "there; set TMPDIR to another folder, or unpack it to a plain file",
+      name, by_header, EscapeForTerminal(folder), room)};
+}
+
+// Writes the content of `source`, at most `room` bytes, to `fd`; the number of bytes.
+Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder, std::int64_t room,
+                           std::int64_t by_header) {
+  std::vector<char> buffer(kReadBytes);
+  std::int64_t bytes = 0;
+  const auto no_room = [&](const char* why) {
+    return Error{fmt::format(
+        "{}: the database cannot be unpacked into {} (after {} bytes: {}), "
+        "expected room there; set TMPDIR to another folder, or unpack it to a plain file",
+        source.name(), EscapeForTerminal(folder), bytes, why)};
+  };
+  for (;;) {
+    const Result<std::size_t> count = source.Read(buffer.data(), buffer.size());
+    if (!count.ok()) return count.error();
+    if (count.value() == 0) return bytes;
+    if (static_cast<std::int64_t>(count.value()) > room - bytes) {
+      if (by_header == 0) return no_room("the rest of the disk is left free");
+      return Error{
+          fmt::format("{}: goes on behind the {} bytes that the database says it has, expected a "
+                      "file as a profiler writes it",
+                      source.name(), by_header)};
+    }
+    // Without the log that would lie beside it, a database in WAL mode is one in any other. The
+    // header comes in one piece: it was peeked at.
+    for (std::size_t mode : {18, 19}) {
+      if (bytes == 0 && buffer[mode] == 2) buffer[mode] = 1;
+    }
+    for (std::size_t written = 0; written < count.value();) {
+      const ssize_t part = ::write(fd, buffer.data() + written, count.value() - written);
+      if (part < 0 && errno == EINTR) continue;
+      if (part < 0) return no_room(std::strerror(errno));
+      written += static_cast<std::size_t>(part);
+      bytes += part;
+    }
+  }
+}
+
+Error CutShort(const std::string& name, std::int64_t bytes, std::int64_t expected) {
+  return Error{
+      fmt::format("{}: cut short, {} bytes of a database of {} bytes, expected a complete file",
+                  name, bytes, expected)};
+}
+
+Status ReadDatabase(Database& database, std::int64_t bytes, std::int64_t by_header,
+                    const DatabaseUse& use) {
+  if (bytes < by_header) return CutShort(database.name(), bytes, by_header);
+  database.Allow(bytes);
+  return use(database, bytes);
+}
+
+Status ReadPlainFile(const std::string& name, const std::string& path, std::int64_t by_header,
+                     const DatabaseUse& use) {
+  // What a writer has not yet moved into the file itself would be missing.
+  for (const char* suffix : {"-wal", "-journal"}) {
+    if (StateOf(path + suffix).bytes == 0) continue;
+    return Error{
+        fmt::format("{}: a program writes to it or was stopped while it did ({}{} is there), "
+                    "expected a finished "
+                    "export; export the report again, or end that program",
+                    name, name, suffix)};
+  }
+  const FileState before = StateOf(path);
+  Database database(name);
+  const Status opened = database.Open(path, kFinished);
+  if (!opened.ok()) return opened.error();
+  const Status read = ReadDatabase(database, before.bytes, by_header, use);
+  if (!(StateOf(path) == before)) {
+    return Error{
+        fmt::format("{}: was changed while it was read, expected a finished export", name)};
+  }
+  return read;
+}
+
+// SQLite opens files by name alone. It reads nothing before the first question, so that the name is
+// gone before the content comes: nothing is left behind however this process ends.
+Status ReadSpooled(ByteSource& source, std::int64_t by_header, const DatabaseUse& use) {
+  const char* set = std::getenv("TMPDIR");
+  const std::string folder = set == nullptr || *set == '\0' ? "/tmp" : set;
+  const Result<std::int64_t> room = RoomToSpool(source.name(), folder, by_header);
+  if (!room.ok()) return room.error();
+  std::string path = folder + "/stemtap-sqlite-XXXXXX";
+  const FileDescriptor file(::mkostemp(path.data(), O_CLOEXEC));
+  if (file.get() < 0) {
+    return Error{
+        fmt::format("{}: no temporary file can be made in {} ({}), expected a folder to "
+                    "unpack the database into; set TMPDIR",
+                    source.name(), EscapeForTerminal(folder), std::strerror(errno))};
+  }
+  Database database(source.name());
+  const Status opened = database.Open(path, kOwn);
+  ::unlink(path.c_str());
+  if (!opened.ok()) return opened.error();
+  const Result<std::int64_t> bytes = Spool(source, file.get(), folder, room.value(), by_header);
+  if (!bytes.ok()) return bytes.error();
+  return ReadDatabase(database, bytes.value(), by_header, use);
+}
+
+}  // namespace
+
+Status UseDatabase(std::unique_ptr<ByteSource> source, const DatabaseUse& use) {
+  const Result<std::string_view> header = source->Peek(kHeaderBytes);
+  if (!header.ok()) return header.error();
+  if (header.value().size() < kHeaderBytes) {
+    return CutShort(source->name(), static_cast<std::int64_t>(header.value().size()), 512);
+  }
+  const Status checked = CheckHeader(source->name(), header.value());
+  if (!checked.ok()) return checked.error();
+  const std::int64_t by_header = BytesByHeader(header.value());
+  const std::string path = source->PlainPath();
+  if (!path.empty()) return ReadPlainFile(source->name(), path, by_header, use);
+  source = LimitUnpacking(std::move(source));
+  return ReadSpooled(*source, by_header, use);
+}
+
+}  // namespace stemtap

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The standard output of accel-sim.out. Per kernel, in this order:
+//
+//   Processing kernel <path>/kernel-7-ctx_0x1f.traceg.xz     the n-th such line is uid n
+//   -kernel id = 7                                           the trace's id, 1-based
+//   launching kernel name: <name> uid: <n> cuda_stream_id: <s>
+//   kernel_name = <name>                                     begins the statistics
+//   kernel_launch_uid = <n>
+//   gpu_sim_cycle = <of this kernel>
+//   gpu_tot_sim_cycle = <since the start>
+//
+// uid counts the simulated kernels and is not the id of the trace. It begins again with each run:
+// a log of several runs, one of which was killed, is told by that.
+// SOURCE: docs/formats/results.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/decimal.h"
+#include "base/line_reader.h"
+#include "base/text.h"
+#include "formats/results/results_reader.h"
+
+namespace stemtap {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Statistics that count since the start of the run; the kernel's own is the difference to the
+// kernel before. (Between kernels the simulator sets back gpu_sim_* and the occupancy alone:
+// gpgpu_sim::init and update_stats in gpu-sim.cc of GPGPU-Sim 4.)
+constexpr std::array<std::string_view, 6> kCumulative = {
+    "L2_total_cache_accesses",  "L2_total_cache_misses", "gpgpu_n_mem_read_global",
+    "gpgpu_n_mem_write_global", "gpgpu_n_load_insn",     "gpgpu_n_store_insn"};
+
+struct Statistic {
+  std::string_view name;
+  std::string_view text;
+};
+
+// "name = value" with a name of one word, which each of the lines taken is. Some names are padded:
+// "gpgpu_n_load_insn  = 7".
+std::optional<Statistic> StatisticOf(std::string_view line) {
+  const std::size_t equals = line.find(" = ");
+  if (equals == std::string_view::npos || equals == 0) return {};
+  std::string_view name = line.substr(0, equals);
+  while (name.ends_with(' ')) name.remove_suffix(1);
+  if (name.find(' ') != std::string_view::npos) return {};
+  std::string_view text = line.substr(equals + 3);
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return Statistic{name, text};
+}
+
+// The id in ".../kernel-7-ctx_0x1f.traceg.xz" or ".../kernel-7.traceg".
+std::optional<std::uint64_t> IdInPath(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
+  constexpr std::string_view kPrefix = "kernel-";
+  if (!path.starts_with(kPrefix)) return {};
+  path.remove_prefix(kPrefix.size());
+  return WholeNumber(path.substr(0, path.find_first_not_of("0123456789")));
+}
+
+class LogReader {
+ public:
+  LogReader(std::unique_ptr<ByteSource> source, bool allow_cut)
+      : lines_(std::move(source)), allow_cut_(allow_cut) {
+    results_.source = ResultsSource::kAccelsim;
+    results_.ratios = {{"ipc", "gpu_sim_insn", "gpu_sim_cycle"},
+                       {"l2_miss_rate", "L2_total_cache_misses", "L2_total_cache_accesses"}};
+  }
+
+  Result<KernelResults> Read();
+
+ private:
+  // What the log says of a kernel before its statistics.
+  struct Processed {
+    std::optional<std::uint64_t> id;
+    std::string where;
+  };
+
+  Status TakeLine();
+  Status TakeProcessing(std::string_view path);
+  Status TakeUid(std::string_view text);
+  void TakeStatistic(const Statistic& statistic);
+  void EndBlock();
+  void EndRun();
+  Status EndCutRun(const std::string& where, std::string_view what, bool half);
+  Status TakeLaunch(std::string_view line);
+  std::size_t ColumnOf(std::string_view name, MetricKind kind);
+  std::string IdText(const KernelResult& row) const;
+
+  LineReader lines_;
+  bool allow_cut_;
+  KernelResults results_;
+  std::map<std::string, std::size_t, std::less<>> columns_;
+  std::uint64_t no_number_ = 0;
+  std::string first_no_number_;
+  std::uint64_t decreased_ = 0;
+  std::string first_decreased_;
+  bool any_ = false;  // a line of a simulation was seen
+
+  // Of the simulation that the present lines belong to; a log may hold several, one after another.
+  std::vector<Processed> processed_;
+  std::map<std::string, double, std::less<>> before_;  // cumulative statistics
+  std::uint64_t launched_ = 0;
+  std::uint64_t last_uid_ = 0;         // largest launched
+  std::size_t fresh_ = 0;              // of processed_: behind all other lines of the run
+  bool half_before_ = false;           // the newest of processed_ came amid statistics
+  std::optional<std::string> broken_;  // where the run reached its limit
+  std::vector<std::size_t> after_break_;
+  std::size_t first_row_ = 0;
+  bool in_run_ = false;
+
+  bool in_block_ = false;
+  bool has_uid_ = false;
+  KernelResult row_;
+  std::map<std::string, double, std::less<>> cumulative_;
+};
+
+std::size_t LogReader::ColumnOf(std::string_view name, MetricKind kind) {
+  const auto at = columns_.find(name);
+  if (at != columns_.end()) return at->second;
+  const std::size_t column = results_.metrics.size();
+  results_.metrics.push_back({std::string(name), kind == MetricKind::kMean ? "%" : "", kind});
+  columns_.emplace(name, column);
+  return column;
+}
+
+Status LogReader::TakeProcessing(std::string_view path) {
+  half_before_ = in_block_ && has_uid_;
+  EndBlock();
+  in_run_ = any_ = true;
+  ++fresh_;
+  processed_.push_back({IdInPath(path), lines_.Where()});
+  return Success{};
+}
+
+Status LogReader::TakeUid(std::string_view text) {
+  // At its limit, the simulator prints the statistics of a kernel that has not finished without
+  // its name and uid.
+  if (text.empty()) return Success{};
+  if (text.find(' ') != std::string_view::npos) {
+    return lines_.At(
+        fmt::format("statistics of several kernels at once (uids {}), expected one: simulate with "
+                    "-gpgpu_concurrent_kernel_sm 0",
+                    ShownCell(text)));
+  }
+  const std::optional<std::uint64_t> uid = WholeNumber(text);
+  if (!uid || *uid == 0) {
+    return lines_.At(
+        fmt::format("kernel_launch_uid is '{}', expected a whole number from 1", ShownCell(text)));
+  }
+  if (*uid > processed_.size()) {
+    return lines_.At(fmt::format(
+        "statistics of uid {} after {} lines 'Processing kernel', expected the log from "
+        "its beginning",
+        *uid, processed_.size()));
+  }
+  const Processed& kernel = processed_[*uid - 1];
+  if (!kernel.id) {
+    return Error{fmt::format(
+        "{}: no kernel id, expected a trace named kernel-<id>... or a line '-kernel id = '",
+        kernel.where)};
+  }
+  row_.id = *kernel.id;
+  has_uid_ = true;
+  return Success{};
+}
+
+void LogReader::TakeStatistic(const Statistic& statistic) {
+  const bool direct = statistic.name.starts_with("gpu_sim_");
+  const bool share = statistic.name == "gpu_occupancy";
+  const bool cumulative =
+      std::find(kCumulative.begin(), kCumulative.end(), statistic.name) != kCumulative.end();
+  if (!direct && !share && !cumulative) return;
+  std::string_view text = statistic.text;
+  if (text.ends_with('%')) text.remove_suffix(1);
+  const std::optional<double> value = CellNumber(text);
+  // Some configurations have no occupancy: the simulator divides 0 by 0.
+  if (share && value && std::isnan(*value)) return;
+  if (!value || std::isnan(*value)) {
+    if (no_number_++ == 0) first_no_number_ = lines_.Where();
+    return;
+  }
+  if (cumulative) {
+    cumulative_[std::string(statistic.name)] = *value;
+    return;
+  }
+  const std::size_t column = ColumnOf(statistic.name, share ? MetricKind::kMean : MetricKind::kSum);
+  if (row_.values.size() <= column) row_.values.resize(column + 1, kNaN);
+  row_.values[column] = *value;
+}
+
+void LogReader::EndBlock() {
+  if (!in_block_) return;
+  in_block_ = false;
+  for (const auto& [name, value] : cumulative_) {
+    const auto before = before_.find(name);
+    const double base = before == before_.end() ? 0.0 : before->second;
+    if (value < base) {
+      if (decreased_++ == 0) first_decreased_ = fmt::format("{}: {}", row_.where, name);
+      continue;
+    }
+    const std::size_t column = ColumnOf(name, MetricKind::kSum);
+    if (row_.values.size() <= column) row_.values.resize(column + 1, kNaN);
+    row_.values[column] = value - base;
+  }
+  for (const auto& [name, value] : cumulative_) before_[name] = value;
+  cumulative_.clear();
+  if (!has_uid_) {
+    results_.warnings.push_back(fmt::format(
+        "{}: statistics without a kernel_launch_uid are left out: no kernel finished", row_.where));
+    return;
+  }
+  if (broken_) after_break_.push_back(results_.rows.size());
+  results_.rows.push_back(std::move(row_));
+}
+
+std::string LogReader::IdText(const KernelResult& row) const {
+  return fmt::format("kernel id {} ({})", row.id, row.where);
+}
+
+// The run has said that it is over, or the log has.
+void LogReader::EndRun() {
+  EndBlock();
+  if (broken_) {
+    // What was running then is not whole: whatever was printed after the break, else the last.
+    if (after_break_.empty() && results_.rows.size() > first_row_ &&
+        results_.rows.size() - first_row_ >= launched_) {
+      after_break_.push_back(results_.rows.size() - 1);
+    }
+    std::string dropped;
+    for (const std::size_t row : after_break_) {
+      if (!dropped.empty()) dropped += ", ";
+      dropped += IdText(results_.rows[row]);
+    }
+    if (!after_break_.empty()) results_.rows.resize(after_break_.front());
+    results_.warnings.push_back(fmt::format(
+        "{}: the simulation stopped at its limit of cycles or instructions; {}", *broken_,
+        dropped.empty() ? fmt::format("{} of the {} kernels launched had finished",
+                                      results_.rows.size() - first_row_, launched_)
+                        : "left out as not whole: " + dropped));
+  }
+  processed_.clear();
+  before_.clear();
+  launched_ = 0;
+  last_uid_ = 0;
+  fresh_ = 0;
+  half_before_ = false;
+  broken_.reset();
+  after_break_.clear();
+  first_row_ = results_.rows.size();
+  in_run_ = false;
+}
+
+// The run is over without having said so; `half`: while the last row was being printed.
+Status LogReader::EndCutRun(const std::string& where, std::string_view what, bool half) {
+  const bool stopped = broken_.has_value();
+  if (!stopped && !allow_cut_) {
+    return Error{
+        fmt::format("{}: {}, expected 'GPGPU-Sim: *** exit detected ***' (--allow-cut takes the "
+                    "kernels before the last)",
+                    where, what)};
+  }
+  EndRun();
+  if (stopped) return Success{};
+  std::string dropped = "no kernel was amid its statistics";
+  if (half) {
+    dropped = "left out as perhaps not whole: " + IdText(results_.rows.back());
+    results_.rows.pop_back();
+    first_row_ = results_.rows.size();
+  }
+  results_.warnings.push_back(
+      fmt::format("{}: {}, without the simulator's last line; {}", where, what, dropped));
+  return Success{};
+}
+
+Status LogReader::TakeLaunch(std::string_view line) {
+  constexpr std::string_view kUid = " uid: ";
+  const std::size_t at = line.rfind(kUid);
+  const std::string_view rest =
+      at == std::string_view::npos ? std::string_view() : line.substr(at + kUid.size());
+  const std::uint64_t uid =
+      WholeNumber(rest.substr(0, rest.find_first_not_of("0123456789"))).value_or(0);
+  if (uid != 0 && uid <= last_uid_) {
+    // Another run, whose first kernel was announced above.
+    if ((broken_ || allow_cut_) && fresh_ != 1) {
+      return lines_.At(
+          fmt::format("another simulation begins after {} lines 'Processing kernel', expected one: "
+                      "split the log where it begins",
+                      fresh_));
+    }
+    std::vector<Processed> newest(processed_.end() - static_cast<std::ptrdiff_t>(fresh_),
+                                  processed_.end());
+    const Status ended = EndCutRun(
+        lines_.Where(),
+        fmt::format("uid {} is launched again, by another simulation, before the end of the one "
+                    "above",
+                    uid),
+        half_before_);
+    if (!ended.ok()) return ended;
+    processed_ = std::move(newest);
+  }
+  EndBlock();
+  in_run_ = any_ = true;
+  last_uid_ = std::max(last_uid_, uid);
+  fresh_ = 0;
+  ++launched_;
+  return Success{};
+}
+
+Status LogReader::TakeLine() {
+  constexpr std::string_view kProcessing = "Processing kernel ";
+  constexpr std::string_view kId = "-kernel id = ";
+  constexpr std::string_view kLaunching = "launching kernel name: ";
+  const std::string_view line = lines_.text();
+  // Anywhere in the line: the one before may have been cut amid it.
+  if (in_run_ && line.find("Accel-Sim [build ") != std::string_view::npos) {
+    return EndCutRun(lines_.Where(), "another simulation begins before the end of the one above",
+                     in_block_ && has_uid_);
+  }
+  if (line.starts_with(kProcessing)) return TakeProcessing(line.substr(kProcessing.size()));
+  if (line.starts_with(kId)) {
+    const std::optional<std::uint64_t> id = WholeNumber(Trimmed(line.substr(kId.size())));
+    if (!id) {
+      return lines_.At(fmt::format("-kernel id is '{}', expected a whole number",
+                                   ShownCell(line.substr(kId.size()))));
+    }
+    if (processed_.empty()) return Success{};
+    Processed& kernel = processed_.back();
+    if (kernel.id && *kernel.id != *id) {
+      return lines_.At(
+          fmt::format("-kernel id is {}, expected {} as in the file name above", *id, *kernel.id));
+    }
+    kernel.id = *id;
+    return Success{};
+  }
+  if (line.starts_with(kLaunching)) return TakeLaunch(line);
+  if (line.find("GPGPU-Sim: ** break due to reaching the maximum cycles") !=
+      std::string_view::npos) {
+    EndBlock();
+    broken_ = lines_.Where();
+    return Success{};
+  }
+  if (line.find("GPGPU-Sim: *** exit detected ***") != std::string_view::npos) {
+    EndRun();
+    return Success{};
+  }
+  const std::optional<Statistic> statistic = StatisticOf(line);
+  if (!statistic) return Success{};
+  if (statistic->name == "kernel_name") {
+    EndBlock();
+    in_run_ = any_ = true;
+    in_block_ = true;
+    has_uid_ = false;
+    fresh_ = 0;
+    row_ = {};
+    row_.where = lines_.Where();
+    row_.name = statistic->text;
+    return Success{};
+  }
+  if (!in_block_) return Success{};
+  if (statistic->name == "kernel_launch_uid") return TakeUid(statistic->text);
+  TakeStatistic(*statistic);
+  return Success{};
+}
+
+Result<KernelResults> LogReader::Read() {
+  for (;;) {
+    const Result<bool> more = lines_.Next();
+    if (!more.ok()) return more.error();
+    if (!more.value()) break;
+    const Status taken = TakeLine();
+    if (!taken.ok()) return taken.error();
+  }
+  if (!any_) {
+    return Error{fmt::format("{}: no kernel was simulated, expected lines 'Processing kernel ...'",
+                             lines_.name())};
+  }
+  if (in_run_) {
+    const std::string last = fmt::format("{}:{}", lines_.name(), lines_.number() - 1);
+    const Status ended = EndCutRun(last, "the log ends here", in_block_ && has_uid_);
+    if (!ended.ok()) return ended.error();
+  }
+  if (no_number_ > 0) {
+    results_.warnings.push_back(
+        fmt::format("{}: a statistic is no finite number ({} such lines), taken as missing",
+                    first_no_number_, no_number_));
+  }
+  if (decreased_ > 0) {
+    results_.warnings.push_back(
+        fmt::format("{} is less than before though it counts since the start ({} such "
+                    "statistics), taken as missing",
+                    first_decreased_, decreased_));
+  }
+  return std::move(results_);
+}
+
+}  // namespace
+
+Result<KernelResults> ReadAccelsimLog(std::unique_ptr<ByteSource> source, bool allow_cut) {
+  return LogReader(std::move(source), allow_cut).Read();
+}
+
+}  // namespace stemtap

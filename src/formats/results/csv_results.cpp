@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "base/csv.h"
+#include "base/decimal.h"
+#include "base/text.h"
+#include "formats/results/results_reader.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kMaxColumns = 4096;
+
+struct Column {
+  std::size_t cell;
+  std::uint64_t numbers = 0;
+  std::uint64_t texts = 0;
+  std::uint64_t first_text = 0;  // line
+};
+
+}  // namespace
+
+Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
+                                     const std::string& id_column) {
+  CsvReader csv(std::move(source));
+  const Result<bool> first = csv.NextRow();
+  if (!first.ok()) return first.error();
+  if (!first.value()) {
+    return Error{fmt::format("{}: empty file, expected a CSV with an id column", csv.name())};
+  }
+  const std::vector<std::string> header(csv.cells().begin(), csv.cells().end());
+  if (header.size() > kMaxColumns) {
+    return csv.At(fmt::format("{} columns, expected at most {}", header.size(), kMaxColumns));
+  }
+  constexpr std::array<const char*, 4> kIds = {"index", "id", "kernel_id", "ID"};
+  auto id = header.end();
+  if (!id_column.empty()) {
+    id = std::find(header.begin(), header.end(), id_column);
+  } else {
+    for (const char* name : kIds) {
+      if (id == header.end()) id = std::find(header.begin(), header.end(), name);
+    }
+  }
+  if (id == header.end()) {
+    return csv.At(
+        fmt::format("no column '{}', expected the id of a kernel in each row (--id-column)",
+                    id_column.empty() ? "index', 'id', 'kernel_id' or 'ID" : ShownCell(id_column)));
+  }
+  const auto id_cell = static_cast<std::size_t>(id - header.begin());
+
+  KernelResults results;
+  results.source = ResultsSource::kCsv;
+  std::vector<Column> columns;
+  std::size_t name_cell = header.size();
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (!seen.insert(header[i]).second) {
+      return csv.At(
+          fmt::format("the column '{}' stands twice, expected once", ShownCell(header[i])));
+    }
+    if (header[i] == "name" || header[i] == "kernel_name" || header[i] == "Kernel Name") {
+      if (name_cell == header.size()) name_cell = i;
+      continue;
+    }
+    if (i != id_cell) columns.push_back({i});
+  }
+  bool ended = true;
+  for (;;) {
+    const Result<bool> more = csv.NextRow();
+    if (!more.ok()) return more.error();
+    if (!more.value()) break;
+    ended = csv.ended();
+    const std::vector<std::string_view>& cells = csv.cells();
+    if (cells.size() != header.size()) {
+      return csv.At(fmt::format("{} cells, expected {}", cells.size(), header.size()));
+    }
+    const std::optional<std::uint64_t> number = WholeNumber(Trimmed(cells[id_cell]));
+    if (!number) {
+      return csv.At(fmt::format("{} is '{}', expected a whole number", ShownCell(header[id_cell]),
+                                ShownCell(cells[id_cell])));
+    }
+    KernelResult row;
+    row.id = *number;
+    row.where = csv.Where();
+    if (name_cell < cells.size()) row.name = cells[name_cell];
+    for (Column& column : columns) {
+      const std::optional<double> value = CellNumber(cells[column.cell]);
+      if (!value) {
+        if (column.texts++ == 0) column.first_text = csv.line();
+      } else if (*value == *value) {
+        ++column.numbers;
+      }
+      row.values.push_back(value.value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+    results.rows.push_back(std::move(row));
+  }
+  if (!ended) {
+    results.warnings.push_back(
+        fmt::format("{}: the last row has no line end: if the file was cut, it is not whole",
+                    results.rows.back().where));
+  }
+  // A column that holds no number at all is text. One with both lost the cells that are reported.
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const Column& column = columns[i];
+    const std::string shown = ShownCell(header[column.cell]);
+    if (column.numbers == 0) {
+      results.warnings.push_back(
+          fmt::format("{}: the column '{}' holds no numbers and is left out", csv.name(), shown));
+      continue;
+    }
+    if (column.texts > 0) {
+      results.warnings.push_back(
+          fmt::format("{}:{}: a cell of the column '{}' is no number ({} such rows), taken as "
+                      "missing",
+                      csv.name(), column.first_text, shown, column.texts));
+    }
+    kept.push_back(i);
+    const std::string& name = header[column.cell];
+    results.metrics.push_back({name, "", GuessKind(name, "")});
+  }
+  for (KernelResult& row : results.rows) {
+    std::vector<double> values;
+    for (const std::size_t i : kept) values.push_back(row.values[i]);
+    row.values = std::move(values);
+  }
+  return results;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/results/results_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "base/text.h"
+#include "formats/importers/ncu_page.h"
+#include "formats/importers/unread_formats.h"
+
+namespace stemtap {
+namespace {
+
+// How much of a file is looked at: simulators print their configuration first, programs what they
+// like.
+constexpr std::size_t kLeadingBytes = std::size_t{4} * 1024 * 1024;
+
+// Sizes that a counter or a statistic can have, but for 0. Sums of squares of values beyond them have
+// no finite number, nor have quotients.
+constexpr double kLeastSize = 1e-30;
+constexpr double kMostSize = 1e30;
+
+constexpr std::string_view kExpected =
+    "an Accel-Sim or MacSim log, an ncu CSV, or a CSV with an id column";
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+bool IsWordCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+// The words of a name in lower case, a blank around each: " l1 hit rate " of "l1__hitRate".
+std::string Words(std::string_view name) {
+  std::string words = " ";
+  char before = ' ';
+  for (const char c : name) {
+    const auto at = static_cast<unsigned char>(c);
+    const bool hump =
+        std::isupper(at) != 0 && std::islower(static_cast<unsigned char>(before)) != 0;
+    if ((hump || !IsWordCharacter(c)) && words.back() != ' ') words += ' ';
+    if (IsWordCharacter(c)) words += static_cast<char>(std::tolower(at));
+    before = c;
+  }
+  if (words.back() != ' ') words += ' ';
+  return words;
+}
+
+// Takes values of a size that nothing counts as missing.
+void DropAbsurdSizes(const std::string& file, KernelResults& results) {
+  std::uint64_t count = 0;
+  std::string first;
+  for (KernelResult& row : results.rows) {
+    for (std::size_t i = 0; i < row.values.size(); ++i) {
+      double& value = row.values[i];
+      const double size = std::abs(value);
+      if (std::isnan(value) || size == 0.0 || (size >= kLeastSize && size <= kMostSize)) continue;
+      if (count++ == 0) {
+        first = fmt::format("{} of {} is {}", ShownCell(results.metrics[i].name), row.where, value);
+      }
+      value = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+  if (count == 0) return;
+  results.warnings.push_back(fmt::format(
+      "{}: {}, expected 0 or a size from {:g} to {:g} ({} such values), taken as missing", file,
+      first, kLeastSize, kMostSize, count));
+}
+
+Result<KernelResults> ReadSource(ResultsSource kind, std::unique_ptr<ByteSource> source,
+                                 const ResultsOptions& options) {
+  switch (kind) {
+    case ResultsSource::kAccelsim:
+      return ReadAccelsimLog(std::move(source), options.allow_cut);
+    case ResultsSource::kMacsim:
+      return ReadMacsimLog(std::move(source), options.allow_cut);
+    case ResultsSource::kNcu:
+      return ReadNcuResults(std::move(source));
+    case ResultsSource::kCsv:
+      break;
+  }
+  return ReadCsvResults(std::move(source), options.id_column);
+}
+
+}  // namespace
+
+MetricKind GuessKind(std::string_view name, std::string_view unit) {
+  // Whole words: "Duration" and "iterations" hold "ratio", "tripcount" holds "ipc".
+  constexpr std::array<std::string_view, 17> kWords = {
+      "pct",        "percent",    "ratio",       "rate",      "per",
+      "ipc",        "cpi",        "throughput",  "frequency", "bandwidth",
+      "occupancy",  "power",      "temperature", "registers", "device attribute",
+      "block size", "block limit"};
+  const std::string lower_unit = Lower(unit);
+  if (unit.find('%') != std::string_view::npos || unit.find('/') != std::string_view::npos ||
+      lower_unit == "ratio" || lower_unit.ends_with("hz")) {
+    return MetricKind::kMean;
+  }
+  const std::string words = Words(name);
+  const bool mean = name.find('%') != std::string_view::npos ||
+                    words.find(" utiliz") != std::string::npos ||
+                    std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+                      return words.find(fmt::format(" {} ", word)) != std::string::npos;
+                    });
+  return mean ? MetricKind::kMean : MetricKind::kSum;
+}
+
+std::optional<ResultsSource> DetectResults(std::string_view leading) {
+  if (LooksLikeNcuCsv(leading)) return ResultsSource::kNcu;
+  bool accelsim = false;
+  bool macsim = false;
+  std::optional<std::string_view> first;
+  for (std::string_view rest = leading; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    accelsim = accelsim || line.starts_with("Processing kernel ") ||
+               line.starts_with("gpu_sim_cycle = ") || line.starts_with("launching kernel name: ");
+    macsim = macsim || line.find("setup_process:") != std::string_view::npos;
+    if (!first && line.find_first_not_of(" \t\r") != std::string_view::npos) first = line;
+  }
+  if (accelsim) return ResultsSource::kAccelsim;
+  if (macsim) return ResultsSource::kMacsim;
+  if (first && first->find(',') != std::string_view::npos) return ResultsSource::kCsv;
+  return {};
+}
+
+Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> content,
+                                  const ResultsOptions& options) {
+  std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(content));
+  std::optional<ResultsSource> kind = options.source;
+  const std::string name = EscapeForTerminal(source->name());
+  if (!kind) {
+    const Result<std::string_view> leading = source->Peek(kLeadingBytes);
+    if (!leading.ok()) return leading.error();
+    if (leading.value().empty()) {
+      return Error{fmt::format("{}: empty file, expected {}", name, kExpected)};
+    }
+    if (std::optional<Error> unread = RefuseUnread(name, leading.value())) return *unread;
+    if (leading.value().find('\0') != std::string_view::npos) {
+      return Error{fmt::format(
+          "{}: holds NUL bytes (UTF-16 or a binary file), expected {} in UTF-8", name, kExpected)};
+    }
+    if (leading.value().find("CYC_COUNT_TOT") != std::string_view::npos &&
+        leading.value().find("setup_process:") == std::string_view::npos) {
+      return Error{fmt::format(
+          "{}: totals of a whole MacSim run, expected its standard output, which tells kernels "
+          "apart",
+          name)};
+    }
+    kind = DetectResults(leading.value());
+    if (!kind) return Error{fmt::format("{}: not recognised, expected {}", name, kExpected)};
+  }
+  Result<KernelResults> results = ReadSource(*kind, std::move(source), options);
+  if (results.ok()) DropAbsurdSizes(name, results.value());
+  return results;
+}
+
+Result<KernelResults> LoadResults(const std::vector<std::string>& paths,
+                                  const ResultsOptions& options) {
+  KernelResults all;
+  std::unordered_map<std::string, std::size_t> columns;  // of all.metrics
+  for (const std::string& path : paths) {
+    Result<std::unique_ptr<ByteSource>> opened = OpenStream(path);
+    if (!opened.ok()) return opened.error();
+    Result<KernelResults> read = ReadResults(std::move(opened).value(), options);
+    if (!read.ok()) return read.error();
+    KernelResults& one = read.value();
+    if (&path != &paths.front() && one.source != all.source) {
+      return Error{fmt::format("{}: {} results beside {} results, expected one source",
+                               EscapeForTerminal(path), NameOf(one.source), NameOf(all.source))};
+    }
+    all.source = one.source;
+    all.ratios = one.ratios;
+    std::vector<std::size_t> column_of;
+    for (const ResultMetric& metric : one.metrics) {
+      const auto [at, fresh] = columns.emplace(metric.name, all.metrics.size());
+      if (fresh) {
+        all.metrics.push_back(metric);
+      } else if (all.metrics[at->second].unit != metric.unit) {
+        return Error{fmt::format("{}: the unit of {} is '{}', expected '{}' as in the file before",
+                                 EscapeForTerminal(path), EscapeForTerminal(metric.name),
+                                 EscapeForTerminal(metric.unit),
+                                 EscapeForTerminal(all.metrics[at->second].unit))};
+      }
+      column_of.push_back(at->second);
+    }
+    for (KernelResult& row : one.rows) {
+      std::vector<double> values(all.metrics.size(), std::numeric_limits<double>::quiet_NaN());
+      for (std::size_t i = 0; i < row.values.size(); ++i) values[column_of[i]] = row.values[i];
+      row.values = std::move(values);
+      all.rows.push_back(std::move(row));
+    }
+    for (std::string& warning : one.warnings) all.warnings.push_back(std::move(warning));
+  }
+  return all;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/json_text.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace stemtap {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+// As far as a file is looked at before it is read.
+constexpr std::size_t kLookedAt = std::size_t{64} * 1024;
+
+// "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error while parsing value -
+// unexpected end of input; last read: '...'" without what stands before and behind: the first says
+// nothing, and the last may be all of the text. So may a number that is too large.
+std::string Told(std::string_view what, std::size_t byte) {
+  constexpr std::size_t kMost = 160;
+  const std::size_t begin = what.find("] ");
+  if (begin != std::string_view::npos) what.remove_prefix(begin + 2);
+  what = what.substr(0, what.find("; last read"));
+  const bool placed = what.find("at line") != std::string_view::npos;
+  return EscapeForTerminal(what.substr(0, kMost)) + (what.size() > kMost ? "..." : "") +
+         (placed ? "" : fmt::format(" at byte {}", byte));
+}
+
+class Look : public nlohmann::json_sax<json> {
+ public:
+  bool null() override { return Value(); }
+  bool boolean(bool) override { return Value(); }
+  bool number_integer(number_integer_t) override { return Value(); }
+  bool number_unsigned(number_unsigned_t) override { return Value(); }
+  bool number_float(number_float_t, const string_t&) override { return Value(); }
+  bool binary(binary_t&) override { return Value(); }
+  bool string(string_t& text) override {
+    if (depth_ == 1 && at_schema_) schema_ = text;
+    return Value();
+  }
+  bool key(string_t& name) override {
+    Level& level = levels_[depth_ - 1];
+    at_schema_ = depth_ == 1 && name == "schema";
+    if (level.keys.insert(name).second) {
+      level.key = std::move(name);
+      return true;
+    }
+    error_ = fmt::format("{}{}{}: is there twice", Path(depth_ - 1), depth_ == 1 ? "" : ".",
+                         ShownCell(name));
+    return false;
+  }
+  bool start_object(std::size_t) override { return Enter(true); }
+  bool start_array(std::size_t) override { return Enter(false); }
+  bool end_object() override { return Leave(); }
+  bool end_array() override { return Leave(); }
+  bool parse_error(std::size_t byte, const std::string&, const json::exception& error) override {
+    error_ = Told(error.what(), byte);
+    return false;
+  }
+
+  const std::string& error() const { return error_; }
+  const std::string& schema() const { return schema_; }
+
+ private:
+  // An array or object that is open. Its memory is used again.
+  struct Level {
+    bool is_object = false;
+    std::size_t items = 0;  // of an array: those begun
+    std::string key;        // of an object: that of the present value
+    std::unordered_set<std::string> keys;
+  };
+
+  // The place of what is inside the first `depth` levels: kernels[3].clusters[0]
+  std::string Path(std::size_t depth) const {
+    std::string path;
+    for (std::size_t i = 0; i < depth; ++i) {
+      const Level& level = levels_[i];
+      path += !level.is_object ? fmt::format("[{}]", level.items - 1)
+                               : (path.empty() ? "" : ".") + ShownCell(level.key);
+    }
+    return path;
+  }
+  void BeginItem() {
+    at_schema_ = false;
+    if (depth_ != 0) ++levels_[depth_ - 1].items;
+  }
+  bool Value() {
+    if (depth_ == 0) error_ = "is no object";
+    BeginItem();
+    return depth_ != 0;
+  }
+  bool Enter(bool object) {
+    if (depth_ == 0 && !object) return Value();
+    BeginItem();
+    if (depth_ == kMostJsonDepth) {
+      error_ = fmt::format("nests deeper than {}", kMostJsonDepth);
+      return false;
+    }
+    if (levels_.size() == depth_) levels_.emplace_back();
+    Level& level = levels_[depth_++];
+    level.is_object = object;
+    level.items = 0;
+    level.keys.clear();
+    return true;
+  }
+  bool Leave() {
+    --depth_;
+    return true;
+  }
+
+  std::vector<Level> levels_;
+  std::size_t depth_ = 0;
+  bool at_schema_ = false;
+  std::string schema_;
+  std::string error_;
+};
+
+}  // namespace
+
+Result<std::string> ReadJsonFile(const std::string& path, std::size_t max_bytes,
+                                 std::string_view expected) {
+  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
+  if (!opened.ok()) return opened.error();
+  const std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(opened).value());
+  std::error_code error;
+  const std::string plain = source->PlainPath();
+  const std::uintmax_t size = plain.empty() ? 0 : std::filesystem::file_size(plain, error);
+  if (!error && size > max_bytes) {
+    return Error{fmt::format("{}: is longer than {} bytes, expected {}", source->name(), max_bytes,
+                             expected)};
+  }
+  const Result<std::string_view> begin = source->Peek(kLookedAt);
+  if (!begin.ok()) return begin.error();
+  std::string_view look = begin.value();
+  const bool marked = look.starts_with(kByteOrderMark);
+  if (marked) look.remove_prefix(kByteOrderMark.size());
+  const std::size_t first = look.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && look[first] != '{') {
+    return Error{fmt::format("{}: is no object, expected {}", source->name(), expected)};
+  }
+  if (const std::size_t nul = begin.value().find('\0'); nul != std::string_view::npos) {
+    return Error{
+        fmt::format("{}: holds a NUL at byte {}, expected {}", source->name(), nul + 1, expected)};
+  }
+  Result<std::string> text = ReadWhole(*source, max_bytes, expected);
+  if (text.ok() && marked) text.value().erase(0, kByteOrderMark.size());
+  return text;
+}
+
+std::string NameOfSource(const std::string& path) {
+  return path == "-" ? "standard input" : EscapeForTerminal(path);
+}
+
+Status CheckJsonText(std::string_view text, std::string_view name, std::string_view schema,
+                     std::string_view expected) {
+  // The parser takes it for the end of the text.
+  const std::size_t nul = text.find('\0');
+  if (nul != std::string_view::npos) {
+    return Error{fmt::format("{}: holds a NUL at byte {}, expected {}", name, nul + 1, expected)};
+  }
+  Look look;
+  json::sax_parse(text, &look);
+  if (!look.error().empty()) {
+    return Error{fmt::format("{}: {}, expected {}", name, look.error(), expected)};
+  }
+  if (look.schema() != schema) {
+    return Error{fmt::format("{}: schema: is '{}', expected \"{}\", {}", name,
+                             ShownCell(look.schema()), schema, expected)};
+  }
+  return Success{};
+}
+
+}  // namespace stemtap

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/kernel_groups.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <utility>
+
+#include "base/text.h"
+
+namespace stemtap {
+
+KernelGroups::KernelGroups(GroupBy by, std::unique_ptr<re2::RE2> exclude)
+    : by_(by), exclude_(std::move(exclude)) {}
+KernelGroups::KernelGroups(KernelGroups&&) noexcept = default;
+KernelGroups& KernelGroups::operator=(KernelGroups&&) noexcept = default;
+KernelGroups::~KernelGroups() = default;
+
+Result<KernelGroups> KernelGroups::Create(GroupBy by, const std::string& exclude) {
+  if (exclude.empty()) return KernelGroups(by, nullptr);
+  // RE2 takes time linear in the name; backtracking engines overflow the stack on the names of
+  // template libraries.
+  re2::RE2::Options options(re2::RE2::Quiet);
+  auto pattern = std::make_unique<re2::RE2>(exclude, options);
+  if (!pattern->ok()) {
+    return Error{fmt::format("--exclude: {}, expected a regular expression, got '{}'",
+                             EscapeForTerminal(pattern->error()), EscapeForTerminal(exclude)),
+                 2};
+  }
+  return KernelGroups(by, std::move(pattern));
+}
+
+void KernelGroups::Learn(const NameTable& names) {
+  for (auto id = static_cast<std::uint32_t>(by_name_.size()); id < names.size(); ++id) {
+    const bool out = exclude_ && re2::RE2::PartialMatch(names.name(id), *exclude_);
+    by_name_.push_back(out ? kExcludedKernel : kUnseen);
+  }
+}
+
+std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTable& names) {
+  const auto next = static_cast<std::uint32_t>(groups_.size());
+  if (by_ == GroupBy::kName) {
+    groups_.push_back({record.name_id, {}});
+    return by_name_[record.name_id] = next;
+  }
+  shm::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
+                              {record.block[0], record.block[1], record.block[2]}};
+  // A plan states both or neither: kernels that differ in the block alone would read back alike.
+  if (config.grid[0] == shm::kUnknownExtent) config = {};
+  const auto [at, added] =
+      by_launch_.emplace(shm::ConfigKey(names.hash(record.name_id), config), next);
+  if (added) groups_.push_back({record.name_id, config});
+  return at->second;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelKeys finds kernels that a plan or an overview lists twice.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "shm/context_key.h"
+
+namespace stemtap {
+
+class KernelKeys {
+ public:
+  // Returns false if a kernel of that name, launch configuration and process was added before, unless
+  // two kernels may read back alike: names whose bytes are not UTF-8 (each becomes U+FFFD), and, in
+  // merged sessions, processes of one number on several machines.
+  bool Add(std::string_view name, const shm::LaunchConfig& config, std::int32_t process,
+           bool merged) {
+    if (name.find("\xEF\xBF\xBD") != std::string_view::npos || (merged && process != 0))
+      return true;
+    return keys_.insert(Of(name, config, process)).second;
+  }
+
+  static std::string Of(std::string_view name, const shm::LaunchConfig& config,
+                        std::int32_t process) {
+    std::string key(name);
+    key += '\0';
+    for (const std::uint32_t extent : config.grid) key += std::to_string(extent) + ',';
+    for (const std::uint32_t extent : config.block) key += std::to_string(extent) + ',';
+    return key + std::to_string(process);
+  }
+
+ private:
+  std::unordered_set<std::string> keys_;
+};
+
+}  // namespace stemtap

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Overview is a session at a glance, small whatever its length: what `stemtap top` shows while it runs
+// and `stemtap report` draws of it. It is what overview.json holds; docs/formats/overview.md has every
+// field.
+//
+// UNITS: durations and times in ns where the name says so, fractions and bounds as ratios.
+// THREADS: none.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shm/context_key.h"
+
+namespace stemtap {
+
+enum class ClusterState : std::uint8_t { kOpen, kClosed, kUnreachable };
+
+struct OverviewCluster {
+  std::uint64_t lower_ns = 0;  // durations in [lower_ns, upper_ns]
+  std::uint64_t upper_ns = 0;
+  std::uint64_t count = 0;
+  double mean_ns = 0.0;
+  double stddev_ns = 0.0;  // population
+  std::uint64_t captured = 0;
+  std::uint64_t target = 0;
+  ClusterState state = ClusterState::kOpen;
+};
+
+struct HistogramBin {
+  std::uint64_t lower_ns = 0;  // durations in [lower_ns, upper_ns)
+  std::uint64_t upper_ns = 0;
+  std::uint64_t count = 0;
+};
+
+// What a kernel did in one slice of the session's time.
+struct KernelSlice {
+  std::uint32_t slice = 0;
+  std::uint64_t invocations = 0;
+  std::uint64_t duration_ns = 0;
+};
+
+struct OverviewKernel {
+  std::string name;
+  std::int32_t process = 0;       // 0: of any
+  shm::LaunchConfig config = {};  // grid 0: not part of what makes the kernel
+  std::uint64_t invocations = 0;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t captured = 0;
+  std::uint64_t imputed = 0;
+  std::vector<OverviewCluster> clusters;  // ascending
+  std::vector<HistogramBin> histogram;    // ascending, none empty, at most kMostBins
+  std::vector<KernelSlice> slices;        // ascending
+};
+
+struct OverviewProcess {
+  std::int32_t pid = 0;
+  std::string program;
+  std::string state;  // as ProcessReport
+  std::string reason;
+  std::uint64_t seen = 0;
+  std::uint64_t kept = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t captured = 0;
+};
+
+struct TimelinePoint {
+  double elapsed_s = 0.0;
+  std::uint64_t observed = 0;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t captured = 0;
+  std::uint64_t captured_duration_ns = 0;
+  std::uint64_t clusters_open = 0;
+  double bound = 0.0;  // NaN: none yet
+  std::uint64_t dropped = 0;
+};
+
+// The session as a whole.
+struct OverviewTotals {
+  static constexpr std::size_t kMostPoints = 512;
+
+  std::string tool;
+  std::string mode;  // live, replay
+  bool ended = false;
+  std::int32_t pid = 0;  // the collector's; 0: none
+  std::uint64_t started_unix_ms = 0;
+  double elapsed_s = 0.0;
+  std::uint32_t period_ms = 0;  // until the next one
+  std::vector<std::string> command;
+  double error_bound = 0.0;
+  double confidence = 0.0;
+  std::string level;
+  std::string actuator;
+
+  std::uint64_t seen = 0;
+  std::uint64_t kept = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t gaps = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> losses;  // those that are not 0
+
+  std::uint64_t observed = 0;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t captured = 0;
+  std::uint64_t captured_duration_ns = 0;
+  std::uint64_t kernels_known = 0;
+  std::uint64_t clusters_open = 0;
+  std::uint64_t clusters_closed = 0;
+  double bound = 0.0;  // NaN: none yet
+  // Of a session that has ended and whose bound is the observed error: what its design certifies.
+  // NaN otherwise.
+  double certified_bound = std::numeric_limits<double>::quiet_NaN();
+  std::uint64_t slowed = 0;
+  std::uint64_t zero_duration = 0;
+  std::uint64_t excluded = 0;
+  std::uint64_t excluded_duration_ns = 0;
+  std::vector<TimelinePoint> timeline;  // ascending, at most kMostPoints
+};
+
+struct Overview : OverviewTotals {
+  static constexpr std::size_t kMostKernels = 4096;
+  static constexpr std::size_t kMostBins = 64;
+  static constexpr std::size_t kMostSlices = 64;
+  static constexpr std::size_t kMostSlicedKernels = 256;
+
+  std::vector<OverviewProcess> processes;
+  std::uint64_t slices_start_ns = 0;
+  std::uint64_t slices_width_ns = 0;  // 0: there are none
+  std::uint32_t slices = 0;
+  std::vector<OverviewKernel> kernels;  // by duration, longest first, at most kMostKernels
+};
+
+struct PlanTotals;
+
+// Gives the overview of a session that has ended the bounds of its plan; none if nothing was
+// recorded.
+void TakeBounds(const PlanTotals& totals, OverviewTotals& overview);
+
+// overview.json, ending in a newline.
+std::string OverviewToJson(const Overview& overview);
+
+}  // namespace stemtap

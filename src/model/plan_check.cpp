@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/plan_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "model/json_text.h"
+#include "model/kernel_keys.h"
+#include "model/run_time.h"
+
+namespace stemtap {
+namespace {
+
+// Relative; sums of 64-bit durations in doubles, in another order than the writer added them.
+constexpr double kRounding = 1e-6;
+// No weight of a run that RunTime allows is larger.
+constexpr double kMaxWeight = 0x1p63;
+
+bool Near(double a, double b) {
+  return std::fabs(a - b) <= kRounding * std::max(std::fabs(a), std::fabs(b));
+}
+
+// Sums of counters: `fits` stays false once one does not.
+struct Counter {
+  std::uint64_t sum = 0;
+  bool fits = true;
+  void Add(std::uint64_t more) { fits = !__builtin_add_overflow(sum, more, &sum) && fits; }
+};
+
+// Walks the plan. The first contradiction stays in `wrong`.
+class Check {
+ public:
+  explicit Check(const Plan& plan) : plan_(plan) {}
+
+  std::string Run() {
+    const PlanTotals& t = plan_.totals;
+    Counter launches;
+    for (const std::uint64_t part : {t.invocations, t.excluded_invocations, t.dropped}) {
+      launches.Add(part);
+    }
+    Expect(launches.fits, "totals.invocations", t.invocations,
+           "with those excluded and dropped, a 64-bit number");
+    launches_ = launches.sum;
+    for (std::size_t k = 0; k < plan_.kernels.size() && wrong_.empty(); ++k) {
+      Kernel(plan_.kernels[k], fmt::format("kernels[{}]", k));
+    }
+    if (wrong_.empty()) Totals();
+    if (wrong_.empty()) Sessions();
+    return wrong_;
+  }
+
+ private:
+  template <typename Value>
+  bool Expect(bool holds, std::string_view path, const Value& value, std::string_view expected) {
+    if (!holds && wrong_.empty()) {
+      wrong_ = fmt::format("{}: is {}; expected {}", path, JsonValue(value), expected);
+    }
+    return holds;
+  }
+  // What was counted must be what is written.
+  void ExpectCount(const Counter& counted, std::uint64_t value, std::string_view path,
+                   std::string_view of) {
+    if (!counted.fits) {
+      Expect(false, path, value, fmt::format("{} that fit 64 bits", of));
+    } else {
+      Expect(counted.sum == value, path, value, fmt::format("{}, the sum of {}", counted.sum, of));
+    }
+  }
+  void ExpectReal(double value, std::string_view path) {
+    Expect(std::isfinite(value) && value >= 0.0, path, value, "a number of at least 0");
+  }
+
+  void Sample(const PlanSample& sample, const PlanSample* before, const std::string& path,
+              std::size_t i) {
+    const auto at = [&](const char* field) {
+      return fmt::format("{}.samples[{}].{}", path, i, field);
+    };
+    // Paths are made for what is wrong alone: a plan may hold millions of samples.
+    if (sample.index >= launches_) {
+      Expect(false, at("index"), sample.index, fmt::format("one of {} launches", launches_));
+    }
+    if (!indices_.insert(sample.index).second) {
+      Expect(false, at("index"), sample.index, "a launch that is no other sample");
+    }
+    if (before != nullptr && sample.index < before->index) {
+      Expect(false, at("index"), sample.index, "samples in launch order");
+    }
+    if (sample.occurrence > sample.index) {
+      Expect(false, at("occurrence"), sample.occurrence,
+             fmt::format("at most the index, {}", sample.index));
+    }
+    if (!(sample.weight >= 0.0 && sample.weight <= kMaxWeight)) {
+      Expect(false, at("weight"), sample.weight, "a number from 0 to 2^63");
+    }
+    sampled_ns_.Add(sample.record.duration_ns);
+    estimate_ns_ += sample.weight * static_cast<double>(sample.record.duration_ns);
+  }
+
+  void Joined(const PlanCluster& c, const std::string& path) {
+    if (c.joined == 0) {
+      Expect(c.joined_bias_ns == 0.0, path + ".joined_bias_ns", c.joined_bias_ns,
+             "0, as no launch is joined");
+      return;
+    }
+    Expect(c.joined < c.count, path + ".joined", c.joined,
+           fmt::format("less than count, {}", c.count));
+    Expect(c.captured > 0, path + ".captured", c.captured, "at least 1, as launches are joined");
+    const double slack = kRounding * c.mean_ns;
+    Expect(DrawnMean(c) >= -slack && JoinedTime(c) >= -slack * static_cast<double>(c.count),
+           path + ".joined_bias_ns", c.joined_bias_ns,
+           fmt::format("a difference that {} launches with a mean of {} ns can have", c.count,
+                       c.mean_ns));
+    joined_ns_ += JoinedTime(c);
+  }
+
+  void Cluster(const PlanCluster& c, const std::string& path) {
+    Expect(c.upper_ns >= c.lower_ns, path + ".upper_ns", c.upper_ns,
+           fmt::format("at least lower_ns, {}", c.lower_ns));
+    // Edges are whole; the mean of imputed launches was rounded when its bin was found.
+    Expect(c.mean_ns >= static_cast<double>(c.lower_ns) * (1 - kRounding) - 1 &&
+               c.mean_ns <= static_cast<double>(c.upper_ns) * (1 + kRounding) + 1,
+           path + ".mean_ns", c.mean_ns,
+           fmt::format("a number from lower_ns to upper_ns, {} to {}", c.lower_ns, c.upper_ns));
+    Expect(c.stddev_ns >= 0.0 && c.stddev_ns <= static_cast<double>(RunTime::kMaxNs),
+           path + ".stddev_ns", c.stddev_ns, "a number from 0 to 2^63");
+    Expect(c.count > 0, path + ".count", c.count, "at least 1");
+    Expect(c.captured == c.samples.size(), path + ".captured", c.captured,
+           fmt::format("{}, the number of samples", c.samples.size()));
+    Expect(c.captured <= c.count, path + ".captured", c.captured,
+           fmt::format("at most count, {}", c.count));
+    Joined(c, path);
+    for (std::size_t i = 0; i < c.samples.size() && wrong_.empty(); ++i) {
+      Sample(c.samples[i], i == 0 ? nullptr : &c.samples[i - 1], path, i);
+    }
+  }
+
+  void Kernel(const PlanKernel& kernel, const std::string& path) {
+    const bool merged = plan_.sessions.size() > 1;
+    Expect(keys_.Add(kernel.name, kernel.config, kernel.process, merged), path, "listed before",
+           "each kernel once");
+    Counter count;
+    double time_ns = 0.0;
+    for (std::size_t c = 0; c < kernel.clusters.size() && wrong_.empty(); ++c) {
+      const PlanCluster& cluster = kernel.clusters[c];
+      Cluster(cluster, fmt::format("{}.clusters[{}]", path, c));
+      count.Add(cluster.count);
+      samples_ += cluster.samples.size();
+      time_ns += static_cast<double>(cluster.count) * cluster.mean_ns;
+    }
+    clusters_ += kernel.clusters.size();
+    ExpectCount(count, kernel.invocations, path + ".invocations", "its clusters' counts");
+    Expect(kernel.duration_ns <= RunTime::kMaxNs, path + ".duration_ns", kernel.duration_ns,
+           "at most 2^63 - 1");
+    // A plan that was transferred to another run may hold the clusters' times in the first run; it
+    // has no bound. Imputed durations were rounded one by one.
+    const double rounded =
+        plan_.totals.imputed == 0 ? 0.0 : static_cast<double>(kernel.invocations);
+    const auto duration = static_cast<double>(kernel.duration_ns);
+    if (!std::isnan(plan_.totals.bound)) {
+      Expect(Near(time_ns, duration) || std::fabs(time_ns - duration) <= rounded,
+             path + ".duration_ns", kernel.duration_ns,
+             fmt::format("{}, the time of its clusters", time_ns));
+    }
+    invocations_.Add(kernel.invocations);
+    duration_ns_.Add(kernel.duration_ns);
+  }
+
+  void Totals() {
+    const PlanTotals& t = plan_.totals;
+    ExpectCount(invocations_, t.invocations, "totals.invocations", "the kernels'");
+    ExpectCount(duration_ns_, t.duration_ns, "totals.duration_ns", "the kernels'");
+    ExpectCount(sampled_ns_, t.sampled_duration_ns, "totals.sampled_duration_ns", "the samples'");
+    ExpectCount({plan_.kernels.size()}, t.kernels, "totals.kernels", "the list");
+    ExpectCount({clusters_}, t.clusters, "totals.clusters", "the kernels'");
+    ExpectCount({samples_}, t.samples, "totals.samples", "the clusters'");
+    for (const auto& [path, value] : {std::pair("totals.zero_duration", t.zero_duration),
+                                      std::pair("totals.imputed", t.imputed)}) {
+      Expect(value <= t.invocations, path, value,
+             fmt::format("at most invocations, {}", t.invocations));
+    }
+    Expect(t.native_unknown <= t.imputed, "totals.native_unknown", t.native_unknown,
+           fmt::format("at most imputed, {}", t.imputed));
+    Expect(t.imputed_duration_ns <= t.duration_ns, "totals.imputed_duration_ns",
+           t.imputed_duration_ns, fmt::format("at most duration_ns, {}", t.duration_ns));
+    Expect(t.excluded_duration_ns <= RunTime::kMaxNs, "totals.excluded_duration_ns",
+           t.excluded_duration_ns, "at most 2^63 - 1");
+    Estimates();
+  }
+
+  void Estimates() {
+    const PlanTotals& t = plan_.totals;
+    const auto total = static_cast<double>(t.duration_ns);
+    ExpectReal(t.plain_estimate_ns, "totals.plain_estimate_ns");
+    if (!std::isnan(t.calibrated_estimate_ns)) {
+      ExpectReal(t.calibrated_estimate_ns, "totals.calibrated_estimate_ns");
+    }
+    Expect(t.uncovered_fraction >= 0.0 && t.uncovered_fraction <= 1.0 + kRounding,
+           "totals.uncovered_fraction", t.uncovered_fraction, "a number from 0 to 1");
+    const double speedup =
+        t.sampled_duration_ns == 0 ? 0.0 : total / static_cast<double>(t.sampled_duration_ns);
+    Expect(Near(t.speedup, speedup), "totals.speedup", t.speedup,
+           fmt::format("{}, duration_ns / sampled_duration_ns", speedup));
+    Expect(Near(estimate_ns_, t.calibrated_estimate_ns) || Near(estimate_ns_, t.plain_estimate_ns),
+           "totals.plain_estimate_ns", t.plain_estimate_ns,
+           fmt::format("this or the calibrated estimate ({}) to be {}, the sum of weight x "
+                       "duration_ns",
+                       t.calibrated_estimate_ns, estimate_ns_));
+    ObservedError();
+    Bounds();
+    JoinedFraction();
+  }
+
+  void ObservedError() {
+    const PlanTotals& t = plan_.totals;
+    if (std::isnan(t.observed_error)) return;
+    const auto total = static_cast<double>(t.duration_ns);
+    const double error = total > 0.0 ? std::fabs(t.plain_estimate_ns - total) / total : 0.0;
+    Expect(std::fabs(t.observed_error - error) <= kRounding * (1.0 + error),
+           "totals.observed_error", t.observed_error,
+           fmt::format("{}, that of the plain estimate", error));
+  }
+
+  void Bounds() {
+    const PlanTotals& t = plan_.totals;
+    if (std::isnan(t.bound)) {
+      Expect(std::isnan(t.certified_bound), "totals.certified_bound", t.certified_bound,
+             "null, as bound");
+      return;
+    }
+    ExpectReal(t.bound, "totals.bound");
+    ExpectReal(t.certified_bound, "totals.certified_bound");
+    Expect(t.certified_bound <= t.bound * (1 + kRounding), "totals.certified_bound",
+           t.certified_bound, fmt::format("at most bound, {}", t.bound));
+    // Of several sessions whose joint error is not known, the stated bounds count.
+    if (std::isnan(t.observed_error) && plan_.sessions.size() > 1) return;
+    PlanTotals stated = t;
+    StateBound(stated);
+    Expect(std::fabs(t.bound - stated.bound) <= kRounding * (1.0 + stated.bound), "totals.bound",
+           t.bound,
+           fmt::format("{}, the larger of certified_bound and observed_error", stated.bound));
+  }
+
+  void JoinedFraction() {
+    const PlanTotals& t = plan_.totals;
+    Expect(t.joined_fraction >= 0.0 && t.joined_fraction <= 1.0 + kRounding,
+           "totals.joined_fraction", t.joined_fraction, "a number from 0 to 1");
+    // Of a plan that was transferred, it is the share in the other run.
+    if (std::isnan(t.bound)) return;
+    const double total = std::max(static_cast<double>(t.duration_ns), 1.0);
+    const double rounded = t.imputed == 0 ? 0.0 : static_cast<double>(t.invocations) / total;
+    Expect(std::fabs(t.joined_fraction - joined_ns_ / total) <= kRounding + rounded,
+           "totals.joined_fraction", t.joined_fraction,
+           fmt::format("{}, the share of the joined launches", joined_ns_ / total));
+  }
+
+  void Sessions() {
+    if (plan_.sessions.empty()) return;
+    Counter launches;
+    Counter duration_ns;
+    std::uint64_t devices = 0;
+    std::unordered_set<std::string> ids;
+    for (std::size_t i = 0; i < plan_.sessions.size() && wrong_.empty(); ++i) {
+      const PlanSession& session = plan_.sessions[i];
+      const std::string path = fmt::format("sessions[{}]", i);
+      Expect(ids.insert(session.id).second, path + ".id", "listed before", "each session once");
+      Expect(session.first_index == launches.sum, path + ".first_index", session.first_index,
+             fmt::format("{}, the launches before", launches.sum));
+      Expect(session.first_device == devices, path + ".first_device", session.first_device,
+             fmt::format("{}, the devices before", devices));
+      Expect(std::adjacent_find(session.devices.begin(), session.devices.end(),
+                                std::greater_equal<>()) == session.devices.end(),
+             path + ".devices", fmt::format("[{}]", fmt::join(session.devices, ", ")),
+             "ascending numbers");
+      if (!std::isnan(session.bound)) {
+        ExpectReal(session.bound, path + ".bound");
+        Expect(session.certified_bound >= 0.0 &&
+                   session.certified_bound <= session.bound * (1 + kRounding),
+               path + ".certified_bound", session.certified_bound,
+               fmt::format("a number from 0 to bound, {}", session.bound));
+      }
+      launches.Add(session.launches);
+      duration_ns.Add(session.duration_ns);
+      devices += session.devices.size();
+    }
+    const PlanTotals& t = plan_.totals;
+    Expect(launches.fits && launches.sum == t.invocations + t.excluded_invocations, "sessions",
+           fmt::format("{} launches in all", launches.sum),
+           fmt::format("those of totals, {}", t.invocations + t.excluded_invocations));
+    Expect(duration_ns.fits && duration_ns.sum == t.duration_ns, "sessions",
+           fmt::format("{} ns in all", duration_ns.sum),
+           fmt::format("those of totals, {}", t.duration_ns));
+  }
+
+  const Plan& plan_;
+  std::string wrong_;
+  std::uint64_t launches_ = 0;  // index of a launch is below
+  Counter invocations_;
+  Counter duration_ns_;
+  Counter sampled_ns_;
+  std::uint64_t clusters_ = 0;
+  std::uint64_t samples_ = 0;
+  double estimate_ns_ = 0.0;  // of duration_ns, by the weights in force
+  double joined_ns_ = 0.0;    // time of joined launches
+  KernelKeys keys_;
+  std::unordered_set<std::uint64_t> indices_;
+};
+
+}  // namespace
+
+std::string CheckPlan(const Plan& plan) {
+  return Check(plan).Run();
+}
+
+}  // namespace stemtap

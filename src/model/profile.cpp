@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/profile.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace stemtap {
+namespace {
+
+class MemoryReader : public ProfileReader {
+ public:
+  explicit MemoryReader(const Profile& profile) : profile_(profile) {
+    for (std::size_t id = 0; id < profile.names.size(); ++id) {
+      names_.Intern(profile.names.name(static_cast<std::uint32_t>(id)));
+    }
+  }
+
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
+    const std::size_t count = std::min(limit, profile_.records.size() - next_);
+    const auto begin = profile_.records.begin() + static_cast<std::ptrdiff_t>(next_);
+    batch.records.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    batch.metrics.clear();
+    next_ += count;
+    return count;
+  }
+
+ private:
+  const Profile& profile_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ProfileReader> ReadProfile(const Profile& profile) {
+  return std::make_unique<MemoryReader>(profile);
+}
+
+Result<Profile> LoadProfile(ProfileReader& reader) {
+  constexpr std::size_t kBatch = 16384;
+  Profile profile;
+  profile.metric_names = reader.metric_names();
+  profile.metrics.resize(profile.metric_names.size());
+  for (ProfileBatch batch;;) {
+    const Result<std::size_t> read = reader.Read(batch, kBatch);
+    if (!read.ok()) return read.error();
+    if (read.value() == 0) break;
+    profile.records.insert(profile.records.end(), batch.records.begin(), batch.records.end());
+    for (std::size_t column = 0; column < profile.metrics.size(); ++column) {
+      const std::vector<double>& cells = batch.metrics[column];
+      profile.metrics[column].insert(profile.metrics[column].end(), cells.begin(), cells.end());
+    }
+  }
+  // In order of id, so that every name keeps its own.
+  for (std::size_t id = 0; id < reader.names().size(); ++id) {
+    profile.names.Intern(reader.names().name(static_cast<std::uint32_t>(id)));
+  }
+  profile.warnings = reader.warnings();
+  return profile;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/profile_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/byte_sink.h"
+#include "base/text.h"
+#include "model/binary_profile.h"
+#include "model/canonical_columns.h"
+
+namespace stemtap {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "binary profiles are little endian");
+
+// Both formats hold names of 1 to kMaxNameBytes bytes.
+Status CheckName(const std::string& path, const std::string& name) {
+  if (!name.empty() && name.size() <= shm::kMaxNameBytes) return Success{};
+  return Error{fmt::format("{}: a kernel name of {} bytes cannot be stored, expected 1 to {}", path,
+                           name.size(), shm::kMaxNameBytes)};
+}
+
+// `text` as a cell: quoted where it holds what would end it.
+std::string Quoted(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string cell = "\"";
+  for (const char c : text) {
+    if (c == '"') cell += '"';
+    cell += c;
+  }
+  return cell + '"';
+}
+
+class CsvWriter : public ProfileWriter {
+ public:
+  CsvWriter(std::string path, std::unique_ptr<ByteSink> sink)
+      : path_(std::move(path)), sink_(std::move(sink)) {}
+
+  Status Write(const ProfileBatch& batch, const NameTable& names,
+               const std::vector<std::string>& metric_names) override {
+    text_.clear();
+    if (!started_) AppendHeader(metric_names);
+    for (std::size_t id = names_.size(); id < names.size(); ++id) {
+      const std::string& name = names.name(static_cast<std::uint32_t>(id));
+      const Status checked = CheckName(path_, name);
+      if (!checked.ok()) return checked;
+      names_.push_back(Quoted(name));
+    }
+    for (std::size_t row = 0; row < batch.records.size(); ++row) {
+      AppendRow(batch.records[row]);
+      for (const std::vector<double>& column : batch.metrics) {
+        text_ += ',';
+        if (!std::isnan(column[row])) fmt::format_to(std::back_inserter(text_), "{}", column[row]);
+      }
+      text_ += '\n';
+      if (text_.size() < kFlushBytes) continue;
+      const Status written = sink_->Write(text_);
+      if (!written.ok()) return written;
+      text_.clear();
+    }
+    return sink_->Write(text_);
+  }
+
+  Status Finish() override {
+    if (!started_) {
+      const Status written = Write({}, {}, {});
+      if (!written.ok()) return written;
+    }
+    return sink_->Finish();
+  }
+
+ private:
+  static constexpr std::size_t kFlushBytes = std::size_t{256} * 1024;
+
+  void AppendHeader(const std::vector<std::string>& metric_names) {
+    started_ = true;
+    for (const CanonicalColumnInfo& column : kCanonicalColumns) {
+      if (!text_.empty()) text_ += ',';
+      text_ += column.name;
+    }
+    for (const std::string& name : metric_names) text_ += ',' + Quoted(name);
+    text_ += '\n';
+  }
+
+  void AppendRow(const shm::KernelRecord& record) {
+    Append(rows_++);
+    for (std::size_t i = 1; i + 1 < kCanonicalColumns.size(); ++i) {  // between index and name
+      text_ += ',';
+      const std::uint64_t cell = CellOf(record, static_cast<CanonicalColumn>(i));
+      if (kCanonicalColumns[i].required || cell != kCanonicalColumns[i].unknown) Append(cell);
+    }
+    text_ += ',';
+    text_ += names_[record.name_id];
+  }
+
+  void Append(std::uint64_t number) {
+    const fmt::format_int digits(number);
+    text_.append(digits.data(), digits.size());
+  }
+
+  std::string path_;
+  std::unique_ptr<ByteSink> sink_;
+  std::vector<std::string> names_;  // as cells
+  std::string text_;
+  std::uint64_t rows_ = 0;
+  bool started_ = false;
+};
+
+class BinaryWriter : public ProfileWriter {
+ public:
+  BinaryWriter(std::string path, std::unique_ptr<ByteSink> sink)
+      : path_(std::move(path)), sink_(std::move(sink)) {}
+
+  Status Write(const ProfileBatch& batch, const NameTable& names,
+               const std::vector<std::string>& metric_names) override {
+    if (!metric_names.empty()) {
+      return Error{
+          fmt::format("{}: a binary profile cannot hold metric columns (first of {}: '{}'), "
+                      "expected a .csv file",
+                      path_, metric_names.size(), EscapeForTerminal(metric_names.front()))};
+    }
+    const Status started = Start();
+    if (!started.ok()) return started;
+    // Runs of records between definitions go out as they lie in memory.
+    std::size_t begin = 0;
+    for (std::size_t row = 0; row < batch.records.size(); ++row) {
+      if (batch.records[row].name_id < names_) continue;
+      Status written = WriteRun(batch, begin, row);
+      if (!written.ok()) return written;
+      begin = row;
+      while (names_ <= batch.records[row].name_id) {
+        written = Define(names.name(names_));
+        if (!written.ok()) return written;
+      }
+    }
+    return WriteRun(batch, begin, batch.records.size());
+  }
+
+  Status Finish() override {
+    Status written = Start();
+    if (!written.ok()) return written;
+    BinaryProfileEnd end;
+    end.invocations = invocations_;
+    end.names = names_;
+    written = WriteRecord(end);
+    return written.ok() ? sink_->Finish() : written;
+  }
+
+ private:
+  template <typename T>
+  Status WriteRecord(const T& record) {
+    static_assert(sizeof(T) == shm::kRecordBytes);
+    return sink_->Write({reinterpret_cast<const char*>(&record), sizeof(T)});
+  }
+
+  Status Start() {
+    if (std::exchange(started_, true)) return Success{};
+    return WriteRecord(BinaryProfileHeader{});
+  }
+
+  Status WriteRun(const ProfileBatch& batch, std::size_t begin, std::size_t end) {
+    if (begin == end) return Success{};
+    invocations_ += end - begin;
+    return sink_->Write({reinterpret_cast<const char*>(batch.records.data() + begin),
+                         (end - begin) * sizeof(shm::KernelRecord)});
+  }
+
+  // Writes the definition of the name with the next id.
+  Status Define(const std::string& name) {
+    const Status checked = CheckName(path_, name);
+    if (!checked.ok()) return checked;
+    shm::NameRecord first;
+    first.name_id = names_++;
+    first.length = static_cast<std::uint32_t>(name.size());
+    first.hash = shm::NameHash(name.data(), name.size());
+    std::size_t done = std::min(name.size(), sizeof(first.bytes));
+    std::memcpy(first.bytes, name.data(), done);
+    Status written = WriteRecord(first);
+    while (written.ok() && done < name.size()) {
+      shm::NameBytes more;
+      const std::size_t count = std::min(name.size() - done, sizeof(more.bytes));
+      more.count = static_cast<std::uint8_t>(count);
+      std::memcpy(more.bytes, name.data() + done, count);
+      done += count;
+      written = WriteRecord(more);
+    }
+    return written;
+  }
+
+  std::string path_;
+  std::unique_ptr<ByteSink> sink_;
+  std::uint32_t names_ = 0;  // defined so far
+  std::uint64_t invocations_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& path) {
+  std::string_view stem = path;
+  for (const std::string_view suffix : {".gz", ".zst"}) {
+    if (path.ends_with(suffix)) stem.remove_suffix(suffix.size());
+  }
+  const bool csv = path == "-" || stem.ends_with(".csv");
+  const std::string name = EscapeForTerminal(path);
+  if (!csv && !stem.ends_with(".stemtap")) {
+    return Error{
+        fmt::format("{}: unknown kind of profile, expected a name that ends in .csv, .csv.gz, "
+                    ".csv.zst, .stemtap, .stemtap.gz or .stemtap.zst",
+                    name),
+        2};
+  }
+  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
+  if (!sink.ok()) return sink.error();
+  if (csv) {
+    return std::unique_ptr<ProfileWriter>(
+        std::make_unique<CsvWriter>(name, std::move(sink).value()));
+  }
+  return std::unique_ptr<ProfileWriter>(
+      std::make_unique<BinaryWriter>(name, std::move(sink).value()));
+}
+
+}  // namespace stemtap

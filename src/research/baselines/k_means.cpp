@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "research/baselines/k_means.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace stemtap {
+namespace {
+
+double SquaredDistance(const double* a, const double* b, std::size_t columns) {
+  double sum = 0.0;
+  for (std::size_t c = 0; c < columns; ++c) sum += (a[c] - b[c]) * (a[c] - b[c]);
+  return sum;
+}
+
+// k points, each drawn with a chance in proportion to weight x squared distance to those before it.
+std::vector<double> SeedCentres(const PointSet& points, std::size_t k, Rng& rng) {
+  std::vector<double> centres;
+  std::vector<double> nearest(points.size(), std::numeric_limits<double>::infinity());
+  std::vector<double> chance(points.size());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    chance[i] = static_cast<double>(points.weights[i]);
+  }
+  while (centres.size() < k * points.columns) {
+    double total = 0.0;
+    for (const double c : chance) total += c;
+    double at = rng.Uniform() * total;
+    std::size_t drawn = 0;
+    // The last point with a chance is drawn should rounding leave something behind it.
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (chance[i] <= 0.0) continue;
+      drawn = i;
+      if (at < chance[i]) break;
+      at -= chance[i];
+    }
+    centres.insert(centres.end(), points.point(drawn), points.point(drawn) + points.columns);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      nearest[i] = std::min(nearest[i],
+                            SquaredDistance(points.point(i), points.point(drawn), points.columns));
+      chance[i] = static_cast<double>(points.weights[i]) * nearest[i];
+    }
+  }
+  return centres;
+}
+
+// Moves each point to its nearest centre (ties: the lower one); whether any moved. The distances to
+// all centres are summed side by side, which compilers turn into vector instructions; a sum over
+// columns they may not reorder.
+bool Assign(const PointSet& points, const std::vector<double>& centres, std::size_t k,
+            std::vector<std::uint32_t>& cluster_of, std::vector<double>& distance) {
+  std::vector<double> by_column(centres.size());  // column c of centre j at [c * k + j]
+  for (std::size_t j = 0; j < k; ++j) {
+    for (std::size_t c = 0; c < points.columns; ++c) {
+      by_column[c * k + j] = centres[j * points.columns + c];
+    }
+  }
+  std::vector<double> to(k);
+  bool moved = false;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    std::fill(to.begin(), to.end(), 0.0);
+    for (std::size_t c = 0; c < points.columns; ++c) {
+      const double value = points.point(i)[c];
+      const double* column = by_column.data() + c * k;
+      for (std::size_t j = 0; j < k; ++j) to[j] += (value - column[j]) * (value - column[j]);
+    }
+    const auto best =
+        static_cast<std::uint32_t>(std::min_element(to.begin(), to.end()) - to.begin());
+    moved = moved || cluster_of[i] != best;
+    cluster_of[i] = best;
+    distance[i] = to[best];
+  }
+  return moved;
+}
+
+// Puts the farthest point that is not alone into each empty cluster.
+void FillEmptyClusters(std::size_t k, std::vector<std::uint32_t>& cluster_of,
+                       std::vector<double>& distance) {
+  std::vector<std::uint64_t> sizes(k, 0);
+  for (const std::uint32_t c : cluster_of) ++sizes[c];
+  for (std::size_t j = 0; j < k; ++j) {
+    if (sizes[j] > 0) continue;
+    std::size_t farthest = cluster_of.size();
+    for (std::size_t i = 0; i < cluster_of.size(); ++i) {
+      if (sizes[cluster_of[i]] < 2) continue;
+      if (farthest == cluster_of.size() || distance[i] > distance[farthest]) farthest = i;
+    }
+    --sizes[cluster_of[farthest]];
+    ++sizes[j];
+    cluster_of[farthest] = static_cast<std::uint32_t>(j);
+    distance[farthest] = 0.0;
+  }
+}
+
+// Puts each centre where the mean of its cluster is; the sum of squared distances they moved.
+double MoveCentres(const PointSet& points, const std::vector<std::uint32_t>& cluster_of,
+                   std::vector<double>& centres) {
+  const std::vector<double> before = centres;
+  std::fill(centres.begin(), centres.end(), 0.0);
+  std::vector<double> weights(centres.size() / points.columns, 0.0);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto weight = static_cast<double>(points.weights[i]);
+    double* centre = centres.data() + cluster_of[i] * points.columns;
+    for (std::size_t c = 0; c < points.columns; ++c) centre[c] += weight * points.point(i)[c];
+    weights[cluster_of[i]] += weight;
+  }
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    for (std::size_t c = 0; c < points.columns; ++c) centres[j * points.columns + c] /= weights[j];
+  }
+  return SquaredDistance(before.data(), centres.data(), centres.size());
+}
+
+// The variance of the points, averaged over columns.
+double MeanVariance(const PointSet& points) {
+  std::vector<double> centre(points.columns, 0.0);
+  const std::vector<std::uint32_t> all(points.size(), 0);
+  MoveCentres(points, all, centre);
+  double sum = 0.0;
+  double weights = 0.0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto weight = static_cast<double>(points.weights[i]);
+    sum += weight * SquaredDistance(points.point(i), centre.data(), points.columns);
+    weights += weight;
+  }
+  return sum / weights / static_cast<double>(points.columns);
+}
+
+KMeansClusters OneStart(const PointSet& points, std::size_t k, double settled, Rng& rng) {
+  KMeansClusters result;
+  result.cluster_of.assign(points.size(), static_cast<std::uint32_t>(k));
+  std::vector<double> distance(points.size(), 0.0);
+  std::vector<double> centres = SeedCentres(points, k, rng);
+  for (int i = 0; i < kKMeansIterations; ++i) {
+    if (!Assign(points, centres, k, result.cluster_of, distance)) break;
+    FillEmptyClusters(k, result.cluster_of, distance);
+    if (MoveCentres(points, result.cluster_of, centres) <= settled) {
+      Assign(points, centres, k, result.cluster_of, distance);
+      FillEmptyClusters(k, result.cluster_of, distance);
+      break;
+    }
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    result.inertia +=
+        static_cast<double>(points.weights[i]) *
+        SquaredDistance(points.point(i), centres.data() + result.cluster_of[i] * points.columns,
+                        points.columns);
+  }
+  return result;
+}
+
+}  // namespace
+
+KMeansClusters KMeans(const PointSet& points, std::size_t k, Rng& rng) {
+  const double settled = kKMeansSettled * MeanVariance(points);
+  KMeansClusters best = OneStart(points, k, settled, rng);
+  for (int start = 1; start < kKMeansStarts && k > 1; ++start) {
+    KMeansClusters other = OneStart(points, k, settled, rng);
+    if (other.inertia < best.inertia) best = std::move(other);
+  }
+  return best;
+}
+
+}  // namespace stemtap

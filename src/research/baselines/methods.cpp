@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "research/baselines/method.h"
+#include "research/baselines/photon.h"
+#include "research/baselines/pka.h"
+#include "research/baselines/random.h"
+#include "research/baselines/sieve.h"
+#include "research/baselines/stratified.h"
+#include "research/baselines/tbpoint.h"
+
+namespace stemtap {
+namespace {
+
+constexpr MethodEntry kEntries[] = {
+    {"optimal", "the least time to sample: cuts and sizes of all kernels together", PrepareOptimal},
+    {"root", "STEM+ROOT: split while sampling the parts is cheaper than the whole", PrepareRoot},
+    {"stem", "STEM-only: split while a cluster wants more than 50 samples, 30 each", PrepareStem},
+    {"allegro", "STEM-only over kernels told apart by name, grid and block", PrepareAllegro},
+    {"pka", "Principal Kernel Selection: k-means on the principal components of 12 counters",
+     PreparePka},
+    {"sieve", "Sieve: strata of each kernel by instruction count, one representative each",
+     PrepareSieve},
+    {"photon", "Photon: skip a launch whose basic-block vector is near one sampled before",
+     PreparePhoton},
+    {"tbpoint", "TBPoint: hierarchical clusters of each kernel's launches by their counters",
+     PrepareTbpoint},
+    {"random", "each invocation on its own chance of 0.1 %", PrepareRandom},
+};
+
+}  // namespace
+
+std::span<const MethodEntry> Methods() {
+  return kEntries;
+}
+
+}  // namespace stemtap

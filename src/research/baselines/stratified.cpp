@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "research/baselines/stratified.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "model/kernel_groups.h"
+#include "research/baselines/invocation_groups.h"
+#include "sampling/sample_design.h"
+#include "sampling/selection.h"
+#include "sampling/workload_strata.h"
+#include "stats/log_sketch.h"
+
+namespace stemtap {
+namespace {
+
+struct SizedCluster {
+  std::size_t begin = 0;  // [begin, end) of `order`
+  std::size_t end = 0;
+  std::uint64_t size = 0;  // how many of them to draw
+};
+
+class StratifiedMethod : public PreparedMethod {
+ public:
+  StratifiedMethod(Selection selection, std::vector<std::uint64_t> order,
+                   std::vector<SizedCluster> clusters, std::vector<std::uint32_t> cluster_of,
+                   double bound)
+      : selection_(selection),
+        order_(std::move(order)),
+        clusters_(std::move(clusters)),
+        cluster_of_(std::move(cluster_of)),
+        bound_(bound) {}
+
+  MethodSample Draw(std::uint64_t seed) const override {
+    Rng rng(seed);
+    MethodSample sample;
+    for (const SizedCluster& c : clusters_) {
+      const std::uint64_t count = c.end - c.begin;
+      const std::vector<std::uint64_t> ranks = DrawRanks(selection_, count, c.size, rng);
+      const double weight = PlainWeight(count, ranks.size());
+      for (const std::uint64_t rank : ranks) {
+        sample.invocations.push_back({order_[c.begin + rank], weight});
+      }
+    }
+    std::sort(sample.invocations.begin(), sample.invocations.end(),
+              [](const auto& a, const auto& b) { return a.index < b.index; });
+    return sample;
+  }
+
+  std::span<const std::uint32_t> clusters() const override { return cluster_of_; }
+  std::uint64_t cluster_count() const override { return clusters_.size(); }
+  double bound() const override { return bound_; }
+  bool deterministic() const override {
+    return selection_ == Selection::kFirst ||
+           std::all_of(clusters_.begin(), clusters_.end(),
+                       [](const SizedCluster& c) { return c.size >= c.end - c.begin; });
+  }
+
+ private:
+  Selection selection_;
+  // The invocations along (group, stratum) and there as DrawRanks wants them: along (sketch bin,
+  // launch order), or along launch order for Selection::kFirst.
+  std::vector<std::uint64_t> order_;
+  std::vector<SizedCluster> clusters_;
+  std::vector<std::uint32_t> cluster_of_;
+  double bound_;
+};
+
+// Sorts one group's invocations, which stand in launch order, along (bin, launch order) and gives
+// where each non-empty bin starts, and the end.
+std::vector<std::size_t> SortByBin(const Profile& profile, std::span<std::uint64_t> invocations,
+                                   const LogSketch& sketch, std::vector<std::uint64_t>& scratch) {
+  std::vector<std::size_t> starts(sketch.bins().size() + 1, 0);
+  for (std::size_t b = 0; b < sketch.bins().size(); ++b) {
+    starts[b + 1] = starts[b] + sketch.bins()[b].count;
+  }
+  std::vector<std::size_t> next = starts;
+  scratch.resize(invocations.size());
+  for (const std::uint64_t i : invocations) {
+    const std::uint32_t bin = LogSketch::BinOf(profile.records[i].duration_ns);
+    scratch[next[bin - sketch.first_bin()]++] = i;
+  }
+  std::copy(scratch.begin(), scratch.end(), invocations.begin());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  return starts;
+}
+
+Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, Method method,
+                                                std::span<const std::uint32_t> groups) {
+  SamplingOptions options = input.options;
+  options.method = method;
+  InvocationGroups grouped = GroupInvocations(groups);
+  const std::size_t group_count = grouped.size();
+
+  std::vector<KernelCells> cells(group_count);
+  std::vector<std::vector<std::size_t>> cell_starts(group_count);
+  std::vector<std::uint64_t> scratch;
+  for (std::size_t g = 0; g < group_count; ++g) {
+    const std::span<std::uint64_t> invocations = grouped.group(g);
+    LogSketch sketch;
+    for (const std::uint64_t i : invocations) sketch.Add(input.profile.records[i].duration_ns);
+    cells[g] = CellsOf(sketch);
+    cell_starts[g] = SortByBin(input.profile, invocations, sketch, scratch);
+  }
+  const SampleDesign design = DesignSample(cells, options);
+
+  std::vector<SizedCluster> clusters;
+  std::vector<std::uint32_t> cluster_of(groups.size(), kExcludedKernel);
+  for (std::size_t g = 0; g < group_count; ++g) {
+    for (const StratumRange& s : design.kernels[g]) {
+      const SizedCluster cluster{grouped.starts[g] + cell_starts[g][s.first],
+                                 grouped.starts[g] + cell_starts[g][s.end], s.sample_size};
+      const auto begin = grouped.order.begin() + static_cast<std::ptrdiff_t>(cluster.begin);
+      const auto end = grouped.order.begin() + static_cast<std::ptrdiff_t>(cluster.end);
+      if (options.selection == Selection::kFirst) std::sort(begin, end);
+      for (auto at = begin; at != end; ++at) {
+        cluster_of[*at] = static_cast<std::uint32_t>(clusters.size());
+      }
+      clusters.push_back(cluster);
+    }
+  }
+  // The first launches are no random sample: nothing can be said of their error beforehand.
+  const double bound = options.selection == Selection::kFirst ? NAN : design.bound;
+  return std::unique_ptr<PreparedMethod>(
+      std::make_unique<StratifiedMethod>(options.selection, std::move(grouped.order),
+                                         std::move(clusters), std::move(cluster_of), bound));
+}
+
+// Groups of the same (name, grid, block), numbered in order of first launch; the excluded stay so.
+std::vector<std::uint32_t> GroupsByLaunch(const MethodInput& input) {
+  std::vector<std::uint32_t> groups(input.groups.size(), kExcludedKernel);
+  std::unordered_map<std::uint64_t, std::uint32_t> known;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (input.groups[i] == kExcludedKernel) continue;
+    const shm::KernelRecord& r = input.profile.records[i];
+    const shm::LaunchConfig config = {{r.grid[0], r.grid[1], r.grid[2]},
+                                      {r.block[0], r.block[1], r.block[2]}};
+    const std::uint64_t key = shm::ConfigKey(input.profile.names.hash(r.name_id), config);
+    groups[i] = known.emplace(key, static_cast<std::uint32_t>(known.size())).first->second;
+  }
+  return groups;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PreparedMethod>> PrepareOptimal(const MethodInput& input) {
+  return Prepare(input, Method::kOptimal, input.groups);
+}
+
+Result<std::unique_ptr<PreparedMethod>> PrepareRoot(const MethodInput& input) {
+  return Prepare(input, Method::kRoot, input.groups);
+}
+
+Result<std::unique_ptr<PreparedMethod>> PrepareStem(const MethodInput& input) {
+  return Prepare(input, Method::kStem, input.groups);
+}
+
+Result<std::unique_ptr<PreparedMethod>> PrepareAllegro(const MethodInput& input) {
+  return Prepare(input, Method::kStem, GroupsByLaunch(input));
+}
+
+}  // namespace stemtap

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TBPoint's inter-launch sampling: the launches of each kernel are clustered hierarchically by
+//
+//   kernel launch size         instructions executed by threads
+//   control flow divergence    instructions executed by warps
+//   memory divergence          memory requests: sectors of global and local accesses
+//   thread block variation     CoV of the instructions of its thread blocks, where known
+//
+// each divided by the kernel's average, down to a distance of 0.1. The launch nearest to the centre
+// of its cluster is sampled; its weight is the cluster's size.
+//
+// UNITS: method.h.  SOURCE: Huang, Nai, Kim and Lee, TBPoint (IPDPS 2014); docs/math/baselines.md.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "research/baselines/method.h"
+
+namespace stemtap {
+
+// Launches in one cluster differ by at most 10 % of the average in any feature. Larger: fewer, more
+// mixed clusters.
+inline constexpr double kTbpointDistance = 0.1;
+
+// An error names the columns that are missing, or a kernel with more different launches than can be
+// clustered (complete_linkage.h).
+Result<std::unique_ptr<PreparedMethod>> PrepareTbpoint(const MethodInput& input);
+
+}  // namespace stemtap

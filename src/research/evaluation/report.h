@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The three faces of an evaluation: a table for the terminal (at most 120 columns, names escaped),
+// JSON (schema stemtap.evaluation/1) and CSV (one line per workload, method and error bound).
+// SOURCE: docs/formats/evaluation.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "research/evaluation/equal_error.h"
+#include "research/evaluation/evaluation.h"
+
+namespace stemtap {
+
+std::string EvaluationTable(const Evaluation& evaluation);
+std::string EvaluationJson(const Evaluation& evaluation);
+std::string EvaluationCsv(const Evaluation& evaluation);
+
+// "1 method left out ...": one line per method and reason, with the number of workloads; "" for
+// none.
+std::string LeftOutLines(const Evaluation& evaluation);
+
+// The answers of one comparison over several workloads.
+struct EqualErrorReport {
+  OptionList options;
+  std::string one;
+  std::string other;
+  double error_bound = 0.0;
+  std::vector<EvaluatedWorkload> workloads;
+  std::vector<EqualError> results;  // by workload
+};
+
+std::string EqualErrorTable(const EqualErrorReport& report);
+std::string EqualErrorJson(const EqualErrorReport& report);
+std::string EqualErrorCsv(const EqualErrorReport& report);
+
+}  // namespace stemtap

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one run of a method (one seed) came to, and the statistics of many runs.
+//
+//   error       signed, relative: (estimate - T*) / T*
+//   mean, max   of |error|;  bias: the mean of the signed error
+//   p95         the ceil(0.95 R)-th smallest |error| of R runs: at least 95 % of runs are no worse
+//   speedup     T* / (mean sampled time): the harmonic mean of the runs' speedups
+//   bound       what the design certifies before the error is known; the bound that a plan states is
+//               never below its observed error, so that it covers every run
+//   coverage    the share of runs with |error| <= bound
+//
+// UNITS: errors and bounds as ratios.  SOURCE: docs/evaluation.md; NVArchSim (HPCA 2021).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "research/evaluation/workload.h"
+
+namespace stemtap {
+
+// An error this far above the bound is rounding of the sums, not a miss: where everything is taken
+// both are 0 but for it. Sums of 10^8 doubles are exact to some 1e-12 relative; bounds that matter
+// stand above 1e-6.
+inline constexpr double kRoundingSlack = 1e-9;
+
+struct RunOutcome {
+  double sampled_ns = 0.0;  // time of what was sampled (online: of all captures)
+  std::uint64_t samples = 0;
+  std::uint64_t clusters = 0;
+  double bound = 0.0;      // certified; NaN: none
+  double error = 0.0;      // plain weights, on the run sampled
+  double uncovered = 0.0;  // share of time in clusters without a sample
+  // On the run held against; where there is none, on the run sampled.
+  double against_plain = 0.0;
+  double against_calibrated = 0.0;
+};
+
+struct ErrorStatistics {
+  double mean = 0.0;
+  double p95 = 0.0;
+  double max = 0.0;
+  double bias = 0.0;
+};
+
+struct RunStatistics {
+  std::uint64_t runs = 0;
+  double speedup = 0.0;  // +inf when the samples hold no time
+  double sampled_ns = 0.0;
+  double samples = 0.0;
+  double clusters = 0.0;
+  double uncovered = 0.0;
+  double bound = 0.0;           // certified, mean; NaN: none
+  double coverage = 0.0;        // NaN: no bound
+  double p95_over_bound = 0.0;  // NaN: no bound, or a bound of 0
+  ErrorStatistics error;
+  ErrorStatistics against_plain;
+  ErrorStatistics against_calibrated;
+};
+
+// The ceil(quantile * n)-th smallest of n values; NaN for none. REQUIRES: 0 < quantile <= 1.
+double QuantileByRank(std::span<const double> values, double quantile);
+
+// Of signed errors; zeros for none.
+ErrorStatistics StatisticsOf(std::span<const double> errors);
+
+RunStatistics StatisticsOf(std::span<const RunOutcome> runs, double total_ns);
+
+// What a sample estimates. Weights as in stem/weights.h.
+struct JudgedInvocation {
+  std::uint64_t index = 0;
+  double plain = 0.0;
+  double calibrated = 0.0;
+};
+
+// Fills in sampled_ns, samples and the errors of `outcome` from what was sampled.
+void Judge(const Workload& workload, std::span<const JudgedInvocation> sample, RunOutcome& outcome);
+
+}  // namespace stemtap

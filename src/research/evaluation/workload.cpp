@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "research/evaluation/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/text.h"
+#include "stats/moments.h"
+
+namespace stemtap {
+namespace {
+
+// Names as long as C++ templates make them would hide what differs.
+constexpr std::size_t kMostNameBytes = 80;
+
+std::string Shown(std::string_view name) {
+  if (name.size() <= kMostNameBytes) return EscapeForTerminal(name);
+  return EscapeForTerminal(name.substr(0, kMostNameBytes)) + "...";
+}
+
+template <typename Extent>
+bool SameExtent(const Extent (&a)[3], const Extent (&b)[3]) {
+  for (int i = 0; i < 3; ++i) {
+    if (a[i] != shm::kUnknownExtent && b[i] != shm::kUnknownExtent && a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+template <typename Extent>
+std::string ExtentText(const Extent (&e)[3]) {
+  return fmt::format("{}x{}x{}", e[0], e[1], e[2]);
+}
+
+// Kernels whose number of launches differs, those of one run alone included.
+std::size_t KernelsWithOtherCounts(const Profile& one, const Profile& other) {
+  std::unordered_map<std::string_view, std::int64_t> surplus;
+  for (const shm::KernelRecord& r : one.records) ++surplus[one.names.name(r.name_id)];
+  for (const shm::KernelRecord& r : other.records) --surplus[other.names.name(r.name_id)];
+  return static_cast<std::size_t>(std::count_if(
+      surplus.begin(), surplus.end(), [](const auto& entry) { return entry.second != 0; }));
+}
+
+// What differs at launch `i`; "" when nothing does.
+std::string Difference(const Profile& one, const Profile& other, std::size_t i) {
+  const shm::KernelRecord& a = one.records[i];
+  const shm::KernelRecord& b = other.records[i];
+  if (one.names.name(a.name_id) != other.names.name(b.name_id)) {
+    return fmt::format("is '{}' in the one and '{}' in the other", Shown(one.names.name(a.name_id)),
+                       Shown(other.names.name(b.name_id)));
+  }
+  const std::string name = Shown(one.names.name(a.name_id));
+  if (!SameExtent(a.grid, b.grid)) {
+    return fmt::format("('{}') has grid {} in the one and {} in the other", name,
+                       ExtentText(a.grid), ExtentText(b.grid));
+  }
+  if (!SameExtent(a.block, b.block)) {
+    return fmt::format("('{}') has block {} in the one and {} in the other", name,
+                       ExtentText(a.block), ExtentText(b.block));
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<Workload> MakeWorkload(std::string name, Profile profile, const SamplingOptions& options) {
+  Result<KernelGroups> created = KernelGroups::Create(options.group_by, options.exclude);
+  if (!created.ok()) return created.error();
+  KernelGroups groups = std::move(created).value();
+  Workload workload;
+  workload.name = std::move(name);
+  workload.profile = std::move(profile);
+  workload.groups.reserve(workload.profile.records.size());
+  std::vector<Moments> kernels;
+  for (const shm::KernelRecord& record : workload.profile.records) {
+    const std::uint32_t group = groups.Of(record, workload.profile.names);
+    workload.groups.push_back(group);
+    if (group == kExcludedKernel) continue;
+    ++workload.launches;
+    workload.total_ns += record.duration_ns;
+    if (group >= kernels.size()) kernels.resize(std::size_t{group} + 1);
+    kernels[group].Add(static_cast<double>(record.duration_ns));
+  }
+  workload.kernels = groups.size();
+  workload.excluded = groups.excluded();
+  if (workload.total_ns == 0) {
+    return Error{fmt::format("{}: holds no kernel time{}, expected at least 1 ns",
+                             EscapeForTerminal(workload.name),
+                             workload.excluded.invocations > 0 ? " beside what is excluded" : "")};
+  }
+  double one_each_ns = 0.0;
+  for (const Moments& kernel : kernels) one_each_ns += kernel.mean();
+  workload.speedup_limit = static_cast<double>(workload.total_ns) / one_each_ns;
+  return workload;
+}
+
+Status SameLaunches(const Workload& one, const std::string& other_name, const Profile& other) {
+  const std::size_t count = one.profile.records.size();
+  const std::size_t other_count = other.records.size();
+  const std::size_t both = std::min(count, other_count);
+  std::size_t first = 0;
+  std::string difference;
+  // Names are compared by id once a pair of ids is known to mean the same.
+  constexpr std::uint32_t kUnpaired = ~std::uint32_t{0};
+  std::vector<std::uint32_t> paired(one.profile.names.size(), kUnpaired);
+  for (; first < both; ++first) {
+    const shm::KernelRecord& a = one.profile.records[first];
+    const shm::KernelRecord& b = other.records[first];
+    if (paired[a.name_id] == b.name_id && SameExtent(a.grid, b.grid) &&
+        SameExtent(a.block, b.block)) {
+      continue;
+    }
+    difference = Difference(one.profile, other, first);
+    if (!difference.empty()) break;
+    paired[a.name_id] = b.name_id;
+  }
+  if (difference.empty() && count == other_count) return Success{};
+  if (difference.empty()) difference = "is in one of them alone";
+  return Error{
+      fmt::format("{} and {} are not the same launches: launch {} {}; {} against {} "
+                  "launches, {} kernels not launched equally often; expected the same "
+                  "names, grids and blocks in the same order",
+                  EscapeForTerminal(one.name), EscapeForTerminal(other_name), first, difference,
+                  count, other_count, KernelsWithOtherCounts(one.profile, other))};
+}
+
+Status HoldAgainst(Workload& workload, const std::string& other_name, const Profile& other) {
+  const Status same = SameLaunches(workload, other_name, other);
+  if (!same.ok()) return same;
+  std::vector<std::uint64_t> durations;
+  durations.reserve(other.records.size());
+  std::uint64_t total_ns = 0;
+  for (std::size_t i = 0; i < other.records.size(); ++i) {
+    durations.push_back(other.records[i].duration_ns);
+    if (workload.groups[i] != kExcludedKernel) total_ns += other.records[i].duration_ns;
+  }
+  if (total_ns == 0) {
+    return Error{fmt::format("{}: holds no kernel time, expected at least 1 ns",
+                             EscapeForTerminal(other_name))};
+  }
+  workload.against_name = other_name;
+  workload.against_ns = std::move(durations);
+  workload.against_total_ns = total_ns;
+  return Success{};
+}
+
+}  // namespace stemtap

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makers of the single workloads, for the table in workload.cpp. REQUIRES: options in range.
+#pragma once
+
+#include <memory>
+
+#include "model/profile_reader.h"
+#include "research/workloads/workload.h"
+
+namespace stemtap {
+
+std::unique_ptr<ProfileReader> MakeLlmServe(const WorkloadOptions& options);
+std::unique_ptr<ProfileReader> MakeOutliers(const WorkloadOptions& options);
+std::unique_ptr<ProfileReader> MakePhases(const WorkloadOptions& options);
+std::unique_ptr<ProfileReader> MakeRareKernels(const WorkloadOptions& options);
+std::unique_ptr<ProfileReader> MakeTraining(const WorkloadOptions& options);
+std::unique_ptr<ProfileReader> MakeWarmup(const WorkloadOptions& options);
+
+}  // namespace stemtap

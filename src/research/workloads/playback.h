@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Playback records a script as it runs on an invented GPU: it adds noise, gaps and start times, and
+// is the reader of the result. A Script has
+//
+//   const Launch& launch() const      the launch at hand
+//   void Advance()                    moves to the next one; never looks at the noise
+//   std::string_view Name(kernel)     of a launch's kernel
+//   std::uint64_t Duration(noisy, draw, launched, noise)
+//                                     in ns: `noisy` is the launch's median times its noise, times
+//                                     kOne; `draw` the launch's 64 bits; `launched` its number
+//   std::uint64_t Gap(gap_draw) const idle ns before the launch, beyond the usual; 0 <= draw < 1024
+//
+// Each launch takes one draw: bits 0 to 11 its noise, 12 to 21 the gap before it, the rest as the
+// script likes. Further draws of `noise` are the script's.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "model/profile_reader.h"
+#include "research/workloads/launch.h"
+#include "research/workloads/workload.h"
+
+namespace stemtap {
+
+// Noise and script must not share their draws where they share the seed.
+inline Rng NoiseRng(const WorkloadOptions& options) {
+  return Rng(~(options.noise_seed == 0 ? options.seed : options.noise_seed));
+}
+
+template <class Script>
+class Playback final : public ProfileReader {
+ public:
+  Playback(const WorkloadOptions& options, Script script)
+      : launches_(options.launches),
+        other_gpu_(options.other_gpu),
+        script_(std::move(script)),
+        noise_(NoiseRng(options)) {}
+
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(limit, launches_ - launched_));
+    batch.metrics.clear();
+    batch.records.resize(count);
+    for (shm::KernelRecord& record : batch.records) {
+      Play(record);
+      script_.Advance();
+      ++launched_;
+    }
+    return count;
+  }
+
+ private:
+  void Play(shm::KernelRecord& record) {
+    const Launch& launch = script_.launch();
+    const std::uint64_t draw = other_gpu_ ? 0 : noise_.Next();
+    const std::uint64_t gap_draw = (draw >> 12) % 1024;
+    record = launch.record;
+    record.name_id = NameId(launch.kernel);
+    record.correlation_id = static_cast<std::uint32_t>(launched_);
+    record.duration_ns =
+        other_gpu_ ? OnOtherGpu(launch)
+                   : script_.Duration(launch.median_ns * (*launch.noise)[draw % kQuantiles], draw,
+                                      launched_, noise_);
+    record.start_ns = clock_ns_ + 200 + gap_draw / 2 + script_.Gap(gap_draw);
+    if (record.stream != kComputeStream) {  // runs beside it, behind the one before
+      record.start_ns = std::max(record.start_ns, beside_ends_ns_);
+      beside_ends_ns_ = record.start_ns + record.duration_ns;
+      clock_ns_ = record.start_ns;
+    } else {
+      if (launch.joins) record.start_ns = std::max(record.start_ns, beside_ends_ns_);
+      clock_ns_ = record.start_ns + record.duration_ns;
+    }
+  }
+
+  static std::uint64_t OnOtherGpu(const Launch& launch) {
+    return (launch.median_ns * kOtherGpuPerMille[static_cast<std::size_t>(launch.bound)] + 500) /
+           1000;
+  }
+
+  std::uint32_t NameId(std::uint32_t kernel) {
+    if (kernel >= name_ids_.size()) name_ids_.resize(kernel + 1, shm::kUnknown32);
+    std::uint32_t& id = name_ids_[kernel];
+    if (id == shm::kUnknown32) id = names_.Intern(script_.Name(kernel));
+    return id;
+  }
+
+  const std::uint64_t launches_;
+  const bool other_gpu_;
+  Script script_;
+  Rng noise_;
+  std::vector<std::uint32_t> name_ids_;  // by number of the kernel in the script
+  std::uint64_t launched_ = 0;
+  std::uint64_t clock_ns_ = 0;        // no later launch starts before
+  std::uint64_t beside_ends_ns_ = 0;  // what runs beside the compute stream is busy until then
+};
+
+// Noise alone: for scripts whose durations know nothing else.
+inline std::uint64_t Rounded(std::uint64_t fixed_point) {
+  return (fixed_point + kOne / 2) / kOne;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling/plan_builder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sampling/certificate.h"
+
+namespace stemtap {
+namespace {
+
+Moments MomentsOf(const std::vector<Moments>& cells) {
+  Moments all;
+  for (const Moments& cell : cells) all.Merge(cell);
+  return all;
+}
+
+// The launches of `cluster` that its samples were drawn from.
+Stratum DrawnStratum(const PlanCluster& cluster) {
+  if (cluster.joined == 0) {
+    return Stratum(cluster.count, cluster.mean_ns, cluster.stddev_ns * cluster.stddev_ns);
+  }
+  if (!cluster.cells.empty()) return Stratum(MomentsOf(cluster.cells));
+  // Sampled whole, so that it has no cells: its spread does not matter.
+  return Stratum(cluster.count - cluster.joined, DrawnMean(cluster), 0.0);
+}
+
+}  // namespace
+
+void ErrorSources::Add(const PlanCluster& cluster) {
+  Add(cluster, DrawnStratum(cluster));
+}
+
+void ErrorSources::Add(const PlanCluster& cluster, const Stratum& drawn) {
+  if (cluster.samples.empty()) {
+    uncovered_ns_ += static_cast<double>(cluster.count) * cluster.mean_ns;
+    return;
+  }
+  sampled_.push_back({cluster.cells, drawn, cluster.samples.size(), cluster.joined});
+  bias_ns_ += cluster.joined_bias_ns;
+  joined_ns_ += std::max(JoinedTime(cluster), 0.0);
+}
+
+void ErrorSources::Describe(double confidence, PlanTotals& totals) const {
+  const auto total = static_cast<double>(totals.duration_ns);
+  if (totals.sampled_duration_ns > 0) {
+    totals.speedup = total / static_cast<double>(totals.sampled_duration_ns);
+  }
+  if (total > 0.0) {
+    totals.uncovered_fraction = uncovered_ns_ / total;
+    totals.joined_fraction = joined_ns_ / total;
+    totals.observed_error = std::fabs(totals.plain_estimate_ns - total) / total;
+    totals.certified_bound =
+        (CertifiedError(sampled_, bias_ns_, confidence) + uncovered_ns_) / total;
+    StateBound(totals);
+  }
+}
+
+void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
+                            std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
+                            const shm::LaunchConfig& config, std::int32_t process) {
+  PlanTotals& totals = plan_.totals;
+  PlanKernel kernel{std::move(name), invocations, duration_ns, {}, config, process};
+  for (SampledCluster& cluster : clusters) {
+    const Moments& all = cluster.moments;
+    std::uint64_t sampled_ns = 0;
+    for (const PlanSample& s : cluster.samples) sampled_ns += s.record.duration_ns;
+    const std::uint64_t captured = cluster.samples.size();
+    const double plain = PlainWeight(all.count(), captured);
+    double weight = plain;
+    if (captured != 0) {
+      const double captured_mean = static_cast<double>(sampled_ns) / static_cast<double>(captured);
+      const double calibrated = CalibratedWeight(all.count(), all.mean(), captured, captured_mean);
+      if (options_.weights == Weights::kCalibrated) weight = calibrated;
+      totals.calibrated_estimate_ns += calibrated * static_cast<double>(sampled_ns);
+    }
+    for (PlanSample& s : cluster.samples) s.weight = weight;
+    totals.plain_estimate_ns += plain * static_cast<double>(sampled_ns);
+    totals.samples += captured;
+    totals.sampled_duration_ns += sampled_ns;
+    PlanCluster& planned = kernel.clusters.emplace_back();
+    planned.lower_ns = cluster.lower_ns;
+    planned.upper_ns = cluster.upper_ns;
+    planned.count = all.count();
+    planned.mean_ns = all.mean();
+    planned.stddev_ns = all.stddev();
+    planned.target = cluster.target;
+    planned.captured = captured;
+    Stratum drawn(all);
+    // Without a sample, nothing is estimated by another launch.
+    if (captured != 0 && cluster.joined_launches != 0) {
+      drawn = Stratum(MomentsOf(cluster.cells));
+      planned.joined = cluster.joined_launches;
+      planned.joined_bias_ns = static_cast<double>(all.count()) * (drawn.mean - all.mean());
+    }
+    planned.samples = std::move(cluster.samples);
+    // A cluster that is sampled whole, or not at all, has nothing to be drawn from.
+    if (captured != 0 && captured < planned.count - planned.joined) {
+      planned.cells = std::move(cluster.cells);
+    }
+    errors_.Add(planned, drawn);
+  }
+  totals.invocations += invocations;
+  totals.duration_ns += duration_ns;
+  totals.zero_duration += zero_duration;
+  totals.clusters += kernel.clusters.size();
+  ++totals.kernels;
+  plan_.kernels.push_back(std::move(kernel));
+}
+
+Plan PlanBuilder::Finish() {
+  errors_.Describe(options_.confidence, plan_.totals);
+  if (options_.selection == Selection::kFirst) {
+    // The first launches are not a random sample: no bound can be stated.
+    plan_.totals.bound = plan_.totals.certified_bound = NAN;
+  }
+  return std::move(plan_);
+}
+
+}  // namespace stemtap

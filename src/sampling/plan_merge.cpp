@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling/plan_merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "sampling/certificate.h"
+#include "sampling/plan_builder.h"
+
+namespace stemtap {
+namespace {
+
+// Everything that the numbers of a cluster are, so that only equal ones tie.
+auto ValueOf(const PlanCluster& c) {
+  return std::make_tuple(c.mean_ns, c.lower_ns, c.upper_ns, c.count, c.stddev_ns, c.captured,
+                         c.joined, c.joined_bias_ns);
+}
+
+bool CellsLess(const PlanCluster& a, const PlanCluster& b) {
+  return std::lexicographical_compare(a.cells.begin(), a.cells.end(), b.cells.begin(),
+                                      b.cells.end(), [](const Moments& x, const Moments& y) {
+                                        return std::make_tuple(x.count(), x.mean(), x.m2()) <
+                                               std::make_tuple(y.count(), y.mean(), y.m2());
+                                      });
+}
+
+bool ClusterLess(const PlanCluster* a, const PlanCluster* b) {
+  const auto first = ValueOf(*a);
+  const auto second = ValueOf(*b);
+  return first != second ? first < second : CellsLess(*a, *b);
+}
+
+// Fails where a sum does not fit.
+class Sums {
+ public:
+  void Add(std::uint64_t more, std::uint64_t& sum) {
+    overflown_ |= __builtin_add_overflow(sum, more, &sum);
+  }
+  bool overflown() const { return overflown_; }
+
+ private:
+  bool overflown_ = false;
+};
+
+void AddTotals(const PlanTotals& more, PlanTotals& totals, Sums& sums) {
+  for (const auto member :
+       {&PlanTotals::invocations, &PlanTotals::duration_ns, &PlanTotals::clusters,
+        &PlanTotals::samples, &PlanTotals::sampled_duration_ns, &PlanTotals::dropped,
+        &PlanTotals::gaps, &PlanTotals::zero_duration, &PlanTotals::graph_launches,
+        &PlanTotals::excluded_invocations, &PlanTotals::excluded_duration_ns, &PlanTotals::imputed,
+        &PlanTotals::imputed_duration_ns, &PlanTotals::native_unknown}) {
+    sums.Add(more.*member, totals.*member);
+  }
+}
+
+// Sets the estimates and the bounds of the clusters that `plan` holds.
+void SetEstimates(double confidence, Plan& plan) {
+  std::vector<const PlanCluster*> clusters;
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) clusters.push_back(&cluster);
+  }
+  std::sort(clusters.begin(), clusters.end(), ClusterLess);
+  PlanTotals& totals = plan.totals;
+  ErrorSources errors;
+  for (const PlanCluster* c : clusters) {
+    errors.Add(*c);
+    if (c->samples.empty()) continue;
+    double sampled_ns = 0.0;
+    for (const PlanSample& s : c->samples) sampled_ns += static_cast<double>(s.record.duration_ns);
+    totals.plain_estimate_ns += PlainWeight(c->count, c->samples.size()) * sampled_ns;
+    if (sampled_ns > 0.0) {
+      totals.calibrated_estimate_ns += static_cast<double>(c->count) * c->mean_ns;
+    }
+  }
+  errors.Describe(confidence, totals);
+}
+
+// Returns what the sessions' own bounds, of the kind `bound`, come to if all sessions err the same
+// way; NaN if one of them states none.
+double JointBound(std::span<const PlanSession> sessions, double PlanSession::*bound) {
+  std::vector<double> errors;
+  double total = 0.0;
+  for (const PlanSession& s : sessions) {
+    if (std::isnan(s.*bound)) return s.*bound;
+    const auto time = static_cast<double>(s.duration_ns);
+    errors.push_back(s.*bound * time);
+    total += time;
+  }
+  std::sort(errors.begin(), errors.end());  // the same sum in whatever order they came
+  double sum = 0.0;
+  for (const double error : errors) sum += error;
+  return total > 0.0 ? sum / total : 0.0;
+}
+
+// Sets the bounds of `plan`, whose certificate over all clusters is in its totals.
+void SetBounds(bool error_known, Plan& plan) {
+  PlanTotals& totals = plan.totals;
+  if (!error_known) totals.observed_error = NAN;
+  const double certified = JointBound(plan.sessions, &PlanSession::certified_bound);
+  const double stated = JointBound(plan.sessions, &PlanSession::bound);
+  if (plan.sessions.size() == 1 || std::isnan(certified)) {
+    // A session alone keeps its bounds.
+    totals.certified_bound = certified;
+    totals.bound = stated;
+    return;
+  }
+  totals.certified_bound = std::max(totals.certified_bound, certified);
+  StateBound(totals);
+  // The errors of some sessions are known and may exceed what was certified of them.
+  if (!error_known) totals.bound = std::max(totals.bound, stated);
+}
+
+// Where the launches and devices of the next session begin.
+struct Place {
+  std::uint64_t index = 0;
+  std::uint64_t device = 0;
+};
+
+// Puts the sessions of `plan` behind those of `merged`.
+Status AppendSessions(Plan& plan, Place& next, Sums& sums, Plan& merged) {
+  for (PlanSession& session : plan.sessions) {
+    session.first_index = next.index;
+    session.first_device = static_cast<std::uint16_t>(next.device);
+    sums.Add(session.launches, next.index);
+    next.device += session.devices.size();
+    if (next.device > shm::kUnknown16) {
+      return Error{
+          fmt::format("{} devices in all, expected at most {}", next.device, shm::kUnknown16)};
+    }
+    merged.sessions.push_back(std::move(session));
+  }
+  return Success{};
+}
+
+// Numbers the samples of `kernel` as the merged plan does; `before` launches of its name were earlier.
+void MoveSamples(const Place& first, std::uint64_t before, PlanKernel& kernel) {
+  for (PlanCluster& cluster : kernel.clusters) {
+    for (PlanSample& sample : cluster.samples) {
+      std::uint16_t& device = sample.record.device;
+      sample.index += first.index;
+      sample.occurrence += before;
+      if (device != shm::kUnknown16) device = static_cast<std::uint16_t>(device + first.device);
+    }
+  }
+}
+
+// The kernels of the merged plan, as they come.
+class Kernels {
+ public:
+  explicit Kernels(std::vector<PlanKernel>& kernels) : kernels_(kernels) {}
+
+  void Add(PlanKernel kernel) {
+    const auto& [grid, block] = kernel.config;
+    const Key key = {kernel.name, {grid[0], grid[1], grid[2], block[0], block[1], block[2]}};
+    // A process of that number is another one on another machine: its kernels stay its own.
+    const auto found = kernel.process != 0 ? place_.end() : place_.find(key);
+    if (found == place_.end()) {
+      if (kernel.process == 0) place_.emplace(key, kernels_.size());
+      kernels_.push_back(std::move(kernel));
+      joined_.push_back(false);
+      return;
+    }
+    PlanKernel& into = kernels_[found->second];
+    into.invocations += kernel.invocations;  // parts of the totals, which fit
+    into.duration_ns += kernel.duration_ns;
+    std::move(kernel.clusters.begin(), kernel.clusters.end(), std::back_inserter(into.clusters));
+    joined_[found->second] = true;
+  }
+
+  // Clusters of several sessions ascend as those of one do.
+  void SortClusters() {
+    for (std::size_t k = 0; k < kernels_.size(); ++k) {
+      if (!joined_[k]) continue;
+      std::sort(kernels_[k].clusters.begin(), kernels_[k].clusters.end(),
+                [](const PlanCluster& a, const PlanCluster& b) { return ClusterLess(&a, &b); });
+    }
+  }
+
+ private:
+  using Key = std::tuple<std::string, std::array<std::uint32_t, 6>>;
+  std::vector<PlanKernel>& kernels_;
+  std::vector<bool> joined_;
+  std::map<Key, std::size_t> place_;
+};
+
+}  // namespace
+
+Result<Plan> MergePlans(std::vector<Plan> plans, double confidence) {
+  Plan merged;
+  Sums sums;
+  Kernels kernels(merged.kernels);
+  Place next;
+  std::map<std::string, std::uint64_t> launches;  // by name, in the plans before
+  bool error_known = true;
+  for (Plan& plan : plans) {
+    const Place first = next;
+    AddTotals(plan.totals, merged.totals, sums);
+    error_known = error_known && !std::isnan(plan.totals.observed_error);
+    const Status appended = AppendSessions(plan, next, sums, merged);
+    if (!appended.ok()) return appended.error();
+    std::map<std::string, std::uint64_t> here;
+    for (PlanKernel& kernel : plan.kernels) {
+      const bool of_process = kernel.process != 0;  // which its occurrences count in
+      MoveSamples(first, of_process ? 0 : launches[kernel.name], kernel);
+      if (!of_process) here[kernel.name] += kernel.invocations;
+      kernels.Add(std::move(kernel));
+    }
+    for (const auto& [name, count] : here) launches[name] += count;
+  }
+  if (sums.overflown()) {
+    return Error{"the sums over all sessions do not fit 64 bits, expected real sessions"};
+  }
+  kernels.SortClusters();
+  merged.totals.kernels = merged.kernels.size();
+  SetEstimates(confidence, merged);
+  SetBounds(error_known, merged);
+  return merged;
+}
+
+}  // namespace stemtap

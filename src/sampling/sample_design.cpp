@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling/sample_design.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+#include "sampling/certificate.h"
+#include "sampling/cut_table.h"
+#include "sampling/optimal_strata.h"
+#include "sampling/whole_sizes.h"
+
+namespace stemtap {
+namespace {
+
+// Tries per set of strata to bring the certified bound to the error bound, and how near is near
+// enough.
+constexpr int kMostTries = 8;
+constexpr double kNear = 0.99;
+// ROOT's strata at these multiples of the error bound are considered: its leaves hold one sample
+// each long before its bound is reached.
+constexpr double kRootLooseness[] = {1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 10.0, 15.0};
+// ... unless the problem is so large that a dear stratum more or less does not matter.
+constexpr std::size_t kMostCellsForRoot = 20'000;
+
+using Strata = std::vector<std::vector<StratumRange>>;
+
+double NormalBoundOf(const Strata& strata, double z) {
+  std::vector<Stratum> wholes;
+  std::vector<std::uint64_t> sizes;
+  for (const auto& kernel : strata) {
+    for (const StratumRange& s : kernel) {
+      wholes.emplace_back(s.moments);
+      sizes.push_back(s.sample_size);
+    }
+  }
+  return ErrorBound(wholes, sizes, z);
+}
+
+double CertifiedBoundOf(std::span<const KernelCells> kernels, const Strata& strata,
+                        double confidence) {
+  std::vector<SampledStratum> sampled;
+  for (std::size_t k = 0; k < strata.size(); ++k) {
+    for (const StratumRange& s : strata[k]) {
+      sampled.push_back({std::span(kernels[k]).subspan(s.first, s.end - s.first),
+                         Stratum(s.moments), s.sample_size});
+    }
+  }
+  return CertifiedBound(sampled, confidence);
+}
+
+// Sampled time, and the overhead of each sample.
+double CostOf(const Strata& strata) {
+  double cost = 0.0;
+  double total = 0.0;
+  double launches = 0.0;
+  double samples = 0.0;
+  for (const auto& kernel : strata) {
+    for (const StratumRange& s : kernel) {
+      cost += static_cast<double>(s.sample_size) * s.moments.mean();
+      samples += static_cast<double>(s.sample_size);
+      total += s.moments.sum();
+      launches += static_cast<double>(s.moments.count());
+    }
+  }
+  return cost + samples * SampleOverhead(total, launches);
+}
+
+bool SameCuts(const Strata& a, const Strata& b) {
+  const auto same = [](const std::vector<StratumRange>& x, const std::vector<StratumRange>& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](const StratumRange& p, const StratumRange& q) { return p.end == q.end; });
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
+struct Candidate {
+  Strata strata;
+  double cost = INFINITY;
+  double bound = INFINITY;
+};
+
+// Asks `solve` for looser and tighter bounds until the certified one just meets `error_bound`;
+// keeps the cheapest that does in `best`.
+void Tune(std::span<const KernelCells> kernels, double error_bound, double confidence, double z,
+          const std::function<Strata(double)>& solve, Candidate& best) {
+  double feasible = 0.0;
+  double infeasible = INFINITY;
+  double ask = error_bound;
+  for (int i = 0; i < kMostTries; ++i) {
+    Candidate tried;
+    tried.strata = solve(ask);
+    tried.cost = CostOf(tried.strata);
+    tried.bound = CertifiedBoundOf(kernels, tried.strata, confidence);
+    const bool meets = tried.bound <= error_bound;
+    // Tighter only gets dearer.
+    if (!meets && tried.cost >= best.cost) return;
+    const double ratio = tried.bound > 0.0 ? error_bound / tried.bound : INFINITY;
+    if (meets) {
+      feasible = std::max(feasible, ask);
+      if (tried.cost < best.cost) best = std::move(tried);
+      if (ratio <= 1.0 / kNear || ask >= 4.0 * error_bound) return;
+    } else {
+      infeasible = std::min(infeasible, ask);
+    }
+    double next = ask * std::min(ratio * (1.0 + kNear) / 2.0, 2.0);
+    // Any bound above the normal one of this solution gives this solution again.
+    if (!meets) next = std::min(next, 0.999 * NormalBoundOf(tried.strata, z));
+    if (next <= feasible || next >= infeasible) {
+      if (!std::isfinite(infeasible)) return;
+      if (feasible == 0.0) {
+        next = 0.8 * infeasible;
+      } else {
+        if (feasible >= kNear * infeasible) return;
+        next = std::sqrt(feasible * infeasible);
+      }
+    }
+    ask = next;
+  }
+}
+
+// The strata of ROOT at one looseness, as a function of the bound asked: only the sizes differ.
+std::function<Strata(double)> SizedAnew(Strata strata, const SamplingOptions& options) {
+  return [strata = std::move(strata), &options](double error_bound) {
+    std::vector<StratumTerm> terms;
+    double total = 0.0;
+    double launches = 0.0;
+    for (const auto& kernel : strata) {
+      for (const StratumRange& s : kernel) {
+        const Stratum whole(s.moments);
+        const auto n = static_cast<double>(whole.count);
+        terms.push_back({n, whole.mean, n * n * whole.sample_variance()});
+        total += whole.sum();
+        launches += n;
+      }
+    }
+    for (StratumTerm& term : terms) term.cost += SampleOverhead(total, launches);
+    const double tolerance = error_bound * total / options.target().z;
+    std::vector<double> sizes;
+    SizeWhole(terms, tolerance * tolerance, static_cast<double>(options.min_samples), sizes);
+    Strata sized = strata;
+    std::size_t next = 0;
+    for (auto& kernel : sized) {
+      for (StratumRange& s : kernel) s.sample_size = static_cast<std::uint64_t>(sizes[next++]);
+    }
+    return sized;
+  };
+}
+
+Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions& options,
+                     const ParallelFor& parallel) {
+  Candidate best;
+  double multiplier = 0.0;
+  const double z = options.target().z;
+  const auto solve = [&](double error_bound) {
+    OptimalStrata solved = SolveOptimalStrata(kernels, {error_bound, z}, options.min_samples,
+                                              multiplier, Effort::kThorough, parallel);
+    multiplier = solved.multiplier;
+    return std::move(solved.kernels);
+  };
+  Tune(kernels, options.error_bound, options.confidence, z, solve, best);
+  std::size_t cells = 0;
+  for (const KernelCells& kernel : kernels) cells += kernel.size();
+  // Nothing is cheaper than the fewest samples of one stratum a kernel.
+  Strata least(kernels.size());
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    Moments all;
+    for (const Moments& cell : kernels[k]) all.Merge(cell);
+    if (all.count() == 0) continue;
+    least[k].push_back({0, kernels[k].size(), all, std::min(options.min_samples, all.count())});
+  }
+  const bool improvable = best.cost > CostOf(least) * (1.0 + 1e-9);
+  if (cells <= kMostCellsForRoot && improvable) {
+    Strata before;
+    for (const double looseness : kRootLooseness) {
+      Strata root(kernels.size());
+      parallel(kernels.size(), [&](std::size_t i) {
+        root[i] = Stratify(Method::kRoot, kernels[i], {options.error_bound * looseness, z});
+      });
+      if (SameCuts(root, before)) continue;
+      before = root;
+      Tune(kernels, options.error_bound, options.confidence, z, SizedAnew(std::move(root), options),
+           best);
+    }
+  }
+  // Where the certified bound falls in great steps the tries may not have been enough.
+  for (double ask = 0.5 * options.error_bound; !std::isfinite(best.cost); ask *= 0.5) {
+    best.strata = solve(ask > 1e-12 ? ask : 0.0);
+    best.bound = CertifiedBoundOf(kernels, best.strata, options.confidence);
+    if (best.bound <= options.error_bound || ask <= 1e-12) best.cost = CostOf(best.strata);
+  }
+  return std::move(best.strata);
+}
+
+}  // namespace
+
+SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
+                          const ParallelFor& parallel) {
+  SampleDesign design;
+  if (options.method != Method::kOptimal) {
+    design.kernels = StratifyWorkload(kernels, options, 0.0, parallel).kernels;
+  } else if (options.bound == BoundScope::kWorkload) {
+    design.kernels = DesignOptimal(kernels, options, parallel);
+  } else {
+    design.kernels.resize(kernels.size());
+    parallel(kernels.size(), [&](std::size_t i) {
+      Strata one = DesignOptimal(kernels.subspan(i, 1), options, Serially);
+      design.kernels[i] = std::move(one.front());
+    });
+  }
+  design.bound = CertifiedBoundOf(kernels, design.kernels, options.confidence);
+  return design;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling/two_pass.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/rng.h"
+#include "base/text.h"
+#include "sampling/plan_builder.h"
+#include "sampling/sample_design.h"
+#include "sampling/selection.h"
+#include "stats/log_sketch.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kBatch = 16384;
+
+// One kernel's durations.
+struct KernelDurations {
+  LogSketch sketch;
+  std::uint64_t zeros = 0;
+};
+
+// What pass 1 learns.
+struct Survey {
+  std::vector<KernelDurations> kernels;  // by group
+  std::vector<std::string> names;        // by group
+  std::vector<shm::LaunchConfig> configs;
+  std::uint64_t records = 0;
+  ExcludedTotals excluded;
+  std::vector<std::string> warnings;
+};
+
+// A place where picked invocations are counted: a duration bin of a kernel, or (Selection::kFirst)
+// a cluster. Invocations are numbered as they come by; those whose number is a pick are taken.
+struct Counter {
+  std::uint64_t seen = 0;
+  std::size_t next = 0;  // into picks, ascending; [next, end) are still to come
+  std::size_t end = 0;
+};
+
+struct KernelPicks {
+  std::uint32_t first_bin = 0;
+  std::vector<std::uint32_t> cluster_of_bin;  // from first_bin on
+  std::vector<Counter> counters;              // by bin from first_bin on, or by cluster
+  std::vector<std::uint64_t> picks;
+  std::vector<SampledCluster> clusters;
+};
+
+// Calls visit(record, names) for every invocation, in launch order.
+template <typename Visit>
+Result<std::uint64_t> ForEachRecord(ProfileReader& reader, const Visit& visit) {
+  std::uint64_t count = 0;
+  for (ProfileBatch batch;;) {
+    const Result<std::size_t> read = reader.Read(batch, kBatch);
+    if (!read.ok()) return read.error();
+    if (read.value() == 0) return count;
+    for (const shm::KernelRecord& record : batch.records) visit(record, reader.names());
+    count += read.value();
+  }
+}
+
+Result<Survey> SurveyProfile(ProfileReader& reader, const SamplingOptions& options) {
+  Result<KernelGroups> made = KernelGroups::Create(options.group_by, options.exclude);
+  if (!made.ok()) return made.error();
+  KernelGroups& groups = made.value();
+  Survey survey;
+  const auto count =
+      ForEachRecord(reader, [&](const shm::KernelRecord& record, const NameTable& names) {
+        const std::uint32_t group = groups.Of(record, names);
+        if (group == kExcludedKernel) return;
+        if (group == survey.kernels.size()) {
+          survey.kernels.emplace_back();
+          survey.names.push_back(names.name(record.name_id));
+          survey.configs.push_back(groups.group(group).config);
+        }
+        KernelDurations& kernel = survey.kernels[group];
+        kernel.sketch.Add(record.duration_ns);
+        kernel.zeros += record.duration_ns == 0;
+      });
+  if (!count.ok()) return count.error();
+  survey.records = count.value();
+  survey.excluded = groups.excluded();
+  survey.warnings = reader.warnings();
+  return survey;
+}
+
+// Draws the ranks of every cluster of a kernel, and lays out where they are counted.
+KernelPicks DrawPicks(const std::vector<StratumRange>& strata, const KernelCells& cells,
+                      const std::vector<std::uint32_t>& bins, Selection selection, Rng& rng) {
+  KernelPicks kernel;
+  kernel.first_bin = bins.front();
+  const std::size_t width = bins.back() - bins.front() + 1;
+  kernel.cluster_of_bin.resize(width, 0);
+  kernel.counters.resize(selection == Selection::kFirst ? strata.size() : width);
+  for (std::size_t s = 0; s < strata.size(); ++s) {
+    const StratumRange& stratum = strata[s];
+    SampledCluster cluster;
+    cluster.lower_ns = LogSketch::LowerEdge(bins[stratum.first]);
+    cluster.upper_ns = LogSketch::LowerEdge(bins[stratum.end - 1] + 1) - 1;
+    cluster.moments = stratum.moments;
+    cluster.target = stratum.sample_size;
+    cluster.cells.assign(cells.begin() + static_cast<std::ptrdiff_t>(stratum.first),
+                         cells.begin() + static_cast<std::ptrdiff_t>(stratum.end));
+    kernel.clusters.push_back(std::move(cluster));
+
+    const std::vector<std::uint64_t> ranks =
+        DrawRanks(selection, stratum.moments.count(), stratum.sample_size, rng);
+    if (selection == Selection::kFirst) {
+      kernel.counters[s] = {0, kernel.picks.size(), kernel.picks.size() + ranks.size()};
+      kernel.picks.insert(kernel.picks.end(), ranks.begin(), ranks.end());
+    }
+    // Ranks run along the stratum's bins, in launch order inside each.
+    std::size_t next = 0;
+    std::uint64_t before = 0;
+    for (std::size_t c = stratum.first; c < stratum.end; ++c) {
+      const std::size_t bin = bins[c] - kernel.first_bin;
+      kernel.cluster_of_bin[bin] = static_cast<std::uint32_t>(s);
+      const std::uint64_t end = before + cells[c].count();
+      if (selection != Selection::kFirst) {
+        Counter& counter = kernel.counters[bin];
+        counter.next = kernel.picks.size();
+        for (; next < ranks.size() && ranks[next] < end; ++next) {
+          kernel.picks.push_back(ranks[next] - before);
+        }
+        counter.end = kernel.picks.size();
+      }
+      before = end;
+    }
+  }
+  return kernel;
+}
+
+}  // namespace
+
+Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& source,
+                                const SamplingOptions& options, const ParallelFor& parallel) {
+  Result<std::unique_ptr<ProfileReader>> reader = open();
+  if (!reader.ok()) return reader.error();
+  Result<Survey> surveyed = SurveyProfile(*reader.value(), options);
+  if (!surveyed.ok()) return surveyed.error();
+  const Survey& survey = surveyed.value();
+  if (survey.kernels.empty()) {
+    return Error{fmt::format("{}: holds no kernel invocation{}, expected at least one",
+                             EscapeForTerminal(source),
+                             survey.records == 0 ? "" : " that is not excluded")};
+  }
+
+  const std::size_t count = survey.kernels.size();
+  std::vector<KernelCells> cells(count);
+  std::vector<std::vector<std::uint32_t>> bins(count);
+  parallel(count, [&](std::size_t k) { cells[k] = CellsOf(survey.kernels[k].sketch, &bins[k]); });
+  const SampleDesign design = DesignSample(cells, options, parallel);
+  Rng rng(options.seed);
+  std::vector<KernelPicks> kernels;
+  kernels.reserve(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    kernels.push_back(DrawPicks(design.kernels[k], cells[k], bins[k], options.selection, rng));
+  }
+
+  const Error changed{
+      fmt::format("{}: is not the same when read again, expected a file that is "
+                  "complete",
+                  EscapeForTerminal(source))};
+  if (!reader.value()->Rewind()) reader = open();
+  if (!reader.ok()) return reader.error();
+  Result<KernelGroups> groups = KernelGroups::Create(options.group_by, options.exclude);
+  if (!groups.ok()) return groups.error();
+  std::vector<std::uint64_t> occurrences;  // by name
+  std::uint64_t index = 0;
+  bool same = true;
+  const auto read = ForEachRecord(*reader.value(), [&](const shm::KernelRecord& record,
+                                                       const NameTable& names) {
+    const std::uint64_t at = index++;
+    const std::uint32_t group = groups.value().Of(record, names);
+    if (group == kExcludedKernel) return;
+    if (record.name_id >= occurrences.size()) occurrences.resize(names.size(), 0);
+    const std::uint64_t occurrence = occurrences[record.name_id]++;
+    const std::uint32_t bin = LogSketch::BinOf(record.duration_ns);
+    if (group >= kernels.size() ||
+        bin - kernels[group].first_bin >= kernels[group].cluster_of_bin.size()) {
+      same = false;
+      return;
+    }
+    KernelPicks& kernel = kernels[group];
+    const std::uint32_t cluster = kernel.cluster_of_bin[bin - kernel.first_bin];
+    Counter& counter =
+        kernel.counters[options.selection == Selection::kFirst ? cluster : bin - kernel.first_bin];
+    if (counter.next == counter.end || counter.seen++ != kernel.picks[counter.next]) return;
+    ++counter.next;
+    kernel.clusters[cluster].samples.push_back({at, occurrence, record, 0.0});
+  });
+  if (!read.ok()) return read.error();
+  if (!same || read.value() != survey.records) return changed;
+
+  PlanBuilder builder(options);
+  for (std::size_t k = 0; k < count; ++k) {
+    for (const Counter& counter : kernels[k].counters) {
+      if (counter.next != counter.end) return changed;
+    }
+    const LogSketch& sketch = survey.kernels[k].sketch;
+    builder.AddKernel(survey.names[k], sketch.count(),
+                      static_cast<std::uint64_t>(sketch.total_duration()), survey.kernels[k].zeros,
+                      std::move(kernels[k].clusters), survey.configs[k]);
+  }
+  TwoPassPlan result{builder.Finish(), survey.warnings};
+  result.plan.totals.excluded_invocations = survey.excluded.invocations;
+  result.plan.totals.excluded_duration_ns = survey.excluded.duration_ns;
+  return result;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceUse sums up what ran where: for each device of each process its launches, the sum of their
+// durations and its busy time, which is the length of the union of their intervals [start, end); and
+// for each of its streams launches and durations. Kernels that run side by side count twice in the
+// sum and once in the busy time.
+//
+// Launches may come in any order in which few overtake each other. A device keeps the last 64 to 128
+// stretches of busy time; what begins before all of them is counted only from their beginning on, so
+// that the busy time can be too small and never too large (`cut_ns` says by how much at most).
+//
+// UNITS: ns. THREADS: one caller.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "shm/record.h"
+
+namespace stemtap {
+
+// The length of a union of intervals.
+class BusyTime {
+ public:
+  // REQUIRES: start <= end.
+  void Add(std::uint64_t start, std::uint64_t end);
+
+  std::uint64_t busy_ns() const;
+  std::uint64_t cut_ns() const { return cut_ns_; }
+
+ private:
+  // 2 KiB a device. Of a launch window of 65,536 records (launch_order.h) few are out of order by more
+  // than the kernels that run at once, of which a GPU has at most 128.
+  static constexpr std::size_t kMostOpen = 128;
+
+  struct Stretch {
+    std::uint64_t start;
+    std::uint64_t end;
+  };
+  void Merge(std::uint64_t start, std::uint64_t end);
+
+  std::vector<Stretch> open_;    // ascending, disjoint, not adjacent
+  std::uint64_t closed_ns_ = 0;  // of stretches before them
+  std::uint64_t closed_end_ = 0;
+  std::uint64_t cut_ns_ = 0;
+};
+
+struct StreamTotals {
+  std::uint32_t stream = 0;  // shm::kUnknown32: not known
+  std::uint64_t launches = 0;
+  std::uint64_t duration_ns = 0;
+};
+
+struct DeviceTotals {
+  std::uint16_t process = 0;
+  std::uint16_t device = 0;  // ordinal inside the process; shm::kUnknown16: not known
+  std::uint64_t launches = 0;
+  std::uint64_t graph_kernels = 0;  // of these, launched by CUDA graphs
+  std::uint64_t duration_ns = 0;
+  std::uint64_t busy_ns = 0;
+  std::uint64_t cut_ns = 0;
+  std::uint64_t span_ns = 0;          // from the first start to the last end
+  std::vector<StreamTotals> streams;  // by number; those beyond kMostStreams are one, unknown
+};
+
+class DeviceUse {
+ public:
+  // What a device's table of streams holds. A program that makes streams without end has the rest
+  // in one entry.
+  static constexpr std::size_t kMostStreams = 1024;
+
+  void Add(const shm::KernelRecord& record, std::uint16_t process);
+
+  // By process, then by device.
+  std::vector<DeviceTotals> Totals() const;
+
+ private:
+  struct Device {
+    std::uint64_t launches = 0;
+    std::uint64_t graph_kernels = 0;
+    std::uint64_t duration_ns = 0;
+    std::uint64_t first_start = ~std::uint64_t{0};
+    std::uint64_t last_end = 0;
+    BusyTime busy;
+    std::map<std::uint32_t, StreamTotals> streams;
+    StreamTotals* last = nullptr;  // of streams
+  };
+
+  std::map<std::uint32_t, Device> devices_;  // by process << 16 | device
+  std::uint32_t last_key_ = 0;
+  Device* last_ = nullptr;
+};
+
+}  // namespace stemtap

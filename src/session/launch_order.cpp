@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/launch_order.h"
+
+#include <algorithm>
+
+#include "shm/correlation.h"
+
+namespace stemtap {
+
+std::uint64_t LaunchOrder::Unwrap(std::uint32_t correlation_id) {
+  const std::uint64_t launch = shm::LaunchNumber(correlation_id, newest_);
+  newest_ = std::max(newest_, launch);
+  return launch;
+}
+
+void LaunchOrder::Add(const std::vector<shm::KernelRecord>& arrived, std::int64_t now_ms) {
+  const std::size_t before = held_.size();
+  bool sorted = true;
+  for (const shm::KernelRecord& record : arrived) {
+    const Held held{Unwrap(record.correlation_id), now_ms, record};
+    if (held.launch < released_) {
+      ++late_;
+      late_records_.push_back(record);
+      continue;
+    }
+    if (sorted && !held_.empty() && Before(held, held_.back())) sorted = false;
+    held_.push_back(held);
+  }
+  if (sorted) return;  // the common case: one thread, one stream
+  const auto middle = held_.begin() + static_cast<std::ptrdiff_t>(before);
+  std::stable_sort(middle, held_.end(), Before);
+  std::inplace_merge(held_.begin(), middle, held_.end(), Before);
+}
+
+void LaunchOrder::Release(std::int64_t now_ms, bool all, std::vector<shm::KernelRecord>& out) {
+  out.insert(out.end(), late_records_.begin(), late_records_.end());
+  late_records_.clear();
+  while (!held_.empty() &&
+         (all || held_.size() > kWindow || now_ms - held_.front().arrived_ms >= kHoldMs)) {
+    out.push_back(held_.front().record);
+    released_ = held_.front().launch;
+    held_.pop_front();
+  }
+}
+
+}  // namespace stemtap

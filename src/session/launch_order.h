@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LaunchOrder restores the order in which one process launched its kernels. Records arrive in order of
+// completion, buffer by buffer, streams and threads interleaved; CUPTI's correlation id grows with every
+// call of the process, and the node id orders the kernels of one graph launch.
+//
+//   arrive   71 73 72 | 75 74 ...        held, sorted       released once held for kHoldMs, or when
+//                                        71 72 73 74 75     more than kWindow are held
+//
+// What arrives after a later launch was released is passed on at once and counted as late.
+//
+// THREADS: none.  SOURCE: docs/design/launch-order.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "shm/record.h"
+
+namespace stemtap {
+
+class LaunchOrder {
+ public:
+  // Two flush periods of the injector (200 ms each): a thread's half-filled buffer waits for the next
+  // flush, so its records come up to one period after those of another thread. Shorter makes records
+  // late, longer delays the feedback to the gate by as much.
+  static constexpr std::int64_t kHoldMs = 400;
+  // 65,536 records of 80 bytes are 5 MiB a process, whatever its rate.
+  static constexpr std::size_t kWindow = std::size_t{1} << 16;
+
+  // Takes in records in order of arrival; name_id is passed through.
+  void Add(const std::vector<shm::KernelRecord>& arrived, std::int64_t now_ms);
+
+  // Appends to `out`, in launch order, what need not be held any longer (everything, if `all`).
+  void Release(std::int64_t now_ms, bool all, std::vector<shm::KernelRecord>& out);
+
+  std::size_t held() const { return held_.size(); }
+  std::uint64_t late() const { return late_; }
+
+ private:
+  struct Held {
+    std::uint64_t launch;  // correlation id, unwrapped to 64 bits
+    std::int64_t arrived_ms;
+    shm::KernelRecord record;
+  };
+  static bool Before(const Held& a, const Held& b) {
+    return a.launch != b.launch ? a.launch < b.launch : a.record.graph_node < b.record.graph_node;
+  }
+  std::uint64_t Unwrap(std::uint32_t correlation_id);
+
+  std::deque<Held> held_;       // sorted by Before
+  std::uint64_t newest_ = 0;    // latest launch seen, 0 before the first
+  std::uint64_t released_ = 0;  // latest launch released
+  std::uint64_t late_ = 0;
+  std::vector<shm::KernelRecord> late_records_;
+};
+
+}  // namespace stemtap

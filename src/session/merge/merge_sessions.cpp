@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/merge/merge_sessions.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "base/byte_sink.h"
+#include "base/directory.h"
+#include "base/text.h"
+#include "model/plan_cells.h"
+#include "model/session_files.h"
+#include "sampling/plan_merge.h"
+#include "session/merge/merged_mask.h"
+#include "session/merge/merged_overview.h"
+#include "session/merge/merged_session.h"
+#include "session/merge/session_part.h"
+#include "shm/session_env.h"
+
+namespace stemtap {
+namespace {
+
+// Options that may differ from session to session: they say how a machine went about it, not what its
+// numbers mean.
+constexpr std::string_view kMayDiffer[] = {"seed", "lag", "actuator", "max_captures_per_second",
+                                           "max_overhead"};
+
+std::string ShownOption(const OptionList& options, const std::string& name) {
+  for (const auto& [known, value] : options) {
+    if (known != name) continue;
+    return std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
+  }
+  return {};
+}
+
+bool Has(const OptionList& options, const std::string& name) {
+  return std::any_of(options.begin(), options.end(),
+                     [&](const auto& o) { return o.first == name; });
+}
+
+// The options that all have in common.
+Result<OptionList> CommonOptions(std::span<const SessionPart> parts) {
+  OptionList common = parts.front().plan.options;
+  for (const SessionPart& part : parts.subspan(1)) {
+    const OptionList& first = parts.front().plan.options;
+    const OptionList& other = part.plan.options;
+    OptionList all = first;
+    all.insert(all.end(), other.begin(), other.end());
+    for (const auto& [name, value] : all) {
+      const bool same = Has(first, name) && Has(other, name) &&
+                        ShownOption(first, name) == ShownOption(other, name);
+      if (same) continue;
+      if (std::find(std::begin(kMayDiffer), std::end(kMayDiffer), name) == std::end(kMayDiffer)) {
+        std::string option = EscapeForTerminal(name);
+        std::replace(option.begin(), option.end(), '_', '-');
+        return Error{fmt::format(
+            "{}: was recorded with --{} '{}', {} with '{}': expected sessions of the same options",
+            part.path, option, EscapeForTerminal(ShownOption(other, name)), parts.front().path,
+            EscapeForTerminal(ShownOption(first, name)))};
+      }
+      std::erase_if(common, [&, key = name](const auto& o) { return o.first == key; });
+    }
+  }
+  return common;
+}
+
+Result<double> ConfidenceOf(const SessionPart& part) {
+  for (const auto& [name, value] : part.plan.options) {
+    const double* confidence = std::get_if<double>(&value);
+    if (name == "confidence" && confidence != nullptr && *confidence > 0.0 && *confidence < 1.0) {
+      return *confidence;
+    }
+  }
+  return Error{fmt::format("{}/plan.json: options.confidence: expected a number between 0 and 1",
+                           part.path)};
+}
+
+Status CheckDistinct(std::span<const SessionPart> parts) {
+  std::map<std::string, const SessionPart*> known;
+  for (const SessionPart& part : parts) {
+    for (const PlanSession& session : part.plan.sessions) {
+      const auto [at, is_new] = known.emplace(session.id, &part);
+      if (is_new) continue;
+      return Error{fmt::format("{}: holds the session {} ('{}') that {} holds, expected each once",
+                               part.path, session.id, EscapeForTerminal(session.folder),
+                               at->second->path)};
+    }
+  }
+  return Success{};
+}
+
+// What the profiles of all are called, as several files are; of live sessions each command once.
+std::string SourceOf(const Plan& plan, const Json& session) {
+  std::string source;
+  std::vector<std::string> told;
+  for (std::size_t i = 0; i < plan.sessions.size(); ++i) {
+    const std::string& own = plan.sessions[i].source;
+    const bool live = session["sessions"][i]["mode"] != "replay";
+    if (live && std::find(told.begin(), told.end(), own) != told.end()) continue;
+    told.push_back(own);
+    source += (source.empty() ? "" : ", ") + own;
+  }
+  return source;
+}
+
+Status WriteMask(std::span<const SessionPart> parts, const Directory& output) {
+  const std::string path = output.PathOf(shm::kMaskFileName);
+  const int fd = output.OpenForWriting(shm::kMaskFileName);
+  if (fd < 0) return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
+  const std::unique_ptr<ByteSink> sink = SinkTo(fd, path);
+  const Status written = WriteMergedMask(parts, *sink);
+  return written.ok() ? sink->Finish() : written;
+}
+
+Status WriteFolder(std::span<const SessionPart> parts, const Directory& output, const Json& session,
+                   MergeOutcome& outcome) {
+  for (const SessionPart& part : parts) {
+    if (part.mask.empty()) {
+      outcome.warnings.push_back(part.path +
+                                 ": has no mask.ndjson, the merged one goes without its events");
+    }
+  }
+  Status written = WriteMask(parts, output);
+  if (!written.ok()) return written;
+  const auto without = std::find_if(parts.begin(), parts.end(),
+                                    [](const SessionPart& part) { return !part.overview; });
+  if (without == parts.end()) {
+    written = output.Replace("overview.json", OverviewToJson(MergedOverview(parts, outcome.plan)));
+    if (!written.ok()) return written;
+  } else {
+    outcome.warnings.push_back(without->path +
+                               ": has no overview.json, the merged session goes without");
+  }
+  const std::pair<const char*, std::string> files[] = {
+      {"plan.json", PlanToJson(outcome.plan)},
+      {"session.json", session.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"},
+      {"summary.txt", outcome.summary},
+      {kCellsFileName, CellsToJson(outcome.plan)}};
+  for (const auto& [name, content] : files) {
+    written = output.Replace(name, content);
+    if (!written.ok()) return written;
+  }
+  return Success{};
+}
+
+}  // namespace
+
+Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
+                                   const std::string& output) {
+  for (const std::string& folder : folders) {
+    const Status ended = CheckEnded(folder);
+    if (!ended.ok()) return ended.error();
+  }
+  std::vector<SessionPart> parts;
+  for (const std::string& folder : folders) {
+    Result<SessionPart> part = LoadSessionPart(folder);
+    if (!part.ok()) return part.error();
+    parts.push_back(std::move(part).value());
+  }
+  const Status distinct = CheckDistinct(parts);
+  if (!distinct.ok()) return distinct.error();
+  Result<OptionList> options = CommonOptions(parts);
+  if (!options.ok()) return options.error();
+  const Result<double> confidence = ConfidenceOf(parts.front());
+  if (!confidence.ok()) return confidence.error();
+
+  std::vector<Plan> plans;
+  for (SessionPart& part : parts) {
+    plans.push_back(part.plan);
+    // All that is asked for from here on are the launches of each kernel.
+    for (PlanKernel& kernel : part.plan.kernels) kernel.clusters = {};
+  }
+  Result<Plan> merged = MergePlans(std::move(plans), confidence.value());
+  if (!merged.ok()) return merged.error();
+  MergeOutcome outcome;
+  outcome.plan = std::move(merged).value();
+  outcome.plan.options = std::move(options).value();
+  const Result<Json> session = MergedSession(parts, outcome.plan);
+  if (!session.ok()) return session.error();
+  outcome.plan.source = SourceOf(outcome.plan, session.value());
+  outcome.summary = MergedSummary(outcome.plan, session.value());
+
+  const bool existed = ::access(output.c_str(), F_OK) == 0;
+  const Result<Directory> directory = Directory::Claim(output, shm::kMaskFileName);
+  if (!directory.ok()) return directory.error();
+  const Status written = WriteFolder(parts, directory.value(), session.value(), outcome);
+  if (!written.ok()) {
+    for (const char* name : kSessionFiles) directory.value().Remove(name);
+    if (!existed) directory.value().RemoveSelf();
+    return written.error();
+  }
+  return outcome;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/merge/merged_mask.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/byte_source.h"
+#include "base/line_reader.h"
+#include "base/text.h"
+
+namespace stemtap {
+namespace {
+
+constexpr std::size_t kMostDepth = 8;
+constexpr const char* kExpected = ", expected an event of a mask.ndjson";
+
+// Where the launches of a part begin in the merged run.
+struct Offsets {
+  std::uint64_t index = 0;
+  std::map<std::string, std::uint64_t> occurrence;  // by name
+};
+
+// The event of `line` with its numbers moved; what is wrong with it otherwise.
+Result<std::string> Moved(std::string_view line, const Offsets& offsets) {
+  if (NestsDeeper(line, kMostDepth)) return Error{"nests too deep"};
+  Json event = Json::parse(line, nullptr, false);
+  if (!event.is_object()) return Error{"is no JSON (cut short?)"};
+  for (const char* field : {"index", "occurrence"}) {
+    if (!event.contains(field) || !event[field].is_number_unsigned()) {
+      return Error{std::string(field) + ": expected a whole number"};
+    }
+  }
+  if (!event.contains("kernel") || !event["kernel"].is_string()) {
+    return Error{"kernel: expected a text"};
+  }
+  const auto move = [&](const char* field, std::uint64_t by) {
+    std::uint64_t moved = 0;
+    if (__builtin_add_overflow(event[field].get<std::uint64_t>(), by, &moved)) return false;
+    event[field] = moved;
+    return true;
+  };
+  if (!move("index", offsets.index)) return Error{"index: is beyond the launches of a session"};
+  const auto before = offsets.occurrence.find(event["kernel"].get<std::string>());
+  if (before != offsets.occurrence.end() && !move("occurrence", before->second)) {
+    return Error{"occurrence: is beyond the launches of a session"};
+  }
+  return event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Status WriteEvents(const std::string& path, const Offsets& offsets, ByteSink& sink) {
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
+  if (!source.ok()) return source.error();
+  LineReader lines(LimitUnpacking(std::move(source).value()));
+  for (;;) {
+    const Result<bool> next = lines.Next();
+    if (!next.ok()) return next.error();
+    if (!next.value()) return Success{};
+    const Result<std::string> moved = Moved(lines.text(), offsets);
+    if (!moved.ok()) return lines.At(moved.error().message + kExpected);
+    const Status written = sink.Write(moved.value());
+    if (!written.ok()) return written;
+  }
+}
+
+}  // namespace
+
+Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink) {
+  Offsets offsets;
+  for (const SessionPart& part : parts) {
+    if (!part.mask.empty()) {
+      const Status written = WriteEvents(part.mask, offsets, sink);
+      if (!written.ok()) return written;
+    }
+    for (const PlanSession& session : part.plan.sessions) offsets.index += session.launches;
+    for (const PlanKernel& kernel : part.plan.kernels) {
+      // Those of a process count in it.
+      if (kernel.process == 0) offsets.occurrence[kernel.name] += kernel.invocations;
+    }
+  }
+  return Success{};
+}
+
+}  // namespace stemtap

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/merge/session_part.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/text.h"
+#include "model/json_text.h"
+#include "model/overview_check.h"
+#include "model/overview_reader.h"
+#include "model/plan_cells.h"
+#include "model/plan_reader.h"
+#include "model/session_reader.h"
+#include "shm/context_key.h"
+
+namespace stemtap {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// A merged plan numbers the launches of a session from its kept ones alone: a sample behind a launch
+// that was dropped would become one of the next session's.
+Status CheckIndices(const Plan& plan, const std::string& shown) {
+  const std::uint64_t launches = plan.totals.invocations + plan.totals.excluded_invocations;
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      for (const PlanSample& sample : cluster.samples) {
+        if (sample.index < launches) continue;
+        return Error{fmt::format("{}/plan.json: has a sample of launch {}; expected one of {}",
+                                 shown, sample.index, launches)};
+      }
+    }
+  }
+  return Success{};
+}
+
+// Numbers the devices of a session as a merged plan does: from 0, in the order of their own numbers.
+void NumberDevices(SessionPart& part, PlanSession& session) {
+  std::set<std::uint16_t> own;
+  for (const Json& device : part.session["devices"]) {
+    if (device.contains("device") && !device["device"].is_null()) {
+      own.insert(device["device"].get<std::uint16_t>());
+    }
+  }
+  std::vector<PlanSample*> samples;
+  for (PlanKernel& kernel : part.plan.kernels) {
+    for (PlanCluster& cluster : kernel.clusters) {
+      for (PlanSample& sample : cluster.samples) {
+        if (sample.record.device == shm::kUnknown16) continue;
+        own.insert(sample.record.device);
+        samples.push_back(&sample);
+      }
+    }
+  }
+  session.devices.assign(own.begin(), own.end());
+  const auto number = [&](std::uint16_t device) {
+    return static_cast<std::uint16_t>(std::distance(own.begin(), own.find(device)));
+  };
+  for (PlanSample* sample : samples) sample->record.device = number(sample->record.device);
+  for (Json& device : part.session["devices"]) {
+    if (device.contains("device") && !device["device"].is_null()) {
+      device["device"] = number(device["device"].get<std::uint16_t>());
+    }
+  }
+}
+
+// A merged session says of each of its parts what session.json says of one.
+Status CheckMerged(const SessionPart& part) {
+  const Json parts = part.session.value("sessions", Json::array());
+  bool alike = parts.is_array() && parts.size() == part.plan.sessions.size();
+  for (const Json& own : parts) {
+    alike = alike && own.is_object() && own.value("host", Json()).is_object() &&
+            own.value("counters", Json()).is_object();
+  }
+  if (alike) return Success{};
+  return Error{fmt::format("{}: plan.json and session.json are of different sessions", part.path)};
+}
+
+// A merged session numbers devices through those of its parts: any other would become one of the next.
+Status CheckMergedDevices(const SessionPart& part) {
+  std::size_t devices = 0;
+  for (const PlanSession& session : part.plan.sessions) devices += session.devices.size();
+  std::size_t beyond = 0;  // the highest number there is, and one
+  const auto meet = [&](std::uint16_t device) {
+    if (device != shm::kUnknown16) beyond = std::max(beyond, std::size_t{device} + 1);
+  };
+  for (const Json& device : part.session["devices"]) {
+    const Json number = device.value("device", Json());
+    if (!number.is_null()) meet(number.get<std::uint16_t>());
+  }
+  for (const PlanKernel& kernel : part.plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      for (const PlanSample& sample : cluster.samples) meet(sample.record.device);
+    }
+  }
+  if (beyond <= devices) return Success{};
+  return Error{
+      fmt::format("{}: has device {}, its sessions have {}: damaged, expected it as it was "
+                  "written",
+                  part.path, beyond - 1, devices)};
+}
+
+std::string NameOf(const std::string& path) {
+  std::error_code error;
+  const fs::path whole = fs::canonical(path, error);
+  return error || whole.filename().empty() ? path : whole.filename().string();
+}
+
+}  // namespace
+
+Status CheckEnded(const std::string& path) {
+  const std::string shown = EscapeForTerminal(path);
+  const fs::path folder(path);
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    return Error{fmt::format("{}: is not there or no folder, expected that of a session", shown)};
+  }
+  for (const char* name : {"plan.json", "session.json"}) {
+    if (Exists(folder / name)) continue;
+    if (Exists(folder / "overview.json") || Exists(folder / "mask.ndjson")) {
+      return Error{fmt::format(
+          "{}: has no {}: the session still runs or was killed, expected one that has ended", shown,
+          name)};
+    }
+    return Error{fmt::format("{}: is no session folder, expected one with a {}", shown, name)};
+  }
+  if (!Exists(folder / kCellsFileName)) {
+    return Error{
+        fmt::format("{}: has no {}, which the bound of several sessions needs, expected a session "
+                    "of 'stemtap run' or 'replay' of this version",
+                    shown, kCellsFileName)};
+  }
+  return Success{};
+}
+
+Result<SessionPart> LoadSessionPart(const std::string& path) {
+  SessionPart part;
+  part.path = EscapeForTerminal(path);
+  const fs::path folder(path);
+  // The small file first: what is refused for it costs nothing.
+  const std::string session_path = (folder / "session.json").string();
+  const Result<std::string> session_text =
+      ReadJsonFile(session_path, kMaxSessionBytes, "a session.json");
+  if (!session_text.ok()) return session_text.error();
+  Result<Json> session = ParseSession(session_text.value(), EscapeForTerminal(session_path));
+  if (!session.ok()) return session.error();
+  part.session = std::move(session).value();
+
+  const std::string plan_path = (folder / "plan.json").string();
+  const Result<std::string> plan_text = ReadJsonFile(plan_path, kMaxPlanBytes, "a plan.json");
+  if (!plan_text.ok()) return plan_text.error();
+  Result<Plan> plan = ParsePlan(plan_text.value(), EscapeForTerminal(plan_path));
+  if (!plan.ok()) return plan.error();
+  part.plan = std::move(plan).value();
+  const Status numbered = CheckIndices(part.plan, part.path);
+  if (!numbered.ok()) return numbered.error();
+  const std::string differs = CompareWithPlan(part.session, part.plan.totals);
+  if (!differs.empty()) {
+    return Error{fmt::format("{}: {}; expected files of one session", part.path, differs)};
+  }
+  const Status cells = LoadCells((folder / kCellsFileName).string(), part.plan);
+  if (!cells.ok()) return cells.error();
+
+  const Status merged = CheckMerged(part);
+  if (!merged.ok()) return merged.error();
+  if (part.plan.sessions.empty()) {
+    PlanSession self;
+    const auto hash = [](const std::string& text) {
+      return shm::NameHash(text.data(), text.size());
+    };
+    self.id =
+        fmt::format("{:016x}", shm::MixKeys(hash(plan_text.value()), hash(session_text.value())));
+    self.folder = NameOf(path);
+    const Json host = part.session["host"].value("name", Json());
+    self.host = host.is_string() ? host.get<std::string>() : "";
+    self.source = part.plan.source;
+    self.launches = part.plan.totals.invocations + part.plan.totals.excluded_invocations;
+    self.duration_ns = part.plan.totals.duration_ns;
+    self.bound = part.plan.totals.bound;
+    self.certified_bound = part.plan.totals.certified_bound;
+    NumberDevices(part, self);
+    part.plan.sessions.push_back(std::move(self));
+  } else {
+    const Status devices = CheckMergedDevices(part);
+    if (!devices.ok()) return devices.error();
+  }
+
+  if (Exists(folder / "overview.json")) {
+    Result<Overview> overview = LoadOverview((folder / "overview.json").string());
+    if (!overview.ok()) return overview.error();
+    part.overview = std::move(overview).value();
+    const std::string contradiction = CompareWithPlan(*part.overview, part.plan);
+    if (!contradiction.empty()) {
+      return Error{fmt::format("{}: {}; expected files of one session", part.path, contradiction)};
+    }
+  }
+  if (Exists(folder / "mask.ndjson")) part.mask = (folder / "mask.ndjson").string();
+  return part;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/overview_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+namespace stemtap {
+namespace {
+
+std::uint32_t Milliseconds(OverviewFile::Clock::duration period) {
+  return static_cast<std::uint32_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(period).count());
+}
+
+}  // namespace
+
+void OverviewFile::Write() {
+  const Clock::time_point begin = Clock::now();
+  const auto period = [this](Clock::duration cost) {
+    return std::clamp<Clock::duration>(kTimesCost * std::max(cost_, cost), kLeastPeriod,
+                                       kMostPeriod);
+  };
+  try {
+    Overview overview;
+    describe_(overview);
+    // Writing it takes about as long as the last time.
+    overview.period_ms = Milliseconds(period(Clock::now() - begin));
+    const Status written = directory_.Replace(kOverviewFileName, OverviewToJson(overview));
+    if (!written.ok()) Fail(written.error().message.c_str());
+  } catch (const std::bad_alloc&) {
+    // The session's memory is the session's: what was missing here has been given back.
+    Fail("out of memory");
+  }
+  const Clock::time_point end = Clock::now();
+  cost_ = end - begin;
+  due_ = end + period(cost_);
+}
+
+void OverviewFile::Fail(const char* why) {
+  ++failures_;
+  try {
+    why_ = why;
+  } catch (const std::bad_alloc&) {
+    why_.clear();
+  }
+}
+
+std::string OverviewFile::Warning() const {
+  if (failures_ == 0) return {};
+  return fmt::format("{} could not be written {} time{}, the last time: {}", kOverviewFileName,
+                     failures_, failures_ == 1 ? "" : "s", why_);
+}
+
+}  // namespace stemtap

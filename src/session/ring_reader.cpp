@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/ring_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace stemtap {
+namespace {
+
+// A process defines at most 65,536 names; an id beyond is damage.
+constexpr std::uint32_t kMostNames = 1u << 16;
+// 2^50 ns are 13 days: a kernel that ran for longer is damage, and its like would overflow sums.
+constexpr std::uint64_t kMostDurationNs = std::uint64_t{1} << 50;
+
+// The names of one process: 64 MiB, which is 1 KiB for each of 65,536. More memory would be at the
+// mercy of one damaged ring: 16 KiB for each is 1 GiB, held and written about six times.
+constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
+// A counter beyond 2^44 is damage: a process that launches a kernel each microsecond takes half a year
+// to get there. The sums of 65,536 such processes fit into 64 bits.
+constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 44;
+// Records taken from the queue at a time, on the stack.
+constexpr std::size_t kPiece = 256;
+
+// The queue takes its indices, which the traced process can write, at their word: pop() would read
+// where they point.
+struct QueueIndices : shm::RecordQueue {
+  static bool Valid(const shm::RecordQueue& queue) {
+    constexpr std::size_t kCells = shm::kRingCapacity + 1;  // one stays free
+    return (queue.*&QueueIndices::write_index_).load(std::memory_order_relaxed) < kCells &&
+           (queue.*&QueueIndices::read_index_).load(std::memory_order_relaxed) < kCells;
+  }
+};
+
+std::string FixedText(const char* bytes, std::size_t size) {
+  return std::string(bytes, strnlen(bytes, size));
+}
+
+}  // namespace
+
+Result<RingReader> RingReader::Open(const std::string& path) {
+  return OpenAt(AT_FDCWD, path, path);
+}
+
+Result<RingReader> RingReader::Open(const Directory& directory, const std::string& name) {
+  return OpenAt(directory.descriptor(), name, directory.PathOf(name));
+}
+
+Result<RingReader> RingReader::OpenAt(int directory, const std::string& name,
+                                      const std::string& path) {
+  const int fd = ::openat(directory, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  struct stat about {};
+  if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+    ::close(fd);
+    return Error{path + ": is no regular file, expected a ring"};
+  }
+  if (static_cast<std::size_t>(about.st_size) != sizeof(shm::RingFile)) {
+    ::close(fd);
+    return Error{fmt::format("{}: {} bytes, expected a ring of {} bytes", path, about.st_size,
+                             sizeof(shm::RingFile))};
+  }
+  std::optional<SharedMapping> mapping = SharedMapping::Map(fd, sizeof(shm::RingFile));
+  ::close(fd);
+  if (!mapping) return Error{fmt::format("{}: cannot be mapped: {}", path, std::strerror(errno))};
+  const shm::RingHeader& header = static_cast<shm::RingFile*>(mapping->memory())->header;
+  if (header.magic != shm::kRingMagic || header.version != shm::kRingVersion ||
+      header.record_bytes != shm::kRecordBytes || header.file_bytes != sizeof(shm::RingFile)) {
+    return Error{fmt::format("{}: ring of version {}, expected version {} of this build", path,
+                             header.version, shm::kRingVersion)};
+  }
+  const std::uint32_t here = shm::PidNamespace();
+  const bool elsewhere = here != 0 && header.pid_namespace != 0 && header.pid_namespace != here;
+  const int pidfd = elsewhere ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, header.pid, 0));
+  return RingReader(*std::move(mapping), elsewhere, pidfd);
+}
+
+RingReader::RingReader(RingReader&& other) noexcept
+    : mapping_(std::move(other.mapping_)),
+      pid_(other.pid_),
+      elsewhere_(other.elsewhere_),
+      pidfd_(std::exchange(other.pidfd_, -1)),
+      session_ids_(std::move(other.session_ids_)),
+      name_id_(other.name_id_),
+      name_length_(other.name_length_),
+      name_(std::move(other.name_)),
+      read_(other.read_),
+      malformed_(other.malformed_),
+      refused_(other.refused_),
+      name_bytes_(other.name_bytes_),
+      bad_indices_(other.bad_indices_),
+      last_(std::move(other.last_)) {}
+
+RingReader::~RingReader() {
+  if (pidfd_ >= 0) ::close(pidfd_);
+}
+
+const char* RingReader::Damage() const {
+  if (mapping_.lost()) return "its ring was truncated";
+  return bad_indices_ ? "its ring is damaged" : nullptr;
+}
+
+bool RingReader::Ended() const {
+  if (Damage() != nullptr) return true;
+  // Acquire: matched by the release store of the goodbye, so that the counters and records before
+  // it are visible.
+  const auto state =
+      static_cast<shm::RingState>(ring().header.state.load(std::memory_order_acquire));
+  if (mapping_.lost()) return true;  // by this very look
+  if (state == shm::RingState::kClosed || state == shm::RingState::kStoodDown) return true;
+  if (elsewhere_) return false;
+  if (pidfd_ < 0) {
+    // Kernels before 5.3 and some containers have no pidfd.
+    return pid_ <= 0 || (::kill(pid_, 0) != 0 && errno == ESRCH);
+  }
+  pollfd gone{pidfd_, POLLIN, 0};
+  return ::poll(&gone, 1, 0) > 0;
+}
+
+std::size_t RingReader::Drain(std::size_t limit, const NameToId& id_of,
+                              std::vector<shm::KernelRecord>& out) {
+  shm::Record piece[kPiece];
+  std::size_t taken = 0;
+  while (taken < limit && Damage() == nullptr) {
+    if (!QueueIndices::Valid(ring().queue)) {
+      bad_indices_ = true;
+      ++malformed_;
+      break;
+    }
+    const std::size_t count = ring().queue.pop(piece, std::min(kPiece, limit - taken));
+    // Of a piece during which the file was truncated, any part may be zeros.
+    if (mapping_.lost() || count == 0) break;
+    for (std::size_t i = 0; i < count; ++i) Take(piece[i], id_of, out);
+    taken += count;
+  }
+  return taken;
+}
+
+void RingReader::Take(const shm::Record& record, const NameToId& id_of,
+                      std::vector<shm::KernelRecord>& out) {
+  switch (record.kind) {
+    case shm::RecordKind::kKernel: {
+      const std::uint32_t id = record.kernel.name_id;
+      if (id >= session_ids_.size() || session_ids_[id] == kUndefined ||
+          record.kernel.duration_ns > kMostDurationNs) {
+        ++malformed_;
+        break;
+      }
+      if (session_ids_[id] == kRefused) {
+        ++refused_;
+        break;
+      }
+      ++read_;
+      out.push_back(record.kernel);
+      out.back().name_id = session_ids_[id];
+      break;
+    }
+    case shm::RecordKind::kName:
+      TakeName(record.name);
+      FinishName(id_of);
+      break;
+    case shm::RecordKind::kNameBytes:
+      TakeNameBytes(record.name_bytes);
+      FinishName(id_of);
+      break;
+    default:
+      ++malformed_;
+  }
+}
+
+void RingReader::TakeName(const shm::NameRecord& head) {
+  name_id_ = kUndefined;
+  const bool again = head.name_id < session_ids_.size() && session_ids_[head.name_id] != kUndefined;
+  if (again || head.name_id >= kMostNames || head.length > shm::kMaxNameBytes) {
+    ++malformed_;
+    return;
+  }
+  name_id_ = head.name_id;
+  name_length_ = head.length;
+  name_.assign(head.bytes, std::min<std::size_t>(head.length, sizeof(head.bytes)));
+}
+
+void RingReader::TakeNameBytes(const shm::NameBytes& more) {
+  if (name_id_ == kUndefined || more.count == 0 || more.count > sizeof(more.bytes) ||
+      name_.size() + more.count > name_length_) {
+    ++malformed_;
+    name_id_ = kUndefined;
+    return;
+  }
+  name_.append(more.bytes, more.count);
+}
+
+void RingReader::FinishName(const NameToId& id_of) {
+  if (name_id_ == kUndefined || name_.size() < name_length_) return;
+  if (name_id_ >= session_ids_.size()) session_ids_.resize(name_id_ + 1, kUndefined);
+  name_bytes_ += name_.size();
+  session_ids_[name_id_] = name_bytes_ > kMaxNameBytes ? kRefused : id_of(name_);
+  name_id_ = kUndefined;
+}
+
+// What the process says of itself, as far as it can be.
+ProcessReport RingReader::ReadHeader() const {
+  const shm::RingHeader& h = ring().header;
+  ProcessReport report;
+  report.pid = pid_;
+  report.program = FixedText(h.program, sizeof(h.program));
+  switch (static_cast<shm::RingState>(h.state.load(std::memory_order_acquire))) {
+    case shm::RingState::kStoodDown:
+      report.state = "stood_down";
+      break;
+    case shm::RingState::kClosed:
+      report.state = "closed";
+      break;
+    default:
+      report.state = "recording";
+  }
+  report.reason = FixedText(h.reason, sizeof(h.reason));
+  report.cupti_version = h.cupti_version;
+  report.driver_version = h.driver_version;
+  const auto load = [](const std::atomic<std::uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  const auto count = [&](const std::atomic<std::uint64_t>& counter) {
+    const std::uint64_t value = load(counter);
+    if (value <= kMaxCount) return value;
+    report.reason = "its counters are damaged";
+    return std::uint64_t{0};
+  };
+  report.seen = count(h.seen);
+  report.kept = count(h.kept);
+  report.skipped = count(h.skipped);
+  report.launches_gated = count(h.launches_gated);
+  report.launches_captured = count(h.launches_captured);
+  report.buffers = count(h.buffers);
+  report.cost_program_ns = load(h.cost_program_ns);
+  report.cost_background_ns = load(h.cost_background_ns);
+  report.cost_cupti_ns = load(h.cost_cupti_ns);
+  for (std::uint32_t i = 0; i < shm::kLossCount; ++i) report.losses[i] = count(h.losses[i]);
+  return report;
+}
+
+ProcessReport RingReader::Report() const {
+  ProcessReport now = ReadHeader();
+  if (!mapping_.lost()) last_ = std::move(now);
+  ProcessReport report = last_;
+  if (Damage() != nullptr) report.reason = Damage();
+  report.read = read_;
+  report.malformed = malformed_;
+  report.kept -= std::min(report.kept, refused_);
+  report.losses[static_cast<std::uint32_t>(shm::Loss::kTooManyNames)] += refused_;
+  return report;
+}
+
+ProcessReport RingReader::FinalReport() const {
+  ProcessReport report = Report();
+  // What a damaged ring still held.
+  if (Damage() != nullptr) {
+    report.malformed = std::max(report.malformed, report.kept - std::min(report.kept, report.read));
+  }
+  report.kept = report.read + report.malformed;
+  report.seen = report.read + report.dropped();
+  return report;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/tracer_gate/tracer_gate.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace stemtap {
+namespace {
+
+shm::LaunchConfig ConfigOf(const shm::KernelRecord& record) {
+  return {{record.grid[0], record.grid[1], record.grid[2]},
+          {record.block[0], record.block[1], record.block[2]}};
+}
+
+// As many as the gate table has; a program with more starts over.
+constexpr std::size_t kMostContexts = shm::kGateContexts;
+
+}  // namespace
+
+Result<std::unique_ptr<TracerGate>> TracerGate::Open(const TracerGateOptions& options) {
+  const Result<KernelGroups> groups =
+      KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
+  if (!groups.ok()) return groups.error();
+  std::unique_ptr<SessionWriter> writer;
+  MaskWriter mask;
+  if (!options.folder.empty()) {
+    Result<SessionWriter> made = SessionWriter::Create(options.folder, SessionPlace::kNamed);
+    if (!made.ok()) return made.error();
+    writer = std::make_unique<SessionWriter>(std::move(made).value());
+    Result<MaskWriter> opened = writer->OpenMask();
+    if (!opened.ok()) return opened.error();
+    mask = std::move(opened).value();
+  }
+  return std::unique_ptr<TracerGate>(new TracerGate(options, std::move(writer), std::move(mask)));
+}
+
+TracerGate::TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionWriter> writer,
+                       MaskWriter mask)
+    : options_(options),
+      writer_(std::move(writer)),
+      mask_(std::move(mask)),
+      draws_(options_.sampling.seed),
+      timeline_([this] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+      }),
+      engine_(options_.sampling, *table_, GateAsked::kAtLaunch, 0, pool_, mask_) {
+  engine_.KeepTimeline(&timeline_);
+}
+
+TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
+  const std::lock_guard lock(mutex_);
+  Pending pending;
+  shm::KernelRecord& record = pending.record;
+  record = launch.record;
+  record.flags = 0;
+  record.credit_slot = 0;
+  record.duration_ns = 0;
+  record.start_ns = shm::kUnknownTime;
+  record.name_id = engine_.AddKernel(launch.name);
+  const std::uint64_t name_hash = shm::NameHash(launch.name.data(), launch.name.size());
+  pending.config_key = shm::ConfigKey(name_hash, ConfigOf(record));
+  // As the engine keeps them (engine.cpp, Push): a graph's kernels are no part of a history.
+  shm::LaunchHistory& history = histories_[(std::uint64_t{record.device} << 32) | record.stream];
+  pending.history_key = shm::HistoryKey(pending.config_key, history);
+  if (record.graph_id == 0) history = shm::Advance(history, name_hash);
+
+  const std::uint64_t id = first_ + pending_.size();
+  const std::uint32_t slot =
+      shm::FindLaunch(*table_, pending.history_key, pending.config_key, name_hash);
+  if (record.name_id >= first_sights_.size()) first_sights_.resize(record.name_id + 1);
+  FirstSight& first_sight = first_sights_[record.name_id];
+  if (slot == shm::kNoSlot) {
+    if (first_sight.pause == 0) {
+      record.flags = shm::kFlagCaptured | shm::kFlagExploratory;
+    } else if (first_sight.pause != kExplored) {
+      --first_sight.pause;
+    }
+  } else if (slot != shm::kClosedSlot && table_->TrySpend(slot, [&] { return draws_(id); })) {
+    record.flags = shm::kFlagCaptured;
+    record.credit_slot = static_cast<std::uint16_t>(slot);
+  }
+  if (record.flags != 0) first_sight.pause = kExplored;
+  pending_.push_back(pending);
+  const Answer answer = {id, record.flags != 0};
+  if (pending_.size() > kMostPending) {
+    GiveUpOldest();
+    Drain();
+  }
+  return answer;
+}
+
+TracerGate::Pending* TracerGate::Running(std::uint64_t id) {
+  if (id < first_ || id - first_ >= pending_.size()) return nullptr;
+  Pending& launch = pending_[id - first_];
+  return launch.state == State::kRunning ? &launch : nullptr;
+}
+
+bool TracerGate::Abandon(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  Pending* const launch = Running(id);
+  if (launch == nullptr) return false;
+  launch->state = State::kAbandoned;
+  Refund(launch->record);
+  Drain();
+  return true;
+}
+
+void TracerGate::Refund(const shm::KernelRecord& record) {
+  if (record.credit_slot != 0) table_->Refund(record.credit_slot);
+  if ((record.flags & shm::kFlagExploratory) != 0) {
+    FirstSight& first_sight = first_sights_[record.name_id];
+    first_sight.last_pause = std::min(2 * first_sight.last_pause + 1, kExplored / 4);
+    first_sight.pause = first_sight.last_pause;
+  }
+}
+
+bool TracerGate::Observe(std::uint64_t id, std::uint64_t duration_ns) {
+  const std::lock_guard lock(mutex_);
+  Pending* const found = Running(id);
+  if (found == nullptr) return false;
+  Pending& launch = *found;
+  if (duration_ns > kMostDuration) {
+    absurd_ += duration_ns != kUnknownDuration;
+    launch.state = State::kDurationUnknown;
+  } else {
+    launch.state = State::kKnown;
+    launch.record.duration_ns = duration_ns;
+    if (last_ns_.size() >= kMostContexts) last_ns_.clear();
+    for (const std::uint64_t key : KeysOf(launch)) last_ns_[key] = duration_ns;
+  }
+  Drain();
+  return true;
+}
+
+bool TracerGate::Settle(Pending& launch) const {
+  if (launch.state == State::kDurationUnknown) {
+    for (const std::uint64_t key : KeysOf(launch)) {
+      const auto last = last_ns_.find(key);
+      if (last == last_ns_.end()) continue;
+      launch.record.duration_ns = last->second;
+      launch.state = State::kKnown;
+      return true;
+    }
+  }
+  return launch.state == State::kKnown;
+}
+
+void TracerGate::Drain() {
+  while (!pending_.empty()) {
+    Pending& oldest = pending_.front();
+    const bool told = oldest.state == State::kKnown;
+    if (Settle(oldest)) {
+      stood_in_ += !told;
+      if (!engine_.Push(oldest.record)) ++over_limit_;
+      pending_.pop_front();
+      ++first_;
+    } else if (oldest.state == State::kAbandoned ||
+               (oldest.state == State::kDurationUnknown && pending_.size() > kFirstSightWait)) {
+      GiveUpOldest();
+    } else {
+      return;
+    }
+  }
+}
+
+void TracerGate::GiveUpOldest() {
+  if (pending_.front().state != State::kAbandoned) Refund(pending_.front().record);
+  engine_.Skip(pending_.front().record);
+  pending_.pop_front();
+  ++first_;
+  ++given_up_;
+}
+
+Result<Plan> TracerGate::Close() {
+  const std::lock_guard lock(mutex_);
+  while (!pending_.empty()) {
+    Drain();
+    if (!pending_.empty()) GiveUpOldest();
+  }
+  Plan plan = engine_.Finish();
+  plan.source = "tracer gate";
+  plan.options = options_.listed;
+  // A mask that could not be written whole is told after the plan is.
+  const Status mask = mask_.Close();
+  plan.totals.dropped = given_up_ + over_limit_;
+  if (writer_ == nullptr) return plan;
+  SessionReport report;
+  report.mode = "gate";
+  report.options = options_.listed;
+  report.elapsed_s = timeline_.elapsed_s();
+  report.sampler = engine_.status();
+  if (stood_in_ > 0) {
+    report.warnings.push_back(fmt::format(
+        "{} launches have no duration of their own, the last of their like stands in", stood_in_));
+  }
+  if (given_up_ > 0) {
+    report.warnings.push_back(
+        fmt::format("{} launches were given up, their durations never became known", given_up_));
+  }
+  if (over_limit_ > 0) {
+    report.warnings.push_back(
+        fmt::format("{} launches are dropped: the durations of the run exceed {} ns (292 years)",
+                    over_limit_, RunTime::kMaxNs));
+  }
+  if (absurd_ > 0) {
+    report.warnings.push_back(fmt::format(
+        "{} durations were longer than {} ns and taken as unknown", absurd_, kMostDuration));
+  }
+  if (!mask.ok()) report.warnings.push_back(mask.error().message);
+  timeline_.SetDropped(plan.totals.dropped);
+  timeline_.End(engine_.status());
+  OverviewFile overview(writer_->directory(), [&](Overview& o) {
+    engine_.Describe(o);
+    o.pid = ::getpid();
+    o.started_unix_ms = started_unix_ms_;
+    o.error_bound = options_.sampling.error_bound;
+    o.confidence = options_.sampling.confidence;
+    o.timeline = timeline_.points();
+    EndOverview(report, plan, o);
+  });
+  overview.Write();
+  if (!overview.Warning().empty()) report.warnings.push_back(overview.Warning());
+  const Status written = writer_->Finish(report, plan);
+  if (!written.ok()) return written.error();
+  if (!mask.ok()) return mask.error();
+  return plan;
+}
+
+}  // namespace stemtap

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The environment through which the collector tells the injected library what to do: every variable
+// that libstemtap_inject.so reads, with its default. The table of docs/guide/options.md is made from this one.
+//
+// Used by the injected library: needs libc alone.
+#pragma once
+
+namespace stemtap::shm {
+
+struct EnvSpec {
+  const char* name;
+  const char* fallback;  // "" = unset
+  const char* help;
+};
+
+inline constexpr EnvSpec kEnvSession = {
+    "STEMTAP_SESSION", "", "session folder to record into; unset: start a collector of one's own"};
+inline constexpr EnvSpec kEnvLevel = {"STEMTAP_LEVEL", "kernels",
+                                      "graph: a graph launch is timed as one; kernels: every "
+                                      "kernel is; gate: also decide at each launch"};
+inline constexpr EnvSpec kEnvActuator = {"STEMTAP_ACTUATOR", "log",
+                                         "log: only note captures; profiler: cuProfilerStart/Stop "
+                                         "around captured launches; library:PATH: "
+                                         "call a library of one's own"};
+inline constexpr EnvSpec kEnvMaxCaptures = {
+    "STEMTAP_MAX_CAPTURES_PER_SECOND", "",
+    "most captures per second and process, 0: any number; unset: 100, log any number"};
+inline constexpr EnvSpec kEnvWatchdogMs = {
+    "STEMTAP_WATCHDOG_MS", "30000",
+    "a capture that takes longer than this is the last one, 0: never, up to 3600000 ms"};
+inline constexpr EnvSpec kEnvFlushMs = {
+    "STEMTAP_FLUSH_MS", "200", "how often finished records are fetched from CUPTI, 10 to 10000 ms"};
+inline constexpr EnvSpec kEnvMaxOverhead = {
+    "STEMTAP_MAX_OVERHEAD", "",
+    "percent of the program's time, 0.001 to 100, beyond which recording stops"};
+inline constexpr EnvSpec kEnvBufferKb = {"STEMTAP_BUFFER_KB", "512",
+                                         "size of one activity buffer, 16 to 16384 KiB"};
+inline constexpr EnvSpec kEnvCupti = {
+    "STEMTAP_CUPTI", "", "path of the libcupti to load when the program has none loaded"};
+inline constexpr EnvSpec kEnvCollector = {
+    "STEMTAP_COLLECTOR", "",
+    "path of the stemtap program; unset: ../bin/stemtap beside the library"};
+inline constexpr EnvSpec kEnvOptions = {"STEMTAP_OPTIONS", "",
+                                        "options for a collector that the library starts, as for "
+                                        "stemtap run; -o names the session directory"};
+inline constexpr EnvSpec kEnvChain = {
+    "STEMTAP_CHAIN", "", "path of another CUDA injection library, to be loaded after this one"};
+inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: do nothing at all"};
+
+inline constexpr EnvSpec kEnvTable[] = {
+    kEnvSession, kEnvLevel,       kEnvActuator, kEnvMaxCaptures, kEnvWatchdogMs,
+    kEnvFlushMs, kEnvMaxOverhead, kEnvBufferKb, kEnvCupti,       kEnvCollector,
+    kEnvOptions, kEnvChain,       kEnvDisable};
+
+// STEMTAP_ACTUATOR of a library: this, then its path.
+inline constexpr char kLibraryActuator[] = "library:";
+// STEMTAP_MAX_CAPTURES_PER_SECOND where it is not set and the actuator acts. The cheapest capture that
+// deserves the name, counters of one pass, takes some milliseconds: 100 of them are some tenths of a
+// second. More at once is the start of a program with hundreds of kernels, which would seem to hang.
+inline constexpr unsigned kMaxCapturesPerSecond = 100;
+inline constexpr unsigned kMostCapturesPerSecond = 1000000;
+
+// The longest absolute path of a session folder: with the name of a file in it, it is still a path
+// that the system takes (PATH_MAX, 4,096 bytes).
+inline constexpr unsigned kMaxSessionPathBytes = 4000;
+
+// Names inside a session folder.
+inline constexpr const char* kMaskFileName =
+    "mask.ndjson";                                   // also the collector's claim to the folder
+inline constexpr const char* kRingPrefix = "ring.";  // + pid
+inline constexpr const char* kUnfinishedPrefix = "new.";         // + the name that it will have
+inline constexpr const char* kSessionFileName = "session.json";  // there once the session has ended
+inline constexpr const char* kGateFileName = "gate.table";
+
+// Whether `name` is that of a ring: the prefix and digits.
+inline bool IsRingName(const char* name) noexcept {
+  for (const char* c = kRingPrefix; *c != 0; ++c, ++name) {
+    if (*name != *c) return false;
+  }
+  if (*name == 0) return false;
+  while (*name >= '0' && *name <= '9') ++name;
+  return *name == 0;
+}
+
+}  // namespace stemtap::shm

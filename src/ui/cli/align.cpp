@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap align: whether two recorded runs launch the same kernels in the same order, and a plan for
+// the one re-expressed for the other. See docs/formats/align.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "analysis/alignment/alignment.h"
+#include "analysis/alignment/plan_transfer.h"
+#include "analysis/alignment/run.h"
+#include "base/text.h"
+#include "formats/importers/registry.h"
+#include "model/plan_reader.h"
+#include "session/flags/option_kinds.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+#include "ui/cli/session_path.h"
+
+namespace stemtap::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Kernels of unequal count, and dropped samples, that are listed without --all: a screenful.
+constexpr std::size_t kMostListed = 20;
+// Launches shown before and after the place where the order parts.
+constexpr std::size_t kContext = 3;
+
+struct AlignArguments {
+  std::string a;
+  std::string b;
+  std::string plan;
+  std::string output;
+  bool drop_unmatched = false;
+  bool exit_code = false;
+  bool all = false;
+  bool json = false;
+};
+
+Result<Run> Load(const std::string& path) {
+  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(path);
+  if (!reader.ok()) return reader.error();
+  Result<Run> run = LoadRun(*reader.value(), EscapeForTerminal(path));
+  if (run.ok()) Warn(run.value().warnings);
+  return run;
+}
+
+const char* OrderName(LaunchOrder order) {
+  switch (order) {
+    case LaunchOrder::kIdentical:
+      return "identical";
+    case LaunchOrder::kInterleaved:
+      return "interleaved";
+    case LaunchOrder::kDifferent:
+      break;
+  }
+  return "different";
+}
+
+ordered_json DeviceJson(std::uint16_t device) {
+  return device == shm::kUnknown16 ? ordered_json(nullptr) : ordered_json(device);
+}
+
+// One launch near the place where the order parts.
+struct Shown {
+  std::uint32_t index = 0;
+  bool paired = false;
+};
+
+std::vector<Shown> Window(const std::vector<std::uint32_t>& line, std::size_t at,
+                          const std::vector<std::uint32_t>& partner) {
+  std::vector<Shown> shown;
+  const std::size_t begin = at > kContext ? at - kContext : 0;
+  for (std::size_t i = begin; i < line.size() && i <= at + kContext; ++i) {
+    shown.push_back({line[i], partner[line[i]] != kNoPartner});
+  }
+  return shown;
+}
+
+ordered_json WindowJson(const Run& run, const std::vector<Shown>& window) {
+  ordered_json json = ordered_json::array();
+  for (const Shown& shown : window) {
+    const RunLaunch& launch = run.launches[shown.index];
+    const auto stream =
+        launch.stream == shm::kUnknown32 ? ordered_json(nullptr) : ordered_json(launch.stream);
+    json.push_back({{"index", shown.index},
+                    {"name", run.names.name(launch.name_id)},
+                    {"stream", stream},
+                    {"grid", {launch.grid[0], launch.grid[1], launch.grid[2]}},
+                    {"block", {launch.block[0], launch.block[1], launch.block[2]}},
+                    {"paired", shown.paired}});
+  }
+  return json;
+}
+
+std::string WindowText(const char* side, const Run& run, const std::vector<Shown>& window) {
+  std::string text;
+  for (const Shown& shown : window) {
+    const RunLaunch& launch = run.launches[shown.index];
+    std::string name = EscapeForTerminal(run.names.name(launch.name_id));
+    if (name.size() > 80) name = name.substr(0, 77) + "...";
+    text += fmt::format("  {} {} {:>8}  stream {}  ({},{},{}) ({},{},{})  {}\n", side,
+                        shown.paired ? ' ' : '!', shown.index,
+                        launch.stream == shm::kUnknown32 ? "?" : std::to_string(launch.stream),
+                        launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
+                        launch.block[1], launch.block[2], name);
+  }
+  if (window.empty()) text = fmt::format("  {}   (no launch)\n", side);
+  return text;
+}
+
+ordered_json AlignmentJson(const AlignArguments& arguments, const Run& a, const Run& b,
+                           const Alignment& alignment) {
+  ordered_json devices = ordered_json::array();
+  for (const DeviceAlignment& device : alignment.devices) {
+    ordered_json one = {{"device_a", device.in_a ? DeviceJson(device.device_a) : nullptr},
+                        {"device_b", device.in_b ? DeviceJson(device.device_b) : nullptr},
+                        {"order", OrderName(device.order)},
+                        {"by_stream", device.by_stream},
+                        {"invocations_a", device.launches_a},
+                        {"invocations_b", device.launches_b},
+                        {"paired", device.paired}};
+    if (device.order != LaunchOrder::kIdentical) {
+      one["first_divergence"] = {
+          {"a", WindowJson(a, Window(device.line_a, device.first_a, alignment.partner_of_a))},
+          {"b", WindowJson(b, Window(device.line_b, device.first_b, alignment.partner_of_b))}};
+    }
+    devices.push_back(std::move(one));
+  }
+  ordered_json kernels = ordered_json::array();
+  const std::size_t most = arguments.all ? alignment.differs.size() : kMostListed;
+  for (std::size_t i = 0; i < alignment.differs.size() && i < most; ++i) {
+    const KernelCount& count = alignment.differs[i];
+    kernels.push_back({{"name", count.name},
+                       {"device", DeviceJson(count.device)},
+                       {"invocations_a", count.count_a},
+                       {"invocations_b", count.count_b},
+                       {"duration_a_ns", count.duration_a_ns},
+                       {"duration_b_ns", count.duration_b_ns}});
+  }
+  return {{"a", arguments.a},
+          {"b", arguments.b},
+          {"order", OrderName(alignment.order)},
+          {"invocations_a", a.launches.size()},
+          {"invocations_b", b.launches.size()},
+          {"paired", alignment.paired},
+          {"only_in_a", alignment.only_in_a},
+          {"only_in_b", alignment.only_in_b},
+          {"kernels", alignment.kernels},
+          {"kernels_of_unequal_count", alignment.differs.size()},
+          {"not_compared", alignment.ignored},
+          {"names_cut", alignment.names_cut},
+          {"unequal_counts", std::move(kernels)},
+          {"devices", std::move(devices)}};
+}
+
+std::string Verdict(const Alignment& alignment) {
+  switch (alignment.order) {
+    case LaunchOrder::kIdentical:
+      return "aligned: the same launches in the same order\n";
+    case LaunchOrder::kInterleaved:
+      return "aligned: the same launches in the same order in every stream; the streams interleave "
+             "differently\n";
+    case LaunchOrder::kDifferent:
+      break;
+  }
+  if (alignment.only_in_a == 0 && alignment.only_in_b == 0) {
+    return "not aligned: the same launches in the same order, on streams that do not correspond\n";
+  }
+  return fmt::format(
+      "not aligned: {} launches only in A, {} only in B, {} kernels of unequal count\n",
+      alignment.only_in_a, alignment.only_in_b, alignment.differs.size());
+}
+
+std::string AlignmentText(const AlignArguments& arguments, const Run& a, const Run& b,
+                          const Alignment& alignment) {
+  std::string text =
+      fmt::format("A: {} launches, {}\nB: {} launches, {}\n{} launches paired\n", a.launches.size(),
+                  EscapeForTerminal(arguments.a), b.launches.size(), EscapeForTerminal(arguments.b),
+                  alignment.paired);
+  for (const std::string& ignored : alignment.ignored) {
+    text +=
+        fmt::format("not compared, since a run does not know it of every launch: {}\n", ignored);
+  }
+  if (alignment.names_cut) text += "names compared without the compilers' marks at their end\n";
+  if (!alignment.differs.empty()) {
+    text +=
+        "\nkernels launched unequally often:\n         in A       in B     time ms  device  name\n";
+    const std::size_t most = arguments.all ? alignment.differs.size() : kMostListed;
+    for (std::size_t i = 0; i < alignment.differs.size() && i < most; ++i) {
+      const KernelCount& count = alignment.differs[i];
+      const auto time = std::max(count.duration_a_ns, count.duration_b_ns);
+      text += fmt::format("  {:>11}{:>11}{:>12.3f}  {:>6}  {}\n", count.count_a, count.count_b,
+                          static_cast<double>(time) * 1e-6,
+                          count.device == shm::kUnknown16 ? "?" : std::to_string(count.device),
+                          EscapeForTerminal(count.name));
+    }
+    if (alignment.differs.size() > most) {
+      text += fmt::format("  and {} more (--all)\n", alignment.differs.size() - most);
+    }
+  }
+  for (const DeviceAlignment& device : alignment.devices) {
+    if (device.order == LaunchOrder::kIdentical) continue;
+    const std::uint16_t number = device.in_a ? device.device_a : device.device_b;
+    text += fmt::format(
+        "\n{}: the order first differs here (!: no partner)\n",
+        number == shm::kUnknown16 ? std::string("all launches") : fmt::format("device {}", number));
+    text += WindowText("A", a, Window(device.line_a, device.first_a, alignment.partner_of_a));
+    text += WindowText("B", b, Window(device.line_b, device.first_b, alignment.partner_of_b));
+  }
+  return text + "\n" + Verdict(alignment);
+}
+
+Result<PlanTransfer> CarryPlan(const AlignArguments& arguments, const Run& a, const Run& b,
+                               const Alignment& alignment) {
+  const Result<Plan> plan = LoadPlan(arguments.plan);
+  if (!plan.ok()) return plan.error();
+  PlanTransferOptions options;
+  options.drop_unmatched = arguments.drop_unmatched;
+  options.plan_name = arguments.plan;
+  options.source_b = arguments.b;
+  Result<PlanTransfer> transfer = TransferPlan(plan.value(), a, b, alignment, options);
+  if (!transfer.ok()) return transfer;
+  const Status written = WriteOutput(arguments.output, PlanToJson(transfer.value().plan));
+  if (!written.ok()) return written.error();
+  return transfer;
+}
+
+std::string TransferText(const AlignArguments& arguments, const PlanTransfer& transfer) {
+  std::string text;
+  const std::size_t most = arguments.all ? transfer.dropped.size() : kMostListed;
+  for (std::size_t i = 0; i < transfer.dropped.size() && i < most; ++i) {
+    const DroppedSample& dropped = transfer.dropped[i];
+    text += fmt::format("dropped: launch {} of A, {}: {}\n", dropped.index, dropped.reason,
+                        EscapeForTerminal(dropped.kernel));
+  }
+  if (transfer.dropped.size() > most) {
+    text += fmt::format("and {} more dropped (--all)\n", transfer.dropped.size() - most);
+  }
+  const PlanTotals& totals = transfer.plan.totals;
+  return text +
+         fmt::format(
+             "plan for B in {}: {} samples, {} dropped, {:.2f} % of B's time uncovered, {:.2f} % "
+             "in joined launches, plain estimate {:.2f} % off\n",
+             EscapeForTerminal(arguments.output), totals.samples, transfer.dropped.size(),
+             100 * totals.uncovered_fraction, 100 * totals.joined_fraction,
+             100 * totals.observed_error);
+}
+
+ordered_json TransferJson(const AlignArguments& arguments, const PlanTransfer& transfer) {
+  ordered_json dropped = ordered_json::array();
+  for (const DroppedSample& sample : transfer.dropped) {
+    dropped.push_back(
+        {{"index", sample.index}, {"kernel", sample.kernel}, {"reason", sample.reason}});
+  }
+  const PlanTotals& totals = transfer.plan.totals;
+  return {{"output", arguments.output},
+          {"samples", totals.samples},
+          {"uncovered_fraction", totals.uncovered_fraction},
+          {"joined_fraction", totals.joined_fraction},
+          {"observed_error", totals.observed_error},
+          {"dropped", std::move(dropped)}};
+}
+
+int RunAlign(const AlignArguments& arguments) {
+  if (arguments.plan.empty() != arguments.output.empty()) {
+    return Fail({"--plan and --output go together, expected both or neither", 2});
+  }
+  if (arguments.drop_unmatched && arguments.plan.empty()) {
+    return Fail({"--drop-unmatched drops samples of a plan, expected --plan", 2});
+  }
+  if (arguments.a == "-" && arguments.b == "-") {
+    return Fail({"both runs from standard input, expected a file for one", 2});
+  }
+  if (arguments.output == "-") {
+    return Fail({"--output: the comparison goes to standard output, expected a file", 2});
+  }
+  const Status use = CheckOutputs({arguments.output}, {arguments.a, arguments.b, arguments.plan});
+  if (!use.ok()) return Fail(use.error());
+  const Result<Run> a = Load(arguments.a);
+  if (!a.ok()) return Fail(a.error());
+  const Result<Run> b = Load(arguments.b);
+  if (!b.ok()) return Fail(b.error());
+  const Alignment alignment = AlignRuns(a.value(), b.value());
+  ordered_json json;
+  std::string text;
+  if (arguments.json) {
+    json = AlignmentJson(arguments, a.value(), b.value(), alignment);
+  } else {
+    text = AlignmentText(arguments, a.value(), b.value(), alignment);
+  }
+  if (!arguments.plan.empty()) {
+    const Result<PlanTransfer> transfer = CarryPlan(arguments, a.value(), b.value(), alignment);
+    if (!transfer.ok()) {
+      if (!arguments.json) PrintText(text);  // it shows why
+      return Fail(transfer.error());
+    }
+    Warn(transfer.value().warnings);
+    if (arguments.json) {
+      json["plan"] = TransferJson(arguments, transfer.value());
+    } else {
+      text += TransferText(arguments, transfer.value());
+    }
+  }
+  const int printed =
+      arguments.json
+          ? Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n")
+          : PrintText(text);
+  if (printed != 0) return printed;
+  return arguments.exit_code && alignment.order == LaunchOrder::kDifferent ? 1 : 0;
+}
+
+}  // namespace
+
+void AddAlign(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "align", "compare two runs launch by launch, or transfer a plan between them");
+  auto arguments = std::make_shared<AlignArguments>();
+  AsFile(command->add_option("a", arguments->a, "recorded run, see 'stemtap formats'"))->required();
+  AsFile(command->add_option("b", arguments->b, "another run of the same program"))->required();
+  AsPlan(command->add_option("--plan", arguments->plan,
+                             "plan.json made from the first run, or its session"));
+  AsFile(
+      command->add_option("-o,--output", arguments->output, "plan to write, for the second run"));
+  command->add_flag("--drop-unmatched", arguments->drop_unmatched,
+                    "leave out samples without a partner, instead of failing");
+  command->add_flag("--exit-code", arguments->exit_code, "exit with 1 when the runs differ");
+  command->add_flag("--all", arguments->all, "list every kernel of unequal count");
+  command->add_flag("--json", arguments->json, "print the comparison as JSON");
+  command->callback([arguments, &exit_code] { exit_code = RunAlign(*arguments); });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap convert: any profile that can be read, in the canonical form.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "model/profile_writer.h"
+#include "session/flags/option_kinds.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+#include "ui/cli/read_progress.h"
+#include "ui/cli/recorded_run.h"
+
+namespace stemtap::cli {
+namespace {
+
+constexpr std::size_t kBatch = 16384;
+
+struct ConvertArguments {
+  std::vector<std::string> profiles;
+  std::string output;
+  std::string metrics;
+  bool json = false;
+};
+
+int RunConvert(const ConvertArguments& arguments) {
+  const bool to_stdout = arguments.output == "-";
+  if (to_stdout && arguments.json) {
+    return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
+  }
+  std::vector<std::string> inputs = arguments.profiles;
+  inputs.push_back(arguments.metrics);
+  const Status use = CheckOutputs({arguments.output}, inputs);
+  if (!use.ok()) return Fail(use.error());
+  ReadProgress progress;
+  const auto fail = [&progress](const Error& error) {
+    progress.Clear();
+    return Fail(error);
+  };
+  Result<std::unique_ptr<ProfileReader>> opened =
+      OpenRun(arguments.profiles, arguments.metrics, progress);
+  if (!opened.ok()) return fail(opened.error());
+  ProfileReader& reader = *opened.value();
+  Result<std::unique_ptr<ProfileWriter>> writer = CreateProfileWriter(arguments.output);
+  if (!writer.ok()) return fail(writer.error());
+  std::uint64_t invocations = 0;
+  std::uint64_t zero_duration = 0;
+  for (ProfileBatch batch;;) {
+    const Result<std::size_t> read = reader.Read(batch, kBatch);
+    if (!read.ok()) return fail(read.error());
+    // Also the empty batch at the end: it carries the metric names of a profile without rows.
+    const Status written = writer.value()->Write(batch, reader.names(), reader.metric_names());
+    if (!written.ok()) return fail(written.error());
+    if (read.value() == 0) break;
+    invocations += read.value();
+    for (const shm::KernelRecord& record : batch.records) zero_duration += record.duration_ns == 0;
+  }
+  progress.Clear();
+  const Status finished = writer.value()->Finish();
+  if (!finished.ok()) return fail(finished.error());
+  Warn(reader.warnings());
+  Tell(fmt::format("stemtap: {} invocations of {} kernels, {} of duration 0, in {}\n", invocations,
+                   reader.names().size(), zero_duration,
+                   to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
+  if (!arguments.json) return 0;
+  const nlohmann::ordered_json json = {{"source", RunName(arguments.profiles)},
+                                       {"output", arguments.output},
+                                       {"invocations", invocations},
+                                       {"zero_duration", zero_duration},
+                                       {"kernels", reader.names().size()},
+                                       {"metrics", reader.metric_names()}};
+  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+void AddConvert(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("convert", "rewrite a profile in the canonical form");
+  auto arguments = std::make_shared<ConvertArguments>();
+  AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
+  AsFile(command->add_option(
+             "-o,--output", arguments->output,
+             "file to write, .csv or .stemtap, then .gz or .zst to compress; '-' is CSV on "
+             "standard output"))
+      ->required();
+  AsFile(
+      command->add_option("--metrics", arguments->metrics,
+                          "metrics of the same launches, from Nsight Compute, to put beside them"));
+  command->add_flag("--json", arguments->json, "print the totals as JSON");
+  command->callback([arguments, &exit_code] { exit_code = RunConvert(*arguments); });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap demo: the whole story on the built-in fake GPU. A small CUDA program plays a profile,
+// kernel by kernel, under the injected library; captures cost it what a tracer would; the session
+// shows what that saved. Without CUPTI headers at build time the same profile is replayed instead.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "formats/importers/registry.h"
+#include "model/profile_writer.h"
+#include "research/workloads/llm_decode.h"
+#include "session/flags/number_in.h"
+#include "session/flags/option_kinds.h"
+#include "session/replay.h"
+#include "shm/session_env.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/live_flags.h"
+#include "ui/cli/output.h"
+
+namespace stemtap::cli {
+namespace {
+
+struct DemoArguments {
+  SamplingFlags sampling;
+  std::string profile;
+  std::string output;
+  std::string speed;  // real, full; empty: by profile
+  std::uint64_t launches = 400'000;
+  double capture_factor = 1000.0;
+  bool quiet = false;
+};
+
+constexpr std::size_t kBatch = 65536;
+
+// The project's own stream as a binary profile at `path`.
+Status GenerateProfile(const DemoArguments& arguments, const std::string& path) {
+  LlmDecodeOptions options;
+  options.launches = arguments.launches;
+  std::unique_ptr<ProfileReader> reader = MakeLlmDecode(options);
+  auto writer = CreateProfileWriter(path);
+  if (!writer.ok()) return writer.error();
+  for (ProfileBatch batch;;) {
+    const Result<std::size_t> read = reader->Read(batch, kBatch);
+    if (!read.ok()) return read.error();
+    if (read.value() == 0) break;
+    const Status written = writer.value()->Write(batch, reader->names(), reader->metric_names());
+    if (!written.ok()) return written;
+  }
+  return writer.value()->Finish();
+}
+
+std::string Duration(double seconds) {
+  if (seconds < 120.0) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 7200.0) return fmt::format("{:.0f} min", seconds / 60.0);
+  if (seconds < 172800.0) return fmt::format("{:.1f} h", seconds / 3600.0);
+  return fmt::format("{:.1f} days", seconds / 86400.0);
+}
+
+// What tracing cost, and what it would have cost. `elapsed_s` is that of a run in real time; 0
+// where kernels and captures did not take their time.
+std::string Story(const Plan& plan, const SamplerStatus& sampler, double elapsed_s, double factor) {
+  const double all = static_cast<double>(plan.totals.duration_ns) * 1e-9 * factor;
+  const double captured = static_cast<double>(sampler.captured_duration_ns) * 1e-9 * factor;
+  const std::string ran = elapsed_s > 0.0 ? fmt::format("the program ran {} with sampled tracing; ",
+                                                        Duration(elapsed_s))
+                                          : "";
+  return fmt::format(
+      "{}a capture slows its kernel {:.0f}x: {} captures cost {}\n"
+      "tracing every kernel would have cost {} (computed, not run)\n",
+      ran, factor, sampler.captured, Duration(captured), Duration(all));
+}
+
+int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
+                 const std::string& folder) {
+  Tell(fmt::format(
+      "stemtap: there is no fake GPU beside this program (it stays in the build folder, and is "
+      "built where\nstemtap: CUPTI headers are found): showing the same story through 'stemtap "
+      "replay'\n"));
+  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(profile);
+  if (!reader.ok()) return Fail(reader.error());
+  ReplayOptions options;
+  options.sampling = arguments.sampling.Options();
+  options.listed = arguments.sampling.Listed();
+  options.listed.emplace_back("lag", kDefaultLag);
+  options.source = profile;
+  options.folder = folder;
+  options.default_folder = arguments.output.empty();
+  options.threads = arguments.sampling.threads();
+  options.quiet = arguments.quiet;
+  Result<ReplayOutcome> outcome = RunReplay(*reader.value(), options);
+  if (!outcome.ok()) return Fail(outcome.error());
+  const ReplayOutcome& done = outcome.value();
+  return PrintText(fmt::format("{}\n{}session in {}\n", PlanSummary(done.plan),
+                               Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
+                               done.folder));
+}
+
+int DemoLive(const DemoArguments& arguments, const std::string& profile,
+             const std::string& folder) {
+  const std::string fake_gpu = InstalledPath("lib/fake_gpu");
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const bool real = arguments.speed.empty() ? arguments.profile.empty() : arguments.speed == "real";
+  LiveOptions options;
+  options.sampling = arguments.sampling.Options();
+  options.listed = arguments.sampling.Listed();
+  options.listed.emplace_back("level", std::string("gate"));
+  options.listed.emplace_back("actuator", std::string("profiler"));
+  // The fake GPU's records show the native duration, captured or not.
+  options.listed.emplace_back("captured_times", std::string("native"));
+  options.native_captures = true;
+  options.command = {InstalledPath("bin/stemtap_play"), profile};
+  options.folder = folder;
+  options.default_folder = arguments.output.empty();
+  options.level = "gate";
+  options.actuator = "profiler";
+  options.injector = InstalledLibrary("libstemtap_inject.so");
+  options.threads = arguments.sampling.threads();
+  options.quiet = arguments.quiet;
+  options.environment = {
+      // Its seconds are not the program's.
+      fmt::format("{}=0", shm::kEnvMaxCaptures.name),
+      fmt::format("LD_LIBRARY_PATH={}{}{}", fake_gpu, before != nullptr ? ":" : "",
+                  before != nullptr ? before : ""),
+      fmt::format("FAKE_GPU_CLOCK={}", real ? "real" : "virtual"),
+      fmt::format("FAKE_GPU_CAPTURE_FACTOR={}", real ? arguments.capture_factor : 0.0)};
+  Result<LiveOutcome> outcome = RunLive(options);
+  if (!outcome.ok()) return Fail(outcome.error());
+  const LiveOutcome& done = outcome.value();
+  if (!done.failure.empty()) return Fail({done.failure});
+  const int printed =
+      PrintText(fmt::format("\n{}\n{}session in {}\n", SessionSummary(done.report, done.plan),
+                            Story(done.plan, done.report.sampler,
+                                  real ? done.report.elapsed_s : 0.0, arguments.capture_factor),
+                            done.folder));
+  return done.report.exit_code != 0 ? done.report.exit_code : printed;
+}
+
+int Demo(const DemoArguments& arguments) {
+  const Status use = arguments.sampling.CheckOnline();
+  if (!use.ok()) return Fail(use.error());
+  const std::string folder = arguments.output.empty() ? DefaultFolder("demo") : arguments.output;
+  std::string profile = arguments.profile;
+  std::string temporary;
+  if (profile.empty()) {
+    temporary = (std::filesystem::temp_directory_path() /
+                 fmt::format("stemtap-demo-{}.stemtap", ::getpid()))
+                    .string();
+    const Status generated = GenerateProfile(arguments, temporary);
+    if (!generated.ok()) return Fail(generated.error());
+    profile = temporary;
+    Tell(fmt::format("stemtap: an LLM decode loop of {} launches\n", arguments.launches));
+  } else {
+    // A profile that cannot be read is told here, not by the program that would play it.
+    Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(profile);
+    if (!reader.ok()) return Fail(reader.error());
+    profile = std::filesystem::absolute(profile).string();
+  }
+  const bool live = std::filesystem::exists(InstalledLibrary("libstemtap_inject.so")) &&
+                    std::filesystem::exists(InstalledPath("bin/stemtap_play"));
+  const int code =
+      live ? DemoLive(arguments, profile, folder) : DemoByReplay(arguments, profile, folder);
+  if (!temporary.empty()) std::filesystem::remove(temporary);
+  return code;
+}
+
+}  // namespace
+
+void AddDemo(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("demo", "run the full workflow on a built-in simulated GPU");
+  auto arguments = std::make_shared<DemoArguments>();
+  CLI::Option* profile = AsFile(command->add_option(
+      "--profile", arguments->profile,
+      "recorded run to play, see 'stemtap formats' (default: an LLM decode loop that "
+      "the project generates)"));
+  AsFolder(command->add_option("-o,--output", arguments->output,
+                               "session directory to write (default: stemtap-demo-<pid>)"));
+  command
+      ->add_option("--speed", arguments->speed,
+                   "real: kernels and captures take their time; full: as fast as the CPU allows "
+                   "(default: real for the generated loop, full for a profile)")
+      ->check(OneOf({"real", "full"}));
+  command->add_option("--launches", arguments->launches, "length of the generated loop")
+      ->excludes(profile)
+      ->transform(WholeIn(1, 1'000'000'000))
+      ->capture_default_str();
+  command
+      ->add_option("--capture-factor", arguments->capture_factor,
+                   "how many times a kernel's duration its capture costs")
+      ->check(RealIn(0.0, 1e6))
+      ->capture_default_str();
+  command->add_flag("-q,--quiet", arguments->quiet, "no progress line");
+  arguments->sampling.AddTo(*command);
+  command->callback([arguments, &exit_code] { exit_code = Demo(*arguments); });
+}
+
+}  // namespace stemtap::cli

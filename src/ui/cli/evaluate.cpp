@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap evaluate: what every method costs and how wrong it is, on recorded runs.
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "research/baselines/basic_block_vectors.h"
+#include "research/baselines/method.h"
+#include "research/evaluation/evaluation.h"
+#include "research/evaluation/report.h"
+#include "session/flags/number_in.h"
+#include "session/flags/option_kinds.h"
+#include "session/flags/sampling_flags.h"
+#include "session/replay.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+#include "ui/cli/read_progress.h"
+#include "ui/cli/recorded_run.h"
+
+namespace stemtap::cli {
+namespace {
+
+// p95 of 20,000 runs is known to 0.7 %, which is what a ratio of speedups near 1 asks for.
+constexpr std::uint64_t kEqualErrorRuns = 20000;
+
+struct EvaluateArguments {
+  SamplingFlags sampling;
+  std::vector<std::string> profiles;
+  std::vector<std::string> methods;
+  std::uint64_t runs = 100;
+  std::string against;
+  bool online = false;
+  std::uint64_t lag = kDefaultLag;
+  std::vector<double> error_bounds;
+  std::vector<std::string> equal_error;
+  std::string bbv;
+  std::string metrics;
+  std::string csv;
+  bool json = false;
+  const CLI::App* command = nullptr;
+
+  bool Given(const char* option) const { return command->count(option) > 0; }
+};
+
+Result<Profile> Load(const std::string& path, const std::string& metrics) {
+  ReadProgress progress;
+  Result<std::unique_ptr<ProfileReader>> reader = OpenRun({path}, metrics, progress);
+  if (!reader.ok()) return reader.error();
+  Result<Profile> profile = LoadProfile(*reader.value());
+  if (!profile.ok()) return profile.error();
+  if (profile.value().records.empty()) {
+    return Error{fmt::format("{}: holds no kernel invocation, expected at least one",
+                             EscapeForTerminal(path))};
+  }
+  for (std::string& warning : profile.value().warnings) {
+    warning = fmt::format("{}: {}", path, warning);
+  }
+  Warn(profile.value().warnings);
+  return profile;
+}
+
+Result<Workload> LoadWorkload(const std::string& path, const EvaluateArguments& arguments) {
+  Result<Profile> profile = Load(path, arguments.metrics);
+  if (!profile.ok()) return profile.error();
+  Result<Workload> workload =
+      MakeWorkload(path, std::move(profile).value(), arguments.sampling.Options());
+  if (!workload.ok() || arguments.against.empty()) return workload;
+  const Result<Profile> other = Load(arguments.against, "");
+  if (!other.ok()) return other.error();
+  const Status held = HoldAgainst(workload.value(), arguments.against, other.value());
+  if (!held.ok()) return held.error();
+  return workload;
+}
+
+Result<const MethodEntry*> FindMethod(const std::string& name, const char* option) {
+  std::vector<std::string> names;
+  for (const MethodEntry& entry : Methods()) {
+    if (name == entry.name) return &entry;
+    names.emplace_back(entry.name);
+  }
+  const std::string_view nearest = NearestName(name, names);
+  return Error{fmt::format("{}: unknown method '{}', {}", option, EscapeForTerminal(name),
+                           nearest.empty() ? fmt::format("expected {}", fmt::join(names, ", "))
+                                           : fmt::format("did you mean {}?", nearest)),
+               2};
+}
+
+Result<std::vector<const MethodEntry*>> FindMethods(const std::vector<std::string>& names,
+                                                    const char* option) {
+  std::vector<const MethodEntry*> methods;
+  for (const std::string& name : names) {
+    const Result<const MethodEntry*> method = FindMethod(name, option);
+    if (!method.ok()) return method.error();
+    methods.push_back(method.value());
+  }
+  return methods;
+}
+
+// Options that do not go together.
+Status CheckUse(const EvaluateArguments& arguments) {
+  if (!arguments.bbv.empty() && arguments.profiles.size() != 1) {
+    return Error{fmt::format("--bbv belongs to one profile, expected one PROFILE, got {}",
+                             arguments.profiles.size()),
+                 2};
+  }
+  if (!arguments.metrics.empty() && arguments.profiles.size() != 1) {
+    return Error{fmt::format("--metrics belong to one profile, expected one PROFILE, got {}",
+                             arguments.profiles.size()),
+                 2};
+  }
+  if (!arguments.against.empty() && arguments.profiles.size() != 1) {
+    return Error{fmt::format("--against holds one profile against another, expected one PROFILE, "
+                             "got {}",
+                             arguments.profiles.size()),
+                 2};
+  }
+  if (arguments.Given("--lag") && !arguments.online) {
+    return Error{"--lag is the online sampler's, expected --online with it", 2};
+  }
+  if (arguments.Given("--method") && !arguments.online) {
+    return Error{"--method is the online sampler's, expected --online with it, or --methods", 2};
+  }
+  if (arguments.Given("--error-bound") && arguments.Given("--error-bounds")) {
+    return Error{"--error-bounds stands in place of --error-bound, expected one of them", 2};
+  }
+  if (arguments.Given("--equal-error")) {
+    if (arguments.equal_error.size() != 2 || arguments.equal_error[0] == arguments.equal_error[1]) {
+      return Error{"--equal-error: expected two different methods, as in optimal,root", 2};
+    }
+    for (const char* other : {"--methods", "--online", "--against", "--error-bounds"}) {
+      if (arguments.Given(other)) {
+        return Error{fmt::format("--equal-error does not go together with {}", other), 2};
+      }
+    }
+  }
+  if (arguments.csv == "-") {
+    return Error{"--csv: the table goes to standard output, expected a file", 2};
+  }
+  std::vector<std::string> inputs = arguments.profiles;
+  inputs.insert(inputs.end(), {arguments.against, arguments.bbv, arguments.metrics});
+  return CheckOutputs({arguments.csv}, inputs);
+}
+
+int Deliver(const EvaluateArguments& arguments, const std::string& csv, const std::string& text) {
+  if (!arguments.csv.empty()) {
+    const Status written = WriteOutput(arguments.csv, csv);
+    if (!written.ok()) return Fail(written.error());
+  }
+  return arguments.json ? Print(text) : PrintText(text);
+}
+
+int CompareEqualError(const EvaluateArguments& arguments, const BasicBlockVectors* vectors,
+                      WorkerPool& pool) {
+  const auto methods = FindMethods(arguments.equal_error, "--equal-error");
+  if (!methods.ok()) return Fail(methods.error());
+  const std::uint64_t runs = arguments.Given("--runs") ? arguments.runs : kEqualErrorRuns;
+  const SamplingOptions options = arguments.sampling.Options();
+  EqualErrorReport report;
+  report.options = arguments.sampling.Listed();
+  report.options.emplace_back("runs", runs);
+  report.one = arguments.equal_error[0];
+  report.other = arguments.equal_error[1];
+  report.error_bound = options.error_bound;
+  // Workload by workload on the threads there are: preparing a method, which is most of the work,
+  // is done by one thread.
+  struct Compared {
+    Error error;  // empty: none
+    bool fatal = false;
+    EvaluatedWorkload workload;
+    EqualError result;
+  };
+  std::vector<Compared> compared(arguments.profiles.size());
+  pool.ForEach(compared.size(), [&](std::size_t i) {
+    const Result<Workload> workload = LoadWorkload(arguments.profiles[i], arguments);
+    if (!workload.ok()) {
+      compared[i].error = workload.error();
+      compared[i].fatal = true;
+      return;
+    }
+    const Result<EqualError> result = CompareAtEqualError(
+        workload.value(), *methods.value()[0], *methods.value()[1], options, vectors, runs, pool);
+    if (!result.ok()) {
+      compared[i].error = result.error();
+      return;
+    }
+    compared[i].workload = Describe(workload.value());
+    compared[i].result = result.value();
+  });
+  for (std::size_t i = 0; i < compared.size(); ++i) {
+    if (compared[i].fatal) return Fail(compared[i].error);
+    if (!compared[i].error.message.empty()) {
+      Tell(fmt::format("stemtap: {} left out: {}\n", EscapeForTerminal(arguments.profiles[i]),
+                       EscapeForTerminal(compared[i].error.message)));
+      continue;
+    }
+    report.workloads.push_back(compared[i].workload);
+    report.results.push_back(compared[i].result);
+  }
+  if (report.results.empty()) {
+    return Fail({"no workload could be compared, expected at least one"});
+  }
+  return Deliver(arguments, EqualErrorCsv(report),
+                 arguments.json ? EqualErrorJson(report) : EqualErrorTable(report));
+}
+
+int Evaluate(const EvaluateArguments& arguments) {
+  const Status use = CheckUse(arguments);
+  if (!use.ok()) return Fail(use.error());
+  std::optional<BasicBlockVectors> vectors;
+  if (!arguments.bbv.empty()) {
+    Result<BasicBlockVectors> read = ReadBasicBlockVectors(arguments.bbv);
+    if (!read.ok()) return Fail(read.error());
+    vectors = std::move(read).value();
+  }
+  const BasicBlockVectors* const given = vectors ? &*vectors : nullptr;
+  WorkerPool pool(arguments.sampling.threads());
+  if (arguments.Given("--equal-error")) return CompareEqualError(arguments, given, pool);
+
+  EvaluationRequest request;
+  request.options = arguments.sampling.Options();
+  request.error_bounds = arguments.error_bounds;
+  if (request.error_bounds.empty()) request.error_bounds = {request.options.error_bound};
+  request.runs = arguments.runs;
+  request.online = arguments.online;
+  request.lag = arguments.lag;
+  request.vectors = given;
+  if (arguments.methods.empty()) {
+    for (const MethodEntry& entry : Methods()) request.methods.push_back(&entry);
+  } else {
+    auto methods = FindMethods(arguments.methods, "--methods");
+    if (!methods.ok()) return Fail(methods.error());
+    request.methods = std::move(methods).value();
+  }
+  if (request.online) {
+    for (const MethodSpec& spec : kMethods) {
+      if (spec.method != request.options.method) continue;
+      const auto two_pass = FindMethod(spec.name, "--method");
+      if (!two_pass.ok()) return Fail(two_pass.error());
+      request.two_pass = two_pass.value();
+    }
+  }
+
+  Evaluation evaluation;
+  evaluation.options = arguments.sampling.Listed();
+  evaluation.options.emplace_back("runs", request.runs);
+  if (request.online) evaluation.options.emplace_back("lag", request.lag);
+  evaluation.confidence = request.options.confidence;
+  ReadProgress progress;
+  for (const std::string& path : arguments.profiles) {
+    const Result<Workload> workload = LoadWorkload(path, arguments);
+    if (!workload.ok()) return Fail(workload.error());
+    request.watch = [&](const char* method, std::size_t done, std::size_t all) {
+      progress.Show(fmt::format("{}: {}", EscapeForTerminal(path), method), done, all);
+    };
+    AddWorkload(workload.value(), request, pool, evaluation);
+  }
+  progress.End();
+  Tell(LeftOutLines(evaluation));
+  if (evaluation.rows.empty()) {
+    return Fail({"no method could be evaluated, expected the inputs of at least one"});
+  }
+  return Deliver(arguments, EvaluationCsv(evaluation),
+                 arguments.json ? EvaluationJson(evaluation) : EvaluationTable(evaluation));
+}
+
+}  // namespace
+
+void AddEvaluate(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("evaluate", "measure speedup and error of every method on recorded runs");
+  auto arguments = std::make_shared<EvaluateArguments>();
+  arguments->command = command;
+  AsFile(
+      command->add_option("profile", arguments->profiles, "recorded runs, see 'stemtap formats'"))
+      ->required();
+  std::string help = "methods to evaluate, all by default:";
+  for (const MethodEntry& entry : Methods()) {
+    help += fmt::format("\n{}: {}", entry.name, entry.help);
+  }
+  command->add_option("--methods", arguments->methods, help)
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--runs", arguments->runs,
+          "samples drawn by each method, one seed each; 20000 by default with --equal-error")
+      ->transform(WholeIn(1, 1000000))
+      ->capture_default_str();
+  AsFile(command->add_option(
+      "--against", arguments->against,
+      "another run of the same launches: sample from the one, err on the other"));
+  command->add_flag("--online", arguments->online, "evaluate the online sampler too");
+  command
+      ->add_option("--lag", arguments->lag,
+                   "online: launches before a duration is known to the sampler")
+      ->transform(WholeIn(0, 100'000'000))
+      ->capture_default_str();
+  command
+      ->add_option("--error-bounds", arguments->error_bounds,
+                   "error bounds to go through, in place of --error-bound")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("N,...")
+      ->check(RealIn(1e-6, 1.0));
+  command
+      ->add_option("--equal-error", arguments->equal_error,
+                   "compare two methods' speedups where their p95 errors are equal")
+      ->type_name("A,B")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  AsFile(command->add_option("--bbv", arguments->bbv,
+                             "basic-block vectors of the profile's launches, which photon needs"));
+  AsFile(command->add_option(
+      "--metrics", arguments->metrics,
+      "metrics of the profile's launches, from Nsight Compute, which pka, sieve and "
+      "tbpoint need"));
+  AsFile(command->add_option("--csv", arguments->csv, "also write the rows to this file"));
+  command->add_flag("--json", arguments->json, "print the evaluation as JSON");
+  arguments->sampling.AddTo(*command);
+  command->callback([arguments, &exit_code] { exit_code = Evaluate(*arguments); });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap export: a plan's samples in the form in which a simulator, tracer or profiler takes them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "formats/exporters/consumers.h"
+#include "formats/importers/ranks.h"
+#include "model/plan_reader.h"
+#include "session/flags/number_in.h"
+#include "session/flags/option_kinds.h"
+#include "shm/record.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/live_run.h"
+#include "ui/cli/output.h"
+#include "ui/cli/recorded_run.h"
+#include "ui/cli/session_path.h"
+
+namespace stemtap::cli {
+namespace {
+
+// Lists of traces hold a line per kernel; more than this is none.
+constexpr std::size_t kMaxListBytes = std::size_t{1} << 30;
+
+struct ExportArguments {
+  std::string plan;
+  std::string consumer;
+  std::string output;
+  std::vector<std::string> profiles;
+  std::string list;
+  std::string weights_csv;
+  std::uint16_t device = 0;
+  bool plain_launches = false;
+  std::string processes;
+  std::string graphs;
+  std::string copies = "keep";
+  std::string mode = "auto";
+  std::string name_base;
+  std::uint64_t timeline_launches = ExportOptions().timeline_launches;
+  bool explain = false;
+  bool json = false;
+  const CLI::App* command = nullptr;  // says which options were given
+};
+
+// The words of an option and what they mean.
+template <typename T>
+using Words = std::vector<std::pair<std::string, T>>;
+
+const Words<Processes> kProcesses = {{"one", Processes::kOne},
+                                     {"per-device", Processes::kPerDevice}};
+const Words<Graphs> kGraphs = {{"off", Graphs::kOff}, {"uncounted", Graphs::kUncounted}};
+const Words<NcuRuns> kModes = {
+    {"auto", NcuRuns::kAuto}, {"kernels", NcuRuns::kKernels}, {"windows", NcuRuns::kWindows}};
+const Words<NcuNames> kNameBases = {{"function", NcuNames::kFunction},
+                                    {"demangled", NcuNames::kDemangled},
+                                    {"mangled", NcuNames::kMangled}};
+
+template <typename T>
+T Chosen(const Words<T>& words, const std::string& word, T otherwise) {
+  for (const auto& [name, value] : words) {
+    if (name == word) return value;
+  }
+  return otherwise;
+}
+
+// REQUIRES: `into` outlives `command`.
+template <typename T>
+void AddWordOption(CLI::App& command, const std::string& option, const Words<T>& words,
+                   std::string& into, const std::string& help) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : words) names.push_back(name);
+  command.add_option(option, into, help)->check(OneOf(names));
+}
+
+bool Given(const ExportArguments& arguments, const char* option) {
+  return arguments.command->count(option) != 0;
+}
+
+std::vector<std::string> InputsOf(const ExportArguments& arguments,
+                                  const std::vector<std::string>& profiles) {
+  std::vector<std::string> inputs = profiles;
+  inputs.insert(inputs.end(), {arguments.plan, arguments.list});
+  return inputs;
+}
+
+// Wrong use that CLI11 does not see.
+Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
+  const bool to_stdout = arguments.output.empty() || arguments.output == "-";
+  const std::string name(consumer.name);
+  const auto only_of = [&](const char* option, const char* of) -> Status {
+    if (!Given(arguments, option) || name == of) return Success{};
+    return Error{fmt::format("{} is of --to {}, not of {}", option, of, name), 2};
+  };
+  for (const Status& use :
+       {only_of("--copies", "accelsim-kernelslist"), only_of("--mode", "ncu"),
+        only_of("--kernel-name-base", "ncu"), only_of("--timeline-launches", "perfetto")}) {
+    if (!use.ok()) return use;
+  }
+  if (consumer.needs_list && arguments.list.empty()) {
+    return Error{
+        fmt::format("--to {}: takes a part of an existing list, expected --list FILE", name), 2};
+  }
+  if (!consumer.needs_list && !arguments.list.empty()) {
+    return Error{
+        fmt::format("--list is of the consumers that take a part of a list, not of {}", name), 2};
+  }
+  if (arguments.json && arguments.explain)
+    return Error{"expected --json or --explain, not both", 2};
+  if (arguments.json && to_stdout) {
+    return Error{"--json and the selection both go to standard output, expected -o FILE", 2};
+  }
+  const bool printed = to_stdout || arguments.json || arguments.explain;
+  if (arguments.weights_csv == "-" && printed) {
+    return Error{"--weights-csv: something else goes to standard output, expected a file", 2};
+  }
+  const Status kept = CheckOutputs({arguments.output, arguments.weights_csv},
+                                   InputsOf(arguments, arguments.profiles));
+  if (!kept.ok()) return kept;
+  if (name == "macsim-config" && !to_stdout &&
+      std::filesystem::path(arguments.output).filename().string().find('.') == std::string::npos) {
+    return Error{"--output: MacSim wants a '.' in the name of the file, e.g. sampled.txt", 2};
+  }
+  return Success{};
+}
+
+// The run that the plan was made of: nullptr where the plan alone is enough.
+Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& arguments,
+                                                   const Plan& plan, const Consumer& consumer,
+                                                   const std::vector<std::string>& paths) {
+  const bool given = !arguments.profiles.empty();
+  if (!given && consumer.model.scope == CountScope::kNone && !consumer.needs_timeline) {
+    return std::unique_ptr<ProfileReader>();
+  }
+  if (given && !CanReadAgain(paths) && consumer.needs_timeline) {
+    return Error{"--profile: is read twice, expected a file", 2};
+  }
+  Result<std::unique_ptr<ProfileReader>> opened =
+      !given && paths.front() == "-" ? Error{"was standard input"} : OpenRanks(paths);
+  if (opened.ok() || given) return opened;
+  if (arguments.plain_launches && !consumer.needs_timeline) return std::unique_ptr<ProfileReader>();
+  const std::string shown = EscapeForTerminal(arguments.plan);
+  const char* const or_plain =
+      consumer.needs_timeline
+          ? ""
+          : ", or --plain-launches if it was one process with one device and no CUDA graph";
+  if (!IsOfLiveSession(plan)) {
+    return Error{fmt::format(
+        "{}: the run that it was made of cannot be read ({}), expected --profile FILE{}", shown,
+        opened.error().message, or_plain)};
+  }
+  if (consumer.needs_timeline) {
+    return Error{
+        fmt::format("{}: is of a live session, which has no profile, and {} wants every "
+                    "launch's start, expected --profile FILE",
+                    shown, consumer.tool)};
+  }
+  const auto device = Given(arguments, "--device") ? std::optional(arguments.device) : std::nullopt;
+  const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model, device);
+  if (why.empty()) return std::unique_ptr<ProfileReader>();
+  return Error{
+      fmt::format("{}: is of a live session, which has no profile, and {}, so that launches "
+                  "cannot be numbered for {}; expected --profile FILE{}",
+                  shown, why, consumer.tool, or_plain)};
+}
+
+// A file of an earlier export to `output` that the new one would leave beside its own, as if it were one
+// of them; empty: there is none. Nothing says whose a file is for certain, so none is removed.
+std::string FindLeftOver(const std::string& output, const Consumer& consumer,
+                         const Exported& exported) {
+  // What stands behind the number of a run.
+  const bool responses = consumer.name == "ncu";
+  if (!responses && consumer.name != "accelsim") return {};
+  const std::filesystem::path path(output);
+  const std::string main = path.filename().string();
+  const auto is_new = [&](const std::string& name) {
+    return std::any_of(exported.files.begin(), exported.files.end(),
+                       [&](const ExportedFile& file) { return name == main + file.suffix; });
+  };
+  std::error_code error;
+  std::string least;
+  for (std::filesystem::directory_iterator
+           entry(path.has_parent_path() ? path.parent_path() : ".", error),
+       end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(main) || is_new(name)) continue;
+    std::string_view rest = std::string_view(name).substr(main.size());
+    // One setting that several would stand beside now.
+    if (rest.empty() && !responses) rest = ".1";
+    if (responses && rest.ends_with(".rsp")) {
+      rest.remove_suffix(4);
+    } else if (responses) {
+      continue;
+    }
+    if (rest.size() < 2 || rest[0] != '.' ||
+        rest.find_first_not_of("0123456789", 1) != std::string_view::npos) {
+      continue;
+    }
+    if (least.empty() || name < least) least = name;
+  }
+  return least.empty() ? least : (path.parent_path() / least).string();
+}
+
+// All of them or none: some alone would be taken for the whole selection.
+Status WriteFiles(const ExportArguments& arguments, const Exported& exported,
+                  std::vector<std::string>& written) {
+  for (const ExportedFile& file : exported.files) {
+    const std::string path = arguments.output + file.suffix;
+    const Status status = WriteOutput(path, file.content);
+    if (!status.ok()) {
+      std::error_code ignored;
+      for (const std::string& part : written) {
+        if (std::filesystem::is_regular_file(part, ignored)) std::filesystem::remove(part, ignored);
+      }
+      return status;
+    }
+    written.push_back(path);
+  }
+  return Success{};
+}
+
+int RunExport(const ExportArguments& arguments) {
+  const Consumer& consumer = *FindConsumer(arguments.consumer);
+  const std::string tool(consumer.tool);
+  const bool to_stdout = arguments.output.empty() || arguments.output == "-";
+  const Status use = CheckUse(arguments, consumer);
+  if (!use.ok()) return Fail(use.error());
+  const Result<Plan> plan = LoadPlan(arguments.plan);
+  if (!plan.ok()) return Fail(plan.error());
+
+  ExportOptions options;
+  options.counting.processes = Chosen(kProcesses, arguments.processes, Processes::kUnsaid);
+  options.counting.graphs = Chosen(kGraphs, arguments.graphs, Graphs::kUnsaid);
+  options.counting.plain_launches = arguments.plain_launches;
+  if (Given(arguments, "--device")) options.counting.device = arguments.device;
+  options.keep_copies = arguments.copies == "keep";
+  options.ncu_runs = Chosen(kModes, arguments.mode, NcuRuns::kAuto);
+  options.ncu_names = Chosen(kNameBases, arguments.name_base, NcuNames::kGuess);
+  options.weights_name = arguments.weights_csv;
+  options.timeline_launches = arguments.timeline_launches;
+  if (consumer.needs_list) {
+    Result<std::unique_ptr<ByteSource>> source = OpenByteSource(arguments.list);
+    if (!source.ok()) return Fail(source.error());
+    Result<std::string> list =
+        ReadWhole(*LimitUnpacking(std::move(source).value()), kMaxListBytes, "a list of traces");
+    if (!list.ok()) return Fail(list.error());
+    options.list = std::move(list).value();
+    options.list_name = EscapeForTerminal(arguments.list);
+    if (!options.list.empty() && !options.list.ends_with('\n')) {
+      return Fail(
+          {fmt::format("{}: the last line has no end and may be cut, expected a complete list",
+                       options.list_name)});
+    }
+  }
+
+  const std::vector<std::string> paths =
+      arguments.profiles.empty() ? RunPaths(plan.value().source) : arguments.profiles;
+  const std::string path = RunName(paths);
+  const std::string shown = EscapeForTerminal(path);
+  options.counting.ranks = paths.size();
+  Result<std::unique_ptr<ProfileReader>> profile =
+      OpenPlanned(arguments, plan.value(), consumer, paths);
+  if (!profile.ok()) return Fail(profile.error());
+  const Result<CountedPlan> counted = CountLaunches(plan.value(), profile.value().get(), shown,
+                                                    consumer.model, tool, options.counting);
+  if (!counted.ok()) return Fail(counted.error());
+  if (profile.value() != nullptr) Warn(profile.value()->warnings());
+  if (arguments.explain && to_stdout) return PrintText(Explain(consumer, counted.value()));
+
+  std::unique_ptr<ProfileReader> again;
+  if (consumer.needs_timeline) {
+    Result<std::unique_ptr<ProfileReader>> reopened = OpenRanks(paths);
+    if (!reopened.ok()) return Fail(reopened.error());
+    again = std::move(reopened).value();
+  }
+  const Result<Exported> result = consumer.write({counted.value(), options, again.get(), shown});
+  if (!result.ok()) return Fail(result.error());
+  const Exported& exported = result.value();
+
+  std::vector<std::string> written;
+  if (to_stdout && !exported.files.front().suffix.empty()) {
+    return Fail({fmt::format("takes {} files, expected -o PATH", exported.files.size()), 2});
+  }
+  if (!to_stdout) {
+    // All files, now that they are known, and the run that the plan names.
+    std::vector<std::string> outputs = {arguments.weights_csv};
+    for (const ExportedFile& file : exported.files) {
+      outputs.push_back(arguments.output + file.suffix);
+    }
+    const Status kept = CheckOutputs(outputs, InputsOf(arguments, paths));
+    if (!kept.ok()) return Fail(kept.error());
+    const std::string left = FindLeftOver(arguments.output, consumer, exported);
+    if (!left.empty()) {
+      return Fail(
+          {fmt::format("{}: would be taken for one of the {} files of this export, expected it "
+                       "to be removed, or another -o PATH",
+                       EscapeForTerminal(left), exported.files.size())});
+    }
+    const Status files = WriteFiles(arguments, exported, written);
+    if (!files.ok()) return Fail(files.error());
+  }
+  std::vector<std::string> notes = exported.notes;
+  if (counted.value().left_out != 0) {
+    notes.push_back(fmt::format("{} samples of other devices are left out (--device {})",
+                                counted.value().left_out, arguments.device));
+  }
+  if (!arguments.weights_csv.empty()) {
+    const Status status = WriteOutput(arguments.weights_csv, WeightsCsv(counted.value()));
+    if (!status.ok()) return Fail(status.error());
+    written.push_back(arguments.weights_csv);
+  } else if (consumer.model.scope != CountScope::kNone) {
+    notes.push_back("weights: keep the plan, which 'stemtap extrapolate' reads, or --weights-csv");
+  }
+  Tell(
+      fmt::format("stemtap: {} launches for {} in {}{}\n", exported.ids, tool,
+                  to_stdout ? "standard output" : EscapeForTerminal(arguments.output),
+                  exported.runs > 1 ? fmt::format(", {} runs of the program", exported.runs) : ""));
+  for (const std::string& note : notes) Tell("stemtap: " + EscapeForTerminal(note) + "\n");
+  if (to_stdout) return Print(exported.files.front().content);
+  if (arguments.explain) return PrintText(Explain(consumer, counted.value()));
+  if (!arguments.json) return 0;
+  const nlohmann::ordered_json json = {
+      {"consumer", arguments.consumer},
+      {"plan", arguments.plan},
+      {"profile", counted.value().from_profile ? nlohmann::ordered_json(path) : nullptr},
+      {"samples", counted.value().samples.size()},
+      {"launches", exported.ids},
+      {"runs", exported.runs},
+      {"files", written},
+      {"notes", notes}};
+  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+std::string ConsumerHelp() {
+  std::string help = "what takes the selection:";
+  for (const Consumer& consumer : Consumers()) {
+    help += fmt::format("\n{}: {}", consumer.name, consumer.what);
+  }
+  return help;
+}
+
+}  // namespace
+
+void AddExport(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("export", "write a plan's samples for a tracer, simulator or profiler");
+  auto arguments = std::make_shared<ExportArguments>();
+  arguments->command = command;
+  AsPlan(command->add_option("--plan", arguments->plan, "plan.json to export, or its session"))
+      ->required();
+  std::vector<std::string> names;
+  for (const Consumer& consumer : Consumers()) names.emplace_back(consumer.name);
+  command->add_option("--to", arguments->consumer, ConsumerHelp())->required()->check(OneOf(names));
+  AsFile(command->add_option("-o,--output", arguments->output,
+                             "file to write; without it the selection goes to standard output"));
+  AsFile(command->add_option("--profile", arguments->profiles,
+                             "run that the plan was made of; without it, the plan's source"));
+  command->add_option("--device", arguments->device, "only the samples of this device")
+      ->transform(WholeIn(0, shm::kUnknown16 - 1));
+  AddWordOption(*command, "--processes", kProcesses, arguments->processes,
+                "where there are several devices: one process drove them all, or each had its own");
+  AddWordOption(*command, "--graphs", kGraphs, arguments->graphs,
+                "CUDA graphs in the run to trace: off, so that their kernels are launched one by "
+                "one, or uncounted, where neither capture nor replay advances the tool's count");
+  command->add_flag(
+      "--plain-launches", arguments->plain_launches,
+      "where no profile says so: it was one process with one device and no CUDA graph");
+  AsFile(command->add_option(
+      "--list", arguments->list,
+      "existing kernelslist.g or kernel_config.txt to take the planned part of"));
+  command
+      ->add_option("--copies", arguments->copies, "memory copies of a kernelslist.g: keep or drop")
+      ->check(OneOf({"keep", "drop"}));
+  AddWordOption(
+      *command, "--mode", kModes, arguments->mode,
+      "runs of ncu: one per kernel, one per window of consecutive launches, or (auto) per "
+      "kernel where every version of ncu counts alike");
+  AddWordOption(*command, "--kernel-name-base", kNameBases, arguments->name_base,
+                "which of ncu's names the profile has; guessed by default");
+  command
+      ->add_option("--timeline-launches", arguments->timeline_launches,
+                   "perfetto: show every launch of a run of at most this many")
+      ->transform(WholeIn());
+  AsFile(command->add_option("--weights-csv", arguments->weights_csv,
+                             "also write each launch's id and weight to this file"));
+  command->add_flag("--explain", arguments->explain,
+                    "print how the tool counts and the first ids, instead of the selection or "
+                    "beside -o");
+  command->add_flag("--json", arguments->json, "print the totals as JSON");
+  command->callback([arguments, &exit_code] { exit_code = RunExport(*arguments); });
+}
+
+}  // namespace stemtap::cli

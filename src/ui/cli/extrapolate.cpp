@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap extrapolate: totals of the whole run from a simulator's or profiler's results on the samples.
+#include "analysis/extrapolation/extrapolate.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/extrapolation/match.h"
+#include "analysis/extrapolation/report.h"
+#include "formats/results/results_reader.h"
+#include "model/plan_reader.h"
+#include "session/flags/number_in.h"
+#include "session/flags/option_kinds.h"
+#include "shm/record.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+#include "ui/cli/session_path.h"
+
+namespace stemtap::cli {
+namespace {
+
+struct ExtrapolateArguments {
+  std::string plan;
+  std::vector<std::string> results;
+  std::string from = "auto";
+  double confidence = 0.95;
+  std::string id_column;
+  std::uint64_t id_base = 0;
+  std::string ids;
+  std::uint16_t device = 0;
+  bool has_device = false;
+  std::vector<std::string> metrics;
+  std::vector<std::string> ratios;
+  std::vector<std::string> sums;
+  std::vector<std::string> means;
+  bool allow_cut = false;
+  bool json = false;
+};
+
+constexpr ResultsSource kSources[] = {ResultsSource::kAccelsim, ResultsSource::kMacsim,
+                                      ResultsSource::kNcu, ResultsSource::kCsv};
+
+// "name=numerator/denominator"; the last slash divides, for metric names may hold one.
+Result<ResultRatio> ParseRatio(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::size_t slash = text.rfind('/');
+  if (equals == std::string::npos || slash == std::string::npos || equals == 0 ||
+      slash <= equals + 1 || slash + 1 == text.size()) {
+    return Error{fmt::format("--ratio is '{}', expected NAME=NUMERATOR/DENOMINATOR", text), 2};
+  }
+  return ResultRatio{text.substr(0, equals), text.substr(equals + 1, slash - equals - 1),
+                     text.substr(slash + 1)};
+}
+
+Status SetKind(KernelResults& results, const std::vector<std::string>& names, MetricKind kind,
+               const char* option) {
+  for (const std::string& name : names) {
+    bool found = false;
+    for (ResultMetric& metric : results.metrics) {
+      if (metric.name != name) continue;
+      metric.kind = kind;
+      found = true;
+    }
+    if (!found) return Error{fmt::format("{}: the results have no metric '{}'", option, name), 2};
+  }
+  return Success{};
+}
+
+int RunExtrapolate(const ExtrapolateArguments& arguments) {
+  ResultsOptions reading;
+  for (const ResultsSource source : kSources) {
+    if (arguments.from == NameOf(source)) reading.source = source;
+  }
+  reading.id_column = arguments.id_column;
+  reading.allow_cut = arguments.allow_cut;
+  ExtrapolateOptions options;
+  options.confidence = arguments.confidence;
+  options.metrics = arguments.metrics;
+  for (const std::string& text : arguments.ratios) {
+    const Result<ResultRatio> ratio = ParseRatio(text);
+    if (!ratio.ok()) return Fail(ratio.error());
+    options.ratios.push_back(ratio.value());
+  }
+  MatchOptions matching;
+  matching.id_base = arguments.id_base;
+  if (arguments.has_device) matching.device = arguments.device;
+
+  const Result<Plan> plan = LoadPlan(arguments.plan);
+  if (!plan.ok()) return Fail(plan.error());
+  if (!arguments.ids.empty()) {
+    const auto ids = LoadIds(arguments.ids);
+    if (!ids.ok()) return Fail(ids.error());
+    matching.index_of = ids.value();
+    matching.use_ids = true;
+  }
+  Result<KernelResults> results = LoadResults(arguments.results, reading);
+  if (!results.ok()) return Fail(results.error());
+  const Status summed = SetKind(results.value(), arguments.sums, MetricKind::kSum, "--sum");
+  if (!summed.ok()) return Fail(summed.error());
+  const Status averaged = SetKind(results.value(), arguments.means, MetricKind::kMean, "--mean");
+  if (!averaged.ok()) return Fail(averaged.error());
+  const Result<Match> match = MatchResults(plan.value(), results.value(), matching);
+  if (!match.ok()) return Fail(match.error());
+  const Result<Extrapolation> extrapolation =
+      Extrapolate(plan.value(), results.value(), match.value(), options);
+  if (!extrapolation.ok()) return Fail(extrapolation.error());
+  Warn(results.value().warnings);
+  Warn(match.value().warnings);
+  if (const std::size_t sessions = plan.value().sessions.size(); sessions > 1) {
+    Warn(
+        {fmt::format("the plan is of {} sessions: the intervals hold where these err independently "
+                     "of each other, ranks that launch alike may be off by {:.1f} times as much",
+                     sessions, std::sqrt(static_cast<double>(sessions)))});
+  }
+  const ExtrapolationReport report{plan.value(), results.value(), match.value(),
+                                   extrapolation.value(), arguments.confidence};
+  return arguments.json ? Print(ReportJson(report)) : PrintText(ReportText(report));
+}
+
+}  // namespace
+
+void AddExtrapolate(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "extrapolate",
+      "estimate totals of the whole run from results on the samples, with intervals");
+  auto arguments = std::make_shared<ExtrapolateArguments>();
+  AsPlan(command->add_option("--plan", arguments->plan,
+                             "plan.json that the results were made by, or its session"))
+      ->required();
+  AsFile(command->add_option("--results", arguments->results,
+                             "simulator log, ncu CSV or CSV table; several are taken as one"))
+      ->required();
+  command->add_option("--from", arguments->from, "what wrote the results; auto: found by content")
+      ->check(OneOf({"auto", "accelsim", "macsim", "ncu", "csv"}))
+      ->capture_default_str();
+  command->add_option("--confidence", arguments->confidence, "confidence of the intervals")
+      ->check(RealIn(0.01, 0.999999))
+      ->capture_default_str();
+  command
+      ->add_option("--id-column", arguments->id_column,
+                   "column of a CSV that holds the id; default: the first of index, id, "
+                   "kernel_id, ID")
+      ->type_name("NAME");
+  command->add_option("--id-base", arguments->id_base, "id of the first launch in a CSV")
+      ->transform(WholeIn(0, 1))
+      ->capture_default_str();
+  AsFile(command->add_option("--ids", arguments->ids,
+                             "CSV with the columns id and index: which launch an id is of"));
+  CLI::Option* device =
+      command
+          ->add_option("--device", arguments->device, "the results are of this device's launches")
+          ->transform(WholeIn(0, shm::kUnknown16 - 1));
+  command->add_option("--metrics", arguments->metrics, "only these metrics, separated by commas")
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  command
+      ->add_option("--ratio", arguments->ratios,
+                   "a ratio of two totals, such as IPC=instructions/cycles; repeatable")
+      ->type_name("NAME=NUMERATOR/DENOMINATOR");
+  command->add_option("--sum", arguments->sums, "metrics to add up, whatever their name says")
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  command
+      ->add_option("--mean", arguments->means,
+                   "metrics to average over native time, whatever their name says")
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  command->add_flag("--allow-cut", arguments->allow_cut,
+                    "take the whole kernels of a log that ends early");
+  command->add_flag("--json", arguments->json, "print the result as JSON");
+  command->callback([arguments, device, &exit_code] {
+    arguments->has_device = device->count() > 0;
+    exit_code = RunExtrapolate(*arguments);
+  });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap formats: the profile formats that can be read.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "formats/importers/registry.h"
+#include "formats/importers/unread_formats.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+
+namespace stemtap::cli {
+namespace {
+
+std::string FormatsText() {
+  std::string text;
+  for (const ProfileFormat& format : ProfileFormats()) {
+    text +=
+        fmt::format("{:<14} {}\n{:<14} {}\n", format.name, format.description, "", format.example);
+  }
+  text += "\nRecognized, but not read:\n";
+  for (const UnreadFormat& format : UnreadFormats()) {
+    text += fmt::format("{}\n{:<14} {}\n", format.name, "", format.advice);
+  }
+  return text;
+}
+
+std::string FormatsJson() {
+  nlohmann::ordered_json formats = nlohmann::ordered_json::array();
+  for (const ProfileFormat& format : ProfileFormats()) {
+    formats.push_back(
+        {{"name", format.name}, {"description", format.description}, {"example", format.example}});
+  }
+  nlohmann::ordered_json unread = nlohmann::ordered_json::array();
+  for (const UnreadFormat& format : UnreadFormats()) {
+    unread.push_back({{"name", format.name}, {"advice", format.advice}});
+  }
+  return nlohmann::ordered_json{{"formats", formats}, {"unread", unread}}.dump() + "\n";
+}
+
+}  // namespace
+
+void AddFormats(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("formats", "list the profile formats that can be read");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "print the list as JSON");
+  command->callback(
+      [json, &exit_code] { exit_code = *json ? Print(FormatsJson()) : PrintText(FormatsText()); });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap generate: a run that the project invents, as a profile.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/text.h"
+#include "model/profile_writer.h"
+#include "research/workloads/workload.h"
+#include "session/flags/number_in.h"
+#include "session/flags/option_kinds.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+
+namespace stemtap::cli {
+namespace {
+
+constexpr std::size_t kBatch = 65536;
+
+struct GenerateArguments {
+  std::string workload;
+  std::string output;
+  WorkloadOptions options;
+  bool json = false;
+};
+
+int Generate(const GenerateArguments& arguments) {
+  const bool to_stdout = arguments.output == "-";
+  if (to_stdout && arguments.json) {
+    return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
+  }
+  MadeWorkload reader = MakeWorkload(arguments.workload, arguments.options);
+  if (!reader.ok()) return Fail(reader.error());
+  auto writer = CreateProfileWriter(arguments.output);
+  if (!writer.ok()) return Fail(writer.error());
+  std::uint64_t launches = 0;
+  std::uint64_t duration_ns = 0;
+  for (ProfileBatch batch;;) {
+    const Result<std::size_t> read = reader.value()->Read(batch, kBatch);
+    if (!read.ok()) return Fail(read.error());
+    if (read.value() == 0) break;
+    const Status written =
+        writer.value()->Write(batch, reader.value()->names(), reader.value()->metric_names());
+    if (!written.ok()) return Fail(written.error());
+    launches += read.value();
+    for (const shm::KernelRecord& record : batch.records) duration_ns += record.duration_ns;
+  }
+  const Status finished = writer.value()->Finish();
+  if (!finished.ok()) return Fail(finished.error());
+  Tell(fmt::format("stemtap: {} launches of {} kernels, {:.3f} s of kernel time, in {}\n", launches,
+                   reader.value()->names().size(), static_cast<double>(duration_ns) * 1e-9,
+                   to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
+  if (!arguments.json) return 0;
+  const nlohmann::ordered_json json = {{"workload", arguments.workload},
+                                       {"output", arguments.output},
+                                       {"invocations", launches},
+                                       {"duration_ns", duration_ns},
+                                       {"kernels", reader.value()->names().size()}};
+  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+void AddGenerate(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("generate", "write a synthetic run as a profile");
+  auto arguments = std::make_shared<GenerateArguments>();
+  std::string help = "what to generate:";
+  std::vector<std::string> names;
+  for (const Workload& workload : Workloads()) {
+    names.emplace_back(workload.name);
+    help += fmt::format("\n{}: {}", workload.name, workload.help);
+  }
+  command->add_option("workload", arguments->workload, help)->required()->check(OneOf(names));
+  AsFile(command->add_option("-o,--output", arguments->output, "profile to write"))->required();
+  command->add_option("--launches", arguments->options.launches, "number of kernel launches")
+      ->transform(WholeIn())
+      ->capture_default_str();
+  command->add_option("--seed", arguments->options.seed, "of the launches, and of the noise")
+      ->transform(WholeIn())
+      ->capture_default_str();
+  command
+      ->add_option("--noise-seed", arguments->options.noise_seed,
+                   "of the noise alone: a second run of the same launches (0: as --seed)")
+      ->transform(WholeIn())
+      ->capture_default_str();
+  command->add_flag("--other-gpu", arguments->options.other_gpu,
+                    "the same launches on a simulated other GPU, without noise");
+  command
+      ->add_option("--layers", arguments->options.layers,
+                   "layers of the model, where there is one (default: 12)")
+      ->transform(WholeIn(1, 256));
+  command->add_flag("--json", arguments->json, "print the totals as JSON");
+  command->callback([arguments, &exit_code] { exit_code = Generate(*arguments); });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/cli/live_flags.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <new>
+#include <string_view>
+#include <system_error>
+
+#include "base/text.h"
+#include "session/flags/number_in.h"
+#include "session/flags/option_kinds.h"
+#include "shm/session_env.h"
+#include "ui/cli/output.h"
+#include "ui/cli/profiler_check.h"
+
+namespace stemtap::cli {
+
+namespace {
+
+// The path of library:PATH; nullopt of another actuator.
+std::optional<std::string> LibraryOf(std::string_view actuator) {
+  if (!actuator.starts_with(shm::kLibraryActuator)) return std::nullopt;
+  return std::string(actuator.substr(std::string_view(shm::kLibraryActuator).size()));
+}
+
+std::string IsActuator(const std::string& actuator) {
+  const std::optional<std::string> library = LibraryOf(actuator);
+  if (library ? !library->empty() : actuator == "log" || actuator == "profiler") return {};
+  return fmt::format("expected log, profiler or library:PATH, found '{}'",
+                     EscapeForTerminal(actuator));
+}
+
+}  // namespace
+
+void LiveFlags::AddTo(CLI::App& command) {
+  AsFolder(command.add_option("-o,--output", output_,
+                              "session directory to write (default: stemtap-<program>-<pid>)"));
+  command
+      .add_option("--level", level_,
+                  "what is timed:\ngraph: every kernel, but a graph launch as one\n"
+                  "kernels: every kernel; what to capture is decided afterwards\n"
+                  "gate: every kernel; what to capture is decided at each launch")
+      ->check(OneOf({"graph", "kernels", "gate"}))
+      ->capture_default_str();
+  command
+      .add_option("--actuator", actuator_,
+                  "what a capture does:\nlog: nothing, the launch is listed in mask.ndjson\n"
+                  "profiler: cuProfilerStart/Stop around the launch\n"
+                  "library:PATH: call your own library (stemtap/actuator.h)")
+      ->check(IsActuator, "{log,profiler,library:PATH}")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--max-overhead", max_overhead_,
+          "maximum cost in percent of the program's time, above which recording stops (default: no "
+          "limit)")
+      ->check(RealIn(0.001, 100.0))
+      ->envname(shm::kEnvMaxOverhead.name);
+  command
+      .add_option(
+          "--max-captures-per-second", captures_per_second_,
+          "maximum captures per second and process, 0: unlimited (default: 100; unlimited with "
+          "--actuator log)")
+      ->transform(WholeIn(0, shm::kMostCapturesPerSecond))
+      ->envname(shm::kEnvMaxCaptures.name)
+      ->take_last();  // the library's word to a collector of its own comes last
+  command
+      .add_option("--share-captures", share_captures_,
+                  "processes that run the same kernels, such as ranks:\non: sample a kernel once "
+                  "for all of them\n"
+                  "off: sample each process's kernels separately")
+      ->check(OneOf({"on", "off"}))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--captured-times", captured_times_,
+          "durations recorded at --level gate with an actuator other than log:\n"
+          "slowed: captures slow their launches and concurrent ones, which count with the mean "
+          "duration of similar launches\n"
+          "native: captures slow nothing, all launches count as recorded")
+      ->check(OneOf({"slowed", "native"}))
+      ->capture_default_str();
+  command.add_flag("--preload", preload_, "also load the library with LD_PRELOAD");
+  command.add_flag("--chain", chain_, "also load the library in CUDA_INJECTION64_PATH");
+  command.add_flag("--require-kernels", require_kernels_,
+                   "exit with 3 if no kernel launch was recorded");
+  command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");
+  sampling_.AddTo(command);
+}
+
+Status LiveFlags::Check() const {
+  const Status online = sampling_.CheckOnline();
+  if (!online.ok()) return online;
+  if (actuator_ != "log" && level_ != "gate") {
+    return Error{fmt::format("--actuator {} acts at launches: expected --level gate", actuator_),
+                 2};
+  }
+  const std::optional<std::string> library = LibraryOf(actuator_);
+  std::error_code ignored;
+  if (library && (!std::filesystem::is_regular_file(*library, ignored) ||
+                  ::access(library->c_str(), R_OK) != 0)) {
+    return Error{fmt::format("{}: expected a shared library that can be read", *library)};
+  }
+  return Success{};
+}
+
+LiveOptions LiveFlags::Options() const {
+  LiveOptions options;
+  std::string actuator = actuator_;
+  if (const std::optional<std::string> library = LibraryOf(actuator_)) {
+    // The program may go to another folder, and without a slash the loader would search for it.
+    std::error_code ignored;
+    const auto absolute = std::filesystem::absolute(*library, ignored);
+    if (!ignored) actuator = shm::kLibraryActuator + absolute.string();
+  }
+  const std::uint32_t captures =
+      captures_per_second_.value_or(actuator == "log" ? 0 : shm::kMaxCapturesPerSecond);
+  options.sampling = sampling_.Options();
+  options.listed = sampling_.Listed();
+  options.listed.emplace_back("level", level_);
+  options.listed.emplace_back("actuator", actuator);
+  options.listed.emplace_back("max_captures_per_second", std::uint64_t{captures});
+  options.listed.emplace_back("share_captures", share_captures_);
+  options.listed.emplace_back("captured_times", captured_times_);
+  if (max_overhead_ > 0) options.listed.emplace_back("max_overhead", max_overhead_);
+  options.folder = output_;
+  options.level = level_;
+  options.actuator = actuator;
+  options.max_overhead = max_overhead_;
+  options.share_captures = share_captures_ == "on";
+  options.native_captures = captured_times_ == "native";
+  options.environment.push_back(fmt::format("{}={}", shm::kEnvMaxCaptures.name, captures));
+  options.preload = preload_;
+  options.chain = chain_;
+  options.threads = sampling_.threads();
+  options.quiet = quiet_;
+  options.injector = InstalledLibrary("libstemtap_inject.so");
+  return options;
+}
+
+namespace {
+
+// Why a session holds no kernel launch, as far as it knows.
+std::string WhyNothing(const LiveOutcome& done) {
+  if (!done.failure.empty()) return done.failure;
+  for (const ProcessReport& process : done.report.processes) {
+    if (!process.reason.empty()) return process.reason;
+  }
+  return done.report.warnings.empty() ? "the program launched none" : done.report.warnings.front();
+}
+
+}  // namespace
+
+int RunAndReport(const LiveOptions& options, bool require_kernels) {
+  const Status no_profiler = CheckNoProfiler(options.command);
+  if (!no_profiler.ok()) return Fail(no_profiler.error());
+  // Where a program has it already, it need not be found again (nor can it be, without /proc).
+  if (!options.command.empty() && !std::filesystem::exists(options.injector)) {
+    return Fail(
+        {fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
+                     "docs/guide/install.md)",
+                     options.injector)});
+  }
+  if (options.preload && options.injector.find_first_of(" :") != std::string::npos) {
+    return Fail(
+        {fmt::format("{}: LD_PRELOAD takes no path with a space or colon, expected stemtap "
+                     "in another folder, or no --preload",
+                     options.injector)});
+  }
+  Result<LiveOutcome> outcome = RunLive(options);
+  if (!outcome.ok()) return Fail(outcome.error());
+  const LiveOutcome& done = outcome.value();
+  try {
+    if (done.gave_up) {
+      Fail({fmt::format("session given up: {}", done.failure)});
+      return require_kernels ? kNothingRecorded : done.report.exit_code;
+    }
+    if (!options.quiet) {
+      const std::string folder = EscapeForTerminal(done.folder);
+      Tell(fmt::format("\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
+                       folder));
+      if (done.failure.empty() && done.plan.totals.samples != 0) {
+        Tell(fmt::format("next: stemtap report {}\n", folder));
+      }
+    }
+    if (!done.failure.empty()) Fail({done.failure});
+    const PlanTotals& totals = done.plan.totals;
+    if (require_kernels && totals.invocations + totals.excluded_invocations == 0) {
+      return Fail(
+          {fmt::format("--require-kernels: no kernel launch was recorded (the program's exit "
+                       "code: {}): {}",
+                       done.report.exit_code, WhyNothing(done)),
+           kNothingRecorded});
+    }
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view kWhat = "stemtap: out of memory at the end of the session\n";
+    [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kWhat.data(), kWhat.size());
+  }
+  // The program's, whatever became of the session.
+  return done.report.exit_code;
+}
+
+}  // namespace stemtap::cli

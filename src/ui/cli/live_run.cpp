@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/cli/live_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/byte_source.h"
+#include "base/file.h"
+#include "shm/session_env.h"
+
+namespace stemtap::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxSessionBytes = std::size_t{64} << 20;
+
+// Whether all that it tells of ran live.
+bool RanLive(const json& session) {
+  if (session.value("mode", json()) != "merged") return session.value("mode", json()) == "live";
+  const json parts = session.value("sessions", json::array());
+  return std::all_of(parts.begin(), parts.end(), [](const json& part) {
+    return part.is_object() && part.value("mode", json()) == "live";
+  });
+}
+
+// The session of `plan`; null where there is none that says it is this plan's.
+json SessionOf(const std::string& path, const Plan& plan) {
+  const auto file = std::filesystem::path(path).parent_path() / shm::kSessionFileName;
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(file.string());
+  if (!source.ok()) return {};
+  const Result<std::string> text = ReadWhole(*source.value(), kMaxSessionBytes, "a session.json");
+  if (!text.ok()) return {};
+  json session = json::parse(text.value(), nullptr, false);
+  if (!session.is_object() || !RanLive(session)) return {};
+  const json& devices = session["devices"];
+  if (!devices.is_array() || !session["processes"].is_array()) return {};
+  std::uint64_t launches = 0;
+  for (const json& device : devices) {
+    for (const char* count : {"launches", "graph_kernels"}) {
+      if (!device.is_object() || !device.contains(count) || !device[count].is_number_unsigned()) {
+        return {};
+      }
+    }
+    launches += device["launches"].get<std::uint64_t>();
+  }
+  const bool same = launches == plan.totals.invocations + plan.totals.excluded_invocations;
+  return same ? session : json();
+}
+
+// The session of a merged plan that has `device`; their number where none has.
+std::size_t SessionWith(const std::optional<std::uint16_t>& device, const Plan& plan) {
+  const auto at = std::find_if(plan.sessions.begin(), plan.sessions.end(), [&](const auto& s) {
+    return device && *device >= s.first_device &&
+           std::size_t{*device} - s.first_device < s.devices.size();
+  });
+  return static_cast<std::size_t>(at - plan.sessions.begin());
+}
+
+// What `list` has of session number `session` of a merged plan.
+json PartOf(const json& list, std::size_t session) {
+  json part = json::array();
+  for (const json& item : list) {
+    if (item.is_object() && item.value("session", json()) == session) part.push_back(item);
+  }
+  return part;
+}
+
+}  // namespace
+
+bool IsOfLiveSession(const Plan& plan) {
+  return std::any_of(plan.options.begin(), plan.options.end(),
+                     [](const auto& option) { return option.first == "level"; });
+}
+
+std::string WhyNotPlain(const std::string& path, const Plan& plan, const CountingModel& model,
+                        std::optional<std::uint16_t> device) {
+  json session = SessionOf(path, plan);
+  if (session.is_null()) return "has no session.json of that run beside it";
+  if (plan.sessions.size() > 1) {
+    const std::size_t of = SessionWith(device, plan);
+    if (of == plan.sessions.size()) {
+      return fmt::format("is of {} sessions, of which no --device N names one",
+                         plan.sessions.size());
+    }
+    for (const char* list : {"devices", "processes"}) session[list] = PartOf(session[list], of);
+  }
+  const json& devices = session["devices"];
+  if (devices.size() != 1 || devices[0].value("device", json()).is_null()) {
+    return fmt::format("is of launches on {} devices", devices.size());
+  }
+  for (const json& process : session["processes"]) {
+    if (process.is_object() && process.value("state", json()) == "stood_down") {
+      return "is of a run with a process that was not recorded";
+    }
+  }
+  const auto graph_kernels = devices[0]["graph_kernels"].get<std::uint64_t>();
+  if (graph_kernels != 0 && !model.graph_kernels) {
+    return fmt::format("has {} launches made by CUDA graphs", graph_kernels);
+  }
+  return {};
+}
+
+}  // namespace stemtap::cli

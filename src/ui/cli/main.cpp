@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// stemtap: live statistical sampling of GPU kernels. Each command has a file of its own.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/cfg/env.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "stemtap/version.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+
+using namespace std::string_view_literals;
+
+namespace {
+
+// The word of the command line that CLI11 did not know, and the names it might have been meant as.
+std::string Hint(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  const CLI::App* command = &app;
+  for (const CLI::App* used : app.get_subcommands()) command = used;
+  if (word.rfind("-", 0) == 0) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  } else if (command == &app) {
+    for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
+  }
+  const std::string_view nearest = stemtap::NearestName(word.substr(0, word.find('=')), names);
+  return nearest.empty() ? "" : fmt::format(", did you mean {}?", nearest);
+}
+
+int WrongUse(const std::string& message) {
+  return stemtap::cli::Fail({message, 2});
+}
+
+// Descriptors 0 to 2 that we were started without would be given to the files that we open, and
+// what is meant for the terminal would end in them. What is taken in their place refuses reads, or
+// writes, and is not passed on: a program that we start is without them as it would be alone.
+void TakeStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    const int access = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", access | O_CLOEXEC) < 0) return;
+  }
+}
+
+int Main(int argc, char** argv) {
+  TakeStandardDescriptors();
+  // What the collector does, for whoever looks for a fault: SPDLOG_LEVEL=debug shows it.
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("stemtap"));
+  spdlog::set_pattern("stemtap: %l: %v");
+  spdlog::set_level(spdlog::level::warn);
+  spdlog::cfg::load_env_levels();
+  CLI::App app(
+      "Live statistical sampling of GPU kernels: chooses a few launches that represent\n"
+      "the run, and bounds the error of what is estimated from them.",
+      "stemtap");
+  app.set_version_flag("-V,--version", std::string("stemtap ") + stemtap::kVersion);
+  app.require_subcommand(1);
+  app.formatter_fn([](const CLI::App* of, const std::string&, CLI::AppFormatMode) {
+    return stemtap::cli::HelpPage(*of);
+  });
+  int exit_code = 0;
+  stemtap::cli::AddRun(app, exit_code);
+  stemtap::cli::AddReplay(app, exit_code);
+  stemtap::cli::AddPlan(app, exit_code);
+  stemtap::cli::AddEvaluate(app, exit_code);
+  stemtap::cli::AddConvert(app, exit_code);
+  stemtap::cli::AddExport(app, exit_code);
+  stemtap::cli::AddExtrapolate(app, exit_code);
+  stemtap::cli::AddAlign(app, exit_code);
+  stemtap::cli::AddReport(app, exit_code);
+  stemtap::cli::AddMerge(app, exit_code);
+  stemtap::cli::AddFormats(app, exit_code);
+  stemtap::cli::AddGenerate(app, exit_code);
+  stemtap::cli::AddDemo(app, exit_code);
+  stemtap::cli::AddTop(app, exit_code);
+  stemtap::cli::AddCompletion(app, exit_code);
+  stemtap::cli::AddManual(app, exit_code);
+  stemtap::cli::AddVersion(app, exit_code);
+  stemtap::cli::AddHelp(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {  // --help, --version
+    // Help of a command that there is not is none.
+    const std::string word = argc > 1 ? argv[1] : "";
+    if (app.get_subcommands().empty() && !word.empty() && word[0] != '-') {
+      return WrongUse(fmt::format("unknown command '{}'{}", word, Hint(app, word)));
+    }
+    std::ostringstream text;
+    app.exit(help, text);
+    return stemtap::cli::Print(text.str());
+  } catch (const CLI::ExtrasError&) {
+    // What CLI11 could not place, in the order it was typed; a misspelt option leaves its value
+    // over too, so an option is named first.
+    const std::vector<std::string> rest = app.remaining(true);
+    std::string word;
+    for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+      if (std::find(rest.begin(), rest.end(), argv[i]) == rest.end()) continue;
+      if (word.empty() || argv[i][0] == '-') word = argv[i];
+      if (argv[i][0] == '-') break;
+    }
+    const char* what = word.rfind("-", 0) == 0         ? "unknown option"
+                       : app.get_subcommands().empty() ? "unknown command"
+                                                       : "unexpected argument";
+    const bool of_program = app.got_subcommand("run") && std::count(argv, argv + argc, "--"sv) == 0;
+    return WrongUse(fmt::format("{} '{}'{}{}", what, word, Hint(app, word),
+                                of_program ? ", expected stemtap run [options] -- PROGRAM" : ""));
+  } catch (const CLI::ParseError& error) {
+    // The first word may be a command that CLI11 did not recognise before it missed one.
+    if (app.get_subcommands().empty() && argc > 1) {
+      const std::string word = argv[1];
+      return WrongUse(fmt::format("unknown {} '{}'{}", word[0] == '-' ? "option" : "command", word,
+                                  Hint(app, word)));
+    }
+    return WrongUse(fmt::format("{}, see --help", error.what()));
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::bad_alloc& error) {  // reported without allocating
+    std::fputs("stemtap: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+    return 1;
+  } catch (const std::exception& error) {  // e.g. a directory that cannot be searched
+    return stemtap::cli::Fail({error.what()});
+  }
+}

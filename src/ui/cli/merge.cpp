@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap merge: the sessions of a job's machines as one.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "session/flags/option_kinds.h"
+#include "session/merge/merge_sessions.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+#include "ui/cli/session_path.h"
+
+namespace stemtap::cli {
+namespace {
+
+struct MergeArguments {
+  std::vector<std::string> sessions;
+  std::string output;
+  bool json = false;
+  bool quiet = false;
+};
+
+int RunMerge(const MergeArguments& arguments) {
+  const Result<MergeOutcome> merged = MergeSessions(arguments.sessions, arguments.output);
+  if (!merged.ok()) return Fail(merged.error());
+  Warn(merged.value().warnings);
+  const Plan& plan = merged.value().plan;
+  if (!arguments.quiet) {
+    const std::string folder = EscapeForTerminal(arguments.output);
+    Tell(fmt::format("stemtap: {} sessions in {}\nnext: stemtap report {}\n", plan.sessions.size(),
+                     folder, folder));
+  }
+  return arguments.json ? Print(TotalsJson(plan)) : PrintText(merged.value().summary);
+}
+
+}  // namespace
+
+void AddMerge(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("merge", "merge the sessions of several machines into one");
+  auto arguments = std::make_shared<MergeArguments>();
+  AsSession(command->add_option(
+                "session", arguments->sessions,
+                "session directories, in the order of their ranks; merged sessions are accepted"))
+      ->required();
+  AsFolder(command->add_option("-o,--output", arguments->output, "session directory to write"))
+      ->required();
+  command->add_flag("--json", arguments->json, "print the plan's totals as JSON");
+  command->add_flag("-q,--quiet", arguments->quiet, "do not say where the session is");
+  command->callback([arguments, &exit_code] { exit_code = RunMerge(*arguments); });
+}
+
+}  // namespace stemtap::cli

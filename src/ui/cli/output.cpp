@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/cli/output.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "base/byte_sink.h"
+#include "base/text.h"
+#include "model/session_files.h"
+
+namespace stemtap::cli {
+
+void Tell(const std::string& text) {
+  std::fputs(EscapeLines(text).c_str(), stderr);
+}
+
+int Fail(const Error& error) {
+  Tell(fmt::format("stemtap: {}\n", EscapeForTerminal(error.message)));
+  return error.exit_code;
+}
+
+void Warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    Tell(fmt::format("stemtap: warning: {}\n", EscapeForTerminal(warning)));
+  }
+}
+
+int Print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return 0;
+  }
+  return Fail({fmt::format("standard output cannot be written: {}", std::strerror(errno))});
+}
+
+int PrintText(const std::string& text) {
+  return Print(EscapeLines(text));
+}
+
+Status WriteOutput(const std::string& path, std::string_view content) {
+  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
+  if (!sink.ok()) return sink.error();
+  const Status written = sink.value()->Write(content);
+  return written.ok() ? sink.value()->Finish() : written;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A regular file, or a name that is free: then `inode` is the directory's.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  std::string free_name;
+
+  bool operator==(const FileIdentity&) const = default;
+};
+
+// Nothing for devices, pipes, directories, and paths that cannot be looked up.
+std::optional<FileIdentity> IdentityOf(const std::string& path, int standard_stream) {
+  struct stat status = {};
+  const bool found =
+      path == "-" ? ::fstat(standard_stream, &status) == 0 : ::stat(path.c_str(), &status) == 0;
+  if (found) {
+    if (!S_ISREG(status.st_mode)) return {};
+    return FileIdentity{status.st_dev, status.st_ino, ""};
+  }
+  const fs::path file(path);
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (path == "-" || ::stat(folder.c_str(), &status) != 0) return {};
+  return FileIdentity{status.st_dev, status.st_ino, file.filename().string()};
+}
+
+// The session that `input` is, or is a file of; empty: none.
+fs::path SessionOf(const std::string& input) {
+  std::error_code error;
+  if (fs::is_directory(input, error)) return input;
+  const fs::path file(input);
+  const bool named = std::find(std::begin(kSessionFiles), std::end(kSessionFiles),
+                               file.filename().string()) != std::end(kSessionFiles);
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  return named && fs::exists(folder / "session.json", error) ? folder : fs::path();
+}
+
+}  // namespace
+
+Status CheckOutputs(const std::vector<std::string>& outputs,
+                    const std::vector<std::string>& inputs) {
+  std::vector<std::string> read = inputs;
+  for (const std::string& input : inputs) {
+    const fs::path session = SessionOf(input);
+    if (session.empty()) continue;
+    for (const char* name : kSessionFiles) read.push_back((session / name).string());
+  }
+  std::vector<FileIdentity> written;
+  for (const std::string& output : outputs) {
+    if (output.empty()) continue;
+    const std::optional<FileIdentity> file = IdentityOf(output, STDOUT_FILENO);
+    if (!file) continue;
+    const std::string shown = EscapeForTerminal(output);
+    for (const std::string& input : read) {
+      if (input.empty() || IdentityOf(input, STDIN_FILENO) != file) continue;
+      return Error{fmt::format("{}: is the input {}; expected another file to write", shown,
+                               EscapeForTerminal(input)),
+                   2};
+    }
+    if (std::find(written.begin(), written.end(), *file) != written.end()) {
+      return Error{
+          fmt::format("{}: is to be written twice; expected a file for each output", shown), 2};
+    }
+    written.push_back(*file);
+  }
+  return Success{};
+}
+
+std::string TotalsJson(const Plan& plan) {
+  const PlanTotals& t = plan.totals;
+  const nlohmann::ordered_json json = {{"invocations", t.invocations},
+                                       {"duration_ns", t.duration_ns},
+                                       {"kernels", t.kernels},
+                                       {"clusters", t.clusters},
+                                       {"samples", t.samples},
+                                       {"sampled_duration_ns", t.sampled_duration_ns},
+                                       {"speedup", t.speedup},
+                                       {"bound", t.bound},
+                                       {"certified_bound", t.certified_bound},
+                                       {"observed_error", t.observed_error},
+                                       {"uncovered_fraction", t.uncovered_fraction},
+                                       {"joined_fraction", t.joined_fraction},
+                                       {"dropped", t.dropped},
+                                       {"gaps", t.gaps},
+                                       {"zero_duration", t.zero_duration}};
+  return json.dump() + "\n";
+}
+
+std::string DefaultFolder(const std::string& name) {
+  return fmt::format("stemtap-{}-{}", name.empty() ? "session" : name, ::getpid());
+}
+
+std::string InstalledLibrary(const std::string& name) {
+  // Debian's folder for libraries of one machine; other systems call it lib or lib64.
+  for (const char* folder : {"lib", "lib64", "lib/" STEMTAP_MULTIARCH}) {
+    const std::string path = InstalledPath(fmt::format("{}/{}", folder, name));
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) return path;
+  }
+  return InstalledPath("lib/" + name);
+}
+
+std::string InstalledPath(const std::string& relative) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (self.parent_path().parent_path() / relative).string();
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap plan: the two-pass plan from a finished profile.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "base/worker_pool.h"
+#include "model/profile.h"
+#include "research/baselines/basic_block_vectors.h"
+#include "research/baselines/method_plan.h"
+#include "sampling/two_pass.h"
+#include "session/flags/option_kinds.h"
+#include "session/flags/sampling_flags.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+#include "ui/cli/read_progress.h"
+#include "ui/cli/recorded_run.h"
+
+namespace stemtap::cli {
+namespace {
+
+struct PlanArguments {
+  SamplingFlags sampling;
+  std::vector<std::string> profiles;
+  std::string output;
+  std::string bbv;
+  std::string metrics;
+  bool json = false;
+};
+
+// The method of that name if it is none of the sampler's own, which stream; nullptr otherwise.
+const MethodEntry* OtherMethod(const std::string& name) {
+  for (const MethodSpec& own : kMethods) {
+    if (name == own.name) return nullptr;
+  }
+  for (const MethodEntry& entry : Methods()) {
+    if (name == entry.name) return &entry;
+  }
+  return nullptr;
+}
+
+// Wrong use that CLI11 does not see.
+Status CheckUse(const PlanArguments& arguments) {
+  if (!arguments.bbv.empty() && arguments.sampling.method() != "photon") {
+    return Error{fmt::format("--bbv is of --method photon, not of {}", arguments.sampling.method()),
+                 2};
+  }
+  if (arguments.output == "-") {
+    return Error{
+        "--output: the summary goes to standard output, expected a file, or --json "
+        "to print the plan",
+        2};
+  }
+  std::vector<std::string> inputs = arguments.profiles;
+  inputs.insert(inputs.end(), {arguments.bbv, arguments.metrics});
+  return CheckOutputs({arguments.output}, inputs);
+}
+
+int RunPlan(const PlanArguments& arguments) {
+  const Status use = CheckUse(arguments);
+  if (!use.ok()) return Fail(use.error());
+  const SamplingOptions options = arguments.sampling.Options();
+  const MethodEntry* other = OtherMethod(arguments.sampling.method());
+  // A pipe cannot be read twice, and the other methods want metrics: held in memory. Else
+  // the file is streamed.
+  const bool hold =
+      !CanReadAgain(arguments.profiles) || other != nullptr || !arguments.metrics.empty();
+  const std::string run = RunName(arguments.profiles);
+  ReadProgress progress;
+  Profile held;
+  if (hold) {
+    Result<std::unique_ptr<ProfileReader>> reader =
+        OpenRun(arguments.profiles, arguments.metrics, progress);
+    Result<Profile> profile = reader.ok() ? LoadProfile(*reader.value()) : reader.error();
+    progress.Clear();
+    if (!profile.ok()) return Fail(profile.error());
+    held = std::move(profile).value();
+    Warn(held.warnings);
+  }
+  const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
+    if (hold) return ReadProfile(held);
+    return OpenRun(arguments.profiles, "", progress);
+  };
+  Plan plan;
+  if (other != nullptr) {
+    BasicBlockVectors vectors;
+    if (!arguments.bbv.empty()) {
+      Result<BasicBlockVectors> read = ReadBasicBlockVectors(arguments.bbv);
+      if (!read.ok()) return Fail(read.error());
+      vectors = std::move(read).value();
+    }
+    if (held.records.empty()) {
+      return Fail({fmt::format("{}: holds no kernel invocation, expected at least one",
+                               EscapeForTerminal(run))});
+    }
+    Result<Plan> planned =
+        PlanByMethod(held, *other, options, arguments.bbv.empty() ? nullptr : &vectors);
+    if (!planned.ok()) {
+      return Fail({fmt::format("{}: {}", EscapeForTerminal(run), planned.error().message),
+                   planned.error().exit_code});
+    }
+    plan = std::move(planned).value();
+  } else {
+    WorkerPool pool(arguments.sampling.threads());
+    const ParallelFor parallel = [&](std::size_t count, const auto& part) {
+      pool.ForEach(count, part);
+    };
+    Result<TwoPassPlan> planned = PlanTwoPass(open, run, options, parallel);
+    progress.Clear();
+    if (!planned.ok()) return Fail(planned.error());
+    if (!hold) Warn(planned.value().warnings);
+    plan = std::move(planned).value().plan;
+  }
+  plan.source = run;
+  plan.options = arguments.sampling.Listed();
+  if (!arguments.output.empty()) {
+    const Status written = WriteOutput(arguments.output, PlanToJson(plan));
+    if (!written.ok()) return Fail(written.error());
+  }
+  return arguments.json ? Print(PlanToJson(plan)) : PrintText(PlanSummary(plan));
+}
+
+}  // namespace
+
+void AddPlan(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("plan", "choose the samples of a recorded run");
+  auto arguments = std::make_shared<PlanArguments>();
+  AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
+  AsFile(
+      command->add_option("-o,--output", arguments->output, "also write plan.json to this file"));
+  command->add_flag("--json", arguments->json, "print plan.json instead of the summary");
+  AsFile(command->add_option("--bbv", arguments->bbv,
+                             "basic-block vectors of the profile's launches, which photon needs"));
+  AsFile(
+      command->add_option("--metrics", arguments->metrics,
+                          "metrics of the same launches, from Nsight Compute, which pka, sieve and "
+                          "tbpoint need"));
+  std::vector<std::pair<std::string, std::string>> others;
+  for (const MethodEntry& entry : Methods()) {
+    if (OtherMethod(entry.name) != nullptr) others.emplace_back(entry.name, entry.help);
+  }
+  arguments->sampling.AddTo(*command, others);
+  command->callback([arguments, &exit_code] { exit_code = RunPlan(*arguments); });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/cli/recorded_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "formats/importers/metric_join.h"
+#include "formats/importers/ranks.h"
+
+namespace stemtap::cli {
+
+bool CanReadAgain(const std::vector<std::string>& paths) {
+  return std::all_of(paths.begin(), paths.end(), [](const std::string& path) {
+    std::error_code error;
+    // A path that is not there is told when it is opened.
+    return path != "-" &&
+           (std::filesystem::is_regular_file(path, error) || !std::filesystem::exists(path, error));
+  });
+}
+
+std::string RunName(const std::vector<std::string>& paths) {
+  std::string name;
+  for (const std::string& path : paths) name += (name.empty() ? "" : ", ") + path;
+  return name;
+}
+
+std::vector<std::string> RunPaths(const std::string& name) {
+  constexpr std::string_view kBetween = ", ";
+  std::error_code error;
+  std::vector<std::string> paths;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; end != std::string::npos && !std::filesystem::exists(name, error);
+       begin = end + kBetween.size()) {
+    end = name.find(kBetween, begin);
+    paths.push_back(name.substr(begin, end - begin));
+    if (!std::filesystem::exists(paths.back(), error)) return {name};
+  }
+  return paths.empty() ? std::vector<std::string>{name} : paths;
+}
+
+Result<std::unique_ptr<ProfileReader>> OpenRun(const std::vector<std::string>& paths,
+                                               const std::string& metrics, ReadProgress& progress) {
+  if (std::count(paths.begin(), paths.end(), "-") + (metrics == "-" ? 1 : 0) > 1) {
+    return Error{"standard input is named twice, expected once", 2};
+  }
+  const auto watch_of = [&progress](const std::string& path) { return progress.Of(path); };
+  Result<std::unique_ptr<ProfileReader>> run = OpenRanks(paths, watch_of);
+  if (!run.ok() || metrics.empty()) return run;
+  return JoinMetricsFile(std::move(run).value(), RunName(paths), metrics);
+}
+
+}  // namespace stemtap::cli

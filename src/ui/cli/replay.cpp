@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap replay: a recorded profile through the online sampler.
+#include "session/replay.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/text.h"
+#include "session/flags/number_in.h"
+#include "session/flags/option_kinds.h"
+#include "session/flags/sampling_flags.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+#include "ui/cli/read_progress.h"
+#include "ui/cli/recorded_run.h"
+
+namespace stemtap::cli {
+namespace {
+
+struct ReplayArguments {
+  SamplingFlags sampling;
+  std::vector<std::string> profiles;
+  std::string output;
+  std::uint64_t lag = kDefaultLag;
+  bool json = false;
+  bool quiet = false;
+};
+
+// "llm.csv.gz" -> "llm"
+std::string Stem(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  return path == "-" ? "stdin" : name.substr(0, name.find('.'));
+}
+
+int Replay(const ReplayArguments& arguments) {
+  const Status use = arguments.sampling.CheckOnline();
+  if (!use.ok()) return Fail(use.error());
+  // The sampler's own line takes over where reading goes on under it.
+  ReadProgress progress(arguments.quiet);
+  Result<std::unique_ptr<ProfileReader>> reader = OpenRun(arguments.profiles, "", progress);
+  progress.End();
+  if (!reader.ok()) return Fail(reader.error());
+  ReplayOptions options;
+  options.sampling = arguments.sampling.Options();
+  options.listed = arguments.sampling.Listed();
+  options.listed.emplace_back("lag", arguments.lag);
+  options.lag = arguments.lag;
+  options.source = RunName(arguments.profiles);
+  options.folder =
+      arguments.output.empty() ? DefaultFolder(Stem(arguments.profiles.front())) : arguments.output;
+  options.default_folder = arguments.output.empty();
+  options.threads = arguments.sampling.threads();
+  options.quiet = arguments.quiet;
+  Result<ReplayOutcome> outcome = RunReplay(*reader.value(), options);
+  if (!outcome.ok()) return Fail(outcome.error());
+  Warn(outcome.value().report.warnings);
+  const Plan& plan = outcome.value().plan;
+  if (!arguments.quiet) {
+    const std::string folder = EscapeForTerminal(outcome.value().folder);
+    Tell(fmt::format("stemtap: {:.2f} million kernels/s, session in {}\nnext: stemtap report {}\n",
+                     static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
+                     folder, folder));
+  }
+  return arguments.json ? Print(TotalsJson(plan)) : PrintText(PlanSummary(plan));
+}
+
+}  // namespace
+
+void AddReplay(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "replay", "sample a recorded run with the online sampler, as if it ran now");
+  auto arguments = std::make_shared<ReplayArguments>();
+  AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
+  AsFolder(command->add_option("-o,--output", arguments->output,
+                               "session directory to write (default: stemtap-<profile>-<pid>)"));
+  command->add_option("--lag", arguments->lag, "launches before a duration is known to the sampler")
+      ->transform(WholeIn(0, 100'000'000))
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "print the plan's totals as JSON");
+  command->add_flag("-q,--quiet", arguments->quiet,
+                    "no progress line, and do not print where the session is");
+  arguments->sampling.AddTo(*command);
+  command->callback([arguments, &exit_code] { exit_code = Replay(*arguments); });
+}
+
+}  // namespace stemtap::cli

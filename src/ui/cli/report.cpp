@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap report: a finished session as one HTML file.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/byte_sink.h"
+#include "base/text.h"
+#include "base/unix_ms.h"
+#include "session/flags/option_kinds.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+#include "ui/cli/session_path.h"
+#include "ui/report/page.h"
+#include "ui/report/session_report.h"
+#include "ui/top/session_finder.h"
+
+namespace stemtap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReportArguments {
+  std::string session;
+  std::string output;
+  std::string evaluation;
+  bool json = false;
+};
+
+std::string ShownSize(std::uint64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return bytes < 1'000'000 ? fmt::format("{:.0f} kB", size * 1e-3)
+                           : fmt::format("{:.1f} MB", size * 1e-6);
+}
+
+// In the session folder it is for its owner alone, as everything there. Who owns the folder, or may
+// write it, could have put a link there that leads elsewhere.
+Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_session) {
+  if (!in_session) return CreateByteSink(path);
+  struct stat folder = {};
+  const std::string session = fs::path(path).parent_path().string();
+  if (::stat(session.empty() ? "." : session.c_str(), &folder) == 0 &&
+      (folder.st_uid != ::geteuid() || (folder.st_mode & S_IWOTH) != 0)) {
+    return Error{fmt::format("{}: other users can write there; expected -o FILE for the report",
+                             EscapeForTerminal(session))};
+  }
+  const mode_t before = ::umask(0077);
+  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
+  ::umask(before);
+  return sink;
+}
+
+int RunReport(ReportArguments arguments) {
+  if (arguments.output == "-" && arguments.json) {
+    return Fail({"--json and the report both go to standard output, expected -o FILE", 2});
+  }
+  if (ReportPage().empty()) {
+    return Fail(
+        {"this stemtap was built without the page of its reports, expected a build with Node.js "
+         "and npm (Debian: apt-get install nodejs npm)"});
+  }
+  if (arguments.session.empty()) {
+    Result<std::string> newest = top::NewestSession(top::Newest::kEnded);
+    if (!newest.ok()) return Fail(newest.error());
+    arguments.session = std::move(newest).value();
+  }
+  std::error_code error;
+  std::string output = arguments.output;
+  if (output.empty()) {
+    if (fs::is_regular_file(arguments.session, error)) {
+      return Fail(
+          {fmt::format("{}: is a plan and no folder to write a report into, expected -o FILE",
+                       EscapeForTerminal(arguments.session)),
+           2});
+    }
+    output = (fs::path(arguments.session) / "report.html").string();
+  }
+  const Status use = CheckOutputs({output}, {arguments.session, arguments.evaluation});
+  if (!use.ok()) return Fail(use.error());
+  Result<Report> report = LoadReport(arguments.session, arguments.evaluation);
+  if (!report.ok()) return Fail(report.error());
+  Warn(report.value().warnings);
+
+  Result<std::unique_ptr<ByteSink>> sink = CreateSink(output, arguments.output.empty());
+  if (!sink.ok()) return Fail(sink.error());
+  Status written = WriteReport(report.value(), UnixMs(), ReportPage(), *sink.value());
+  if (written.ok()) written = sink.value()->Finish();
+  if (!written.ok()) return Fail(written.error());
+
+  const bool to_stdout = output == "-";
+  const bool is_file = !to_stdout && fs::is_regular_file(output, error);
+  const std::uint64_t bytes = is_file ? fs::file_size(output, error) : 0;
+  const MaskEvents none;
+  const MaskEvents& mask = report.value().mask.has_value() ? *report.value().mask : none;
+  const PlanTotals& totals = report.value().totals;
+  Tell(fmt::format("stemtap: report of {} samples of {} kernels in {}{}\n", totals.samples,
+                   totals.kernels, to_stdout ? "standard output" : EscapeForTerminal(output),
+                   is_file ? ", " + ShownSize(bytes) : ""));
+  if (mask.left_out != 0) {
+    Tell(fmt::format("stemtap: it shows {} of {} decisions\n", mask.events.size(),
+                     mask.events.size() + mask.left_out));
+  }
+  if (!arguments.json) return 0;
+  const nlohmann::ordered_json json = {
+      {"session", arguments.session},
+      {"output", output},
+      {"bytes", is_file ? nlohmann::ordered_json(bytes) : nlohmann::ordered_json()},
+      {"samples", totals.samples},
+      {"kernels", totals.kernels},
+      {"decisions", mask.events.size()},
+      {"decisions_left_out", mask.left_out}};
+  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+void AddReport(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("report", "show a finished session as one HTML file for the browser");
+  auto arguments = std::make_shared<ReportArguments>();
+  AsSession(command->add_option(
+      "session", arguments->session,
+      "session directory or a file in it, or a plan.json alone (default: the newest of your "
+      "sessions below the current directory that has ended)"));
+  AsFile(
+      command->add_option("-o,--output", arguments->output,
+                          "file to write (default: report.html in the session directory); '-' is "
+                          "standard output"));
+  AsFile(command->add_option("--evaluation", arguments->evaluation,
+                             "what 'stemtap evaluate --json' printed, to be shown as well"));
+  command->add_flag("--json", arguments->json, "print where the report is and its size as JSON");
+  command->callback([arguments, &exit_code] { exit_code = RunReport(*arguments); });
+}
+
+}  // namespace stemtap::cli

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap run: the main job, live.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ui/cli/commands.h"
+#include "ui/cli/live_flags.h"
+#include "ui/cli/output.h"
+
+namespace stemtap::cli {
+namespace {
+
+struct RunArguments {
+  LiveFlags live;
+  std::vector<std::string> command;
+  std::int32_t attach = 0;
+};
+
+// An option of ours behind the program's name may have been meant for the program.
+Status CheckOrder(const CLI::App& command) {
+  bool program = false;
+  for (const CLI::Option* option : command.parse_order()) {
+    if (!option->nonpositional()) {
+      program = true;
+    } else if (program) {
+      return Error{fmt::format("{} stands behind the program, expected stemtap run [options] -- "
+                               "PROGRAM [ARGUMENTS]",
+                               option->get_name()),
+                   2};
+    }
+  }
+  return Success{};
+}
+
+int Run(const RunArguments& arguments) {
+  if (arguments.command.empty() == (arguments.attach == 0)) {
+    return Fail({"expected a program to run: stemtap run [options] -- PROGRAM [ARGUMENTS]", 2});
+  }
+  // What an attached library was told by its environment is as it is.
+  const Status sound = arguments.attach == 0 ? arguments.live.Check() : Success{};
+  if (!sound.ok()) return Fail(sound.error());
+  LiveOptions options = arguments.live.Options();
+  options.command = arguments.command;
+  options.attach_pid = arguments.attach;
+  options.default_folder = options.folder.empty();
+  if (options.default_folder) {
+    options.folder =
+        DefaultFolder(arguments.command.empty()
+                          ? "session"
+                          : std::filesystem::path(arguments.command.front()).filename().string());
+  }
+  return RunAndReport(options, arguments.live.require_kernels());
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("run", "run a program and sample its kernels live");
+  auto arguments = std::make_shared<RunArguments>();
+  arguments->live.AddTo(*command);
+  // For the injected library, which starts a collector when no 'stemtap run' did.
+  command->add_option("--attach", arguments->attach, "")->group("");
+  command->add_option("program", arguments->command, "the program and its arguments, after --");
+  command->callback([arguments, command, &exit_code] {
+    const Status order = CheckOrder(*command);
+    exit_code = order.ok() ? Run(*arguments) : Fail(order.error());
+  });
+}
+
+}  // namespace stemtap::cli

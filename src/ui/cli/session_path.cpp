@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/cli/session_path.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+
+#include "model/session_files.h"
+#include "session/flags/option_kinds.h"
+#include "shm/session_env.h"
+
+namespace stemtap::cli {
+
+namespace fs = std::filesystem;
+
+std::string PlanPath(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored) ? (fs::path(path) / "plan.json").string() : path;
+}
+
+std::string SessionPath(const std::string& path) {
+  const fs::path file(path);
+  const fs::path directory = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::error_code ignored;
+  const bool is_session_file =
+      std::ranges::find(kSessionFiles, file.filename().string()) != std::end(kSessionFiles) &&
+      fs::is_regular_file(file, ignored) && fs::exists(directory / shm::kSessionFileName, ignored);
+  return is_session_file ? directory.string() : path;
+}
+
+CLI::Option* AsPlan(CLI::Option* option) {
+  return AsFile(option)->transform(PlanPath);
+}
+
+CLI::Option* AsSession(CLI::Option* option) {
+  return AsFile(option)->transform(SessionPath);
+}
+
+}  // namespace stemtap::cli

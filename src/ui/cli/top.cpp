@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap top: a session while it runs, on a terminal.
+#include "ui/top/top.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "session/flags/number_in.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+#include "ui/cli/session_path.h"
+#include "ui/top/session_finder.h"
+
+namespace stemtap::cli {
+namespace {
+
+struct TopArguments {
+  std::vector<std::string> sessions;
+  bool once = false;
+  bool json = false;
+  double interval_s = 0.5;
+};
+
+int RunTop(const TopArguments& arguments) {
+  top::TopOptions options;
+  options.interval_s = arguments.interval_s;
+  for (const std::string& word : arguments.sessions) {
+    Result<std::string> folder = top::FindSession(word);
+    if (!folder.ok()) return Fail(folder.error());
+    options.folders.push_back(std::move(folder).value());
+  }
+  if (options.folders.empty()) {
+    Result<std::string> folder = top::NewestSession(top::Newest::kRunningFirst);
+    if (!folder.ok()) return Fail(folder.error());
+    options.folders.push_back(std::move(folder).value());
+  }
+  if (arguments.once || arguments.json) {
+    const Result<std::string> text =
+        arguments.json ? top::OverviewsOf(options) : top::SnapshotOf(options);
+    if (!text.ok()) return Fail(text.error());
+    return arguments.json ? Print(text.value()) : PrintText(text.value());
+  }
+  std::string snapshot;
+  const Result<int> code = top::Watch(options, snapshot);
+  if (!code.ok()) return Fail(code.error());
+  return snapshot.empty() ? code.value() : PrintText(snapshot);
+}
+
+}  // namespace
+
+void AddTop(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("top", "watch a session while it runs");
+  auto arguments = std::make_shared<TopArguments>();
+  AsSession(command->add_option(
+      "session", arguments->sessions,
+      "session directory, or the pid of its collector or of a traced program; several are shown as "
+      "one (default: the newest of your sessions below the current directory, a running one "
+      "first)"));
+  command->add_option("--interval", arguments->interval_s, "seconds between two updates")
+      ->check(RealIn(0.1, 3600.0))
+      ->capture_default_str();
+  command->add_flag("--once", arguments->once,
+                    "print the current state and exit; the default without a terminal");
+  command->add_flag("--json", arguments->json, "print its overview.json and exit");
+  command->callback([arguments, &exit_code] { exit_code = RunTop(*arguments); });
+}
+
+}  // namespace stemtap::cli

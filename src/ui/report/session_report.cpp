@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/report/session_report.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "base/brief_name.h"
+#include "base/byte_source.h"
+#include "base/text.h"
+#include "model/json_text.h"
+#include "model/overview_check.h"
+#include "model/overview_reader.h"
+#include "model/plan_reader.h"
+#include "model/session_reader.h"
+#include "stemtap/version.h"
+#include "ui/report/packed_text.h"
+#include "ui/report/page.h"
+
+namespace stemtap {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Events are written this many at a time.
+constexpr std::size_t kEventsAtOnce = 1024;
+
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// `check` says what is wrong with the text, by the name of the file.
+template <typename Check>
+Result<std::string> ReadPart(const std::string& path, const char* expected, const Check& check) {
+  Result<std::string> text = ReadJsonFile(path, kMostPartBytes, expected);
+  if (!text.ok()) return text;
+  const Status checked = check(text.value(), NameOfSource(path));
+  if (!checked.ok()) return checked.error();
+  return text;
+}
+
+// The part of a session folder that `name` is; empty where there is none.
+template <typename Check>
+Result<std::string> ReadPartOf(const fs::path& folder, const char* name, const char* expected,
+                               const Check& check, Report& report) {
+  const fs::path path = folder / name;
+  if (Exists(path)) return ReadPart(path.string(), expected, check);
+  report.warnings.push_back(
+      fmt::format("{}: has no {}, the report goes without", folder.string(), name));
+  return std::string();
+}
+
+// What a folder without a plan.json is. REQUIRES: that it has none.
+Error NoPlan(const fs::path& folder) {
+  const std::string shown = EscapeForTerminal(folder.string());
+  for (const char* file : {"overview.json", "mask.ndjson", "session.json"}) {
+    if (!Exists(folder / file)) continue;
+    return Error{fmt::format(
+        "{}: has no plan.json: the session still runs ('stemtap top' shows it) or was killed, "
+        "expected one that has ended",
+        shown)};
+  }
+  return Error{fmt::format("{}: is no session folder, expected one with a plan.json in it", shown)};
+}
+
+// "run/" and "." have names too.
+std::string NameOf(const std::string& path) {
+  std::error_code error;
+  fs::path whole = fs::canonical(path, error);
+  if (error) whole = fs::path(path).lexically_normal();
+  return whole.filename().empty() ? whole.string() : whole.filename().string();
+}
+
+std::string JsonText(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void Append(std::string& text, const ShownEvent& event) {
+  const auto or_null = [](const auto& value) {
+    return value.has_value() ? std::to_string(*value) : std::string("null");
+  };
+  fmt::format_to(std::back_inserter(text), "[\"{}\",{},{},{},{},{}]", kMaskEventNames[event.kind],
+                 event.index, or_null(event.kernel), event.occurrence, event.cluster,
+                 or_null(event.time_ns));
+}
+
+Status WriteMask(const MaskEvents& mask, PackedText& packed) {
+  std::string text = "{\"events\":[";
+  for (std::size_t i = 0; i < mask.events.size(); ++i) {
+    if (i != 0) text += ',';
+    Append(text, mask.events[i]);
+    if (i % kEventsAtOnce != 0) continue;
+    const Status written = packed.Write(text);
+    if (!written.ok()) return written;
+    text.clear();
+  }
+  return packed.Write(text + fmt::format("],\"left_out\":{}}}", mask.left_out));
+}
+
+}  // namespace
+
+Result<Report> LoadReport(const std::string& session, const std::string& evaluation) {
+  Report report;
+  std::error_code error;
+  const bool is_folder = fs::is_directory(session, error);
+  if (!is_folder && !Exists(session)) {
+    return Error{fmt::format("{}: is not there, expected the folder of a session",
+                             EscapeForTerminal(session))};
+  }
+  report.folder = NameOf(session);
+  report.plan_file = is_folder ? report.folder + "/plan.json" : report.folder;
+  const fs::path folder(session);
+  const fs::path plan_path = is_folder ? folder / "plan.json" : folder;
+  if (!Exists(plan_path)) return NoPlan(folder);
+  Plan plan;
+  Result<std::string> text =
+      ReadPart(plan_path.string(), "a plan.json",
+               [&](const std::string& json, const std::string& name) -> Status {
+                 Result<Plan> read = ParsePlan(json, name);
+                 if (!read.ok()) return read.error();
+                 plan = std::move(read).value();
+                 return Success{};
+               });
+  if (!text.ok()) return text.error();
+  report.plan = std::move(text).value();
+  report.totals = plan.totals;
+  for (const PlanKernel& kernel : plan.kernels) {
+    if (kernel.name.starts_with("_Z")) report.brief_names[kernel.name] = BriefName(kernel.name);
+  }
+
+  if (is_folder) {
+    text = ReadPartOf(
+        folder, "session.json", "a session.json",
+        [&](const std::string& json, const std::string& name) -> Status {
+          const Result<SessionJson> read = ParseSession(json, name);
+          if (!read.ok()) return read.error();
+          // A damaged ring may have counted anything, so that the rest is still shown.
+          const std::string differs = CompareWithPlan(read.value(), plan.totals);
+          if (!differs.empty()) report.warnings.push_back(fmt::format("{}: {}", session, differs));
+          return Success{};
+        },
+        report);
+    if (!text.ok()) return text.error();
+    report.session = std::move(text).value();
+    text = ReadPartOf(
+        folder, "overview.json", "an overview.json",
+        [&](const std::string& json, const std::string& name) -> Status {
+          const Status checked =
+              CheckJsonText(json, name, "stemtap.overview/1", "an overview.json");
+          if (!checked.ok()) return checked;
+          const Result<Overview> read = ParseOverview(json, name);
+          if (!read.ok()) return read.error();
+          const std::string differs = CompareWithPlan(read.value(), plan);
+          if (!differs.empty()) report.warnings.push_back(fmt::format("{}: {}", session, differs));
+          return Success{};
+        },
+        report);
+    if (!text.ok()) return text.error();
+    report.overview = std::move(text).value();
+    const std::string mask_path = (folder / "mask.ndjson").string();
+    if (Exists(mask_path)) {
+      Result<std::unique_ptr<ByteSource>> source = OpenByteSource(mask_path);
+      if (!source.ok()) return source.error();
+      Result<MaskEvents> mask = ReadMask(std::move(source).value(), PlanPositions(plan));
+      if (!mask.ok()) return mask.error();
+      report.mask = std::move(mask).value();
+    } else {
+      report.warnings.push_back(
+          fmt::format("{}: has no mask.ndjson, the report goes without", session));
+    }
+  }
+  if (!evaluation.empty()) {
+    constexpr const char* kExpected = "what 'stemtap evaluate --json' prints";
+    text = ReadPart(evaluation, kExpected, [](const std::string& json, const std::string& name) {
+      return CheckJsonText(json, name, "stemtap.evaluation/1", kExpected);
+    });
+    if (!text.ok()) return text.error();
+    report.evaluation = std::move(text).value();
+  }
+  return report;
+}
+
+Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string_view page,
+                   ByteSink& sink) {
+  const std::size_t at = page.find(kDataPlaceholder);
+  assert(at != std::string_view::npos);
+  PackedText packed(sink);
+  const auto or_null = [](const std::string& text) -> std::string_view {
+    return text.empty() ? std::string_view("null") : std::string_view(text);
+  };
+  const auto write_data = [&]() -> Status {
+    const std::string head = fmt::format(
+        "{{\"schema\":\"stemtap.report/1\",\"tool\":\"stemtap {}\",\"folder\":{},"
+        "\"plan_file\":{},\"made_unix_ms\":{},\"brief_names\":{}",
+        kVersion, JsonText(report.folder), JsonText(report.plan_file), made_unix_ms,
+        JsonText(report.brief_names));
+    for (const std::string_view piece :
+         {std::string_view(head), std::string_view(",\"session\":"), or_null(report.session),
+          std::string_view(",\"plan\":"), or_null(report.plan), std::string_view(",\"overview\":"),
+          or_null(report.overview), std::string_view(",\"evaluation\":"),
+          or_null(report.evaluation), std::string_view(",\"mask\":")}) {
+      const Status written = packed.Write(piece);
+      if (!written.ok()) return written;
+    }
+    const Status written =
+        report.mask.has_value() ? WriteMask(*report.mask, packed) : packed.Write("null");
+    return written.ok() ? packed.Write("}") : written;
+  };
+  Status written = sink.Write(page.substr(0, at));
+  if (written.ok()) written = write_data();
+  if (written.ok()) written = packed.Finish();
+  if (written.ok()) written = sink.Write(page.substr(at + kDataPlaceholder.size()));
+  return written;
+}
+
+}  // namespace stemtap

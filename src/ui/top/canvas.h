@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Canvas is what lines are drawn for: so many columns of a terminal, or a text as wide as it is. LineMaker
+// puts a line together, cut at that width.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "ui/top/frame.h"
+#include "ui/top/text_cells.h"
+
+namespace stemtap::top {
+
+class LineMaker {
+ public:
+  LineMaker(int width, bool unicode) : left_(width), unicode_(unicode) {}
+
+  LineMaker& Add(std::string_view shown, Style style = Style::kPlain) {
+    if (left_ <= 0 || shown.empty()) return *this;
+    std::string text = Cut(shown, left_, unicode_);
+    left_ -= ColumnsOf(text);
+    line_.spans.push_back({std::move(text), style});
+    return *this;
+  }
+  // Text of the traced program, or a path.
+  LineMaker& AddData(std::string_view text, Style style = Style::kPlain) {
+    return Add(ShownText(text, unicode_, left_), style);
+  }
+  int left() const { return left_; }
+  Line Take(Style rest = Style::kPlain) {
+    line_.rest = rest;
+    return std::move(line_);
+  }
+
+ private:
+  Line line_;
+  int left_;
+  bool unicode_;
+};
+
+struct Canvas {
+  int width = 0;
+  bool unicode = false;
+  bool snapshot = false;
+
+  LineMaker NewLine() const { return {width, unicode}; }
+};
+
+}  // namespace stemtap::top

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/top/draw.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ui/top/canvas.h"
+#include "ui/top/figures.h"
+#include "ui/top/header.h"
+#include "ui/top/tables.h"
+
+namespace stemtap::top {
+namespace {
+
+// As wide as anything is: names are cut at 16,384 bytes, each of at most 4 columns when it is escaped.
+constexpr int kUnlimited = 1 << 20;
+
+constexpr std::pair<const char*, const char*> kHelp[] = {
+    {"Up Down j k", "move by a row"},
+    {"PgUp PgDn", "move by a page"},
+    {"Home End g G", "to the first, to the last"},
+    {"Enter Right", "the clusters of a kernel; of a process, its session"},
+    {"Esc Left", "back; the filter off"},
+    {"Tab", "processes and their states, and back"},
+    {"[ ]", "all sessions, or one after the other"},
+    {"t l m c n", "sort by time, launches, mean, captured, name; again: reversed"},
+    {"s", "sort by the next column"},
+    {"r", "reverse the order"},
+    {"/", "kernels whose name holds a text; Enter keeps it, Esc does not"},
+    {"p", "pause, and go on"},
+    {"Ctrl-L", "draw the screen again"},
+    {"h ? F1", "this help"},
+    {"q F10", "quit"},
+    {"", ""},
+    {"launches", "worked off, and + those that wait for it"},
+    {"TIMES", "how often it took how long: a log axis, shortest to longest"},
+    {"OPEN CLOSED", "clusters that still want captures, and those that have them"},
+    {"bound", "sampling error, uncovered time and bias of joined launches"},
+};
+
+std::string_view EmptyWords(const Model& model) {
+  const SessionState state = model.run().state;
+  const bool over = state == SessionState::kEnded || state == SessionState::kKilled;
+  if (model.view() == View::kProcesses) {
+    return over ? "no process was traced" : "no process is traced yet";
+  }
+  if (model.view() == View::kClusters)
+    return "no clusters yet: nothing has been allocated to this kernel";
+  if (!model.filter().empty()) return "no kernel's name holds the filter";
+  return over ? "no kernel was recorded" : "no kernel yet";
+}
+
+std::vector<Line> HelpTable(Place at, std::size_t seen, const Canvas& canvas) {
+  std::vector<Line> lines = {canvas.NewLine().Add("KEYS", Style::kHeading).Take(Style::kHeading)};
+  for (std::size_t i = at.first; i < std::size(kHelp) && i - at.first < seen; ++i) {
+    lines.push_back(canvas.NewLine()
+                        .Add(FitLeft(kHelp[i].first, 14, canvas.unicode), Style::kStrong)
+                        .Add(kHelp[i].second)
+                        .Take());
+  }
+  return lines;
+}
+
+void Append(std::vector<Line> from, std::vector<Line>& to) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+// The table of the view, at most `room` lines, which is at least one.
+std::vector<Line> TableOf(Model& model, std::size_t room, const Canvas& canvas) {
+  model.set_help_rows(std::size(kHelp));
+  std::vector<Line> lines;
+  if (model.view() == View::kClusters) {
+    // A small screen has its clusters all the same, and a long name.
+    const std::size_t below = 3 + std::min(model.Rows(), room / 2);
+    lines = ChosenKernel(model, room > below ? room - below : 1, canvas);
+    lines.resize(std::min(lines.size(), room > 3 ? room - 3 : 0));
+  }
+  const std::size_t seen = room - lines.size() - 1;  // below the heading
+  const Place at = model.PlaceIn(seen);
+  switch (model.view()) {
+    case View::kKernels:
+      Append(KernelTable(model, at, seen, canvas), lines);
+      break;
+    case View::kClusters:
+      Append(ClusterTable(model, at, seen, canvas), lines);
+      break;
+    case View::kProcesses:
+      Append(ProcessTable(model, at, seen, canvas), lines);
+      break;
+    case View::kHelp:
+      Append(HelpTable(at, seen, canvas), lines);
+      break;
+  }
+  if (model.Rows() == 0 && seen > 0)
+    lines.push_back(canvas.NewLine().Add(EmptyWords(model), Style::kDim).Take());
+  return lines;
+}
+
+Line FooterLine(const Model& model, const Canvas& canvas, int& input_column) {
+  LineMaker line = canvas.NewLine();
+  if (model.typing()) {
+    line.Add("filter: ", Style::kStrong);
+    const std::string filter = ShownText(model.filter(), canvas.unicode, kUnlimited);
+    line.Add(LastColumns(filter, std::max(line.left() - 1, 0)));
+    input_column = std::min(canvas.width - line.left(), canvas.width - 1);
+    return line
+        .Add(fmt::format("  {} of {}", Count(model.order().size()),
+                         Count(model.run().kernels.size())),
+             Style::kDim)
+        .Take();
+  }
+  if (!model.filter().empty() && model.view() == View::kKernels) {
+    line.Add("filter: ", Style::kStrong)
+        .AddData(model.filter(), Style::kNotice)
+        .Add(fmt::format(" ({} of {}, Esc: off)  ", Count(model.order().size()),
+                         Count(model.run().kernels.size())));
+  }
+  const auto key = [&](const char* name, const char* deed) {
+    line.Add(name, Style::kStrong).Add(" ").Add(deed, Style::kDim).Add("  ");
+  };
+  key("q", "quit");
+  key("h", "help");
+  if (model.sessions().size() > 1) key("[ ]", "sessions");
+  if (model.view() == View::kKernels) {
+    key("Enter", "clusters");
+    key("Tab", "processes");
+    key("/", "filter");
+    key("s", "sort");
+  } else {
+    key("Esc", "back");
+  }
+  key("p", model.paused() ? "go on" : "pause");
+  return line.Take();
+}
+
+}  // namespace
+
+Frame DrawScreen(Model& model, int width, int height, bool unicode) {
+  Frame frame;
+  if (width <= 0 || height <= 0) return frame;
+  const Canvas canvas = {width, unicode, false};
+  // The last line says what keys there are, or takes what is typed. Of a low screen the table has at least
+  // four lines, then the header what is left.
+  const std::size_t inner = static_cast<std::size_t>(height) - 1;
+  frame.lines = Header(model, canvas);
+  frame.lines.resize(std::min(frame.lines.size(), inner > 4 ? inner - 4 : std::size_t{inner > 1}));
+  const std::size_t room = inner - frame.lines.size();
+  if (room > 0) Append(TableOf(model, room, canvas), frame.lines);
+  frame.lines.resize(inner);
+  frame.lines.push_back(FooterLine(model, canvas, frame.input_column));
+  return frame;
+}
+
+std::string Snapshot(const Model& model, bool unicode) {
+  const Canvas canvas = {kUnlimited, unicode, true};
+  std::string text;
+  const auto add = [&text](const std::vector<Line>& lines) {
+    if (!text.empty()) text += "\n";
+    for (const Line& line : lines) {
+      std::string row = line.Text();
+      row.resize(row.find_last_not_of(' ') + 1);
+      text += row + "\n";
+    }
+  };
+  add(Header(model, canvas));
+  if (!model.run().kernels.empty()) add(KernelTable(model, kNoCursor, kAllRows, canvas));
+  if (!model.run().processes.empty()) add(ProcessTable(model, kNoCursor, kAllRows, canvas));
+  return text;
+}
+
+}  // namespace stemtap::top

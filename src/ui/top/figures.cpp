@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/top/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace stemtap::top {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Three significant digits, never as 1e+03.
+std::string Three(double value) {
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string Short(double value) {
+  static constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P", "E"};
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < std::size(kUnits)) {
+    value /= 1000.0;
+    ++unit;
+  }
+  return Three(value) + kUnits[unit];
+}
+
+// `bins`, which ascend, without those at either end that hold next to nothing.
+std::span<const HistogramBin> WithoutEnds(std::span<const HistogramBin> bins) {
+  constexpr double kMostLaunches = 1e-3;
+  constexpr double kMostTime = 1e-2;
+  const auto launches_of = [](const HistogramBin& bin) { return static_cast<double>(bin.count); };
+  const auto time_of = [](const HistogramBin& bin) {
+    return static_cast<double>(bin.count) * static_cast<double>(bin.upper_ns);
+  };
+  double launches = 0.0;
+  double time = 0.0;
+  for (const HistogramBin& bin : bins) {
+    launches += launches_of(bin);
+    time += time_of(bin);
+  }
+  const auto drop = [&](bool first) {
+    double dropped = 0.0;
+    double dropped_time = 0.0;
+    while (bins.size() > 1) {
+      const HistogramBin& bin = first ? bins.front() : bins.back();
+      dropped += launches_of(bin);
+      dropped_time += time_of(bin);
+      if (dropped > kMostLaunches * launches || dropped_time > kMostTime * time) return;
+      bins = first ? bins.subspan(1) : bins.first(bins.size() - 1);
+    }
+  };
+  drop(true);
+  drop(false);
+  return bins;
+}
+
+}  // namespace
+
+std::string Count(std::uint64_t count, int columns) {
+  std::string text = std::to_string(count);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return static_cast<int>(text.size()) <= columns ? text : Short(static_cast<double>(count));
+}
+
+std::string Rate(double per_second) {
+  if (!(per_second >= 0.0) || std::isinf(per_second)) return "-";
+  if (per_second < 9999.5) return Count(static_cast<std::uint64_t>(std::llround(per_second)));
+  return Short(per_second);
+}
+
+std::string Duration(double ns) {
+  if (!(ns >= 0.0) || std::isinf(ns)) return "-";
+  if (ns < 999.5) return fmt::format("{:.0f} ns", ns);
+  if (ns < 999.5e3) return Three(ns * 1e-3) + " us";
+  if (ns < 999.5e6) return Three(ns * 1e-6) + " ms";
+  return Three(ns * 1e-9) + " s";
+}
+
+std::string Percent(double ratio) {
+  if (std::isnan(ratio) || std::isinf(ratio)) return "-";
+  const double percent = 100.0 * ratio;
+  if (percent == 0.0) return "0 %";
+  if (percent >= 9999.5) return ">9999 %";  // digits without end tell no more
+  if (percent >= 0.995 || percent < 0.0) return Three(percent) + " %";
+  if (percent < 1e-4) return "<0.0001 %";
+  return percent < 0.0995 ? fmt::format("{:.4f} %", percent) : fmt::format("{:.3f} %", percent);
+}
+
+std::string Elapsed(double seconds) {
+  if (!(seconds >= 0.0 && seconds < 1e15)) return "-";
+  const auto whole = static_cast<std::uint64_t>(seconds);
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string Bars(std::span<const double> values, bool unicode) {
+  static constexpr const char* kBlocks[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
+                                            "\u2585", "\u2586", "\u2587", "\u2588"};
+  static constexpr const char* kMarks[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
+  double most = 0.0;
+  for (const double value : values) {
+    if (value > most) most = value;
+  }
+  std::string text;
+  for (const double value : values) {
+    int height = 0;
+    if (value > 0.0) height = std::clamp(static_cast<int>(std::lround(8.0 * value / most)), 1, 8);
+    text += unicode ? kBlocks[height] : kMarks[height];
+  }
+  return text;
+}
+
+DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int columns, bool trim) {
+  DurationAxis axis;
+  std::vector<HistogramBin> bins;
+  for (const OverviewKernel* kernel : kernels) {
+    for (HistogramBin bin : kernel->histogram) {
+      bin.upper_ns = std::max(bin.lower_ns, bin.upper_ns);  // whatever the file says
+      bins.push_back(bin);
+    }
+  }
+  if (bins.empty() || columns <= 0) return axis;
+  std::sort(bins.begin(), bins.end(),
+            [](const HistogramBin& a, const HistogramBin& b) { return a.lower_ns < b.lower_ns; });
+  const std::span<const HistogramBin> shown = trim ? WithoutEnds(bins) : bins;
+  auto lower = static_cast<double>(shown.front().lower_ns);
+  double upper = 0.0;
+  for (const HistogramBin& bin : shown) upper = std::max(upper, static_cast<double>(bin.upper_ns));
+  lower = std::log2(std::max(lower, 1.0));
+  upper = std::log2(std::max(upper, 1.0));
+  if (const double short_of = 1.0 - (upper - lower); short_of > 0.0) {
+    lower -= short_of / 2.0;
+    upper += short_of / 2.0;
+  }
+  axis.lower_ns = std::exp2(lower);
+  axis.upper_ns = std::exp2(upper);
+  axis.launches.assign(static_cast<std::size_t>(columns), 0.0);
+  const double scale = columns / (upper - lower);
+  const auto column_of = [&](std::uint64_t ns) {
+    const double at = (std::log2(std::max(static_cast<double>(ns), 1.0)) - lower) * scale;
+    return std::clamp(at, 0.0, static_cast<double>(columns));
+  };
+  for (const HistogramBin& bin : bins) {
+    const double from = column_of(bin.lower_ns);
+    const double to = std::max(column_of(bin.upper_ns), from);
+    const auto first = static_cast<std::size_t>(std::min(from, columns - 1.0));
+    const auto last = static_cast<std::size_t>(std::min(to, columns - 1.0));
+    const auto count = static_cast<double>(bin.count);
+    if (first == last || to == from) {
+      axis.launches[first] += count;
+      continue;
+    }
+    for (std::size_t i = first; i <= last; ++i) {
+      const double left = std::max(from, static_cast<double>(i));
+      const double right = std::min(to, static_cast<double>(i) + 1.0);
+      axis.launches[i] += count * std::max(0.0, right - left) / (to - from);
+    }
+  }
+  return axis;
+}
+
+std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns) {
+  std::vector<double> bounds(static_cast<std::size_t>(std::max(columns, 0)), kNone);
+  if (bounds.empty() || totals.timeline.empty()) return bounds;
+  const double end = std::max(totals.elapsed_s, totals.timeline.back().elapsed_s);
+  if (!(end > 0.0) || std::isinf(end)) return bounds;
+  const auto column_at = [&](double elapsed_s) {
+    const double at = elapsed_s / end * static_cast<double>(bounds.size());
+    return at >= 0.0 ? std::min(static_cast<std::size_t>(at), bounds.size() - 1) : 0;
+  };
+  for (const TimelinePoint& point : totals.timeline)
+    bounds[column_at(point.elapsed_s)] = point.bound;
+  bounds.back() = std::isnan(totals.bound) ? bounds.back() : totals.bound;
+  // What held goes on to hold.
+  double last = kNone;
+  double least =
+      std::isnan(totals.error_bound) || totals.error_bound <= 0.0 ? 1.0 : totals.error_bound;
+  for (double& bound : bounds) {
+    if (std::isnan(bound) || std::isinf(bound) || bound < 0.0) bound = last;
+    last = bound;
+    if (bound > 0.0) least = std::min(least, bound);
+  }
+  // Halved, so that the least is seen as a bar too.
+  for (double& bound : bounds) {
+    if (!std::isnan(bound))
+      bound = std::max(0.0, std::log2(std::max(bound, least) / (0.5 * least)));
+  }
+  return bounds;
+}
+
+}  // namespace stemtap::top

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/top/header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "ui/top/figures.h"
+
+namespace stemtap::top {
+namespace {
+
+std::pair<const char*, Style> StateWord(SessionState state) {
+  switch (state) {
+    case SessionState::kRunning:
+      return {"running", Style::kGood};
+    case SessionState::kEnded:
+      return {"ended", Style::kStrong};
+    case SessionState::kKilled:
+      return {"killed", Style::kBad};
+    case SessionState::kWaiting:
+      break;
+  }
+  return {"waiting", Style::kNotice};
+}
+
+// The last part of a folder's path.
+std::string_view NameOf(std::string_view folder) {
+  return folder.substr(folder.rfind('/') + 1);
+}
+
+Line TitleLine(const Model& model, const Canvas& canvas) {
+  const OverviewTotals& o = model.run().totals;
+  const auto [word, style] = StateWord(model.run().state);
+  LineMaker line = canvas.NewLine();
+  line.Add("stemtap top  ", Style::kStrong).Add(word, style);
+  if (model.paused()) line.Add(" paused", Style::kNotice);
+  line.Add(fmt::format(" {}  ", Elapsed(o.elapsed_s)));
+  const std::size_t count = model.sessions().size();
+  if (count > 1) {
+    if (model.only() < 0) {
+      line.Add(fmt::format("{} sessions  ", count), Style::kStrong);
+    } else {
+      const auto index = static_cast<std::size_t>(model.only());
+      line.Add(fmt::format("session {} of {}, ", index + 1, count), Style::kStrong)
+          .AddData(NameOf(model.sessions()[index].folder), Style::kStrong)
+          .Add("  ");
+    }
+  }
+  std::string command;
+  for (const std::string& word_of : o.command) {
+    if (!command.empty()) command += ' ';
+    command += word_of;
+    if (command.size() > static_cast<std::size_t>(canvas.width)) break;
+  }
+  return line.AddData(command).Take();
+}
+
+// What has to be known of one session, if anything.
+void AddMessages(const Session& session, const Canvas& canvas, std::vector<Line>& lines) {
+  if (session.state == SessionState::kKilled) {
+    lines.push_back(
+        canvas.NewLine()
+            .Add(fmt::format("killed: its collector, process {}, is gone without having ended it",
+                             session.overview->pid),
+                 Style::kBad)
+            .Take());
+  } else if (session.state == SessionState::kEnded) {
+    if (session.plan) {
+      lines.push_back(canvas.NewLine()
+                          .Add("ended, the plan is ")
+                          .AddData(session.folder + "/plan.json", Style::kStrong)
+                          .Take());
+    } else {
+      lines.push_back(canvas.NewLine()
+                          .Add("ended, without a plan.json in ", Style::kNotice)
+                          .AddData(session.folder, Style::kNotice)
+                          .Take());
+    }
+  } else if (session.state == SessionState::kWaiting) {
+    lines.push_back(canvas.NewLine()
+                        .Add("waiting for the first overview: ", Style::kNotice)
+                        .AddData(session.problem, Style::kNotice)
+                        .Take());
+    return;
+  } else if (session.overdue_s != 0) {
+    lines.push_back(canvas.NewLine()
+                        .Add(fmt::format("these figures are {} old: the collector, process {}, is "
+                                         "stopped or cannot write",
+                                         Elapsed(static_cast<double>(session.overdue_s)),
+                                         session.overview->pid),
+                             Style::kBad)
+                        .Take());
+  }
+  if (!session.problem.empty()) {
+    lines.push_back(canvas.NewLine().AddData(session.problem, Style::kBad).Take());
+  }
+}
+
+// Of several sessions, how many there are of each state.
+Line StatesLine(const std::vector<Session>& sessions, const Canvas& canvas) {
+  std::array<int, 4> counts{};
+  int overdue = 0;
+  int problems = 0;
+  for (const Session& session : sessions) {
+    ++counts[static_cast<std::size_t>(session.state)];
+    overdue += session.overdue_s != 0;
+    problems += !session.problem.empty() && session.state != SessionState::kWaiting;
+  }
+  LineMaker line = canvas.NewLine();
+  for (const SessionState state : {SessionState::kRunning, SessionState::kEnded,
+                                   SessionState::kWaiting, SessionState::kKilled}) {
+    const auto& [word, style] = StateWord(state);
+    const int count = counts[static_cast<std::size_t>(state)];
+    if (count != 0) line.Add(fmt::format("{} {}", count, word), style).Add("  ");
+  }
+  if (overdue != 0) line.Add(fmt::format("{} not renewed", overdue), Style::kBad).Add("  ");
+  if (problems != 0) line.Add(fmt::format("{} cannot be read", problems), Style::kBad).Add("  ");
+  if (!canvas.snapshot) line.Add("[ and ] step through them", Style::kDim);
+  return line.Take();
+}
+
+void AddStoodDown(const std::vector<ProcessRow>& processes, const Canvas& canvas,
+                  std::vector<Line>& lines) {
+  const auto stood_down = [](const ProcessRow& row) { return row.process->state == "stood_down"; };
+  const auto first = std::find_if(processes.begin(), processes.end(), stood_down);
+  if (first == processes.end()) return;
+  // Nothing of them is recorded: the reason is what must be seen.
+  lines.push_back(
+      canvas.NewLine()
+          .Add(fmt::format("{} of {} processes stood down: ",
+                           std::count_if(first, processes.end(), stood_down), processes.size()),
+               Style::kBad)
+          .AddData(first->process->reason, Style::kBad)
+          .Take());
+}
+
+std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
+  std::vector<Line> lines;
+  const std::vector<Session>& sessions = model.sessions();
+  if (model.only() >= 0) {
+    AddMessages(sessions[static_cast<std::size_t>(model.only())], canvas, lines);
+  } else {
+    if (sessions.size() > 1) lines.push_back(StatesLine(sessions, canvas));
+    // A snapshot cannot be stepped through.
+    if (sessions.size() == 1 || canvas.snapshot) {
+      for (const Session& session : sessions) AddMessages(session, canvas, lines);
+    }
+  }
+  AddStoodDown(model.run().processes, canvas, lines);
+  return lines;
+}
+
+Line LaunchesLine(const Model& model, const Canvas& canvas) {
+  const OverviewTotals& o = model.run().totals;
+  const std::size_t listed = model.run().kernels.size();
+  LineMaker line = canvas.NewLine();
+  line.Add("launches ", Style::kDim).Add(Count(o.observed), Style::kStrong);
+  const std::uint64_t done = o.observed + o.excluded;
+  if (model.run().state == SessionState::kRunning && o.kept > done) {
+    line.Add(" +" + Count(o.kept - done), Style::kDim);
+  }
+  line.Add(fmt::format("  {}/s", Rate(model.run().launches_per_s)));
+  line.Add("  kernels ", Style::kDim).Add(Count(o.kernels_known));
+  if (listed < o.kernels_known) line.Add(fmt::format(", the longest {} listed", Count(listed)));
+  line.Add("  time ", Style::kDim).Add(Duration(static_cast<double>(o.duration_ns)));
+  if (o.excluded != 0) {
+    line.Add("  excluded ", Style::kDim).Add(Count(o.excluded));
+  }
+  if (o.slowed != 0) line.Add("  slowed ", Style::kDim).Add(Count(o.slowed));
+  if (!o.level.empty()) line.Add("  level ", Style::kDim).AddData(o.level);
+  if (!o.actuator.empty()) line.Add(" (").AddData(o.actuator).Add(")");
+  return line.Take();
+}
+
+Line CapturedLine(const OverviewTotals& o, const Canvas& canvas) {
+  const double share = o.duration_ns == 0 ? std::nan("")
+                                          : static_cast<double>(o.captured_duration_ns) /
+                                                static_cast<double>(o.duration_ns);
+  LineMaker line = canvas.NewLine();
+  line.Add("captured ", Style::kDim).Add(Count(o.captured), Style::kStrong);
+  line.Add(fmt::format(" launches, {} of the time", Percent(share)));
+  line.Add("  clusters ", Style::kDim)
+      .Add(fmt::format("{} open, {} closed", Count(o.clusters_open), Count(o.clusters_closed)));
+  return line.Take();
+}
+
+Line BoundLine(const OverviewTotals& o, const Canvas& canvas) {
+  const bool reached = o.bound <= o.error_bound * (1.0 + 1e-9);
+  LineMaker line = canvas.NewLine();
+  line.Add("bound ", Style::kDim)
+      .Add(Percent(o.bound), std::isnan(o.bound) ? Style::kPlain
+                             : reached           ? Style::kGood
+                                                 : Style::kNotice);
+  line.Add(fmt::format("  asked for {}", Percent(o.error_bound)));
+  if (o.confidence > 0.0) line.Add(fmt::format(" at {} confidence", Percent(o.confidence)));
+  const int columns = canvas.snapshot ? 32 : std::min(line.left() - 2, 48);
+  if (columns >= 4 && !o.timeline.empty()) {
+    line.Add("  ").Add(Bars(BoundOverTime(o, columns), canvas.unicode));
+  }
+  return line.Take();
+}
+
+Line ObservedErrorLine(const OverviewTotals& o, const Canvas& canvas) {
+  return canvas.NewLine()
+      .Add(fmt::format("the bound is the observed error, which exceeds the certified bound, {}",
+                       Percent(o.certified_bound)),
+           Style::kNotice)
+      .Take();
+}
+
+Line DroppedLine(const OverviewTotals& o, const Canvas& canvas) {
+  LineMaker line = canvas.NewLine();
+  const Style style = o.dropped != 0 ? Style::kBad : Style::kPlain;
+  line.Add("dropped ", Style::kDim).Add(Count(o.dropped), style);
+  const char* before = "  ";
+  for (const auto& [name, count] : o.losses) {
+    const Style loss = o.dropped != 0 || o.gaps != 0 ? Style::kBad : Style::kNotice;
+    line.Add(before).AddData(name, loss).Add(" " + Count(count), loss);
+    before = ", ";
+  }
+  if (o.gaps != 0) line.Add("  ").Add(fmt::format("gaps {}", Count(o.gaps)), Style::kBad);
+  return line.Take();
+}
+
+}  // namespace
+
+std::vector<Line> Header(const Model& model, const Canvas& canvas) {
+  std::vector<Line> lines = {TitleLine(model, canvas)};
+  for (Line& line : MessageLines(model, canvas)) lines.push_back(std::move(line));
+  const OverviewTotals& o = model.run().totals;
+  // A low screen has the first of them.
+  const bool lost = o.dropped != 0 || o.gaps != 0;
+  if (lost) lines.push_back(DroppedLine(o, canvas));
+  lines.push_back(BoundLine(o, canvas));
+  if (!std::isnan(o.certified_bound)) lines.push_back(ObservedErrorLine(o, canvas));
+  lines.push_back(CapturedLine(o, canvas));
+  lines.push_back(LaunchesLine(model, canvas));
+  if (!lost) lines.push_back(DroppedLine(o, canvas));
+  return lines;
+}
+
+}  // namespace stemtap::top

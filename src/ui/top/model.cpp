@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/top/model.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/brief_name.h"
+#include "ui/top/text_cells.h"
+
+namespace stemtap::top {
+namespace {
+
+// A filter is a word or two.
+constexpr std::size_t kMostFilterBytes = 256;
+
+constexpr std::array<char, 256> kLower = [] {
+  std::array<char, 256> lower{};
+  for (int i = 0; i < 256; ++i) {
+    lower[static_cast<std::size_t>(i)] = static_cast<char>(i >= 'A' && i <= 'Z' ? i + 32 : i);
+  }
+  return lower;
+}();
+
+char Lower(char c) {
+  return kLower[static_cast<unsigned char>(c)];
+}
+
+}  // namespace
+
+bool ContainsIgnoringCase(std::string_view text, std::string_view part) {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [](char a, char b) { return Lower(a) == Lower(b); }) != text.end() ||
+         part.empty();
+}
+
+Model::Identity Model::IdentityOf(const OverviewKernel& kernel) {
+  return {kernel.name, kernel.process, kernel.config};
+}
+
+bool Model::Is(const OverviewKernel& kernel, const Identity& identity) {
+  return kernel.process == identity.process &&
+         std::equal(kernel.config.grid, kernel.config.grid + 3, identity.config.grid) &&
+         std::equal(kernel.config.block, kernel.config.block + 3, identity.config.block) &&
+         kernel.name == identity.name;
+}
+
+void Model::Show(std::vector<Session> sessions) {
+  sessions_ = std::move(sessions);
+  Rebuild();
+}
+
+void Model::Rebuild() {
+  if (only_ >= static_cast<int>(sessions_.size())) only_ = -1;
+  run_ = MakeShownRun(sessions_, only_);
+  Sort();
+}
+
+void Model::Sort() {
+  order_.clear();
+  for (std::size_t i = 0; i < run_.kernels.size(); ++i) {
+    if (ContainsIgnoringCase(run_.kernels[i].kernel->name, filter_)) {
+      order_.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+  const auto sort = [this](auto before) {
+    // Rows that are equal stay in the order of the overview.
+    std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const std::uint32_t x = reversed_ ? b : a;
+      const std::uint32_t y = reversed_ ? a : b;
+      if (before(x, y)) return true;
+      return !before(y, x) && a < b;
+    });
+  };
+  const auto greatest_first = [&](auto value_of) {
+    sort([&](std::uint32_t a, std::uint32_t b) {
+      return value_of(run_.kernels[a]) > value_of(run_.kernels[b]);
+    });
+  };
+  switch (sorted_by_) {
+    case Order::kTime:
+      greatest_first([](const KernelRow& row) { return row.duration_ns; });
+      break;
+    case Order::kLaunches:
+      greatest_first([](const KernelRow& row) { return row.invocations; });
+      break;
+    case Order::kMean:
+      greatest_first([](const KernelRow& row) { return row.mean_ns(); });
+      break;
+    case Order::kCaptured:
+      greatest_first([](const KernelRow& row) { return row.captured; });
+      break;
+    case Order::kName: {
+      std::vector<std::string> names;  // as they are shown
+      for (const KernelRow& row : run_.kernels) names.push_back(BriefName(row.kernel->name));
+      sort([&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
+      break;
+    }
+  }
+  FollowHeld();
+}
+
+void Model::FollowHeld() {
+  Place& kernels = places_[static_cast<std::size_t>(View::kKernels)];
+  if (held_) {
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      if (Is(*run_.kernels[order_[i]].kernel, *held_)) {
+        kernels.cursor = i;
+        return;
+      }
+    }
+  }
+  if (kernels.cursor >= order_.size()) kernels.cursor = order_.empty() ? 0 : order_.size() - 1;
+}
+
+void Model::Hold() {
+  if (view_ != View::kKernels) return;
+  held_.reset();
+  if (place().cursor > 0 && place().cursor < order_.size()) {
+    held_ = IdentityOf(*run_.kernels[order_[place().cursor]].kernel);
+  }
+}
+
+const KernelRow* Model::chosen() const {
+  if (!chosen_) return nullptr;
+  for (const KernelRow& row : run_.kernels) {
+    if (Is(*row.kernel, *chosen_)) return &row;
+  }
+  return nullptr;
+}
+
+std::size_t Model::Rows() const {
+  switch (view_) {
+    case View::kKernels:
+      return order_.size();
+    case View::kProcesses:
+      return run_.processes.size();
+    case View::kHelp:
+      return help_rows_;
+    case View::kClusters:
+      break;
+  }
+  std::size_t clusters = 0;
+  if (const KernelRow* row = chosen()) {
+    for (const OverviewKernel* part : run_.PartsOf(*row)) clusters += part->clusters.size();
+  }
+  return clusters;
+}
+
+Place Model::PlaceIn(std::size_t seen) {
+  const std::size_t rows = Rows();
+  Place& at = place();
+  seen_ = std::max<std::size_t>(seen, 1);
+  at.cursor = rows == 0 ? 0 : std::min(at.cursor, rows - 1);
+  if (view_ == View::kHelp) {  // no cursor in it: it scrolls
+    at.cursor = std::min(at.cursor, rows > seen_ ? rows - seen_ : 0);
+    at.first = at.cursor;
+    return at;
+  }
+  if (at.cursor < at.first) at.first = at.cursor;
+  if (at.cursor >= at.first + seen_) at.first = at.cursor - seen_ + 1;
+  // No empty rows at the end while there are some before.
+  at.first = std::min(at.first, rows > seen_ ? rows - seen_ : 0);
+  return at;
+}
+
+void Model::Move(std::ptrdiff_t by) {
+  const std::size_t rows = Rows();
+  if (rows == 0) return;
+  std::size_t& cursor = place().cursor;
+  const auto most = static_cast<std::ptrdiff_t>(rows - 1);
+  const auto now = static_cast<std::ptrdiff_t>(std::min(cursor, rows - 1));
+  cursor = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(now + by, 0, most));
+  Hold();
+}
+
+void Model::Press(KeyPress press) {
+  const auto page = static_cast<std::ptrdiff_t>(seen_);
+  const auto all = static_cast<std::ptrdiff_t>(Rows());
+  switch (press.key) {
+    case Key::kUp:
+      return Move(-1);
+    case Key::kDown:
+      return Move(1);
+    case Key::kPageUp:
+      return Move(-page);
+    case Key::kPageDown:
+      return Move(page);
+    case Key::kHome:
+      return Move(-all);
+    case Key::kEnd:
+      return Move(all);
+    case Key::kQuit:
+      quit_ = true;
+      return;
+    default:
+      break;
+  }
+  if (typing_) return Type(press);
+  switch (press.key) {
+    case Key::kEnter:
+    case Key::kRight:
+      return Enter();
+    case Key::kLeft:
+    case Key::kEscape:
+    case Key::kBackspace:
+      return Back();
+    case Key::kTab:
+      if (view_ == View::kHelp) return Back();
+      view_ = view_ == View::kProcesses ? View::kKernels : View::kProcesses;
+      return;
+    case Key::kHelp:
+      return Command('h');
+    case Key::kCharacter:
+      return Command(press.character);
+    default:
+      return;
+  }
+}
+
+void Model::Type(KeyPress press) {
+  switch (press.key) {
+    case Key::kEnter:
+      typing_ = false;
+      return;
+    case Key::kEscape:
+      typing_ = false;
+      filter_ = filter_before_;
+      break;
+    case Key::kBackspace:
+      // To the beginning of the last character.
+      while (!filter_.empty() && (static_cast<unsigned char>(filter_.back()) & 0xC0) == 0x80) {
+        filter_.pop_back();
+      }
+      if (!filter_.empty()) filter_.pop_back();
+      break;
+    case Key::kCharacter:
+      if (press.character == 21) {  // Ctrl-U
+        filter_.clear();
+      } else if (press.character >= 0x20 && press.character != 0x7F &&
+                 filter_.size() < kMostFilterBytes) {
+        filter_ += Utf8(press.character);
+      }
+      break;
+    default:
+      return;
+  }
+  Sort();
+}
+
+void Model::SortBy(Order order) {
+  reversed_ = sorted_by_ == order && !reversed_;
+  sorted_by_ = order;
+  Sort();
+}
+
+void Model::StepSession(int by) {
+  const int count = static_cast<int>(sessions_.size());
+  if (count < 2) return;
+  // All of them, then each.
+  only_ = (only_ + 1 + by + count + 1) % (count + 1) - 1;
+  Rebuild();
+}
+
+void Model::Enter() {
+  if (view_ == View::kKernels) {
+    if (place().cursor >= order_.size()) return;
+    chosen_ = IdentityOf(*run_.kernels[order_[place().cursor]].kernel);
+    held_ = chosen_;
+    view_ = View::kClusters;
+    place() = {};
+  } else if (view_ == View::kProcesses) {
+    if (sessions_.size() < 2 || place().cursor >= run_.processes.size()) return;
+    only_ = static_cast<int>(run_.processes[place().cursor].session);
+    view_ = View::kKernels;
+    Rebuild();
+  } else if (view_ == View::kHelp) {
+    Back();
+  }
+}
+
+void Model::Back() {
+  if (view_ == View::kHelp) {
+    view_ = before_help_;
+  } else if (view_ != View::kKernels) {
+    view_ = View::kKernels;
+  } else if (!filter_.empty()) {
+    filter_.clear();
+    Sort();
+  }
+}
+
+void Model::Command(char32_t character) {
+  switch (character) {
+    case 'q':
+      quit_ = true;
+      return;
+    case 'h':
+    case '?':
+      if (view_ == View::kHelp) return Back();
+      before_help_ = view_;
+      view_ = View::kHelp;
+      place() = {};
+      return;
+    case 'k':
+      return Move(-1);
+    case 'j':
+      return Move(1);
+    case 'g':
+      return Move(-static_cast<std::ptrdiff_t>(Rows()));
+    case 'G':
+      return Move(static_cast<std::ptrdiff_t>(Rows()));
+    case 'p':
+      paused_ = !paused_;
+      return;
+    case '[':
+      return StepSession(-1);
+    case ']':
+      return StepSession(1);
+    default:
+      break;
+  }
+  if (view_ != View::kKernels) return;
+  switch (character) {
+    case '/':
+      filter_before_ = filter_;
+      typing_ = true;
+      return;
+    case 's':
+      sorted_by_ = static_cast<Order>((static_cast<int>(sorted_by_) + 1) % kOrders);
+      reversed_ = false;
+      return Sort();
+    case 'r':
+      reversed_ = !reversed_;
+      return Sort();
+    case 't':
+      return SortBy(Order::kTime);
+    case 'l':
+      return SortBy(Order::kLaunches);
+    case 'm':
+      return SortBy(Order::kMean);
+    case 'c':
+      return SortBy(Order::kCaptured);
+    case 'n':
+      return SortBy(Order::kName);
+    default:
+      return;
+  }
+}
+
+}  // namespace stemtap::top

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/top/session_finder.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/text.h"
+#include "model/overview_reader.h"
+#include "shm/session_env.h"
+#include "ui/top/session_watch.h"
+
+namespace stemtap::top {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOverviewName = "overview.json";
+// Sessions lie in the folder that a program was started in, or a few below it. Deeper and more than this
+// is somebody's home folder, and would take seconds.
+constexpr int kMostDepth = 3;
+constexpr std::size_t kMostFolders = 20000;
+constexpr long kMostPid = 1L << 22;  // PID_MAX_LIMIT of Linux
+
+struct Candidate {
+  std::string folder;
+  std::int64_t changed_ns = 0;
+};
+
+// When the newest of the files that make a session was written; nothing where there is none.
+std::optional<std::int64_t> ChangedAt(const std::string& path) {
+  struct stat about = {};
+  if (::stat(path.c_str(), &about) != 0) return {};
+  return std::int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
+}
+
+// Whether all files of the session in `folder` are written.
+bool HasEnded(const std::string& folder) {
+  std::error_code ignored;
+  return fs::exists(folder + "/" + shm::kSessionFileName, ignored) &&
+         fs::exists(folder + "/plan.json", ignored);
+}
+
+// Whether the collector of the session in `folder` still renews it, or, before its first overview, a
+// process that it traces lives. False if it was killed.
+bool Runs(const std::string& folder) {
+  SessionWatch watch(folder);
+  watch.Refresh();
+  if (watch.state() == SessionState::kRunning) return true;
+  if (watch.state() != SessionState::kWaiting) return false;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!shm::IsRingName(name.c_str())) continue;
+    const auto pid = std::strtol(name.c_str() + std::strlen(shm::kRingPrefix), nullptr, 10);
+    if (!ProcessIsGone(static_cast<std::int32_t>(std::min(pid, kMostPid)), 0)) return true;
+  }
+  return false;
+}
+
+// The directories that hold a session.
+class Search {
+ public:
+  // Only those that `owner` owns, or everybody's.
+  explicit Search(std::optional<uid_t> owner = {}) : owner_(owner) {}
+
+  // `folder` and what is below it, `depth` folders deep.
+  void Below(const fs::path& folder, int depth) {
+    std::error_code error;
+    std::vector<fs::path> inner;
+    Candidate candidate{folder.string(), -1};
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      const std::string name = at->path().filename().string();
+      std::error_code ignored;
+      if (at->is_symlink(ignored)) continue;
+      if (at->is_directory(ignored)) {
+        if (depth > 0 && !name.starts_with('.')) inner.push_back(at->path());
+      } else if (name == kOverviewName || shm::IsRingName(name.c_str())) {
+        candidate.changed_ns =
+            std::max(candidate.changed_ns, ChangedAt(at->path().string()).value_or(-1));
+      }
+    }
+    if (candidate.changed_ns >= 0 && IsOwned(folder)) found_.push_back(std::move(candidate));
+    for (const fs::path& next : inner) {
+      if (++folders_ > kMostFolders) return;
+      Below(next, depth - 1);
+    }
+  }
+
+  // The sessions of `user` that lie directly in `folder` under the name that they have where none is given.
+  void Named(const fs::path& folder, uid_t user) {
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      if (!at->path().filename().string().starts_with("stemtap-")) continue;
+      struct stat about = {};
+      if (::lstat(at->path().c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) continue;
+      if (about.st_uid == user) Below(at->path(), 0);
+    }
+  }
+
+  const std::vector<Candidate>& found() const { return found_; }
+
+ private:
+  bool IsOwned(const fs::path& folder) const {
+    struct stat about = {};
+    return !owner_ || (::lstat(folder.c_str(), &about) == 0 && about.st_uid == *owner_);
+  }
+
+  std::optional<uid_t> owner_;
+  std::vector<Candidate> found_;
+  std::size_t folders_ = 0;
+};
+
+// The session folder, as the process of /proc/<pid> calls it, that it is part of: both sides map the gate's
+// table and the rings, and the collector writes the mask. Empty where there is none, or it is somebody else's.
+std::string FolderOpenIn(const fs::path& process) {
+  std::ifstream maps(process / "maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    const std::size_t slash = line.rfind('/');
+    if (path == std::string::npos || slash == path) continue;
+    const std::string name = line.substr(slash + 1);
+    if (shm::IsRingName(name.c_str()) || name == shm::kGateFileName)
+      return line.substr(path, slash - path);
+  }
+  std::error_code error;
+  for (fs::directory_iterator at(process / "fd", error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code ignored;
+    const fs::path target = fs::read_symlink(at->path(), ignored);
+    if (!ignored && target.filename() == shm::kMaskFileName) return target.parent_path().string();
+  }
+  return {};
+}
+
+// The same as it is called here: a process in a container sees other folders by the same names.
+std::string SessionOf(const fs::path& process) {
+  const std::string folder = FolderOpenIn(process);
+  if (folder.empty()) return folder;
+  std::error_code ignored;
+  const fs::path there = process / "root" / fs::path(folder).relative_path();
+  const bool other = fs::exists(there, ignored) && !fs::equivalent(there, folder, ignored);
+  return other ? there.string() : folder;
+}
+
+bool IsNumber(std::string_view word) {
+  return !word.empty() && word.size() <= 10 &&
+         word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+const Candidate* NewestOf(const std::vector<Candidate>& candidates) {
+  const auto newest = std::max_element(
+      candidates.begin(), candidates.end(),
+      [](const Candidate& a, const Candidate& b) { return a.changed_ns < b.changed_ns; });
+  return newest == candidates.end() ? nullptr : &*newest;
+}
+
+// Whether `folder` is the session of the process `pid`, as its own files tell.
+bool Names(const std::string& folder, const std::string& pid) {
+  std::error_code ignored;
+  if (fs::exists(folder + "/" + shm::kRingPrefix + pid, ignored)) return true;
+  OverviewReader reader(false);
+  Overview overview;
+  if (!reader.Read(folder + "/" + kOverviewName, overview).ok()) return false;
+  if (overview.mode == "merged") return false;  // its processes were of several machines
+  if (std::to_string(overview.pid) == pid) return true;
+  return std::any_of(overview.processes.begin(), overview.processes.end(),
+                     [&](const OverviewProcess& p) { return std::to_string(p.pid) == pid; });
+}
+
+Result<std::string> SessionOfPid(const std::string& pid, const FinderPlaces& places) {
+  const std::string folder = SessionOf(fs::path(places.proc) / pid);
+  if (!folder.empty()) return folder;
+  Search search;
+  search.Below(places.here, kMostDepth);
+  search.Named(places.other, places.user);
+  std::vector<Candidate> named;
+  for (const Candidate& candidate : search.found()) {
+    if (Names(candidate.folder, pid)) named.push_back(candidate);
+  }
+  if (const Candidate* newest = NewestOf(named)) return newest->folder;
+  return Error{fmt::format(
+      "{}: no such folder, and no session of a process {} found, expected a session folder or the "
+      "pid of a process that is being traced",
+      pid, pid)};
+}
+
+}  // namespace
+
+Result<std::string> FindSession(const std::string& word, const FinderPlaces& places) {
+  std::error_code error;
+  fs::path path = word;
+  if (path.is_relative()) path = fs::path(places.here) / path;
+  const auto denied = [&] {
+    return Error{
+        fmt::format("{}: {}, expected a session folder", EscapeForTerminal(word), error.message())};
+  };
+  if (fs::is_directory(path, error)) {
+    const fs::directory_iterator readable(path, error);
+    if (error) return denied();
+    Search search;
+    search.Below(path, 0);
+    // Where the collector has yet to write anything else.
+    if (search.found().empty() && !fs::exists(path / shm::kMaskFileName, error)) {
+      return Error{fmt::format("{}: holds no {}, expected a session folder",
+                               EscapeForTerminal(word), kOverviewName)};
+    }
+    const std::string folder = path.lexically_normal().string();
+    return folder.size() > 1 && folder.back() == '/' ? folder.substr(0, folder.size() - 1) : folder;
+  }
+  if (path.filename() == kOverviewName && fs::exists(path, error)) {
+    return path.parent_path().lexically_normal().string();
+  }
+  if (error && error != std::errc::no_such_file_or_directory) return denied();
+  if (IsNumber(word)) return SessionOfPid(word, places);
+  return Error{fmt::format("{}: no such folder, expected a session folder or a pid",
+                           EscapeForTerminal(word))};
+}
+
+Result<std::string> NewestSession(Newest wanted, const FinderPlaces& places) {
+  Search search(places.user);
+  search.Below(places.here, kMostDepth);
+  std::vector<Candidate> ended;
+  std::vector<Candidate> running;
+  for (const Candidate& candidate : search.found()) {
+    if (HasEnded(candidate.folder)) {
+      ended.push_back(candidate);
+    } else if (Runs(candidate.folder)) {
+      running.push_back(candidate);
+    }
+  }
+  const bool any_state = wanted == Newest::kRunningFirst;
+  const Candidate* newest = any_state ? NewestOf(running) : NewestOf(ended);
+  if (newest == nullptr && any_state) newest = NewestOf(search.found());
+  if (newest != nullptr) return fs::path(newest->folder).lexically_normal().string();
+  if (search.found().empty()) {
+    return Error{
+        "no session below the current directory; name a session directory, or a process's pid for "
+        "'stemtap top'"};
+  }
+  return Error{fmt::format(
+      "no session below the current directory has ended, {} of {} still run; name a session "
+      "directory",
+      running.size(), search.found().size())};
+}
+
+}  // namespace stemtap::top

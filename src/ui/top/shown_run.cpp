@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/top/shown_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "base/saturating.h"
+#include "shm/context_key.h"
+
+namespace stemtap::top {
+namespace {
+
+std::uint64_t KeyOf(const OverviewKernel& kernel) {
+  const std::uint64_t name = shm::NameHash(kernel.name.data(), kernel.name.size());
+  return shm::ConfigKey(shm::ProcessNameHash(name, kernel.process), kernel.config);
+}
+
+void Add(const OverviewKernel& kernel, KernelRow& row) {
+  AddSaturated(kernel.invocations, row.invocations);
+  AddSaturated(kernel.duration_ns, row.duration_ns);
+  AddSaturated(kernel.captured, row.captured);
+  AddSaturated(kernel.imputed, row.imputed);
+  for (const OverviewCluster& cluster : kernel.clusters) {
+    ++(cluster.state == ClusterState::kClosed ? row.closed : row.open);
+  }
+}
+
+// One row for each kernel of one session.
+void RowsOfOne(const Overview& overview, std::uint32_t session, ShownRun& run) {
+  for (const OverviewKernel& kernel : overview.kernels) {
+    KernelRow& row = run.kernels.emplace_back();
+    row.kernel = &kernel;
+    row.first_part = static_cast<std::uint32_t>(run.parts.size());
+    row.parts = 1;
+    Add(kernel, row);
+    run.parts.push_back(&kernel);
+    run.part_sessions.push_back(session);
+  }
+}
+
+void RowsOfAll(std::span<const Session> sessions, ShownRun& run) {
+  struct Part {
+    std::uint32_t row;
+    std::uint32_t session;
+    const OverviewKernel* kernel;
+  };
+  std::vector<Part> parts;
+  std::unordered_map<std::uint64_t, std::uint32_t> rows;
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    if (sessions[i].overview == nullptr) continue;
+    for (const OverviewKernel& kernel : sessions[i].overview->kernels) {
+      const auto next = static_cast<std::uint32_t>(run.kernels.size());
+      const auto [at, added] = rows.try_emplace(KeyOf(kernel), next);
+      if (added) run.kernels.emplace_back().kernel = &kernel;
+      KernelRow& row = run.kernels[at->second];
+      Add(kernel, row);
+      ++row.parts;
+      parts.push_back({at->second, static_cast<std::uint32_t>(i), &kernel});
+    }
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return a.row < b.row; });
+  std::uint32_t first = 0;
+  for (KernelRow& row : run.kernels) {
+    row.first_part = first;
+    first += row.parts;
+  }
+  for (const Part& part : parts) {
+    run.parts.push_back(part.kernel);
+    run.part_sessions.push_back(part.session);
+  }
+}
+
+void AddLosses(const OverviewTotals& from, OverviewTotals& to) {
+  for (const auto& [name, count] : from.losses) {
+    const auto known =
+        std::find_if(to.losses.begin(), to.losses.end(),
+                     [&, key = name](const auto& loss) { return loss.first == key; });
+    if (known == to.losses.end()) {
+      to.losses.emplace_back(name, count);
+    } else {
+      AddSaturated(count, known->second);
+    }
+  }
+}
+
+// A sum that leaves out what is not known yet, as a mean by weight.
+struct WeightedMean {
+  double sum = 0.0;
+  double weight = 0.0;
+  void Add(double value, double by) {
+    if (std::isnan(value)) return;
+    sum += value * by;
+    weight += by;
+  }
+  double Mean() const {
+    return weight > 0.0 ? sum / weight : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
+// At the times of the session with the most points, what all had come to.
+std::vector<TimelinePoint> AddTimelines(std::span<const Overview* const> overviews) {
+  const auto longest = std::max_element(overviews.begin(), overviews.end(), [](auto* a, auto* b) {
+    return a->timeline.size() < b->timeline.size();
+  });
+  std::vector<TimelinePoint> sum;
+  std::vector<std::size_t> next(overviews.size(), 0);
+  for (const TimelinePoint& at : (*longest)->timeline) {
+    TimelinePoint& point = sum.emplace_back();
+    point.elapsed_s = at.elapsed_s;
+    WeightedMean bound;
+    for (std::size_t i = 0; i < overviews.size(); ++i) {
+      const std::vector<TimelinePoint>& timeline = overviews[i]->timeline;
+      while (next[i] < timeline.size() && timeline[next[i]].elapsed_s <= at.elapsed_s) ++next[i];
+      if (next[i] == 0) continue;
+      const TimelinePoint& last = timeline[next[i] - 1];
+      AddSaturated(last.observed, point.observed);
+      AddSaturated(last.duration_ns, point.duration_ns);
+      AddSaturated(last.captured, point.captured);
+      AddSaturated(last.captured_duration_ns, point.captured_duration_ns);
+      AddSaturated(last.clusters_open, point.clusters_open);
+      AddSaturated(last.dropped, point.dropped);
+      bound.Add(last.bound, static_cast<double>(last.duration_ns));
+    }
+    point.bound = bound.Mean();
+  }
+  return sum;
+}
+
+OverviewTotals Sum(std::span<const Overview* const> overviews) {
+  // What is no number is that of the first.
+  OverviewTotals sum = *overviews.front();
+  for (const Overview* o : overviews.subspan(1)) {
+    sum.ended = sum.ended && o->ended;
+    sum.elapsed_s = std::max(sum.elapsed_s, o->elapsed_s);
+    AddSaturated(o->seen, sum.seen);
+    AddSaturated(o->kept, sum.kept);
+    AddSaturated(o->dropped, sum.dropped);
+    AddSaturated(o->gaps, sum.gaps);
+    AddLosses(*o, sum);
+    AddSaturated(o->observed, sum.observed);
+    AddSaturated(o->duration_ns, sum.duration_ns);
+    AddSaturated(o->captured, sum.captured);
+    AddSaturated(o->captured_duration_ns, sum.captured_duration_ns);
+    AddSaturated(o->clusters_open, sum.clusters_open);
+    AddSaturated(o->clusters_closed, sum.clusters_closed);
+    AddSaturated(o->slowed, sum.slowed);
+    AddSaturated(o->zero_duration, sum.zero_duration);
+    AddSaturated(o->excluded, sum.excluded);
+    AddSaturated(o->excluded_duration_ns, sum.excluded_duration_ns);
+  }
+  if (overviews.size() == 1) return sum;
+  WeightedMean bound;
+  WeightedMean asked;
+  for (const Overview* o : overviews) {
+    bound.Add(o->bound, static_cast<double>(o->duration_ns));
+    asked.Add(o->error_bound, static_cast<double>(o->duration_ns));
+  }
+  sum.bound = bound.Mean();
+  // The bounds of several sessions are stated apart: none of them is the error of all.
+  sum.certified_bound = std::numeric_limits<double>::quiet_NaN();
+  if (asked.weight > 0.0) sum.error_bound = asked.Mean();
+  sum.timeline = AddTimelines(overviews);
+  return sum;
+}
+
+SessionState StateOf(std::span<const Session> sessions, int only) {
+  if (only >= 0) return sessions[static_cast<std::size_t>(only)].state;
+  // What goes on comes first, then what went wrong.
+  for (const SessionState state :
+       {SessionState::kRunning, SessionState::kWaiting, SessionState::kKilled}) {
+    if (std::any_of(sessions.begin(), sessions.end(),
+                    [state](const Session& s) { return s.state == state; })) {
+      return state;
+    }
+  }
+  return sessions.empty() ? SessionState::kWaiting : SessionState::kEnded;
+}
+
+}  // namespace
+
+ShownRun MakeShownRun(std::span<const Session> sessions, int only) {
+  ShownRun run;
+  run.state = StateOf(sessions, only);
+  run.totals.bound = std::numeric_limits<double>::quiet_NaN();
+  std::vector<const Overview*> shown;
+  std::size_t last = 0;
+  const bool runs = run.state == SessionState::kRunning;
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    const Overview* overview = sessions[i].overview;
+    if (overview == nullptr || (only >= 0 && i != static_cast<std::size_t>(only))) continue;
+    shown.push_back(overview);
+    last = i;
+    if (!runs || sessions[i].state == SessionState::kRunning) {
+      run.launches_per_s += sessions[i].launches_per_s;
+    }
+    for (const OverviewProcess& process : overview->processes) {
+      run.processes.push_back({i, &process});
+    }
+  }
+  if (shown.empty()) return run;
+  if (shown.size() == 1) {
+    RowsOfOne(*shown[0], static_cast<std::uint32_t>(last), run);
+  } else {
+    RowsOfAll(sessions, run);
+  }
+  run.totals = Sum(shown);
+  if (shown.size() > 1) run.totals.kernels_known = run.kernels.size();
+  return run;
+}
+
+}  // namespace stemtap::top

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/top/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "base/brief_name.h"
+#include "ui/top/figures.h"
+
+namespace stemtap::top {
+namespace {
+
+// A name of less than this many columns tells nothing: other columns go first.
+constexpr int kLeastName = 18;
+
+struct Column {
+  std::string title;
+  int width = 0;
+  bool left = false;  // aligned
+};
+
+// The titles or the cells of a row, a space between them; the last one, if it is aligned to the left, as
+// it is.
+void AddCells(const std::vector<Column>& columns, const std::vector<std::string>& cells,
+              Style style, const Canvas& canvas, LineMaker& line) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const Column& column = columns[i];
+    if (i > 0) line.Add(" ", style);
+    if (column.left && i + 1 == columns.size()) {
+      line.Add(cells[i], style);
+    } else {
+      line.Add(column.left ? FitLeft(cells[i], column.width, canvas.unicode)
+                           : FitRight(cells[i], column.width, canvas.unicode),
+               style);
+    }
+  }
+}
+
+Line HeadingLine(const std::vector<Column>& columns, const Canvas& canvas) {
+  std::vector<std::string> titles;
+  for (const Column& column : columns) titles.push_back(column.title);
+  LineMaker line = canvas.NewLine();
+  AddCells(columns, titles, Style::kHeading, canvas, line);
+  return line.Take(Style::kHeading);
+}
+
+int WidthOf(const std::vector<Column>& columns) {
+  int width = 0;
+  for (const Column& column : columns) width += column.width + 1;
+  return width;
+}
+
+// Which of the kernels' columns there is room for, besides the name.
+struct KernelColumns {
+  int launches = 11;
+  bool mean = true;
+  int bars = 8;
+  bool clusters = true;
+  bool captured = true;
+};
+
+std::vector<Column> ColumnsOfKernels(const Model& model, const KernelColumns& has, bool unicode) {
+  const auto title = [&](Order order, const char* name) {
+    if (model.sorted_by() != order) return std::string(name);
+    // A name begins at the start of the alphabet, numbers begin at their greatest.
+    const bool down = (order == Order::kName) == model.reversed();
+    return std::string(unicode ? (down ? "\u25BC" : "\u25B2") : (down ? "v" : "^")) + name;
+  };
+  std::vector<Column> columns = {{title(Order::kTime, "TIME"), 7}};
+  if (has.launches > 0) {
+    columns.push_back({title(Order::kLaunches, "LAUNCHES"), has.launches});
+  }
+  if (has.mean) columns.push_back({title(Order::kMean, "MEAN"), 7});
+  if (has.bars > 0) columns.push_back({has.bars < 9 ? "TIMES" : "DURATIONS", has.bars, true});
+  if (has.clusters) {
+    columns.push_back({"OPEN", 4});
+    columns.push_back({"CLOSED", 6});
+  }
+  if (has.captured) columns.push_back({title(Order::kCaptured, "CAPTURED"), 9});
+  columns.push_back({title(Order::kName, "NAME"), 0, true});
+  return columns;
+}
+
+KernelColumns ColumnsThatFit(const Model& model, const Canvas& canvas) {
+  KernelColumns has;
+  has.bars = canvas.snapshot || canvas.width >= 160 ? 24 : canvas.width >= 110 ? 16 : 8;
+  if (canvas.width < 110) has.launches = 9;
+  const auto room = [&] {
+    return canvas.width - WidthOf(ColumnsOfKernels(model, has, canvas.unicode)) + 1;
+  };
+  if (room() < kLeastName) has.bars = 0;
+  if (room() < kLeastName) has.clusters = false;
+  if (room() < kLeastName) has.mean = false;
+  if (room() < kLeastName) has.captured = false;
+  if (room() < kLeastName) has.launches = 0;
+  return has;
+}
+
+// "8,1,2" of 8 by 1 by 2, "8" of 8 by 1 by 1.
+template <typename T>
+std::string ExtentsOf(const T (&extents)[3]) {
+  std::string text = std::to_string(extents[0]);
+  if (extents[1] != 1 || extents[2] != 1) text += fmt::format(",{}", extents[1]);
+  if (extents[2] != 1) text += fmt::format(",{}", extents[2]);
+  return text;
+}
+
+// What tells kernels of one name apart, before the name.
+std::string Apart(const OverviewKernel& kernel) {
+  std::string text;
+  if (kernel.config.grid[0] != 0) {
+    text = fmt::format("<{} {}> ", ExtentsOf(kernel.config.grid), ExtentsOf(kernel.config.block));
+  }
+  if (kernel.process != 0) text += fmt::format("[{}] ", kernel.process);
+  return text;
+}
+
+// Of `all`, in at most seven columns.
+std::string TimeShare(std::uint64_t duration_ns, std::uint64_t all) {
+  if (all == 0) return "-";
+  const double percent =
+      std::min(999.0, 100.0 * static_cast<double>(duration_ns) / static_cast<double>(all));
+  return fmt::format("{:.{}f} %", percent, percent < 99.995 ? 2 : 1);
+}
+
+Line KernelLine(const Model& model, const KernelRow& row, const KernelColumns& has,
+                const std::vector<Column>& columns, Style style, const Canvas& canvas) {
+  std::vector<std::string> cells = {TimeShare(row.duration_ns, model.run().totals.duration_ns)};
+  if (has.launches > 0) cells.push_back(Count(row.invocations, has.launches));
+  if (has.mean) cells.push_back(row.invocations == 0 ? "-" : Duration(row.mean_ns()));
+  if (has.bars > 0) {
+    cells.push_back(
+        Bars(DurationsOf(model.run().PartsOf(row), has.bars, true).launches, canvas.unicode));
+  }
+  if (has.clusters) {
+    cells.push_back(Count(row.open, 4));
+    cells.push_back(Count(row.closed, 6));
+  }
+  if (has.captured) cells.push_back(Count(row.captured, 9));
+  const std::string& name = row.kernel->name;
+  cells.push_back(Apart(*row.kernel) + ShownText(canvas.snapshot ? name : BriefName(name),
+                                                 canvas.unicode, canvas.width));
+  LineMaker line = canvas.NewLine();
+  AddCells(columns, cells, style, canvas, line);
+  return line.Take(style);
+}
+
+const char* WordOf(ClusterState state) {
+  switch (state) {
+    case ClusterState::kOpen:
+      return "open";
+    case ClusterState::kClosed:
+      return "closed";
+    case ClusterState::kUnreachable:
+      break;
+  }
+  return "unreachable";
+}
+
+std::vector<Column> ColumnsOfClusters(bool several) {
+  std::vector<Column> columns;
+  if (several) columns.push_back({"SESSION", 7});
+  for (const auto& [title, width] :
+       std::initializer_list<std::pair<const char*, int>>{{"FROM", 8},
+                                                          {"TO", 8},
+                                                          {"LAUNCHES", 11},
+                                                          {"MEAN", 8},
+                                                          {"SPREAD", 8},
+                                                          {"CAPTURED", 8},
+                                                          {"WANTED", 6}}) {
+    columns.push_back({title, width});
+  }
+  columns.push_back({"STATE", 0, true});
+  return columns;
+}
+
+Line ClusterLine(const OverviewCluster& c, std::uint32_t session, bool several,
+                 const std::vector<Column>& columns, bool cursor, const Canvas& canvas) {
+  std::vector<std::string> cells;
+  if (several) cells.push_back(std::to_string(session + 1));
+  cells.push_back(Duration(static_cast<double>(c.lower_ns)));
+  cells.push_back(Duration(static_cast<double>(c.upper_ns)));
+  cells.push_back(Count(c.count, 11));
+  cells.push_back(Duration(c.mean_ns));
+  cells.push_back(c.mean_ns > 0.0 ? Percent(c.stddev_ns / c.mean_ns) : "-");
+  cells.push_back(Count(c.captured, 8));
+  cells.push_back(Count(c.target, 6));
+  cells.emplace_back(WordOf(c.state));
+  const Style style = cursor                                  ? Style::kCursor
+                      : c.state == ClusterState::kUnreachable ? Style::kBad
+                      : c.state == ClusterState::kOpen        ? Style::kNotice
+                                                              : Style::kPlain;
+  LineMaker line = canvas.NewLine();
+  AddCells(columns, cells, style, canvas, line);
+  return line.Take(cursor ? style : Style::kPlain);
+}
+
+std::vector<Column> ColumnsOfProcesses(bool several) {
+  std::vector<Column> columns;
+  if (several) columns.push_back({"SESSION", 7});
+  columns.push_back({"PID", 8});
+  columns.push_back({"STATE", 10, true});
+  columns.push_back({"SEEN", 10});
+  columns.push_back({"DROPPED", 8});
+  columns.push_back({"CAPTURED", 8});
+  columns.push_back({"PROGRAM, REASON", 0, true});
+  return columns;
+}
+
+Line ProcessLine(const ProcessRow& row, bool several, const std::vector<Column>& columns,
+                 bool cursor, const Canvas& canvas) {
+  const OverviewProcess& p = *row.process;
+  std::vector<std::string> cells;
+  if (several) cells.push_back(std::to_string(row.session + 1));
+  cells.push_back(std::to_string(p.pid));
+  cells.push_back(ShownText(p.state, canvas.unicode, 12));
+  cells.push_back(Count(p.seen, 10));
+  cells.push_back(Count(p.dropped, 8));
+  cells.push_back(Count(p.captured, 8));
+  std::string what = ShownText(p.program, canvas.unicode, canvas.width);
+  if (!p.reason.empty()) what += ": " + ShownText(p.reason, canvas.unicode, canvas.width);
+  cells.push_back(std::move(what));
+  const Style style = cursor                                      ? Style::kCursor
+                      : p.state == "stood_down" || p.dropped != 0 ? Style::kBad
+                                                                  : Style::kPlain;
+  LineMaker line = canvas.NewLine();
+  AddCells(columns, cells, style, canvas, line);
+  return line.Take(cursor ? style : Style::kPlain);
+}
+
+}  // namespace
+
+std::vector<Line> KernelTable(const Model& model, Place at, std::size_t seen,
+                              const Canvas& canvas) {
+  const KernelColumns has = ColumnsThatFit(model, canvas);
+  const std::vector<Column> columns = ColumnsOfKernels(model, has, canvas.unicode);
+  std::vector<Line> lines = {HeadingLine(columns, canvas)};
+  for (std::size_t i = at.first; i < model.order().size() && i - at.first < seen; ++i) {
+    const KernelRow& row = model.run().kernels[model.order()[i]];
+    lines.push_back(KernelLine(model, row, has, columns,
+                               i == at.cursor ? Style::kCursor : Style::kPlain, canvas));
+  }
+  return lines;
+}
+
+std::vector<Line> ClusterTable(const Model& model, Place at, std::size_t seen,
+                               const Canvas& canvas) {
+  const bool several = model.sessions().size() > 1;
+  const std::vector<Column> columns = ColumnsOfClusters(several);
+  std::vector<Line> lines = {HeadingLine(columns, canvas)};
+  const KernelRow* row = model.chosen();
+  if (row == nullptr) return lines;
+  std::size_t i = 0;
+  const ShownRun& run = model.run();
+  for (std::uint32_t part = row->first_part; part < row->first_part + row->parts; ++part) {
+    for (const OverviewCluster& cluster : run.parts[part]->clusters) {
+      if (i >= at.first && i - at.first < seen) {
+        lines.push_back(ClusterLine(cluster, run.part_sessions[part], several, columns,
+                                    i == at.cursor, canvas));
+      }
+      ++i;
+    }
+  }
+  return lines;
+}
+
+std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const Canvas& canvas) {
+  std::vector<Line> lines;
+  if (model.chosen() == nullptr) return lines;
+  const KernelRow& row = *model.chosen();
+  const std::string& name = row.kernel->name;
+  const auto add_name = [&](const std::string& text, Style style) {
+    const std::size_t most = name_lines - lines.size();
+    if (most == 0) return;
+    const std::string shown =
+        ShownText(text, canvas.unicode, canvas.width * static_cast<int>(most));
+    for (const std::string& part : Wrapped(shown, canvas.width, most, canvas.unicode)) {
+      lines.push_back(canvas.NewLine().Add(part, style).Take());
+    }
+  };
+  const bool mangled = name.starts_with("_Z");
+  add_name(Apart(*row.kernel) + (mangled ? BriefName(name) : name), Style::kStrong);
+  if (mangled) add_name(name, Style::kDim);
+  LineMaker sums = canvas.NewLine();
+  sums.Add(fmt::format("{} launches, {} each, {} captured, {} of them imputed",
+                       Count(row.invocations), row.invocations == 0 ? "-" : Duration(row.mean_ns()),
+                       Count(row.captured), Count(row.imputed)));
+  lines.push_back(sums.Take());
+  const DurationAxis axis =
+      DurationsOf(model.run().PartsOf(row), std::clamp(canvas.width - 24, 0, 96), false);
+  if (!axis.launches.empty()) {
+    lines.push_back(canvas.NewLine()
+                        .Add(Duration(axis.lower_ns), Style::kDim)
+                        .Add(" |")
+                        .Add(Bars(axis.launches, canvas.unicode))
+                        .Add("| ")
+                        .Add(Duration(axis.upper_ns), Style::kDim)
+                        .Take());
+  }
+  return lines;
+}
+
+std::vector<Line> ProcessTable(const Model& model, Place at, std::size_t seen,
+                               const Canvas& canvas) {
+  const bool several = model.sessions().size() > 1;
+  const std::vector<Column> columns = ColumnsOfProcesses(several);
+  std::vector<Line> lines = {HeadingLine(columns, canvas)};
+  const std::vector<ProcessRow>& rows = model.run().processes;
+  for (std::size_t i = at.first; i < rows.size() && i - at.first < seen; ++i) {
+    lines.push_back(ProcessLine(rows[i], several, columns, i == at.cursor, canvas));
+  }
+  return lines;
+}
+
+}  // namespace stemtap::top

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/top/top.h"
+
+#include <fmt/format.h>
+#include <langinfo.h>
+
+#include <algorithm>
+#include <chrono>
+#include <clocale>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "ui/top/draw.h"
+#include "ui/top/model.h"
+#include "ui/top/screen.h"
+#include "ui/top/session_watch.h"
+
+namespace stemtap::top {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Watches = std::vector<std::unique_ptr<SessionWatch>>;
+
+// Whether the terminal has more than ASCII, as the user's locale says.
+bool TakeLocale() {
+  std::setlocale(LC_CTYPE, "");
+  return std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+Watches WatchesOf(const TopOptions& options) {
+  Watches watches;
+  for (const std::string& folder : options.folders) {
+    watches.push_back(std::make_unique<SessionWatch>(folder));
+  }
+  return watches;
+}
+
+bool Refresh(Watches& watches) {
+  bool changed = false;
+  for (const auto& watch : watches) changed = watch->Refresh() || changed;
+  return changed;
+}
+
+std::vector<Session> SessionsOf(const Watches& watches) {
+  std::vector<Session> sessions;
+  for (const auto& watch : watches) {
+    sessions.push_back({watch->folder(), watch->state(), watch->overview(), watch->problem(),
+                        watch->plan(), watch->overdue_s(), watch->launches_per_s()});
+  }
+  return sessions;
+}
+
+// All of them, read once. An error if none has anything to show.
+Result<Watches> ReadOnce(const TopOptions& options) {
+  Watches watches = WatchesOf(options);
+  Refresh(watches);
+  if (std::all_of(watches.begin(), watches.end(),
+                  [](const auto& watch) { return watch->overview() == nullptr; })) {
+    return Error{watches.front()->problem()};
+  }
+  return watches;
+}
+
+}  // namespace
+
+Result<std::string> SnapshotOf(const TopOptions& options) {
+  const bool unicode = TakeLocale();
+  const Result<Watches> watches = ReadOnce(options);
+  if (!watches.ok()) return watches.error();
+  Model model;
+  model.Show(SessionsOf(watches.value()));
+  return Snapshot(model, unicode);
+}
+
+Result<std::string> OverviewsOf(const TopOptions& options) {
+  const Result<Watches> read = ReadOnce(options);
+  if (!read.ok()) return read.error();
+  const Watches& watches = read.value();
+  for (const auto& watch : watches) {
+    if (watch->overview() == nullptr) return Error{watch->problem()};
+  }
+  if (watches.size() == 1) return std::string(watches[0]->text());
+  std::string text;
+  for (const auto& watch : watches) {
+    text += text.empty() ? "[" : ",";
+    text += watch->text();
+  }
+  return text + "]\n";
+}
+
+Result<int> Watch(const TopOptions& options, std::string& snapshot) {
+  const bool unicode = TakeLocale();
+  const std::unique_ptr<Screen> screen = Screen::Open();
+  if (screen == nullptr) {
+    Result<std::string> text = SnapshotOf(options);
+    if (!text.ok()) return text.error();
+    snapshot = std::move(text).value();
+    return 0;
+  }
+  const auto interval = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(options.interval_s));
+  // A signal that comes right before the wait for a key is answered after this long.
+  constexpr auto kMostWait = std::chrono::milliseconds(250);
+  Watches watches = WatchesOf(options);
+  Model model;
+  Clock::time_point next = Clock::now();
+  while (screen->ended() == 0 && !model.quit()) {
+    if (Clock::now() >= next) {
+      if (!model.paused() && Refresh(watches)) model.Show(SessionsOf(watches));
+      next = std::max(next + interval, Clock::now());
+    }
+    screen->Draw(DrawScreen(model, screen->width(), screen->height(), unicode));
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
+    KeyPress press = screen->Read(std::clamp(wait, std::chrono::milliseconds(0), kMostWait));
+    const bool paused = model.paused();
+    // What was typed faster than it is drawn is drawn once.
+    for (int more = 0; press.key != Key::kNone && more < 256; ++more) {
+      model.Press(press);
+      press = model.quit() ? KeyPress() : screen->Read(std::chrono::milliseconds(0));
+    }
+    if (paused && !model.paused()) next = Clock::now();
+  }
+  return screen->ended() > 0 ? 128 + screen->ended() : 0;
+}
+
+}  // namespace stemtap::top

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/alignment/plan_transfer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "analysis/alignment/runs.h"
+#include "shm/record.h"
+
+namespace stemtap {
+namespace {
+
+using test::Launch;
+
+// Run A: ten times gemm (100 ns + i), norm (20 ns), then 1000 ns gemms at i = 8, 9. Run B has a warm-up
+// first, takes twice as long, and `tuned` launches of "tune" where A has one.
+Run RunA() {
+  Run run;
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    Launch(run, {"gemm", i < 8 ? 100 + i : 1000 + i, 4});
+    Launch(run, {"norm", 20, 1});
+  }
+  Launch(run, {"tune", 50, 1});
+  return run;
+}
+
+Run RunB(int tuned = 1) {
+  Run run;
+  Launch(run, {"warm_up", 500, 1});
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    Launch(run, {"gemm", 2 * (i < 8 ? 100 + i : 1000 + i), 4});
+    Launch(run, {"norm", 40, 1});
+  }
+  for (int i = 0; i < tuned; ++i) Launch(run, {"tune", 60, 1});
+  return run;
+}
+
+PlanSample SampleOf(const Run& run, std::uint64_t index, std::uint64_t occurrence, double weight) {
+  PlanSample sample;
+  sample.index = index;
+  sample.occurrence = occurrence;
+  sample.record.duration_ns = run.launches[index].duration_ns;
+  sample.weight = weight;
+  return sample;
+}
+
+// gemm in two clusters (two samples of 8, one of 2), norm and tune with one sample.
+Plan PlanOfA(const Run& a) {
+  Plan plan;
+  plan.source = "a";
+  plan.options = {{"error_bound", 0.05}, {"group_by", "name"}, {"weights", "plain"}};
+  plan.totals.samples = 5;
+  PlanKernel gemm;
+  gemm.name = "gemm";
+  gemm.invocations = 10;
+  gemm.clusters = {{100, 110, 8, 103.5, 2.3, 2, 2, {SampleOf(a, 2, 1, 4), SampleOf(a, 8, 4, 4)}},
+                   {1000, 1010, 2, 1008.5, 0.5, 1, 1, {SampleOf(a, 18, 9, 2)}}};
+  PlanKernel norm;
+  norm.name = "norm";
+  norm.invocations = 10;
+  norm.clusters = {{20, 20, 10, 20, 0, 1, 1, {SampleOf(a, 1, 0, 10)}}};
+  PlanKernel tune;
+  tune.name = "tune";
+  tune.invocations = 1;
+  tune.clusters = {{50, 50, 1, 50, 0, 1, 1, {SampleOf(a, 20, 0, 1)}}};
+  plan.kernels = {gemm, norm, tune};
+  return plan;
+}
+
+Result<PlanTransfer> Carry(const Plan& plan, const Run& a, const Run& b, bool drop = false) {
+  return TransferPlan(plan, a, b, AlignRuns(a, b), {drop, "plan.json", "b"});
+}
+
+TEST_CASE("samples become their partners, durations those of B") {
+  const Run a = RunA();
+  const Run b = RunB();
+  const auto done = Carry(PlanOfA(a), a, b);
+  REQUIRE(done.ok());
+  const Plan& plan = done.value().plan;
+  CHECK(done.value().dropped.empty());
+  CHECK(done.value().warnings.empty());
+  CHECK(plan.source == "b");
+  REQUIRE(plan.kernels.size() == 4);
+  const PlanCluster& small = plan.kernels[0].clusters[0];
+  REQUIRE(small.samples.size() == 2);
+  CHECK(small.samples[0].index == 3);
+  CHECK(small.samples[0].occurrence == 1);
+  CHECK(small.samples[0].record.duration_ns == 202);
+  CHECK(small.samples[0].record.stream == 7);
+  CHECK(small.samples[0].record.grid[0] == 4);
+  CHECK(small.samples[0].weight == 4.0);
+  CHECK(small.count == 8);
+  CHECK(small.lower_ns == 200);
+  CHECK(small.upper_ns == 214);
+  CHECK(small.mean_ns == doctest::Approx(207.0));
+  CHECK(small.stddev_ns == doctest::Approx(2 * std::sqrt(5.25)));
+  CHECK(plan.kernels[0].clusters[1].lower_ns == 2016);
+  CHECK(plan.kernels[0].duration_ns == 2 * (8 * 100 + 28 + 2 * 1000 + 17));
+  // The warm-up is new: part of the totals, without a sample.
+  CHECK(plan.kernels[3].name == "warm_up");
+  CHECK(plan.kernels[3].clusters[0].samples.empty());
+  CHECK(plan.totals.invocations == 22);
+  CHECK(plan.totals.duration_ns == 500 + 5690 + 400 + 60);
+  CHECK(plan.totals.samples == 5);
+  CHECK(plan.totals.sampled_duration_ns == 202 + 208 + 2018 + 40 + 60);
+  CHECK(plan.totals.plain_estimate_ns == doctest::Approx(4 * (202 + 208) + 2 * 2018 + 400 + 60));
+  CHECK(plan.totals.observed_error == doctest::Approx((6650.0 - 6136.0) / 6650.0));
+  CHECK(plan.totals.uncovered_fraction == doctest::Approx(500.0 / 6650.0));
+  CHECK(std::isnan(plan.totals.bound));
+  CHECK(std::isnan(plan.totals.calibrated_estimate_ns));
+}
+
+TEST_CASE("a sample of a kernel of nondeterministic count is refused") {
+  const Run a = RunA();
+  const Run b = RunB(3);
+  const auto refused = Carry(PlanOfA(a), a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().exit_code == 1);
+  CHECK(refused.error().message ==
+        "plan.json: 1 of 5 samples cannot be carried over: launch 20 of 'tune' (its kernel is "
+        "launched unequally often); expected partners for all, or --drop-unmatched");
+  const auto dropped = Carry(PlanOfA(a), a, b, true);
+  REQUIRE(dropped.ok());
+  REQUIRE(dropped.value().dropped.size() == 1);
+  CHECK(dropped.value().dropped[0].index == 20);
+  const PlanTotals& totals = dropped.value().plan.totals;
+  CHECK(totals.samples == 4);
+  CHECK(totals.invocations == 24);
+  CHECK(totals.uncovered_fraction == doctest::Approx((500.0 + 180.0) / 6770.0));
+}
+
+TEST_CASE("a count that differs on the devices is refused though the sums are equal") {
+  Run a, b;
+  Launch(a, {"k", 10, 1, 7, 0});
+  Launch(a, {"k", 10, 1, 7, 0});
+  Launch(a, {"k", 10, 1, 7, 1});
+  Launch(b, {"k", 10, 1, 7, 0});
+  Launch(b, {"k", 10, 1, 7, 1});
+  Launch(b, {"k", 10, 1, 7, 1});
+  Plan plan;
+  plan.totals.samples = 1;
+  PlanKernel kernel;
+  kernel.name = "k";
+  kernel.invocations = 3;
+  kernel.clusters = {{10, 10, 3, 10, 0, 1, 1, {SampleOf(a, 0, 0, 3)}}};
+  plan.kernels = {kernel};
+  const auto refused = Carry(plan, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("launched unequally often") != std::string::npos);
+}
+
+TEST_CASE("a sample without a partner leaves its weight to the rest of its cluster") {
+  const Run a = RunA();
+  Run b = RunB();
+  // The second gemm of B has another grid: its count is as before, its launch is another.
+  b.launches[3].grid[0] = 99;
+  const auto refused = Carry(PlanOfA(a), a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("launch 2 of 'gemm' (the launch has no partner") !=
+        std::string::npos);
+  const auto dropped = Carry(PlanOfA(a), a, b, true);
+  REQUIRE(dropped.ok());
+  const PlanCluster& cluster = dropped.value().plan.kernels[0].clusters[0];
+  REQUIRE(cluster.samples.size() == 1);
+  CHECK(cluster.samples[0].index == 9);
+  CHECK(cluster.samples[0].weight == doctest::Approx(8.0));
+  CHECK(cluster.captured == 1);
+  REQUIRE(dropped.value().warnings.size() == 1);
+  CHECK(dropped.value().warnings[0].find(
+            "'gemm': 1 of 10 launches have no partner of their kernel") != std::string::npos);
+}
+
+TEST_CASE("a cluster that loses its only sample is uncovered") {
+  const Run a = RunA();
+  Run b = RunB();
+  b.launches[19].grid[0] = 99;  // the last gemm, the only sample of the long ones
+  const auto dropped = Carry(PlanOfA(a), a, b, true);
+  REQUIRE(dropped.ok());
+  const Plan& plan = dropped.value().plan;
+  CHECK(plan.kernels[0].clusters[1].samples.empty());
+  CHECK(plan.totals.uncovered_fraction > 0.5);
+}
+
+TEST_CASE("a cluster none of whose launches has a partner is not taken to last no time") {
+  const Run a = RunA();
+  Run b = RunB();
+  for (const std::size_t i : {17, 19}) b.launches[i].grid[0] = 99;  // both long gemms
+  auto dropped = Carry(PlanOfA(a), a, b, true);
+  REQUIRE(dropped.ok());
+  const PlanKernel& gemm = dropped.value().plan.kernels[0];
+  CHECK(gemm.clusters[0].mean_ns == doctest::Approx(207.0));
+  CHECK(gemm.clusters[1].lower_ns == 1000);
+  CHECK(gemm.clusters[1].upper_ns == 1010);
+  CHECK(gemm.clusters[1].mean_ns == 1008.5);
+  CHECK(gemm.clusters[1].stddev_ns == 0.5);
+  // By the means at hand: gemm takes 5690 of 6650 ns, the warm-up 500.
+  const double bare = 2 * 1008.5;
+  CHECK(dropped.value().plan.totals.uncovered_fraction ==
+        doctest::Approx((500 + 5690 * bare / (bare + 8 * 207)) / 6650));
+
+  // No gemm is left: all its time is uncovered.
+  for (std::size_t i = 1; i < 21; i += 2) b.launches[i].grid[0] = 99;
+  dropped = Carry(PlanOfA(a), a, b, true);
+  REQUIRE(dropped.ok());
+  CHECK(dropped.value().dropped.size() == 3);
+  CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx((500 + 5690) / 6650.0));
+
+  // The same where A took no time that would share it out.
+  Run idle = RunA();
+  Plan plan = PlanOfA(a);
+  for (RunLaunch& launch : idle.launches) {
+    if (launch.name_id == 0) launch.duration_ns = 0;
+  }
+  plan.kernels[0].clusters = {{0, 0, 10, 0, 0, 1, 1, {SampleOf(idle, 2, 1, 10)}}};
+  dropped = Carry(plan, idle, b, true);
+  REQUIRE(dropped.ok());
+  CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx((500 + 5690) / 6650.0));
+}
+
+TEST_CASE("a plan of another run is refused") {
+  const Run a = RunA();
+  const Run b = RunB();
+  Plan other = PlanOfA(a);
+  other.kernels[0].clusters[0].samples[0].record.duration_ns = 99;
+  auto refused = Carry(other, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(
+      refused.error().message ==
+      "plan.json: launch 2 takes 99 ns there and 101 ns in the run, expected a plan made from the "
+      "first run");
+  other = PlanOfA(a);
+  other.kernels[0].clusters[0].samples[0].index = 3;
+  refused = Carry(other, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("launch 3 is 'gemm' there and another kernel") !=
+        std::string::npos);
+  other = PlanOfA(a);
+  other.kernels[0].clusters[0].samples[0].index = 1'000'000'000'000;
+  CHECK_FALSE(Carry(other, a, b).ok());
+  other = PlanOfA(a);
+  other.kernels.push_back(other.kernels[1]);
+  refused = Carry(other, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("the kernel 'norm' stands twice") != std::string::npos);
+  other = PlanOfA(a);
+  other.kernels[1].invocations = 9;
+  refused = Carry(other, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("'norm' is launched 9 times there and 10 times in the run") !=
+        std::string::npos);
+}
+
+TEST_CASE("a sample that was captured for real need not last what the run says, its partner does") {
+  const Run a = RunA();
+  Plan plan = PlanOfA(a);
+  PlanSample& sample = plan.kernels[0].clusters[0].samples[0];
+  sample.imputed = true;
+  sample.record.duration_ns = 103;  // 101 in the run
+  const auto done = Carry(plan, a, RunB());
+  REQUIRE(done.ok());
+  const PlanSample& partner = done.value().plan.kernels[0].clusters[0].samples[0];
+  CHECK(partner.index == 3);
+  CHECK(partner.record.duration_ns == 202);
+  CHECK_FALSE(partner.imputed);
+}
+
+TEST_CASE("a plan whose kernels are told apart by process is refused as such") {
+  const Run a = RunA();
+  Plan plan = PlanOfA(a);
+  for (PlanKernel& kernel : plan.kernels) kernel.process = 41;
+  const auto one = Carry(plan, a, RunB());
+  REQUIRE(one.ok());
+  CHECK(one.value().plan.kernels[0].process == 0);
+  plan.kernels[1].process = 42;
+  const auto refused = Carry(plan, a, RunB());
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message ==
+        "plan.json: has kernels of 2 processes (--share-captures off), expected those of one");
+}
+
+TEST_CASE("clusters that are not cut by duration keep the description of A, and say so") {
+  const Run a = RunA();
+  const Run b = RunB();
+  Plan plan = PlanOfA(a);
+  plan.kernels[0].clusters[0].count = 7;
+  plan.kernels[0].clusters[1].count = 3;
+  const auto done = Carry(plan, a, b);
+  REQUIRE(done.ok());
+  CHECK(done.value().plan.kernels[0].clusters[0].mean_ns == 103.5);
+  REQUIRE(done.value().warnings.size() == 1);
+  CHECK(done.value().warnings[0].find("not cut by duration alone") != std::string::npos);
+}
+
+TEST_CASE("kernels are told apart as the plan does, and its exclusion holds for B") {
+  Run a, b;
+  for (int i = 0; i < 4; ++i) {
+    Launch(a, {"k", 10, 1});
+    Launch(a, {"k", 90, 2});
+    Launch(a, {"nccl", 1000, 1});
+    Launch(b, {"k", 11, 1});
+    Launch(b, {"k", 91, 2});
+    Launch(b, {"nccl", 1000, 1});
+  }
+  Plan plan;
+  plan.options = {{"group_by", "launch"}, {"exclude", "nccl"}, {"weights", "calibrated"}};
+  plan.totals.samples = 2;
+  for (std::uint32_t grid = 1; grid <= 2; ++grid) {
+    PlanKernel kernel;
+    kernel.name = "k";
+    kernel.invocations = 4;
+    kernel.config = {{grid, 1, 1}, {1, 1, 1}};
+    const std::uint64_t time = grid == 1 ? 10 : 90;
+    kernel.clusters = {{time,
+                        time,
+                        4,
+                        1.0 * static_cast<double>(time),
+                        0,
+                        1,
+                        1,
+                        {SampleOf(a, grid - 1, grid - 1, 4)}}};
+    plan.kernels.push_back(kernel);
+  }
+  const auto done = Carry(plan, a, b);
+  REQUIRE(done.ok());
+  const PlanTotals& totals = done.value().plan.totals;
+  CHECK(totals.kernels == 2);
+  CHECK(totals.invocations == 8);
+  CHECK(totals.duration_ns == 4 * (11 + 91));
+  CHECK(totals.excluded_invocations == 4);
+  CHECK(totals.excluded_duration_ns == 4000);
+  CHECK(totals.calibrated_estimate_ns == doctest::Approx(408.0));
+  CHECK(done.value().plan.kernels[1].clusters[0].samples[0].occurrence == 1);
+
+  // Equal counts by name, unequal ones by launch: the samples are named, not lost.
+  b.launches[0].grid[0] = 2;
+  b.launches[4].grid[0] = 2;
+  const auto refused = Carry(plan, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("2 of 2 samples") != std::string::npos);
+}
+
+// One sample, the first launch of `name` in `a`, for all of a kernel's launches.
+PlanKernel WholeKernel(const Run& a, const std::string& name, std::uint64_t first,
+                       std::uint64_t count) {
+  const std::uint64_t time = a.launches[first].duration_ns;
+  PlanKernel kernel;
+  kernel.name = name;
+  kernel.invocations = count;
+  PlanCluster& cluster = kernel.clusters.emplace_back();
+  cluster.lower_ns = cluster.upper_ns = time;
+  cluster.count = count;
+  cluster.mean_ns = static_cast<double>(time);
+  cluster.samples = {SampleOf(a, first, 0, static_cast<double>(count))};
+  return kernel;
+}
+
+TEST_CASE("a partner with another grid is another kernel where the plan tells grids apart") {
+  // One launch of B has no grid, so grids are compared nowhere; B runs its small and large k the
+  // other way round.
+  Run a, b;
+  for (int i = 0; i < 4; ++i) {
+    Launch(a, {"k", 1000, 1});
+    Launch(a, {"k", 50000, 2});
+    Launch(b, {"k", 50000, 2});
+    Launch(b, {"k", 1000, 1});
+  }
+  Launch(a, {"other", 5, 1});
+  Launch(b, {"other", 5, 1});
+  b.launches.back().grid[0] = shm::kUnknownExtent;
+  Plan plan;
+  plan.options = {{"group_by", "launch"}, {"weights", "plain"}};
+  plan.totals.samples = 2;
+  for (std::uint32_t grid = 1; grid <= 2; ++grid) {
+    PlanKernel kernel = WholeKernel(a, "k", grid - 1, 4);
+    kernel.config = {{grid, 1, 1}, {1, 1, 1}};
+    plan.kernels.push_back(kernel);
+  }
+  const auto refused = Carry(plan, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(
+      refused.error().message.find(
+          "2 of 2 samples cannot be carried over: launch 0 of 'k' (the launch at its place in the "
+          "order is another kernel's)") != std::string::npos);
+  const auto dropped = Carry(plan, a, b, true);
+  REQUIRE(dropped.ok());
+  REQUIRE(dropped.value().plan.kernels.size() == 3);
+  const PlanKernel& small = dropped.value().plan.kernels[0];
+  CHECK(small.duration_ns == 4000);
+  CHECK(small.clusters[0].mean_ns == 1000);  // not that of the partners
+  CHECK(dropped.value().plan.totals.samples == 0);
+  CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx(1.0));
+}
+
+TEST_CASE("kernels that only the compilers' marks tell apart are kernels of A, but not carried") {
+  Run a, b;
+  for (int i = 0; i < 2; ++i) {
+    Launch(a, {"k", 10});
+    Launch(a, {"k.kd", 20});
+    Launch(a, {"f", 7});
+    Launch(b, {"k [clone x]", 10});
+    Launch(b, {"k (.kd)", 20});
+    Launch(b, {"f.kd", 7});
+  }
+  REQUIRE(AlignRuns(a, b).names_cut);
+  Plan plan;
+  plan.options = {{"group_by", "name"}, {"weights", "plain"}};
+  plan.totals.samples = 3;
+  plan.kernels = {WholeKernel(a, "k", 0, 2), WholeKernel(a, "k.kd", 1, 2),
+                  WholeKernel(a, "f", 2, 2)};
+  const auto refused = Carry(plan, a, b);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find(
+            "2 of 3 samples cannot be carried over: launch 0 of 'k' (its name without the "
+            "compilers' marks is that of several kernels); launch 1 of 'k.kd'") !=
+        std::string::npos);
+  const auto dropped = Carry(plan, a, b, true);
+  REQUIRE(dropped.ok());
+  CHECK(dropped.value().dropped.size() == 2);
+  CHECK(dropped.value().plan.kernels[0].name == "f.kd");
+  CHECK(dropped.value().plan.totals.samples == 1);
+  CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx(60.0 / 74.0));
+
+  // The same where A alone has both.
+  for (RunLaunch& launch : b.launches) {
+    if (launch.name_id == 1) launch.name_id = 0;
+  }
+  const auto merged = Carry(plan, a, b, true);
+  REQUIRE(merged.ok());
+  CHECK(merged.value().dropped.size() == 2);
+}
+
+}  // namespace
+}  // namespace stemtap

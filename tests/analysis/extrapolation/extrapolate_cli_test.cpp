@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// extrapolate, run as a user does.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "support/check_failure.h"
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+using test::CheckFailure;
+using test::RunProcess;
+using test::TempDir;
+
+std::string Stemtap() {
+  return test::StemtapProgram().string();
+}
+
+struct Files {
+  TempDir folder;
+  std::string plan = (folder / "plan.json").string();
+  nlohmann::json json;
+
+  Files() {
+    const std::string profile = (folder / "run.csv").string();
+    REQUIRE(RunProcess({Stemtap(), "generate", "llm-decode", "--launches", "5000", "-o", profile})
+                .exit_code == 0);
+    const auto planned = RunProcess({Stemtap(), "plan", profile, "-o", plan, "--json"});
+    REQUIRE(planned.exit_code == 0);
+    json = nlohmann::json::parse(planned.out);
+  }
+  // id,cycles of every sample, cycles = 2 * duration, but the first `left_out`.
+  std::string Results(std::size_t left_out = 0) const {
+    std::string csv = "id,cycles,insts\n";
+    for (const auto& kernel : json.at("kernels")) {
+      for (const auto& cluster : kernel.at("clusters")) {
+        for (const auto& sample : cluster.at("samples")) {
+          if (left_out > 0) {
+            --left_out;
+            continue;
+          }
+          const auto duration = sample.at("duration_ns").get<std::uint64_t>();
+          csv += sample.at("index").dump() + "," + std::to_string(2 * duration) + "," +
+                 std::to_string(6 * duration) + "\n";
+        }
+      }
+    }
+    return folder.Write("results.csv", csv).string();
+  }
+};
+
+TEST_CASE("extrapolate gives totals, ratios and what is missing") {
+  const Files files;
+  const auto got = RunProcess({Stemtap(), "extrapolate", "--plan", files.plan, "--results",
+                               files.Results(), "--ratio", "ipc=insts/cycles", "--json"});
+  CAPTURE(got.err);
+  REQUIRE(got.exit_code == 0);
+  const auto json = nlohmann::json::parse(got.out);
+  CHECK(json.at("missing") == 0);
+  CHECK(json.at("from") == "csv");
+  CHECK(json.at("joined_fraction") == 0.0);
+  CHECK(json.at("outside_intervals_fraction") == 0.0);
+  CHECK(json.at("metrics")[0].at("outside_intervals_fraction") == 0.0);
+  const double truth = 2.0 * files.json.at("totals").at("duration_ns").get<double>();
+  CHECK(json.at("metrics")[0].at("calibrated").at("value").get<double>() ==
+        doctest::Approx(truth).epsilon(1e-12));
+  CHECK(json.at("metrics")[2].at("name") == "ipc");
+  CHECK(json.at("metrics")[2].at("plain").at("value").get<double>() == doctest::Approx(3.0));
+
+  const auto text =
+      RunProcess({Stemtap(), "extrapolate", "--plan", files.plan, "--results", files.Results(1)});
+  REQUIRE(text.exit_code == 0);
+  CHECK(text.out.find("1 samples without result: launch ") != std::string::npos);
+  CHECK(text.out.find("uncovered: ") != std::string::npos);
+  CHECK(text.out.find("intervals at 95 % confidence; they do not cover ") != std::string::npos);
+  CHECK(text.out.find("next: run the 1 samples") != std::string::npos);
+}
+
+TEST_CASE("extrapolate says why there is no value, and gives no advice against it") {
+  const Files files;
+  std::string csv = "id,v,zero\n";
+  for (const auto& kernel : files.json.at("kernels")) {
+    for (const auto& cluster : kernel.at("clusters")) {
+      for (const auto& sample : cluster.at("samples")) {
+        csv += sample.at("index").dump() + ",1,0\n";
+      }
+    }
+  }
+  const std::string results = files.folder.Write("zero.csv", csv).string();
+  const auto run = [&](const std::string& plan) {
+    const auto got = RunProcess({Stemtap(), "extrapolate", "--plan", plan, "--results", results,
+                                 "--ratio", "share=v/zero", "--json"});
+    CAPTURE(got.err);
+    REQUIRE(got.exit_code == 0);
+    return nlohmann::json::parse(got.out);
+  };
+  const auto zero = run(files.plan);
+  CHECK(zero.at("metrics")[2].at("plain").at("value").is_null());
+  CHECK(zero.at("notes").dump().find("denominator is 0, so there is no value of: share") !=
+        std::string::npos);
+  CHECK(zero.at("next").dump().find("for an interval") == std::string::npos);
+
+  auto lossy = files.json;
+  lossy.at("totals")["dropped"] = 3;
+  lossy.at("totals")["gaps"] = 2;
+  CHECK(run(files.folder.Write("lossy.json", lossy.dump()).string())
+            .at("notes")
+            .dump()
+            .find("3 launches and 2 gaps") != std::string::npos);
+  CHECK(zero.at("notes").dump().find("longer than what was recorded") == std::string::npos);
+
+  auto plan = files.json;
+  plan.at("kernels")[0].at("clusters")[0].at("mean_ns") = nullptr;
+  const std::string lacking = files.folder.Write("null.json", plan.dump()).string();
+  CheckFailure(RunProcess({Stemtap(), "extrapolate", "--plan", lacking, "--results", results}), 1,
+               {"null.json: kernels[0].clusters[0].mean_ns: is null; expected a number"});
+}
+
+TEST_CASE("the table of --ids may be that of an export, with a launch drawn twice") {
+  const Files files;
+  const std::string results = files.Results();
+  const auto write = [&](const std::string& last) {
+    std::string csv = "id,index,kernel\n";
+    std::string row;
+    for (const auto& kernel : files.json.at("kernels")) {
+      for (const auto& cluster : kernel.at("clusters")) {
+        for (const auto& sample : cluster.at("samples")) {
+          const std::string index = sample.at("index").dump();
+          row = index + "," + index + ",\"f(int, int)\"\n";
+          csv += row;
+        }
+      }
+    }
+    return files.folder.Write("ids.csv", csv + (last.empty() ? row : last)).string();
+  };
+  const auto run = [&](const std::string& table) {
+    return RunProcess({Stemtap(), "extrapolate", "--plan", files.plan, "--results", results,
+                       "--ids", table, "--json"});
+  };
+  const auto got = run(write(""));
+  CAPTURE(got.err);
+  REQUIRE(got.exit_code == 0);
+  CHECK(nlohmann::json::parse(got.out).at("missing") == 0);
+  CheckFailure(run(write("7,1,x\n7,2,x\n")), 1, {"id 7 is of the launches", "expected one"});
+}
+
+TEST_CASE("extrapolate fails with one line") {
+  const Files files;
+  const std::string results = files.Results();
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> command = {Stemtap(), "extrapolate", "--plan", files.plan};
+    command.insert(command.end(), more.begin(), more.end());
+    return RunProcess(command);
+  };
+  CheckFailure(run({"--results", results, "--ratio", "x=y/z"}), 2, {"no metric 'y'"});
+  CheckFailure(run({"--results", results, "--ratio", "xyz"}), 2, {"NAME=NUMERATOR/DENOMINATOR"});
+  CheckFailure(run({"--results", results, "--metrics", "cycle"}), 2, {"did you mean 'cycles'"});
+  CheckFailure(run({"--results", results, "--from", "accelsim"}), 1, {"Processing kernel"});
+  CheckFailure(run({"--results", files.plan + ".none"}), 1, {"plan.json.none"});
+  CheckFailure(RunProcess({Stemtap(), "extrapolate", "--plan", results, "--results", results}), 1,
+               {"results.csv"});
+  CheckFailure(run({"--results", files.folder.Write("x.csv", "id,v\n1,2").string(), "--id-base",
+                    "1", "--id-column", "nr"}),
+               1, {"no column 'nr'"});
+  CheckFailure(run({"--results", results, "--confidence", "1.5"}), 2,
+               {"a number of 0.01 to 0.999999"});
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/extrapolation/extrapolate.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "analysis/extrapolation/match.h"
+#include "analysis/extrapolation/student.h"
+
+namespace stemtap {
+namespace {
+
+TEST_CASE("Student's quantiles are those of the tables") {
+  CHECK(StudentQuantile(0.95, 1.0) == doctest::Approx(12.7062047).epsilon(1e-8));
+  CHECK(StudentQuantile(0.95, 2.0) == doctest::Approx(4.30265273).epsilon(1e-8));
+  CHECK(StudentQuantile(0.99, 10.0) == doctest::Approx(3.16927267).epsilon(1e-8));
+  CHECK(StudentQuantile(0.95, 1e6) == doctest::Approx(1.95996636).epsilon(1e-7));
+  CHECK(StudentQuantile(0.95, INFINITY) == doctest::Approx(1.95996398).epsilon(1e-8));
+  CHECK(std::isinf(StudentQuantile(0.95, 0.0)));
+}
+
+// 100 launches of mean 10 ns; the two seen took 8 and 12.
+ObservedCluster Cluster(double a, double b) {
+  return {0, 100.0, 10.0, 2.0, {{8.0, a}, {12.0, b}}};
+}
+
+TEST_CASE("totals are weighted sums; without spread around duration nothing is uncertain") {
+  const std::vector<ObservedCluster> one = {Cluster(16.0, 24.0)};
+  const Estimate plain = EstimateTotal(one, Weights::kPlain, 0.95);
+  CHECK(plain.value == 2000.0);
+  // What is uncertain is duration, whose spread is known: 2 * 100 * 2 * sqrt(100/99 * 0.98 / 2).
+  CHECK(
+      plain.half_width ==
+      doctest::Approx(1.959964 * 200.0 * 2.0 * std::sqrt(100.0 / 99.0 * 0.98 / 2.0)).epsilon(1e-6));
+  const Estimate calibrated = EstimateTotal(one, Weights::kCalibrated, 0.95);
+  CHECK(calibrated.value == 2000.0);
+  CHECK(calibrated.half_width == doctest::Approx(0.0));
+}
+
+// What docs/math/extrapolate.md does not promise.
+TEST_CASE("results without any difference have a plain interval of no width") {
+  for (const double value : {0.0, 7.0}) {
+    CAPTURE(value);
+    std::vector<ObservedCluster> clusters = {Cluster(value, value), Cluster(value, value)};
+    clusters[1].mean_ns = 9.0;
+    const Estimate plain = EstimateTotal(clusters, Weights::kPlain, 0.95);
+    CHECK(plain.value == doctest::Approx(200.0 * value));
+    CHECK(plain.half_width == doctest::Approx(0.0));
+  }
+}
+
+TEST_CASE("a cluster that was taken whole has no error") {
+  const std::vector<ObservedCluster> whole = {{0, 2.0, 10.0, 2.0, {{8.0, 3.0}, {12.0, 40.0}}}};
+  CHECK(EstimateTotal(whole, Weights::kPlain, 0.95).half_width == 0.0);
+  CHECK(EstimateTotal(whole, Weights::kPlain, 0.95).value == 43.0);
+}
+
+TEST_CASE("one sample alone gives no interval; beside others it borrows theirs") {
+  const std::vector<ObservedCluster> lone = {{0, 100.0, 10.0, 2.0, {{8.0, 16.0}}}};
+  CHECK(EstimateTotal(lone, Weights::kPlain, 0.95).value == 1600.0);
+  CHECK(std::isnan(EstimateTotal(lone, Weights::kPlain, 0.95).half_width));
+  CHECK(std::isnan(EstimateTotal(lone, Weights::kCalibrated, 0.95).half_width));
+  std::vector<ObservedCluster> two = lone;
+  two.push_back({0, 100.0, 20.0, 2.0, {{20.0, 44.0}}});  // collapsed with its neighbour
+  CHECK(EstimateTotal(two, Weights::kCalibrated, 0.95).half_width > 0.0);
+  std::vector<ObservedCluster> other = lone;
+  other.push_back({1, 100.0, 20.0, 2.0, {{18.0, 44.0}, {22.0, 40.0}}});  // of another kernel
+  const Estimate borrowed = EstimateTotal(other, Weights::kCalibrated, 0.95);
+  CHECK(borrowed.half_width > 0.0);
+  CHECK(std::isfinite(borrowed.half_width));
+}
+
+TEST_CASE("a ratio is one of totals, exact where it is the same everywhere") {
+  const std::vector<ObservedCluster> top = {Cluster(30.0, 50.0)};
+  const std::vector<ObservedCluster> bottom = {Cluster(60.0, 100.0)};
+  const Estimate same = EstimateRatio(top, bottom, Weights::kPlain, 0.95);
+  CHECK(same.value == doctest::Approx(0.5));
+  CHECK(same.half_width == doctest::Approx(0.0));
+  const std::vector<ObservedCluster> off = {Cluster(60.0, 40.0)};
+  CHECK(EstimateRatio(top, off, Weights::kPlain, 0.95).value == doctest::Approx(0.8));
+  CHECK(EstimateRatio(top, off, Weights::kPlain, 0.95).half_width > 0.1);
+  const std::vector<ObservedCluster> none = {Cluster(0.0, 0.0)};
+  CHECK(std::isnan(EstimateRatio(top, none, Weights::kPlain, 0.95).value));
+}
+
+TEST_CASE(
+    "the interval reaches further where skewed values leave more open, and mirrors with sign") {
+  std::vector<ObservedCluster> skewed;
+  std::vector<ObservedCluster> mirrored;
+  std::vector<ObservedCluster> even;
+  const double factors[] = {0.3, 1.1, 0.5, 4.0, 0.9, 0.4, 2.2, 0.7};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double a = 10.0 * factors[2 * i];
+    const double b = 10.0 * factors[2 * i + 1];
+    skewed.push_back({i, 100.0, 10.0, 0.0, {{10.0, a}, {10.0, b}}});
+    mirrored.push_back({i, 100.0, 10.0, 0.0, {{10.0, -a}, {10.0, -b}}});
+    even.push_back({i, 100.0, 10.0, 0.0, {{10.0, 9.0}, {10.0, 11.0}}});
+  }
+  for (const Weights weights : {Weights::kPlain, Weights::kCalibrated}) {
+    const Estimate right = EstimateTotal(skewed, weights, 0.95);
+    CHECK(right.upper - right.value > 1.2 * (right.value - right.lower));
+    CHECK(right.upper - right.value <= 1.5 * (right.value - right.lower) * (1.0 + 1e-12));
+    CHECK(right.half_width == right.upper - right.value);
+    const Estimate left = EstimateTotal(mirrored, weights, 0.95);
+    CHECK(left.lower == doctest::Approx(-right.upper));
+    CHECK(left.upper == doctest::Approx(-right.lower));
+    const Estimate same = EstimateTotal(even, weights, 0.95);
+    CHECK(same.upper - same.value == doctest::Approx(same.value - same.lower).epsilon(0.15));
+  }
+  const Estimate above = EstimateRatio(skewed, even, Weights::kPlain, 0.95);
+  const Estimate below = EstimateRatio(even, mirrored, Weights::kPlain, 0.95);
+  CHECK(above.upper - above.value > above.value - above.lower);
+  CHECK(above.lower < above.value);
+  CHECK(below.value == doctest::Approx(-1.0 / above.value));
+  CHECK(below.lower < below.value);
+  CHECK(below.upper > below.value);
+}
+
+// The estimated bias of one cluster is  value * theta * alpha (alpha - b) / (1 + theta), with
+// theta = (1 - n/N)/n * (sigma/mu)^2 and alpha = b limited to [0, 1].
+TEST_CASE("calibrated intervals lie around the total less its bias, which is 0 for b in [0, 1]") {
+  // Four durations over a factor of 8 settle the power: 0 for a constant metric, 2 for d^2.
+  const auto cluster = [](double power) {
+    ObservedCluster made{0, 100.0, 20.0, 10.0, {}};
+    for (const double d : {5.0, 10.0, 20.0, 40.0}) {
+      made.seen.push_back({d, std::pow(d, power)});
+    }
+    return std::vector<ObservedCluster>{made};
+  };
+  const double theta = 0.96 / 4.0 * 0.25;
+  for (const double power : {0.0, 1.0, 2.0}) {
+    CAPTURE(power);
+    const Estimate estimate = EstimateTotal(cluster(power), Weights::kCalibrated, 0.95);
+    const double alpha = std::min(power, 1.0);
+    const double bias = estimate.value * theta * alpha * (alpha - power) / (1.0 + theta);
+    CHECK((estimate.lower + estimate.upper) / 2.0 == doctest::Approx(estimate.value - bias));
+    const Estimate plain = EstimateTotal(cluster(power), Weights::kPlain, 0.95);
+    CHECK((plain.lower + plain.upper) / 2.0 == doctest::Approx(plain.value));
+  }
+}
+
+// Two kernels. Cluster means are in proportion to duration. Within clusters, values have a constant
+// part: they grow by half the relative change of duration.
+TEST_CASE("a constant part of values within clusters does not bias the calibrated total") {
+  const auto value = [](double mean_ns, double duration_ns) {
+    return 3.0 * (0.5 * mean_ns + 0.5 * duration_ns);
+  };
+  std::vector<ObservedCluster> clusters;
+  for (const std::size_t kernel : {0, 1}) {
+    for (const double mean_ns : {1'000.0, 20'000.0}) {
+      ObservedCluster& cluster =
+          clusters.emplace_back(ObservedCluster{kernel, 100.0, mean_ns, mean_ns, {}});
+      // The samples are short: the ratio estimator is 16 % too high.
+      for (const double ratio : {0.5, 1.1}) {
+        cluster.seen.push_back({ratio * mean_ns, value(mean_ns, ratio * mean_ns)});
+      }
+    }
+  }
+  const double truth = 2.0 * 100.0 * 3.0 * 21'000.0;
+  CHECK(EstimateTotal(clusters, Weights::kPlain, 0.95).value < 0.93 * truth);
+  CHECK(EstimateTotal(clusters, Weights::kCalibrated, 0.95).value ==
+        doctest::Approx(truth).epsilon(0.02));
+}
+
+// 1 / d, where a few long launches make the spread of d: they cannot make that of 1 / d.
+TEST_CASE("long outliers do not widen what falls with duration") {
+  const auto estimate = [](double stddev_ns) {
+    const std::vector<ObservedCluster> clusters = {
+        {0, 1000.0, 100.0, stddev_ns, {{50.0, 1.0 / 50.0}, {200.0, 1.0 / 200.0}}},
+        {0, 1000.0, 1000.0, 10.0, {{990.0, 1.0 / 990.0}, {1010.0, 1.0 / 1010.0}}}};
+    return EstimateTotal(clusters, Weights::kPlain, 0.95).half_width;
+  };
+  CHECK(estimate(50.0) > 0.0);
+  CHECK(estimate(300.0) == doctest::Approx(estimate(50.0)).epsilon(0.01));
+}
+
+TEST_CASE("one launch of another size, taken whole, does not widen what the others say") {
+  std::vector<ObservedCluster> clusters = {
+      {0, 1000.0, 1000.0, 20.0, {{990.0, 1980.0}, {1010.0, 2040.0}}},
+      {0, 1000.0, 2000.0, 40.0, {{1980.0, 4000.0}, {2020.0, 4020.0}}}};
+  const double before = EstimateTotal(clusters, Weights::kPlain, 0.95).half_width;
+  clusters.push_back({0, 1.0, 2e9, 0.0, {{2e9, 4e9}}});
+  CHECK(EstimateTotal(clusters, Weights::kPlain, 0.95).half_width < 1.5 * before);
+}
+
+TEST_CASE("values of 0 among others leave an interval, whatever the unit") {
+  for (const double size : {1e-50, 1.0, 1e50}) {
+    CAPTURE(size);
+    const std::vector<ObservedCluster> some = {Cluster(0.0, 24.0 * size), Cluster(0.0, 0.0),
+                                               Cluster(16.0 * size, 0.0)};
+    const Estimate estimate = EstimateTotal(some, Weights::kPlain, 0.95);
+    CHECK(std::isfinite(estimate.half_width));
+    CHECK(estimate.lower < estimate.value);
+    CHECK(estimate.upper > estimate.value);
+  }
+}
+
+TEST_CASE("metrics of 0, durations of 0 and nothing at all have an answer") {
+  const std::vector<ObservedCluster> zero = {Cluster(0.0, 0.0)};
+  CHECK(EstimateTotal(zero, Weights::kCalibrated, 0.95).value == 0.0);
+  CHECK(EstimateTotal(zero, Weights::kCalibrated, 0.95).half_width == 0.0);
+  const std::vector<ObservedCluster> instant = {{0, 10.0, 0.0, 0.0, {{0.0, 3.0}, {0.0, 5.0}}}};
+  CHECK(EstimateTotal(instant, Weights::kCalibrated, 0.95).value == 40.0);
+  CHECK(EstimateTotal(instant, Weights::kCalibrated, 0.95).half_width > 0.0);
+  CHECK(EstimateTotal({}, Weights::kPlain, 0.95).value == 0.0);
+}
+
+PlanSample Sample(std::uint64_t index, std::uint64_t duration, double weight) {
+  PlanSample sample;
+  sample.index = index;
+  sample.weight = weight;
+  sample.record.duration_ns = duration;
+  sample.record.device = shm::kUnknown16;
+  return sample;
+}
+
+// Two kernels: "a" with a cluster of 10 (samples at 3 and 5), "b" with one of 4 (sample at 8).
+Plan SmallPlan() {
+  Plan plan;
+  plan.totals.duration_ns = 140;
+  PlanKernel a{"a(int)", 10, 100, {}};
+  PlanCluster ca;
+  ca.count = 10;
+  ca.mean_ns = 10.0;
+  ca.samples = {Sample(3, 10, 5.0), Sample(5, 10, 5.0)};
+  a.clusters = {ca};
+  PlanKernel b{"b(int)", 4, 40, {}};
+  PlanCluster cb;
+  cb.count = 4;
+  cb.mean_ns = 10.0;
+  cb.samples = {Sample(8, 10, 4.0)};
+  b.clusters = {cb};
+  plan.kernels = {a, b};
+  return plan;
+}
+
+KernelResults Table(std::vector<std::pair<std::uint64_t, double>> rows,
+                    ResultsSource source = ResultsSource::kCsv) {
+  KernelResults results;
+  results.source = source;
+  results.metrics = {{"v", "", MetricKind::kSum}};
+  for (const auto& [id, value] : rows) results.rows.push_back({id, "", {}, "t:1", {value}});
+  return results;
+}
+
+TEST_CASE("what is missing is corrected for within its cluster, and a lost cluster is uncovered") {
+  const Plan plan = SmallPlan();
+  const KernelResults results = Table({{3, 7.0}, {3, 8.0}, {99, 1.0}});
+  const Result<Match> match = MatchResults(plan, results, {});
+  REQUIRE(match.ok());
+  CHECK(match.value().matched == 1);
+  CHECK(match.value().missing_count == 2);
+  CHECK(match.value().stranger_count == 1);
+  CHECK(match.value().duplicate_count == 1);
+  const Result<Extrapolation> got = Extrapolate(plan, results, match.value(), {});
+  REQUIRE(got.ok());
+  const MetricEstimate& metric = got.value().metrics[0];
+  CHECK(metric.plain.value == 70.0);  // ten times the one, not five
+  CHECK(std::isnan(metric.planned));
+  CHECK(metric.uncovered_fraction == doctest::Approx(40.0 / 140.0));
+  CHECK(got.value().uncovered_clusters == 1);
+}
+
+TEST_CASE("joined launches of clusters with a result are outside the intervals, by metric") {
+  Plan plan = SmallPlan();
+  // Of the ten launches of "a", two of 30 ns in all are joined; the other eight have a mean of 8.75 ns.
+  PlanCluster& joined = plan.kernels[0].clusters[0];
+  joined.joined = 2;
+  joined.joined_bias_ns = 2 * 8.75 - 30.0;
+  CHECK(JoinedTime(joined) == doctest::Approx(30.0));
+  const auto of = [&](const KernelResults& results) {
+    const Result<Match> match = MatchResults(plan, results, {});
+    REQUIRE(match.ok());
+    const Result<Extrapolation> got = Extrapolate(plan, results, match.value(), {});
+    REQUIRE(got.ok());
+    CHECK(got.value().metrics[0].joined_fraction == got.value().joined_fraction);
+    return got.value();
+  };
+  const Extrapolation all = of(Table({{3, 7.0}, {5, 7.0}, {8, 1.0}}));
+  CHECK(all.joined_fraction == doctest::Approx(30.0 / 140.0));
+  CHECK(all.uncovered_fraction == 0.0);
+  // A cluster without a result is uncovered as a whole.
+  const Extrapolation lost = of(Table({{8, 1.0}}));
+  CHECK(lost.joined_fraction == 0.0);
+  CHECK(lost.uncovered_fraction == doctest::Approx(100.0 / 140.0));
+}
+
+TEST_CASE("ids follow each consumer's convention") {
+  const Plan plan = SmallPlan();
+  const auto matched = [&](const KernelResults& results, const MatchOptions& options) {
+    const Result<Match> match = MatchResults(plan, results, options);
+    return match.ok() ? match.value().matched : 0;
+  };
+  CHECK(matched(Table({{3, 1}, {5, 1}, {8, 1}}), {}) == 3);
+  CHECK(matched(Table({{3, 1}, {5, 1}, {8, 1}}, ResultsSource::kMacsim), {}) == 3);
+  CHECK(matched(Table({{4, 1}, {6, 1}, {9, 1}}, ResultsSource::kAccelsim), {}) == 3);
+  MatchOptions one;
+  one.id_base = 1;
+  CHECK(matched(Table({{4, 1}, {6, 1}, {9, 1}, {0, 1}}), one) == 3);
+  MatchOptions ids;
+  ids.use_ids = true;
+  ids.index_of = {{70, 3}, {71, 8}};
+  CHECK(matched(Table({{70, 1}, {71, 1}, {3, 1}}, ResultsSource::kAccelsim), ids) == 2);
+  const Result<Match> none = MatchResults(plan, Table({{70, 1}}), {});
+  REQUIRE(!none.ok());
+  CHECK(none.error().message.find("--ids") != std::string::npos);
+  CHECK(none.error().message.find("--weights-csv") != std::string::npos);
+}
+
+TEST_CASE("ncu rows are the samples of a name in launch order, or its occurrences") {
+  Plan plan = SmallPlan();
+  plan.kernels[0].clusters[0].samples[0].occurrence = 2;
+  plan.kernels[0].clusters[0].samples[1].occurrence = 4;
+  KernelResults results = Table({{0, 1}, {1, 2}, {2, 3}}, ResultsSource::kNcu);
+  results.rows[0].name = "b";
+  results.rows[1].name = results.rows[2].name = "_Z1ai";
+  const Result<Match> order = MatchResults(plan, results, {});
+  REQUIRE(order.ok());
+  CHECK(order.value().rows[0][0] == std::vector<std::size_t>{1, 2});
+  CHECK(order.value().rows[1][0] == std::vector<std::size_t>{0});
+
+  KernelResults all = Table({}, ResultsSource::kNcu);
+  for (std::uint64_t i = 0; i < 10; ++i) all.rows.push_back({i, "a(int)", {}, "t:1", {1.0}});
+  const Result<Match> occurrences = MatchResults(plan, all, {});
+  REQUIRE(occurrences.ok());
+  CHECK(occurrences.value().rows[0][0] == std::vector<std::size_t>{2, 4});
+  CHECK(occurrences.value().stranger_count == 8);
+  all.rows.pop_back();
+  CHECK_FALSE(MatchResults(plan, all, {}).ok());  // neither samples nor launches
+}
+
+// A kernel of two launches, both sampled.
+PlanKernel Pair(const std::string& name, std::uint64_t first, std::uint64_t second) {
+  PlanKernel kernel{name, 2, 20, {}};
+  PlanCluster cluster;
+  cluster.count = 2;
+  cluster.mean_ns = 10.0;
+  cluster.samples = {Sample(first, 10, 1.0), Sample(second, 10, 1.0)};
+  kernel.clusters = {cluster};
+  return kernel;
+}
+
+KernelResults Named(const std::vector<std::string>& names) {
+  KernelResults results = Table({}, ResultsSource::kNcu);
+  for (const std::string& name : names) {
+    results.rows.push_back({results.rows.size(), name, {}, "t:1", {1.0}});
+  }
+  return results;
+}
+
+TEST_CASE("rows of ncu never go to another instance of a template") {
+  // In launch order f<4>, f<8>, f<4>, f<8>; the reports have one kernel after the other.
+  Plan plan;
+  plan.kernels = {Pair("void f<4>(float*)", 0, 2), Pair("void f<8>(float*)", 1, 3)};
+  using Rows = std::vector<std::size_t>;
+  for (const auto& [four, eight] :
+       {std::pair<std::string, std::string>{"void f<4>(float*)", "void f<8>(float*)"},
+        {"void f<(int)4>(float *)", "void f<(int)8>(float *)"},
+        {"void f<4>(float*)", "void f<(int)8>(float *)"},
+        {"f<4>", "f<8>"},
+        {"_Z1fILi4EEvPf", "_Z1fILi8EEvPf"}}) {
+    CAPTURE(four);
+    const Result<Match> match = MatchResults(plan, Named({eight, eight, four, four}), {});
+    REQUIRE_MESSAGE(match.ok(), (match.ok() ? "" : match.error().message));
+    CHECK(match.value().rows[0][0] == Rows{2, 3});
+    CHECK(match.value().rows[1][0] == Rows{0, 1});
+  }
+  const auto refused = [&](const std::vector<std::string>& names) {
+    const Result<Match> match = MatchResults(plan, Named(names), {});
+    REQUIRE(!match.ok());
+    CHECK(match.error().message.find("--ids") != std::string::npos);
+  };
+  refused({"f", "f", "f", "f"});
+  refused({"void f<4>(float*)", "f"});
+  refused({"void f<(int)4>(float *)", "void f<4>(float *)"});  // are these two kernels?
+  // A function of one kernel on both sides is in no doubt.
+  plan.kernels = {Pair("void f<float const*>(float*)", 0, 2), Pair("g", 1, 3)};
+  const Result<Match> match = MatchResults(plan, Named({"g", "f<const float *>", "h"}), {});
+  REQUIRE(match.ok());
+  CHECK(match.value().rows[0][0] == Rows{1, kNoResult});
+  CHECK(match.value().rows[1][0] == Rows{0, kNoResult});
+  CHECK(match.value().stranger_count == 1);
+  refused({"f<const float *>", "f<const int *>"});
+}
+
+TEST_CASE("a launch that was drawn twice has its result twice") {
+  Plan plan = SmallPlan();
+  plan.kernels[0].clusters[0].samples[1].index = 3;
+  const Result<Match> match = MatchResults(plan, Table({{3, 7.0}, {8, 1.0}, {3, 8.0}}), {});
+  REQUIRE(match.ok());
+  CHECK(match.value().matched == 3);
+  CHECK(match.value().missing_count == 0);
+  CHECK(match.value().duplicate_count == 1);
+  CHECK(match.value().rows[0][0] == std::vector<std::size_t>{0, 0});
+  // ncu profiles it once.
+  const Result<Match> ncu = MatchResults(plan, Named({"a(int)", "b(int)"}), {});
+  REQUIRE(ncu.ok());
+  CHECK(ncu.value().missing_count == 0);
+  CHECK(ncu.value().rows[0][0] == std::vector<std::size_t>{0, 0});
+}
+
+TEST_CASE("results of other kernels are an error, a single one a warning") {
+  const Plan plan = SmallPlan();
+  KernelResults results = Table({{3, 1}, {5, 1}, {8, 1}});
+  results.rows[0].name = "a";
+  results.rows[1].name = "_Z1ai";
+  results.rows[2].name = "c";
+  const Result<Match> match = MatchResults(plan, results, {});
+  REQUIRE(match.ok());
+  CHECK(match.value().warnings.size() == 1);
+  results.rows[1].name = "c";
+  CHECK_FALSE(MatchResults(plan, results, {}).ok());
+}
+
+TEST_CASE("ids of a simulator's trace of several devices need --device or --ids") {
+  Plan plan = SmallPlan();
+  plan.kernels[0].clusters[0].samples[0].record.device = 0;
+  plan.kernels[1].clusters[0].samples[0].record.device = 1;
+  const KernelResults results = Table({{4, 1}, {9, 1}}, ResultsSource::kAccelsim);
+  for (const KernelResults& several : {results, Table({{3, 1}, {8, 1}}, ResultsSource::kMacsim)}) {
+    const Result<Match> refused = MatchResults(plan, several, {});
+    REQUIRE(!refused.ok());
+    CHECK(refused.error().message.find("--device") != std::string::npos);
+    CHECK(refused.error().message.find("--ids") != std::string::npos);
+  }
+  MatchOptions device;
+  device.device = 1;
+  const Result<Match> match = MatchResults(plan, results, device);
+  REQUIRE(match.ok());
+  CHECK(match.value().matched == 1);
+  CHECK(match.value().rows[1][0][0] == 1);
+}
+
+TEST_CASE("ids that each session of a merged plan counts for itself need --ids") {
+  Plan plan = SmallPlan();
+  plan.sessions.resize(2);
+  MatchOptions device;
+  device.device = 0;
+  for (const ResultsSource source : {ResultsSource::kAccelsim, ResultsSource::kMacsim}) {
+    const KernelResults results = Table({{4, 1}, {6, 1}, {9, 1}}, source);
+    for (const MatchOptions& options : {MatchOptions(), device}) {
+      const Result<Match> refused = MatchResults(plan, results, options);
+      REQUIRE(!refused.ok());
+      CHECK(refused.error().message.starts_with("the plan is of 2 sessions, and "));
+      CHECK(refused.error().message.find("--ids FILE") != std::string::npos);
+    }
+    MatchOptions ids;
+    ids.use_ids = true;
+    ids.index_of = {{4, 3}};
+    CHECK(MatchResults(plan, results, ids).ok());
+  }
+  // A table of one's own has the plan's indexes.
+  CHECK(MatchResults(plan, Table({{3, 1}}, ResultsSource::kCsv), {}).ok());
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan of the real planner, results written as each consumer writes them, and the totals that come
+// back: the weighted sums, to rounding.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/extrapolation/extrapolate.h"
+#include "analysis/extrapolation/match.h"
+#include "base/memory_source.h"
+#include "formats/results/results_reader.h"
+#include "research/workloads/workload.h"
+#include "sampling/two_pass.h"
+
+namespace stemtap {
+namespace {
+
+struct Launch {
+  const PlanSample* sample;
+  const PlanKernel* kernel;
+};
+
+Plan MakePlan() {
+  const OpenReader open = []() -> Result<std::unique_ptr<ProfileReader>> {
+    WorkloadOptions options;
+    options.launches = 20'000;
+    return MakeWorkload("llm-decode", options);
+  };
+  SamplingOptions sampling;
+  sampling.method = Method::kOptimal;
+  Result<TwoPassPlan> plan = PlanTwoPass(open, "made", sampling);
+  REQUIRE(plan.ok());
+  return std::move(plan).value().plan;
+}
+
+std::vector<Launch> InOrder(const Plan& plan) {
+  std::vector<Launch> launches;
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      for (const PlanSample& sample : cluster.samples) launches.push_back({&sample, &kernel});
+    }
+  }
+  std::sort(launches.begin(), launches.end(),
+            [](const Launch& a, const Launch& b) { return a.sample->index < b.sample->index; });
+  return launches;
+}
+
+// Known for every launch: whole, so that the text carries it exactly.
+std::uint64_t Cycles(const Launch& launch) {
+  return 3 * launch.sample->record.duration_ns + launch.sample->index % 97;
+}
+std::uint64_t Proportional(const Launch& launch) {
+  return 7 * launch.sample->record.duration_ns;
+}
+
+std::string AccelsimLog(const std::vector<Launch>& launches) {
+  std::string log = "Accel-Sim\n";
+  std::uint64_t uid = 0;
+  for (const Launch& launch : launches) {
+    const std::uint64_t id = launch.sample->index + 1;
+    log += fmt::format(
+        "Processing kernel /t/kernel-{0}-ctx_0x55.traceg.xz\n-kernel name = k\n-kernel id = {0}\n"
+        "Header info loaded for kernel command : /t/kernel-{0}-ctx_0x55.traceg.xz\n"
+        "launching kernel name: k uid: {1} cuda_stream_id: 7\nkernel_name = {2} \n"
+        "kernel_launch_uid = {1} \ngpu_sim_cycle = {3}\ngpu_sim_insn = {4}\n",
+        id, ++uid, launch.kernel->name, Cycles(launch), Proportional(launch));
+  }
+  return log + "GPGPU-Sim: *** exit detected ***\n";
+}
+
+std::string MacsimLog(const std::vector<Launch>& launches) {
+  std::string log;
+  std::uint64_t cycles = 0;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    log += fmt::format(
+        "src/process_manager.cc:427: (I=1  C=1):  setup_process:0 /t/Kernel{}/trace.txt "
+        "current_index:{} ({})\n",
+        launches[i].sample->index, i, launches.size());
+    const std::uint64_t own = Cycles(launches[i]);
+    cycles += own;
+    const std::uint64_t insts = Proportional(launches[i]);
+    log +=
+        fmt::format("**Core 00 Thread 01 Finished:   insts:{:<10}  cycles:{:<10} (1)  seconds:1\n",
+                    insts / 2, cycles - own / 2);
+    log +=
+        fmt::format("**Core 00 Thread 00 Finished:   insts:{:<10}  cycles:{:<10} (1)  seconds:1\n",
+                    insts - insts / 2, cycles);
+  }
+  return log;
+}
+
+std::string Grouped(std::uint64_t value) {
+  std::string text = std::to_string(value);
+  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+std::string NcuRaw(const std::vector<Launch>& launches) {
+  std::string csv =
+      "==PROF== x\n\"ID\",\"Kernel "
+      "Name\",\"gpu_sim_cycle\",\"gpu_sim_insn\",\"rate\"\n\"\",\"\",\"cycle\",\"inst\",\"%\"\n";
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    csv += fmt::format("\"{}\",\"{}\",\"{}\",\"{}\",\"50.5\"\n", i, launches[i].kernel->name,
+                       Grouped(Cycles(launches[i])), Grouped(Proportional(launches[i])));
+  }
+  return csv;
+}
+
+std::string Csv(const std::vector<Launch>& launches) {
+  std::string csv = "id,gpu_sim_cycle,gpu_sim_insn\n";
+  for (const Launch& launch : launches) {
+    csv += fmt::format("{},{},{}\n", launch.sample->index, Cycles(launch), Proportional(launch));
+  }
+  return csv;
+}
+
+TEST_CASE("results of every source come back as the known weighted totals") {
+  const Plan plan = MakePlan();
+  const std::vector<Launch> launches = InOrder(plan);
+  double weighted = 0.0;
+  for (const Launch& launch : launches) {
+    weighted += launch.sample->weight * static_cast<double>(Cycles(launch));
+  }
+  double plain = 0.0;
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      double sum = 0.0;
+      for (const PlanSample& s : cluster.samples) {
+        sum += static_cast<double>(Cycles({&s, &kernel}));
+      }
+      plain +=
+          static_cast<double>(cluster.count) / static_cast<double>(cluster.samples.size()) * sum;
+    }
+  }
+  for (const std::string& text :
+       {AccelsimLog(launches), MacsimLog(launches), NcuRaw(launches), Csv(launches)}) {
+    Result<KernelResults> results = ReadResults(std::make_unique<MemorySource>("r", text), {});
+    REQUIRE(results.ok());
+    CAPTURE(NameOf(results.value().source));
+    const Result<Match> match = MatchResults(plan, results.value(), {});
+    REQUIRE_MESSAGE(match.ok(), (match.ok() ? "" : match.error().message));
+    CHECK(match.value().matched == launches.size());
+    CHECK(match.value().warnings.empty());
+    const Result<Extrapolation> got = Extrapolate(plan, results.value(), match.value(), {});
+    REQUIRE(got.ok());
+    const MetricEstimate& cycles = got.value().metrics[0];
+    // Cycles are nearly in proportion to duration: so is the calibrated total to the planned one.
+    CHECK(cycles.calibrated.value == doctest::Approx(weighted).epsilon(0.001));
+    CHECK(cycles.planned == doctest::Approx(weighted).epsilon(1e-12));
+    CHECK(cycles.plain.value == doctest::Approx(plain).epsilon(1e-12));
+    // Proportional to duration: the calibrated total is the true one, and certain.
+    const MetricEstimate& proportional = got.value().metrics[1];
+    const double truth = 7.0 * static_cast<double>(plan.totals.duration_ns);
+    CHECK(proportional.calibrated.value == doctest::Approx(truth).epsilon(1e-12));
+    CHECK(proportional.calibrated.half_width < 1e-6 * truth);
+    CHECK(got.value().uncovered_fraction == 0.0);
+  }
+}
+
+}  // namespace
+}  // namespace stemtap

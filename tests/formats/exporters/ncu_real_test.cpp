@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runs of an export, given to real ncu in import mode.
+#include "support/real_ncu.h"
+
+namespace stemtap::test {
+namespace {
+
+TEST_CASE("real ncu selects the planned launches and no other") {
+  CheckWithRealNcu("formats/exporters/ncu_real_filters.py", "select the planned launches");
+}
+
+}  // namespace
+}  // namespace stemtap::test

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tool cannot express is an error that says what to do, never a selection of something else.
+#include <limits>
+
+#include "stand_ins.h"
+
+namespace stemtap {
+namespace {
+
+using namespace stemtap::test;
+
+constexpr const char* kNumbered[] = {"accelsim", "accelsim-range-old", "macsim", "sieve", "nvbit"};
+
+Profile Four() {
+  Profile profile;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    shm::KernelRecord r;
+    r.name_id = profile.names.Intern(i < 3 ? "axpy" : "dot");
+    r.duration_ns = 10 + i;
+    r.stream = 7;
+    profile.records.push_back(r);
+  }
+  return profile;
+}
+
+bool Says(const std::string& message, const std::string& words) {
+  CAPTURE(message);
+  return message.find(words) != std::string::npos;
+}
+
+TEST_CASE("graphs: the numbers behind a capture are unknown unless the user says") {
+  Profile profile = Four();
+  profile.records[1].graph_id = 5;
+  for (const char* to : kNumbered) {
+    CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0})), "--graphs off"));
+    ExportOptions options;
+    options.counting.graphs = Graphs::kUncounted;
+    const std::string inside = RefusalOf(to, profile, PlanOf(profile, {1}), options);
+    CHECK(Says(inside, "launch 1 of 'axpy'"));
+    CHECK(Says(inside, "choose ncu"));
+    CHECK(Exports(to, profile, PlanOf(profile, {0}), options).ids == 1);
+  }
+  CHECK(Exports("ncu", profile, PlanOf(profile, {1})).ids == 1);
+}
+
+TEST_CASE("several devices: whose counter it is must be said") {
+  Profile profile = Four();
+  profile.records[1].device = 1;
+  for (const char* to : {"accelsim-range-old", "macsim", "sieve", "nvbit", "ncu"}) {
+    CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0})), "--processes one"));
+    ExportOptions options;
+    options.counting.processes = Processes::kPerDevice;
+    CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0}), options), "--device N"));
+    options.counting.device = 1;
+    CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0}), options), "no sample on it"));
+    CHECK(Exports(to, profile, PlanOf(profile, {1}), options).ids == 1);
+  }
+}
+
+TEST_CASE("a profile without devices is one of one device only on the user's word") {
+  Profile profile = Four();
+  for (shm::KernelRecord& r : profile.records) r.device = shm::kUnknown16;
+  for (const char* to : kNumbered) {
+    CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {2})), "--plain-launches"));
+    ExportOptions options;
+    options.counting.plain_launches = true;
+    CHECK(Exports(to, profile, PlanOf(profile, {2}), options).ids == 1);
+  }
+  profile.records[1].device = 0;
+  ExportOptions options;
+  options.counting.plain_launches = true;
+  CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options), "on which device"));
+  // Several ranks are several processes, whatever the user says.
+  for (shm::KernelRecord& r : profile.records) r.device = shm::kUnknown16;
+  options.counting.ranks = 2;
+  CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options), "of 2 ranks"));
+}
+
+TEST_CASE("a plan that keeps processes apart is not of one process, whatever the user says") {
+  const Profile profile = Four();
+  Plan plan = PlanOf(profile, {2});
+  CountingOptions options;
+  options.plain_launches = true;
+  const CountingModel& model = FindConsumer("sieve")->model;
+  plan.kernels.front().process = 41;
+  CHECK(CountLaunches(plan, nullptr, "", model, "Sieve", options).ok());
+  PlanKernel other = plan.kernels.front();
+  other.process = 42;
+  other.clusters.clear();
+  plan.kernels.push_back(other);
+  const auto counted = CountLaunches(plan, nullptr, "", model, "Sieve", options);
+  REQUIRE_FALSE(counted.ok());
+  CHECK(Says(counted.error().message, "kernels of 2 processes"));
+}
+
+TEST_CASE("an empty plan, which some tools take for everything") {
+  const Profile profile = Four();
+  for (const Consumer& consumer : Consumers()) {
+    CHECK(Says(RefusalOf(std::string(consumer.name), profile, PlanOf(profile, {})), "no sample"));
+  }
+}
+
+TEST_CASE("a profile of another run") {
+  const Profile profile = Four();
+  const Plan plan = PlanOf(profile, {2});
+  Profile slower = Four();
+  slower.records[2].duration_ns = 99;
+  CHECK(Says(RefusalOf("sieve", slower, plan),
+             "launch 2 is 'axpy' of 99 ns, expected 'axpy' of 12 ns"));
+  // What was captured for real has no duration of its own.
+  Plan imputed = plan;
+  for (PlanKernel& kernel : imputed.kernels) {
+    for (PlanCluster& cluster : kernel.clusters) {
+      for (PlanSample& sample : cluster.samples) sample.imputed = true;
+    }
+  }
+  CHECK(Exports("sieve", slower, imputed).ids == 1);
+  Profile renamed = Four();
+  renamed.records[2].name_id = 1;
+  CHECK(Says(RefusalOf("sieve", renamed, plan), "'dot'"));
+  Profile longer = Four();
+  longer.records.push_back(longer.records[0]);
+  CHECK(Says(RefusalOf("sieve", longer, plan), "holds 5 launches, expected the 4"));
+  Profile shorter = Four();
+  shorter.records.resize(2);
+  CHECK(Says(RefusalOf("sieve", shorter, plan), "holds 2 launches, expected the 4"));
+}
+
+TEST_CASE("whole graphs are not what tools count") {
+  const Profile profile = Four();
+  Plan plan = PlanOf(profile, {2});
+  plan.totals.graph_launches = 1;
+  for (const char* to : kNumbered) CHECK(Says(RefusalOf(to, profile, plan), "--level kernels"));
+  CHECK(Exports("csv", profile, plan).ids == 1);
+}
+
+TEST_CASE("launches that were lost have shifted every number") {
+  const Profile profile = Four();
+  Plan plan = PlanOf(profile, {2});
+  plan.totals.gaps = 1;
+  for (const char* to : kNumbered) CHECK(Says(RefusalOf(to, profile, plan), "1 gaps"));
+  plan.totals.dropped = 1;
+  for (const char* to : kNumbered)
+    CHECK(Says(RefusalOf(to, profile, plan), "1 launches were lost"));
+  CHECK(Exports("csv", profile, plan).ids == 1);
+}
+
+TEST_CASE("the plan alone: numbers are indices, on the user's word") {
+  Plan plan = PlanOf(Four(), {0, 3});
+  const CountingModel model = FindConsumer("accelsim")->model;
+  CountingOptions options;
+  options.plain_launches = true;
+  const auto counted = CountLaunches(plan, nullptr, "", model, "it", options);
+  REQUIRE(counted.ok());
+  CHECK(Ids(counted.value()) == std::vector<std::uint64_t>{1, 4});
+  plan.kernels[1].clusters[0].samples[0].record.device = 1;
+  CHECK_FALSE(CountLaunches(plan, nullptr, "", model, "it", options).ok());
+  plan.kernels[1].clusters[0].samples[0].record.device = 0;
+  plan.kernels[1].clusters[0].samples[0].index = 4;
+  CHECK_FALSE(CountLaunches(plan, nullptr, "", model, "it", options).ok());
+}
+
+TEST_CASE("numbers and cluster sizes beyond what a tool can read") {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
+  Plan plan = PlanOf(Four(), {0});
+  PlanSample& sample = plan.kernels[0].clusters[0].samples[0];
+  plan.totals.invocations = kMost + 10;
+  CountingOptions options;
+  options.plain_launches = true;
+  const auto fits = [&](const char* to, std::uint64_t index) {
+    sample.index = index;
+    return CountLaunches(plan, nullptr, "", FindConsumer(to)->model, "it", options).ok();
+  };
+  CHECK(fits("macsim", kMost));
+  CHECK_FALSE(fits("macsim", kMost + 1));
+  CHECK(fits("accelsim", kMost - 1));
+  CHECK_FALSE(fits("accelsim", kMost));
+  CHECK(fits("sieve", kMost - 1));  // the tracer adds one
+  CHECK_FALSE(fits("sieve", kMost));
+  CHECK(fits("nvbit", kMost - 1));  // END_GRID_NUM is one more
+  CHECK_FALSE(fits("nvbit", kMost));
+
+  const Profile profile = Four();
+  Plan large = PlanOf(profile, {0});
+  large.kernels[0].clusters[0].count = kMost + 1;
+  CHECK(Says(RefusalOf("macsim", profile, large), "2147483648 launches"));
+
+  Plan wide = PlanOf(profile, {0});
+  wide.kernels[0].clusters[0].samples[0].index = std::uint64_t{1} << 32;
+  wide.totals.invocations = (std::uint64_t{1} << 32) + 1;
+  const auto counted =
+      CountLaunches(wide, nullptr, "", FindConsumer("roaring")->model, "it", options);
+  REQUIRE(counted.ok());
+  CHECK_FALSE(WriteRoaring({counted.value(), {}, nullptr, ""}).ok());
+}
+
+}  // namespace
+}  // namespace stemtap

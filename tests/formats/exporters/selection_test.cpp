@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each tool would select by what was exported is what was planned, on made and on real runs.
+#include "stand_ins.h"
+
+namespace stemtap {
+namespace {
+
+using namespace stemtap::test;
+
+// 24 launches of three names. Every third one on the second device when `devices` is 2; launches 8 to
+// 15 by a graph when `graphs`.
+Profile Made(int devices = 1, bool graphs = false) {
+  Profile profile;
+  for (std::uint32_t i = 0; i < 24; ++i) {
+    shm::KernelRecord r;
+    const char* names[] = {"axpy", "void gemm<float>(float *, int)", "reduce"};
+    r.name_id = profile.names.Intern(names[i % 5 % 3]);
+    r.start_ns = 1000 * i;
+    r.duration_ns = 100 + i;
+    r.device = static_cast<std::uint16_t>(devices == 2 && i % 3 == 2 ? 1 : 0);
+    r.stream = 7;
+    r.grid[0] = r.grid[1] = r.grid[2] = 1;
+    r.block[0] = r.block[1] = r.block[2] = 1;
+    if (graphs && i >= 8 && i < 16) r.graph_id = 3;
+    profile.records.push_back(r);
+  }
+  return profile;
+}
+
+// Every consumer that one counter per process serves, and Accel-Sim, for one process or the process
+// of one device.
+void CheckNumbers(const Profile& profile, const Plan& plan, const Indices& planned,
+                  const ExportOptions& options, const Run& run) {
+  CHECK_FALSE(planned.empty());
+  CHECK(MacSimTraces(Exports("macsim", profile, plan, options).files[0].content, run) == planned);
+  CHECK(SieveTraces(Exports("sieve", profile, plan, options).files[0].content, run) == planned);
+
+  Indices traced;
+  const Exported nvbit = Exports("nvbit", profile, plan, options);
+  const auto windows = WindowsSeen(nvbit.files[0].content, "START_GRID_NUM", "END_GRID_NUM");
+  CHECK(windows.size() == nvbit.runs);
+  for (const auto& [begin, end] : windows) {
+    const Indices one = ProcessSelects(
+        run, 0, [b = begin, e = end](std::uint64_t id) { return b <= id && id < e; });
+    traced.insert(one.begin(), one.end());
+  }
+  CHECK(traced == planned);
+
+  Indices windowed;
+  const Exported old = Exports("accelsim-range-old", profile, plan, options);
+  for (const auto& [first, last] : WindowsSeen(old.files[0].content, "DYNAMIC_KERNEL_LIMIT_START",
+                                               "DYNAMIC_KERNEL_LIMIT_END")) {
+    CHECK(first != 0);
+    CHECK(last != 0);
+    const Indices one = ProcessSelects(
+        run, 1, [f = first, l = last](std::uint64_t id) { return f <= id && id <= l; });
+    windowed.insert(one.begin(), one.end());
+  }
+  CHECK(windowed == planned);
+}
+
+Indices AccelSimUnion(const Exported& exported, const Run& run) {
+  Indices traced;
+  for (const ExportedFile& file : exported.files) {
+    const std::string value = SourcedRange(file.content);
+    CHECK_FALSE(value.empty());
+    CHECK(value.find_first_not_of("0123456789- ") == std::string::npos);
+    CHECK(value.size() <= 131050);
+    const Indices one = AccelSimTraces(value, run);
+    traced.insert(one.begin(), one.end());
+  }
+  return traced;
+}
+
+TEST_CASE("a run with one device and no graph") {
+  const Profile profile = Made();
+  for (const Indices& planned : {Indices{0}, Indices{23}, Indices{0, 1, 2, 9, 11, 12, 23}}) {
+    const Plan plan = PlanOf(profile, planned);
+    CheckNumbers(profile, plan, planned, {}, {profile});
+    CHECK(AccelSimUnion(Exports("accelsim", profile, plan), {profile}) == planned);
+  }
+  const Exported merged = Exports("accelsim", profile, PlanOf(profile, {0, 1, 2, 9, 11, 12, 23}));
+  CHECK(SourcedRange(merged.files[0].content) == "1-3 10 12-13 24");
+  CHECK(merged.ids == 7);
+  CHECK(merged.runs == 1);
+}
+
+TEST_CASE("each device has a context with a counter of its own") {
+  const Profile profile = Made(2);
+  // Launch 2 is the first of device 1, launch 0 the first of device 0: one setting, nothing besides.
+  const Indices both = {0, 2};
+  CHECK(AccelSimUnion(Exports("accelsim", profile, PlanOf(profile, both)), {profile}) == both);
+
+  const Indices planned = {0, 5, 6, 8, 22};
+  const Plan plan = PlanOf(profile, planned);
+  CHECK(RefusalOf("accelsim", profile, plan).find("--device") != std::string::npos);
+  for (const std::uint16_t device : {std::uint16_t{0}, std::uint16_t{1}}) {
+    ExportOptions options;
+    options.counting.device = device;
+    const Exported exported = Exports("accelsim", profile, plan, options);
+    const Indices traced = AccelSimUnion(exported, {profile});
+    CHECK(OnDevice(profile, traced, device) == OnDevice(profile, planned, device));
+    const std::size_t besides = traced.size() - OnDevice(profile, traced, device).size();
+    CHECK(besides > 0);
+    REQUIRE(exported.notes.size() == exported.files.size());
+    CHECK(exported.notes[0].find(std::to_string(besides) + " launches") != std::string::npos);
+
+    options.counting.processes = Processes::kPerDevice;
+    CheckNumbers(profile, plan, OnDevice(profile, planned, device), options,
+                 {profile, false, device});
+    options.counting.processes = Processes::kOne;
+    CheckNumbers(profile, plan, OnDevice(profile, planned, device), options, {profile});
+  }
+  ExportOptions one;
+  one.counting.processes = Processes::kOne;
+  CheckNumbers(profile, plan, planned, one, {profile});
+}
+
+TEST_CASE("several contexts of a process never have two consecutive numbers in one setting") {
+  const Profile profile = Made(2);
+  // Device 0 launches 0, 1, 3, 4, 6, 7, ...; device 1 launches 2, 5, 8, ... Numbers 2 to 4 of each.
+  const Indices planned = {1, 3, 4, 5, 8, 11};
+  const Exported exported = Exports("accelsim", profile, PlanOf(profile, planned));
+  REQUIRE(exported.files.size() == 2);
+  CHECK(exported.runs == 2);
+  CHECK(SourcedRange(exported.files[0].content) == "2 4");
+  CHECK(SourcedRange(exported.files[1].content) == "3");
+  REQUIRE(exported.notes.size() == 1);
+  CHECK(exported.notes[0].starts_with("consecutive numbers are in different settings"));
+  CHECK(AccelSimUnion(exported, {profile}) == planned);
+  // Each process has a switch of its own.
+  ExportOptions options;
+  options.counting.device = 0;
+  options.counting.processes = Processes::kPerDevice;
+  const Exported ranks = Exports("accelsim", profile, PlanOf(profile, planned), options);
+  CHECK(ranks.files.size() == 1);
+  CHECK(AccelSimUnion(ranks, {profile, false, 0}) == OnDevice(profile, planned, 0));
+  // The older tracers count over all devices, or per context: nothing says which one it is.
+  options = {};
+  options.counting.processes = Processes::kOne;
+  const Exported windows =
+      Exports("accelsim-range-old", profile, PlanOf(profile, planned), options);
+  REQUIRE(windows.notes.size() == 1);
+  CHECK(windows.notes[0].find("2025-04") != std::string::npos);
+}
+
+TEST_CASE("kernels of graphs shift the numbers behind them, or count where graphs are off") {
+  const Profile profile = Made(1, true);
+  const Indices around = {1, 7, 16, 20};
+  ExportOptions options;
+  options.counting.graphs = Graphs::kUncounted;
+  CheckNumbers(profile, PlanOf(profile, around), around, options, {profile});
+  CHECK(SourcedRange(
+            Exports("accelsim", profile, PlanOf(profile, around), options).files[0].content) ==
+        "2 8-9 13");
+
+  const Indices inside = {1, 9, 15, 20};
+  options.counting.graphs = Graphs::kOff;
+  const Plan plan = PlanOf(profile, inside);
+  CheckNumbers(profile, plan, inside, options, {profile, true});
+  CHECK(AccelSimUnion(Exports("accelsim", profile, plan, options), {profile, true}) == inside);
+}
+
+TEST_CASE("a setting that no variable can hold becomes several") {
+  const Profile profile = Made();
+  const Indices planned = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22};
+  ExportOptions options;
+  options.most_value_bytes = 9;
+  const Exported exported = Exports("accelsim", profile, PlanOf(profile, planned), options);
+  CHECK(exported.files.size() == 4);
+  CHECK(exported.runs == 4);
+  CHECK(exported.files[0].suffix == ".1");
+  CHECK(SourcedRange(exported.files[0].content) == "1 3 5 7 9");
+  CHECK(SourcedRange(exported.files[1].content) == "11 13 15");
+  CHECK(AccelSimUnion(exported, {profile}) == planned);
+}
+
+TEST_CASE("real runs of one device") {
+  for (const char* name :
+       {"assignment_bg_r19", "cloverleaf_nsys", "gtls_transit_search_a", "rodinia_gaussian_8k_a",
+        "hta_trace_diff_control", "tracelens_vllm_prefilldecode_mi300x", "triosim_vgg13_h100"}) {
+    const auto path = SharedPath(std::string("data/profiles/") + name + ".csv.gz");
+    STEMTAP_SKIP_WITHOUT(path);
+    CAPTURE(name);
+    const Profile profile = Load(path.string());
+    const Plan plan = MakePlan(profile);
+    CheckNumbers(profile, plan, Planned(plan), {}, {profile});
+    CHECK(AccelSimUnion(Exports("accelsim", profile, plan), {profile}) == Planned(plan));
+    // Plain weights: the sizes of the clusters add up to the run.
+    const MacSimList list = ReadMacSim(Exports("macsim", profile, plan).files[0].content);
+    CHECK(list.launches == doctest::Approx(static_cast<double>(profile.records.size())));
+  }
+}
+
+TEST_CASE("real runs of two devices") {
+  for (const char* name : {"nsysai_mfu_2gpu_before", "hta_sampled_2rank"}) {
+    const auto path = SharedPath(std::string("data/profiles/") + name + ".csv.gz");
+    STEMTAP_SKIP_WITHOUT(path);
+    CAPTURE(name);
+    const Profile profile = Load(path.string());
+    const Plan plan = MakePlan(profile);
+    CHECK(RefusalOf("accelsim", profile, plan).find("--device") != std::string::npos);
+    CHECK(RefusalOf("macsim", profile, plan).find("--processes") != std::string::npos);
+    ExportOptions options;
+    options.counting.processes = Processes::kOne;
+    CheckNumbers(profile, plan, Planned(plan), options, {profile});
+    options.counting.processes = Processes::kPerDevice;
+    for (const std::uint16_t device : {std::uint16_t{0}, std::uint16_t{1}}) {
+      options.counting.device = device;
+      const Indices planned = OnDevice(profile, Planned(plan), device);
+      CheckNumbers(profile, plan, planned, options, {profile, false, device});
+      const Exported exported = Exports("accelsim", profile, plan, options);
+      CHECK(AccelSimUnion(exported, {profile, false, device}) == planned);
+    }
+  }
+}
+
+TEST_CASE("a real run, part of which is launched by graphs") {
+  const auto path = SharedPath("data/profiles/cloverleaf_nsys.csv.gz");
+  STEMTAP_SKIP_WITHOUT(path);
+  Profile profile = Load(path.string());
+  const Plan plan = MakePlan(profile);
+  const Indices planned = Planned(plan);
+  // Every launch that is not planned, in the second quarter of the run.
+  for (std::size_t i = profile.records.size() / 4; i < profile.records.size() / 2; ++i) {
+    if (!planned.contains(i)) profile.records[i].graph_id = 1;
+  }
+  ExportOptions options;
+  options.counting.graphs = Graphs::kUncounted;
+  CheckNumbers(profile, plan, planned, options, {profile});
+  CHECK(AccelSimUnion(Exports("accelsim", profile, plan, options), {profile}) == planned);
+  options.counting.graphs = Graphs::kOff;
+  CheckNumbers(profile, plan, planned, options, {profile, true});
+}
+
+TEST_CASE("a real run with more ids than an environment variable can hold") {
+  const auto path = SharedPath("data/profiles/particle_transformer_bs4.csv.gz");
+  STEMTAP_SKIP_WITHOUT(path);
+  const Profile profile = Load(path.string());
+  Indices planned;
+  for (std::uint64_t i = 0; i < profile.records.size(); i += 2) planned.insert(i);
+  const Plan plan = PlanOf(profile, planned);
+  const Exported exported = Exports("accelsim", profile, plan);
+  CHECK(exported.files.size() == 2);
+  CHECK(exported.ids == planned.size());
+  CHECK(AccelSimUnion(exported, {profile}) == planned);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Selections for no tool in particular, and the timeline.
+#include <roaring/roaring.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "stand_ins.h"
+
+namespace stemtap {
+namespace {
+
+using namespace stemtap::test;
+using nlohmann::json;
+
+Profile TwoDevices() {
+  Profile profile;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    shm::KernelRecord r;
+    r.name_id = profile.names.Intern(i % 2 == 0 ? "void f<int, 2>(\"a\")" : "bad\xFFname\n");
+    r.start_ns = 5000 + 1987 * i;
+    r.duration_ns = 1310 * i + 1;
+    r.device = static_cast<std::uint16_t>(i % 2);
+    r.stream = 7 + i / 4;
+    r.grid[0] = r.grid[1] = r.grid[2] = 4;
+    profile.records.push_back(r);
+  }
+  return profile;
+}
+
+TEST_CASE("csv: a row per sample, as the plan has it") {
+  const Profile profile = TwoDevices();
+  const Exported exported = Exports("csv", profile, PlanOf(profile, {2, 5}));
+  CHECK(exported.files[0].content ==
+        "id,index,device,stream,kernel,occurrence,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
+        "duration_ns,cluster,cluster_launches,cluster_samples,weight,plain_weight\n"
+        "0,2,0,7,\"void f<int, 2>(\"\"a\"\")\",1,4,4,4,,,,2621,0,3,1,3,3\n"
+        "1,5,1,8,\"bad\xFFname\n\",2,4,4,4,,,,6551,1,3,1,3,3\n");
+}
+
+TEST_CASE("csv: a name that a spreadsheet would run as a formula is text") {
+  for (const std::string name :
+       {"=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1,1)", "\t=1", "\r=1"}) {
+    CAPTURE(name);
+    Profile profile;
+    shm::KernelRecord r;
+    r.name_id = profile.names.Intern(name);
+    r.duration_ns = 1;
+    profile.records.assign(2, r);
+    const std::string csv = Exports("csv", profile, PlanOf(profile, {1})).files[0].content;
+    CAPTURE(csv);
+    const std::size_t cell = csv.find('\'');
+    REQUIRE(cell != std::string::npos);
+    CHECK(csv.find("'" + name.substr(0, 2)) == cell);
+    CHECK((csv[cell - 1] == ',' || csv.substr(cell - 2, 2) == ",\""));
+  }
+}
+
+TEST_CASE("weights beside a selection carry the tool's ids") {
+  const Profile profile = TwoDevices();
+  const Plan plan = PlanOf(profile, {2, 5});
+  const auto reader = ReadProfile(profile);
+  const auto counted =
+      CountLaunches(plan, reader.get(), "", FindConsumer("accelsim")->model, "it", {});
+  REQUIRE(counted.ok());
+  const std::string csv = WeightsCsv(counted.value());
+  CHECK(csv.find("\n2,2,0,7,") != std::string::npos);
+  CHECK(csv.find("\n3,5,1,8,") != std::string::npos);
+}
+
+TEST_CASE("roaring: the launch indices, for any reader of the portable format") {
+  const auto path = SharedPath("data/profiles/cloverleaf_nsys.csv.gz");
+  std::vector<Profile> profiles;
+  profiles.push_back(TwoDevices());
+  if (!path.empty()) profiles.push_back(Load(path.string()));
+  for (const Profile& profile : profiles) {
+    Indices planned;
+    for (std::uint64_t i = 0; i < profile.records.size(); i += i % 7 == 3 ? 1 : 2)
+      planned.insert(i);
+    const std::string bytes =
+        Exports("roaring", profile, PlanOf(profile, planned)).files[0].content;
+    roaring_bitmap_t* bitmap = roaring_bitmap_portable_deserialize_safe(bytes.data(), bytes.size());
+    REQUIRE(bitmap != nullptr);
+    CHECK(roaring_bitmap_portable_size_in_bytes(bitmap) == bytes.size());
+    std::vector<std::uint32_t> values(roaring_bitmap_get_cardinality(bitmap));
+    roaring_bitmap_to_uint32_array(bitmap, values.data());
+    roaring_bitmap_free(bitmap);
+    CHECK(Indices(values.begin(), values.end()) == planned);
+  }
+}
+
+TEST_CASE("perfetto: samples where they ran, with weight and cluster") {
+  const Profile profile = TwoDevices();
+  const Plan plan = PlanOf(profile, {2, 5});
+  const json trace = json::parse(Exports("perfetto", profile, plan).files[0].content);
+  std::map<std::pair<int, int>, std::string> tracks;
+  Indices samples;
+  Indices launches;
+  for (const json& event : trace.at("traceEvents")) {
+    const std::pair<int, int> track = {event.at("pid"), event.value("tid", 0)};
+    if (event.at("ph") == "M") {
+      if (event.at("name") == "thread_name") tracks[track] = event.at("args").at("name");
+      continue;
+    }
+    REQUIRE(event.at("ph") == "X");
+    const std::uint64_t index = event.at("args").at("index");
+    const shm::KernelRecord& r = profile.records[index];
+    CHECK(event.at("pid") == r.device);
+    CHECK(std::llround(event.at("ts").get<double>() * 1000) ==
+          static_cast<long long>(r.start_ns - 5000));
+    CHECK(std::llround(event.at("dur").get<double>() * 1000) ==
+          static_cast<long long>(r.duration_ns));
+    const bool sample = event.at("cat") == "sample";
+    CHECK(tracks.at(track) ==
+          "stream " + std::to_string(r.stream) + (sample ? ", samples" : ", every launch"));
+    if (index % 2 == 0) CHECK(event.at("name") == "void f<int, 2>(\"a\")");
+    if (sample) CHECK(event.at("args").at("weight") == 3.0);
+    CHECK((sample ? samples : launches).insert(index).second);
+  }
+  CHECK(samples == Indices{2, 5});
+  CHECK(launches == Indices{0, 1, 2, 3, 4, 5});
+
+  ExportOptions few;
+  few.timeline_launches = 5;
+  const Exported alone = Exports("perfetto", profile, plan, few);
+  CHECK(alone.files[0].content.find("\"cat\":\"launch\"") == std::string::npos);
+  CHECK(alone.files[0].content.find("\"cat\":\"sample\"") != std::string::npos);
+  CHECK(alone.notes.size() == 1);
+}
+
+TEST_CASE("perfetto: no timeline without times, or without the run") {
+  Profile profile = TwoDevices();
+  const Plan plan = PlanOf(profile, {2});
+  profile.records[0].start_ns = shm::kUnknownTime;
+  CHECK(Exports("perfetto", profile, plan).notes[0].find("1 launches without") !=
+        std::string::npos);
+  profile.records[2].start_ns = shm::kUnknownTime;
+  CHECK(RefusalOf("perfetto", profile, plan).find("launch 2 has no start time") !=
+        std::string::npos);
+}
+
+TEST_CASE("perfetto: real runs are valid traces") {
+  for (const char* name :
+       {"nsysai_mfu_2gpu_before", "hta_sampled_2rank", "gtls_transit_search_a"}) {
+    const auto path = SharedPath(std::string("data/profiles/") + name + ".csv.gz");
+    STEMTAP_SKIP_WITHOUT(path);
+    const Profile profile = Load(path.string());
+    const Plan plan = MakePlan(profile);
+    const json trace = json::parse(Exports("perfetto", profile, plan).files[0].content);
+    Indices samples;
+    std::size_t launches = 0;
+    for (const json& event : trace.at("traceEvents")) {
+      if (event.at("ph") != "X") continue;
+      if (event.at("cat") == "sample")
+        samples.insert(event.at("args").at("index").get<std::uint64_t>());
+      if (event.at("cat") == "launch") ++launches;
+    }
+    CHECK(samples == Planned(plan));
+    CHECK(launches == profile.records.size());
+  }
+}
+
+TEST_CASE("what is explained is what is exported") {
+  const Profile profile = TwoDevices();
+  const Plan plan = PlanOf(profile, {2, 5});
+  const auto reader = ReadProfile(profile);
+  const Consumer& consumer = *FindConsumer("accelsim");
+  const auto counted = CountLaunches(plan, reader.get(), "", consumer.model, "it", {});
+  REQUIRE(counted.ok());
+  const std::string text = Explain(consumer, counted.value(), 1);
+  CHECK(text.find("from      1, in each CUDA context") != std::string::npos);
+  CHECK(text.find("3 on device 0, 3 on device 1") != std::string::npos);
+  CHECK(text.find("           2       0            2  void f<int") != std::string::npos);
+  CHECK(text.find("1 more") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every importer of text owes to damaged files.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/memory_source.h"
+#include "formats/importers/registry.h"
+#include "model/profile.h"
+
+namespace stemtap::test {
+
+// `text` as a profile, or one line that says what was expected.
+inline bool CanRead(std::string_view text) {
+  const auto message = [&]() -> std::string {
+    auto reader = OpenProfile(std::make_unique<MemorySource>("t.csv", text));
+    if (!reader.ok()) return reader.error().message;
+    const Result<Profile> profile = LoadProfile(*reader.value());
+    return profile.ok() ? "" : profile.error().message;
+  }();
+  if (message.empty()) return true;
+  CHECK(message.starts_with("t.csv:"));
+  CHECK(message.find('\n') == std::string::npos);
+  CHECK(message.find("expected") != std::string::npos);
+  CHECK(message.size() < 1000);
+  return false;
+}
+
+// A file that ends within its last row is refused, and one with a byte that is another is read or
+// refused. REQUIRES: `text` can be read, and ends in a line end.
+inline void CheckDamage(const std::string& text) {
+  REQUIRE(CanRead(text));
+  const std::size_t last_row = text.rfind('\n', text.size() - 2) + 1;
+  for (std::size_t size = 0; size < text.size() - 1; ++size) {
+    const bool read = CanRead(std::string_view(text).substr(0, size));
+    // With a closing quote at its end, a row is whole.
+    if (size <= last_row || (size + 1 == text.size() && text[size - 1] == '"')) continue;
+    CAPTURE(text.substr(last_row, size - last_row));
+    CHECK_FALSE(read);
+  }
+  std::string damaged = text;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    for (const char other : {'\0', '"', ',', '\n', '9', '-', '\xFF'}) {
+      damaged[i] = other;
+      CanRead(damaged);
+    }
+    damaged[i] = text[i];
+  }
+  // UTF-16, as some shells redirect.
+  std::string wide = "\xFF\xFE";
+  for (const char c : text) wide.append({c, '\0'});
+  CHECK_FALSE(CanRead(wide));
+}
+
+}  // namespace stemtap::test

@@ -1,0 +1,690 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/kineto_json.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "formats/importers/registry.h"
+#include "model/profile.h"
+#include "parse_text.h"
+#include "start_order.h"
+#include "support/shared_data.h"
+
+namespace stemtap {
+namespace {
+
+void CheckError(std::string_view text, std::string_view part) {
+  const std::string message = ErrorOf(text);
+  CAPTURE(message);
+  CAPTURE(part);
+  CHECK(message.starts_with("t.csv: "));  // no line: JSON may have one alone
+  CHECK(message.find(part) != std::string::npos);
+}
+
+bool Has(const std::vector<std::string>& warnings, std::string_view part) {
+  for (const std::string& warning : warnings) {
+    if (warning.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+const std::string& NameOf(const Profile& profile, std::size_t row) {
+  return profile.names.name(profile.records[row].name_id);
+}
+
+// A kernel event that starts `ts` microseconds after the base.
+std::string Kernel(std::string_view ts, std::string_view dur = "1", std::string_view args = "",
+                   std::string_view name = "k") {
+  return std::string(R"({"ph":"X","cat":"kernel","name":")")
+      .append(name)
+      .append(R"(","pid":0,"tid":7,"ts":)")
+      .append(ts)
+      .append(R"(,"dur":)")
+      .append(dur)
+      .append(R"(,"args":{)")
+      .append(args)
+      .append("}}");
+}
+
+constexpr std::string_view kRuntime =
+    R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","ts":1,"dur":1,"args":{}})";
+
+// As Kineto writes it, with all kinds of events beside the kernels.
+constexpr std::string_view kTrace = R"json(
+{
+  "schemaVersion": 1,
+  "deviceProperties": [
+    {
+      "id": 0, "name": "GPU", "totalGlobalMem": 34079637504
+    }
+  ],
+  "distributedInfo": {"backend": "nccl", "rank": 0, "traceEvents": [1, 2]},
+  "traceEvents": [
+  {
+    "ph": "X", "cat": "cpu_op", "name": "aten::add, \"kernel\" ]}", "pid": 1, "tid": 1,
+    "ts": 6024880621705.100, "dur": 20.000,
+    "args": {
+      "Input Dims": [[], [], [1, 2]], "cat": "kernel"
+    }
+  },
+  {
+    "name": "process_name", "ph": "M", "ts": 6024880621700.000, "pid": 1, "tid": 0,
+    "args": {
+      "name": "python"
+    }
+  },
+  {
+    "ph": "X", "cat": "kernel", "name": "gemm<float>(int)", "pid": 0, "tid": 20,
+    "ts": 6024880621709.997, "dur": 10.144,
+    "args": {
+      "External id": 4,
+      "queued": 0, "device": 1, "context": 1,
+      "stream": 20, "correlation": 8,
+      "registers per thread": 32,
+      "shared memory": 16384,
+      "blocks per SM": 0.009259,
+      "warps per SM": 0.037037,
+      "grid": [4, 106, 2],
+      "block": [128, 2, 1],
+      "est. achieved occupancy %": 0,
+      "graph id": 5, "graph node id": 21474836487
+    }
+  },
+  {
+    "ph": "f", "id": 8, "pid": 0, "tid": 20, "ts": 6024880621709.997,
+    "cat": "ac2g", "name": "ac2g", "bp": "e"
+  },
+  {
+    "ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7,
+    "ts": 6024880621708.000, "dur": 1.000, "args": {"device": 0}
+  },
+  {
+    "ph": "X", "cat": "gpu_memset", "name": "Memset", "pid": 0, "tid": 7,
+    "ts": 6024880621708.500, "dur": 1.000, "args": {"device": 0}
+  },
+  {
+    "ph": "X", "cat": "gpu_user_annotation", "name": "step", "pid": 0, "tid": 7,
+    "ts": 6024880621708.500, "dur": 1.000, "args": {"device": 0}
+  },
+  {
+    "ph": "X", "cat": "kernel", "name": "axpy", "pid": 0, "tid": 7,
+    "ts": 6024880621705.997, "dur": 0, "args": {"device": 0, "stream": "7"}
+  },
+  {
+    "name": "Iteration Start: PyTorch Profiler", "ph": "i", "s": "g",
+    "pid": "Traces", "tid": "Trace PyTorch Profiler", "ts": 1.0
+  }
+  ],
+  "traceName": "/tmp/x.json",
+  "displayTimeUnit": "ms",
+  "baseTimeNanoseconds": 1727743122000000000
+}
+)json";
+
+TEST_CASE("kineto: a trace of every kind of event") {
+  const Profile profile = MustParse(kTrace);
+  CHECK(profile.warnings.empty());
+  REQUIRE(profile.records.size() == 2);
+  const shm::KernelRecord& axpy = profile.records[0];
+  CHECK(NameOf(profile, 0) == "axpy");
+  CHECK(axpy.start_ns == 0);
+  CHECK(axpy.duration_ns == 0);
+  CHECK(axpy.device == 0);
+  CHECK(axpy.stream == 7);
+  CHECK(axpy.grid[0] == shm::kUnknownExtent);
+  CHECK(axpy.block[2] == shm::kUnknownExtent);
+  CHECK(axpy.shared_bytes == shm::kUnknown32);
+  CHECK(axpy.graph_id == 0);
+  const shm::KernelRecord& gemm = profile.records[1];
+  CHECK(NameOf(profile, 1) == "gemm<float>(int)");
+  CHECK(gemm.start_ns == 4000);
+  CHECK(gemm.duration_ns == 10144);
+  CHECK(gemm.device == 1);
+  CHECK(gemm.stream == 20);
+  CHECK(gemm.correlation_id == 8);
+  CHECK(gemm.grid[0] == 4);
+  CHECK(gemm.grid[1] == 106);
+  CHECK(gemm.grid[2] == 2);
+  CHECK(gemm.block[0] == 128);
+  CHECK(gemm.block[1] == 2);
+  CHECK(gemm.block[2] == 1);
+  CHECK(gemm.shared_bytes == 16384);
+  CHECK(gemm.graph_id == 5);
+  CHECK(gemm.graph_node == 7);  // the low half of 5 << 32 | 7
+}
+
+TEST_CASE("kineto: a bare array, the category of old files, keys in any order") {
+  const Profile profile = MustParse(
+      "[\n" + std::string(kRuntime) +
+      R"(, {"args":{"grid":["3","2",1],"block":[64.0,1,1],"stream":7},"dur":"2","ts":"5.5",)"
+      R"("name":"a\u0062c","cat":"Kernel","ph":"X"} ])");
+  REQUIRE(profile.records.size() == 1);
+  CHECK(profile.warnings.empty());
+  CHECK(NameOf(profile, 0) == "abc");
+  CHECK(profile.records[0].duration_ns == 2000);
+  CHECK(profile.records[0].stream == 7);
+  CHECK(profile.records[0].device == shm::kUnknown16);
+  CHECK(profile.records[0].grid[0] == 3);
+  CHECK(profile.records[0].grid[1] == 2);
+  CHECK(profile.records[0].block[0] == 64);
+}
+
+TEST_CASE("kineto: escapes hide neither a key nor a category") {
+  const Profile profile = MustParse(
+      R"({"trace\u0045vents":[{"\u0070h":"X","c\u0061t":"k\u0065rnel","name":"q\"\\","ts":1,)"
+      R"("d\u0075r":2,"args":{"devic\u0065":3}}],"x\\\"]":"}]\\"})");
+  REQUIRE(profile.records.size() == 1);
+  CHECK(NameOf(profile, 0) == "q\"\\");
+  CHECK(profile.records[0].duration_ns == 2000);
+  CHECK(profile.records[0].device == 3);
+}
+
+TEST_CASE("kineto: starts keep their nanoseconds and their order") {
+  const Profile profile = MustParse("[" + Kernel("1712195495505582.989", "4.928", "", "b") + "," +
+                                    Kernel("1712195495505582.988", "0.001", "", "a") + "," +
+                                    Kernel("1712195495505582.990", "1e-3", "", "c") + "," +
+                                    Kernel("1712195495505582.989", "3", "", "b2") + "," +
+                                    Kernel("1.712195495505583E15", "3", "", "d") + "]");
+  CHECK(profile.warnings.empty());
+  REQUIRE(profile.records.size() == 5);
+  const std::array<std::string_view, 5> names = {"a", "b", "b2", "c", "d"};
+  const std::array<std::uint64_t, 5> starts = {0, 1, 1, 2, 12};
+  const std::array<std::uint64_t, 5> durations = {1, 4928, 3000, 1, 3000};
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(NameOf(profile, i) == names[i]);
+    CHECK(profile.records[i].start_ns == starts[i]);
+    CHECK(profile.records[i].duration_ns == durations[i]);
+  }
+}
+
+TEST_CASE("kineto: starts before the base, and times finer than a nanosecond") {
+  const Profile profile =
+      MustParse("[" + Kernel("2", "1.00049") + "," + Kernel("-1.5", "0.9999") + "]");
+  REQUIRE(profile.records.size() == 2);
+  CHECK(profile.records[0].start_ns == 0);
+  CHECK(profile.records[0].duration_ns == 1000);
+  CHECK(profile.records[1].start_ns == 3500);
+  CHECK(profile.records[1].duration_ns == 1000);
+  CHECK(Has(profile.warnings, "finer than 1 ns (2 such"));
+}
+
+TEST_CASE("kineto: kernels that are not understood are counted") {
+  const std::string good = Kernel("1");
+  for (const auto& [bad, why] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"ph":"B","cat":"kernel","name":"k","ts":1})", "'ph'"},
+           {R"({"cat":"kernel","name":"k","ts":1,"dur":1})", "'ph'"},
+           {R"({"ph":"X","cat":"kernel","ts":1,"dur":1})", "no name"},
+           {R"({"ph":"X","cat":"kernel","name":"","ts":1,"dur":1})", "no name"},
+           {R"({"ph":"X","cat":"kernel","name":7,"ts":1,"dur":1})", "no name"},
+           {R"({"ph":"X","cat":"kernel","name":"k","dur":1})", "'ts'"},
+           {R"({"ph":"X","cat":"kernel","name":"k","ts":1})", "'dur'"},
+           {Kernel("null"), "'ts'"},
+           {Kernel("\"NaN\""), "'ts'"},
+           {Kernel("1e30"), "'ts'"},
+           {Kernel("4611686018427387.904"), "'ts'"},
+           {Kernel("1", "-1"), "'dur'"},
+           {Kernel("1", "9223372036854775.808"), "'dur'"},
+           {Kernel("1", "[1]"), "'dur'"},
+       }) {
+    CAPTURE(bad);
+    const Profile profile = MustParse("[" + good + "," + bad + "," + bad + "]");
+    CHECK(profile.records.size() == 1);
+    REQUIRE(profile.warnings.size() == 1);
+    CHECK(Has(profile.warnings, why));
+    CHECK(Has(profile.warnings, "reason: 2)"));
+    CHECK(Has(profile.warnings, "byte " + std::to_string(good.size() + 2) + ":"));
+  }
+  CHECK(MustParse("[" + Kernel("4611686018427387.903", "9223372036854775.807") + "]")
+            .records.size() == 1);
+  CHECK(MustParse("[" + Kernel("1", "-0.0") + "]").warnings.empty());
+}
+
+TEST_CASE("kineto: cells that cannot be are unknown, and counted") {
+  for (const auto& [cell, key] : std::vector<std::pair<std::string, std::string>>{
+           {R"("device":-1)", "device"},
+           {R"("device":65535)", "device"},
+           {R"("device":true)", "device"},
+           {R"("stream":4294967295)", "stream"},
+           {R"("stream":"stream 7")", "stream"},
+           {R"("stream":1.5)", "stream"},
+           {R"("shared memory":4294967295)", "shared memory"},
+           {R"("shared memory":{})", "shared memory"},
+           {R"("correlation":[])", "correlation"},
+           {R"("graph id":4294967296)", "graph id"},
+           {R"("graph node id":-1)", "graph node id"},
+           {R"("grid":[0,1,1])", "grid"},
+           {R"("grid":[1,1])", "grid"},
+           {R"("grid":[1,1,1,1])", "grid"},
+           {R"("grid":[1,1,4294967296])", "grid"},
+           {R"("grid":"1")", "grid"},
+           {R"("block":[1,1,65536])", "block"},
+       }) {
+    CAPTURE(cell);
+    const Profile profile = MustParse("[" + Kernel("1", "1", cell) + "]");
+    REQUIRE(profile.records.size() == 1);
+    const shm::KernelRecord& record = profile.records[0];
+    CHECK(record.device == shm::kUnknown16);
+    CHECK(record.stream == shm::kUnknown32);
+    CHECK(record.shared_bytes == shm::kUnknown32);
+    CHECK(record.grid[0] == shm::kUnknownExtent);
+    CHECK(record.block[0] == shm::kUnknownExtent);
+    CHECK(record.graph_id == 0);
+    REQUIRE(profile.warnings.size() == 1);
+    CHECK(Has(profile.warnings, "'" + key + "' of a kernel"));
+  }
+  CHECK(MustParse("[" + Kernel("1", "1", R"("device":null,"grid":null)") + "]").warnings.empty());
+  const Profile most = MustParse(
+      "[" + Kernel("1", "1", R"("device":65534,"stream":4294967294,"block":[1,1,65535])") + "]");
+  CHECK(most.warnings.empty());
+  CHECK(most.records[0].device == 65534);
+  CHECK(most.records[0].stream == 4294967294u);
+  CHECK(most.records[0].block[2] == 65535);
+}
+
+TEST_CASE("kineto: what is left in the middle does not disturb what follows") {
+  const Profile profile = MustParse(
+      R"([{"args":{"grid":[1,[2,{"device":9}],3],"block":[1,2,3,4,5],"stream":{"device":8},"device":2},)"
+      R"("x":[{"ts":9}],"cat":"kernel","ts":1,"name":"k","ph":"X","dur":4}])");
+  REQUIRE(profile.records.size() == 1);
+  CHECK(profile.records[0].device == 2);
+  CHECK(profile.records[0].duration_ns == 4000);
+  CHECK(profile.records[0].grid[0] == shm::kUnknownExtent);
+  CHECK(profile.warnings.size() == 3);
+}
+
+TEST_CASE("kineto: a name that is too long is cut, and counted") {
+  const Profile profile =
+      MustParse("[" + Kernel("1", "1", "", std::string(shm::kMaxNameBytes + 1, 'n')) + "]");
+  REQUIRE(profile.records.size() == 1);
+  CHECK(NameOf(profile, 0) == std::string(shm::kMaxNameBytes, 'n'));
+  CHECK(Has(profile.warnings, "cut there"));
+}
+
+TEST_CASE("kineto: a trace without kernels is legal and says what may be wrong") {
+  for (const std::string& text : {std::string("[]"), std::string(R"({"traceEvents":[]})"),
+                                  std::string(R"({"schemaVersion":1, "traceEvents" : [ ] })"),
+                                  "{\"traceEvents\":[" + std::string(kRuntime) + "]}"}) {
+    CAPTURE(text);
+    const Profile profile = MustParse(text);
+    CHECK(profile.records.empty());
+    CHECK(Has(profile.warnings, "ProfilerActivity.CUDA"));
+  }
+}
+
+// A complete event of XLA on thread `tid` of process `pid`, `ts` microseconds after the base.
+std::string Xla(int pid, int tid, std::string_view ts, std::string_view name,
+                std::string_view args) {
+  return R"({"ph":"X","pid":)" + std::to_string(pid) + R"(,"tid":)" + std::to_string(tid) +
+         R"(,"ts":)" + std::string(ts) + R"(,"dur":1.5,"name":")" + std::string(name) +
+         R"(","args":{)" + std::string(args) + "}}";
+}
+
+std::string Named(int pid, std::string_view what, std::string_view name, int tid = 0) {
+  return R"({"ph":"M","pid":)" + std::to_string(pid) + R"(,"tid":)" + std::to_string(tid) +
+         R"(,"name":")" + std::string(what) + R"(","args":{"name":")" + std::string(name) + "\"}}";
+}
+
+const std::string kXlaNames =
+    Named(1, "process_name", "/device:GPU:0") + "," + Named(2, "process_name", "/device:GPU:3") +
+    "," + Named(1, "thread_name", "Stream #14(Compute,MemcpyD2D)", 7) + "," +
+    Named(2, "thread_name", "Stream #15", 8) + "," + Named(1, "thread_name", "XLA Ops", 9) + "," +
+    Named(701, "process_name", "/host:CPU") + "," + Named(701, "thread_name", "Stream #1", 1);
+
+const std::string kDetails =
+    R"("kernel_details":"regs:32 static_shared:16 dynamic_shared:32 grid:4,5,6 block:64,2,1 occ_pct:50")";
+
+TEST_CASE("jax: names, durations, devices, streams, extents and launch order") {
+  const Profile profile = MustParse(
+      R"({"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[)" + kXlaNames +
+      "," + Xla(701, 1, "1", "on the host", "") + "," + Xla(1, 9, "2", "fusion", "") + "," +
+      Xla(1, 7, "3", "second", R"("correlation_id":"9",)" + kDetails) + "," +
+      Xla(2, 8, "4.25", "first", R"("cuda_graph_id":"5","correlation_id":"8",)" + kDetails) + "," +
+      Xla(1, 7, "5", "MemcpyD2D", R"("memcpy_details":"size:4")") + "," +
+      Xla(1, 7, "6", "Memset", R"("Memset_details":"size:4")") + "," +
+      Xla(1, 7, "7", "without details", R"("correlation_id":"10")") + ",{}]}");
+  CHECK(profile.warnings.empty());
+  REQUIRE(profile.records.size() == 3);
+  const shm::KernelRecord& first = profile.records[0];
+  CHECK(NameOf(profile, 0) == "first");
+  CHECK(first.start_ns == 1250);
+  CHECK(first.duration_ns == 1500);
+  CHECK(first.device == 3);
+  CHECK(first.stream == 15);
+  CHECK(first.grid[0] == 4);
+  CHECK(first.grid[2] == 6);
+  CHECK(first.block[0] == 64);
+  CHECK(first.block[1] == 2);
+  CHECK(first.shared_bytes == 48);
+  CHECK(first.correlation_id == 8);
+  CHECK(first.graph_id == 5);
+  CHECK(NameOf(profile, 1) == "second");
+  CHECK(profile.records[1].device == 0);
+  CHECK(profile.records[1].stream == 14);
+  CHECK(NameOf(profile, 2) == "without details");
+  CHECK(profile.records[2].grid[0] == shm::kUnknownExtent);
+}
+
+TEST_CASE("jax: details that are no details leave the extents unknown, and are counted") {
+  for (const std::string_view details :
+       {"regs:32", "grid:1,1,1", "grid:1,1 block:1,1,1", "grid:1,1,1,1 block:1,1,1",
+        "grid:0,1,1 block:1,1,1", "grid:1,1,1 block:65536,1,1", "grid:,, block:,,", ""}) {
+    CAPTURE(details);
+    const Profile profile =
+        MustParse("[" + kXlaNames + "," +
+                  Xla(1, 7, "1", "k", R"("kernel_details":")" + std::string(details) + "\"") + "]");
+    REQUIRE(profile.records.size() == 1);
+    CHECK(profile.records[0].grid[0] == shm::kUnknownExtent);
+    CHECK(profile.records[0].block[0] == shm::kUnknownExtent);
+    CHECK(Has(profile.warnings, "'kernel_details' of a kernel have no grid and block (1 such"));
+  }
+}
+
+TEST_CASE("jax: graphs as a whole are counted, and no run by themselves") {
+  const std::string graph = Xla(1, 7, "1", "CudaGraphExec:5", R"("correlation_id":"1")");
+  const Profile profile =
+      MustParse("[" + kXlaNames + "," + graph + "," + Xla(1, 7, "2", "k", kDetails) + "]");
+  CHECK(profile.records.size() == 1);
+  CHECK(Has(profile.warnings, "1 launches of CUDA graphs were recorded as a whole"));
+  CheckError("[" + kXlaNames + "," + graph + "]", "1 launches of CUDA graphs as a whole");
+}
+
+TEST_CASE("jax: streams that are named behind their events are an error") {
+  CheckError("[" + Xla(1, 7, "1", "k", kDetails) + "," + kXlaNames + "]",
+             "named behind events of its process");
+}
+
+TEST_CASE("jax: a trace of as many events as XLA keeps may be cut, and that is said") {
+  std::string text = "[" + kXlaNames;
+  for (int i = 0; i < 999'999; ++i) text += R"(,{"ph":"X"})";
+  const std::string kernel = "," + Xla(1, 7, "1", "k", kDetails);
+  CHECK(Has(MustParse(text + kernel + "]").warnings, "exactly 1000000 events"));
+  CHECK_FALSE(Has(MustParse(text + kernel + kernel + "]").warnings, "exactly"));
+}
+
+TEST_CASE("a trace whose GPU events have other categories is read or refused") {
+  // As nsys2json writes it: ids are names.
+  const std::string converted =
+      R"({"ph":"X","cat":"cuda","name":"k","pid":"a.sqlite Device 2","tid":"Stream 7","ts":1,"dur":2})";
+  const Profile profile = MustParse("[" + converted + "]");
+  CHECK(profile.warnings.empty());
+  REQUIRE(profile.records.size() == 1);
+  CHECK(profile.records[0].device == 2);
+  CHECK(profile.records[0].stream == 7);
+  CHECK(profile.records[0].duration_ns == 2000);
+
+  const Profile guessed = MustParse(
+      R"([{"ph":"X","cat":"cuda","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"stream":3}},)"
+      R"({"ph":"X","cat":"cuda","name":"cudaMemcpyAsync","pid":0,"tid":7,"ts":1,"dur":2}])");
+  REQUIRE(guessed.records.size() == 1);
+  CHECK(guessed.records[0].stream == 3);
+  CHECK(Has(guessed.warnings, "1 events of category 'cuda' are on no known stream"));
+
+  for (
+      const std::string_view refused :
+      {R"({"ph":"X","cat":"gpu_op","name":"k","pid":0,"tid":7,"ts":1,"dur":2})",
+       R"({"ph":"X","name":"k","pid":"CUDA functions","tid":0,"ts":1,"dur":2})",
+       R"({"ph":"X","cat":"cuda","name":"Memcpy HtoD","pid":"Device 0","tid":"Stream 7","ts":1,"dur":2})",
+       R"({"ph":"B","cat":"cuda","name":"k","pid":0,"tid":7,"ts":1})"}) {
+    CheckError("[" + std::string(refused) + "]", "1 events, none of them a kernel");
+  }
+  CheckError(R"([{"ph":"X","cat":"cuda","pid":0,"tid":7,"ts":1,"dur":2}])", "has no name");
+  CheckError(R"([{"ph":"X","cat":"cuda","name":"k","pid":0,"tid":7,"ts":1}])", "as 'dur'");
+  CheckError("[" + Kernel("null") + "]", "a kernel event has no number as 'ts', and none of 1");
+  CheckError("[" + kXlaNames + "," + Xla(701, 1, "1", "on the host", "") + "]",
+             "none of them a kernel");
+}
+
+TEST_CASE("kineto: events that are no objects are counted") {
+  const Profile profile = MustParse("[{},7,[\"a\"]," + Kernel("1") + "]");
+  CHECK(profile.records.size() == 1);
+  CHECK(Has(profile.warnings, "byte 4: an event is no object (2 such"));
+}
+
+TEST_CASE("kineto: JSON that is no trace") {
+  CheckError("{}", "expected traceEvents");
+  CheckError(R"({"format":"stemtap plan"})", "expected traceEvents");
+  CheckError(R"({"nested":{"traceEvents":[]}})", "expected traceEvents");
+  CheckError(R"({"traceEvents":{}})", "traceEvents is no array");
+  CheckError(R"({"traceEvents":[],"traceEvents":[]})", "byte 32: a second traceEvents");
+  CheckError(R"([{"a":1}])", "expected the traceEvents");
+  CheckError(R"({"traceEvents":[1,2]})", "expected the traceEvents");
+}
+
+TEST_CASE("kineto: invalid JSON anywhere is an error that says where") {
+  const std::string good = Kernel("1");
+  const std::string at = "byte " + std::to_string(good.size() + 2) + ":";
+  for (const std::string bad :
+       {"{\"a\":1]}", "{\"a\" 1}", "{\"a\":01}", "{\"a\":tru}", "{\"a\":NaN}", "{\"a\":\"\\x\"}",
+        "{\"a\":\"\\ud800\"}", "{\"a\":\"\n\"}", "{\"a\":\"\xFF\"}", "{\"a\":1,}", "{a:1}", "[1 2]",
+        "{} {}", "\"a\":1", "{\"a\":1e999}", "{\"a\":123456789012345678901}"}) {
+    CheckError("[" + good + "," + bad + "]", at);
+    CheckError("[" + good + "," + bad + "," + good + "]", at);
+  }
+  CheckError(std::string("[") + good + "," + std::string("\0", 1) + "]", at);
+  CheckError("[" + good + ",]", at);
+  CheckError("[" + good + ",," + good + "]", at);
+  CheckError("[" + good + "}", "wrong bracket '}', expected ']'");
+  CheckError("[" + good + "] x", "byte " + std::to_string(good.size() + 3) + ": text behind");
+  CheckError("[" + good + "][]", "text behind");
+  CheckError(std::string("[]\0", 3), "text behind");
+  CheckError(R"({"a":1 "b":2})", "byte 5:");
+  CheckError(R"({"a":1]})", "wrong bracket");
+  CheckError(R"({"a":,"traceEvents":[]})", "byte 5:");
+  CheckError(R"({"a":})", "byte 5:");
+  CheckError(R"({"a" 1})", "expected ':'");
+  CheckError(R"({"a":[1] "b":2})", "expected ',' or '}'");
+  CheckError(R"({"a":[1,],"traceEvents":[]})", "byte 8:");
+  CheckError(R"({"traceEvents":[],})", "expected a key");
+  CheckError(R"({"traceEvents":[],b:1})", "byte 18: no string, expected a key");
+  CheckError(R"({"\q":1})", "byte 1:");
+}
+
+TEST_CASE("kineto: a trace cut anywhere is an error") {
+  const std::string_view text = kTrace.substr(0, kTrace.find_last_of('}') + 1);
+  for (std::size_t size = 2; size < text.size(); ++size) {
+    CAPTURE(size);
+    ErrorOf(text.substr(0, size));
+  }
+  const std::string array = "[" + Kernel("1") + "," + Kernel("2") + "]";
+  for (std::size_t size = 1; size < array.size(); ++size) ErrorOf(array.substr(0, size));
+  CheckError(array.substr(0, array.size() - 1), "byte " + std::to_string(array.size() - 1) + ":");
+}
+
+TEST_CASE("kineto: damage never does harm") {
+  // Every byte of a trace replaced by bytes that mean something: an error, or a profile with no more
+  // kernels than the trace has.
+  const std::string text = "{\"x\":[1,{}],\"traceEvents\":[" +
+                           Kernel("1", "2", R"("grid":[1,2,3])") + "," + Kernel("3") +
+                           "],\"y\":\"\\\\\"}";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    for (const char c : {'\0', '"', '\\', '{', '}', '[', ']', ',', ':', '\xFF', '9', ' '}) {
+      std::string damaged = text;
+      damaged[i] = c;
+      const Result<Profile> profile = Parse(damaged, 7);
+      if (profile.ok()) CHECK(profile.value().records.size() <= 2);
+    }
+  }
+}
+
+TEST_CASE("kineto: reading in tiny pieces changes nothing") {
+  for (const std::size_t piece : {1, 2, 3, 7, 64}) {
+    const Profile profile = MustParse(kTrace, piece);
+    CHECK(profile.warnings.empty());
+    REQUIRE(profile.records.size() == 2);
+    CHECK(profile.records[1].start_ns == 4000);
+    CHECK(profile.records[1].graph_node == 7);
+  }
+}
+
+TEST_CASE("kineto: events across the border of the window") {
+  // The border falls on every byte of an event as the head grows.
+  const std::string event = Kernel("1", "2", R"("device":3,"x":"\\\"]")");
+  const std::string runtime(kRuntime);
+  for (std::size_t shift = 0; shift < event.size() + runtime.size() + 4; ++shift) {
+    std::string text = "{\"a\":\"" + std::string(shift, 'x') + "\",\"traceEvents\":[";
+    std::size_t count = 0;
+    while (text.size() < std::size_t{300} * 1024) {
+      text += event + ", " + runtime + ",\n";
+      ++count;
+    }
+    text += event + "]}";
+    const Profile profile = MustParse(text);
+    REQUIRE(profile.records.size() == count + 1);
+    CHECK(profile.records.back().device == 3);
+    REQUIRE(profile.warnings.size() == 1);
+    CHECK(Has(profile.warnings, std::to_string(count) + " launches equal another one"));
+  }
+}
+
+TEST_CASE("kineto: values larger than the window, and too large ones") {
+  const std::string megabyte(std::size_t{1} << 20, 'x');
+  const Profile profile =
+      MustParse("{\"a\":\"" + megabyte + "\",\"" + megabyte + "\":1,\"traceEvents\":[" +
+                Kernel("1") + ",{\"ph\":\"M\",\"x\":\"" + megabyte + "\"}," + Kernel("2") +
+                "],\"b\":[\"" + megabyte + "\"]}");
+  CHECK(profile.records.size() == 2);
+  // Many small elements behind a large one, in a window that has grown.
+  std::string many = "{\"a\":[\"" + megabyte + "\"";
+  for (int i = 0; i < 1000000; ++i) many += ",1";
+  CHECK(MustParse(many + "],\"traceEvents\":[" + Kernel("1") + "]}").records.size() == 1);
+  CheckError(many + ",]}", "byte " + std::to_string(many.size() + 1) + ":");
+  std::string large = "[" + Kernel("1") + ",{\"ph\":\"M\",\"x\":\"";
+  const std::size_t begin = Kernel("1").size() + 2;
+  // One byte below the limit of 16 MiB, at it, and above.
+  large.append(begin + (std::size_t{16} << 20) - 3 - large.size(), 'x');
+  CHECK(MustParse(large + "\"}]").records.size() == 1);
+  CHECK(MustParse(large + "x\"}]").records.size() == 1);
+  CheckError(large + "xx\"}]", "byte " + std::to_string(begin) + ": a value of more than 16777216");
+}
+
+TEST_CASE("kineto: deep nesting is an error, not a crash") {
+  const std::string open(100000, '[');
+  const std::string close(100000, ']');
+  CheckError("[{\"ph\":\"M\",\"x\":" + open + close + "}]",
+             "byte 1: the value that begins here nests");
+  CheckError("{\"x\":" + open + close + ",\"traceEvents\":[]}", "nests");
+  ErrorOf(std::string(1000000, '{'));
+  ErrorOf("[{" + open);
+}
+
+TEST_CASE("kineto: the byte order mark and white space before the trace") {
+  CHECK(MustParse("\xEF\xBB\xBF \r\n\t" + std::string(kTrace)).records.size() == 2);
+  CheckError("\xEF\xBB\xBF[{\"a\":x}]", "byte 4:");
+}
+
+TEST_CASE("kineto: what is taken for a trace") {
+  CHECK(LooksLikeKinetoJson("{\"schemaVersion\""));
+  CHECK(LooksLikeKinetoJson("\n[\n\n  {\n"));
+  CHECK(LooksLikeKinetoJson("\xEF\xBB\xBF{ \"a\""));
+  CHECK(LooksLikeKinetoJson("{"));
+  CHECK_FALSE(LooksLikeKinetoJson(""));
+  CHECK_FALSE(LooksLikeKinetoJson("name,duration_ns\n"));
+  CHECK_FALSE(LooksLikeKinetoJson("\"name\",duration_ns\n"));
+  CHECK_FALSE(LooksLikeKinetoJson("[0],duration_ns\n"));
+  CHECK_FALSE(LooksLikeKinetoJson("{a},duration_ns\n"));
+}
+
+// The recorded traces beside the checkout and the profiles made of them, row by row. No exception is
+// needed: the profile of two ranks holds the rows of both, told apart by device, with the clock of
+// the first; the one of 128 windows begins with the window that is there.
+struct Recorded {
+  std::string_view trace;
+  std::string_view profile;
+  std::size_t kernels;
+  int device;   // only the rows of this device; -1: all
+  bool prefix;  // the profile goes on
+};
+
+constexpr std::array kRecorded = {
+    Recorded{"hta_ns_resolution_v100", "hta_ns_resolution_v100", 4350, -1, false},
+    Recorded{"hta_sampled_2rank.000", "hta_sampled_2rank", 1154, 0, false},
+    Recorded{"hta_sampled_2rank.001", "hta_sampled_2rank", 1104, 1, false},
+    Recorded{"kineto_resnet50_num_workers_4_oldb", "kineto_resnet50_num_workers_4_oldb", 9484, -1,
+             false},
+    Recorded{"kineto_resnet50_v100_w0_a", "kineto_resnet50_v100_w0_a", 8772, -1, false},
+    Recorded{"particle_transformer_bs4.000", "particle_transformer_bs4", 558, -1, true},
+    Recorded{"tracelens_qwen15_05b_h100", "tracelens_qwen15_05b_h100", 1465, -1, false},
+    Recorded{"tracelens_qwen15_05b_mi300x", "tracelens_qwen15_05b_mi300x", 1516, -1, false},
+    Recorded{"tracelens_sglang_qwen3_decode_mi300x", "tracelens_sglang_qwen3_decode_mi300x", 555,
+             -1, false},
+    Recorded{"tracelens_vllm_prefilldecode_mi300x", "tracelens_vllm_prefilldecode_mi300x", 413, -1,
+             false},
+};
+
+Profile Load(const std::filesystem::path& path) {
+  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(path.string());
+  if (!reader.ok()) FAIL(reader.error().message);
+  Result<Profile> profile = LoadProfile(*reader.value());
+  if (!profile.ok()) FAIL(profile.error().message);
+  return std::move(profile).value();
+}
+
+TEST_CASE("kineto: recorded traces equal the profiles made of them") {
+  const auto folder = SharedPath("data/native/kineto");
+  STEMTAP_SKIP_WITHOUT(folder);
+  for (const Recorded& recorded : kRecorded) {
+    CAPTURE(recorded.trace);
+    const auto trace_path = folder / (std::string(recorded.trace) + ".json.gz");
+    const auto profile_path =
+        SharedPath("data/profiles/" + std::string(recorded.profile) + ".csv.gz");
+    REQUIRE(std::filesystem::exists(trace_path));
+    REQUIRE_FALSE(profile_path.empty());
+    const Profile trace = Load(trace_path);
+    CHECK(trace.warnings.empty());
+    REQUIRE(trace.records.size() == recorded.kernels);
+    const Profile whole = Load(profile_path);
+    std::vector<shm::KernelRecord> rows;
+    for (const shm::KernelRecord& row : whole.records) {
+      if (recorded.device < 0 || row.device == recorded.device) rows.push_back(row);
+    }
+    if (recorded.prefix) {
+      REQUIRE(rows.size() > recorded.kernels);
+      rows.resize(recorded.kernels);
+    }
+    REQUIRE(rows.size() == recorded.kernels);
+    const std::vector<shm::KernelRecord> records = InStartOrder(trace);
+    std::size_t different = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const shm::KernelRecord& a = records[i];
+      const shm::KernelRecord& b = rows[i];
+      const bool same = trace.names.name(a.name_id) == whole.names.name(b.name_id) &&
+                        a.start_ns == b.start_ns - rows[0].start_ns &&
+                        a.duration_ns == b.duration_ns && a.device == b.device &&
+                        a.stream == b.stream && std::equal(a.grid, a.grid + 3, b.grid) &&
+                        std::equal(a.block, a.block + 3, b.block) &&
+                        a.shared_bytes == b.shared_bytes && a.graph_id == b.graph_id;
+      if (!same && different++ == 0) MESSAGE("the first row that differs is ", i);
+    }
+    CHECK(different == 0);
+    CHECK(std::is_sorted(
+        trace.records.begin(), trace.records.end(),
+        [](const auto& a, const auto& b) { return a.correlation_id < b.correlation_id; }));
+  }
+}
+
+TEST_CASE("kineto: every recorded trace is compared") {
+  const auto folder = SharedPath("data/native/kineto");
+  STEMTAP_SKIP_WITHOUT(folder);
+  std::set<std::string> expected;
+  for (const Recorded& recorded : kRecorded) {
+    expected.insert(std::string(recorded.trace) + ".json.gz");
+  }
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    found.insert(entry.path().filename().string());
+  }
+  CHECK(found == expected);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/ncu_numbers.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+namespace stemtap {
+namespace {
+
+TEST_CASE("ncu: a number is read with either decimal mark") {
+  CHECK(ReadNcuNumber("1,234.5").point == 1234.5);
+  CHECK(std::isnan(ReadNcuNumber("1,234.5").comma));
+  CHECK(ReadNcuNumber("1.024").point == 1.024);
+  CHECK(ReadNcuNumber("1.024").comma == 1024.0);
+  CHECK(ReadNcuNumber("-7e+2").point == -700.0);
+  CHECK(ReadNcuNumber("1'024,5").comma == 1024.5);
+  for (const char* text : {"", "a", "1,2,3", "0,123.5x", "--1", "nan"}) {
+    CAPTURE(text);
+    CHECK(ReadNcuNumber(text).IsText());
+  }
+}
+
+TEST_CASE("ncu: units are factors to a base unit") {
+  CHECK(ParseNcuUnit("usecond").factor == 1000.0);
+  CHECK(ParseNcuUnit("usecond").base == "ns");
+  CHECK(ParseNcuUnit("Kbyte").factor == 1000.0);
+  CHECK(ParseNcuUnit("byte/second").base == "byte/s");
+  CHECK(ParseNcuUnit("%").base == "%");
+}
+
+TEST_CASE("ncu: the numbers of a file tell its decimal mark") {
+  const auto note = [](NcuDecimalMark& mark, const char* text, bool whole = false) {
+    mark.Note(ReadNcuNumber(text), whole, text, 7);
+  };
+  NcuDecimalMark nothing;
+  CHECK_FALSE(nothing.IsComma("t").value());
+  NcuDecimalMark comma;
+  note(comma, "1.024");
+  note(comma, "0,5");
+  CHECK(comma.IsComma("t").value());
+  NcuDecimalMark point;
+  note(point, "1,024", true);
+  CHECK_FALSE(point.IsComma("t").value());
+  NcuDecimalMark open;
+  note(open, "1.024");
+  CHECK(open.IsComma("t").error().message.starts_with("t:7: '1.024' has a decimal mark or one of"));
+  note(open, "0.5");
+  CHECK_FALSE(open.IsComma("t").value());
+  note(open, "0,5");
+  CHECK(open.IsComma("t").error().message.starts_with("t:7: '0,5' has a decimal comma, '0.5'"));
+}
+
+}  // namespace
+}  // namespace stemtap

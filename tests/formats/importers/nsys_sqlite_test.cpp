@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/memory_source.h"
+#include "formats/importers/canonical_csv.h"
+#include "formats/importers/database_profile.h"
+#include "model/profile.h"
+#include "support/shared_data.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+// Databases are made by the statements that a test needs.
+void Run(sqlite3* database, const std::string& sql) {
+  char* message = nullptr;
+  const int code = sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &message);
+  CAPTURE(sql);
+  if (code != SQLITE_OK) FAIL(message);
+}
+
+void Make(const std::filesystem::path& file, const std::string& sql) {
+  sqlite3* database = nullptr;
+  REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
+  Run(database, "PRAGMA synchronous = OFF; BEGIN; " + sql + "; COMMIT");
+  sqlite3_close(database);
+}
+
+// The columns of 2019: no graphs, no mangled names.
+const std::string kOld =
+    "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL,"
+    " deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER NOT NULL,"
+    " correlationId INTEGER, globalPid INTEGER, demangledName INTEGER NOT NULL,"
+    " shortName INTEGER NOT NULL, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER,"
+    " blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER, dynamicSharedMemory INTEGER);"
+    "INSERT INTO StringIds VALUES (3, 'matmul(float *, int)'), (4, 'matmul'), (5, 'axpy(int)'),"
+    " (6, 'axpy');";
+
+std::string OldRow(std::int64_t start, std::int64_t end, int name = 3) {
+  return "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" + std::to_string(start) + "," +
+         std::to_string(end) + ",0,1,7,11,281474976710656," + std::to_string(name) +
+         ",4,10,20,30,16,8,4,1024,2048);";
+}
+
+// Few columns, in another order and case, of which all but three may be left out.
+const std::string kNew =
+    "CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);"
+    "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
+    "INSERT INTO StringIds VALUES (1, 'k<1>()'), (2, 'k'), (3, '_Zk');"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (graphId INTEGER, graphNodeId INTEGER,"
+    " mangledName INTEGER, shortName INTEGER, demangledName INTEGER, globalPid INTEGER,"
+    " deviceId INTEGER, streamID INTEGER, \"end\" INTEGER, start INTEGER,"
+    " tensorSizeMinusOneElements TEXT DEFAULT '[]', gridX INTEGER);";
+
+std::string NewRow(const std::string& columns, const std::string& values) {
+  return "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (" + columns + ") VALUES (" + values + ");";
+}
+
+Result<Profile> Load(Result<std::unique_ptr<ProfileReader>> reader) {
+  if (!reader.ok()) return reader.error();
+  return LoadProfile(*reader.value());
+}
+
+Result<Profile> LoadFile(const std::filesystem::path& file) {
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(file.string());
+  REQUIRE(source.ok());
+  const Result<std::string_view> leading = source.value()->Peek(4096);
+  REQUIRE(leading.ok());
+  CHECK(LooksLikeNsysSqlite(leading.value()));
+  return Load(OpenDatabaseProfile(std::move(source).value()));
+}
+
+Profile MustLoad(const std::filesystem::path& file) {
+  Result<Profile> profile = LoadFile(file);
+  if (!profile.ok()) FAIL(profile.error().message);
+  return std::move(profile).value();
+}
+
+// Without the folder, which differs from run to run.
+std::string ErrorOf(const std::filesystem::path& file) {
+  const Result<Profile> profile = LoadFile(file);
+  REQUIRE_FALSE(profile.ok());
+  std::string message = profile.error().message;
+  CHECK(message.find('\n') == std::string::npos);
+  CHECK(message.find("expected") != std::string::npos);
+  CHECK(profile.error().exit_code == 1);
+  REQUIRE(message.starts_with(file.string() + ": "));
+  return message.substr(file.string().size() + 2);
+}
+
+std::string ErrorOfMade(const std::string& sql) {
+  const test::TempDir folder;
+  const auto file = folder / "t.sqlite";
+  Make(file, sql);
+  return ErrorOf(file);
+}
+
+Profile MustLoadMade(const std::string& sql) {
+  const test::TempDir folder;
+  const auto file = folder / "t.sqlite";
+  Make(file, sql);
+  return MustLoad(file);
+}
+
+std::vector<std::string> Files(const test::TempDir& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Sets $TMPDIR as long as it lives.
+class TmpDirSetting {
+ public:
+  explicit TmpDirSetting(const std::filesystem::path& folder) {
+    if (const char* set = getenv("TMPDIR"); set != nullptr) before_ = set;
+    setenv("TMPDIR", folder.c_str(), 1);
+  }
+  ~TmpDirSetting() {
+    if (before_) {
+      setenv("TMPDIR", before_->c_str(), 1);
+    } else {
+      unsetenv("TMPDIR");
+    }
+  }
+  TmpDirSetting(const TmpDirSetting&) = delete;
+  TmpDirSetting& operator=(const TmpDirSetting&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
+
+bool Ends(const std::string& text, std::string_view end) {
+  return text.ends_with(end);
+}
+
+TEST_CASE("an old schema: every column, in order of start") {
+  const Profile profile = MustLoadMade(kOld + OldRow(500, 900, 5) + OldRow(100, 350));
+  CHECK(profile.warnings.empty());
+  REQUIRE(profile.records.size() == 2);
+  const shm::KernelRecord& first = profile.records[0];
+  CHECK(first.start_ns == 0);
+  CHECK(first.duration_ns == 250);
+  CHECK(first.device == 0);
+  CHECK(first.stream == 7);
+  CHECK(first.correlation_id == 11);
+  CHECK(first.grid[0] == 10);
+  CHECK(first.grid[1] == 20);
+  CHECK(first.grid[2] == 30);
+  CHECK(first.block[0] == 16);
+  CHECK(first.block[1] == 8);
+  CHECK(first.block[2] == 4);
+  CHECK(first.shared_bytes == 3072);
+  CHECK(first.graph_id == 0);
+  CHECK(first.graph_node == 0);
+  CHECK(profile.names.name(first.name_id) == "matmul(float *, int)");
+  CHECK(profile.records[1].start_ns == 400);
+  CHECK(profile.records[1].duration_ns == 400);
+  CHECK(profile.names.name(profile.records[1].name_id) == "axpy(int)");
+}
+
+TEST_CASE("columns are found by name, and most may be missing or empty") {
+  const Profile profile = MustLoadMade(
+      kNew + NewRow("start,end,demangledName,streamId,gridX", "10,20,1,9,3") +
+      NewRow("start,end,shortName", "30,40,2") + NewRow("start,end,mangledName", "50,60,3"));
+  CHECK(profile.warnings.empty());
+  REQUIRE(profile.records.size() == 3);
+  const shm::KernelRecord& first = profile.records[0];
+  CHECK(first.stream == 9);
+  CHECK(first.grid[0] == 3);
+  CHECK(first.grid[1] == shm::kUnknownExtent);
+  CHECK(first.block[0] == shm::kUnknownExtent);
+  CHECK(first.device == shm::kUnknown16);
+  CHECK(first.shared_bytes == shm::kUnknown32);
+  CHECK(profile.records[1].stream == shm::kUnknown32);
+  CHECK(profile.names.name(first.name_id) == "k<1>()");
+  CHECK(profile.names.name(profile.records[1].name_id) == "k");
+  CHECK(profile.names.name(profile.records[2].name_id) == "_Zk");
+}
+
+TEST_CASE("kernels of graphs carry the graph and the node") {
+  const std::string base = "start,end,demangledName,";
+  const Profile profile = MustLoadMade(
+      kNew + NewRow(base + "graphId,graphNodeId", "1,2,1,8,34359738371") +
+      NewRow(base + "graphNodeId", "3,4,1,34359738372") +  // 8 * 2^32 + 4
+      NewRow(base + "graphNodeId", "5,6,1,17") + NewRow(base + "graphId,graphNodeId", "7,8,1,0,0") +
+      NewRow(base + "gridX", "9,10,1,1"));
+  REQUIRE(profile.records.size() == 5);
+  CHECK(profile.records[0].graph_id == 8);
+  CHECK(profile.records[0].graph_node == 3);
+  CHECK(profile.records[1].graph_id == 8);
+  CHECK(profile.records[1].graph_node == 4);
+  CHECK(profile.records[2].graph_id == 1);
+  CHECK(profile.records[2].graph_node == 17);
+  CHECK(profile.records[3].graph_id == 0);
+  CHECK(profile.records[4].graph_id == 0);
+  CHECK(profile.warnings.empty());
+}
+
+TEST_CASE("graphs that were recorded as a whole are told") {
+  const std::string graphs = "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER);";
+  const std::string two = "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1), (2);";
+  const Profile profile = MustLoadMade(kOld + OldRow(1, 2) + graphs + two);
+  REQUIRE(profile.warnings.size() == 1);
+  CHECK(Ends(profile.warnings[0],
+             "2 launches of CUDA graphs were recorded as a whole and the kernels in them are "
+             "missing; record with --cuda-graph-trace=node to have them"));
+  CHECK(MustLoadMade(kOld + OldRow(1, 2) + graphs).warnings.empty());
+  CHECK(ErrorOfMade("CREATE TABLE StringIds (id, value);" + graphs + two) ==
+        "holds launches of CUDA graphs as a whole (CUPTI_ACTIVITY_KIND_GRAPH_TRACE) and no "
+        "kernels, expected a capture by 'nsys profile --trace=cuda --cuda-graph-trace=node'");
+}
+
+TEST_CASE("two processes, each with its own correlation ids") {
+  const std::string base = "start,end,demangledName,deviceId,globalPid";
+  const std::string apart = NewRow(base, "30,40,1,1,200") + NewRow(base, "10,20,1,0,100");
+  const Profile profile = MustLoadMade(kNew + apart);
+  REQUIRE(profile.records.size() == 2);
+  CHECK(profile.records[0].device == 0);
+  CHECK(profile.records[1].device == 1);
+  CHECK(profile.warnings.empty());
+  const Profile mixed = MustLoadMade(kNew + apart + NewRow(base, "50,60,1,1,100"));
+  REQUIRE(mixed.records.size() == 3);
+  CHECK(mixed.records[0].device == 0);  // of process 100
+  CHECK(mixed.records[1].device == 2);  // of process 200, whose GPU 1 may be another one
+  CHECK(mixed.records[2].device == 1);
+  REQUIRE(mixed.warnings.size() == 1);
+  CHECK(Ends(mixed.warnings[0],
+             "2 processes use the same device ordinals, which may mean different GPUs: numbered "
+             "anew, process by process, 0 to 2"));
+  const std::string numbered = base + ",correlationId,streamId";
+  const Profile own = MustLoadMade(
+      kNew + "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN correlationId INTEGER;" +
+      NewRow(numbered, "10,20,1,0,100,8,1") + NewRow(numbered, "15,25,1,1,200,7,1") +
+      NewRow(numbered, "30,40,1,0,100,5,2"));
+  REQUIRE(own.records.size() == 3);
+  CHECK(own.records[0].correlation_id == 5);
+  CHECK(own.records[1].correlation_id == 7);
+  CHECK(own.records[2].correlation_id == 8);
+}
+
+TEST_CASE("a table without rows is a profile without invocations") {
+  CHECK(MustLoadMade(kOld).records.empty());
+}
+
+TEST_CASE("starts before the origin of the clock") {
+  const Profile profile = MustLoadMade(kOld + OldRow(5, 6) + OldRow(-10, -7));
+  REQUIRE(profile.records.size() == 2);
+  CHECK(profile.records[0].duration_ns == 3);
+  CHECK(profile.records[1].start_ns == 15);
+}
+
+TEST_CASE("rows without usable times are left out and counted") {
+  const std::string base = "start,end,demangledName";
+  const Profile profile = MustLoadMade(kNew + NewRow(base, "10,20,1") + NewRow(base, "NULL,20,1") +
+                                       NewRow(base, "15,NULL,1") + NewRow(base, "0,0,1") +
+                                       NewRow(base, "30,29,1") + NewRow(base, "30,30,1"));
+  REQUIRE(profile.records.size() == 2);
+  CHECK(profile.records[1].duration_ns == 0);
+  REQUIRE(profile.warnings.size() == 2);
+  CHECK(Ends(profile.warnings[0],
+             "row 2 of CUPTI_ACTIVITY_KIND_KERNEL has no start or no end (3 such rows), left out"));
+  CHECK(Ends(profile.warnings[1],
+             "row 5 of CUPTI_ACTIVITY_KIND_KERNEL ends before it starts (1 such rows), left out"));
+}
+
+TEST_CASE("cells that are no numbers, or none that can be, are errors with their row") {
+  const std::string base = "start,end,demangledName";
+  const std::string fine = kNew + NewRow(base, "10,20,1");
+  const std::string at = "row 2 of CUPTI_ACTIVITY_KIND_KERNEL: ";
+  CHECK(ErrorOfMade(fine + NewRow(base, "'soon',20,1")) ==
+        at + "start is text, expected a whole number from -4611686018427387903 to "
+             "4611686018427387903");
+  CHECK(ErrorOfMade(fine + NewRow(base, "10,20.5,1")).starts_with(at + "end is a fraction,"));
+  CHECK(ErrorOfMade(fine + NewRow(base, "10,x'00',1")).starts_with(at + "end is bytes,"));
+  CHECK(ErrorOfMade(fine + NewRow(base, "10,9223372036854775807,1"))
+            .starts_with(at + "end is 9223372036854775807,"));
+  CHECK(ErrorOfMade(fine + NewRow(base, "10,20,99")) ==
+        at + "demangledName is 99, expected an id in StringIds");
+  CHECK(ErrorOfMade(fine + NewRow(base, "10,20,'k'")).starts_with(at + "demangledName is text,"));
+  CHECK(ErrorOfMade(fine + NewRow(base, "10,20,NULL")).starts_with(at + "no name,"));
+  CHECK(ErrorOfMade(fine + "INSERT INTO StringIds VALUES (7, '');" + NewRow(base, "10,20,7")) ==
+        at + "demangledName is 7, which has no text in StringIds, expected the name of a kernel");
+  CHECK(ErrorOfMade(fine + NewRow(base + ",deviceId", "10,20,1,-1")) ==
+        at + "deviceId is -1, expected a whole number from 0 to 65534");
+  CHECK(ErrorOfMade(fine + NewRow(base + ",deviceId", "10,20,1,65535"))
+            .starts_with(at + "deviceId is 65535,"));
+  CHECK(ErrorOfMade(fine + NewRow(base + ",gridX", "10,20,1,4294967296"))
+            .starts_with(at + "gridX is 4294967296,"));
+  CHECK(ErrorOfMade(fine + NewRow(base + ",streamId", "10,20,1,4294967295"))
+            .starts_with(at + "streamId is 4294967295,"));
+  CHECK(ErrorOfMade(kOld + "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,0,0,0,0,0,3,4,1,1,1,"
+                           "65536,1,1,0,0)")
+            .starts_with("row 1 of CUPTI_ACTIVITY_KIND_KERNEL: blockX is 65536,"));
+  CHECK(ErrorOfMade(kOld + "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,0,0,0,0,0,3,4,1,1,1,"
+                           "1,1,1,2147483647,0)")
+            .starts_with("row 1 of CUPTI_ACTIVITY_KIND_KERNEL: staticSharedMemory is 2147483647,"));
+}
+
+TEST_CASE("names: longer than is carried, and gigantic ones") {
+  const std::string base = "start,end,demangledName";
+  const Profile cut =
+      MustLoadMade(kNew + "INSERT INTO StringIds VALUES (9, printf('%.*c', 20000, 'x'));" +
+                   NewRow(base, "1,2,9"));
+  REQUIRE(cut.records.size() == 1);
+  CHECK(cut.names.name(cut.records[0].name_id).size() == shm::kMaxNameBytes);
+  CHECK(cut.warnings.size() == 1);
+  CHECK(ErrorOfMade(kNew + "INSERT INTO StringIds VALUES (9, printf('%.*c', 20000000, 'x'));" +
+                    NewRow(base, "1,2,9"))
+            .starts_with("SQLite cannot read it (string or blob too big)"));
+}
+
+TEST_CASE("databases that are something else say what is missing") {
+  CHECK(ErrorOfMade("CREATE TABLE people (name TEXT)") ==
+        "an SQLite database of no known tool, expected one made by "
+        "'nsys export --type sqlite report.nsys-rep' or by rocprofv3");
+  CHECK(ErrorOfMade("CREATE TABLE StringIds (id, value)") ==
+        "an Nsight Systems export without kernels (no table CUPTI_ACTIVITY_KIND_KERNEL), expected "
+        "a capture by 'nsys profile --trace=cuda' of a program that runs kernels");
+  const std::string kernels =
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER);";
+  CHECK(ErrorOfMade(kernels) == "no table StringIds, expected the names of the kernels in it");
+  const std::string names = "CREATE TABLE StringIds (id, value);";
+  CHECK(ErrorOfMade(names + "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, shortName)") ==
+        "no column end in CUPTI_ACTIVITY_KIND_KERNEL, expected a table as 'nsys export' writes it");
+  CHECK(ErrorOfMade(names + "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER)")
+            .starts_with("no column demangledName in CUPTI_ACTIVITY_KIND_KERNEL,"));
+}
+
+TEST_CASE("names are found without an index, too") {
+  const Profile profile = MustLoadMade(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER);"
+      "CREATE TABLE StringIds (id INTEGER, value TEXT);"
+      "INSERT INTO StringIds VALUES (2, 'b'), (1, 'a');"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 1), (3, 4, 2)");
+  REQUIRE(profile.records.size() == 2);
+  CHECK(profile.names.name(profile.records[0].name_id) == "a");
+  CHECK(profile.names.name(profile.records[1].name_id) == "b");
+}
+
+TEST_CASE("what a hostile database stores does not run") {
+  const std::string names =
+      "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+      "INSERT INTO StringIds VALUES (1, 'k');";
+  // Endless rows.
+  CHECK(ErrorOfMade(names +
+                    "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE r(n) AS (SELECT 1 "
+                    "UNION ALL SELECT n + 1 FROM r) SELECT n AS start, n + 1 AS end, 1 AS "
+                    "demangledName FROM r") ==
+        "CUPTI_ACTIVITY_KIND_KERNEL is a view or a virtual table, expected a table as 'nsys "
+        "export' writes it");
+  const std::string kernels =
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 1);";
+  CHECK(ErrorOfMade(kernels + "CREATE VIEW StringIds AS SELECT 1 AS id, 'k' AS value")
+            .starts_with("StringIds is a view or a virtual table,"));
+  CHECK(ErrorOfMade(kernels + "CREATE VIRTUAL TABLE StringIds USING fts5(id, value)")
+            .starts_with("StringIds is a view or a virtual table,"));
+  // Columns that are computed.
+  CHECK(ErrorOfMade("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT AS "
+                    "(printf('%.*c', 1000, 'x')));" +
+                    kernels + "INSERT INTO StringIds (id) VALUES (1)") ==
+        "the column value of StringIds is computed, expected a table as a profiler writes it");
+}
+
+TEST_CASE("a cut file is an error, wherever it is cut") {
+  const test::TempDir folder;
+  const auto whole = folder / "whole.sqlite";
+  std::string sql = kOld;
+  for (int i = 0; i < 500; ++i) sql += OldRow(i, i + 1);
+  Make(whole, sql);
+  const std::string content = test::ReadFile(whole);
+  REQUIRE(content.size() > 20000);
+  for (std::size_t size :
+       {std::size_t{16}, std::size_t{99}, std::size_t{100}, std::size_t{4096}, std::size_t{5000},
+        std::size_t{8192}, content.size() - 4096, content.size() - 1}) {
+    CAPTURE(size);
+    CHECK(ErrorOf(folder.Write("cut.sqlite", content.substr(0, size)))
+              .starts_with("cut short, " + std::to_string(size) + " bytes"));
+    // The same through a pipe.
+    const std::string part = content.substr(0, size);
+    const Result<Profile> piped =
+        Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", part)));
+    REQUIRE_FALSE(piped.ok());
+    CHECK(piped.error().message.starts_with("standard input: cut short, " + std::to_string(size)));
+  }
+  CHECK(MustLoad(whole).records.size() == 500);
+}
+
+TEST_CASE("damaged pages are an error or other numbers, never a crash") {
+  const test::TempDir folder;
+  const auto whole = folder / "whole.sqlite";
+  std::string sql = kOld;
+  for (int i = 0; i < 300; ++i) sql += OldRow(i, i + 1, 3 + 2 * (i % 2));
+  Make(whole, sql);
+  const std::string content = test::ReadFile(whole);
+  // A page that is lost is found.
+  for (std::size_t page = 1; page < content.size() / 4096; ++page) {
+    std::string damaged = content;
+    std::fill_n(damaged.begin() + static_cast<std::ptrdiff_t>(page * 4096), 4096, '\xFF');
+    CAPTURE(page);
+    CHECK_FALSE(LoadFile(folder.Write("page.sqlite", damaged)).ok());
+  }
+  // Single bytes, behind the magic.
+  std::uint64_t state = 1;
+  const auto random = [&] {
+    return (state = state * 6364136223846793005U + 1442695040888963407U) >> 33;
+  };
+  for (int run = 0; run < 300; ++run) {
+    std::string damaged = content;
+    for (int i = 0; i < 4; ++i) {
+      damaged[16 + random() % (damaged.size() - 16)] = static_cast<char>(random());
+    }
+    const Result<Profile> profile = LoadFile(folder.Write("bytes.sqlite", damaged));
+    if (!profile.ok()) {
+      CHECK(profile.error().message.find('\n') == std::string::npos);
+    } else {
+      CHECK(profile.value().records.size() <= content.size() / 8);
+    }
+  }
+}
+
+TEST_CASE("pages that name one another again and again come to an end") {
+  const test::TempDir folder;
+  const auto file = folder / "t.sqlite";
+  std::string sql = "PRAGMA page_size = 512; PRAGMA synchronous = OFF; BEGIN;" + kOld;
+  for (int i = 0; i < 4000; ++i) sql += OldRow(i, i + 1);
+  sqlite3* database = nullptr;
+  REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
+  Run(database, sql + "COMMIT");
+  sqlite3_close(database);
+  std::string content = test::ReadFile(file);
+  std::vector<std::size_t> inner;  // pages of the kernels' tree that name others, the root first
+  for (std::size_t page = 512; page + 512 <= content.size(); page += 512) {
+    if (content[page] == 5) inner.push_back(page);
+  }
+  REQUIRE(inner.size() > 4);
+  // Each of their cells is made to name the next of these pages: 60 times the rows for each.
+  for (std::size_t i = 0; i + 1 < inner.size(); ++i) {
+    const std::size_t page = inner[i];
+    const auto short_at = [&](std::size_t at) {
+      return static_cast<std::size_t>(static_cast<unsigned char>(content[page + at])) << 8 |
+             static_cast<unsigned char>(content[page + at + 1]);
+    };
+    const std::size_t next = inner[i + 1] / 512 + 1;
+    const std::string child = {0, 0, static_cast<char>(next >> 8), static_cast<char>(next & 0xFF)};
+    for (std::size_t cell = 0; cell < short_at(3); ++cell) {
+      content.replace(page + short_at(12 + 2 * cell), 4, child);
+    }
+    content.replace(page + 8, 4, child);
+  }
+  const std::string message = ErrorOf(folder.Write("loop.sqlite", content));
+  CAPTURE(message);
+  CHECK(message.find("more rows than the file has room for") != std::string::npos);
+}
+
+TEST_CASE("content that has no file of its own is unpacked, and nothing stays behind") {
+  const test::TempDir folder;
+  const auto file = folder / "t.sqlite";
+  Make(file, kOld + OldRow(1, 5));
+  const std::string content = test::ReadFile(file);
+  const test::TempDir scratch;
+  const TmpDirSetting setting(scratch.path());
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{4096}, kReadBytes}) {
+    const Result<Profile> profile =
+        Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content, piece)));
+    if (!profile.ok()) FAIL(profile.error().message);
+    CHECK(profile.value().records.size() == 1);
+  }
+  CHECK(Files(scratch).empty());
+
+  // No room: a limit on the size of files stands for a full disk.
+  rlimit limit = {};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  rlimit small = limit;
+  small.rlim_cur = 4096;
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const Result<Profile> full =
+      Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
+  setrlimit(RLIMIT_FSIZE, &limit);
+  signal(SIGXFSZ, handler);
+  REQUIRE_FALSE(full.ok());
+  CHECK(full.error().message ==
+        "standard input: the database cannot be unpacked into " + scratch.path().string() +
+            " (after 4096 bytes: File too large), expected room there; set TMPDIR to another "
+            "folder, or unpack it to a plain file");
+  CHECK(Files(scratch).empty());
+
+  const TmpDirSetting nowhere(scratch / "none");
+  const Result<Profile> none =
+      Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
+  REQUIRE_FALSE(none.ok());
+  CHECK(none.error().message.find("no temporary file can be made in") != std::string::npos);
+}
+
+TEST_CASE("a plain file is not touched, whatever its journal mode and its name") {
+  const test::TempDir folder;
+  const auto file = folder / "a b%20?#&.sqlite";
+  sqlite3* database = nullptr;
+  REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
+  Run(database, "PRAGMA journal_mode = WAL;" + kOld + OldRow(1, 5));
+  SUBCASE("closed: the file holds all") {
+    sqlite3_close(database);
+    const std::string content = test::ReadFile(file);
+    CHECK(MustLoad(file).records.size() == 1);
+    CHECK(test::ReadFile(file) == content);
+    CHECK(Files(folder) == std::vector<std::string>{file.filename().string()});
+    const Result<Profile> piped =
+        Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
+    if (!piped.ok()) FAIL(piped.error().message);
+    CHECK(piped.value().records.size() == 1);
+  }
+  SUBCASE("open: part of it lies in the log") {
+    CHECK(ErrorOf(file).starts_with("a program writes to it or was stopped while it did ("));
+    sqlite3_close(database);
+  }
+}
+
+// The same launches as the profile of that name that the tests compare everything with.
+TEST_CASE("recorded exports equal their canonical profiles") {
+  for (const std::string name : {"assignment_bg_r19", "cloverleaf_nsys", "gtls_transit_search_a",
+                                 "nsysai_mfu_2gpu_before"}) {
+    CAPTURE(name);
+    const auto native = SharedPath("data/native/nsys-sqlite/" + name + ".sqlite.gz");
+    const auto canonical = SharedPath("data/profiles/" + name + ".csv.gz");
+    STEMTAP_SKIP_WITHOUT(native);
+    STEMTAP_SKIP_WITHOUT(canonical);
+    const Profile profile = MustLoad(native);
+    Result<std::unique_ptr<ByteSource>> source = OpenByteSource(canonical.string());
+    REQUIRE(source.ok());
+    const Result<Profile> expected = Load(OpenCanonicalCsv(std::move(source).value()));
+    REQUIRE(expected.ok());
+    CHECK(profile.warnings.empty());
+    REQUIRE(profile.records.size() == expected.value().records.size());
+    REQUIRE(profile.names.size() == expected.value().names.size());
+    std::size_t different = 0;
+    for (std::size_t i = 0; i < profile.records.size(); ++i) {
+      const shm::KernelRecord& a = profile.records[i];
+      const shm::KernelRecord& b = expected.value().records[i];
+      different +=
+          !(a.start_ns == b.start_ns && a.duration_ns == b.duration_ns && a.device == b.device &&
+            a.stream == b.stream && std::equal(a.grid, a.grid + 3, b.grid) &&
+            std::equal(a.block, a.block + 3, b.block) && a.shared_bytes == b.shared_bytes &&
+            a.graph_id == b.graph_id &&
+            profile.names.name(a.name_id) == expected.value().names.name(b.name_id));
+    }
+    CHECK(different == 0);
+  }
+}
+
+}  // namespace
+}  // namespace stemtap

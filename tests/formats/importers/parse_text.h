@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of text formats share: a text as the profile "t.csv", found by its content alone.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/memory_source.h"
+#include "formats/importers/registry.h"
+#include "model/profile.h"
+
+namespace stemtap {
+
+// `text` as a profile, read in pieces of `piece` bytes.
+inline Result<Profile> Parse(std::string_view text, std::size_t piece = kReadBytes) {
+  Result<std::unique_ptr<ProfileReader>> reader =
+      OpenProfile(std::make_unique<MemorySource>("t.csv", text, piece));
+  if (!reader.ok()) return reader.error();
+  return LoadProfile(*reader.value());
+}
+
+inline Profile MustParse(std::string_view text, std::size_t piece = kReadBytes) {
+  Result<Profile> profile = Parse(text, piece);
+  if (!profile.ok()) FAIL(profile.error().message);
+  return std::move(profile).value();
+}
+
+// The error that `text` gives: one line that names the file and says what was expected.
+inline std::string ErrorOf(std::string_view text) {
+  CAPTURE(text.substr(0, 200));
+  const Result<Profile> profile = Parse(text);
+  REQUIRE_FALSE(profile.ok());
+  CHECK(profile.error().message.find('\n') == std::string::npos);
+  CHECK(profile.error().message.find("expected") != std::string::npos);
+  CHECK(profile.error().message.starts_with("t.csv:"));
+  CHECK(profile.error().exit_code == 1);
+  return profile.error().message;
+}
+
+}  // namespace stemtap

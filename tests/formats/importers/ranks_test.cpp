@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/ranks.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "model/profile.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+Result<Profile> Load(const std::vector<std::string>& paths) {
+  Result<std::unique_ptr<ProfileReader>> reader = OpenRanks(paths);
+  if (!reader.ok()) return reader.error();
+  return LoadProfile(*reader.value());
+}
+
+TEST_CASE("several files are the ranks of one run: one after the other, devices numbered anew") {
+  const test::TempDir folder;
+  const std::string a = folder.Write("a.csv",
+                                     "start_ns,duration_ns,device,m,name\n"
+                                     "900,1,3,0.5,x\n950,2,1,,y\n960,3,3,2,x\n");
+  const std::string b = folder.Write("b.csv",
+                                     "start_ns,duration_ns,device,other,name\n"
+                                     "5,4,3,7,y\n6,5,,8,z\n");
+  const Result<Profile> read = Load({a, b});
+  REQUIRE(read.ok());
+  const Profile& run = read.value();
+  REQUIRE(run.records.size() == 5);
+  const auto column = [&](auto of) {
+    std::vector<std::uint64_t> values;
+    for (const shm::KernelRecord& record : run.records) values.push_back(of(record));
+    return values;
+  };
+  using Values = std::vector<std::uint64_t>;
+  CHECK(column([](const auto& r) { return r.duration_ns; }) == Values{1, 2, 3, 4, 5});
+  CHECK(column([](const auto& r) { return r.start_ns; }) == Values{900, 950, 960, 5, 6});
+  // Rank 0 uses its devices 3 and 1, whatever first, rank 1 its 3 and one that it does not name.
+  CHECK(column([](const auto& r) { return r.device; }) == Values{1, 0, 1, 2, shm::kUnknown16});
+  std::string names;
+  for (const shm::KernelRecord& record : run.records) names += run.names.name(record.name_id);
+  CHECK(names == "xyxyz");
+  REQUIRE(run.metric_names == std::vector<std::string>{"m", "other"});
+  CHECK(run.metrics[0][2] == 2.0);
+  CHECK(std::isnan(run.metrics[0][3]));
+  CHECK(std::isnan(run.metrics[1][0]));
+  CHECK(run.metrics[1][4] == 8.0);
+}
+
+TEST_CASE("the durations of all ranks together must fit 63 bits") {
+  const test::TempDir folder;
+  const std::string half = "duration_ns,name\n4611686018427387904,x\n";
+  const std::string a = folder.Write("a.csv", half).string();
+  const std::string b = folder.Write("b.csv", half).string();
+  CHECK(Load({a}).ok());
+  const Result<Profile> both = Load({a, b});
+  REQUIRE_FALSE(both.ok());
+  CHECK(both.error().message.starts_with(a + ", " + b + ": launch 1: duration_ns is"));
+}
+
+std::vector<std::uint16_t> DevicesOf(const Profile& run) {
+  std::vector<std::uint16_t> devices;
+  for (const shm::KernelRecord& record : run.records) devices.push_back(record.device);
+  return devices;
+}
+
+TEST_CASE("the devices of a rank keep their order, however its file is read") {
+  const test::TempDir folder;
+  // One is read from its file, the other held in memory.
+  const std::string csv =
+      folder.Write("a.csv", "duration_ns,device,name\n1,7,x\n2,2,x\n3,7,x\n4,5,x\n").string();
+  const std::string held =
+      folder
+          .Write("b.csv",
+                 "\"Kernel_Name\",\"Agent_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n"
+                 "\"y\",\"GPU 1\",10,11\n\"y\",\"GPU 0\",20,22\n")
+          .string();
+  const Result<Profile> read = Load({csv, held, csv});
+  if (!read.ok()) FAIL(read.error().message);
+  CHECK(DevicesOf(read.value()) == std::vector<std::uint16_t>{2, 0, 2, 1, 4, 3, 7, 5, 7, 6});
+  CHECK(read.value().names.size() == 2);
+}
+
+TEST_CASE("a rank through a pipe is numbered as its devices come, and said to be") {
+  const test::TempDir folder;
+  const std::string csv = folder.Write("a.csv", "duration_ns,device,name\n1,3,x\n").string();
+  for (const bool ascends : {true, false}) {
+    const std::string pipe = (folder / (ascends ? "up" : "down")).string();
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    const std::string content =
+        std::string("duration_ns,device,name\n") + (ascends ? "1,2,x\n2,4,x\n" : "1,4,x\n2,2,x\n");
+    std::thread writer([&] { std::ofstream(pipe) << content; });
+    const Result<Profile> read = Load({csv, pipe});
+    writer.join();
+    if (!read.ok()) FAIL(read.error().message);
+    CHECK(DevicesOf(read.value()) == std::vector<std::uint16_t>{0, 1, 2});
+    REQUIRE(read.value().warnings.size() == (ascends ? 0 : 1));
+    if (!ascends)
+      CHECK(read.value().warnings[0].find("in order of first use") != std::string::npos);
+  }
+}
+
+TEST_CASE("a single file is read as it is") {
+  const test::TempDir folder;
+  const std::string a = folder.Write("a.csv", "duration_ns,device,name\n1,3,x\n");
+  const Result<Profile> read = Load({a});
+  REQUIRE(read.ok());
+  CHECK(read.value().records[0].device == 3);
+}
+
+TEST_CASE("a rank without launches is said, one that cannot be read is an error") {
+  const test::TempDir folder;
+  const std::string a = folder.Write("a.csv", "duration_ns,device,name\n1,3,x\n");
+  const std::string empty = folder.Write("empty.csv", "duration_ns,device,name\n");
+  const std::string bad = folder.Write("bad.csv", "duration_ns,device,name\n1,3,x\nx,3,x\n");
+  const Result<Profile> read = Load({a, empty});
+  REQUIRE(read.ok());
+  REQUIRE(read.value().warnings.size() == 1);
+  CHECK(read.value().warnings[0] == empty + ": no launches, rank 1 is empty");
+  const Result<Profile> damaged = Load({a, bad});
+  REQUIRE_FALSE(damaged.ok());
+  CHECK(damaged.error().message.find("bad.csv:3: ") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/recorded_launches.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stemtap {
+namespace {
+
+shm::KernelRecord At(std::uint64_t start, std::uint64_t duration) {
+  shm::KernelRecord record = RecordedLaunches::Unknown();
+  record.start_ns = start;
+  record.duration_ns = duration;
+  return record;
+}
+
+shm::KernelRecord At(std::uint64_t start, std::uint32_t id, std::uint32_t stream) {
+  shm::KernelRecord record = At(start, 1);
+  record.device = 0;
+  record.correlation_id = id;
+  record.stream = stream;
+  return record;
+}
+
+// The starts of all launches, in the order in which they are handed out.
+std::vector<std::uint64_t> Starts(RecordedLaunches& launches) {
+  launches.Finish("file");
+  ProfileBatch batch;
+  REQUIRE(launches.Read(batch, 1000).ok());
+  std::vector<std::uint64_t> starts;
+  for (const shm::KernelRecord& record : batch.records) starts.push_back(record.start_ns);
+  return starts;
+}
+
+using Times = std::vector<std::uint64_t>;
+
+TEST_CASE("launch order is that of correlation ids, a graph's kernels by start") {
+  RecordedLaunches launches;
+  launches.Add(At(0, 10, 1), "k");
+  launches.Add(At(5, 13, 1), "k");  // launched last, ran early: its stream was free
+  launches.Add(At(7, 11, 2), "k");
+  launches.Add(At(8, 0, 2), "k");  // unknown: stays behind the launch before it
+  launches.Add(At(30, 12, 3), "k");
+  launches.Add(At(20, 12, 4), "k");
+  CHECK(Starts(launches) == Times{0, 7, 8, 20, 30, 5});
+  REQUIRE(launches.warnings().size() == 1);
+  CHECK(launches.warnings()[0].starts_with("file: 1 launches share the correlation id"));
+}
+
+TEST_CASE("launches that share a correlation id across streams without a graph are counted") {
+  const auto warnings_of = [](std::uint32_t second, std::uint32_t graph_node,
+                              std::uint32_t stream = 2) {
+    RecordedLaunches launches;
+    launches.SetProcess(1);
+    launches.Add(At(0, 10, 1), "k");
+    shm::KernelRecord record = At(5, second, stream);
+    record.graph_node = graph_node;
+    launches.Add(record, "k");
+    launches.SetProcess(2);
+    launches.Add(At(7, 10, 1), "k");  // ids of another process are others
+    launches.Finish("file");
+    return launches.warnings();
+  };
+  const auto counted = [](const std::vector<std::string>& warnings) {
+    return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+      return warning.starts_with(
+          "file: 1 launches share the correlation id of one on another stream");
+    });
+  };
+  CHECK(counted(warnings_of(10, 0)));
+  CHECK_FALSE(counted(warnings_of(10, 4)));
+  CHECK_FALSE(counted(warnings_of(11, 0)));
+  CHECK_FALSE(counted(warnings_of(0, 0)));
+  CHECK_FALSE(counted(warnings_of(10, 0, 1)));  // one stream: order of start is that of launch
+}
+
+TEST_CASE("launches that are recorded twice are counted") {
+  const auto doubles = [](const shm::KernelRecord& first, const shm::KernelRecord& second) {
+    RecordedLaunches launches;
+    launches.Add(first, "k");
+    launches.Add(At(0, 8, 1), "other");
+    launches.Add(second, "k");
+    launches.Finish("file");
+    const std::vector<std::string>& warnings = launches.warnings();
+    return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+      return warning.starts_with("file: 1 launches equal another one in every cell");
+    });
+  };
+  CHECK(doubles(At(0, 10, 1), At(0, 10, 1)));
+  CHECK(doubles(At(9, 5), At(9, 5)));
+  CHECK_FALSE(doubles(At(0, 10, 1), At(1, 10, 1)));
+  CHECK_FALSE(doubles(At(0, 10, 1), At(0, 11, 1)));
+  CHECK_FALSE(doubles(At(0, 10, 1), At(0, 10, 2)));
+  CHECK_FALSE(doubles(At(9, 5), At(9, 6)));
+  CHECK_FALSE(doubles(At(9, std::uint64_t{0}), At(9, std::uint64_t{0})));  // whole microseconds
+}
+
+TEST_CASE("correlation ids wrap") {
+  RecordedLaunches launches;
+  launches.Add(At(0, 0xFFFFFFFE, 1), "k");
+  launches.Add(At(10, 2, 2), "k");
+  launches.Add(At(20, 0xFFFFFFFF, 1), "k");
+  CHECK(Starts(launches) == Times{0, 20, 10});
+}
+
+TEST_CASE("metrics follow their launches") {
+  RecordedLaunches launches;
+  launches.AddMetric("m");
+  launches.Add(At(0, 2, 1), launches.Name("a"), {2.0});
+  launches.Add(At(10, 1, 2), launches.Name("b"), {1.0});
+  launches.Finish("file");
+  ProfileBatch batch;
+  REQUIRE(launches.Read(batch, 9).value() == 2);
+  CHECK(launches.names().name(batch.records[0].name_id) == "b");
+  CHECK(batch.metrics[0] == std::vector<double>{1.0, 2.0});
+}
+
+TEST_CASE("each process keeps the places that its launches have in the order of starts") {
+  RecordedLaunches launches;
+  launches.SetProcess(77);
+  launches.Add(At(0, 900, 1), "k");
+  launches.Add(At(20, 800, 2), "k");
+  launches.SetProcess(5);
+  launches.Add(At(10, 3, 1), "k");
+  launches.Add(At(30, 2, 2), "k");
+  CHECK(Starts(launches) == Times{20, 30, 0, 10});
+}
+
+TEST_CASE("ids that contradict a stream are not taken for launch order") {
+  for (const std::uint32_t streams : {1u, 2u}) {
+    CAPTURE(streams);
+    RecordedLaunches launches;
+    for (std::uint32_t i = 0; i < 300; ++i) {
+      const bool wrong = i % 50 == 1;  // 2 in a hundred
+      launches.Add(At(i * 10, wrong ? i - 1 : i + 1, i % 50 < 2 ? 0 : i % streams), "k");
+    }
+    Times in_order;
+    for (std::uint64_t i = 0; i < 300; ++i) in_order.push_back(i * 10);
+    CHECK(Starts(launches) == in_order);
+    // On one stream launches ran as they were launched, whatever their ids.
+    REQUIRE(launches.warnings().size() == streams - 1);
+    if (streams == 2) {
+      CHECK(launches.warnings()[0] ==
+            "file: launches are numbered in order of start, which on several streams may not be "
+            "that of launch: correlation ids contradict the streams");
+    }
+  }
+}
+
+TEST_CASE("a counter that begins anew is another program's, and no launch order") {
+  RecordedLaunches launches;
+  for (std::uint32_t i = 0; i < 1000; ++i) launches.Add(At(i * 10, i % 500 + 1, 1), "k");
+  const Times starts = Starts(launches);
+  CHECK(std::is_sorted(starts.begin(), starts.end()));
+}
+
+TEST_CASE("each process is trusted by itself") {
+  RecordedLaunches launches;
+  launches.SetProcess(1);
+  for (std::uint32_t i = 0; i < 5000; ++i) launches.Add(At(i * 10, i + 1, 1), "k");
+  launches.SetProcess(2);
+  for (std::uint32_t i = 0; i < 10; ++i) launches.Add(At(i * 10 + 1, 100 - i, 1), "k");
+  const Times starts = Starts(launches);
+  CHECK(std::is_sorted(starts.begin(), starts.end()));
+}
+
+TEST_CASE("kernels of a graph stand in the order of its nodes") {
+  RecordedLaunches launches;
+  for (const std::uint32_t node : {2u, 1u, 3u}) {
+    shm::KernelRecord record = At(node == 2 ? 0 : node * 10, 5, node);
+    record.graph_id = 1;
+    record.graph_node = node;
+    launches.Add(record, "k");
+  }
+  CHECK(Starts(launches) == Times{10, 0, 30});
+}
+
+TEST_CASE("without ids, launches on several streams are numbered by start, and that is said") {
+  RecordedLaunches launches;
+  launches.Add(At(10, 0, 1), "k");
+  launches.Add(At(0, 0, 2), "k");
+  CHECK(Starts(launches) == Times{0, 10});
+  CHECK(launches.warnings() ==
+        std::vector<std::string>{"file: launches are numbered in order of start, which on several "
+                                 "streams may not be that of launch: no correlation ids"});
+}
+
+TEST_CASE(
+    "recorded launches without ids come in order of start, those of one instant as they were "
+    "added") {
+  RecordedLaunches launches;
+  launches.AddMetric("m");
+  launches.Add(At(1700, 1), launches.Name("b"), {1.0});
+  launches.Add(At(1000, 2), launches.Name("a"), {2.0});
+  launches.Add(At(1700, 3), launches.Name("a"), {3.0});
+  launches.Finish("file");
+  ProfileBatch batch;
+  REQUIRE(launches.Read(batch, 2).value() == 2);
+  CHECK(batch.records[0].start_ns == 0);
+  CHECK(batch.records[0].duration_ns == 2);
+  CHECK(batch.records[1].start_ns == 700);
+  CHECK(batch.records[1].duration_ns == 1);
+  CHECK(batch.metrics[0] == std::vector<double>{2.0, 1.0});
+  REQUIRE(launches.Read(batch, 2).value() == 1);
+  CHECK(batch.records[0].duration_ns == 3);
+  CHECK(batch.metrics[0] == std::vector<double>{3.0});
+  REQUIRE(launches.Read(batch, 2).value() == 0);
+  CHECK(batch.metrics.size() == 1);
+  REQUIRE(launches.Rewind());
+  REQUIRE(launches.Read(batch, 9).value() == 3);
+  CHECK(batch.records[0].duration_ns == 2);
+}
+
+TEST_CASE("recorded launches without a start keep their order") {
+  RecordedLaunches launches;
+  for (std::uint64_t i = 0; i < 3; ++i) launches.Add(At(shm::kUnknownTime, 3 - i), "k");
+  launches.Finish("file");
+  ProfileBatch batch;
+  REQUIRE(launches.Read(batch, 9).value() == 3);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    CHECK(batch.records[i].duration_ns == 3 - i);
+    CHECK(batch.records[i].start_ns == shm::kUnknownTime);
+  }
+}
+
+TEST_CASE("a name longer than is carried is cut, and said") {
+  RecordedLaunches launches;
+  launches.Add(At(0, 1), std::string(shm::kMaxNameBytes + 1, 'x'));
+  launches.Finish("file");
+  CHECK(launches.names().name(0).size() == shm::kMaxNameBytes);
+  REQUIRE(launches.warnings().size() == 1);
+}
+
+}  // namespace
+}  // namespace stemtap

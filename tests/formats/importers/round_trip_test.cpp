@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "formats/importers/registry.h"
+#include "model/profile.h"
+#include "model/profile_writer.h"
+#include "support/paths.h"
+#include "support/shared_data.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+using test::ReadFile;
+using test::TempDir;
+
+void Convert(const std::filesystem::path& from, const std::filesystem::path& to,
+             std::size_t batch_rows) {
+  CAPTURE(from);
+  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(from.string());
+  if (!reader.ok()) FAIL(reader.error().message);
+  Result<std::unique_ptr<ProfileWriter>> writer = CreateProfileWriter(to.string());
+  if (!writer.ok()) FAIL(writer.error().message);
+  for (ProfileBatch batch;;) {
+    const Result<std::size_t> read = reader.value()->Read(batch, batch_rows);
+    if (!read.ok()) FAIL(read.error().message);
+    const Status written =
+        writer.value()->Write(batch, reader.value()->names(), reader.value()->metric_names());
+    if (!written.ok()) FAIL(written.error().message);
+    if (read.value() == 0) break;
+  }
+  REQUIRE(writer.value()->Finish().ok());
+  CHECK(reader.value()->warnings().empty());
+}
+
+std::string Uncompressed(const std::filesystem::path& path) {
+  Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path.string());
+  REQUIRE(source.ok());
+  std::string content;
+  std::vector<char> buffer(kReadBytes);
+  for (;;) {
+    const Result<std::size_t> count = source.value()->Read(buffer.data(), buffer.size());
+    REQUIRE(count.ok());
+    if (count.value() == 0) return content;
+    content.append(buffer.data(), count.value());
+  }
+}
+
+void CheckRoundTrip(const std::filesystem::path& csv) {
+  CAPTURE(csv);
+  TempDir folder;
+  const std::string text = Uncompressed(csv);
+  std::size_t batch_rows = 1;
+  for (const char* name : {"a.stemtap", "a.stemtap.gz", "a.stemtap.zst", "a.csv.gz", "a.csv.zst"}) {
+    CAPTURE(name);
+    Convert(csv, folder / name, batch_rows);
+    Convert(folder / name, folder / "back.csv", 1000);
+    CHECK((ReadFile(folder / "back.csv") == text));
+    batch_rows *= 13;
+  }
+}
+
+TEST_CASE("CSV, binary and CSV again give the same bytes") {
+  CheckRoundTrip(test::SourceDir() / "tests/data/tiny.csv");
+}
+
+// Counts by hand: the canonical form puts the duration third, and these names hold no line ends.
+TEST_CASE("every recorded profile has its rows, durations and zeros") {
+  const auto profiles = SharedPath("data/profiles");
+  STEMTAP_SKIP_WITHOUT(profiles);
+  for (const auto& entry : std::filesystem::directory_iterator(profiles)) {
+    if (!entry.path().string().ends_with(".csv.gz")) continue;
+    CAPTURE(entry.path());
+    std::istringstream text(Uncompressed(entry.path()));
+    std::string line;
+    std::getline(text, line);
+    std::size_t rows = 0;
+    std::size_t zeros = 0;
+    std::uint64_t total_ns = 0;
+    for (; std::getline(text, line); ++rows) {
+      const std::size_t second = line.find(',', line.find(',') + 1);
+      const std::uint64_t duration_ns = std::stoull(line.substr(second + 1));
+      zeros += duration_ns == 0 ? 1 : 0;
+      total_ns += duration_ns;
+    }
+    Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(entry.path().string());
+    REQUIRE(reader.ok());
+    const Result<Profile> profile = LoadProfile(*reader.value());
+    REQUIRE(profile.ok());
+    for (const shm::KernelRecord& record : profile.value().records) {
+      zeros -= record.duration_ns == 0 ? 1 : 0;
+      total_ns -= record.duration_ns;
+    }
+    CHECK(profile.value().records.size() == rows);
+    CHECK(zeros == 0);
+    CHECK(total_ns == 0);
+  }
+}
+
+TEST_CASE("every recorded profile survives the round trip") {
+  const auto profiles = SharedPath("data/profiles");
+  STEMTAP_SKIP_WITHOUT(profiles);
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(profiles)) {
+    if (!entry.path().string().ends_with(".csv.gz")) continue;
+    CheckRoundTrip(entry.path());
+    ++count;
+  }
+  CHECK(count > 0);
+}
+
+TEST_CASE("metrics survive in a CSV and are refused in a binary profile") {
+  TempDir folder;
+  const std::string text =
+      "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
+      "shared_bytes,graph_id,name,ipc,\"a,b\"\n"
+      "0,,1,,,,,,,,,,,k,1.5,\n"
+      "1,,2,,,,,,,,,,,k,,-1e+300\n";
+  const auto from = folder.Write("from.csv", text);
+  Convert(from, folder / "to.csv.zst", 1);
+  CHECK(Uncompressed(folder / "to.csv.zst") == text);
+
+  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(from.string());
+  REQUIRE(reader.ok());
+  auto writer = CreateProfileWriter((folder / "to.stemtap").string());
+  REQUIRE(writer.ok());
+  ProfileBatch batch;
+  REQUIRE(reader.value()->Read(batch, 9).ok());
+  const Status written =
+      writer.value()->Write(batch, reader.value()->names(), reader.value()->metric_names());
+  REQUIRE_FALSE(written.ok());
+  CHECK(written.error().message.find("cannot hold metric columns (first of 2: 'ipc')") !=
+        std::string::npos);
+}
+
+TEST_CASE("a profile without rows survives") {
+  TempDir folder;
+  const auto from = folder.Write("from.csv", "duration_ns,name,ipc\n");
+  Convert(from, folder / "to.csv", 1);
+  CHECK(ReadFile(folder / "to.csv").ends_with(",name,ipc\n"));
+  const auto plain = folder.Write("plain.csv", "duration_ns,name\n");
+  Convert(plain, folder / "to.stemtap", 1);
+  CHECK(ReadFile(folder / "to.stemtap").size() == 128);
+  Convert(folder / "to.stemtap", folder / "back.csv", 1);
+  CHECK(ReadFile(folder / "back.csv").ends_with(",graph_id,name\n"));
+}
+
+TEST_CASE("a truncated compressed profile is an error") {
+  TempDir folder;
+  const auto csv = test::SourceDir() / "tests/data/tiny.csv";
+  for (const char* name : {"a.csv.gz", "a.csv.zst", "a.stemtap.gz", "a.stemtap.zst"}) {
+    CAPTURE(name);
+    Convert(csv, folder / name, 10);
+    const std::string whole = ReadFile(folder / name);
+    const auto cut = folder.Write("cut", std::string_view(whole).substr(0, whole.size() - 5));
+    const Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(cut.string());
+    REQUIRE_FALSE(reader.ok());
+    CHECK(reader.error().message.find("truncated") != std::string::npos);
+    CHECK(reader.error().message.starts_with(cut.string()));
+  }
+}
+
+TEST_CASE("files that are no profile are errors with the path") {
+  TempDir folder;
+  const auto check = [](const std::filesystem::path& path, const char* what) {
+    const Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(path.string());
+    REQUIRE_FALSE(reader.ok());
+    CHECK(reader.error().message.starts_with(path.string() + ": "));
+    CHECK(reader.error().message.find(what) != std::string::npos);
+  };
+  check(folder.Write("empty.csv", ""), "empty file");
+  check(folder / "missing.csv", "No such file");
+  check(folder.path(), "is a folder");
+  check(folder.Write("noise.csv", std::string("\0\1\2\3", 4)), "not a known profile format");
+}
+
+TEST_CASE("every format has its texts") {
+  for (const ProfileFormat& format : ProfileFormats()) {
+    CHECK_FALSE(format.name.empty());
+    CHECK_FALSE(format.description.empty());
+    CHECK_FALSE(format.example.empty());
+  }
+}
+
+}  // namespace
+}  // namespace stemtap

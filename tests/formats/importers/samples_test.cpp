@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/data/formats holds one invented run in the form of every profiler (make.py there): read, it is
+// the same run, as far as each form carries it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/byte_source.h"
+#include "base/memory_source.h"
+#include "formats/importers/registry.h"
+#include "model/profile.h"
+#include "support/paths.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kSamples = test::SourceDir() / "tests/data/formats";
+
+Profile Load(const fs::path& path) {
+  CAPTURE(path);
+  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(path.string());
+  if (!reader.ok()) FAIL(reader.error().message);
+  Result<Profile> profile = LoadProfile(*reader.value());
+  if (!profile.ok()) FAIL(profile.error().message);
+  return std::move(profile).value();
+}
+
+bool Holds(const shm::KernelRecord& record, const shm::KernelRecord& truth) {
+  return (record.grid[0] == shm::kUnknownExtent ||
+          (std::equal(record.grid, record.grid + 3, truth.grid) &&
+           std::equal(record.block, record.block + 3, truth.block))) &&
+         (record.start_ns == shm::kUnknownTime || record.start_ns == truth.start_ns) &&
+         (record.stream == shm::kUnknown32 || record.stream == truth.stream) &&
+         (record.device == shm::kUnknown16 || record.device == truth.device);
+}
+
+TEST_CASE("one run in the form of every profiler reads as the same run") {
+  const Profile truth = Load(kSamples / "csv/sample.csv");
+  REQUIRE(truth.records.size() == 12);
+  std::set<std::string> seen;
+  for (const auto& entry : fs::recursive_directory_iterator(kSamples)) {
+    if (!entry.is_regular_file() || entry.path().parent_path() == kSamples) continue;
+    CAPTURE(entry.path());
+    const std::string format = entry.path().parent_path().filename().string();
+    seen.insert(format);
+
+    Result<std::unique_ptr<ByteSource>> source = OpenByteSource(entry.path().string());
+    REQUIRE(source.ok());
+    const Result<std::string_view> leading = source.value()->Peek(std::size_t{64} * 1024);
+    REQUIRE(leading.ok());
+    for (const ProfileFormat& other : ProfileFormats()) {
+      CAPTURE(other.name);
+      // The canonical form is what no other is; a table of durations asks nothing of its header.
+      if (other.name != "stem-csv") CHECK(other.detect(leading.value()) == (other.name == format));
+    }
+
+    const Profile profile = Load(entry.path());
+    REQUIRE(profile.records.size() == truth.records.size());
+    // Nsight Compute prints two decimals of a microsecond.
+    const std::int64_t off = format == "ncu-csv" ? 5 : 0;
+    for (std::size_t i = 0; i < truth.records.size(); ++i) {
+      CAPTURE(i);
+      const shm::KernelRecord& record = profile.records[i];
+      CHECK(profile.names.name(record.name_id) == truth.names.name(truth.records[i].name_id));
+      CHECK(std::llabs(static_cast<std::int64_t>(record.duration_ns) -
+                       static_cast<std::int64_t>(truth.records[i].duration_ns)) <= off);
+      CHECK(Holds(record, truth.records[i]));
+    }
+    if (format == "ncu-csv") {
+      REQUIRE(profile.metric_names.size() == 2);
+      CHECK(profile.metrics[1][2] == 3000.0);
+    }
+  }
+  // The binary form is read and written by the round trips.
+  for (const ProfileFormat& format : ProfileFormats()) {
+    CHECK((format.name == "stemtap" || seen.count(std::string(format.name)) == 1));
+  }
+}
+
+TEST_CASE("what looks like another format at first is known by its header") {
+  const auto format_of = [](std::string_view leading) {
+    for (const ProfileFormat& format : ProfileFormats()) {
+      if (format.detect(leading)) return std::string(format.name);
+    }
+    return std::string("none");
+  };
+  // A program that prints JSON, under Nsight Compute.
+  CHECK(format_of("{\"step\": 1, \"loss\": 0.5}\n" +
+                  test::ReadFile(kSamples / "ncu-csv/raw.csv")) == "ncu-csv");
+  CHECK(format_of("[1]\n" + test::ReadFile(kSamples / "nvprof-csv/sample.csv")) == "nvprof-csv");
+  // Counters of rocprofv3: the columns of a trace, a row for each counter.
+  CHECK(format_of("\"Kernel_Name\",\"Counter_Name\",\"Counter_Value\",\"Start_Timestamp\",\"End_"
+                  "Timestamp\"\n\"k\",\"SQ_WAVES\",4,1,2\n") == "none");
+}
+
+TEST_CASE("nvprof: a program's line may begin with a digit") {
+  const std::string sample = test::ReadFile(kSamples / "nvprof-csv/sample.csv");
+  const auto read = [](const std::string& text) -> Result<Profile> {
+    auto reader = OpenProfile(std::make_unique<MemorySource>("trace.csv", text));
+    if (!reader.ok()) return reader.error();
+    return LoadProfile(*reader.value());
+  };
+  const Result<Profile> with = read(sample + "1000 elements ok\n");
+  REQUIRE(with.ok());
+  CHECK(with.value().records.size() == 12);
+  CHECK_FALSE(with.value().warnings.empty());
+  CHECK_FALSE(read(sample + "0.26").ok());  // a row that was cut
+}
+
+}  // namespace
+}  // namespace stemtap

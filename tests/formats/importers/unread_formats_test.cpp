@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/unread_formats.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/memory_source.h"
+#include "formats/importers/registry.h"
+#include "support/paths.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+std::string Varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+
+// Fields of protocol buffers.
+std::string Number(std::uint64_t field, std::uint64_t value) {
+  return Varint(field << 3) + Varint(value);
+}
+std::string Bytes(std::uint64_t field, const std::string& bytes) {
+  return Varint(field << 3 | 2) + Varint(bytes.size()) + bytes;
+}
+std::string Sized(const std::string& message) {
+  return Varint(message.size()) + message;
+}
+
+std::string ErrorOf(std::string_view content) {
+  const auto opened = OpenProfile(std::make_unique<MemorySource>("file", content));
+  REQUIRE_FALSE(opened.ok());
+  CHECK(opened.error().exit_code == 1);
+  CHECK(opened.error().message.find('\n') == std::string::npos);
+  return opened.error().message;
+}
+
+const std::string kXplane =
+    Bytes(1, Number(1, 3) + Bytes(2, "/device:GPU:0") + Bytes(3, std::string(100'000, 'x'))) +
+    Bytes(1, Bytes(2, "/host:CPU"));
+const std::string kPerfetto =
+    Bytes(1, Bytes(6, Bytes(1, Number(1, 6) + Number(2, 99))) + Number(10, 1)) +
+    Bytes(1, Number(8, 123456789) + Bytes(11, Number(9, 1)));
+const std::string kChakra =
+    Sized(Bytes(1, "0.0.4") + Bytes(2, Bytes(1, "schema"))) +
+    Sized(Number(1, 7) + Bytes(2, "aten::mm") + Number(3, 4) + Number(7, 12));
+
+TEST_CASE("a file of a format that is not read names its tool and the command that helps") {
+  struct Case {
+    std::string content;
+    std::string_view tool;
+    std::string_view command;
+  };
+  const std::vector<Case> cases = {
+      {"U3w[END]NVIDIA Tegra Profiler Report 2024.2.3!", "Nsight Systems (.nsys-rep)",
+       "nsys export --type sqlite FILE"},
+      {"U3w[END]NVIDIA Nsight Systems Stream 2024.2.3.38!\n", "Nsight Systems (.qdstrm)",
+       "QdstrmImporter -i FILE"},
+      {std::string("NVR\0\2\0\0\0", 8), "Nsight Compute (.ncu-rep)",
+       "ncu --import FILE --page raw --csv"},
+      {"{\n \"rocprofiler-sdk-tool\": [{\"metadata\": {}}]}", "rocprofv3",
+       "rocprofv3 --kernel-trace --output-format csv"},
+      {kPerfetto, "Perfetto trace (.pftrace)", "rocprofv3 --kernel-trace --output-format csv"},
+      {kXplane, "JAX or XLA (.xplane.pb)", "stemtap plan HOST.trace.json.gz"},
+      {Bytes(1, Bytes(2, "/host:metadata")), "JAX or XLA", "trace.json.gz"},
+      {kChakra, "Chakra execution trace (.et)", "prof.export_chrome_trace"},
+      {"{\n  \"schema\": \"1.1.1-chakra.0.0.4\", \"pid\": 1, \"nodes\": [",
+       "execution trace of PyTorch", "prof.export_chrome_trace"},
+      {R"({"schema": "1.0.1", "pid": 1, "time": "x", "start_ts": 5, "nodes": []})",
+       "execution trace of PyTorch", "prof.export_chrome_trace"},
+      {R"json([{"children":[{"children":[],"frame":{"name":"k"},"metrics":{}}],)json"
+       R"json("frame":{"name":"ROOT"},"metrics":{"time (ns)":0}},{"CUDA":{}}])json",
+       "Proton", "data=\"trace\""},
+  };
+  for (const Case& c : cases) {
+    const std::string message = ErrorOf(c.content);
+    CAPTURE(message);
+    CHECK(message.starts_with("file: is "));
+    CHECK(message.find(c.tool) != std::string::npos);
+    CHECK(message.find(c.command) != std::string::npos);
+  }
+  // Every entry of the table was met.
+  for (const UnreadFormat& format : UnreadFormats()) {
+    CAPTURE(format.name);
+    CHECK(std::any_of(cases.begin(), cases.end(),
+                      [&](const Case& c) { return format.detect(c.content); }));
+  }
+}
+
+TEST_CASE("a profile that is read is not taken for a format that is not") {
+  const auto samples = test::SourceDir() / "tests/data/formats";
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(samples)) {
+    if (!entry.is_regular_file()) continue;
+    CAPTURE(entry.path());
+    CHECK_FALSE(RefuseUnread("file", test::ReadFile(entry.path())).has_value());
+    ++files;
+  }
+  CHECK(files > 10);
+  for (const std::string_view text :
+       {"", "\n", "\n\n\n", "\nStart (ns),Duration (ns)\n1,2\n", "{", "[", "[{", "{\"schema\"",
+        "{\"schema\": 1}", "[{\"frame\":", "{\"schemaVersion\": 1, \"traceEvents\": []}",
+        "[{\"name\": \"frame\", \"ph\": \"X\"}]", "\x0A", "\x0A\xFF\xFF"}) {
+    CAPTURE(text);
+    CHECK_FALSE(RefuseUnread("file", text).has_value());
+  }
+}
+
+TEST_CASE("detection of protocol buffers ends on any damage") {
+  for (const std::string& whole : {kXplane.substr(0, 200), kPerfetto, kChakra}) {
+    for (std::size_t size = 0; size < whole.size(); ++size)
+      RefuseUnread("f", whole.substr(0, size));
+    std::string damaged = whole;
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      for (const char byte : {'\0', '\x7F', '\x80', '\xFF'}) {
+        damaged[i] = byte;
+        RefuseUnread("f", damaged);
+      }
+      damaged[i] = whole[i];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/json_text.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace stemtap {
+namespace {
+
+Status Check(const std::string& text) {
+  return CheckJsonText(text, "run/session.json", "stemtap.session/1", "a session.json");
+}
+
+TEST_CASE("a document is an object with its schema, whatever else it has") {
+  CHECK(Check(R"({"schema":"stemtap.session/1"})").ok());
+  CHECK(Check("\n {\"a\":[1,{\"schema\":\"other\"}],\"schema\":\"stemtap.session/1\",\"b\":null}\n")
+            .ok());
+}
+
+TEST_CASE("what is no such document is refused with its place") {
+  const std::string deep = R"({"schema":"stemtap.session/1","a":)" + std::string(100'000, '[');
+  const struct {
+    std::string text;
+    std::vector<std::string> words;
+  } cases[] = {
+      {"", {"line 1", "unexpected end of input"}},
+      {"[]", {"is no object"}},
+      {"7", {"is no object"}},
+      {"{}", {"schema: is ''", "stemtap.session/1"}},
+      {R"({"schema":7})", {"schema: is ''"}},
+      {R"({"a":{"schema":"stemtap.session/1"}})", {"schema: is ''"}},
+      {R"({"schema":{"x":"stemtap.session/1"}})", {"schema: is ''"}},
+      {R"({"schema":"stemtap.plan/1"})", {"schema: is 'stemtap.plan/1'"}},
+      {"{\"schema\":\"stemtap.session/1\",\n\"a\":1", {"line 2, column"}},
+      {"{\"schema\":\"stemtap.session/1\",\n\"a\":NaN}", {"line 2, column"}},
+      {R"({"schema":"stemtap.session/1"} {})", {"line 1, column"}},
+      {R"({"schema":"stemtap.session/1","a":1e999})", {"number overflow", "at byte"}},
+      {"{\"schema\":\"stemtap.session/1\",\"a\":\"\xFF\"}", {"UTF-8"}},
+      {std::string("{\"schema\":\"stemtap.session/1\"}\0", 31), {"NUL at byte 31"}},
+      {R"({"schema":"stemtap.session/1","a":)" + std::string(1 << 20, '9') + "}",
+       {"number overflow"}},
+      {deep, {"nests deeper than 64"}},
+  };
+  for (const auto& wrong : cases) {
+    const std::string shown = wrong.text.substr(0, 60);
+    CAPTURE(shown);
+    const Status status = Check(wrong.text);
+    REQUIRE(!status.ok());
+    const std::string& message = status.error().message;
+    CAPTURE(message);
+    CHECK(message.starts_with("run/session.json: "));
+    CHECK(message.find("expected") != std::string::npos);
+    CHECK(message.find('\n') == std::string::npos);
+    CHECK(message.size() < 300);
+    for (const std::string& word : wrong.words) {
+      CAPTURE(word);
+      CHECK(message.find(word) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a text of megabytes that is cut does not stand in its error") {
+  const Status status = Check(R"({"schema":"stemtap.session/1","a":")" + std::string(4 << 20, 'x'));
+  REQUIRE(!status.ok());
+  CHECK(status.error().message.size() < 300);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/plan_reader.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace stemtap {
+namespace {
+
+Plan Example() {
+  Plan plan;
+  plan.source = "decode \"x\".csv";
+  plan.options = {
+      {"error_bound", 0.05}, {"method", std::string("optimal")}, {"seed", std::uint64_t{7}}};
+  plan.totals.invocations = 12;
+  plan.totals.duration_ns = 1234;
+  plan.totals.kernels = 1;
+  plan.totals.clusters = 1;
+  plan.totals.samples = 2;
+  plan.totals.sampled_duration_ns = 200;
+  plan.totals.speedup = 6.17;
+  plan.totals.bound = plan.totals.certified_bound = NAN;
+  plan.totals.observed_error = 34.0 / 1234;
+  plan.totals.plain_estimate_ns = 1200.0;
+  plan.totals.calibrated_estimate_ns = 1234.0;
+  plan.totals.excluded_invocations = 5000;
+  plan.totals.imputed = 3;
+  plan.totals.imputed_duration_ns = 250;
+  plan.totals.native_unknown = 1;
+  PlanKernel kernel;
+  kernel.name = "k<int, \"2\">";
+  kernel.invocations = 12;
+  kernel.duration_ns = 1234;
+  kernel.process = 4242;
+  kernel.config.grid[0] = kernel.config.grid[1] = kernel.config.grid[2] = 3;
+  kernel.config.block[0] = kernel.config.block[1] = kernel.config.block[2] = 2;
+  PlanCluster cluster;
+  cluster.lower_ns = 1;
+  cluster.upper_ns = 199;
+  cluster.count = 12;
+  cluster.mean_ns = 1234.0 / 12;
+  cluster.captured = 2;
+  PlanSample known;
+  known.index = 4711;
+  known.occurrence = 391;
+  known.weight = 6.17;
+  known.imputed = true;
+  known.record.device = 1;
+  known.record.stream = 7;
+  known.record.grid[0] = 8;
+  known.record.grid[1] = known.record.grid[2] = 1;
+  known.record.block[0] = 64;
+  known.record.block[1] = known.record.block[2] = 1;
+  known.record.duration_ns = 100;
+  PlanSample unknown;
+  unknown.weight = 6.17;
+  unknown.record.duration_ns = 100;
+  unknown.record.device = shm::kUnknown16;
+  unknown.record.stream = shm::kUnknown32;
+  cluster.samples = {unknown, known};
+  kernel.clusters.push_back(cluster);
+  plan.kernels.push_back(kernel);
+  return plan;
+}
+
+TEST_CASE("a plan reads back as it was written") {
+  const std::string text = PlanToJson(Example());
+  const Result<Plan> read = ParsePlan(text, "plan.json");
+  REQUIRE(read.ok());
+  CHECK(PlanToJson(read.value()) == text);
+  const PlanSample& sample = read.value().kernels[0].clusters[0].samples[1];
+  CHECK(sample.weight == 6.17);
+  CHECK(sample.imputed);
+  CHECK_FALSE(read.value().kernels[0].clusters[0].samples[0].imputed);
+  CHECK(read.value().kernels[0].process == 4242);
+  CHECK(read.value().totals.imputed_duration_ns == 250);
+  CHECK(std::isnan(read.value().totals.bound));
+}
+
+TEST_CASE("the sessions of a merged plan read back, and are refused by their place") {
+  Plan plan = Example();
+  PlanSession first;
+  first.id = "0123456789abcdef";
+  first.folder = "run \"a\"";
+  first.host = "node7";
+  first.source = "python3 a.py";
+  first.launches = 13;
+  first.devices = {0, 3};
+  first.duration_ns = 1234;
+  first.bound = first.certified_bound = NAN;
+  PlanSession second = first;
+  second.id = "fedcba9876543210";
+  second.launches = 4999;
+  second.duration_ns = 0;
+  second.first_index = 13;
+  second.first_device = 2;
+  second.devices.clear();
+  second.bound = 0.1;
+  second.certified_bound = 0.09;
+  plan.sessions = {first, second};
+  const std::string text = PlanToJson(plan);
+  const Result<Plan> read = ParsePlan(text, "plan.json");
+  REQUIRE(read.ok());
+  CHECK(PlanToJson(read.value()) == text);
+  REQUIRE(read.value().sessions.size() == 2);
+  CHECK(read.value().sessions[0].devices == std::vector<std::uint16_t>{0, 3});
+  CHECK(read.value().sessions[1].first_index == 13);
+  CHECK(std::isnan(read.value().sessions[0].bound));
+  CHECK(read.value().sessions[1].certified_bound == 0.09);
+  const auto error = [&](const std::string& what, const std::string& by) {
+    std::string damaged = text;
+    const std::size_t at = damaged.find(what);
+    REQUIRE(at != std::string::npos);
+    const Result<Plan> refused = ParsePlan(damaged.replace(at, what.size(), by), "plan.json");
+    return refused.ok() ? std::string("read") : refused.error().message;
+  };
+  CHECK(error("[0, 3]", "[0, 65535]") == "plan.json: sessions[0].devices: expected whole numbers");
+  CHECK(error("[0, 3]", "[0, \"3\"]").find("sessions[0].devices") != std::string::npos);
+  CHECK(error("\"first_device\": 2", "\"first_device\": 65536").find("sessions[1].first_device") !=
+        std::string::npos);
+  CHECK(error("\"id\": ", "\"ids\": ").find("sessions[0].id: expected a text") !=
+        std::string::npos);
+  CHECK(error("\"sessions\": [", "\"sessions\": 1, \"x\": [") ==
+        "plan.json: sessions: expected an array");
+}
+
+TEST_CASE("a plan that is cut anywhere is refused") {
+  const std::string text = PlanToJson(Example());
+  for (std::size_t size = 0; size <= text.rfind('}'); ++size) {
+    CAPTURE(size);
+    CHECK_FALSE(ParsePlan(text.substr(0, size), "plan.json").ok());
+  }
+  const Result<Plan> read = ParsePlan(text + std::string("\0 and more", 10), "plan.json");
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().message ==
+        fmt::format("plan.json: holds a NUL at byte {}, expected a plan.json", text.size() + 1));
+}
+
+TEST_CASE("what is no plan is refused with the place") {
+  const auto error = [](const std::string& text) {
+    const Result<Plan> read = ParsePlan(text, "plan.json");
+    return read.ok() ? std::string("read") : read.error().message;
+  };
+  CHECK(error("[1, 2]") == "plan.json: is no object, expected a plan.json");
+  CHECK(error("{").find("plan.json: ") == 0);
+  CHECK(error("{\"schema\": \"other/2\"}")
+            .find("schema: is 'other/2', expected \"stemtap.plan/1\"") != std::string::npos);
+  const std::string good = PlanToJson(Example());
+  const auto without = [&](const std::string& what, const std::string& by) {
+    std::string text = good;
+    const std::size_t at = text.find(what);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, what.size(), by);
+  };
+  CHECK(error(without("\"index\": 4711", "\"index\": -1")) ==
+        "plan.json: kernels[0].clusters[0].samples[1].index: expected a whole number");
+  CHECK(error(without("\"imputed\": true", "\"imputed\": 1")) ==
+        "plan.json: kernels[0].clusters[0].samples[1].imputed: expected true or false");
+  CHECK(error(without("\"process\": 4242", "\"process\": 4294967296"))
+            .find("process: expected a whole number") != std::string::npos);
+  CHECK(error(without("[8,1,1]", "[8,1]")).find("grid: expected three whole numbers") !=
+        std::string::npos);
+  CHECK(error(without("\"device\": 1", "\"device\": 65536")).find("device") != std::string::npos);
+  CHECK(error(without("\"kernels\": [\n", "\"kernals\": [\n")).find("kernels: expected an array") !=
+        std::string::npos);
+}
+
+// Two kernels of two clusters, one of which has no sample; calibrated weights.
+Plan Consistent() {
+  Plan plan;
+  plan.source = "run.csv";
+  for (std::uint64_t k = 0; k < 2; ++k) {
+    PlanKernel kernel;
+    kernel.name = k == 0 ? "gemm" : "softmax";
+    PlanCluster sampled;
+    sampled.lower_ns = 90;
+    sampled.upper_ns = 110;
+    sampled.count = 10;
+    sampled.mean_ns = 100.0;
+    sampled.stddev_ns = 2.0;
+    sampled.target = sampled.captured = 2;
+    for (std::uint64_t s = 0; s < 2; ++s) {
+      PlanSample sample;
+      sample.index = 20 * k + 10 * s + 5;
+      sample.occurrence = 5 + s;
+      sample.weight = 1000.0 / 202;
+      sample.record.duration_ns = 100 + 2 * s;
+      sampled.samples.push_back(sample);
+    }
+    PlanCluster bare = sampled;
+    bare.lower_ns = bare.upper_ns = 200;
+    bare.count = 1;
+    bare.mean_ns = 200.0;
+    bare.stddev_ns = 0.0;
+    bare.captured = 0;
+    bare.samples.clear();
+    kernel.invocations = 11;
+    kernel.duration_ns = 1200;
+    kernel.clusters = {sampled, bare};
+    plan.kernels.push_back(kernel);
+  }
+  PlanTotals& t = plan.totals;
+  t.invocations = 22;
+  t.duration_ns = 2400;
+  t.kernels = 2;
+  t.clusters = 4;
+  t.samples = 4;
+  t.sampled_duration_ns = 404;
+  t.speedup = 2400.0 / 404;
+  t.bound = t.certified_bound = 0.2;
+  t.plain_estimate_ns = 2020.0;
+  t.observed_error = 380.0 / 2400;
+  t.calibrated_estimate_ns = 2000.0;
+  t.uncovered_fraction = 400.0 / 2400;
+  t.excluded_invocations = 10;
+  t.dropped = 8;
+  return plan;
+}
+
+TEST_CASE("a plan that contradicts itself is refused with the place and what was expected") {
+  using nlohmann::json;
+  const json good = json::parse(PlanToJson(Consistent()));
+  const auto error = [&](const char* pointer, const json& value) {
+    json edited = good;
+    edited.at(json::json_pointer(pointer)) = value;
+    const Result<Plan> read = ParsePlan(edited.dump(), "p");
+    return read.ok() ? std::string("read") : read.error().message;
+  };
+  const Result<Plan> read = ParsePlan(good.dump(), "p");
+  if (!read.ok()) FAIL(read.error().message);
+
+  const char* weight = "/kernels/0/clusters/0/samples/1/weight";
+  const std::string at = "p: kernels[0].clusters[0].samples[1].";
+  CHECK(error(weight, -1000) == at + "weight: is -1000; expected a number from 0 to 2^63");
+  CHECK(error(weight, nullptr).starts_with(at + "weight: is null"));
+  CHECK(error(weight, 1e308).starts_with(at + "weight: is 1e+308"));
+  CHECK(error(weight, 7.5).find("the sum of weight x duration_ns") != std::string::npos);
+  CHECK(error("/kernels/0/clusters/0/samples/1/index", 5) ==
+        at + "index: is 5; expected a launch that is no other sample");
+  CHECK(error("/kernels/1/clusters/0/samples/0/index", 15) ==
+        "p: kernels[1].clusters[0].samples[0].index: is 15; expected a launch that is no other "
+        "sample");
+  CHECK(error("/kernels/0/clusters/0/samples/1/index", 40) ==
+        at + "index: is 40; expected one of 40 launches");
+  CHECK(error("/kernels/0/clusters/0/samples/1/index", 4).find("launch order") !=
+        std::string::npos);
+  CHECK(error("/kernels/0/clusters/0/samples/1/occurrence", 16)
+            .starts_with(at + "occurrence: is 16"));
+  CHECK(error("/kernels/0/clusters/0/mean_ns", -1) ==
+        "p: kernels[0].clusters[0].mean_ns: is -1; expected a number from lower_ns to upper_ns, 90 "
+        "to 110");
+  CHECK(error("/kernels/0/clusters/0/mean_ns", 109).find("kernels[0].duration_ns: is 1200") !=
+        std::string::npos);
+  CHECK(error("/kernels/0/clusters/0/stddev_ns", nullptr).find("stddev_ns: is null") !=
+        std::string::npos);
+  CHECK(error("/kernels/0/clusters/0/upper_ns", 89).find("at least lower_ns, 90") !=
+        std::string::npos);
+  CHECK(error("/kernels/0/clusters/0/count", ~std::uint64_t{0}) ==
+        "p: kernels[0].invocations: is 11; expected its clusters' counts that fit 64 bits");
+  CHECK(error("/kernels/0/clusters/0/count", 1).find("expected at most count, 1") !=
+        std::string::npos);
+  CHECK(error("/kernels/0/clusters/0/captured", 1).find("expected 2, the number of samples") !=
+        std::string::npos);
+  CHECK(error("/kernels/1/name", "gemm") ==
+        "p: kernels[1]: is listed before; expected each kernel once");
+  CHECK(error("/kernels/1/duration_ns", 1201).find("kernels[1].duration_ns: is 1201") !=
+        std::string::npos);
+  // Every number of the totals is held to the kernels, but those that only the run knows.
+  for (const char* field : {"invocations", "duration_ns", "kernels", "clusters", "samples",
+                            "sampled_duration_ns", "speedup", "observed_error"}) {
+    CAPTURE(field);
+    const std::string pointer = std::string("/totals/") + field;
+    const json value = good.at(json::json_pointer(pointer));
+    const json more = value.is_number_float() ? json(value.get<double>() * 1.001)
+                                              : json(value.get<std::uint64_t>() + 1);
+    CHECK(error(pointer.c_str(), more).starts_with(std::string("p: totals.") + field + ": is "));
+  }
+  CHECK(error("/totals/bound", -1) == "p: totals.bound: is -1; expected a number of at least 0");
+  CHECK(error("/totals/bound", 0.21) ==
+        "p: totals.bound: is 0.21; expected 0.2, the larger of certified_bound and observed_error");
+  CHECK(error("/totals/bound", 0.19) ==
+        "p: totals.certified_bound: is 0.2; expected at most bound, 0.19");
+  CHECK(error("/totals/certified_bound", 0.15)
+            .starts_with("p: totals.bound: is 0.2; expected 0.158"));
+  CHECK(error("/totals/certified_bound", -0.1).find("a number of at least 0") != std::string::npos);
+  CHECK(
+      error("/totals/certified_bound", nullptr).starts_with("p: totals.certified_bound: is null"));
+  CHECK(error("/totals/bound", nullptr) ==
+        "p: totals.certified_bound: is 0.2; expected null, as bound");
+  CHECK(error("/totals/joined_fraction", 0.1) ==
+        "p: totals.joined_fraction: is 0.1; expected 0, the share of the joined launches");
+  CHECK(error("/totals/joined_fraction", -0.1).find("a number from 0 to 1") != std::string::npos);
+  CHECK(error("/totals/uncovered_fraction", 1.5).find("totals.uncovered_fraction: is 1.5") !=
+        std::string::npos);
+  CHECK(error("/totals/plain_estimate_ns", nullptr).find("totals.plain_estimate_ns: is null") !=
+        std::string::npos);
+  CHECK(error("/totals/calibrated_estimate_ns", 2001.0).find("weight x duration_ns") !=
+        std::string::npos);
+  CHECK(error("/totals/zero_duration", 23).find("at most invocations, 22") != std::string::npos);
+  CHECK(error("/totals/dropped", ~std::uint64_t{0}).find("a 64-bit number") != std::string::npos);
+}
+
+TEST_CASE("the sessions of a merged plan must be those of its totals") {
+  using nlohmann::json;
+  Plan plan = Consistent();
+  PlanSession first;
+  first.id = "a";
+  first.launches = 20;
+  first.devices = {0, 3};
+  first.duration_ns = 1000;
+  first.bound = first.certified_bound = 0.1;
+  PlanSession second = first;
+  second.id = "b";
+  second.launches = 12;
+  second.duration_ns = 1400;
+  second.first_index = 20;
+  second.first_device = 2;
+  plan.sessions = {first, second};
+  const json good = json::parse(PlanToJson(plan));
+  REQUIRE(ParsePlan(good.dump(), "p").ok());
+  const auto error = [&](const char* pointer, const json& value) {
+    json edited = good;
+    edited.at(json::json_pointer(pointer)) = value;
+    const Result<Plan> read = ParsePlan(edited.dump(), "p");
+    return read.ok() ? std::string("read") : read.error().message;
+  };
+  CHECK(error("/sessions/1/id", "a") ==
+        "p: sessions[1].id: is listed before; expected each session once");
+  CHECK(error("/sessions/1/first_index", 19).find("is 19; expected 20") != std::string::npos);
+  CHECK(error("/sessions/1/first_device", 1).find("is 1; expected 2") != std::string::npos);
+  CHECK(error("/sessions/1/devices", {3, 3}).find("is [3, 3]; expected ascending") !=
+        std::string::npos);
+  CHECK(error("/sessions/1/launches", 13).find("sessions: is 33 launches in all") !=
+        std::string::npos);
+  CHECK(error("/sessions/1/duration_ns", 1).find("sessions: is 1001 ns in all") !=
+        std::string::npos);
+  CHECK(error("/sessions/0/bound", -0.1).find("sessions[0].bound: is -0.1") != std::string::npos);
+  CHECK(error("/sessions/0/certified_bound", 0.11) ==
+        "p: sessions[0].certified_bound: is 0.11; expected a number from 0 to bound, 0.1");
+  // The error of one session is not known: the stated bounds of the sessions make the bound.
+  json unknown = good;
+  unknown["totals"]["observed_error"] = nullptr;
+  unknown["totals"]["bound"] = 0.25;
+  CHECK(ParsePlan(unknown.dump(), "p").ok());
+  unknown["totals"]["bound"] = 0.15;
+  CHECK_FALSE(ParsePlan(unknown.dump(), "p").ok());
+}
+
+// Two of the ten launches of each sampled cluster are joined ones: eight take 101 ns, two 96.
+Plan WithJoined() {
+  Plan plan = Consistent();
+  for (PlanKernel& kernel : plan.kernels) {
+    kernel.clusters[0].joined = 2;
+    kernel.clusters[0].joined_bias_ns = 10.0;
+  }
+  plan.totals.joined_fraction = 4 * 96.0 / 2400;
+  return plan;
+}
+
+TEST_CASE("joined launches read back, and must fit the cluster") {
+  using nlohmann::json;
+  const std::string text = PlanToJson(WithJoined());
+  const Result<Plan> read = ParsePlan(text, "p");
+  if (!read.ok()) FAIL(read.error().message);
+  CHECK(PlanToJson(read.value()) == text);
+  const PlanCluster& cluster = read.value().kernels[1].clusters[0];
+  CHECK(cluster.joined == 2);
+  CHECK(cluster.joined_bias_ns == 10.0);
+  CHECK(read.value().kernels[1].clusters[1].joined == 0);
+  const json good = json::parse(text);
+  const auto error = [&](const char* field, const json& value) {
+    json edited = good;
+    edited["kernels"][0]["clusters"][0][field] = value;
+    const Result<Plan> refused = ParsePlan(edited.dump(), "p");
+    return refused.ok() ? std::string("read") : refused.error().message;
+  };
+  const std::string at = "p: kernels[0].clusters[0].";
+  CHECK(error("joined", 10) == at + "joined: is 10; expected less than count, 10");
+  CHECK(error("joined", 0) == at + "joined_bias_ns: is 10; expected 0, as no launch is joined");
+  CHECK(error("joined", -1) == at + "joined: expected a whole number");
+  CHECK(error("joined_bias_ns", nullptr).starts_with(at + "joined_bias_ns: is null"));
+  CHECK(error("joined_bias_ns", "x") == at + "joined_bias_ns: expected a number");
+  // The joined launches would take less than no time, or the others would.
+  CHECK(error("joined_bias_ns", 251).starts_with(at + "joined_bias_ns: is 251"));
+  CHECK(error("joined_bias_ns", -1001).starts_with(at + "joined_bias_ns: is -1001"));
+  CHECK(error("joined_bias_ns", 50).starts_with("p: totals.joined_fraction: is 0.16; expected "));
+  json bare = good;
+  bare["kernels"][0]["clusters"][1]["joined"] = 1;
+  bare["kernels"][0]["clusters"][1]["count"] = 2;
+  const Result<Plan> refused = ParsePlan(bare.dump(), "p");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message ==
+        "p: kernels[0].clusters[1].captured: is 0; expected at least 1, as launches are joined");
+}
+
+TEST_CASE("an older plan certifies what it states, and then states its observed error") {
+  using nlohmann::json;
+  json old = json::parse(PlanToJson(Consistent()));
+  old["totals"].erase("certified_bound");
+  old["totals"].erase("joined_fraction");
+  const Result<Plan> read = ParsePlan(old.dump(), "p");
+  if (!read.ok()) FAIL(read.error().message);
+  CHECK(read.value().totals.bound == 0.2);
+  CHECK(read.value().totals.certified_bound == 0.2);
+  CHECK(read.value().totals.joined_fraction == 0.0);
+  old["totals"]["bound"] = 0.05;
+  const Result<Plan> exceeded = ParsePlan(old.dump(), "p");
+  if (!exceeded.ok()) FAIL(exceeded.error().message);
+  CHECK(exceeded.value().totals.certified_bound == 0.05);
+  CHECK(exceeded.value().totals.bound == doctest::Approx(380.0 / 2400));
+  old["totals"]["bound"] = nullptr;
+  const Result<Plan> none = ParsePlan(old.dump(), "p");
+  if (!none.ok()) FAIL(none.error().message);
+  CHECK(std::isnan(none.value().totals.certified_bound));
+}
+
+TEST_CASE("kernels that only differ in what JSON does not hold may be listed twice") {
+  Plan plan = Consistent();
+  plan.kernels[0].name = "a\xFF";
+  plan.kernels[1].name = "a\xFE";
+  CHECK(ParsePlan(PlanToJson(plan), "p").ok());
+}
+
+TEST_CASE("a key that is there twice is refused wherever it is") {
+  const std::string good = PlanToJson(Consistent());
+  const auto error = [&](const std::string& before, const std::string& what) {
+    std::string text = good;
+    const std::size_t at = text.find(before);
+    REQUIRE(at != std::string::npos);
+    text.insert(at, what);
+    const Result<Plan> read = ParsePlan(text, "p");
+    return read.ok() ? std::string("read") : read.error().message;
+  };
+  CHECK(error("\"schema\"", "\"totals\": {}, ") ==
+        "p: totals: is there twice, expected a plan.json");
+  CHECK(error("\"dropped\"", "\"bound\": 0, ") ==
+        "p: totals.bound: is there twice, expected a plan.json");
+  CHECK(error("\"device\"", "\"index\": 5, ") ==
+        "p: kernels[0].clusters[0].samples[0].index: is there twice, expected a plan.json");
+  // The same key, written in another way.
+  CHECK(error("\"device\"", "\"\\u0069ndex\": 5, ") ==
+        "p: kernels[0].clusters[0].samples[0].index: is there twice, expected a plan.json");
+  CHECK(error("\"dropped\"", "\"later\": {\"a\": [1, {\"b\": 1, \"b\": 2}]}, ") ==
+        "p: totals.later.a[1].b: is there twice, expected a plan.json");
+}
+
+}  // namespace
+}  // namespace stemtap

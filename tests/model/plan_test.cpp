@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stemtap {
+namespace {
+
+bool Says(const Plan& plan, const std::string& text) {
+  return PlanSummary(plan, 1).find(text) != std::string::npos;
+}
+
+TEST_CASE("the stated bound is the certified one or the observed error, whichever is larger") {
+  const auto stated = [](double certified, double observed) {
+    PlanTotals totals;
+    totals.certified_bound = certified;
+    totals.observed_error = observed;
+    StateBound(totals);
+    return totals.bound;
+  };
+  CHECK(stated(0.05, 0.04) == 0.05);
+  CHECK(stated(0.05, 0.06) == 0.06);
+  CHECK(stated(0.05, NAN) == 0.05);
+  CHECK(std::isnan(stated(NAN, 0.06)));
+  CHECK(ExceedsCertifiedBound(0.06, 0.05));
+  CHECK_FALSE(ExceedsCertifiedBound(1e-16, 0.0));  // rounding
+  CHECK_FALSE(ExceedsCertifiedBound(NAN, 0.05));
+  CHECK_FALSE(ExceedsCertifiedBound(0.06, NAN));
+}
+
+TEST_CASE("the summary names the observed error where it is the stated bound") {
+  Plan plan;
+  plan.totals.duration_ns = 1000;
+  const auto state = [&](double certified, double observed) {
+    plan.totals.certified_bound = certified;
+    plan.totals.observed_error = observed;
+    StateBound(plan.totals);
+  };
+  state(0.048, 0.04);
+  CHECK(Says(plan, "error bound 4.80 %"));
+  CHECK(
+      Says(plan,
+           "\nthe bound covers the sampling error, plus the uncovered time and the bias of joined "
+           "launches in full\n"));
+  CHECK_FALSE(Says(plan, "exceeds"));
+  plan.options.emplace_back("confidence", 0.95);
+  CHECK(Says(plan, "covers the sampling error at 95 % confidence, plus"));
+  state(0.048, 0.061);
+  CHECK(Says(plan, "error bound 6.10 %"));
+  CHECK(
+      Says(plan,
+           "\nthe observed error, 6.10 %, exceeds the certified bound, 4.80 %, so the bound is the "
+           "observed error\n"));
+  CHECK_FALSE(Says(plan, "covers"));
+  // The plan does not show why.
+  for (const char* guess : {"drift", "chance", "random"}) CHECK_FALSE(Says(plan, guess));
+  state(0.0, 1e-16);
+  CHECK_FALSE(Says(plan, "exceeds"));
+  state(NAN, 0.061);
+  CHECK_FALSE(Says(plan, "exceeds"));
+  CHECK_FALSE(Says(plan, "covers"));
+  CHECK(Says(plan, "no error bound"));
+}
+
+TEST_CASE("the summary of a merged plan names observed errors that only the sessions have") {
+  Plan plan;
+  plan.totals.duration_ns = 1000;
+  plan.totals.certified_bound = 0.048;
+  plan.totals.bound = 0.061;
+  plan.totals.observed_error = NAN;
+  CHECK(
+      Says(plan,
+           "\nthe observed errors of some sessions exceed their certified bounds, so the bound is "
+           "larger than the certified bound, 4.80 %\n"));
+}
+
+PlanKernel SampledKernel(std::uint64_t invocations, std::vector<std::uint64_t> occurrences) {
+  PlanKernel kernel;
+  kernel.invocations = invocations;
+  kernel.duration_ns = 100 * invocations;
+  PlanCluster& cluster = kernel.clusters.emplace_back();
+  cluster.count = invocations;
+  for (const std::uint64_t occurrence : occurrences) {
+    cluster.samples.emplace_back().occurrence = occurrence;
+  }
+  return kernel;
+}
+
+TEST_CASE("the summary reports a run of which only first launches were captured") {
+  Plan plan;
+  plan.totals.certified_bound = 0.4;
+  plan.totals.observed_error = plan.totals.bound = 3.04;
+  const auto says = [&](std::vector<PlanKernel> kernels) {
+    plan.kernels = std::move(kernels);
+    plan.totals.duration_ns = 0;
+    for (const PlanKernel& kernel : plan.kernels) plan.totals.duration_ns += kernel.duration_ns;
+    return Says(plan, "captured at their first launches only");
+  };
+  CHECK(says({SampledKernel(60, {0}), SampledKernel(40, {0, 2})}));
+  CHECK(Says(plan, "kernels with 60.00 % of the time were captured at their first launches only"));
+  CHECK(says({SampledKernel(60, {0, 1})}));
+  CHECK_FALSE(says({SampledKernel(60, {0, 2})}));
+  CHECK_FALSE(says({SampledKernel(60, {})}));
+  CHECK_FALSE(says({SampledKernel(2, {0, 1})}));  // sampled whole
+  CHECK_FALSE(says({SampledKernel(40, {0}), SampledKernel(60, {0, 30})}));
+  plan.totals.observed_error = 0.3;
+  StateBound(plan.totals);
+  CHECK_FALSE(says({SampledKernel(60, {0})}));
+}
+
+TEST_CASE("time and mean of the launches of a cluster follow from the bias of the joined ones") {
+  // 90 launches of 100 ns that samples were drawn from, 10 joined ones of 60 ns.
+  PlanCluster cluster;
+  cluster.count = 100;
+  cluster.mean_ns = 96.0;
+  CHECK(DrawnMean(cluster) == 96.0);
+  CHECK(JoinedTime(cluster) == 0.0);
+  cluster.joined = 10;
+  cluster.joined_bias_ns = 10 * (100.0 - 60.0);
+  CHECK(DrawnMean(cluster) == doctest::Approx(100.0));
+  CHECK(JoinedTime(cluster) == doctest::Approx(600.0));
+}
+
+TEST_CASE("the summary gives the share of joined launches, if there are any") {
+  Plan plan;
+  CHECK_FALSE(Says(plan, "joined launches 0"));
+  plan.totals.joined_fraction = 0.0123;
+  CHECK(Says(plan, "uncovered time 0.00 %, joined launches 1.23 %\n"));
+}
+
+TEST_CASE("the summary counts what is not in its figures") {
+  Plan plan;
+  CHECK_FALSE(Says(plan, "dropped"));
+  CHECK_FALSE(Says(plan, "0 ns"));
+  CHECK_FALSE(Says(plan, "excluded"));
+  plan.totals.dropped = 3;
+  plan.totals.zero_duration = 4;
+  plan.totals.excluded_invocations = 5;
+  CHECK(Says(plan, "3 records were dropped"));
+  CHECK_FALSE(Says(plan, "gaps"));
+  plan.totals.gaps = 2;
+  CHECK(Says(plan, "2 gaps"));
+  CHECK(Says(plan, "4 invocations were recorded with 0 ns"));
+  CHECK(Says(plan, "5 invocations"));
+}
+
+TEST_CASE("the summary says what is imputed, and then knows of no error") {
+  Plan plan;
+  plan.totals.duration_ns = 1000;
+  CHECK_FALSE(Says(plan, "tracer"));
+  CHECK(Says(plan, "(0.00 % off), calibrated"));
+  plan.totals.imputed = 7;
+  plan.totals.imputed_duration_ns = 2'500'000;
+  plan.totals.observed_error = NAN;
+  CHECK(Says(plan, "7 invocations were slowed by the tracer: counted with 2.500 ms"));
+  CHECK(Says(plan, "(error not known), calibrated"));
+  CHECK_FALSE(Says(plan, "have no like"));
+  plan.totals.native_unknown = 2;
+  CHECK(Says(plan, "2 of these have no like"));
+}
+
+TEST_CASE("a plan without imputed or joined launches or processes apart names none of them") {
+  Plan plan;
+  plan.kernels.emplace_back().clusters.emplace_back().samples.emplace_back();
+  const std::string json = PlanToJson(plan);
+  for (const char* field : {"imputed", "native_unknown", "process", "joined\"", "joined_bias_ns"}) {
+    CHECK(json.find(field) == std::string::npos);
+  }
+  plan.kernels[0].clusters[0].joined = 3;
+  plan.kernels[0].clusters[0].joined_bias_ns = -1.5;
+  CHECK(PlanToJson(plan).find("\"captured\": 0, \"joined\": 3, \"joined_bias_ns\": -1.5, "
+                              "\"samples\"") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/profile.h"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stemtap {
+namespace {
+
+// 40,000 rows of two alternating names and one metric, then, if asked, an error.
+class CountingReader : public ProfileReader {
+ public:
+  explicit CountingReader(bool fails) : fails_(fails) {
+    metric_names_ = {"row"};
+    names_.Intern("even");
+    names_.Intern("odd");
+  }
+
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
+    batch.records.clear();
+    batch.metrics.assign(1, {});
+    while (batch.records.size() < limit && row_ < 40000) {
+      shm::KernelRecord record;
+      record.duration_ns = row_;
+      record.name_id = static_cast<std::uint32_t>(row_ % 2);
+      batch.records.push_back(record);
+      batch.metrics[0].push_back(static_cast<double>(row_));
+      ++row_;
+    }
+    if (batch.records.empty()) {
+      if (fails_) return Error{"f:1: broken, expected whole"};
+      warnings_ = {"a warning"};
+    }
+    return batch.records.size();
+  }
+
+ private:
+  bool fails_;
+  std::uint64_t row_ = 0;
+};
+
+TEST_CASE("a profile is all that the reader has") {
+  CountingReader reader(false);
+  const Result<Profile> loaded = LoadProfile(reader);
+  REQUIRE(loaded.ok());
+  const Profile& profile = loaded.value();
+  REQUIRE(profile.records.size() == 40000);
+  CHECK(profile.metric_names == std::vector<std::string>{"row"});
+  REQUIRE(profile.metrics.size() == 1);
+  REQUIRE(profile.metrics[0].size() == 40000);
+  CHECK(profile.metrics[0][39999] == 39999.0);
+  CHECK(profile.records[39999].duration_ns == 39999);
+  REQUIRE(profile.names.size() == 2);
+  CHECK(profile.names.name(profile.records[39999].name_id) == "odd");
+  CHECK(profile.warnings == std::vector<std::string>{"a warning"});
+}
+
+TEST_CASE("an error of the reader is the answer") {
+  CountingReader reader(true);
+  const Result<Profile> loaded = LoadProfile(reader);
+  REQUIRE_FALSE(loaded.ok());
+  CHECK(loaded.error().message == "f:1: broken, expected whole");
+}
+
+// Launches of the given durations, which can be read again.
+class DurationReader : public ProfileReader {
+ public:
+  explicit DurationReader(std::vector<std::uint64_t> durations) : durations_(std::move(durations)) {
+    names_.Intern("k");
+  }
+
+ private:
+  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t) override {
+    batch.records.clear();
+    for (; next_ < durations_.size(); ++next_) {
+      batch.records.emplace_back().duration_ns = durations_[next_];
+    }
+    return batch.records.size();
+  }
+  bool Restart() override {
+    next_ = 0;
+    return true;
+  }
+
+  std::vector<std::uint64_t> durations_;
+  std::size_t next_ = 0;
+};
+
+TEST_CASE("durations that exceed 63 bits in all are refused at the launch where they do") {
+  ProfileBatch batch;
+  DurationReader fits({RunTime::kMaxNs - 7, 3, 4});
+  CHECK(fits.Read(batch, 9).ok());
+  // What was read is not added twice.
+  CHECK(fits.Rewind());
+  CHECK(fits.Read(batch, 9).ok());
+
+  const std::uint64_t quarter = std::uint64_t{1} << 62;
+  DurationReader wraps({100, quarter, quarter, quarter, quarter, 200});
+  wraps.SetSource("four.csv");
+  const Result<std::size_t> read = wraps.Read(batch, 9);
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().message ==
+        "four.csv: launch 2: duration_ns is 4611686018427387904, and the durations up to it add up "
+        "to more than 9223372036854775807 ns (292 years); expected times in ns");
+}
+
+TEST_CASE("perturbed launches count with the longest duration that their mean may become") {
+  RunTime time;
+  CHECK(time.Add(10));
+  CHECK(time.AddPerturbed(RunTime::kMaxNs / 4));
+  CHECK(time.AddPerturbed(1));
+  CHECK(time.AddPerturbed(1));
+  // Four launches of a quarter, and 10 ns.
+  CHECK_FALSE(time.AddPerturbed(1));
+  // What is refused is not added.
+  CHECK(time.Add(RunTime::kMaxNs / 8));
+  CHECK_FALSE(time.Add(RunTime::kMaxNs / 2));
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "research/baselines/method_plan.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+namespace stemtap {
+namespace {
+
+// Two clusters, even and odd launches, across all kernels; the first launch of each stands for it.
+class EvenOdd : public PreparedMethod {
+ public:
+  explicit EvenOdd(std::size_t launches) {
+    for (std::size_t i = 0; i < launches; ++i) {
+      clusters_.push_back(static_cast<std::uint32_t>(i % 2));
+    }
+  }
+  MethodSample Draw(std::uint64_t) const override {
+    const auto half = static_cast<double>(clusters_.size()) / 2;
+    return {{{0, half}, {1, half}}};
+  }
+  std::span<const std::uint32_t> clusters() const override { return clusters_; }
+  std::uint64_t cluster_count() const override { return 2; }
+  double bound() const override { return NAN; }
+  bool deterministic() const override { return true; }
+
+ private:
+  std::vector<std::uint32_t> clusters_;
+};
+
+Result<std::unique_ptr<PreparedMethod>> PrepareEvenOdd(const MethodInput& input) {
+  return std::unique_ptr<PreparedMethod>(std::make_unique<EvenOdd>(input.groups.size()));
+}
+
+constexpr MethodEntry kEvenOdd = {"even-odd", "", PrepareEvenOdd};
+
+// Kernels a, a, b, b, a, a, b, b with durations 10, 100, 20, 200 ...
+Profile TwoKernels() {
+  Profile profile;
+  for (int i = 0; i < 8; ++i) {
+    shm::KernelRecord record;
+    record.name_id = profile.names.Intern(i / 2 % 2 == 0 ? "a" : "b");
+    record.duration_ns = (i % 2 == 0 ? 10u : 100u) * (i / 2 % 2 == 0 ? 1u : 2u);
+    profile.records.push_back(record);
+  }
+  return profile;
+}
+
+TEST_CASE("method plan: clusters across kernels, their weights and totals") {
+  const Profile profile = TwoKernels();
+  SamplingOptions options;
+  options.weights = Weights::kPlain;
+  const Plan plan = PlanByMethod(profile, kEvenOdd, options, nullptr).value();
+  CHECK(plan.totals.invocations == 8);
+  CHECK(plan.totals.duration_ns == 660);
+  CHECK(plan.totals.samples == 2);
+  CHECK(plan.totals.sampled_duration_ns == 110);
+  CHECK(plan.totals.plain_estimate_ns == 440.0);
+  CHECK(plan.totals.calibrated_estimate_ns == 660.0);
+  CHECK(plan.totals.observed_error == doctest::Approx(220.0 / 660.0));
+  CHECK(plan.totals.uncovered_fraction == 0.0);
+  CHECK(std::isnan(plan.totals.bound));
+  REQUIRE(plan.kernels.size() == 2);
+  REQUIRE(plan.kernels[0].clusters.size() == 2);
+  CHECK(plan.kernels[0].clusters[0].samples.front().weight == 4.0);
+  CHECK(plan.kernels[1].clusters[0].samples.empty());
+  CHECK(plan.kernels[1].clusters[1].mean_ns == 200.0);
+  options.weights = Weights::kCalibrated;
+  const Plan calibrated = PlanByMethod(profile, kEvenOdd, options, nullptr).value();
+  // Evens take 60 in all, estimated as 40.
+  CHECK(calibrated.kernels[0].clusters[0].samples.front().weight == doctest::Approx(6.0));
+}
+
+TEST_CASE("method plan: every method that a bare profile allows, and what the others miss") {
+  const Profile profile = TwoKernels();
+  for (const MethodEntry& method : Methods()) {
+    CAPTURE(std::string(method.name));
+    const Result<Plan> plan = PlanByMethod(profile, method, SamplingOptions{}, nullptr);
+    if (!plan.ok()) {
+      CHECK(plan.error().message.find(std::string(method.name) + " needs") == 0);
+      continue;
+    }
+    CHECK(plan.value().totals.invocations == 8);
+    CHECK(plan.value().totals.duration_ns == 660);
+  }
+}
+
+TEST_CASE("method plan: nothing left by the exclusion") {
+  SamplingOptions options;
+  options.exclude = ".*";
+  const Result<Plan> plan = PlanByMethod(TwoKernels(), kEvenOdd, options, nullptr);
+  REQUIRE(!plan.ok());
+  CHECK(plan.error().message ==
+        "holds no kernel invocation that is not excluded, expected at least one");
+}
+
+}  // namespace
+}  // namespace stemtap

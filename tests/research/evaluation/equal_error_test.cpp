@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "research/evaluation/equal_error.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "research/evaluation/made_workload.h"
+
+namespace stemtap {
+namespace {
+
+using test::MakeTestWorkload;
+
+TunedPoint Point(double p95, double speedup) {
+  TunedPoint p;
+  p.p95 = p95;
+  p.speedup = speedup;
+  return p;
+}
+
+TEST_CASE("between two bounds tried: a straight line in logarithms") {
+  TuningEnd end{};
+  TunedPoint tuned;
+  const std::vector<TunedPoint> points = {Point(0.04, 400.0), Point(0.01, 100.0)};
+  CHECK(SpeedupAt(points, 0.02, end, &tuned) == doctest::Approx(200.0));
+  CHECK(end == TuningEnd::kMet);
+  CHECK(tuned.p95 == 0.01);
+  CHECK(SpeedupAt(points, 0.01, end) == 100.0);
+  CHECK(end == TuningEnd::kMet);
+  CHECK(SpeedupAt(points, 0.05, end) == 400.0);
+  CHECK(end == TuningEnd::kAlwaysBelow);
+  CHECK(std::isnan(SpeedupAt(points, 0.005, end)));
+  CHECK(end == TuningEnd::kNeverBelow);
+}
+
+TEST_CASE("a bound that is both dearer and worse than another counts for nothing") {
+  TuningEnd end{};
+  const std::vector<TunedPoint> points = {Point(0.01, 100.0), Point(0.015, 80.0),
+                                          Point(0.04, 400.0), Point(0.05, 300.0)};
+  CHECK(SpeedupAt(points, 0.02, end) == doctest::Approx(200.0));
+  CHECK(SpeedupAt(points, 0.04, end) == 400.0);
+}
+
+TEST_CASE("no error at all is met by the cheapest that has none") {
+  TuningEnd end{};
+  const std::vector<TunedPoint> points = {Point(0.0, 2.0), Point(0.0, 5.0), Point(0.1, 50.0)};
+  CHECK(SpeedupAt(points, 0.0, end) == 5.0);
+  CHECK(end == TuningEnd::kMet);
+  // There is no sample between exact and 10 % off.
+  CHECK(SpeedupAt(points, 0.05, end) == 5.0);
+}
+
+// Samples of one kernel as the bound asks by the central limit theorem; `waste` as many again are
+// captured and count for nothing.
+std::uint64_t SizeFor(const MethodInput& input) {
+  double mean = 0.0;
+  double squares = 0.0;
+  const auto n = static_cast<double>(input.profile.records.size());
+  for (const shm::KernelRecord& r : input.profile.records) {
+    mean += static_cast<double>(r.duration_ns) / n;
+  }
+  for (const shm::KernelRecord& r : input.profile.records) {
+    squares += std::pow(static_cast<double>(r.duration_ns) - mean, 2) / n;
+  }
+  return static_cast<std::uint64_t>(std::ceil(
+      squares * std::pow(input.options.target().z / (input.options.error_bound * mean), 2)));
+}
+
+class Wasteful : public test::DrawSome {
+ public:
+  Wasteful(const MethodInput& input, std::uint64_t size)
+      : DrawSome(input, size, input.options.error_bound, Selection::kRandom) {}
+  MethodSample Draw(std::uint64_t seed) const override {
+    MethodSample sample = DrawSome::Draw(seed);
+    const std::size_t useful = sample.invocations.size();
+    // The same launches again in the account of costs: indices need not differ for that.
+    for (std::size_t i = 0; i < useful; ++i) {
+      sample.invocations.push_back({sample.invocations[i].index, 0.0});
+    }
+    return sample;
+  }
+};
+
+constexpr MethodEntry kFrugal = {
+    "frugal", "as many as the bound asks",
+    [](const MethodInput& input) -> Result<std::unique_ptr<PreparedMethod>> {
+      return std::unique_ptr<PreparedMethod>(std::make_unique<test::DrawSome>(
+          input, SizeFor(input), input.options.error_bound, Selection::kRandom));
+    }};
+constexpr MethodEntry kWasteful = {
+    "wasteful", "asks for half the error, and captures everything twice",
+    [](const MethodInput& input) -> Result<std::unique_ptr<PreparedMethod>> {
+      SamplingOptions half = input.options;
+      half.error_bound *= 0.5;
+      return std::unique_ptr<PreparedMethod>(
+          std::make_unique<Wasteful>(input, SizeFor({input.profile, input.groups, half, nullptr})));
+    }};
+
+Workload ManyDurations() {
+  std::vector<test::MadeLaunch> launches;
+  Rng rng(3);
+  for (int i = 0; i < 20000; ++i) launches.push_back({"k", 1000 + rng.Below(4000)});
+  return MakeTestWorkload(launches);
+}
+
+TEST_CASE("a method that captures everything twice costs twice as much at equal error") {
+  const Workload w = ManyDurations();
+  WorkerPool pool(2);
+  SamplingOptions options;
+  options.error_bound = 0.05;
+  const auto compared = CompareAtEqualError(w, kFrugal, kWasteful, options, nullptr, 4000, pool);
+  REQUIRE(compared.ok());
+  const EqualError& e = compared.value();
+  CHECK(e.forward.end == TuningEnd::kMet);
+  CHECK(e.backward.end == TuningEnd::kMet);
+  // p95 of 4,000 runs is known to 1.6 % (one standard deviation), the speedup to twice that, and
+  // both methods' draws count: 4.5 %. Five of them either way.
+  CHECK(std::fabs(e.forward.ratio - 2.0) < 0.45);
+  CHECK(std::fabs(e.backward.ratio - 2.0) < 0.45);
+  CHECK(e.ratio == e.forward.ratio);
+  CHECK(e.ratio_low <= e.ratio);
+  CHECK(e.ratio_high >= e.ratio);
+  CHECK(e.ratio_high - e.ratio_low < 1.0);
+  // It asks for half the error: to err alike it must be asked for twice as much.
+  CHECK(std::fabs(e.forward.tuned.error_bound - 0.1) < 0.015);
+}
+
+TEST_CASE("a method against itself is as cheap as itself") {
+  const Workload w = ManyDurations();
+  WorkerPool pool(2);
+  const auto compared = CompareAtEqualError(w, kFrugal, kFrugal, {}, nullptr, 2000, pool);
+  REQUIRE(compared.ok());
+  CHECK(compared.value().ratio == doctest::Approx(1.0));
+}
+
+TEST_CASE("where everything is equal both are exact with one sample") {
+  const Workload w = MakeTestWorkload(std::vector<test::MadeLaunch>(50, {"k", 100}));
+  WorkerPool pool(1);
+  const auto compared = CompareAtEqualError(w, test::kSome, test::kSome, {}, nullptr, 10, pool);
+  REQUIRE(compared.ok());
+  CHECK(compared.value().forward.fixed.p95 == 0.0);
+  CHECK(compared.value().ratio == doctest::Approx(1.0));
+}
+
+TEST_CASE("a missing input is told") {
+  const Workload w = ManyDurations();
+  WorkerPool pool(1);
+  const auto compared = CompareAtEqualError(w, kFrugal, test::kLacking, {}, nullptr, 10, pool);
+  REQUIRE(!compared.ok());
+  CHECK(compared.error().message.find("luck") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stemtap

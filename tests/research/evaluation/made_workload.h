@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workloads and methods made by hand, whose errors are known beforehand.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "research/baselines/method.h"
+#include "research/evaluation/workload.h"
+#include "sampling/selection.h"
+
+namespace stemtap::test {
+
+struct MadeLaunch {
+  std::string_view name;
+  std::uint64_t duration_ns = 0;
+  std::uint32_t grid_x = 1;
+};
+
+inline Profile MakeProfile(const std::vector<MadeLaunch>& launches) {
+  Profile profile;
+  for (const MadeLaunch& l : launches) {
+    shm::KernelRecord r;
+    r.name_id = profile.names.Intern(l.name);
+    r.duration_ns = l.duration_ns;
+    r.grid[0] = l.grid_x;
+    r.grid[1] = r.grid[2] = 1;
+    r.block[0] = 128;
+    r.block[1] = r.block[2] = 1;
+    profile.records.push_back(r);
+  }
+  return profile;
+}
+
+inline Workload MakeTestWorkload(const std::vector<MadeLaunch>& launches,
+                                 const SamplingOptions& options = {}) {
+  return MakeWorkload("made", MakeProfile(launches), options).value();
+}
+
+// One kernel, with these durations in order of launch.
+inline Workload OneKernel(std::initializer_list<std::uint64_t> durations) {
+  std::vector<MadeLaunch> launches;
+  for (const std::uint64_t d : durations) launches.push_back({"k", d});
+  return MakeTestWorkload(launches);
+}
+
+// Draws `size` of each kernel group at random, and says that it errs by `bound` at most.
+class DrawSome : public PreparedMethod {
+ public:
+  DrawSome(const MethodInput& input, std::uint64_t size, double bound, Selection selection)
+      : groups_(input.groups.begin(), input.groups.end()),
+        size_(size),
+        bound_(bound),
+        selection_(selection) {
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      if (groups_[i] == kExcludedKernel) continue;
+      if (groups_[i] >= members_.size()) members_.resize(groups_[i] + 1);
+      members_[groups_[i]].push_back(i);
+    }
+  }
+
+  MethodSample Draw(std::uint64_t seed) const override {
+    Rng rng(seed);
+    MethodSample sample;
+    for (const std::vector<std::uint64_t>& group : members_) {
+      const auto ranks = DrawRanks(selection_, group.size(), size_, rng);
+      const double weight = static_cast<double>(group.size()) / static_cast<double>(ranks.size());
+      for (const std::uint64_t rank : ranks) sample.invocations.push_back({group[rank], weight});
+    }
+    std::sort(sample.invocations.begin(), sample.invocations.end(),
+              [](const auto& a, const auto& b) { return a.index < b.index; });
+    return sample;
+  }
+  std::span<const std::uint32_t> clusters() const override { return groups_; }
+  std::uint64_t cluster_count() const override { return members_.size(); }
+  double bound() const override { return bound_; }
+  bool deterministic() const override { return selection_ == Selection::kFirst; }
+
+ private:
+  std::vector<std::uint32_t> groups_;
+  std::uint64_t size_;
+  double bound_;
+  Selection selection_;
+  std::vector<std::vector<std::uint64_t>> members_;
+};
+
+// options.min_samples of each kernel; the bound it states is options.error_bound.
+inline constexpr MethodEntry kSome = {
+    "some", "min_samples of each kernel at random",
+    [](const MethodInput& input) -> Result<std::unique_ptr<PreparedMethod>> {
+      return std::unique_ptr<PreparedMethod>(std::make_unique<DrawSome>(
+          input, input.options.min_samples, input.options.error_bound, input.options.selection));
+    }};
+
+// A method whose input is never there.
+inline constexpr MethodEntry kLacking = {
+    "lacking", "needs what nobody has",
+    [](const MethodInput&) -> Result<std::unique_ptr<PreparedMethod>> {
+      return Error{"lacking needs the metric column 'luck', missing: luck"};
+    }};
+
+}  // namespace stemtap::test

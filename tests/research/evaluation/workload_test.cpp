@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "research/evaluation/workload.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "research/evaluation/made_workload.h"
+
+namespace stemtap {
+namespace {
+
+using test::MakeProfile;
+using test::MakeTestWorkload;
+
+bool Contains(const std::string& text, const std::string& word) {
+  return text.find(word) != std::string::npos;
+}
+
+TEST_CASE("workload: what is excluded counts neither as launch nor as time") {
+  SamplingOptions options;
+  options.exclude = "^nccl";
+  const Workload w = MakeTestWorkload({{"a", 10}, {"ncclAllReduce", 500}, {"b", 30}}, options);
+  CHECK(w.total_ns == 40);
+  CHECK(w.launches == 2);
+  CHECK(w.kernels == 2);
+  CHECK(w.excluded.invocations == 1);
+  CHECK(w.excluded.duration_ns == 500);
+  CHECK(w.groups[1] == kExcludedKernel);
+  CHECK(w.speedup_limit == 1.0);
+  // 10 + 30 + 20 ns over the means 20 and 20.
+  CHECK(MakeTestWorkload({{"a", 10}, {"a", 30}, {"b", 20}}).speedup_limit == 1.5);
+}
+
+TEST_CASE("workload: without kernel time there is nothing to be wrong about") {
+  const auto none = MakeWorkload("zeros.csv", MakeProfile({{"a", 0}, {"b", 0}}), {});
+  REQUIRE(!none.ok());
+  CHECK(Contains(none.error().message, "zeros.csv"));
+  SamplingOptions all;
+  all.exclude = ".";
+  const auto excluded = MakeWorkload("all.csv", MakeProfile({{"a", 5}}), all);
+  REQUIRE(!excluded.ok());
+  CHECK(Contains(excluded.error().message, "excluded"));
+  SamplingOptions malformed;
+  malformed.exclude = "(";
+  const auto wrong = MakeWorkload("a.csv", MakeProfile({{"a", 5}}), malformed);
+  REQUIRE(!wrong.ok());
+  CHECK(wrong.error().exit_code == 2);
+}
+
+TEST_CASE("another run: other durations are the same launches") {
+  Workload w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30}});
+  // The names come in another order of ids.
+  Profile other = MakeProfile({{"z", 1}, {"b", 1}});
+  other.records.clear();
+  for (const auto& [name, ns] : {std::pair{"a", 11}, {"b", 22}, {"a", 33}}) {
+    shm::KernelRecord r = w.profile.records[0];
+    r.name_id = other.names.Intern(name);
+    r.duration_ns = static_cast<std::uint64_t>(ns);
+    other.records.push_back(r);
+  }
+  REQUIRE(HoldAgainst(w, "second", other).ok());
+  CHECK(w.against_total_ns == 66);
+  CHECK(w.against_ns == std::vector<std::uint64_t>{11, 22, 33});
+}
+
+TEST_CASE("another run: the first launch that differs is named, and what differs") {
+  Workload w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30, 4}});
+  const auto refused = [&w](const Profile& other) {
+    const Status held = HoldAgainst(w, "second.csv", other);
+    REQUIRE(!held.ok());
+    CHECK(held.error().exit_code == 1);
+    CHECK(w.against_ns.empty());
+    CHECK(Contains(held.error().message, "made and second.csv"));
+    return held.error().message;
+  };
+  const std::string name = refused(MakeProfile({{"a", 10}, {"c", 20}, {"a", 30, 4}}));
+  CHECK(Contains(name, "launch 1 is 'b' in the one and 'c' in the other"));
+  CHECK(Contains(name, "2 kernels not launched equally often"));
+  const std::string grid = refused(MakeProfile({{"a", 10}, {"b", 20}, {"a", 30, 5}}));
+  CHECK(Contains(grid, "launch 2 ('a') has grid 4x1x1 in the one and 5x1x1 in the other"));
+  CHECK(Contains(grid, "0 kernels not launched equally often"));
+  const std::string count = refused(MakeProfile({{"a", 10}, {"b", 20}}));
+  CHECK(Contains(count, "launch 2 is in one of them alone"));
+  CHECK(Contains(count, "3 against 2 launches, 1 kernels"));
+  Profile block = MakeProfile({{"a", 10}, {"b", 20}, {"a", 30, 4}});
+  block.records[0].block[0] = 64;
+  CHECK(Contains(refused(block), "launch 0 ('a') has block 128x1x1 in the one and 64x1x1"));
+}
+
+TEST_CASE("another run: extents that one run does not know are no difference") {
+  Workload w = MakeTestWorkload({{"a", 10, 4}, {"b", 20, 4}});
+  Profile other = MakeProfile({{"a", 10}, {"b", 20}});
+  for (shm::KernelRecord& r : other.records) r.grid[0] = shm::kUnknownExtent;
+  CHECK(HoldAgainst(w, "second", other).ok());
+}
+
+TEST_CASE("another run: names are shown escaped and cut") {
+  const std::string wild = "\x1b[2J" + std::string(500, 'x');
+  Workload w = MakeTestWorkload({{wild, 10}});
+  const Status held = HoldAgainst(w, "second", MakeProfile({{"b", 10}}));
+  REQUIRE(!held.ok());
+  CHECK(held.error().message.find('\x1b') == std::string::npos);
+  CHECK(held.error().message.size() < 500);
+}
+
+}  // namespace
+}  // namespace stemtap

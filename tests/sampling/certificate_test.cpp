@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling/certificate.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "sampling/weights.h"
+
+namespace stemtap {
+namespace {
+
+TEST_CASE("a stratum taken whole has no error, one without a sample has no bound") {
+  CHECK(EstimateVariance({10, 100, 25}, 10) == 0.0);
+  CHECK(EstimateVariance({1, 100, 0}, 1) == 0.0);
+  CHECK(std::isinf(EstimateVariance({10, 100, 25}, 0)));
+  CHECK(ErrorBound({}, {}, 2.0) == 0.0);
+}
+
+TEST_CASE("worked number: 1,000 of mean 100 and sigma 20, 16 sampled") {
+  const std::vector<Stratum> strata = {{1000, 100, 400}};
+  const std::vector<std::uint64_t> samples = {16};
+  const double expected =
+      2.0 * std::sqrt(1000.0 * 1000.0 * (400.0 * 1000 / 999) / 16 * (1 - 0.016)) / 1e5;
+  CHECK(ErrorBound(strata, samples, 2.0) == doctest::Approx(expected).epsilon(1e-12));
+}
+
+TEST_CASE("calibrated weights fall back to plain ones where nothing was measured") {
+  CHECK(CalibratedWeight(10, 5.0, 2, 0.0) == 5.0);
+  CHECK(CalibratedWeight(10, 5.0, 0, 0.0) == 0.0);
+}
+
+TEST_CASE("the bound covers the error as often as it says") {
+  // 2,000 samples of 40 from one uniform stratum of 1,000. The error is normal to a good approximation;
+  // the share within the bound has a standard error of sqrt(0.95 * 0.05 / 2000) = 0.0049, and six of
+  // those (false failure about 1e-9) are 0.029.
+  std::mt19937_64 random(17);
+  std::vector<double> values(1000);
+  Moments moments;
+  for (double& v : values) {
+    v = 1000.0 + static_cast<double>(random() % 1000);
+    moments.Add(v);
+  }
+  const std::vector<Stratum> strata = {Stratum(moments)};
+  const std::vector<std::uint64_t> samples = {40};
+  const double bound = ErrorBound(strata, samples, 1.959963984540054);
+  int covered = 0;
+  for (int round = 0; round < 2000; ++round) {
+    double sum = 0;
+    for (std::size_t i = 0; i < 40; ++i) {
+      std::swap(values[i], values[i + random() % (values.size() - i)]);
+      sum += values[i];
+    }
+    const double estimate = PlainWeight(1000, 40) * sum;
+    covered += std::fabs(estimate / moments.sum() - 1.0) <= bound;
+  }
+  CHECK(std::fabs(covered / 2000.0 - 0.95) < 0.03);
+}
+
+}  // namespace
+}  // namespace stemtap

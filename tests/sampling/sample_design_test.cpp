@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling/sample_design.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/rng.h"
+#include "sampling/certificate.h"
+#include "sampling/selection.h"
+
+namespace stemtap {
+namespace {
+
+// Two values: `rare` of `count` invocations last `slow`, the others `fast`.
+KernelCells TwoValues(std::uint64_t count, std::uint64_t rare, double fast, double slow) {
+  return {Moments(count - rare, fast, 0.0), Moments(rare, slow, 0.0)};
+}
+
+SampledStratum Sampled(const KernelCells& cells, std::uint64_t samples) {
+  Moments all;
+  for (const Moments& cell : cells) all.Merge(cell);
+  return {cells, Stratum(all), samples};
+}
+
+TEST_CASE("certificate: one draw from a skewed stratum, where the quantile is known") {
+  // One draw hits the rare value with chance 0.1: five in a hundred of the errors beyond any
+  // smaller bound, so the bound is the error of the hit, which the normal bound misses by far.
+  const KernelCells cells = TwoValues(1000, 100, 1000.0, 2000.0);
+  const double total = 900 * 1000.0 + 100 * 2000.0;
+  const double error_of_hit = (1000 * 2000.0 - total) / total;
+  const SampledStratum one = Sampled(cells, 1);
+  CHECK(CertifiedBound(std::span(&one, 1), 0.95) == doctest::Approx(error_of_hit).epsilon(1e-3));
+  const std::vector<Stratum> strata = {one.whole};
+  const std::vector<std::uint64_t> sizes = {1};
+  CHECK(ErrorBound(strata, sizes, 1.96) < 0.7 * error_of_hit);
+  // A rare value of chance 0.01 lies beyond the 95 % quantile: the error is that of a miss.
+  const KernelCells rarer = TwoValues(1000, 10, 1000.0, 2000.0);
+  const double rarer_total = 990 * 1000.0 + 10 * 2000.0;
+  const SampledStratum other = Sampled(rarer, 1);
+  CHECK(CertifiedBound(std::span(&other, 1), 0.95) ==
+        doctest::Approx((rarer_total - 1000 * 1000.0) / rarer_total).epsilon(1e-4));
+}
+
+TEST_CASE("certificate: many draws agree with the normal bound at its margin") {
+  KernelCells cells;
+  for (int i = 0; i < 100; ++i) cells.emplace_back(50, 1000.0 + 10.0 * i, 0.0);
+  for (const std::uint64_t samples : {std::uint64_t{20}, std::uint64_t{31}, std::uint64_t{400}}) {
+    CAPTURE(samples);
+    const SampledStratum s = Sampled(cells, samples);
+    const std::vector<Stratum> strata = {s.whole};
+    const std::vector<std::uint64_t> sizes = {samples};
+    // 3 % instead of 5 % beyond: 2.170 standard errors instead of 1.960.
+    const double normal = ErrorBound(strata, sizes, 2.1701);
+    CHECK(std::fabs(CertifiedBound(std::span(&s, 1), 0.95) / normal - 1.0) < 0.05);
+  }
+}
+
+TEST_CASE("certificate: a rare giant in a cluster of many samples") {
+  // 150 of 1,000: the giant is hit in 15 % of samples, which no normal law of that variance allows
+  // for.
+  const KernelCells cells = TwoValues(1000, 1, 1000.0, 10000.0);
+  const SampledStratum s = Sampled(cells, 150);
+  const double hit = (1000.0 / 150 * (149 * 1000.0 + 10000.0) - 1009000.0) / 1009000.0;
+  CHECK(CertifiedBound(std::span(&s, 1), 0.95) >= hit);
+}
+
+TEST_CASE("design: great steps of the certified bound do not end in sampling everything") {
+  const std::vector<KernelCells> kernels = {
+      {Moments(2, 1000.0, 0.0), Moments(3, 1119.0, 0.0), Moments(182, 3467.0, 0.0)}};
+  for (const double error_bound : {0.295, 0.30, 0.303, 0.31, 0.33}) {
+    CAPTURE(error_bound);
+    SamplingOptions options;
+    options.method = Method::kOptimal;
+    options.error_bound = error_bound;
+    std::uint64_t samples = 0;
+    const SampleDesign design = DesignSample(kernels, options);
+    for (const StratumRange& s : design.kernels.front()) samples += s.sample_size;
+    CHECK(samples <= 10);
+    CHECK(design.bound <= error_bound);
+  }
+}
+
+TEST_CASE("certificate: ends") {
+  CHECK(CertifiedBound({}, 0.95) == 0.0);
+  const KernelCells cells = TwoValues(10, 5, 100.0, 200.0);
+  const SampledStratum whole = Sampled(cells, 10);
+  CHECK(CertifiedBound(std::span(&whole, 1), 0.95) == 0.0);
+  const SampledStratum none = Sampled(cells, 0);
+  CHECK(std::isinf(CertifiedBound(std::span(&none, 1), 0.95)));
+  const KernelCells zeros = {Moments(7, 0.0, 0.0)};
+  const SampledStratum zero = Sampled(zeros, 1);
+  CHECK(CertifiedBound(std::span(&zero, 1), 0.95) == 0.0);
+}
+
+// A workload with a skewed kernel, a bimodal one and a tail.
+std::vector<KernelCells> Workload(std::uint64_t seed) {
+  Rng rng(seed);
+  std::vector<KernelCells> kernels;
+  for (int k = 0; k < 8; ++k) {
+    KernelCells cells;
+    const double base = 1000.0 * std::exp(4.0 * rng.Uniform());
+    for (int i = 0; i < 50; ++i) {
+      const auto n = static_cast<std::uint64_t>(1 + 2000 * std::pow(rng.Uniform(), 8.0) +
+                                                (i < 8 ? 3000.0 * rng.Uniform() : 0.0));
+      cells.emplace_back(n, base * std::exp2(i / 32.0), 0.0);
+    }
+    kernels.push_back(std::move(cells));
+  }
+  return kernels;
+}
+
+// Draws as a plan does and returns the relative error of the plain estimate.
+double DrawnError(const std::vector<KernelCells>& kernels, const SampleDesign& design,
+                  Selection selection, Rng& rng) {
+  double estimate = 0.0;
+  double total = 0.0;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    for (const StratumRange& s : design.kernels[k]) {
+      total += s.moments.sum();
+      double sum = 0.0;
+      for (std::uint64_t rank : DrawRanks(selection, s.moments.count(), s.sample_size, rng)) {
+        std::size_t cell = s.first;
+        while (rank >= kernels[k][cell].count()) rank -= kernels[k][cell++].count();
+        sum += kernels[k][cell].mean();
+      }
+      estimate += sum * static_cast<double>(s.moments.count()) / static_cast<double>(s.sample_size);
+    }
+  }
+  return std::fabs(estimate - total) / total;
+}
+
+TEST_CASE("design: the certified bound meets what was asked and is met by the errors") {
+  for (const std::uint64_t seed : {1u, 2u, 3u}) {
+    for (const double error_bound : {0.1, 0.05, 0.01}) {
+      CAPTURE(seed);
+      CAPTURE(error_bound);
+      const std::vector<KernelCells> kernels = Workload(seed);
+      SamplingOptions options;
+      options.method = Method::kOptimal;
+      options.error_bound = error_bound;
+      const SampleDesign design = DesignSample(kernels, options);
+      CHECK(design.bound <= error_bound);
+      Rng rng(99);
+      std::vector<double> errors;
+      int within = 0;
+      constexpr int kRuns = 2000;
+      for (int i = 0; i < kRuns; ++i) {
+        errors.push_back(DrawnError(kernels, design, Selection::kRandom, rng));
+        within += errors.back() <= design.bound * (1 + 1e-9);
+      }
+      std::sort(errors.begin(), errors.end());
+      CHECK(within >= 0.95 * kRuns);
+      CHECK(errors[static_cast<std::size_t>(0.95 * kRuns)] >= 0.7 * design.bound);
+    }
+  }
+}
+
+TEST_CASE("design: never dearer than ROOT's strata at the same certified bound") {
+  for (const std::uint64_t seed : {4u, 5u, 6u}) {
+    CAPTURE(seed);
+    const std::vector<KernelCells> kernels = Workload(seed);
+    const auto cost = [](const SampleDesign& design) {
+      double sum = 0.0;
+      for (const auto& kernel : design.kernels) {
+        for (const StratumRange& s : kernel) {
+          sum += static_cast<double>(s.sample_size) * s.moments.mean();
+        }
+      }
+      return sum;
+    };
+    SamplingOptions options;
+    options.method = Method::kRoot;
+    const SampleDesign root = DesignSample(kernels, options);
+    options.method = Method::kOptimal;
+    options.error_bound = root.bound;
+    const SampleDesign optimal = DesignSample(kernels, options);
+    CHECK(optimal.bound <= root.bound);
+    CHECK(cost(optimal) <= 1.001 * cost(root));
+  }
+}
+
+TEST_CASE("design: --bound kernel holds for each kernel") {
+  const std::vector<KernelCells> kernels = Workload(7);
+  SamplingOptions options;
+  options.method = Method::kOptimal;
+  options.bound = BoundScope::kKernel;
+  const SampleDesign design = DesignSample(kernels, options);
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    std::vector<SampledStratum> sampled;
+    for (const StratumRange& s : design.kernels[k]) {
+      sampled.push_back({std::span(kernels[k]).subspan(s.first, s.end - s.first),
+                         Stratum(s.moments), s.sample_size});
+    }
+    CHECK(CertifiedBound(sampled, options.confidence) <= options.error_bound);
+  }
+}
+
+TEST_CASE("selection: balanced estimates vary less than random ones") {
+  const std::vector<KernelCells> kernels = Workload(8);
+  SamplingOptions options;
+  options.method = Method::kOptimal;
+  options.min_samples = 5;
+  const SampleDesign design = DesignSample(kernels, options);
+  const auto squares = [&](Selection selection) {
+    Rng rng(1);
+    double sum = 0.0;
+    for (int i = 0; i < 1000; ++i) {
+      sum += std::pow(DrawnError(kernels, design, selection, rng), 2);
+    }
+    return sum;
+  };
+  CHECK(squares(Selection::kBalanced) < 0.5 * squares(Selection::kRandom));
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling/stratify.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "sampling/best_cut.h"
+
+namespace stemtap {
+namespace {
+
+constexpr ErrorTarget kTarget{0.05, 1.959963984540054};
+
+std::vector<Moments> Cells(const std::vector<double>& sorted) {
+  std::vector<Moments> cells;
+  for (const double v : sorted) cells.emplace_back(1, v, 0.0);
+  return cells;
+}
+
+TEST_CASE("there is nothing to cut in less than two cells") {
+  CHECK(BestCut({}) == 0);
+  CHECK(BestCut(Cells({5})) == 0);
+  CHECK(BestCut(Cells({5, 6})) == 1);
+}
+
+TEST_CASE("the cut falls between two groups, wherever they lie") {
+  for (const double origin : {0.0, 1e9, 1e15}) {
+    CHECK(BestCut(Cells({origin + 1, origin + 2, origin + 3, origin + 91, origin + 92})) == 3);
+  }
+}
+
+TEST_CASE("no durations, no strata; one duration, one stratum") {
+  for (const Method method : {Method::kRoot, Method::kStem}) {
+    CHECK(Stratify(method, {}, kTarget).empty());
+    const auto one = Stratify(method, Cells({42}), kTarget);
+    REQUIRE(one.size() == 1);
+    CHECK(one[0].sample_size == 1);
+    CHECK(one[0].moments.count() == 1);
+  }
+}
+
+TEST_CASE("equal durations are one stratum") {
+  const auto strata = Stratify(Method::kRoot, Cells(std::vector<double>(1000, 77.0)), kTarget);
+  REQUIRE(strata.size() == 1);
+  CHECK(strata[0].sample_size == 1);
+}
+
+TEST_CASE("where everything must be taken a split costs nothing, whatever the rounding") {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 100; ++round) {
+    CAPTURE(round);
+    std::vector<double> values;
+    for (int i = 0; i < 50; ++i)
+      values.push_back(1000.0 + 0.1 * static_cast<double>(random() % 1000000));
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    const auto strata = Stratify(Method::kRoot, Cells(values), {1e-7, 1.96});
+    CHECK(strata.size() == values.size());
+  }
+}
+
+TEST_CASE("two values make two strata of one sample each") {
+  std::vector<double> values(500, 1000.0);
+  values.insert(values.end(), 500, 9000.0);
+  const auto strata = Stratify(Method::kRoot, Cells(values), kTarget);
+  REQUIRE(strata.size() == 2);
+  CHECK(strata[0].end == 500);
+  CHECK(strata[0].sample_size == 1);
+  CHECK(strata[1].sample_size == 1);
+}
+
+TEST_CASE("one giant among many is a stratum of its own") {
+  std::vector<double> values(100000, 1000.0);
+  values.push_back(1e9);
+  const auto strata = Stratify(Method::kRoot, Cells(values), kTarget);
+  REQUIRE(strata.size() == 2);
+  CHECK(strata[1].moments.count() == 1);
+}
+
+TEST_CASE("durations of zero do not divide by zero") {
+  const auto zeros = Stratify(Method::kRoot, Cells({0, 0, 0}), kTarget);
+  REQUIRE(zeros.size() == 1);
+  const auto mixed = Stratify(Method::kRoot, Cells({0, 0, 0, 5}), kTarget);
+  CHECK(mixed.size() >= 1);
+  std::uint64_t count = 0;
+  for (const auto& s : mixed) count += s.moments.count();
+  CHECK(count == 4);
+}
+
+TEST_CASE("STEM-only takes at least 30 of every cluster it has, or all of it") {
+  std::mt19937_64 random(1);
+  std::lognormal_distribution<double> durations(9.0, 0.8);
+  std::vector<double> values(20000);
+  for (double& v : values) v = durations(random);
+  std::sort(values.begin(), values.end());
+  const auto strata = Stratify(Method::kStem, Cells(values), kTarget);
+  CHECK(strata.size() > 1);
+  for (const auto& s : strata) {
+    CHECK(s.sample_size >= std::min<std::uint64_t>(30, s.moments.count()));
+    CHECK(s.sample_size <= 50);
+  }
+}
+
+TEST_CASE("strata are in order, without gap or overlap") {
+  std::mt19937_64 random(2);
+  std::vector<double> values(5000);
+  for (double& v : values)
+    v = std::floor(std::exp(6.0 + static_cast<double>(random() % 1000) / 150.0));
+  std::sort(values.begin(), values.end());
+  for (const Method method : {Method::kRoot, Method::kStem}) {
+    std::size_t next = 0;
+    for (const auto& s : Stratify(method, Cells(values), {0.01, 1.96})) {
+      CHECK(s.first == next);
+      CHECK(s.end > s.first);
+      CHECK(s.moments.count() == s.end - s.first);
+      next = s.end;
+    }
+    CHECK(next == values.size());
+  }
+}
+
+}  // namespace
+}  // namespace stemtap

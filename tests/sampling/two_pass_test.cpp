@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling/two_pass.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "base/rng.h"
+
+namespace stemtap {
+namespace {
+
+void Add(Profile& profile, const std::string& name, std::uint64_t duration_ns,
+         std::uint32_t grid = 1) {
+  shm::KernelRecord record;
+  record.name_id = profile.names.Intern(name);
+  record.duration_ns = duration_ns;
+  record.grid[0] = grid;
+  record.grid[1] = record.grid[2] = 1;
+  record.block[0] = 64;
+  record.block[1] = record.block[2] = 1;
+  profile.records.push_back(record);
+}
+
+Result<TwoPassPlan> PlanOf(const Profile& profile, const SamplingOptions& options) {
+  const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
+    return ReadProfile(profile);
+  };
+  return PlanTwoPass(open, "test", options);
+}
+
+SamplingOptions Optimal() {
+  SamplingOptions options;
+  options.method = Method::kOptimal;
+  return options;
+}
+
+// Three kernels, the second bimodal by grid.
+Profile Mixed() {
+  Profile profile;
+  Rng rng(3);
+  for (int i = 0; i < 5000; ++i) {
+    Add(profile, "a", 1000 + rng.Below(100));
+    Add(profile, "b", i % 3 == 0 ? 20000 + rng.Below(900) : 5000 + rng.Below(300),
+        i % 3 == 0 ? 8 : 2);
+    if (i % 50 == 0) Add(profile, "ncclAllReduce", 100 + rng.Below(1'000'000));
+  }
+  return profile;
+}
+
+TEST_CASE("two-pass: samples are invocations of the profile, weights give the total") {
+  const Profile profile = Mixed();
+  for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
+    for (const Method method : {Method::kOptimal, Method::kRoot, Method::kStem}) {
+      SamplingOptions options = Optimal();
+      options.method = method;
+      options.selection = selection;
+      const auto planned = PlanOf(profile, options);
+      REQUIRE(planned.ok());
+      const Plan& plan = planned.value().plan;
+      CHECK(plan.totals.invocations == profile.records.size());
+      double estimate = 0.0;
+      std::set<std::uint64_t> indices;
+      for (const PlanKernel& kernel : plan.kernels) {
+        std::uint64_t count = 0;
+        for (const PlanCluster& cluster : kernel.clusters) {
+          count += cluster.count;
+          CHECK(cluster.samples.size() == cluster.target);
+          for (const PlanSample& sample : cluster.samples) {
+            const shm::KernelRecord& record = profile.records[sample.index];
+            CHECK(profile.names.name(record.name_id) == kernel.name);
+            CHECK(record.duration_ns == sample.record.duration_ns);
+            CHECK(record.duration_ns >= cluster.lower_ns);
+            CHECK(record.duration_ns <= cluster.upper_ns);
+            CHECK(indices.insert(sample.index).second);
+            std::uint64_t before = 0;
+            for (std::uint64_t i = 0; i < sample.index; ++i) {
+              before += profile.records[i].name_id == record.name_id;
+            }
+            CHECK(before == sample.occurrence);
+            estimate += sample.weight * static_cast<double>(record.duration_ns);
+          }
+        }
+        CHECK(count == kernel.invocations);
+      }
+      CHECK(estimate ==
+            doctest::Approx(static_cast<double>(plan.totals.duration_ns)).epsilon(1e-9));
+      CHECK(plan.totals.calibrated_estimate_ns == doctest::Approx(estimate).epsilon(1e-9));
+      CHECK(std::isnan(plan.totals.bound) == (selection == Selection::kFirst));
+    }
+  }
+}
+
+TEST_CASE("two-pass: the seed decides, and nothing else") {
+  const Profile profile = Mixed();
+  SamplingOptions options = Optimal();
+  const std::string one = PlanToJson(PlanOf(profile, options).value().plan);
+  CHECK(one == PlanToJson(PlanOf(profile, options).value().plan));
+  options.seed = 2;
+  CHECK(one != PlanToJson(PlanOf(profile, options).value().plan));
+}
+
+TEST_CASE("two-pass: over seeds the error is within the certified bound") {
+  const Profile profile = Mixed();
+  SamplingOptions options = Optimal();
+  int within = 0;
+  for (options.seed = 1; options.seed <= 300; ++options.seed) {
+    const PlanTotals totals = PlanOf(profile, options).value().plan.totals;
+    CHECK(totals.certified_bound <= options.error_bound);
+    within += totals.observed_error <= totals.certified_bound;
+  }
+  // At least 95 % are promised; three standard errors of 300 runs are 11.
+  CHECK(within >= 285 - 11);
+}
+
+TEST_CASE("two-pass: the first launches of a kernel that speeds up are no sample of it") {
+  Profile profile;
+  for (int i = 0; i < 10000; ++i) {
+    Add(profile, "warm", static_cast<std::uint64_t>(1000 + 500 * std::exp(-i / 500.0) + i % 7));
+  }
+  SamplingOptions options = Optimal();
+  options.selection = Selection::kFirst;
+  options.error_bound = 0.2;  // loose: one stratum, whose first launch is the slowest
+  CHECK(PlanOf(profile, options).value().plan.totals.observed_error > 0.3);
+  options.selection = Selection::kRandom;
+  const PlanTotals totals = PlanOf(profile, options).value().plan.totals;
+  CHECK(totals.observed_error <= totals.certified_bound);
+}
+
+TEST_CASE("two-pass: --group-by launch makes a kernel of each launch configuration") {
+  const Profile profile = Mixed();
+  SamplingOptions options = Optimal();
+  options.group_by = GroupBy::kLaunch;
+  const Plan plan = PlanOf(profile, options).value().plan;
+  CHECK(plan.kernels.size() == 4);
+  CHECK(plan.kernels[1].name == "b");
+  CHECK(plan.kernels[1].config.grid[0] == 8);
+  CHECK(PlanToJson(plan).find("\"name\": \"b\", \"grid\": [8,1,1], \"block\": [64,1,1]") !=
+        std::string::npos);
+}
+
+TEST_CASE("two-pass: --exclude leaves kernels out of sample and total, and counts them") {
+  const Profile profile = Mixed();
+  SamplingOptions options = Optimal();
+  options.exclude = "nccl";
+  const Plan plan = PlanOf(profile, options).value().plan;
+  CHECK(plan.kernels.size() == 2);
+  CHECK(plan.totals.excluded_invocations == 100);
+  CHECK(plan.totals.invocations == 10000);
+  options.exclude = ".*";
+  CHECK(PlanOf(profile, options).error().message ==
+        "test: holds no kernel invocation that is not excluded, expected at least one");
+  options.exclude = "(nccl";
+  CHECK(PlanOf(profile, options).error().exit_code == 2);
+}
+
+TEST_CASE("two-pass: degenerate profiles") {
+  Profile one;
+  Add(one, "k", 500);
+  CHECK(PlanOf(one, Optimal()).value().plan.totals.samples == 1);
+  Profile equal;
+  for (int i = 0; i < 1000; ++i) Add(equal, "k", 777);
+  const PlanTotals same = PlanOf(equal, Optimal()).value().plan.totals;
+  CHECK(same.samples == Optimal().min_samples);
+  CHECK(same.bound == 0.0);
+  CHECK(same.observed_error == doctest::Approx(0.0));
+  Profile zeros;
+  for (int i = 0; i < 10; ++i) Add(zeros, "k", 0);
+  const PlanTotals nothing = PlanOf(zeros, Optimal()).value().plan.totals;
+  CHECK(nothing.zero_duration == 10);
+  CHECK(nothing.bound == 0.0);
+  Profile giant;
+  for (int i = 0; i < 100'000; ++i) Add(giant, "k", 1000 + i % 50);
+  Add(giant, "k", 1'000'000'000'000);
+  const Plan plan = PlanOf(giant, Optimal()).value().plan;
+  CHECK(plan.totals.certified_bound <= 0.05);
+  CHECK(plan.kernels.front().clusters.back().captured == 1);
+  CHECK(plan.kernels.front().clusters.back().count == 1);
+  Profile last = Mixed();
+  Add(last, "seen once at the very end", 123456);
+  CHECK(PlanOf(last, Optimal()).value().plan.kernels.back().clusters.front().captured == 1);
+  Profile names;
+  for (int i = 0; i < 100'000; ++i) Add(names, "k" + std::to_string(i), 100 + i % 1000);
+  const PlanTotals many = PlanOf(names, Optimal()).value().plan.totals;
+  CHECK(many.kernels == 100'000);
+  CHECK(many.uncovered_fraction == 0.0);
+  CHECK(PlanOf(Profile(), Optimal()).error().message ==
+        "test: holds no kernel invocation, expected at least one");
+}
+
+TEST_CASE("two-pass: a profile that changes between the passes is refused") {
+  const Profile first = Mixed();
+  Profile second = Mixed();
+  second.records.pop_back();
+  int opened = 0;
+  const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
+    return ReadProfile(opened++ == 0 ? first : second);
+  };
+  const auto planned = PlanTwoPass(open, "growing.csv", Optimal());
+  REQUIRE(!planned.ok());
+  CHECK(planned.error().message.find("growing.csv: is not the same when read again") == 0);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Golden vectors, computed independently of this code (exactly or by brute force).
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "sampling/allocation.h"
+#include "sampling/best_cut.h"
+#include "sampling/optimal_strata.h"
+#include "sampling/sample_size.h"
+#include "sampling/stratify.h"
+#include "sampling/weights.h"
+#include "stats/normal.h"
+#include "support/shared_data.h"
+
+namespace stemtap {
+namespace {
+
+nlohmann::json Load(const std::string& path) {
+  std::ifstream file(path);
+  return nlohmann::json::parse(file);
+}
+
+std::vector<Moments> CellsOf(const std::vector<double>& values) {
+  std::vector<Moments> cells;
+  for (const double v : values) cells.emplace_back(1, v, 0.0);
+  return cells;
+}
+
+double SquaresWithin(std::span<const double> values) {
+  Moments m;
+  for (const double v : values) m.Add(v);
+  return m.m2();
+}
+
+TEST_CASE("golden: sample size of one cluster") {
+  const std::string path = SharedPath("vectors/sample_size.json");
+  STEMTAP_SKIP_WITHOUT(path);
+  const auto vectors = Load(path);
+  for (const auto& c : vectors["cases"]) {
+    CAPTURE(c.dump());
+    CHECK(SampleSize(c["mean"], c["stddev"], c["error_bound"], TwoSidedZ(c["confidence"]),
+                     c["floor"]) == c["sample_size"].get<std::uint64_t>());
+  }
+}
+
+TEST_CASE("golden: allocation, unboxed and boxed") {
+  const std::string path = SharedPath("vectors/allocation.json");
+  STEMTAP_SKIP_WITHOUT(path);
+  const auto vectors = Load(path);
+  for (const auto& c : vectors["cases"]) {
+    std::vector<Stratum> strata;
+    for (std::size_t i = 0; i < c["count"].size(); ++i) {
+      const double sd = c["stddev"][i];
+      strata.emplace_back(c["count"][i].get<std::uint64_t>(), c["mean"][i].get<double>(), sd * sd);
+    }
+    const ErrorTarget target{c["error_bound"], TwoSidedZ(c["confidence"])};
+    const auto check = [&](const std::vector<double>& sizes, const char* name) {
+      for (std::size_t i = 0; i < strata.size(); ++i) {
+        CAPTURE(name);
+        CAPTURE(i);
+        // The file holds nine decimals.
+        CHECK(std::fabs(sizes[i] - c[name][i].get<double>()) <=
+              1e-6 * c[name][i].get<double>() + 1e-9);
+      }
+    };
+    check(AllocateUnboxed(strata, target), "unboxed_real");
+    check(AllocateReal(strata, target, Population::kInfinite), "with_replacement_real");
+    check(AllocateReal(strata, target, Population::kFinite), "finite_population_real");
+  }
+}
+
+TEST_CASE("golden: the best cut in two") {
+  const std::string path = SharedPath("vectors/best_cut.json");
+  STEMTAP_SKIP_WITHOUT(path);
+  const auto vectors = Load(path);
+  for (const auto& c : vectors["cases"]) {
+    const auto values = c["sorted_values"].get<std::vector<double>>();
+    const std::size_t left = BestCut(CellsOf(values));
+    const std::span<const double> all(values);
+    const double within = SquaresWithin(all.first(left)) + SquaresWithin(all.subspan(left));
+    const double golden = c["within_sum_of_squares"];
+    CAPTURE(left);
+    CHECK(within <= golden * (1.0 + 1e-9) + 1e-9);
+  }
+}
+
+TEST_CASE("golden: ROOT's leaves and their sizes") {
+  const std::string path = SharedPath("vectors/root.json");
+  STEMTAP_SKIP_WITHOUT(path);
+  const auto vectors = Load(path);
+  for (const auto& c : vectors["cases"]) {
+    const auto values = c["sorted_values"].get<std::vector<double>>();
+    const ErrorTarget target{c["error_bound"], TwoSidedZ(c["confidence"])};
+    const auto leaves = Stratify(Method::kRoot, CellsOf(values), target);
+    REQUIRE(leaves.size() == c["leaves"].size());
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      CHECK(leaves[i].first == c["leaves"][i]["first"].get<std::size_t>());
+      CHECK(leaves[i].end - 1 == c["leaves"][i]["last"].get<std::size_t>());
+      CHECK(leaves[i].sample_size == c["leaves"][i]["sample_size"].get<std::uint64_t>());
+    }
+  }
+}
+
+TEST_CASE("golden: plain and calibrated weights") {
+  const std::string path = SharedPath("vectors/weights.json");
+  STEMTAP_SKIP_WITHOUT(path);
+  const auto vectors = Load(path);
+  for (const auto& c : vectors["cases"]) {
+    Moments all;
+    Moments captured;
+    const auto durations = c["durations"].get<std::vector<double>>();
+    for (const double d : durations) all.Add(d);
+    for (const std::size_t i : c["captured_indices"]) captured.Add(durations[i]);
+    CHECK(PlainWeight(all.count(), captured.count()) ==
+          doctest::Approx(c["plain_weight"].get<double>()).epsilon(1e-12));
+    CHECK(CalibratedWeight(all.count(), all.mean(), captured.count(), captured.mean()) ==
+          doctest::Approx(c["calibrated_weight"].get<double>()).epsilon(1e-12));
+  }
+}
+
+// The file's variance is N^2 sigma^2 / m (1 - m/N); ours, with S^2, is the larger one, so that a sample
+// within our budget is within the file's.
+TEST_CASE("golden: optimal strata") {
+  const std::string path = SharedPath("vectors/optimal.json");
+  STEMTAP_SKIP_WITHOUT(path);
+  const auto vectors = Load(path);
+  double ratios = 0.0;
+  for (const auto& c : vectors["cases"]) {
+    CAPTURE(c.dump());
+    std::vector<std::vector<Moments>> rows;
+    double total = 0.0;
+    for (const auto& kernel : c["kernels"]) {
+      rows.emplace_back();
+      for (const double d : kernel.get<std::vector<double>>()) {
+        total += d;
+        const Moments one(1, d, 0.0);
+        if (rows.back().empty() || rows.back().back().mean() != d) {
+          rows.back().push_back(one);
+        } else {
+          rows.back().back().Merge(one);
+        }
+      }
+    }
+    const ErrorTarget target{c["error_bound"], TwoSidedZ(c["confidence"])};
+    const OptimalStrata solved =
+        SolveOptimalStrata(rows, target, 1, 0.0, Effort::kThorough, Serially);
+    double cost = 0.0;
+    double variance = 0.0;
+    for (const auto& kernel : solved.kernels) {
+      for (const StratumRange& s : kernel) {
+        const auto n = static_cast<double>(s.moments.count());
+        const auto m = static_cast<double>(s.sample_size);
+        cost += m * s.moments.mean();
+        variance += n * n * s.moments.variance() / m * (1.0 - m / n);
+      }
+    }
+    CHECK(target.z * std::sqrt(variance) <= target.error_bound * total * (1 + 1e-9));
+    const double ratio = cost / c["optimal_sampled_duration"].get<double>();
+    CHECK(ratio <= 1.25);
+    ratios += ratio;
+  }
+  CHECK(ratios / static_cast<double>(vectors["cases"].size()) <= 1.05);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/device_use.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+
+namespace stemtap {
+namespace {
+
+using Intervals = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+// By sorting all of them.
+std::uint64_t UnionOf(Intervals intervals) {
+  std::sort(intervals.begin(), intervals.end());
+  std::uint64_t sum = 0;
+  std::uint64_t reached = 0;
+  for (const auto& [start, end] : intervals) {
+    if (end <= reached) continue;
+    sum += end - std::max(start, reached);
+    reached = end;
+  }
+  return sum;
+}
+
+std::uint64_t BusyOf(const Intervals& intervals) {
+  BusyTime busy;
+  for (const auto& [start, end] : intervals) busy.Add(start, end);
+  CHECK(busy.cut_ns() == 0);
+  return busy.busy_ns();
+}
+
+shm::KernelRecord At(std::uint64_t start, std::uint64_t duration, std::uint16_t device,
+                     std::uint32_t stream) {
+  shm::KernelRecord record;
+  record.start_ns = start;
+  record.duration_ns = duration;
+  record.device = device;
+  record.stream = stream;
+  return record;
+}
+
+TEST_CASE("busy time is the length of the union") {
+  CHECK(BusyOf({}) == 0);
+  CHECK(BusyOf({{10, 20}, {30, 35}}) == 15);
+  CHECK(BusyOf({{10, 20}, {20, 25}}) == 15);             // one behind the other
+  CHECK(BusyOf({{10, 20}, {15, 25}}) == 15);             // side by side
+  CHECK(BusyOf({{10, 90}, {20, 30}, {40, 50}}) == 80);   // within
+  CHECK(BusyOf({{50, 60}, {10, 20}, {30, 35}}) == 25);   // overtaken
+  CHECK(BusyOf({{10, 20}, {30, 40}, {15, 35}}) == 30);   // joins two
+  CHECK(BusyOf({{30, 40}, {50, 60}, {10, 100}}) == 90);  // swallows all
+  CHECK(BusyOf({{10, 10}, {10, 10}}) == 0);
+}
+
+TEST_CASE("busy time of many streams at once equals that of all intervals sorted") {
+  Rng rng(7);
+  for (const std::uint64_t longest : {30u, 300u, 3000u}) {
+    Intervals intervals;
+    std::uint64_t now = 1000;
+    for (int i = 0; i < 20000; ++i) {
+      now += rng.Below(120);
+      const std::uint64_t start = now - rng.Below(900);  // launched late, or seen late
+      intervals.emplace_back(start, start + rng.Below(longest));
+    }
+    CHECK(BusyOf(intervals) == UnionOf(intervals));
+  }
+}
+
+TEST_CASE("what comes too late is cut, and counted as cut") {
+  BusyTime busy;
+  for (std::uint64_t i = 0; i < 1000; ++i) busy.Add(100 * i, 100 * i + 10);
+  CHECK(busy.busy_ns() == 10000);
+  busy.Add(0, 60);  // 10 of it were known; the rest is not added any more
+  CHECK(busy.busy_ns() == 10000);
+  CHECK(busy.cut_ns() == 60);
+}
+
+TEST_CASE("devices of several processes, and their streams") {
+  DeviceUse use;
+  use.Add(At(100, 50, 0, 7), 0);
+  use.Add(At(120, 50, 0, 13), 0);
+  use.Add(At(300, 10, 0, 7), 0);
+  use.Add(At(5, 1, 1, 7), 0);
+  use.Add(At(100, 40, 0, 7), 1);
+  use.Add(At(shm::kUnknownTime, 40, 0, 7), 1);
+  const std::vector<DeviceTotals> totals = use.Totals();
+  REQUIRE(totals.size() == 3);
+  CHECK(totals[0].process == 0);
+  CHECK(totals[0].device == 0);
+  CHECK(totals[0].launches == 3);
+  CHECK(totals[0].duration_ns == 110);
+  CHECK(totals[0].busy_ns == 80);
+  CHECK(totals[0].span_ns == 210);
+  REQUIRE(totals[0].streams.size() == 2);
+  CHECK(totals[0].streams[0].stream == 7);
+  CHECK(totals[0].streams[0].launches == 2);
+  CHECK(totals[0].streams[0].duration_ns == 60);
+  CHECK(totals[0].streams[1].stream == 13);
+  CHECK(totals[1].device == 1);
+  CHECK(totals[2].process == 1);
+  CHECK(totals[2].launches == 2);
+  CHECK(totals[2].duration_ns == 80);
+  CHECK(totals[2].busy_ns == 40);
+}
+
+TEST_CASE("streams without end share an entry, and nothing is lost") {
+  DeviceUse use;
+  for (std::uint32_t i = 0; i < 5000; ++i) use.Add(At(i, 1, 0, i), 0);
+  const std::vector<DeviceTotals> totals = use.Totals();
+  REQUIRE(totals.size() == 1);
+  CHECK(totals[0].streams.size() == DeviceUse::kMostStreams + 1);
+  CHECK(totals[0].streams.back().stream == shm::kUnknown32);
+  std::uint64_t launches = 0;
+  for (const StreamTotals& stream : totals[0].streams) launches += stream.launches;
+  CHECK(launches == 5000);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collector without a GPU: the program is a shell that puts ring files into the session folder.
+#include "session/live_session.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "shm/gate_table.h"
+#include "shm/ring.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+using test::TempDir;
+
+// A ring that holds `kernels` launches of a kernel "k".
+void MakeRing(const std::string& path, std::int32_t pid, shm::RingState state, int kernels,
+              int seen_more = 0, int kept_less = 0) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  REQUIRE(::ftruncate(fd, sizeof(shm::RingFile)) == 0);
+  void* memory = ::mmap(nullptr, sizeof(shm::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  REQUIRE(memory != MAP_FAILED);
+  ::close(fd);
+  auto* ring = new (memory) shm::RingFile;
+  ring->header.file_bytes = sizeof(shm::RingFile);
+  ring->header.pid = pid;
+  ring->header.seen = static_cast<std::uint64_t>(kernels + seen_more);
+  ring->header.kept = static_cast<std::uint64_t>(kernels - kept_less);
+  shm::NameRecord name;
+  name.length = 1;
+  name.bytes[0] = 'k';
+  ring->queue.push(shm::Record(name));
+  for (int i = 0; i < kernels; ++i) {
+    shm::KernelRecord kernel;
+    kernel.correlation_id = static_cast<std::uint32_t>(i);
+    kernel.duration_ns = 1000;
+    ring->queue.push(shm::Record(kernel));
+  }
+  ring->header.state = static_cast<std::uint32_t>(state);
+  ::munmap(memory, sizeof(shm::RingFile));
+}
+
+LiveOutcome RunShell(const TempDir& scratch, const std::string& script) {
+  LiveOptions options;
+  options.command = {"/bin/sh", "-c", "cd '" + scratch.path().string() + "'; " + script};
+  options.folder = (scratch / "session").string();
+  options.threads = 1;
+  options.quiet = true;
+  sigset_t mask;
+  ::sigprocmask(SIG_SETMASK, nullptr, &mask);
+  auto outcome = RunLive(options);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);  // it is the next program's
+  REQUIRE(outcome.ok());
+  return std::move(outcome).value();
+}
+
+TEST_CASE("a process may have the pid of one that has ended; rings do not pile up") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10);
+  MakeRing((scratch / "second").string(), 0x7FFFFFF0, shm::RingState::kClosed, 7);
+  const LiveOutcome outcome =
+      RunShell(scratch,
+               "mv first session/ring.77; i=0; "
+               "while [ -e session/ring.77 ] && [ $i -lt 200 ]; do sleep 0.02; i=$((i + 1)); done; "
+               "[ $i -lt 200 ] || exit 9; mv second session/ring.77");
+  CHECK(outcome.report.exit_code == 0);
+  REQUIRE(outcome.report.processes.size() == 2);
+  CHECK(outcome.report.processes[0].read == 10);
+  CHECK(outcome.report.processes[1].read == 7);
+  CHECK(outcome.plan.totals.invocations == 17);
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77"));
+}
+
+TEST_CASE("a process that goes on as another program has a second ring, and both are read") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), ::getpid(), shm::RingState::kRecording, 10);
+  MakeRing((scratch / "second").string(), ::getpid(), shm::RingState::kClosed, 7);
+  const LiveOutcome outcome =
+      RunShell(scratch, "mv first session/ring.77; sleep 0.2; mv second session/ring.77");
+  REQUIRE(outcome.report.processes.size() == 2);
+  CHECK(outcome.plan.totals.invocations == 17);
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77"));
+}
+
+TEST_CASE("a signal that is ignored, as under nohup, stays ignored in the program") {
+  TempDir scratch;
+  const auto before = ::signal(SIGHUP, SIG_IGN);
+  const LiveOutcome outcome = RunShell(scratch, "kill -HUP $$; exit 5");
+  ::signal(SIGHUP, before);
+  CHECK(outcome.report.exit_code == 5);
+}
+
+TEST_CASE("a program's exit code is known though SIGCHLD is ignored") {
+  TempDir scratch;
+  ::signal(SIGCHLD, SIG_IGN);
+  const LiveOutcome outcome = RunShell(scratch, "exit 6");
+  ::signal(SIGCHLD, SIG_DFL);
+  CHECK(outcome.report.exit_code == 6);
+}
+
+TEST_CASE("the session does not die of a broken pipe or a full file, the program may") {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) {
+    TempDir scratch;
+    const auto before = ::signal(signal, SIG_DFL);
+    const LiveOutcome outcome =
+        RunShell(scratch, "kill -" + std::to_string(signal) + " $$; exit 5");
+    CHECK(outcome.report.signal == signal);
+    const bool ignored = ::signal(signal, before) == SIG_IGN;
+    CHECK(ignored);
+  }
+}
+
+TEST_CASE("a session that cannot begin does not die of a broken pipe either") {
+  const auto before = ::signal(SIGPIPE, SIG_DFL);
+  LiveOptions options;
+  options.command = {"/bin/true"};
+  options.folder = "/nonexistent/session";
+  CHECK_FALSE(RunLive(options).ok());
+  const bool ignored = ::signal(SIGPIPE, before) == SIG_IGN;
+  CHECK(ignored);
+}
+
+TEST_CASE("a ring that its process did not live to finish is removed") {
+  TempDir scratch;
+  const LiveOutcome outcome = RunShell(scratch, "echo half > session/new.ring.77; exit 3");
+  CHECK(outcome.report.exit_code == 3);
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/new.ring.77"));
+}
+
+TEST_CASE("the gate's table has its name once it is whole, and one that is there stays") {
+  TempDir scratch;
+  scratch.Write("new.gate.table", "left over");
+  const int events = ::inotify_init1(IN_NONBLOCK);
+  REQUIRE(events >= 0);
+  REQUIRE(::inotify_add_watch(events, scratch.path().c_str(), IN_CREATE | IN_MOVED_TO) >= 0);
+  LiveOptions options;
+  options.attach_pid = 0x7FFFFFF0;  // of no process: the session ends at once
+  options.folder = scratch.path().string();
+  options.level = "gate";
+  options.threads = 1;
+  options.quiet = true;
+  CHECK(RunLive(options).ok());
+  alignas(inotify_event) char buffer[8192];
+  const ssize_t length = ::read(events, buffer, sizeof(buffer));
+  ::close(events);
+  int appeared = 0;
+  for (ssize_t at = 0; at < length;) {
+    const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+    if (event->len != 0 && std::string(event->name) == "gate.table") {
+      CHECK((event->mask & IN_MOVED_TO) != 0);
+      ++appeared;
+    }
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+  }
+  CHECK(appeared == 1);
+  CHECK_FALSE(std::filesystem::exists(scratch / "gate.table"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "new.gate.table"));
+
+  std::filesystem::remove(scratch / "mask.ndjson");
+  scratch.Write("gate.table", "of another collector");
+  const auto refused = RunLive(options);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("gate.table: cannot be made: ") != std::string::npos);
+  CHECK(std::filesystem::file_size(scratch / "gate.table") == 20);
+  CHECK_FALSE(std::filesystem::exists(scratch / "new.gate.table"));
+}
+
+TEST_CASE("traced processes find the seed of the sampling options in the gate's table") {
+  TempDir scratch;
+  LiveOptions options;
+  options.command = {"/bin/sh", "-c",
+                     "cp '" + (scratch / "session/gate.table").string() + "' '" +
+                         (scratch / "copy").string() + "'"};
+  options.folder = (scratch / "session").string();
+  options.level = "gate";
+  options.threads = 1;
+  options.quiet = true;
+  options.sampling.seed = 0x123456789ABCDEF0;
+  REQUIRE(RunLive(options).ok());
+  std::ifstream copy(scratch / "copy", std::ios::binary);
+  auto file = std::make_unique<shm::GateFile>();
+  copy.read(reinterpret_cast<char*>(file.get()), sizeof(*file));
+  REQUIRE(copy.gcount() == std::streamsize{sizeof(*file)});
+  CHECK(file->version == shm::kGateVersion);
+  CHECK(file->seed == 0x123456789ABCDEF0);
+}
+
+TEST_CASE("a session whose shared files are truncated goes on, and says so") {
+  TempDir scratch;
+  MakeRing((scratch / "cut").string(), ::getpid(), shm::RingState::kRecording, 10);
+  MakeRing((scratch / "fake").string(), ::getpid(), shm::RingState::kRecording, 0);
+  MakeRing((scratch / "whole").string(), 0x7FFFFFF0, shm::RingState::kClosed, 7);
+  LiveOptions options;
+  // The overview shows when both rings are mapped and the first one has been read.
+  options.command = {
+      "/bin/sh", "-c",
+      "cd '" + scratch.path().string() +
+          "'; mv cut session/ring.77; mv fake session/ring.78; i=0; "
+          "until grep -q '\"seen\": 10,' session/overview.json && "
+          "[ $(grep -o '\"reason\"' session/overview.json | wc -l) = 2 ]; do sleep 0.02; i=$((i + "
+          "1)); "
+          "[ $i -lt 1500 ] || exit 9; done; truncate -s 0 session/ring.77 session/ring.78 "
+          "session/gate.table; mv whole session/ring.79; exit 5"};
+  options.folder = (scratch / "session").string();
+  options.level = "gate";
+  options.threads = 1;
+  options.quiet = true;
+  const auto outcome = RunLive(options);
+  REQUIRE(outcome.ok());
+  const SessionReport& report = outcome.value().report;
+  CHECK(report.exit_code == 5);
+  CHECK(outcome.value().failure == "");
+  REQUIRE(report.processes.size() == 3);
+  int truncated = 0;
+  for (const ProcessReport& process : report.processes) {
+    CHECK(process.seen == process.kept + process.dropped() - process.malformed);
+    truncated += process.reason == "its ring was truncated";
+  }
+  CHECK(truncated == 2);
+  CHECK(outcome.value().plan.totals.invocations == 17);
+  REQUIRE(report.warnings.size() == 1);
+  CHECK(report.warnings[0].find("gate.table was truncated") == 0);
+  CHECK(SessionSummary(report, outcome.value().plan).find("its ring was truncated") !=
+        std::string::npos);
+}
+
+TEST_CASE("the sums of a process add up wherever it was killed") {
+  for (const auto& [seen_more, kept_less] : {std::pair(1, 0), std::pair(0, 7), std::pair(-7, 7)}) {
+    TempDir scratch;
+    MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10, seen_more,
+             kept_less);
+    const LiveOutcome outcome = RunShell(scratch, "mv first session/ring.77");
+    REQUIRE(outcome.report.processes.size() == 1);
+    const ProcessReport& process = outcome.report.processes[0];
+    CHECK(process.kept == 10);
+    CHECK(process.seen == process.kept + process.dropped());
+    CHECK(outcome.plan.totals.invocations == 10);
+  }
+}
+
+TEST_CASE("a ring that cannot be removed is not read twice") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
+  // Root may write into any folder but one that is immutable.
+  const LiveOutcome outcome =
+      RunShell(scratch,
+               "mv first session/ring.77; chmod 500 session; "
+               "[ $(id -u) = 0 ] && chattr +i session 2>/dev/null; sleep 0.2; "
+               "[ $(id -u) = 0 ] && chattr -i session 2>/dev/null; chmod 700 session; exit 0");
+  CHECK(outcome.plan.totals.invocations == 10);
+  CHECK(outcome.report.processes.size() == 1);
+}
+
+TEST_CASE("a ring that cannot be opened is tried again, and named if it never can") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
+  const LiveOutcome outcome =
+      RunShell(scratch,
+               "mkdir session/ring.77 session/ring.78; "
+               "sleep 0.2; rmdir session/ring.77; mv first session/ring.77");
+  CHECK(outcome.plan.totals.invocations == 10);
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77"));
+  REQUIRE(outcome.report.warnings.size() == 1);
+  const std::string& warning = outcome.report.warnings[0];
+  CHECK(warning.find("not read: ") == 0);
+  CHECK(warning.find("ring.78: cannot be opened: Is a directory") != std::string::npos);
+}
+
+TEST_CASE("an overview that cannot be written is told of once, and the session is whole") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
+  // A folder is where the file would be, and a temporary file that nobody removed beside it.
+  const LiveOutcome outcome = RunShell(
+      scratch,
+      "until rm session/overview.json; do sleep 0.01; done; mkdir -p session/overview.json/x; "
+      "touch session/overview.json.tmp.1; mv first session/ring.77; sleep 1.2");
+  CHECK(outcome.report.exit_code == 0);
+  CHECK(outcome.failure.empty());
+  CHECK(outcome.plan.totals.invocations == 10);
+  REQUIRE(outcome.report.warnings.size() == 1);
+  CHECK(outcome.report.warnings[0].find("overview.json could not be written ") == 0);
+  CHECK(std::filesystem::exists(scratch / "session/session.json"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/overview.json.tmp.1"));
+}
+
+TEST_CASE("a process that said no goodbye is named in the summary") {
+  TempDir scratch;
+  MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10);
+  const LiveOutcome killed = RunShell(scratch, "mv first session/ring.77");
+  const char* said = "ended without a goodbye";
+  CHECK(SessionSummary(killed.report, killed.plan).find(said) != std::string::npos);
+  TempDir other;
+  MakeRing((other / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
+  const LiveOutcome closed = RunShell(other, "mv first session/ring.77");
+  CHECK(SessionSummary(closed.report, closed.plan).find(said) == std::string::npos);
+}
+
+}  // namespace
+}  // namespace stemtap

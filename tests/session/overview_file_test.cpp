@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/overview_file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "session/timeline.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+using test::TempDir;
+
+nlohmann::json Read(const TempDir& scratch) {
+  return nlohmann::json::parse(test::ReadFile(scratch / "overview.json"));
+}
+
+std::size_t Files(const TempDir& scratch) {
+  const std::filesystem::directory_iterator files(scratch.path());
+  return static_cast<std::size_t>(std::distance(begin(files), end(files)));
+}
+
+TEST_CASE("it is written at once, and not again within the second") {
+  TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  int described = 0;
+  OverviewFile file(directory,
+                    [&](Overview& o) { o.seen = static_cast<std::uint64_t>(++described); });
+  for (int i = 0; i < 100; ++i) file.Update();
+  CHECK(described == 1);
+  CHECK(Read(scratch)["seen"] == 1);
+  CHECK(Read(scratch)["period_ms"].get<int>() >= 1000);
+  file.Write();
+  CHECK(Read(scratch)["seen"] == 2);
+  CHECK(file.Warning().empty());
+  CHECK(Files(scratch) == 1);
+}
+
+TEST_CASE("one that takes long is written so much less often") {
+  TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  OverviewFile file(directory,
+                    [](Overview&) { std::this_thread::sleep_for(std::chrono::milliseconds(60)); });
+  file.Write();
+  CHECK(Read(scratch)["period_ms"].get<int>() >= 60 * 50);
+}
+
+TEST_CASE("one that took very long once is not given up") {
+  TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  OverviewFile file(directory, [](Overview&) {
+    std::this_thread::sleep_for(OverviewFile::kMostPeriod / OverviewFile::kTimesCost +
+                                std::chrono::milliseconds(50));
+  });
+  file.Write();
+  CHECK(Read(scratch)["period_ms"] == 60 * 1000);
+}
+
+TEST_CASE("what cannot be written is counted, and leaves nothing behind") {
+  TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  scratch.Write("overview.json/is a folder", "");
+  OverviewFile file(directory, [](Overview&) {});
+  CHECK(file.Warning().empty());
+  for (int i = 0; i < 3; ++i) file.Write();
+  CHECK(file.Warning().find("overview.json could not be written 3 times, the last time: ") == 0);
+  CHECK(Files(scratch) == 1);
+}
+
+TEST_CASE("memory that it is short of is the session's business no more") {
+  TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  OverviewFile file(directory, [](Overview&) { throw std::bad_alloc(); });
+  file.Write();
+  CHECK(file.Warning() ==
+        "overview.json could not be written 1 time, the last time: out of memory");
+}
+
+TEST_CASE("a timeline has a point for every second, and at most 512 over all of the run") {
+  double now = 0.0;
+  Timeline timeline([&now] { return now; });
+  SamplerStatus status;
+  for (int tick = 0; tick < 200'000; ++tick) {
+    now = tick * 0.25;
+    status.observed = static_cast<std::uint64_t>(tick);
+    if (timeline.Due()) timeline.Add(status);
+    REQUIRE(timeline.points().size() <= Overview::kMostPoints);
+    if (now == 100.0) CHECK(timeline.points().size() == 101);
+  }
+  const auto& points = timeline.points();
+  CHECK(points.size() > Overview::kMostPoints / 2);
+  CHECK(points.front().elapsed_s == 0.0);
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    // 50,000 s: every point within 128 s of the next.
+    CHECK(points[i].elapsed_s > points[i - 1].elapsed_s);
+    CHECK(points[i].elapsed_s - points[i - 1].elapsed_s <= 128.0);
+  }
+}
+
+TEST_CASE("the last point is the end, once") {
+  Timeline timeline([] { return 1.0; });
+  SamplerStatus status;
+  status.observed = 10;
+  status.bound = 0.5;
+  timeline.Add(status);
+  timeline.End(status);
+  CHECK(timeline.points().size() == 1);
+  timeline.SetDropped(3);
+  timeline.End(status);
+  CHECK(timeline.points().size() == 2);
+  CHECK(timeline.points().back().dropped == 3);
+  CHECK(timeline.points().back().bound == 0.5);
+}
+
+}  // namespace
+}  // namespace stemtap

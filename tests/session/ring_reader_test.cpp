@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/ring_reader.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/name_table.h"
+#include "support/paths.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+using test::ReadFile;
+using test::TempDir;
+
+// The traced process's side of a ring file.
+class Writer {
+ public:
+  explicit Writer(const std::string& path, std::int32_t pid = ::getpid()) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    REQUIRE(::ftruncate(fd, sizeof(shm::RingFile)) == 0);
+    void* memory =
+        ::mmap(nullptr, sizeof(shm::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    REQUIRE(memory != MAP_FAILED);
+    ::close(fd);
+    ring = new (memory) shm::RingFile;
+    ring->header.file_bytes = sizeof(shm::RingFile);
+    ring->header.pid = pid;
+    ring->header.state = static_cast<std::uint32_t>(shm::RingState::kRecording);
+  }
+  ~Writer() { ::munmap(ring, sizeof(shm::RingFile)); }
+
+  void Define(std::uint32_t id, const std::string& name) {
+    shm::NameRecord head;
+    head.name_id = id;
+    head.length = static_cast<std::uint32_t>(name.size());
+    std::memcpy(head.bytes, name.data(), std::min(name.size(), sizeof(head.bytes)));
+    ring->queue.push(shm::Record(head));
+    for (std::size_t at = sizeof(head.bytes); at < name.size();) {
+      shm::NameBytes more;
+      more.count = static_cast<std::uint8_t>(std::min(name.size() - at, sizeof(more.bytes)));
+      std::memcpy(more.bytes, name.data() + at, more.count);
+      ring->queue.push(shm::Record(more));
+      at += more.count;
+    }
+  }
+  void Kernel(std::uint32_t name_id, std::uint64_t duration) {
+    shm::KernelRecord record;
+    record.name_id = name_id;
+    record.duration_ns = duration;
+    ring->queue.push(shm::Record(record));
+  }
+
+  shm::RingFile* ring;
+};
+
+struct Session {
+  NameTable names;
+  std::vector<shm::KernelRecord> kernels;
+  std::size_t Drain(RingReader& reader, std::size_t limit = 1000) {
+    return reader.Drain(
+        limit, [this](std::string_view n) { return names.Intern(n); }, kernels);
+  }
+};
+
+TEST_CASE("kernels come out under the session's ids, names of any length whole") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  const std::string length_cases[] = {"",
+                                      "k",
+                                      std::string(40, 'a'),
+                                      std::string(41, 'b'),
+                                      std::string(102, 'c'),
+                                      std::string(103, 'd'),
+                                      std::string(5160, 'e')};
+  Session session;
+  session.names.Intern("from another process");
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  std::uint32_t id = 100;
+  for (const std::string& name : length_cases) {
+    writer.Define(id, name);
+    writer.Kernel(id++, 5);
+  }
+  while (session.Drain(reader.value(), 7) != 0) {  // definitions are split over drains
+  }
+  REQUIRE(session.kernels.size() == 7);
+  for (std::size_t i = 0; i < 7; ++i) {
+    CHECK(session.names.name(session.kernels[i].name_id) == length_cases[i]);
+  }
+  CHECK(reader.value().Report().malformed == 0);
+  CHECK(reader.value().Report().read == 7);
+}
+
+TEST_CASE("damage is counted, not believed") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  Session session;
+  writer.Kernel(3, 1);  // never defined
+  shm::NameRecord head;
+  head.name_id = 1u << 30;
+  writer.ring->queue.push(shm::Record(head));
+  head.name_id = 0;
+  head.length = shm::kMaxNameBytes + 1;
+  writer.ring->queue.push(shm::Record(head));
+  writer.ring->queue.push(shm::Record(shm::NameBytes{}));  // belongs to no name
+  shm::KernelRecord none;
+  none.kind = static_cast<shm::RecordKind>(77);
+  writer.ring->queue.push(shm::Record(none));
+  session.Drain(reader.value());
+  CHECK(session.kernels.empty());
+  CHECK(reader.value().Report().malformed == 5);
+}
+
+TEST_CASE("indices that point outside the queue are not followed") {
+  for (const std::size_t index :
+       {std::size_t{0}, std::size_t{1}}) {  // write, read: a cache line each
+    CAPTURE(index);
+    TempDir scratch;
+    const std::string path = (scratch / "ring.1").string();
+    Writer writer(path);
+    auto reader = RingReader::Open(path);
+    REQUIRE(reader.ok());
+    Session session;
+    writer.Define(0, "k");
+    writer.Kernel(0, 5);
+    CHECK(session.Drain(reader.value()) == 2);
+    std::memset(reinterpret_cast<char*>(&writer.ring->queue) + 64 * index, 0x7F, 8);
+    CHECK_FALSE(reader.value().Ended());
+    CHECK(session.Drain(reader.value()) == 0);
+    CHECK(reader.value().Ended());
+    CHECK(session.Drain(reader.value()) == 0);
+    CHECK(reader.value().Report().malformed == 1);
+    CHECK(reader.value().Report().reason == "its ring is damaged");
+  }
+}
+
+// The reader takes 256 records at a time.
+constexpr int kMoreThanAPiece = 1000;
+
+TEST_CASE("a ring that is truncated is read no further, and what it held is counted") {
+  // Nothing of it is left; the header; the header and the indices; half of the records.
+  for (const off_t left : {0, 4096, 8192, 4096 + 128 + 32 * 1024}) {
+    CAPTURE(left);
+    TempDir scratch;
+    const std::string path = (scratch / "ring.1").string();
+    Writer writer(path);
+    writer.ring->header.program[0] = 'p';
+    writer.Define(0, "k");
+    for (int i = 0; i < kMoreThanAPiece; ++i) writer.Kernel(0, 5);
+    writer.ring->header.seen = writer.ring->header.kept = kMoreThanAPiece;
+    auto reader = RingReader::Open(path);
+    REQUIRE(reader.ok());
+    Session session;
+    CHECK(session.Drain(reader.value(), 11) == 11);
+    CHECK(reader.value().Report().kept == kMoreThanAPiece);
+    REQUIRE(::truncate(path.c_str(), left) == 0);
+    session.Drain(reader.value(), 2 * kMoreThanAPiece);
+    CHECK(reader.value().Ended());
+    CHECK(session.Drain(reader.value()) == 0);
+    const ProcessReport report = reader.value().FinalReport();
+    CHECK(report.reason == "its ring was truncated");
+    CHECK(report.program == "p");
+    CHECK(report.read >= 10);
+    CHECK(report.read == session.kernels.size());
+    CHECK(report.read + report.malformed == kMoreThanAPiece);
+    CHECK(report.seen == report.read + report.dropped());
+    for (const auto& kernel : session.kernels) REQUIRE(kernel.duration_ns == 5);
+  }
+}
+
+TEST_CASE("rings beside a truncated one are read") {
+  TempDir scratch;
+  const std::string paths[] = {(scratch / "ring.1").string(), (scratch / "ring.2").string()};
+  Writer cut(paths[0]);
+  Writer whole(paths[1]);
+  auto first = RingReader::Open(paths[0]);
+  auto second = RingReader::Open(paths[1]);
+  REQUIRE(first.ok());
+  REQUIRE(second.ok());
+  REQUIRE(::truncate(paths[0].c_str(), 0) == 0);
+  whole.Define(0, "k");
+  whole.Kernel(0, 5);
+  Session session;
+  CHECK(session.Drain(first.value()) == 0);
+  CHECK(session.Drain(second.value()) == 2);
+  CHECK(first.value().Ended());
+  CHECK_FALSE(second.value().Ended());
+  CHECK(second.value().Report().reason == "");
+}
+
+TEST_CASE("a name id is defined once") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  Session session;
+  writer.Define(3, "first");
+  for (int i = 0; i < 100; ++i) writer.Define(3, "another " + std::to_string(i));
+  writer.Kernel(3, 5);
+  session.Drain(reader.value());
+  CHECK(session.names.size() == 1);
+  CHECK(reader.value().Report().malformed == 100);
+  REQUIRE(session.kernels.size() == 1);
+  CHECK(session.names.name(session.kernels[0].name_id) == "first");
+}
+
+TEST_CASE("names beyond 64 MiB are not kept, and their kernels are counted") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  std::size_t bytes = 0;
+  std::vector<shm::KernelRecord> kernels;
+  const auto drain = [&] {
+    while (reader.value().Drain(
+               100000, [&](std::string_view n) { return bytes += n.size(), 0u; }, kernels) != 0) {
+    }
+  };
+  constexpr std::uint32_t kNames = 5000;  // 80 MB
+  for (std::uint32_t id = 0; id < kNames; ++id) {
+    writer.Define(id, std::string(16000, 'k'));
+    writer.Kernel(id, 5);
+    if (id % 500 == 0) drain();  // the queue holds a thousand
+  }
+  drain();
+  CHECK(bytes <= std::size_t{64} << 20);
+  CHECK(bytes > std::size_t{60} << 20);
+  const ProcessReport report = reader.value().FinalReport();
+  CHECK(report.malformed == 0);
+  CHECK(report.losses[static_cast<std::uint32_t>(shm::Loss::kTooManyNames)] ==
+        kNames - kernels.size());
+  CHECK(report.seen == kNames);
+}
+
+TEST_CASE("counters that cannot be are not believed") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  writer.Define(0, "k");
+  writer.Kernel(0, 5);
+  shm::RingHeader& header = writer.ring->header;
+  for (auto* counter : {&header.seen, &header.kept, &header.skipped, &header.launches_gated,
+                        &header.launches_captured, &header.buffers}) {
+    *counter = ~std::uint64_t{0};
+  }
+  for (auto& loss : header.losses) loss = ~std::uint64_t{0} - 5;
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  Session session;
+  session.Drain(reader.value());
+  const ProcessReport report = reader.value().FinalReport();
+  CHECK(report.reason == "its counters are damaged");
+  CHECK(report.seen == 1);
+  CHECK(report.kept == 1);
+  CHECK(report.dropped() == 0);
+  CHECK(report.gaps() == 0);
+  CHECK(report.launches_captured == 0);
+}
+
+// Pages of its own that this process has, in KiB.
+long PrivateKib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssAnon:")) return std::stol(line.substr(8));
+  }
+  return 0;
+}
+
+TEST_CASE("a ring that is empty costs the collector a few pages") {
+  TempDir scratch;
+  constexpr int kRings = 200;
+  Session session;
+  std::vector<RingReader> readers;
+  for (int i = 0; i < kRings; ++i) {
+    const std::string path = (scratch / ("ring." + std::to_string(i))).string();
+    const Writer writer(path);
+    auto reader = RingReader::Open(path);
+    REQUIRE(reader.ok());
+    readers.push_back(std::move(reader).value());
+  }
+  const long before = PrivateKib();
+  for (RingReader& reader : readers) session.Drain(reader, 16384);
+  CHECK(PrivateKib() - before < kRings * 16);
+}
+
+TEST_CASE("the document states the size of a ring") {
+  const std::string page = ReadFile(test::SourceDir() / "docs/formats/ring.md");
+  std::string size = std::to_string(sizeof(shm::RingFile));
+  for (int at = static_cast<int>(size.size()) - 3; at > 0; at -= 3) {
+    size.insert(static_cast<std::size_t>(at), ",");
+  }
+  CHECK(page.find("file bytes " + size + "\n") != std::string::npos);
+}
+
+TEST_CASE("a duration that no kernel has is damage") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  Session session;
+  writer.Define(0, "k");
+  writer.Kernel(0, std::uint64_t{1} << 50);
+  writer.Kernel(0, ~std::uint64_t{0} - 1);
+  session.Drain(reader.value());
+  CHECK(session.kernels.size() == 1);
+  CHECK(reader.value().Report().malformed == 1);
+}
+
+// Whether the calling process, in which pidfd_open fails as on kernels before 5.3, takes the ring
+// at `path` for that of a process that has ended; -1 if it cannot be found out.
+int EndedWithoutPidfd(const std::string& path) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    sock_fprog program{4, filter};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+      ::_exit(2);
+    }
+    const auto reader = RingReader::Open(path);
+    ::_exit(reader.ok() ? reader.value().Ended() : 2);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+  return code == 2 ? -1 : code;
+}
+
+TEST_CASE("where there are no pidfds, a process that lives has not ended") {
+  TempDir scratch;
+  const std::string alive = (scratch / "ring.1").string();
+  Writer living(alive);
+  const int ended = EndedWithoutPidfd(alive);
+  if (ended < 0) return;  // no seccomp here
+  CHECK(ended == 0);
+  const std::string gone = (scratch / "ring.2").string();
+  Writer dead(gone, 0x7FFFFFF0);
+  CHECK(EndedWithoutPidfd(gone) == 1);
+}
+
+TEST_CASE("a ring of another size, version or make is refused in one line") {
+  TempDir scratch;
+  const auto refuse = [](const std::string& path) {
+    const auto reader = RingReader::Open(path);
+    REQUIRE_FALSE(reader.ok());
+    CHECK(reader.error().message.find(path + ": ") == 0);
+    CHECK(reader.error().message.find('\n') == std::string::npos);
+  };
+  refuse((scratch / "missing").string());
+  refuse(scratch.Write("ring.1", "short").string());
+  {
+    Writer writer((scratch / "ring.2").string());
+    writer.ring->header.version = 99;
+    refuse((scratch / "ring.2").string());
+  }
+  {
+    Writer writer((scratch / "ring.3").string());
+    writer.ring->header.magic = 0;
+    refuse((scratch / "ring.3").string());
+  }
+}
+
+TEST_CASE("a process ends by saying goodbye, by standing down, or by being gone") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  CHECK_FALSE(reader.value().Ended());  // it is this very process
+  writer.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
+  CHECK(reader.value().Ended());
+  CHECK(reader.value().Report().state == "closed");
+
+  std::strcpy(writer.ring->header.reason, "CUPTI not found");
+  writer.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kStoodDown);
+  CHECK(reader.value().Ended());
+  CHECK(reader.value().Report().reason == "CUPTI not found");
+
+  const std::string gone = (scratch / "ring.2").string();
+  Writer dead(gone, 0x7FFFFFF0);  // above any pid_max
+  auto dead_reader = RingReader::Open(gone);
+  REQUIRE(dead_reader.ok());
+  CHECK(dead_reader.value().Ended());
+  dead.ring->header.pid_namespace = shm::PidNamespace();
+  CHECK(RingReader::Open(gone).value().Ended());
+}
+
+TEST_CASE("a process of another PID namespace has not ended because its id is nobody's here") {
+  REQUIRE(shm::PidNamespace() != 0);
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path, 0x7FFFFFF0);
+  writer.ring->header.pid_namespace = shm::PidNamespace() + 1;
+  const auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  CHECK(reader.value().elsewhere());
+  CHECK_FALSE(reader.value().Ended());
+  writer.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
+  CHECK(reader.value().Ended());
+}
+
+}  // namespace
+}  // namespace stemtap

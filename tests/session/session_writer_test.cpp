@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session_writer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "model/plan_cells.h"
+#include "model/plan_reader.h"
+#include "support/temp_dir.h"
+
+namespace stemtap {
+namespace {
+
+using test::ReadFile;
+using test::TempDir;
+
+TEST_CASE("a session folder must be new or empty") {
+  TempDir scratch;
+  CHECK(SessionWriter::Create((scratch / "new").string(), SessionPlace::kNamed).ok());
+  std::filesystem::create_directory(scratch / "empty");
+  CHECK(SessionWriter::Create((scratch / "empty").string(), SessionPlace::kNamed).ok());
+  scratch.Write("full/file", "x");
+  const auto full = SessionWriter::Create((scratch / "full").string(), SessionPlace::kNamed);
+  REQUIRE_FALSE(full.ok());
+  CHECK(full.error().message.find("is not empty, expected a new or empty folder") !=
+        std::string::npos);
+  scratch.Write("plain", "x");
+  CHECK_FALSE(SessionWriter::Create((scratch / "plain").string(), SessionPlace::kNamed).ok());
+  CHECK_FALSE(
+      SessionWriter::Create((scratch / "no/such/parent").string(), SessionPlace::kNamed).ok());
+}
+
+TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
+  TempDir scratch;
+  auto writer = SessionWriter::Create((scratch / "s").string(), SessionPlace::kNamed);
+  REQUIRE(writer.ok());
+  SessionReport report;
+  report.command = {"python", "a \"b\".py"};
+  report.options = {{"error_bound", 0.05}, {"seed", std::uint64_t{1}}};
+  ProcessReport process;
+  process.pid = 42;
+  process.program = "evil\x1b[2J";
+  process.state = "recording";
+  process.seen = 110;
+  process.kept = 100;
+  process.losses[static_cast<std::uint32_t>(shm::Loss::kRingFull)] = 10;
+  process.losses[static_cast<std::uint32_t>(shm::Loss::kNamesCut)] = 3;
+  process.losses[static_cast<std::uint32_t>(shm::Loss::kForeignBuffers)] = 1;
+  process.losses[static_cast<std::uint32_t>(shm::Loss::kGaps)] = 2;
+  process.reason = "another profiler had CUPTI\x1b";
+  process.cost_program_ns = 2'000'000;
+  process.cost_background_ns = 30'000'000;
+  process.cost_cupti_ns = 5'000;
+  report.processes.push_back(process);
+  report.elapsed_s = 8.5;
+  report.sampler.observed = 100;
+  DeviceTotals device;
+  device.launches = 100;
+  device.duration_ns = 3'000'000'000;
+  device.busy_ns = 2'000'000'000;
+  device.span_ns = 8'000'000'000;
+  device.streams = {{7, 60, 2'000'000'000}, {shm::kUnknown32, 40, 1'000'000'000}};
+  report.devices = {device};
+  Plan plan;
+  plan.totals.invocations = 100;
+  REQUIRE(writer.value().Finish(report, plan).ok());
+  CHECK(plan.totals.dropped == 10);  // cut names are no lost records
+  CHECK(plan.totals.gaps == 3);
+
+  const auto session = nlohmann::json::parse(ReadFile(scratch / "s/session.json"));
+  CHECK(session["schema"] == "stemtap.session/1");
+  CHECK(session["counters"]["seen"] == 110);
+  CHECK(session["counters"]["kept"] == 100);
+  CHECK(session["counters"]["dropped"] == 10);
+  CHECK(session["processes"][0]["losses"]["ring_full"] == 10);
+  CHECK(session["options"]["error_bound"] == 0.05);
+  const auto written = nlohmann::json::parse(ReadFile(scratch / "s/plan.json"));
+  CHECK(written["totals"]["dropped"] == 10);
+  const std::string summary = ReadFile(scratch / "s/summary.txt");
+  CHECK(written["totals"]["gaps"] == 3);
+  CHECK(summary.find("10 ring_full") != std::string::npos);
+  CHECK(summary.find("device 0: busy 25.00 % of 8.000 s, by 2 streams, 1.50 kernels at once on "
+                     "average\n") != std::string::npos);
+  CHECK(
+      summary.find("recording took 2.000 ms of the program's threads and 30.000 ms beside them, in "
+                   "8.500 s; CUPTI says 0.005 ms of itself\n") != std::string::npos);
+  CHECK(session["processes"][0]["cost"]["background_ns"] == 30'000'000);
+  CHECK(session["devices"][0]["pid"] == 42);
+  CHECK(session["devices"][0]["busy_ns"] == 2'000'000'000);
+  CHECK(session["devices"][0]["streams"][0]["stream"] == 7);
+  CHECK(session["devices"][0]["streams"][1]["stream"].is_null());
+  CHECK(summary.find("another profiler had CUPTI") != std::string::npos);
+  CHECK(summary.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("the cells of the plan's clusters are left beside it") {
+  TempDir scratch;
+  auto writer = SessionWriter::Create((scratch / "s").string(), SessionPlace::kNamed);
+  REQUIRE(writer.ok());
+  Plan plan;
+  PlanCluster cluster;
+  cluster.lower_ns = 6;
+  cluster.upper_ns = 13;
+  cluster.count = 3;
+  cluster.mean_ns = 10.0;
+  cluster.stddev_ns = std::sqrt((24.0 + 2.0 / 3.0) / 3.0);
+  cluster.cells = {Moments(1, 6.0, 0.0), Moments(2, 12.000000000000002, 2.0 / 3.0)};
+  PlanCluster other;
+  other.count = 1;
+  plan.kernels.push_back({"k", 4, 30, {cluster, other}});
+  plan.totals.invocations = 4;
+  plan.totals.duration_ns = 30;
+  plan.totals.kernels = 1;
+  plan.totals.clusters = 2;
+  plan.totals.uncovered_fraction = plan.totals.observed_error = 1.0;
+  plan.totals.bound = plan.totals.certified_bound = 1.0;
+  REQUIRE(writer.value().Finish({}, plan).ok());
+  CHECK(ReadFile(scratch / "s/plan.json").find("cells") == std::string::npos);
+  const Result<Plan> parsed = LoadPlan((scratch / "s/plan.json").string());
+  REQUIRE(parsed.ok());
+  Plan read = parsed.value();
+  REQUIRE(LoadCells((scratch / "s/cells.json").string(), read).ok());
+  CHECK(read.kernels[0].clusters[1].cells.empty());
+  const std::vector<Moments>& cells = read.kernels[0].clusters[0].cells;
+  REQUIRE(cells.size() == 2);
+  CHECK(cells[1].count() == 2);
+  CHECK(cells[1].mean() == 12.000000000000002);  // digit by digit
+  CHECK(cells[1].m2() == 2.0 / 3.0);
+}
+
+TEST_CASE("a process that recorded nothing says why") {
+  SessionReport report;
+  ProcessReport process;
+  process.pid = 7;
+  process.program = "python3";
+  process.state = "stood_down";
+  process.reason = "CUPTI not found";
+  report.processes.push_back(process);
+  CHECK(SessionSummary(report, Plan())
+            .find("process 7 (python3): nothing was recorded: CUPTI not found\n") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace stemtap

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// report, run as a user does. What the page then shows is looked at in a browser (tests/browser).
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/check_failure.h"
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+#include "ui/report/page.h"
+#include "ui/report/session_files.h"
+#include "ui/report/unpack.h"
+
+namespace stemtap {
+namespace {
+
+using nlohmann::json;
+using test::CheckFailure;
+using test::ReadFile;
+using test::RunProcess;
+using test::TempDir;
+
+test::ProcessResult RunReport(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {test::StemtapProgram().string(), "report"});
+  return RunProcess(arguments);
+}
+
+struct Session {
+  TempDir folder;
+  std::string run = (folder / "run").string();
+
+  Session() {
+    folder.Write("run/plan.json", test::kPlanJson);
+    folder.Write("run/session.json", test::kSessionJson);
+    folder.Write("run/overview.json", test::kOverviewJson);
+    folder.Write("run/mask.ndjson", test::kMask);
+  }
+};
+
+#define STEMTAP_SKIP_WITHOUT_PAGE()                                 \
+  do {                                                              \
+    if (ReportPage().empty()) {                                     \
+      MESSAGE("SKIPPED: built without the page of stemtap report"); \
+      return;                                                       \
+    }                                                               \
+  } while (false)
+
+TEST_CASE("without its page stemtap says what a report takes") {
+  if (!ReportPage().empty()) return;
+  const Session session;
+  CheckFailure(RunReport({session.run}), 1,
+               {"without the page", "Node.js", "apt-get install nodejs npm"});
+  CHECK(!std::filesystem::exists(session.folder / "run/report.html"));
+}
+
+TEST_CASE("the page has one place for data, in an element that no browser runs") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const std::string_view page = ReportPage();
+  const std::size_t at = page.find(
+      "<script type=\"application/octet-stream\" id=\"stemtap-data\">@STEMTAP_DATA@</script>");
+  CHECK(at != std::string_view::npos);
+  const std::size_t first = page.find(kDataPlaceholder);
+  CHECK(page.find(kDataPlaceholder, first + 1) == std::string_view::npos);
+}
+
+TEST_CASE(
+    "without a session the report is of the newest that has ended, below the current directory") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const Session session;
+  test::ProcessOptions options;
+  options.cwd = session.folder.path();
+  const std::vector<std::string> report = {test::StemtapProgram().string(), "report"};
+  // Still runs, and is newer: the overview says so, and there is no plan yet.
+  session.folder.Write("running/overview.json", test::kOverviewJson);
+  const auto result = RunProcess(report, options);
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(std::filesystem::exists(session.folder / "run/report.html"));
+  // There are sessions above and beside it.
+  options.cwd = session.folder.Write("empty/a/x", "").parent_path();
+  CheckFailure(RunProcess(report, options), 1, {"no session below the current directory; name"});
+  options.cwd = session.folder / "running";
+  CheckFailure(RunProcess(report, options), 1,
+               {"no session below the current directory has ended"});
+}
+
+TEST_CASE("a report stands in the session folder, or where it is wanted") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const Session session;
+  auto result = RunReport({session.run});
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.out.empty());
+  CHECK(result.err.find("3 samples of 2 kernels") != std::string::npos);
+  const std::string first = ReadFile(session.folder / "run/report.html");
+  using std::filesystem::perms;
+  CHECK((std::filesystem::status(session.folder / "run/report.html").permissions() &
+         (perms::group_all | perms::others_all)) == perms::none);
+  CHECK(json::parse(test::DataOf(first))["folder"] == "run");
+
+  // Again: in its place, whole, and beside an evaluation.
+  const std::string evaluation =
+      session.folder.Write("evaluation.json", test::kEvaluationJson).string();
+  const std::string output = (session.folder / "other.html").string();
+  session.folder.Write("other.html", "something else");
+  result = RunReport({session.run, "-o", output, "--evaluation", evaluation, "--json"});
+  REQUIRE(result.exit_code == 0);
+  const json told = json::parse(result.out);
+  CHECK(told["output"] == output);
+  CHECK(told["session"] == session.run);
+  CHECK(told["bytes"] == std::filesystem::file_size(output));
+  CHECK(told["decisions"] == 2);
+  CHECK(told["decisions_left_out"] == 0);
+  CHECK(json::parse(test::DataOf(ReadFile(output)))["evaluation"].is_object());
+  CHECK(ReadFile(session.folder / "run/report.html") == first);
+  CHECK(RunReport({session.run}).exit_code == 0);
+
+  // A file of the session's directory stands for the session, a plan elsewhere for itself.
+  result = RunReport({session.run + "/plan.json", "-o", "-"});
+  REQUIRE(result.exit_code == 0);
+  CHECK(json::parse(test::DataOf(result.out))["session"].is_object());
+  std::filesystem::remove(session.folder / "run/report.html");
+  REQUIRE(RunReport({session.run + "/plan.json"}).exit_code == 0);
+  CHECK(std::filesystem::exists(session.folder / "run/report.html"));
+  result =
+      RunReport({session.folder.Write("alone/plan.json", test::kPlanJson).string(), "-o", "-"});
+  REQUIRE(result.exit_code == 0);
+  const json alone = json::parse(test::DataOf(result.out));
+  CHECK(alone["session"].is_null());
+  CHECK(alone["plan_file"] == "plan.json");
+}
+
+TEST_CASE("what a report cannot be made of, or written to, gets its line") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const Session session;
+  const std::string plan = session.run + "/plan.json";
+  CheckFailure(RunReport({session.run + "-gone"}), 1, {"run-gone: is not there"});
+  CheckFailure(RunReport({session.run + "\x1B\xE2\x80\xAE\n"}), 1,
+               {"run\\x1B\\u{202E}\\x0A: is not"});
+  CheckFailure(RunReport({session.folder.path().string()}), 1, {"is no session folder"});
+  CheckFailure(RunReport({session.run, "-o", session.run + "/no/report.html"}), 1,
+               {"report.html", "cannot be written"});
+  CheckFailure(RunReport({session.run, "-o", session.folder.path().string()}), 1, {"is a folder"});
+  CheckFailure(RunReport({session.run, "--evaluation", session.run + "/gone.json"}), 1,
+               {"gone.json: cannot be opened"});
+  CheckFailure(RunReport({session.folder.Write("alone/plan.json", test::kPlanJson).string()}), 2,
+               {"expected -o FILE"});
+  CheckFailure(RunReport({session.run, "-o", "-", "--json"}), 2, {"standard output"});
+  for (const char* name : {"plan.json", "session.json", "overview.json", "mask.ndjson"}) {
+    const std::string path = session.run + "/" + name;
+    CheckFailure(RunReport({session.run, "-o", path}), 2, {path + ": is the input"});
+    CheckFailure(RunReport({plan, "-o", path}), 2, {path + ": is the input"});
+  }
+  // A report does not show cells.json, but it is the session's all the same.
+  const std::string cells = session.folder.Write("run/cells.json", "{}").string();
+  CheckFailure(RunReport({session.run, "-o", cells}), 2, {cells + ": is the input"});
+  CHECK(ReadFile(cells) == "{}");
+  std::filesystem::remove(cells);
+  CHECK(ReadFile(plan) == test::kPlanJson);
+  CheckFailure(RunReport({session.run, "--evaluation", plan}), 1, {"schema"});
+  session.folder.Write("run/session.json", "{\"schema\":");
+  CheckFailure(RunReport({session.run}), 1, {"run/session.json: ", "line 1"});
+  std::filesystem::remove(plan);
+  CheckFailure(RunReport({session.run}), 1, {"still runs", "stemtap top"});
+  // Nothing is left of what failed.
+  CHECK(!std::filesystem::exists(session.folder / "run/report.html"));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(session.folder.path())) {
+    CHECK(entry.path().string().find(".tmp.") == std::string::npos);
+  }
+}
+
+TEST_CASE("a replay becomes a report with its own figures") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const TempDir folder;
+  const std::string profile = (folder / "run.csv").string();
+  const std::string session = (folder / "session").string();
+  const std::string stemtap = test::StemtapProgram().string();
+  REQUIRE(RunProcess({stemtap, "generate", "llm-decode", "--launches", "20000", "-o", profile})
+              .exit_code == 0);
+  REQUIRE(RunProcess({stemtap, "replay", profile, "-q", "-o", session}).exit_code == 0);
+  REQUIRE(RunReport({session}).exit_code == 0);
+  const json data = json::parse(test::DataOf(ReadFile(folder / "session/report.html")));
+  CHECK(data["plan"] == json::parse(ReadFile(folder / "session/plan.json")));
+  CHECK(data["session"] == json::parse(ReadFile(folder / "session/session.json")));
+  const json& events = data["mask"]["events"];
+  const std::string mask = ReadFile(folder / "session/mask.ndjson");
+  REQUIRE(events.size() == static_cast<std::size_t>(std::count(mask.begin(), mask.end(), '\n')));
+  std::size_t at = 0;
+  for (const json& event : events) {
+    const std::size_t end = mask.find('\n', at);
+    const json line = json::parse(mask.substr(at, end - at));
+    at = end + 1;
+    CHECK(event[0] == line["event"]);
+    CHECK(event[1] == line["index"]);
+    CHECK(data["plan"]["kernels"][event[2].get<std::size_t>()]["name"] == line["kernel"]);
+    CHECK(event[3] == line["occurrence"]);
+    CHECK(event[4] == line["cluster"]);
+    CHECK(event[5] == line["time_ns"]);
+  }
+}
+
+}  // namespace
+}  // namespace stemtap

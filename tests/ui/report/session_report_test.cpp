@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/report/session_report.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/temp_dir.h"
+#include "ui/report/session_files.h"
+#include "ui/report/unpack.h"
+
+namespace stemtap {
+namespace {
+
+using nlohmann::json;
+using test::TempDir;
+
+constexpr std::string_view kPage =
+    "<!doctype html><script type=\"application/octet-stream\" "
+    "id=\"stemtap-data\">@STEMTAP_DATA@</script>\n";
+
+// A folder with all files of a session, but those that a test takes away or spoils.
+struct Session {
+  TempDir folder;
+
+  Session() {
+    folder.Write("run/plan.json", test::kPlanJson);
+    folder.Write("run/session.json", test::kSessionJson);
+    folder.Write("run/overview.json", test::kOverviewJson);
+    folder.Write("run/mask.ndjson", test::kMask);
+    folder.Write("evaluation.json", test::kEvaluationJson);
+  }
+  std::string run() const { return (folder / "run").string(); }
+  std::string evaluation() const { return (folder / "evaluation.json").string(); }
+  void Remove(const char* file) const { std::filesystem::remove(folder / file); }
+};
+
+std::string Html(const Report& report) {
+  test::MemorySink sink;
+  REQUIRE(WriteReport(report, 1795310000123, kPage, sink).ok());
+  return sink.text;
+}
+
+// The text of `value` stands as it is behind "member":
+bool HasVerbatim(const std::string& text, const std::string& member, const std::string& value) {
+  return text.find("\"" + member + "\":" + value) != std::string::npos;
+}
+
+TEST_CASE("a report holds every file of its session, byte for byte") {
+  const Session session;
+  const auto report = LoadReport(session.run(), session.evaluation());
+  REQUIRE(report.ok());
+  CHECK(report.value().warnings.empty());
+  const std::string html = Html(report.value());
+  CHECK(html.starts_with(kPage.substr(0, kPage.find('@'))));
+  CHECK(html.ends_with("</script>\n"));
+
+  const std::string text = test::DataOf(html);
+  CHECK(HasVerbatim(text, "plan", test::kPlanJson));
+  CHECK(HasVerbatim(text, "session", test::kSessionJson));
+  CHECK(HasVerbatim(text, "overview", test::kOverviewJson));
+  CHECK(HasVerbatim(text, "evaluation", test::kEvaluationJson));
+  const json data = json::parse(text);
+  CHECK(data["schema"] == "stemtap.report/1");
+  CHECK(data["tool"] == "stemtap 0.1.0");
+  CHECK(data["folder"] == "run");
+  CHECK(data["plan_file"] == "run/plan.json");
+  CHECK(data["made_unix_ms"] == 1795310000123);
+  CHECK(
+      data["mask"] ==
+      json::parse(
+          R"({"events":[["capture",4,0,2,0,1732180000123456789],["close",5,1,2,0,null]],"left_out":0})"));
+  CHECK(data["brief_names"] == json::object());
+  CHECK(data.size() == 11);
+}
+
+TEST_CASE("mangled names come with what the page shows for them") {
+  Session session;
+  Report report = LoadReport(session.run(), session.evaluation()).value();
+  const json plan = json::parse(report.plan);
+  const std::string written = plan["kernels"][0]["name"];
+  const std::string mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4EfEEvif";
+  std::string other = report.plan;
+  for (std::size_t at = 0; (at = other.find(written, at)) != std::string::npos;
+       at += mangled.size()) {
+    other.replace(at, written.size(), mangled);
+  }
+  session.folder.Write("run/plan.json", other);
+  report = LoadReport(session.run(), session.evaluation()).value();
+  const json data = json::parse(test::DataOf(Html(report)));
+  CHECK(data["brief_names"] == json{{mangled, "vectorized_elementwise_kernel<4 float>"}});
+  CHECK(data["plan"]["kernels"][0]["name"] == mangled);
+}
+
+TEST_CASE("nothing of a session ends the element that it stands in") {
+  const Session session;
+  const std::string folder = (session.folder / "<b>\xFF</script>").string();
+  std::filesystem::create_directories(std::filesystem::path(folder).parent_path());
+  std::filesystem::rename(session.run(), session.folder / "moved");
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy(session.folder / "moved", folder);
+  const auto report = LoadReport(folder, "");
+  REQUIRE(report.ok());
+  const std::string html = Html(report.value());
+  std::size_t ends = 0;
+  for (std::size_t at = html.find("</script"); at != std::string::npos;
+       at = html.find("</script", at + 1)) {
+    ++ends;
+  }
+  CHECK(ends == 1);
+  // The last component of "<b>\xFF</script>" is "script>".
+  CHECK(json::parse(test::DataOf(html))["folder"] == "script>");
+}
+
+TEST_CASE("a folder's name that is no UTF-8 is shown as far as it is") {
+  const Session session;
+  const std::string folder = (session.folder / "<b>\"\xFF").string();
+  std::filesystem::rename(session.run(), folder);
+  const auto report = LoadReport(folder + "/", "");
+  REQUIRE(report.ok());
+  CHECK(json::parse(test::DataOf(Html(report.value())))["folder"] == "<b>\"\xEF\xBF\xBD");
+}
+
+TEST_CASE("what a session lacks is null, and said") {
+  for (const char* file : {"session.json", "overview.json", "mask.ndjson"}) {
+    CAPTURE(file);
+    const Session session;
+    session.Remove((std::string("run/") + file).c_str());
+    const auto report = LoadReport(session.run(), "");
+    REQUIRE(report.ok());
+    REQUIRE(report.value().warnings.size() == 1);
+    CHECK(report.value().warnings[0].find(file) != std::string::npos);
+    const json data = json::parse(test::DataOf(Html(report.value())));
+    const std::string member = std::string(file).substr(0, std::string(file).find('.'));
+    CHECK(data[member].is_null());
+    CHECK(data["evaluation"].is_null());
+    CHECK(data["plan"].is_object());
+  }
+}
+
+TEST_CASE("a plan alone makes a report") {
+  const Session session;
+  const auto report = LoadReport(session.run() + "/plan.json", session.evaluation());
+  REQUIRE(report.ok());
+  CHECK(report.value().warnings.empty());
+  const json data = json::parse(test::DataOf(Html(report.value())));
+  CHECK(data["folder"] == "plan.json");
+  CHECK(data["plan"]["totals"]["samples"] == 3);
+  for (const char* member : {"session", "overview", "mask"}) CHECK(data[member].is_null());
+  CHECK(data["evaluation"].is_object());
+}
+
+TEST_CASE("a byte order mark is no part of a text") {
+  const Session session;
+  session.folder.Write("run/plan.json", std::string("\xEF\xBB\xBF") + test::kPlanJson);
+  const auto report = LoadReport(session.run(), "");
+  REQUIRE(report.ok());
+  CHECK(HasVerbatim(test::DataOf(Html(report.value())), "plan", test::kPlanJson));
+}
+
+TEST_CASE("what is no finished session is told apart") {
+  const Session session;
+  const auto message = [](const std::string& path) {
+    const auto report = LoadReport(path, "");
+    REQUIRE(!report.ok());
+    CHECK(report.error().exit_code == 1);
+    return report.error().message;
+  };
+  CHECK(message((session.folder / "gone").string()).find("gone: is not there") !=
+        std::string::npos);
+  std::filesystem::create_directory(session.folder / "empty");
+  CHECK(message((session.folder / "empty").string()).find("is no session folder") !=
+        std::string::npos);
+  session.Remove("run/plan.json");
+  for (const char* file : {"run/overview.json", "run/mask.ndjson", "run/session.json"}) {
+    CAPTURE(file);
+    CHECK(message(session.run()).find("still runs ('stemtap top' shows it)") != std::string::npos);
+    session.Remove(file);
+  }
+  CHECK(message(session.run()).find("is no session folder") != std::string::npos);
+}
+
+std::string With(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST_CASE("counters that are not the plan's are a warning: a damaged ring may hold anything") {
+  const Session session;
+  session.folder.Write("run/session.json",
+                       With(test::kSessionJson, "\"kept\": 30", "\"kept\": 31"));
+  const auto report = LoadReport(session.run(), session.evaluation());
+  REQUIRE(report.ok());
+  REQUIRE(report.value().warnings.size() == 1);
+  CHECK(
+      report.value().warnings[0].ends_with("run: session.json has 31 launches kept, plan.json 30"));
+}
+
+TEST_CASE("a damaged file of a session is named, with the place") {
+  const struct {
+    const char* file;
+    std::string content;
+    const char* word;
+  } cases[] = {
+      {"run/plan.json", std::string(test::kPlanJson).substr(0, 700),
+       "plan.json: parse error at line"},
+      {"run/plan.json", "", "plan.json: parse error at line 1"},
+      {"run/plan.json", R"({"schema":"stemtap.plan/1"})", "expected a text"},
+      {"run/plan.json", With(test::kPlanJson, "\"count\": 20", "\"count\": 21"),
+       "plan.json: kernels[0].invocations: is 20; expected 21"},
+      {"run/session.json", With(test::kSessionJson, "\"gaps\": 0", "\"gaps\": -1"),
+       "session.json: counters.gaps: is -1; expected a whole number"},
+      {"run/overview.json", With(test::kOverviewJson, "[]", "[], \"timeline\": []"),
+       "overview.json: timeline: is there twice"},
+      {"run/overview.json", With(test::kOverviewJson, "\"kernels\": []", "\"kernels\": [{}]"),
+       "overview.json: kernels[0]: expected a name"},
+      {"run/plan.json", test::kSessionJson, "plan.json: schema: is 'stemtap.session/1'"},
+      {"run/session.json", "{\n\n", "session.json: parse error at line 3"},
+      {"run/overview.json", "\x1f\x8b", "overview.json"},
+      {"run/overview.json", test::kSessionJson, "overview.json: schema"},
+      {"run/mask.ndjson", std::string(test::kMask) + "{\"event\":", "mask.ndjson:3: "},
+      {"evaluation.json", test::kPlanJson, "evaluation.json: schema"},
+  };
+  for (const auto& damage : cases) {
+    CAPTURE(damage.file);
+    const Session session;
+    session.folder.Write(damage.file, damage.content);
+    const auto report = LoadReport(session.run(), session.evaluation());
+    REQUIRE(!report.ok());
+    CAPTURE(report.error().message);
+    CHECK(report.error().message.find(damage.word) != std::string::npos);
+    CHECK(report.error().message.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("a plan cut anywhere is an error, never a part of a report") {
+  const Session session;
+  const std::string whole = test::kPlanJson;
+  for (std::size_t size = 0; size + 2 < whole.size(); size += 7) {
+    CAPTURE(size);
+    session.folder.Write("run/plan.json", whole.substr(0, size));
+    CHECK(!LoadReport(session.run(), "").ok());
+  }
+}
+
+TEST_CASE("a disk that fills while a report is written is told of") {
+  const Session session;
+  const auto report = LoadReport(session.run(), "");
+  REQUIRE(report.ok());
+  for (const std::size_t most : {std::size_t{1}, kPage.size(), kPage.size() + 500}) {
+    test::MemorySink full(most);
+    CHECK(!WriteReport(report.value(), 0, kPage, full).ok());
+  }
+}
+
+}  // namespace
+}  // namespace stemtap
