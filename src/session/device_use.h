@@ -30,7 +30,7 @@ class BusyTime {
   std::uint64_t cut_ns() const { return cut_ns_; }
 
  private:
-  // 2 KiB a device. Of a launch window of 65,536 records (launch_order.h) few are out of order by more
+  // 2 KiB a device. Of a launch window of 65,536 records (launch_sequencer.h) few are out of order by more
   // than the kernels that run at once, of which a GPU has at most 128.
   static constexpr std::size_t kMostOpen = 128;
 

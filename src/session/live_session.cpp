@@ -23,7 +23,7 @@
 #include "base/text.h"
 #include "base/unix_ms.h"
 #include "session/child_process.h"
-#include "session/launch_order.h"
+#include "session/launch_sequencer.h"
 #include "session/overview_file.h"
 #include "session/progress.h"
 #include "session/ring_reader.h"
@@ -148,7 +148,7 @@ struct Source {
   std::string file;
   std::size_t number;  // of its report
   RingReader ring;
-  LaunchOrder order;
+  LaunchSequencer order;
   bool replaced = false;  // the process went on as another program (exec), with a ring of its own
   std::size_t said = 0;   // bytes of its remarks that the user has been told
 };
@@ -240,7 +240,7 @@ bool LiveSession::FindRings() {
     unread_.erase(name);
     any = true;
     sources_.push_back(std::make_unique<Source>(
-        Source{name, reports_.size(), std::move(ring).value(), LaunchOrder()}));
+        Source{name, reports_.size(), std::move(ring).value(), LaunchSequencer()}));
     reports_.push_back(sources_.back()->ring.Report());
     const ProcessReport& report = reports_.back();
     spdlog::debug("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid,

@@ -46,7 +46,7 @@ Neighbours NeighboursOf(const std::vector<TunedPoint>& points, double p95) {
 
 class Tuner {
  public:
-  Tuner(const Workload& workload, const MethodEntry& method, const SamplingOptions& options,
+  Tuner(const EvaluatedRun& workload, const MethodEntry& method, const SamplingOptions& options,
         const BasicBlockVectors* vectors, std::uint64_t runs, WorkerPool& pool)
       : workload_(workload),
         method_(method),
@@ -135,7 +135,7 @@ class Tuner {
   // Rounding is no error, and has no logarithm to speak of.
   static double Settled(double error) { return error <= kRoundingSlack ? 0.0 : error; }
 
-  const Workload& workload_;
+  const EvaluatedRun& workload_;
   const MethodEntry& method_;
   SamplingOptions options_;
   const BasicBlockVectors* vectors_;
@@ -194,7 +194,7 @@ double SpeedupAt(const std::vector<TunedPoint>& points, double p95, TuningEnd& e
   return best->speedup * std::pow(next->speedup / best->speedup, along);
 }
 
-Result<EqualError> CompareAtEqualError(const Workload& workload, const MethodEntry& one,
+Result<EqualError> CompareAtEqualError(const EvaluatedRun& workload, const MethodEntry& one,
                                        const MethodEntry& other, const SamplingOptions& options,
                                        const BasicBlockVectors* vectors, std::uint64_t runs,
                                        WorkerPool& pool) {

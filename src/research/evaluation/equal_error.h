@@ -74,7 +74,7 @@ double SpeedupAt(const std::vector<TunedPoint>& points, double p95, TuningEnd& e
 
 // `runs` draws per bound tried (seeds from options.seed); fewer, but at least 2,000, where samples
 // are so many that they would take minutes. An error names the method whose input is missing.
-Result<EqualError> CompareAtEqualError(const Workload& workload, const MethodEntry& one,
+Result<EqualError> CompareAtEqualError(const EvaluatedRun& workload, const MethodEntry& one,
                                        const MethodEntry& other, const SamplingOptions& options,
                                        const BasicBlockVectors* vectors, std::uint64_t runs,
                                        WorkerPool& pool);

@@ -15,7 +15,7 @@ double SecondsSince(Clock::time_point start) {
 
 }  // namespace
 
-PreparedWorkload::PreparedWorkload(const Workload& workload,
+PreparedWorkload::PreparedWorkload(const EvaluatedRun& workload,
                                    std::unique_ptr<PreparedMethod> prepared, double prepare_s)
     : workload_(&workload), prepared_(std::move(prepared)), prepare_s_(prepare_s) {
   const std::span<const std::uint32_t> clusters = prepared_->clusters();
@@ -26,7 +26,7 @@ PreparedWorkload::PreparedWorkload(const Workload& workload,
   }
 }
 
-Result<PreparedWorkload> PreparedWorkload::Create(const Workload& workload,
+Result<PreparedWorkload> PreparedWorkload::Create(const EvaluatedRun& workload,
                                                   const MethodEntry& method,
                                                   const SamplingOptions& options,
                                                   const BasicBlockVectors* vectors) {
@@ -70,7 +70,7 @@ RunOutcome PreparedWorkload::Draw(std::uint64_t seed) const {
   return outcome;
 }
 
-Result<MethodEvaluation> EvaluateMethod(const Workload& workload, const MethodEntry& method,
+Result<MethodEvaluation> EvaluateMethod(const EvaluatedRun& workload, const MethodEntry& method,
                                         const SamplingOptions& options,
                                         const BasicBlockVectors* vectors, std::uint64_t runs,
                                         WorkerPool& pool) {

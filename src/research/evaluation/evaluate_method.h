@@ -21,8 +21,8 @@
 #include "base/result.h"
 #include "base/worker_pool.h"
 #include "research/baselines/method.h"
+#include "research/evaluation/evaluated_run.h"
 #include "research/evaluation/run_statistics.h"
-#include "research/evaluation/workload.h"
 
 namespace stemtap {
 
@@ -39,7 +39,7 @@ class PreparedWorkload {
  public:
   // An error names the input that the method lacks. `workload`, `options` and `vectors` must
   // outlive the object.
-  static Result<PreparedWorkload> Create(const Workload& workload, const MethodEntry& method,
+  static Result<PreparedWorkload> Create(const EvaluatedRun& workload, const MethodEntry& method,
                                          const SamplingOptions& options,
                                          const BasicBlockVectors* vectors);
 
@@ -50,10 +50,10 @@ class PreparedWorkload {
   RunOutcome Draw(std::uint64_t seed) const;
 
  private:
-  PreparedWorkload(const Workload& workload, std::unique_ptr<PreparedMethod> prepared,
+  PreparedWorkload(const EvaluatedRun& workload, std::unique_ptr<PreparedMethod> prepared,
                    double prepare_s);
 
-  const Workload* workload_;
+  const EvaluatedRun* workload_;
   std::unique_ptr<PreparedMethod> prepared_;
   double prepare_s_;
   std::vector<double> cluster_ns_;  // time of each cluster on the run sampled
@@ -61,7 +61,7 @@ class PreparedWorkload {
 
 // `runs` draws, with seeds options.seed, options.seed + 1, ...; one if the method is deterministic.
 // REQUIRES: runs > 0.
-Result<MethodEvaluation> EvaluateMethod(const Workload& workload, const MethodEntry& method,
+Result<MethodEvaluation> EvaluateMethod(const EvaluatedRun& workload, const MethodEntry& method,
                                         const SamplingOptions& options,
                                         const BasicBlockVectors* vectors, std::uint64_t runs,
                                         WorkerPool& pool);

@@ -12,7 +12,8 @@
 namespace stemtap {
 namespace {
 
-RunOutcome ReplayOnce(const Workload& workload, const SamplingOptions& options, std::uint64_t lag) {
+RunOutcome ReplayOnce(const EvaluatedRun& workload, const SamplingOptions& options,
+                      std::uint64_t lag) {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool alone(1);  // the runs are spread over the threads, not the epochs of one
   MaskWriter no_mask;
@@ -57,7 +58,7 @@ RunOutcome ReplayOnce(const Workload& workload, const SamplingOptions& options, 
 
 }  // namespace
 
-MethodEvaluation EvaluateOnline(const Workload& workload, const SamplingOptions& options,
+MethodEvaluation EvaluateOnline(const EvaluatedRun& workload, const SamplingOptions& options,
                                 std::uint64_t lag, std::uint64_t runs, WorkerPool& pool) {
   using Clock = std::chrono::steady_clock;
   MethodEvaluation evaluation;

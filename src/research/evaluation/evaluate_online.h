@@ -17,7 +17,7 @@ namespace stemtap {
 
 // `runs` replays with seeds options.seed, options.seed + 1, ... Sampled time, speedup and the bound
 // of the outcome are those of the whole run online. REQUIRES: runs > 0.
-MethodEvaluation EvaluateOnline(const Workload& workload, const SamplingOptions& options,
+MethodEvaluation EvaluateOnline(const EvaluatedRun& workload, const SamplingOptions& options,
                                 std::uint64_t lag, std::uint64_t runs, WorkerPool& pool);
 
 }  // namespace stemtap

@@ -6,13 +6,13 @@
 
 namespace stemtap {
 
-EvaluatedWorkload Describe(const Workload& workload) {
+EvaluatedWorkload Describe(const EvaluatedRun& workload) {
   return {workload.name,         workload.launches,        workload.kernels,
           workload.total_ns,     workload.speedup_limit,   workload.excluded,
           workload.against_name, workload.against_total_ns};
 }
 
-void AddWorkload(const Workload& workload, const EvaluationRequest& request, WorkerPool& pool,
+void AddWorkload(const EvaluatedRun& workload, const EvaluationRequest& request, WorkerPool& pool,
                  Evaluation& evaluation) {
   const std::size_t at = evaluation.workloads.size();
   evaluation.workloads.push_back(Describe(workload));

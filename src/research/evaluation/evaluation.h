@@ -67,10 +67,10 @@ struct Evaluation {
 };
 
 // What the reports say of a workload itself.
-EvaluatedWorkload Describe(const Workload& workload);
+EvaluatedWorkload Describe(const EvaluatedRun& workload);
 
 // Evaluates all that is asked for on `workload` and appends it.
-void AddWorkload(const Workload& workload, const EvaluationRequest& request, WorkerPool& pool,
+void AddWorkload(const EvaluatedRun& workload, const EvaluationRequest& request, WorkerPool& pool,
                  Evaluation& evaluation);
 
 }  // namespace stemtap

@@ -73,7 +73,7 @@ RunStatistics StatisticsOf(std::span<const RunOutcome> runs, double total_ns) {
   return s;
 }
 
-void Judge(const Workload& workload, std::span<const JudgedInvocation> sample,
+void Judge(const EvaluatedRun& workload, std::span<const JudgedInvocation> sample,
            RunOutcome& outcome) {
   double sampled = 0.0;
   double plain = 0.0;

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <span>
 
-#include "research/evaluation/workload.h"
+#include "research/evaluation/evaluated_run.h"
 
 namespace stemtap {
 
@@ -75,6 +75,7 @@ struct JudgedInvocation {
 };
 
 // Fills in sampled_ns, samples and the errors of `outcome` from what was sampled.
-void Judge(const Workload& workload, std::span<const JudgedInvocation> sample, RunOutcome& outcome);
+void Judge(const EvaluatedRun& workload, std::span<const JudgedInvocation> sample,
+           RunOutcome& outcome);
 
 }  // namespace stemtap

@@ -70,7 +70,7 @@ class TracerGate {
   // kernels that never come back.
   static constexpr std::uint64_t kFirstSightWait = 256;
   // Launches whose duration is outstanding; the oldest is given up beyond. 88 bytes each, as many as the
-  // collector holds to restore an order (LaunchOrder::kWindow).
+  // collector holds to restore an order (LaunchSequencer::kWindow).
   static constexpr std::size_t kMostPending = std::size_t{1} << 16;
 
   struct Answer {

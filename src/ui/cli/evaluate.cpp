@@ -64,11 +64,11 @@ Result<Profile> Load(const std::string& path, const std::string& metrics) {
   return profile;
 }
 
-Result<Workload> LoadWorkload(const std::string& path, const EvaluateArguments& arguments) {
+Result<EvaluatedRun> LoadWorkload(const std::string& path, const EvaluateArguments& arguments) {
   Result<Profile> profile = Load(path, arguments.metrics);
   if (!profile.ok()) return profile.error();
-  Result<Workload> workload =
-      MakeWorkload(path, std::move(profile).value(), arguments.sampling.Options());
+  Result<EvaluatedRun> workload =
+      MakeEvaluatedRun(path, std::move(profile).value(), arguments.sampling.Options());
   if (!workload.ok() || arguments.against.empty()) return workload;
   const Result<Profile> other = Load(arguments.against, "");
   if (!other.ok()) return other.error();
@@ -176,7 +176,7 @@ int CompareEqualError(const EvaluateArguments& arguments, const BasicBlockVector
   };
   std::vector<Compared> compared(arguments.profiles.size());
   pool.ForEach(compared.size(), [&](std::size_t i) {
-    const Result<Workload> workload = LoadWorkload(arguments.profiles[i], arguments);
+    const Result<EvaluatedRun> workload = LoadWorkload(arguments.profiles[i], arguments);
     if (!workload.ok()) {
       compared[i].error = workload.error();
       compared[i].fatal = true;
@@ -252,7 +252,7 @@ int Evaluate(const EvaluateArguments& arguments) {
   evaluation.confidence = request.options.confidence;
   ReadProgress progress;
   for (const std::string& path : arguments.profiles) {
-    const Result<Workload> workload = LoadWorkload(path, arguments);
+    const Result<EvaluatedRun> workload = LoadWorkload(path, arguments);
     if (!workload.ok()) return Fail(workload.error());
     request.watch = [&](const char* method, std::size_t done, std::size_t all) {
       progress.Show(fmt::format("{}: {}", EscapeForTerminal(path), method), done, all);

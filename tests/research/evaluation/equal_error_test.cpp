@@ -98,7 +98,7 @@ constexpr MethodEntry kWasteful = {
           std::make_unique<Wasteful>(input, SizeFor({input.profile, input.groups, half, nullptr})));
     }};
 
-Workload ManyDurations() {
+EvaluatedRun ManyDurations() {
   std::vector<test::MadeLaunch> launches;
   Rng rng(3);
   for (int i = 0; i < 20000; ++i) launches.push_back({"k", 1000 + rng.Below(4000)});
@@ -106,7 +106,7 @@ Workload ManyDurations() {
 }
 
 TEST_CASE("a method that captures everything twice costs twice as much at equal error") {
-  const Workload w = ManyDurations();
+  const EvaluatedRun w = ManyDurations();
   WorkerPool pool(2);
   SamplingOptions options;
   options.error_bound = 0.05;
@@ -128,7 +128,7 @@ TEST_CASE("a method that captures everything twice costs twice as much at equal 
 }
 
 TEST_CASE("a method against itself is as cheap as itself") {
-  const Workload w = ManyDurations();
+  const EvaluatedRun w = ManyDurations();
   WorkerPool pool(2);
   const auto compared = CompareAtEqualError(w, kFrugal, kFrugal, {}, nullptr, 2000, pool);
   REQUIRE(compared.ok());
@@ -136,7 +136,7 @@ TEST_CASE("a method against itself is as cheap as itself") {
 }
 
 TEST_CASE("where everything is equal both are exact with one sample") {
-  const Workload w = MakeTestWorkload(std::vector<test::MadeLaunch>(50, {"k", 100}));
+  const EvaluatedRun w = MakeTestWorkload(std::vector<test::MadeLaunch>(50, {"k", 100}));
   WorkerPool pool(1);
   const auto compared = CompareAtEqualError(w, test::kSome, test::kSome, {}, nullptr, 10, pool);
   REQUIRE(compared.ok());
@@ -145,7 +145,7 @@ TEST_CASE("where everything is equal both are exact with one sample") {
 }
 
 TEST_CASE("a missing input is told") {
-  const Workload w = ManyDurations();
+  const EvaluatedRun w = ManyDurations();
   WorkerPool pool(1);
   const auto compared = CompareAtEqualError(w, kFrugal, test::kLacking, {}, nullptr, 10, pool);
   REQUIRE(!compared.ok());

@@ -21,7 +21,7 @@ using test::MakeProfile;
 using test::MakeTestWorkload;
 using test::OneKernel;
 
-MethodEvaluation Evaluated(const Workload& workload, const SamplingOptions& options,
+MethodEvaluation Evaluated(const EvaluatedRun& workload, const SamplingOptions& options,
                            std::uint64_t runs, unsigned threads = 1,
                            const MethodEntry& method = kSome) {
   WorkerPool pool(threads);
@@ -39,7 +39,7 @@ SamplingOptions Take(std::uint64_t samples, double bound) {
 
 // Two of {100, 100, 300, 300}: of the 6 pairs 4 hold one of each and are exact, 2 are off by half.
 TEST_CASE("two-point stratum: errors and coverage are those counted out") {
-  const Workload w = OneKernel({100, 300, 100, 300});
+  const EvaluatedRun w = OneKernel({100, 300, 100, 300});
   constexpr std::uint64_t kRuns = 9000;
   const MethodEvaluation tight = Evaluated(w, Take(2, 0.4), kRuns);
   for (const RunOutcome& run : tight.runs) {
@@ -61,7 +61,7 @@ TEST_CASE("two-point stratum: errors and coverage are those counted out") {
 }
 
 TEST_CASE("taking everything is exact, and its bound of 0 holds") {
-  const Workload w = OneKernel({100, 300, 7, 1'000'000'007});
+  const EvaluatedRun w = OneKernel({100, 300, 7, 1'000'000'007});
   const MethodEvaluation all = Evaluated(w, Take(4, 0.0), 3);
   CHECK(all.statistics.coverage == 1.0);
   CHECK(all.statistics.speedup == doctest::Approx(1.0));
@@ -69,7 +69,7 @@ TEST_CASE("taking everything is exact, and its bound of 0 holds") {
 }
 
 TEST_CASE("the result does not depend on the number of threads") {
-  const Workload w = OneKernel({1, 20, 300, 4000, 50000, 6, 70, 800, 9000});
+  const EvaluatedRun w = OneKernel({1, 20, 300, 4000, 50000, 6, 70, 800, 9000});
   const MethodEvaluation alone = Evaluated(w, Take(3, 0.1), 500, 1);
   const MethodEvaluation together = Evaluated(w, Take(3, 0.1), 500, 4);
   REQUIRE(alone.runs.size() == together.runs.size());
@@ -81,7 +81,7 @@ TEST_CASE("the result does not depend on the number of threads") {
 }
 
 TEST_CASE("seeds count up from the one given") {
-  const Workload w = OneKernel({1, 20, 300, 4000, 50000, 6, 70, 800, 9000});
+  const EvaluatedRun w = OneKernel({1, 20, 300, 4000, 50000, 6, 70, 800, 9000});
   SamplingOptions options = Take(3, 0.1);
   const MethodEvaluation from_1 = Evaluated(w, options, 20);
   options.seed = 11;
@@ -102,7 +102,7 @@ TEST_CASE("a deterministic method is drawn once") {
 TEST_CASE(
     "another run: plain weights carry over, calibrated ones take their error from the first") {
   // Kernel k twice as slow on the other, kernel s as fast as before.
-  Workload w = MakeTestWorkload({{"k", 100}, {"s", 50}, {"k", 300}, {"s", 50}});
+  EvaluatedRun w = MakeTestWorkload({{"k", 100}, {"s", 50}, {"k", 300}, {"s", 50}});
   REQUIRE(HoldAgainst(w, "slow", MakeProfile({{"k", 200}, {"s", 50}, {"k", 600}, {"s", 50}})).ok());
   SamplingOptions options = Take(1, 0.1);
   options.selection = Selection::kFirst;
@@ -128,7 +128,7 @@ TEST_CASE("sampled durations of 0 keep the plain weight") {
 }
 
 TEST_CASE("a method whose input is missing is left out, once, with its reason") {
-  const Workload w = OneKernel({100, 300});
+  const EvaluatedRun w = OneKernel({100, 300});
   EvaluationRequest request;
   request.methods = {&kSome, &kLacking};
   request.error_bounds = {0.1, 0.05};
@@ -146,7 +146,7 @@ TEST_CASE("a method whose input is missing is left out, once, with its reason") 
 
 TEST_CASE("online: a kernel that always takes the same time is captured a few times, and exact") {
   std::vector<test::MadeLaunch> launches(5000, {"steady", 1000});
-  const Workload w = MakeTestWorkload(launches);
+  const EvaluatedRun w = MakeTestWorkload(launches);
   EvaluationRequest request;
   request.options.min_samples = 1;
   request.methods = {&kSome};
@@ -192,7 +192,7 @@ TEST_CASE("taking the first fails on Rodinia gaussian, the default does not") {
   auto profile = LoadProfile(*reader.value());
   REQUIRE(profile.ok());
   SamplingOptions options;
-  const auto workload = MakeWorkload("gaussian", std::move(profile).value(), options);
+  const auto workload = MakeEvaluatedRun("gaussian", std::move(profile).value(), options);
   REQUIRE(workload.ok());
 
   // Drawn from at random, |bias| of 400 runs whose errors are about 2.3 % is 0.12 %, six of them

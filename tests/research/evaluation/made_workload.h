@@ -14,7 +14,7 @@
 
 #include "base/rng.h"
 #include "research/baselines/method.h"
-#include "research/evaluation/workload.h"
+#include "research/evaluation/evaluated_run.h"
 #include "sampling/selection.h"
 
 namespace stemtap::test {
@@ -40,13 +40,13 @@ inline Profile MakeProfile(const std::vector<MadeLaunch>& launches) {
   return profile;
 }
 
-inline Workload MakeTestWorkload(const std::vector<MadeLaunch>& launches,
-                                 const SamplingOptions& options = {}) {
-  return MakeWorkload("made", MakeProfile(launches), options).value();
+inline EvaluatedRun MakeTestWorkload(const std::vector<MadeLaunch>& launches,
+                                     const SamplingOptions& options = {}) {
+  return MakeEvaluatedRun("made", MakeProfile(launches), options).value();
 }
 
 // One kernel, with these durations in order of launch.
-inline Workload OneKernel(std::initializer_list<std::uint64_t> durations) {
+inline EvaluatedRun OneKernel(std::initializer_list<std::uint64_t> durations) {
   std::vector<MadeLaunch> launches;
   for (const std::uint64_t d : durations) launches.push_back({"k", d});
   return MakeTestWorkload(launches);

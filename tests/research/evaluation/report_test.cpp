@@ -16,7 +16,7 @@ namespace {
 // One workload with a wild name, held against another run, one method with a bound, one without,
 // and the online sampler: whatever a report can show.
 Evaluation Everything() {
-  Workload w = test::MakeTestWorkload({{"k", 100}, {"k", 300}, {"k", 200}});
+  EvaluatedRun w = test::MakeTestWorkload({{"k", 100}, {"k", 300}, {"k", 200}});
   w.name = "dir/with,comma \"quoted\" \x1b[31m" + std::string(100, 'n') + ".csv";
   REQUIRE(
       HoldAgainst(w, "other.csv", test::MakeProfile({{"k", 110}, {"k", 290}, {"k", 200}})).ok());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LaunchOrder restores the order in which one process launched its kernels. Records arrive in order of
+// LaunchSequencer restores the order in which one process launched its kernels. Records arrive in order of
 // completion, buffer by buffer, streams and threads interleaved; CUPTI's correlation id grows with every
 // call of the process, and the node id orders the kernels of one graph launch.
 //
@@ -21,7 +21,7 @@
 
 namespace stemtap {
 
-class LaunchOrder {
+class LaunchSequencer {
  public:
   // Two flush periods of the injector (200 ms each): a thread's half-filled buffer waits for the next
   // flush, so its records come up to one period after those of another thread. Shorter makes records

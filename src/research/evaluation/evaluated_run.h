@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workload is one recorded run made ready for evaluation: which launches count, what the truth is,
+// EvaluatedRun is one recorded run made ready for evaluation: which launches count, what the truth is,
 // and, when there is one, a second run of the same launches to be wrong about.
 //
 // UNITS: ns.  THREADS: read-only once made.
@@ -17,7 +17,7 @@
 
 namespace stemtap {
 
-struct Workload {
+struct EvaluatedRun {
   std::string name;
   Profile profile;
   std::vector<std::uint32_t> groups;  // by launch: its kernel group, or kExcludedKernel
@@ -37,16 +37,17 @@ struct Workload {
 
 // Groups and totals of `profile` by the options' group_by and exclude. A profile without kernel
 // time that counts is an error: no error relative to it can be stated.
-Result<Workload> MakeWorkload(std::string name, Profile profile, const SamplingOptions& options);
+Result<EvaluatedRun> MakeEvaluatedRun(std::string name, Profile profile,
+                                      const SamplingOptions& options);
 
 // Whether two runs launched the same kernels: equally many launches and, in order, the same names,
 // grids and blocks (those that both recorded). An error names the first launch that differs, what
 // differs, and how many kernels were not launched equally often.
 // SOURCE: docs/evaluation.md, "Another run".
-Status SameLaunches(const Workload& one, const std::string& other_name, const Profile& other);
+Status SameLaunches(const EvaluatedRun& one, const std::string& other_name, const Profile& other);
 
 // Makes `other` the run that the estimates of `workload` are held against. REQUIRES the same
 // launches, else the error of SameLaunches.
-Status HoldAgainst(Workload& workload, const std::string& other_name, const Profile& other);
+Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name, const Profile& other);
 
 }  // namespace stemtap

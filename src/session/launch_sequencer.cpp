@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/launch_order.h"
+#include "session/launch_sequencer.h"
 
 #include <algorithm>
 
@@ -7,13 +7,13 @@
 
 namespace stemtap {
 
-std::uint64_t LaunchOrder::Unwrap(std::uint32_t correlation_id) {
+std::uint64_t LaunchSequencer::Unwrap(std::uint32_t correlation_id) {
   const std::uint64_t launch = shm::LaunchNumber(correlation_id, newest_);
   newest_ = std::max(newest_, launch);
   return launch;
 }
 
-void LaunchOrder::Add(const std::vector<shm::KernelRecord>& arrived, std::int64_t now_ms) {
+void LaunchSequencer::Add(const std::vector<shm::KernelRecord>& arrived, std::int64_t now_ms) {
   const std::size_t before = held_.size();
   bool sorted = true;
   for (const shm::KernelRecord& record : arrived) {
@@ -32,7 +32,7 @@ void LaunchOrder::Add(const std::vector<shm::KernelRecord>& arrived, std::int64_
   std::inplace_merge(held_.begin(), middle, held_.end(), Before);
 }
 
-void LaunchOrder::Release(std::int64_t now_ms, bool all, std::vector<shm::KernelRecord>& out) {
+void LaunchSequencer::Release(std::int64_t now_ms, bool all, std::vector<shm::KernelRecord>& out) {
   out.insert(out.end(), late_records_.begin(), late_records_.end());
   late_records_.clear();
   while (!held_.empty() &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "research/evaluation/workload.h"
+#include "research/evaluation/evaluated_run.h"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ bool Contains(const std::string& text, const std::string& word) {
 TEST_CASE("workload: what is excluded counts neither as launch nor as time") {
   SamplingOptions options;
   options.exclude = "^nccl";
-  const Workload w = MakeTestWorkload({{"a", 10}, {"ncclAllReduce", 500}, {"b", 30}}, options);
+  const EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"ncclAllReduce", 500}, {"b", 30}}, options);
   CHECK(w.total_ns == 40);
   CHECK(w.launches == 2);
   CHECK(w.kernels == 2);
@@ -33,23 +33,23 @@ TEST_CASE("workload: what is excluded counts neither as launch nor as time") {
 }
 
 TEST_CASE("workload: without kernel time there is nothing to be wrong about") {
-  const auto none = MakeWorkload("zeros.csv", MakeProfile({{"a", 0}, {"b", 0}}), {});
+  const auto none = MakeEvaluatedRun("zeros.csv", MakeProfile({{"a", 0}, {"b", 0}}), {});
   REQUIRE(!none.ok());
   CHECK(Contains(none.error().message, "zeros.csv"));
   SamplingOptions all;
   all.exclude = ".";
-  const auto excluded = MakeWorkload("all.csv", MakeProfile({{"a", 5}}), all);
+  const auto excluded = MakeEvaluatedRun("all.csv", MakeProfile({{"a", 5}}), all);
   REQUIRE(!excluded.ok());
   CHECK(Contains(excluded.error().message, "excluded"));
   SamplingOptions malformed;
   malformed.exclude = "(";
-  const auto wrong = MakeWorkload("a.csv", MakeProfile({{"a", 5}}), malformed);
+  const auto wrong = MakeEvaluatedRun("a.csv", MakeProfile({{"a", 5}}), malformed);
   REQUIRE(!wrong.ok());
   CHECK(wrong.error().exit_code == 2);
 }
 
 TEST_CASE("another run: other durations are the same launches") {
-  Workload w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30}});
+  EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30}});
   // The names come in another order of ids.
   Profile other = MakeProfile({{"z", 1}, {"b", 1}});
   other.records.clear();
@@ -65,7 +65,7 @@ TEST_CASE("another run: other durations are the same launches") {
 }
 
 TEST_CASE("another run: the first launch that differs is named, and what differs") {
-  Workload w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30, 4}});
+  EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30, 4}});
   const auto refused = [&w](const Profile& other) {
     const Status held = HoldAgainst(w, "second.csv", other);
     REQUIRE(!held.ok());
@@ -89,7 +89,7 @@ TEST_CASE("another run: the first launch that differs is named, and what differs
 }
 
 TEST_CASE("another run: extents that one run does not know are no difference") {
-  Workload w = MakeTestWorkload({{"a", 10, 4}, {"b", 20, 4}});
+  EvaluatedRun w = MakeTestWorkload({{"a", 10, 4}, {"b", 20, 4}});
   Profile other = MakeProfile({{"a", 10}, {"b", 20}});
   for (shm::KernelRecord& r : other.records) r.grid[0] = shm::kUnknownExtent;
   CHECK(HoldAgainst(w, "second", other).ok());
@@ -97,7 +97,7 @@ TEST_CASE("another run: extents that one run does not know are no difference") {
 
 TEST_CASE("another run: names are shown escaped and cut") {
   const std::string wild = "\x1b[2J" + std::string(500, 'x');
-  Workload w = MakeTestWorkload({{wild, 10}});
+  EvaluatedRun w = MakeTestWorkload({{wild, 10}});
   const Status held = HoldAgainst(w, "second", MakeProfile({{"b", 10}}));
   REQUIRE(!held.ok());
   CHECK(held.error().message.find('\x1b') == std::string::npos);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "research/evaluation/workload.h"
+#include "research/evaluation/evaluated_run.h"
 
 #include <fmt/format.h>
 
@@ -66,11 +66,12 @@ std::string Difference(const Profile& one, const Profile& other, std::size_t i) 
 
 }  // namespace
 
-Result<Workload> MakeWorkload(std::string name, Profile profile, const SamplingOptions& options) {
+Result<EvaluatedRun> MakeEvaluatedRun(std::string name, Profile profile,
+                                      const SamplingOptions& options) {
   Result<KernelGroups> created = KernelGroups::Create(options.group_by, options.exclude);
   if (!created.ok()) return created.error();
   KernelGroups groups = std::move(created).value();
-  Workload workload;
+  EvaluatedRun workload;
   workload.name = std::move(name);
   workload.profile = std::move(profile);
   workload.groups.reserve(workload.profile.records.size());
@@ -97,7 +98,7 @@ Result<Workload> MakeWorkload(std::string name, Profile profile, const SamplingO
   return workload;
 }
 
-Status SameLaunches(const Workload& one, const std::string& other_name, const Profile& other) {
+Status SameLaunches(const EvaluatedRun& one, const std::string& other_name, const Profile& other) {
   const std::size_t count = one.profile.records.size();
   const std::size_t other_count = other.records.size();
   const std::size_t both = std::min(count, other_count);
@@ -127,7 +128,7 @@ Status SameLaunches(const Workload& one, const std::string& other_name, const Pr
                   count, other_count, KernelsWithOtherCounts(one.profile, other))};
 }
 
-Status HoldAgainst(Workload& workload, const std::string& other_name, const Profile& other) {
+Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name, const Profile& other) {
   const Status same = SameLaunches(workload, other_name, other);
   if (!same.ok()) return same;
   std::vector<std::uint64_t> durations;

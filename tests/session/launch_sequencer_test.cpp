@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/launch_order.h"
+#include "session/launch_sequencer.h"
 
 #include <doctest/doctest.h>
 
@@ -24,7 +24,7 @@ std::vector<std::uint32_t> Ids(const std::vector<shm::KernelRecord>& records) {
 }
 
 TEST_CASE("buffers that arrive out of order come out in launch order") {
-  LaunchOrder order;
+  LaunchSequencer order;
   order.Add({Launched(71), Launched(73), Launched(72)}, 0);
   order.Add({Launched(75), Launched(74), Launched(70)}, 1);
   std::vector<shm::KernelRecord> out;
@@ -35,17 +35,17 @@ TEST_CASE("buffers that arrive out of order come out in launch order") {
 }
 
 TEST_CASE("records are held for a while, then let go") {
-  LaunchOrder order;
+  LaunchSequencer order;
   std::vector<shm::KernelRecord> out;
   order.Add({Launched(5)}, 1000);
-  order.Release(1000 + LaunchOrder::kHoldMs - 1, false, out);
+  order.Release(1000 + LaunchSequencer::kHoldMs - 1, false, out);
   CHECK(out.empty());
-  order.Release(1000 + LaunchOrder::kHoldMs, false, out);
+  order.Release(1000 + LaunchSequencer::kHoldMs, false, out);
   CHECK(out.size() == 1);
 }
 
 TEST_CASE("what comes after its successors were released is counted and kept") {
-  LaunchOrder order;
+  LaunchSequencer order;
   std::vector<shm::KernelRecord> out;
   order.Add({Launched(10)}, 0);
   order.Release(10000, false, out);
@@ -56,7 +56,7 @@ TEST_CASE("what comes after its successors were released is counted and kept") {
 }
 
 TEST_CASE("the kernels of one graph launch are ordered by node") {
-  LaunchOrder order;
+  LaunchSequencer order;
   order.Add({Launched(7, 3), Launched(7, 1), Launched(7, 2), Launched(6)}, 0);
   std::vector<shm::KernelRecord> out;
   order.Release(0, true, out);
@@ -67,7 +67,7 @@ TEST_CASE("the kernels of one graph launch are ordered by node") {
 }
 
 TEST_CASE("correlation ids may wrap") {
-  LaunchOrder order;
+  LaunchSequencer order;
   std::vector<shm::KernelRecord> in;
   for (std::uint32_t i = 0; i < 200; ++i) in.push_back(Launched(0xFFFFFFFF - 100 + i));
   std::vector<std::uint32_t> expected = Ids(in);
@@ -80,13 +80,13 @@ TEST_CASE("correlation ids may wrap") {
 }
 
 TEST_CASE("no more than the window is ever held") {
-  LaunchOrder order;
+  LaunchSequencer order;
   std::vector<shm::KernelRecord> in;
-  for (std::uint32_t i = 0; i < LaunchOrder::kWindow + 1000; ++i) in.push_back(Launched(i));
+  for (std::uint32_t i = 0; i < LaunchSequencer::kWindow + 1000; ++i) in.push_back(Launched(i));
   std::vector<shm::KernelRecord> out;
   order.Add(in, 0);
   order.Release(0, false, out);
-  CHECK(order.held() == LaunchOrder::kWindow);
+  CHECK(order.held() == LaunchSequencer::kWindow);
   CHECK(out.size() == 1000);
 }
 
