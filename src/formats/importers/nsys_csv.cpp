@@ -86,7 +86,8 @@ struct Tally {
 
 class ReportReader {
  public:
-  ReportReader(std::unique_ptr<ByteSource> source, Place header, RecordedLaunches& launches)
+  ReportReader(std::unique_ptr<ByteSource> source, HeaderPosition header,
+               RecordedLaunches& launches)
       : csv_(FromHeader(std::move(source), header)), launches_(launches) {}
 
   Status Read();
@@ -116,7 +117,7 @@ class ReportReader {
 
   CsvReader csv_;
   RecordedLaunches& launches_;
-  const Report* report_ = nullptr;
+  const ReportKind* report_ = nullptr;
   std::array<int, kColumns> cells_ = {};
   std::array<int, kColumns> exponents_ = {};        // of the units of times
   std::array<std::uint64_t, kColumns> bytes_ = {};  // of the units of memory
@@ -433,7 +434,7 @@ bool LooksLikeNsysCsv(std::string_view leading) {
 Result<std::unique_ptr<ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSource> source) {
   const Result<std::string_view> leading = source->Peek(kHeaderWithin);
   if (!leading.ok()) return leading.error();
-  const std::optional<Place> header = FindHeader(leading.value());
+  const std::optional<HeaderPosition> header = FindHeader(leading.value());
   if (!header) {
     return Error{
         fmt::format("{}: no header of cuda_gpu_trace or cuda_kern_exec_trace within {} "

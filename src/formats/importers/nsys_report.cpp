@@ -14,7 +14,7 @@ namespace {
 
 class RestSource : public ByteSource {
  public:
-  RestSource(std::unique_ptr<ByteSource> source, Place header)
+  RestSource(std::unique_ptr<ByteSource> source, HeaderPosition header)
       : ByteSource(source->name()),
         source_(std::move(source)),
         bytes_to_drop_(header.byte),
@@ -57,8 +57,8 @@ Heading HeadingOf(std::string_view cell) {
   return heading;
 }
 
-const Report* ReportOf(const std::vector<std::string_view>& cells) {
-  for (const Report* report : {&kGpuTrace, &kKernExecTrace}) {
+const ReportKind* ReportOf(const std::vector<std::string_view>& cells) {
+  for (const ReportKind* report : {&kGpuTrace, &kKernExecTrace}) {
     const auto has = [&](Column column) {
       return std::any_of(cells.begin(), cells.end(), [&](std::string_view cell) {
         return HeadingOf(cell).name == report->columns[column];
@@ -69,9 +69,9 @@ const Report* ReportOf(const std::vector<std::string_view>& cells) {
   return nullptr;
 }
 
-std::optional<Place> FindHeader(std::string_view leading) {
+std::optional<HeaderPosition> FindHeader(std::string_view leading) {
   leading = leading.substr(0, kHeaderWithin);
-  Place place;
+  HeaderPosition place;
   while (place.byte < leading.size()) {
     const std::size_t end = std::min(leading.find('\n', place.byte), leading.size());
     const std::string_view line = leading.substr(place.byte, end - place.byte);
@@ -87,7 +87,7 @@ std::optional<Place> FindHeader(std::string_view leading) {
   return {};
 }
 
-std::unique_ptr<ByteSource> FromHeader(std::unique_ptr<ByteSource> source, Place header) {
+std::unique_ptr<ByteSource> FromHeader(std::unique_ptr<ByteSource> source, HeaderPosition header) {
   return std::make_unique<RestSource>(std::move(source), header);
 }
 

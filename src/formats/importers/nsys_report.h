@@ -38,20 +38,20 @@ enum Column : int {
   kColumns
 };
 
-struct Report {
+struct ReportKind {
   std::string_view name;
   std::array<std::string_view, kColumns> columns;  // without units; empty where it has none
   bool joined_extents;                             // "  16    1    1" in one cell
   bool by_launch;  // rows are in order of the launch calls, not of the kernels' starts
 };
 
-inline constexpr Report kGpuTrace = {
+inline constexpr ReportKind kGpuTrace = {
     "cuda_gpu_trace",
     {"Start", "Duration", "Name", "CorrId", "Device", "Strm", "GrdX", "GrdY", "GrdZ", "BlkX",
      "BlkY", "BlkZ", "StcSMem", "DymSMem", "", ""},
     false,
     false};
-inline constexpr Report kKernExecTrace = {
+inline constexpr ReportKind kKernExecTrace = {
     "cuda_kern_exec_trace",
     {"Kernel Start", "Kernel Dur", "Kernel Name", "", "DevId", "", "GridXYZ", "", "", "BlockXYZ",
      "", "", "", "", "PID", "API Start"},
@@ -66,18 +66,18 @@ struct Heading {
 Heading HeadingOf(std::string_view cell);
 
 // The report whose header `cells` are; null if of none.
-const Report* ReportOf(const std::vector<std::string_view>& cells);
+const ReportKind* ReportOf(const std::vector<std::string_view>& cells);
 
 // Where the header begins, behind what nsys says before it.
-struct Place {
+struct HeaderPosition {
   std::size_t byte = 0;
   std::size_t lines = 0;
 };
 // Nothing where no header begins in `leading`.
-std::optional<Place> FindHeader(std::string_view leading);
+std::optional<HeaderPosition> FindHeader(std::string_view leading);
 
 // The content of `source` from the header on, with an empty line for each that came before, so that lines
 // keep their numbers.
-std::unique_ptr<ByteSource> FromHeader(std::unique_ptr<ByteSource> source, Place header);
+std::unique_ptr<ByteSource> FromHeader(std::unique_ptr<ByteSource> source, HeaderPosition header);
 
 }  // namespace stemtap::nsys
