@@ -25,7 +25,7 @@ enum class Known { kNothing, kHistory, kShape, kName, kUnknown, kSpent, kRejecte
 
 constexpr std::uint32_t kOpenSlot = 9;
 
-// A folder with the ring and the gate table of a session; gone when the benchmark is.
+// A directory with the ring and the gate table of a session; gone when the benchmark is.
 class Session {
  public:
   Session() {

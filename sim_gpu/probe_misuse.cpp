@@ -84,7 +84,7 @@ void Uninitialized() {
   Print("version", cuDriverGetVersion(&version));
 }
 
-// Eight threads initialise at once.
+// Eight threads initialize at once.
 void Initialize() {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) threads.emplace_back([] { Check(cuInit(0), "cuInit"); });

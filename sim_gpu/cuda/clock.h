@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host clock of the fake GPU, in nanoseconds. Virtual: it begins at CLOCK_REALTIME and moves
-// only with launches and synchronisation, so that a run takes no longer than the CPU needs. Real:
+// The host clock of the simulated GPU, in nanoseconds. Virtual: it begins at CLOCK_REALTIME and moves
+// only with launches and synchronization, so that a run takes no longer than the CPU needs. Real:
 // it is CLOCK_REALTIME, the clock in which CUPTI reports.
 //
 // THREADS: any.

@@ -7,10 +7,10 @@
 //   duration
 //
 // Times are therefore known at the launch. Under the virtual clock that is all; under the real one
-// synchronisation sleeps until the end, and a launch waits while kLaunchQueue others are
+// synchronization sleeps until the end, and a launch waits while kLaunchQueue others are
 // unfinished.
 //
-// Between cuProfilerStart and cuProfilerStop kernels are captured: each is serialised with its
+// Between cuProfilerStart and cuProfilerStop kernels are captured: each is serialized with its
 // context and blocks the launching thread for `capture_factor` times its duration of wall time, the
 // way a tracer replays or instruments it. Its record shows the native duration all the same.
 //

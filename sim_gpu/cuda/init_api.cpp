@@ -3,9 +3,9 @@
 // cuInit, with the injection that the real driver offers, and versions.
 //
 // cuInit loads the library named by CUDA_INJECTION64_PATH and calls its InitializeInjection, once
-// per process, in the first thread that initialises. "none" and a library that cannot be loaded are
+// per process, in the first thread that initializes. "none" and a library that cannot be loaded are
 // ignored. A library that returns 0, or has no such function, is unloaded, and loaded again at the
-// next cuInit. After a fork the child of an initialised process cannot use CUDA at all.
+// next cuInit. After a fork the child of an initialized process cannot use CUDA at all.
 #include <cupti.h>
 #include <dlfcn.h>
 #include <pthread.h>

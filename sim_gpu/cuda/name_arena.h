@@ -3,7 +3,7 @@
 // NameArena holds the kernel names of one module in mappings of its own, so that a name read after
 // the module is gone ends in a segmentation fault instead of in plausible text.
 //
-// THREADS: the owner serialises.
+// THREADS: the owner serializes.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of the fake driver in this process: initialised or not, forked or not, and the line to
+// The state of the fake driver in this process: initialized or not, forked or not, and the line to
 // the fake CUPTI.
 //
 // THREADS: any.
@@ -41,7 +41,7 @@ extern std::atomic<std::uint32_t> g_interest;
 extern std::atomic<std::uint32_t> g_next_correlation;
 
 inline CUresult CheckReady() {
-  // Relaxed: what cuInit set up is published to other threads by the program's own synchronisation,
+  // Relaxed: what cuInit set up is published to other threads by the program's own synchronization,
   // as the real driver requires.
   return g_phase.load(std::memory_order_relaxed) == Phase::kReady ? CUDA_SUCCESS
                                                                   : CUDA_ERROR_NOT_INITIALIZED;

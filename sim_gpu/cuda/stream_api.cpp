@@ -41,7 +41,7 @@ FAKE_GPU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   const auto found = std::find_if(all.begin(), all.end(),
                                   [stream](const auto& one) { return one.get() == stream; });
   FAKE_GPU_REQUIRE(found != all.end(), CUDA_ERROR_INVALID_HANDLE);
-  // Its kernels still run to their end; what synchronises the context waits for them.
+  // Its kernels still run to their end; what synchronizes the context waits for them.
   CUstream_st& rest = context.default_stream;
   const std::uint64_t ready = (*found)->ready_ns;
   all.erase(found);

@@ -40,7 +40,7 @@ Registry& registry() {
   return instance;
 }
 
-// Relaxed throughout: switches and counters; the client serialises what must be in order.
+// Relaxed throughout: switches and counters; the client serializes what must be in order.
 std::atomic<CUpti_BuffersCallbackRequestFunc> g_request{nullptr};
 std::atomic<CUpti_BuffersCallbackCompleteFunc> g_complete{nullptr};
 std::atomic<bool> g_client_zeroes{false};

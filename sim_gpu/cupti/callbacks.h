@@ -3,7 +3,7 @@
 // The one subscriber and its callbacks: who is subscribed, which callbacks are on, and calling
 // them.
 //
-// THREADS: any. Switching callbacks must be serialised by the client, who is ended if it does not.
+// THREADS: any. Switching callbacks must be serialized by the client, who is ended if it does not.
 #pragma once
 
 #include <cupti.h>

@@ -30,7 +30,7 @@ struct Base {
   CUpti_TimestampCallbackFunc callback = nullptr;
   std::uint64_t client = 0;
   std::uint64_t monotonic_ns = 0;
-  std::uint64_t host_ns = 0;  // of the fake GPU's host clock, in which records are written
+  std::uint64_t host_ns = 0;  // of the simulated GPU's host clock, in which records are written
 };
 
 std::mutex g_mutex;

@@ -153,7 +153,7 @@ void CheckOverview(const Session& session, const Circumstances& about, Breaches&
       [](const std::string& w) { return w.starts_with("overview.json could not be written "); });
   if (told && about.folder_touched) return;
   if (!session.overview) {
-    // Whoever deletes a folder may be at it when session.json appears.
+    // Whoever deletes a directory may be at it when session.json appears.
     if (about.folder_deleted) return;
     breaches.push_back("missing: " + (session.folder / "overview.json").string());
   } else if (*session.overview != session.counters) {
@@ -287,7 +287,7 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
     }
   }
   for (const std::string& ring : session.rings) {
-    // What the collector could not read stays, and it says so: of the ring, or of the whole folder.
+    // What the collector could not read stays, and it says so: of the ring, or of the whole directory.
     const std::string whole = folder.filename().string() + ": ";
     const bool told =
         std::any_of(session.warnings.begin(), session.warnings.end(), [&](const auto& warning) {

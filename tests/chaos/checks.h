@@ -77,8 +77,8 @@ struct Circumstances {
   bool folder_touched = false;      // by us: deleted, made unwritable, on a full disk; or the
                                     // collector may give up
   bool folder_deleted = false;      // by us, perhaps after it was complete
-  bool nothing_is_removed = false;  // the folder cannot be written, or nobody is left who would
-  bool may_die_unborn = false;  // killed while the library makes its folder: nobody is there yet
+  bool nothing_is_removed = false;  // the directory cannot be written, or nobody is left who would
+  bool may_die_unborn = false;  // killed while the library makes its directory: nobody is there yet
   // Launches that the library has no way to know of: made after its goodbye, or while another
   // profiler has CUPTI and keeps it.
   bool unheard_launches = false;
@@ -95,11 +95,11 @@ Breaches CheckOutput(const std::string& bare, const std::string& got);
 // stderr is the program's, plus lines that begin with "stemtap: "; not quiet, plus a summary.
 Breaches CheckErrors(const std::string& bare, const std::string& got, bool quiet);
 
-// Reads all that lies in a session folder. A file that cannot be read, one that is none of a
+// Reads all that lies in a session directory. A file that cannot be read, one that is none of a
 // session's, and one that should be gone is a breach.
 Session ReadSession(const std::filesystem::path& folder, const Circumstances& about,
                     Breaches& breaches);
-// Files outside of session folders: there must be none.
+// Files outside of session directories: there must be none.
 Breaches CheckNothingElse(const std::filesystem::path& work);
 
 Truths ReadTruths(const std::filesystem::path& folder, bool names_exact);
@@ -110,7 +110,7 @@ Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truth
 Breaches CheckProcesses(const std::vector<pid_t>& left);
 Breaches CheckSharedMemory(const std::set<std::string>& before, const std::set<std::string>& after);
 
-// Whether this is a folder that a session was written into.
+// Whether this is a directory that a session was written into.
 bool IsSessionFolder(const std::filesystem::path& path);
 
 }  // namespace stemtap::chaos

@@ -68,7 +68,7 @@ const char* kPlanJson =
 const char* kOverviewJson = R"({"state":"ended","seen":10,"kept":9,"dropped":1,
     "captured":1,"observed":9,"kernels":[{"name":"k","invocations":9}]})";
 
-// A session folder in which all is well.
+// A session directory in which all is well.
 struct Example {
   TempDir scratch;
   Example() {
@@ -171,7 +171,7 @@ TEST_CASE("an overview that is not of this session, or is not there") {
   said.insert(said.find("\"warnings\":[") + 12, R"("overview.json could not be written 1 time")");
   example.scratch.Write("session/session.json", said);
   CHECK(example.Breached({.folder_touched = true}).empty());
-  CHECK(Finds(example.Breached(), "missing: "));  // nothing was done to the folder
+  CHECK(Finds(example.Breached(), "missing: "));  // nothing was done to the directory
   // Nothing can be asked of a session that did not get to its end.
   const Example killed;
   std::filesystem::remove(killed.scratch / "session/session.json");

@@ -133,7 +133,7 @@ struct Machine {
   bool python = false;
   bool mounts = false;       // tmpfs of its own
   bool filters = false;      // system calls can be answered in its place (see supervisor.h)
-  bool drops_rights = true;  // folders can be made unwritable (see host.h)
+  bool drops_rights = true;  // directories can be made unwritable (see host.h)
 };
 
 // A stand-in of a profiler: a script of this name that sets these variables and runs its arguments.

@@ -36,7 +36,7 @@ struct Start {
 };
 
 // Starts argv[0], a path, in a session of its own. As root it may not override the permissions of
-// files any more, so a folder without write permission is one. Throws if there can be no process.
+// files any more, so a directory without write permission is one. Throws if there can be no process.
 pid_t StartProcess(const Start& start);
 
 // Makes this process the one that orphans are given to, so that all of them can be waited for.
@@ -67,7 +67,7 @@ std::set<std::string> SharedMemory();
 
 // Whether this process got mounts of its own: /dev/shm is then empty and ours alone.
 bool OwnMounts();
-// A file system of `kib` in memory at `folder`. False if that is not possible.
+// A file system of `kib` in memory at `directory`. False if that is not possible.
 bool MountSmall(const std::filesystem::path& folder, std::uint64_t kib);
 void Unmount(const std::filesystem::path& folder);
 

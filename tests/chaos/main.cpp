@@ -3,7 +3,7 @@
 //   chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--fault NAME] [--keep]
 //   chaos_test --storm LAUNCHES
 //
-// Torments live runs on the fake GPU and checks after each that nothing was hurt (see
+// Torments live runs on the simulated GPU and checks after each that nothing was hurt (see
 // docs/reliability.md). Round R of seed S is the same everywhere. Ends after N rounds or M minutes,
 // whatever comes first; --round plays that one alone and says all it sees, --fault those alone that drew it. Prints a table of what
 // was drawn, and exits with 1 if anything was breached, 77 if it cannot run here.

@@ -67,7 +67,7 @@ struct Run {
   fs::path work() const { return folder / "work"; }
   std::string out() const { return Anywhere(ReadAll(folder / "out")); }
   std::string err() const { return Anywhere(ReadAll(folder / "err")); }
-  // The two runs have folders of their own, which a program may name.
+  // The two runs have directories of their own, which a program may name.
   std::string Anywhere(std::string text) const {
     const std::string here = folder.string();
     for (std::size_t at = text.find(here); at != std::string::npos; at = text.find(here)) {

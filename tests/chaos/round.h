@@ -24,7 +24,7 @@ struct Verdict {
   double seconds = 0;
 };
 
-// `folder` is new, and left as it is. `python` is the interpreter, or empty.
+// `directory` is new, and left as it is. `python` is the interpreter, or empty.
 Verdict Play(const Round& round, const std::filesystem::path& folder, const std::string& python,
              bool verbose);
 

@@ -518,7 +518,7 @@ TEST_CASE("an export of several files that could not all be written leaves none"
     files.push_back(entry.path());
   }
   REQUIRE(files.size() > 1);
-  // A folder in the place of one of the others.
+  // A directory in the place of one of the others.
   std::filesystem::remove_all(scratch / "out");
   std::filesystem::create_directories(*std::max_element(files.begin(), files.end()));
   CheckFailure(Run(ncu, options), 1, {"is a folder, expected a file"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main job, live: `stemtap run` and the library alone, on the fake GPU.
+// The main job, live: `stemtap run` and the library alone, on the simulated GPU.
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <pty.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every recorded profile, played live through the injector on the fake GPU: what the session saw is what
+// Every recorded profile, played live through the injector on the simulated GPU: what the session saw is what
 // the file holds, exactly; and replay sees the same.
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gpu_probe on the fake GPU: that every experiment runs and counts right. What it measures there is
+// gpu_probe on the simulated GPU: that every experiment runs and counts right. What it measures there is
 // the fake.
 #include <doctest/doctest.h>
 

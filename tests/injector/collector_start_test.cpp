@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kUnnoticed = "sigchld 0 children 0 handler 1 mask 0 files 0\n";
 
-// The options of a run in `folder` with the library preloaded, and no session.
+// The options of a run in `directory` with the library preloaded, and no session.
 ProcessOptions Preloaded(const TempDir& folder, const Variables& more = {}) {
   Variables variables = {{"LD_PRELOAD", InjectorLibrary().string()},
                          {"STEMTAP_COLLECTOR", STEMTAP_TEST_RECORD_START}};

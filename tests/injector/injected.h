@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Injected runs a program on the fake GPU with the library in it, in a session folder of its own,
+// Injected runs a program on the simulated GPU with the library in it, in a session directory of its own,
 // and reads what the library left there: the ring of every process, and beside it the ground truth
 // that the fake driver writes. The test stands in for the collector.
 //
@@ -87,7 +87,7 @@ struct Truth {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// The environment without any of our variables, the fake GPU on the library path, and `more`.
+// The environment without any of our variables, the simulated GPU on the library path, and `more`.
 ProcessOptions BareOptions(const Variables& more = {});
 
 class Injected {

@@ -144,7 +144,7 @@ TEST_CASE("programs without CUDA do what they do") {
     CHECK(preloaded.out == bare.out);
     CHECK(preloaded.err == bare.err);
   }
-  // Nothing was left in the folder either.
+  // Nothing was left in the directory either.
   CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 1);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Player launches the invocations of a recorded profile on the fake GPU, one kernel each: same
+// Player launches the invocations of a recorded profile on the simulated GPU, one kernel each: same
 // name, device, stream, shape and duration. Launch order is kept within a stream; with several
 // threads each stream belongs to one of them.
 //

@@ -419,7 +419,7 @@ TEST_CASE("processes that share captures need those of one, kept apart each its 
 
 TEST_CASE("nodes of a graph with the same kernel and the same predecessors are told apart") {
   // A graph of 32 nodes, all of one kernel, of which the last takes ten times as long, a quarter of
-  // the time: the two kernels before it are those before its neighbours.
+  // the time: the two kernels before it are those before its neighbors.
   struct Found {
     std::uint64_t captured;
     std::uint64_t of_last;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector without a GPU: the program is a shell that puts ring files into the session folder.
+// The collector without a GPU: the program is a shell that puts ring files into the session directory.
 #include "session/live_session.h"
 
 #include <doctest/doctest.h>
@@ -254,7 +254,7 @@ TEST_CASE("the sums of a process add up wherever it was killed") {
 TEST_CASE("a ring that cannot be removed is not read twice") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
-  // Root may write into any folder but one that is immutable.
+  // Root may write into any directory but one that is immutable.
   const LiveOutcome outcome =
       RunShell(scratch,
                "mv first session/ring.77; chmod 500 session; "
@@ -282,7 +282,7 @@ TEST_CASE("a ring that cannot be opened is tried again, and named if it never ca
 TEST_CASE("an overview that cannot be written is told of once, and the session is whole") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
-  // A folder is where the file would be, and a temporary file that nobody removed beside it.
+  // A directory is where the file would be, and a temporary file that nobody removed beside it.
   const LiveOutcome outcome = RunShell(
       scratch,
       "until rm session/overview.json; do sleep 0.01; done; mkdir -p session/overview.json/x; "

@@ -22,7 +22,7 @@ inline std::filesystem::path StemtapProgram() {
 inline std::filesystem::path InjectorLibrary() {
   return STEMTAP_TEST_INJECTOR;
 }
-// The folder of the fake libcuda.so.1 and libcupti.so.13: put it into LD_LIBRARY_PATH.
+// The directory of the fake libcuda.so.1 and libcupti.so.13: put it into LD_LIBRARY_PATH.
 inline std::filesystem::path FakeGpuDir() {
   return STEMTAP_TEST_FAKE_GPU_DIR;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recorded profiles and golden vectors that are too large for the repository lie in a folder
-// `shared` beside the checkout. Tests that need one skip, visibly, where the folder is absent:
+// Recorded profiles and golden vectors that are too large for the repository lie in a directory
+// `shared` beside the checkout. Tests that need one skip, visibly, where the directory is absent:
 //
 //   const auto file = SharedPath("vectors/root.json");
 //   STEMTAP_SKIP_WITHOUT(file);
@@ -14,7 +14,7 @@
 
 namespace stemtap {
 
-// The path of a file or folder under ../shared; empty when there is none.
+// The path of a file or directory under ../shared; empty when there is none.
 inline std::filesystem::path SharedPath(std::string_view name) {
   const std::filesystem::path path = test::SourceDir() / ".." / "shared" / name;
   std::error_code ignored;

@@ -164,7 +164,7 @@ int Main(int argc, char** argv) {
     return Use();
   }
   if (options.alone) return wanted.size() == 1 ? RunAlone(*wanted[0], options) : Use();
-  // Children first: a process that has initialised CUDA must not be forked.
+  // Children first: a process that has initialized CUDA must not be forked.
   Json answers;
   bool failed = false;
   for (const Experiment* experiment : wanted) {

@@ -306,7 +306,7 @@ Error TableRows::At(const std::string& what) const {
 
 namespace {
 
-// What may be written to `folder`: up to the end that the database itself names, and not the last of
+// What may be written to `directory`: up to the end that the database itself names, and not the last of
 // the disk.
 Result<std::int64_t> RoomToSpool(const std::string& name, const std::string& folder,
                                  std::int64_t by_header) {

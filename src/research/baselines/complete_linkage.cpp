@@ -69,7 +69,7 @@ std::vector<std::size_t> Link(const Table& table, const Points& points, double t
   std::iota(merged_into.begin(), merged_into.end(), std::size_t{0});
   std::vector<std::size_t> open(points.size());  // clusters that may still grow
   std::iota(open.begin(), open.end(), std::size_t{0});
-  // Each is the nearest neighbour of the one before. Where two are each other's nearest they are
+  // Each is the nearest neighbor of the one before. Where two are each other's nearest they are
   // merged: with complete linkage no other merge could ever come between them.
   std::vector<std::size_t> chain;
   while (!open.empty()) {
@@ -87,7 +87,7 @@ std::vector<std::size_t> Link(const Table& table, const Points& points, double t
     }
     if (least > threshold) {
       // Distances only grow, so this cluster is complete. It is alone in the chain: the one before
-      // it would have had it as nearest neighbour at the same distance.
+      // it would have had it as nearest neighbor at the same distance.
       open.erase(std::find(open.begin(), open.end(), last));
       chain.pop_back();
     } else if (nearest == before) {

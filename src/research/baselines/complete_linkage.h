@@ -8,7 +8,7 @@
 // they are divided there first, and only what remains together needs all its distances, 8 bytes a
 // pair.
 //
-// SOURCE: Murtagh, A survey of recent advances in hierarchical clustering (1983), nearest-neighbour
+// SOURCE: Murtagh, A survey of recent advances in hierarchical clustering (1983), nearest-neighbor
 // chains; docs/math/baselines.md.
 #pragma once
 

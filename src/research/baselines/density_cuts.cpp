@@ -11,7 +11,7 @@ namespace stemtap {
 namespace {
 
 // The density is taken at this many points between the least and the largest value. Finer finds no
-// valley that the recursion would not find; coarser merges neighbouring modes at first.
+// valley that the recursion would not find; coarser merges neighboring modes at first.
 constexpr std::size_t kGridPoints = 1024;
 // Where the normal kernel is cut off: what lies beyond 4 bandwidths holds 6e-5 of it.
 constexpr double kKernelReach = 4.0;

@@ -44,12 +44,12 @@ std::vector<double> SeedCentres(const PointSet& points, std::size_t k, Rng& rng)
   return centres;
 }
 
-// Moves each point to its nearest centre (ties: the lower one); whether any moved. The distances to
-// all centres are summed side by side, which compilers turn into vector instructions; a sum over
+// Moves each point to its nearest center (ties: the lower one); whether any moved. The distances to
+// all centers are summed side by side, which compilers turn into vector instructions; a sum over
 // columns they may not reorder.
 bool Assign(const PointSet& points, const std::vector<double>& centres, std::size_t k,
             std::vector<std::uint32_t>& cluster_of, std::vector<double>& distance) {
-  std::vector<double> by_column(centres.size());  // column c of centre j at [c * k + j]
+  std::vector<double> by_column(centres.size());  // column c of center j at [c * k + j]
   for (std::size_t j = 0; j < k; ++j) {
     for (std::size_t c = 0; c < points.columns; ++c) {
       by_column[c * k + j] = centres[j * points.columns + c];
@@ -92,7 +92,7 @@ void FillEmptyClusters(std::size_t k, std::vector<std::uint32_t>& cluster_of,
   }
 }
 
-// Puts each centre where the mean of its cluster is; the sum of squared distances they moved.
+// Puts each center where the mean of its cluster is; the sum of squared distances they moved.
 double MoveCentres(const PointSet& points, const std::vector<std::uint32_t>& cluster_of,
                    std::vector<double>& centres) {
   const std::vector<double> before = centres;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KMeans groups weighted points around k centres: k-means++ seeding, then Lloyd's iterations, the
+// KMeans groups weighted points around k centers: k-means++ seeding, then Lloyd's iterations, the
 // best of several starts. The same seed gives the same clusters.
 //
 // SOURCE: Arthur and Vassilvitskii, k-means++ (2007); Lloyd, Least squares quantization (1982).
@@ -26,16 +26,16 @@ struct PointSet {
 
 struct KMeansClusters {
   std::vector<std::uint32_t> cluster_of;  // by point; every cluster below k has a point
-  double inertia = 0.0;                   // weighted sum of squared distances to the centres
+  double inertia = 0.0;                   // weighted sum of squared distances to the centers
 };
 
 // Starts that are tried: one alone ends in a poor local minimum often enough to decide which k
 // wins.
 inline constexpr int kKMeansStarts = 4;
-// Lloyd's iterations of a start end when nothing moves; when the centres move less than this share
-// of the points' mean variance by column (squared distances, summed over centres); or after so
+// Lloyd's iterations of a start end when nothing moves; when the centers move less than this share
+// of the points' mean variance by column (squared distances, summed over centers); or after so
 // many. The values are those of the library that the authors of PKA used (scikit-learn); without
-// the share, the last points to move between neighbours take most of the time.
+// the share, the last points to move between neighbors take most of the time.
 inline constexpr double kKMeansSettled = 1e-4;
 inline constexpr int kKMeansIterations = 300;
 

@@ -58,7 +58,7 @@ std::vector<double> Normalised(const DistinctRows& rows) {
   return values;
 }
 
-// The first launch of the row nearest to the centre of each cluster, for as many as are in it.
+// The first launch of the row nearest to the center of each cluster, for as many as are in it.
 std::vector<WeightedInvocation> NearestToCentres(const DistinctRows& rows,
                                                  const std::vector<double>& values,
                                                  const std::vector<std::uint32_t>& cluster_of) {

@@ -7,7 +7,7 @@
 //   memory divergence          memory requests: sectors of global and local accesses
 //   thread block variation     CoV of the instructions of its thread blocks, where known
 //
-// each divided by the kernel's average, down to a distance of 0.1. The launch nearest to the centre
+// each divided by the kernel's average, down to a distance of 0.1. The launch nearest to the center
 // of its cluster is sampled; its weight is the cluster's size.
 //
 // UNITS: method.h.  SOURCE: Huang, Nai, Kim and Lee, TBPoint (IPDPS 2014); docs/math/baselines.md.

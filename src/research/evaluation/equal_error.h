@@ -10,7 +10,7 @@
 //
 // p95 and the sampled time go in steps (whole samples, other clusters), not always monotone.
 // `ratio` is of what can be had: the tuned method takes the cheapest of all bounds tried whose p95
-// is not larger. That favours the one that keeps its bound, by half a step on average, so
+// is not larger. That favors the one that keeps its bound, by half a step on average, so
 // `ratio_low` and `ratio_high` also hold what the tuned one would cost without steps: on the
 // straight line, in logarithms, to the next sample that is cheaper. Where steps are wide they lie
 // far apart.

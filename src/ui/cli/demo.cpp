@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap demo: the whole story on the built-in fake GPU. A small CUDA program plays a profile,
+// stemtap demo: the whole story on the built-in simulated GPU. A small CUDA program plays a profile,
 // kernel by kernel, under the injected library; captures cost it what a tracer would; the session
 // shows what that saved. Without CUPTI headers at build time the same profile is replayed instead.
 #include <fmt/format.h>
@@ -110,7 +110,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   options.listed = arguments.sampling.Listed();
   options.listed.emplace_back("level", std::string("gate"));
   options.listed.emplace_back("actuator", std::string("profiler"));
-  // The fake GPU's records show the native duration, captured or not.
+  // The simulated GPU's records show the native duration, captured or not.
   options.listed.emplace_back("captured_times", std::string("native"));
   options.native_captures = true;
   options.command = {InstalledPath("bin/stemtap_play"), profile};

@@ -111,7 +111,7 @@ LiveOptions LiveFlags::Options() const {
   LiveOptions options;
   std::string actuator = actuator_;
   if (const std::optional<std::string> library = LibraryOf(actuator_)) {
-    // The program may go to another folder, and without a slash the loader would search for it.
+    // The program may go to another directory, and without a slash the loader would search for it.
     std::error_code ignored;
     const auto absolute = std::filesystem::absolute(*library, ignored);
     if (!ignored) actuator = shm::kLibraryActuator + absolute.string();

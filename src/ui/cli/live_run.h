@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the folder of a live session says of the run. There is no profile of it: which launches a tool
+// What the directory of a live session says of the run. There is no profile of it: which launches a tool
 // counts in what order is known only where all of them are of one process on one device.
 #pragma once
 

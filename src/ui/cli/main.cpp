@@ -123,7 +123,7 @@ int Main(int argc, char** argv) {
     return WrongUse(fmt::format("{} '{}'{}{}", what, word, Hint(app, word),
                                 of_program ? ", expected stemtap run [options] -- PROGRAM" : ""));
   } catch (const CLI::ParseError& error) {
-    // The first word may be a command that CLI11 did not recognise before it missed one.
+    // The first word may be a command that CLI11 did not recognize before it missed one.
     if (app.get_subcommands().empty() && argc > 1) {
       const std::string word = argv[1];
       return WrongUse(fmt::format("unknown {} '{}'{}", word[0] == '-' ? "option" : "command", word,

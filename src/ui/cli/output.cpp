@@ -150,7 +150,7 @@ std::string DefaultFolder(const std::string& name) {
 }
 
 std::string InstalledLibrary(const std::string& name) {
-  // Debian's folder for libraries of one machine; other systems call it lib or lib64.
+  // Debian's directory for libraries of one machine; other systems call it lib or lib64.
   for (const char* folder : {"lib", "lib64", "lib/" STEMTAP_MULTIARCH}) {
     const std::string path = InstalledPath(fmt::format("{}/{}", folder, name));
     std::error_code ignored;

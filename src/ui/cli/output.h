@@ -42,10 +42,10 @@ Status CheckOutputs(const std::vector<std::string>& outputs,
 // The plan's totals as one JSON object and a newline, for --json.
 std::string TotalsJson(const Plan& plan);
 
-// "stemtap-<name>-<pid>": the folder of a session for which none was named.
+// "stemtap-<name>-<pid>": the directory of a session for which none was named.
 std::string DefaultFolder(const std::string& name);
 
-// Path of a file beside this program: BuildPath("lib/x.so") is ../lib/x.so of its folder.
+// Path of a file beside this program: BuildPath("lib/x.so") is ../lib/x.so of its directory.
 std::string InstalledPath(const std::string& relative);
 
 // Path of a library that is installed with this program, in lib, lib64 or Debian's lib/<machine>; where

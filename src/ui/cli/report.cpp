@@ -40,7 +40,7 @@ std::string ShownSize(std::uint64_t bytes) {
                            : fmt::format("{:.1f} MB", size * 1e-6);
 }
 
-// In the session folder it is for its owner alone, as everything there. Who owns the folder, or may
+// In the session directory it is for its owner alone, as everything there. Who owns the directory, or may
 // write it, could have put a link there that leads elsewhere.
 Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_session) {
   if (!in_session) return CreateByteSink(path);

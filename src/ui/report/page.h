@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page that a report is, as the folder report/ builds it: one HTML file that asks for nothing else, with
+// The page that a report is, as the directory report/ builds it: one HTML file that asks for nothing else, with
 // kDataPlaceholder once in it, where the session belongs. It is part of the program.
 #pragma once
 

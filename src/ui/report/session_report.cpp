@@ -46,7 +46,7 @@ Result<std::string> ReadPart(const std::string& path, const char* expected, cons
   return text;
 }
 
-// The part of a session folder that `name` is; empty where there is none.
+// The part of a session directory that `name` is; empty where there is none.
 template <typename Check>
 Result<std::string> ReadPartOf(const fs::path& folder, const char* name, const char* expected,
                                const Check& check, Report& report) {
@@ -57,7 +57,7 @@ Result<std::string> ReadPartOf(const fs::path& folder, const char* name, const c
   return std::string();
 }
 
-// What a folder without a plan.json is. REQUIRES: that it has none.
+// What a directory without a plan.json is. REQUIRES: that it has none.
 Error NoPlan(const fs::path& folder) {
   const std::string shown = EscapeForTerminal(folder.string());
   for (const char* file : {"overview.json", "mask.ndjson", "session.json"}) {

@@ -27,7 +27,7 @@ inline constexpr std::size_t kMostPartBytes = std::size_t{256} << 20;
 
 struct Report {
   std::string folder;     // what the session is called
-  std::string plan_file;  // the plan, from the folder that holds the session or the plan alone
+  std::string plan_file;  // the plan, from the directory that holds the session or the plan alone
   std::map<std::string, std::string> brief_names;  // of the plan's mangled ones
   PlanTotals totals;
   // JSON texts; empty: there is none.
@@ -40,7 +40,7 @@ struct Report {
   std::vector<std::string> warnings;
 };
 
-// What `session`, the folder of a finished session or a plan.json alone, and `evaluation`, what
+// What `session`, the directory of a finished session or a plan.json alone, and `evaluation`, what
 // `stemtap evaluate --json` printed (empty: none), hold.
 Result<Report> LoadReport(const std::string& session, const std::string& evaluation);
 

@@ -29,7 +29,7 @@ std::pair<const char*, Style> StateWord(SessionState state) {
   return {"waiting", Style::kNotice};
 }
 
-// The last part of a folder's path.
+// The last part of a directory's path.
 std::string_view NameOf(std::string_view folder) {
   return folder.substr(folder.rfind('/') + 1);
 }

@@ -26,8 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kOverviewName = "overview.json";
-// Sessions lie in the folder that a program was started in, or a few below it. Deeper and more than this
-// is somebody's home folder, and would take seconds.
+// Sessions lie in the directory that a program was started in, or a few below it. Deeper and more than this
+// is somebody's home directory, and would take seconds.
 constexpr int kMostDepth = 3;
 constexpr std::size_t kMostFolders = 20000;
 constexpr long kMostPid = 1L << 22;  // PID_MAX_LIMIT of Linux
@@ -44,14 +44,14 @@ std::optional<std::int64_t> ChangedAt(const std::string& path) {
   return std::int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
 }
 
-// Whether all files of the session in `folder` are written.
+// Whether all files of the session in `directory` are written.
 bool HasEnded(const std::string& folder) {
   std::error_code ignored;
   return fs::exists(folder + "/" + shm::kSessionFileName, ignored) &&
          fs::exists(folder + "/plan.json", ignored);
 }
 
-// Whether the collector of the session in `folder` still renews it, or, before its first overview, a
+// Whether the collector of the session in `directory` still renews it, or, before its first overview, a
 // process that it traces lives. False if it was killed.
 bool Runs(const std::string& folder) {
   SessionWatch watch(folder);
@@ -74,7 +74,7 @@ class Search {
   // Only those that `owner` owns, or everybody's.
   explicit Search(std::optional<uid_t> owner = {}) : owner_(owner) {}
 
-  // `folder` and what is below it, `depth` folders deep.
+  // `directory` and what is below it, `depth` directories deep.
   void Below(const fs::path& folder, int depth) {
     std::error_code error;
     std::vector<fs::path> inner;
@@ -97,7 +97,7 @@ class Search {
     }
   }
 
-  // The sessions of `user` that lie directly in `folder` under the name that they have where none is given.
+  // The sessions of `user` that lie directly in `directory` under the name that they have where none is given.
   void Named(const fs::path& folder, uid_t user) {
     std::error_code error;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -121,7 +121,7 @@ class Search {
   std::size_t folders_ = 0;
 };
 
-// The session folder, as the process of /proc/<pid> calls it, that it is part of: both sides map the gate's
+// The session directory, as the process of /proc/<pid> calls it, that it is part of: both sides map the gate's
 // table and the rings, and the collector writes the mask. Empty where there is none, or it is somebody else's.
 std::string FolderOpenIn(const fs::path& process) {
   std::ifstream maps(process / "maps");
@@ -143,7 +143,7 @@ std::string FolderOpenIn(const fs::path& process) {
   return {};
 }
 
-// The same as it is called here: a process in a container sees other folders by the same names.
+// The same as it is called here: a process in a container sees other directories by the same names.
 std::string SessionOf(const fs::path& process) {
   const std::string folder = FolderOpenIn(process);
   if (folder.empty()) return folder;
@@ -165,7 +165,7 @@ const Candidate* NewestOf(const std::vector<Candidate>& candidates) {
   return newest == candidates.end() ? nullptr : &*newest;
 }
 
-// Whether `folder` is the session of the process `pid`, as its own files tell.
+// Whether `directory` is the session of the process `pid`, as its own files tell.
 bool Names(const std::string& folder, const std::string& pid) {
   std::error_code ignored;
   if (fs::exists(folder + "/" + shm::kRingPrefix + pid, ignored)) return true;

@@ -22,7 +22,7 @@ struct FinderPlaces {
   uid_t user = ::geteuid();    // whose sessions count where none is named by its path
 };
 
-// The folder of the session that `word` names: a folder (or the overview.json in it), the pid of its
+// The directory of the session that `word` names: a directory (or the overview.json in it), the pid of its
 // collector or of a program that it traces or traced.
 Result<std::string> FindSession(const std::string& word, const FinderPlaces& places = {});
 

@@ -64,7 +64,7 @@ TEST_CASE("one sample alone gives no interval; beside others it borrows theirs")
   CHECK(std::isnan(EstimateTotal(lone, Weights::kPlain, 0.95).half_width));
   CHECK(std::isnan(EstimateTotal(lone, Weights::kCalibrated, 0.95).half_width));
   std::vector<ObservedCluster> two = lone;
-  two.push_back({0, 100.0, 20.0, 2.0, {{20.0, 44.0}}});  // collapsed with its neighbour
+  two.push_back({0, 100.0, 20.0, 2.0, {{20.0, 44.0}}});  // collapsed with its neighbor
   CHECK(EstimateTotal(two, Weights::kCalibrated, 0.95).half_width > 0.0);
   std::vector<ObservedCluster> other = lone;
   other.push_back({1, 100.0, 20.0, 2.0, {{18.0, 44.0}, {22.0, 40.0}}});  // of another kernel

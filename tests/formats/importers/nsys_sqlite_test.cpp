@@ -89,7 +89,7 @@ Profile MustLoad(const std::filesystem::path& file) {
   return std::move(profile).value();
 }
 
-// Without the folder, which differs from run to run.
+// Without the directory, which differs from run to run.
 std::string ErrorOf(const std::filesystem::path& file) {
   const Result<Profile> profile = LoadFile(file);
   REQUIRE_FALSE(profile.ok());

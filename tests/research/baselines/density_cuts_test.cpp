@@ -59,7 +59,7 @@ TEST_CASE("three modes are divided in their valleys") {
   std::vector<double> values;
   for (int i = 0; i < 3000; ++i) {
     const double centres[] = {1'000, 2'000, 5'000};
-    // A sum of four uniforms: bell-shaped, within 100 of the centre.
+    // A sum of four uniforms: bell-shaped, within 100 of the center.
     double noise = -2.0;
     for (int k = 0; k < 4; ++k) noise += rng.Uniform();
     values.push_back(centres[i % 3] + 50.0 * noise);

@@ -41,7 +41,7 @@ TEST_CASE("worked example: launches cluster within a tenth of the kernel's avera
   for (const std::uint64_t d : {100u, 104u, 102u, 300u, 310u}) made.Add("kernel", d);
   made.Add("other", 7);
   // Average requests of `kernel`: (96 + 100 + 104 + 300 + 300) / 5 = 180. In units of it 96, 100
-  // and 104 are 0.533, 0.556 and 0.578, all within 0.044; the centre of the three is 100: launch 2.
+  // and 104 are 0.533, 0.556 and 0.578, all within 0.044; the center of the three is 100: launch 2.
   AddFeatures(made, {64, 64, 64, 64, 64, 1}, {2, 2, 2, 2, 2, 1}, {96, 104, 100, 300, 300, 100});
   const auto method = PrepareTbpoint(made.input());
   REQUIRE(method.ok());

@@ -122,7 +122,7 @@ inline Overview OverviewOf(const MadeSession& made, const Plan& plan) {
   return o;
 }
 
-// Writes the folder `name` and returns its path.
+// Writes the directory `name` and returns its path.
 inline std::string MakeSession(const TempDir& scratch, const std::string& name,
                                const MadeSession& made) {
   const Plan plan = PlanOf(made);

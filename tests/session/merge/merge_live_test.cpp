@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of `stemtap run` on the fake GPU, merged.
+// Sessions of `stemtap run` on the simulated GPU, merged.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -15,7 +15,7 @@
 namespace stemtap::test {
 namespace {
 
-// Records `program` into the session `folder`.
+// Records `program` into the session `directory`.
 void Run(const TempDir& scratch, const std::string& folder, std::vector<std::string> options,
          const std::vector<std::string>& program) {
   std::vector<std::string> argv = {StemtapProgram().string(), "run", "-q", "-o", folder};

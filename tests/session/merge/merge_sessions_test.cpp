@@ -28,7 +28,7 @@ Plan ReadPlan(const std::filesystem::path& file) {
   return std::move(plan).value();
 }
 
-// Merging `folders` fails with one line that holds `words`, and leaves nothing.
+// Merging `directories` fails with one line that holds `words`, and leaves nothing.
 void CheckRefused(const TempDir& scratch, const std::vector<std::string>& folders,
                   const std::vector<std::string>& words) {
   const std::string output = (scratch / "refused").string();

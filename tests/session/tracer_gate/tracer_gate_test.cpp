@@ -67,7 +67,7 @@ TEST_CASE("a generated run behind the gate: few captures stand for all launches"
       REQUIRE(answer.id == index++);
       captured += answer.capture;
       total_ns += record.duration_ns;
-      // The tracer synchronises at each launch; what it instruments it cannot time.
+      // The tracer synchronizes at each launch; what it instruments it cannot time.
       REQUIRE(gate->Observe(answer.id,
                             answer.capture ? TracerGate::kUnknownDuration : record.duration_ns));
     }

@@ -21,7 +21,7 @@ constexpr std::string_view kPage =
     "<!doctype html><script type=\"application/octet-stream\" "
     "id=\"stemtap-data\">@STEMTAP_DATA@</script>\n";
 
-// A folder with all files of a session, but those that a test takes away or spoils.
+// A directory with all files of a session, but those that a test takes away or spoils.
 struct Session {
   TempDir folder;
 

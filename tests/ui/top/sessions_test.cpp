@@ -257,7 +257,7 @@ TEST_CASE("a session that is renewed no more was killed, if its collector is gon
   CHECK(watch.Refresh(now += 4s));
   CHECK(watch.state() == SessionState::kKilled);
   CHECK(watch.overdue_s() == 0);
-  // It does run on another machine, or another was begun in the same folder: and so is killed again.
+  // It does run on another machine, or another was begun in the same directory: and so is killed again.
   made.elapsed_s += 1;
   WriteOverview(dir.path(), JsonOf(made));
   watch.Refresh(now);
@@ -351,7 +351,7 @@ TEST_CASE("the rate is that of the last seconds, however far apart the points of
   CHECK(watch.launches_per_s() == 0.0);  // the program stands still
   show(24.0, 11600);
   CHECK(watch.launches_per_s() == doctest::Approx(8000.0 / 14));  // as at first
-  // Another session in the same folder.
+  // Another session in the same directory.
   made.kernels[0].invocations = 300;
   show(1.0, 300);
   CHECK(watch.launches_per_s() == doctest::Approx(300));

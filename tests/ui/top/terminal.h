@@ -23,7 +23,7 @@ namespace stemtap::test {
 
 class Terminal {
  public:
-  // The shell runs in `folder`, with stemtap as $TOP.
+  // The shell runs in `directory`, with stemtap as $TOP.
   Terminal(const TempDir& folder, int columns, int rows, const std::string& name = "")
       : folder_(folder.path().string()) {
     static int count = 0;
@@ -62,7 +62,7 @@ class Terminal {
               .exit_code == 0);
   }
   std::string Screen() { return Tmux({"capture-pane", "-p"}).out; }
-  // With the escape sequences of colours.
+  // With the escape sequences of colors.
   std::string Coloured() { return Tmux({"capture-pane", "-p", "-e"}).out; }
   bool AlternateScreen() { return Tmux({"display-message", "-p", "#{alternate_on}"}).out == "1\n"; }
 
