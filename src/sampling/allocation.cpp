@@ -7,7 +7,7 @@
 namespace stemtap {
 namespace {
 
-// One stratum in the terms of Problem 1.
+// A stratum in the notation of Problem 1.
 struct Term {
   double cost;      // a_i
   double variance;  // b_i
@@ -18,15 +18,15 @@ double SizeAt(const Term& t, double s) {
   return std::clamp(s * std::sqrt(t.variance / t.cost), t.low, t.high);
 }
 
-// sum b_i / m_i at the sizes that belong to s.
+// Returns sum b_i / m_i for the sizes at s.
 double BudgetUsed(std::span<const Term> terms, double s) {
   double used = 0.0;
   for (const Term& t : terms) used += t.variance / SizeAt(t, s);
   return used;
 }
 
-// The s at which the budget is used up exactly, 0 if the lower ends suffice, and +inf (every size at
-// its upper end) if nothing does.
+// Returns the s that uses the budget exactly: 0 if the lower limits meet it, +inf (every size at
+// its upper limit) if no size does.
 double SolveScale(std::span<const Term> terms, double budget) {
   if (BudgetUsed(terms, 0.0) <= budget) return 0.0;
   std::vector<double> breaks;
@@ -38,12 +38,13 @@ double SolveScale(std::span<const Term> terms, double budget) {
   }
   std::sort(breaks.begin(), breaks.end());
   if (BudgetUsed(terms, breaks.back()) > budget) return INFINITY;
-  // BudgetUsed decreases with s: the first break point that meets the budget ends the piece sought.
+  // BudgetUsed decreases with s, so the first breakpoint that meets the budget is the right end of
+  // the piece that contains the solution.
   const auto end = std::partition_point(breaks.begin(), breaks.end(),
                                         [&](double s) { return BudgetUsed(terms, s) > budget; });
   const double right = *end;
   const double left = end == breaks.begin() ? 0.0 : *(end - 1);
-  // Inside the piece every term is either clamped or free: used = clamped + free / s.
+  // Within the piece, each term is either clamped or free: used = clamped + free / s.
   const double inside = left + 0.5 * (right - left);
   double clamped = 0.0;
   double free = 0.0;
@@ -90,7 +91,7 @@ std::vector<double> AllocateReal(std::span<const Stratum> strata, const ErrorTar
   std::vector<Term> terms;
   terms.reserve(strata.size());
   for (const Stratum& s : strata) {
-    if (!(s.variance > 0.0) || !(s.mean > 0.0)) continue;  // no error, no share of the budget
+    if (!(s.variance > 0.0) || !(s.mean > 0.0)) continue;  // contributes no error
     const auto n = static_cast<double>(s.count);
     const double variance = population == Population::kFinite ? s.sample_variance() : s.variance;
     if (population == Population::kFinite) budget += n * variance;
@@ -120,8 +121,8 @@ std::vector<std::uint64_t> Allocate(std::span<const Stratum> strata, const Error
   std::vector<std::uint64_t> sizes;
   sizes.reserve(real.size());
   for (std::size_t i = 0; i < real.size(); ++i) {
-    // A size that is whole but for rounding (3.0000000001) stays whole; 1e-9 is far above the solver's
-    // error and far below what a sample is worth.
+    // Keeps sizes that are integers except for rounding (3.0000000001). 1e-9 is far above the error
+    // of the solver and far below the value of a sample.
     const double rounded = std::ceil(real[i] * (1.0 - 1e-9));
     sizes.push_back(std::min(static_cast<std::uint64_t>(rounded), strata[i].count));
   }

@@ -5,8 +5,8 @@ namespace stemtap {
 
 std::size_t BestCut(std::span<const Moments> cells) {
   if (cells.size() < 2) return 0;
-  // Sums are taken from the middle cell, so that a long common part of the durations does not eat the
-  // digits in which they differ.
+  // Sums are relative to the middle cell, so that a large common offset of the durations does not
+  // cost the digits in which they differ.
   const double origin = cells[cells.size() / 2].mean();
   double count = 0.0;
   double sum = 0.0;

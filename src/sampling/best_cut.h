@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BestCut solves 2-means in one dimension exactly: of all ways to cut a sorted row of cells in two, the
-// one with the least sum of squares within the parts. A cell is one duration, or one bin of a sketch.
+// BestCut solves 2-means in one dimension exactly: it finds the cut of a sorted sequence of cells
+// that minimizes the sum of squares within the two parts. A cell is one duration or one bin of a
+// sketch.
 //
-// Least within is most between: nL nR / n (mean_L - mean_R)^2, which needs counts and sums only, not
-// sums of squares, and so keeps its precision where durations are long and close together.
+// Minimizing the squares within the parts is the same as maximizing nL nR / n (mean_L - mean_R)^2.
+// This form needs only counts and sums, so it stays precise for long durations that are close
+// together.
 // SOURCE: docs/math/root.md.
 #pragma once
 
@@ -15,8 +17,9 @@
 
 namespace stemtap {
 
-// How many cells go left, 1 .. cells.size() - 1; 0 if there is nothing to cut (fewer than two cells).
-// Ties go to the leftmost cut. REQUIRES: cells are non-empty and their means ascend.
+// Returns the number of cells in the left part, 1 .. cells.size() - 1, or 0 for fewer than two
+// cells. Ties go to the leftmost cut. REQUIRES: cells are non-empty and in ascending order of their
+// means.
 std::size_t BestCut(std::span<const Moments> cells);
 
 }  // namespace stemtap

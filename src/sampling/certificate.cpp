@@ -13,30 +13,32 @@
 namespace stemtap {
 namespace {
 
-// The quantile's own chance error at 4,000 runs is 0.3 % of coverage.
+// Number of simulated samples. With 4,000, the random error of the quantile is 0.3 % of coverage.
 constexpr int kRuns = 4000;
-// The bound is set where this share of the allowed misses misses: 3 % instead of 5 %. That covers
-// the simulation's chance error and what cells (1.6 % wide) do not know of the durations inside
-// them, and leaves a check by 500 samples (chance error 1 %) room to see the stated confidence met.
+// The share of the allowed misses that the bound uses: at 95 % confidence, 3 % of the simulated
+// samples miss the bound instead of 5 %. The margin covers the random error of the simulation and
+// the unknown durations within a cell (1.6 % wide). It also leaves room for a check with 500
+// samples (random error 1 %) to confirm the stated confidence.
 constexpr double kMissShare = 0.6;
-// Strata that are drawn from one by one: those with the most variance, and of few samples. The
-// others are many or are means of many draws: normal together, by the central limit theorem.
+// Limits for strata that are simulated draw by draw: the kMostDrawn strata with the largest
+// variance that have at most kMostSamples samples. The other strata are many, or are means of many
+// draws: together they are normal by the central limit theorem.
 constexpr std::size_t kMostDrawn = 128;
 constexpr std::uint64_t kMostSamples = 8;
-// ... but for what is rare and large in them: a cell that one hit moves by more than this share of
-// the standard deviation is no sum of many terms. Its hits are a Poisson number, at most 16 a run
-// in all.
+// Exception: a cell of the other strata is simulated separately if a single hit moves the estimate
+// by more than this share of the standard deviation. The number of hits is Poisson, with a mean of
+// at most about 16 per simulated sample over all such cells.
 constexpr double kLargeJump = 0.25;
-// What a cell does not know: the exact durations in it. Where the distribution has an atom at the
-// quantile, the thousandth decides on which side it falls.
+// The exact durations within a cell are unknown. If the distribution has an atom at the quantile,
+// this thousandth decides on which side of the bound it is.
 constexpr double kRoundUp = 1.001;
 
-// Launches that each sample stands for.
+// Returns the number of launches that each sample represents.
 double ScaleOf(const SampledStratum& s) {
   return static_cast<double>(s.whole.count + s.joined_launches) / static_cast<double>(s.samples);
 }
 
-// Draws from one stratum as the tracer would: whole invocations, none twice.
+// StratumDraw draws launches from one stratum without replacement, as the tracer does.
 class StratumDraw {
  public:
   explicit StratumDraw(const SampledStratum& s)
@@ -46,12 +48,12 @@ class StratumDraw {
       before += cell.count();
       ends_.push_back(before);
       offsets_.push_back(cell.mean() - s.whole.mean);
-      // Inside a cell: uniform, with the cell's own spread.
+      // Durations within a cell are uniform, with the variance of the cell.
       widths_.push_back(std::sqrt(12.0 * cell.variance()));
     }
   }
 
-  // Estimate minus truth of the stratum's sum.
+  // Returns the estimate of the stratum's sum minus its true value, for one draw.
   double Error(Rng& rng) const {
     std::array<std::uint64_t, kMostSamples> taken;
     double sum = 0.0;
@@ -73,15 +75,16 @@ class StratumDraw {
   std::uint64_t samples_;
   std::uint64_t count_;
   double scale_;
-  std::vector<std::uint64_t> ends_;  // invocations in all cells up to each
-  std::vector<double> offsets_;      // of the cells' means from the stratum's
+  std::vector<std::uint64_t> ends_;  // launches in all cells up to and including this one
+  std::vector<double> offsets_;      // cell mean minus stratum mean
   std::vector<double> widths_;
 };
 
-// The hits of rare, large cells in strata that are not drawn one by one.
+// RareHits simulates the hits of rare, large cells in strata that are not simulated draw by draw.
 class RareHits {
  public:
-  // Takes over the cells of `s` that one hit moves by more than `large`; returns their variance.
+  // Adds the cells of `s` for which one hit moves the estimate by more than `large`. Returns their
+  // variance.
   double Take(const SampledStratum& s, double large) {
     const double scale = ScaleOf(s);
     const double drawn = static_cast<double>(s.samples) / static_cast<double>(s.whole.count);
@@ -170,7 +173,7 @@ double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, do
   double normal_variance = 0.0;
   for (const std::size_t i : order) {
     const SampledStratum& s = strata[i];
-    // A stratum below a millionth of the variance cannot be seen in a quantile.
+    // Strata below a millionth of the variance do not affect the quantile.
     const bool seen = variances[i] > 1e-6 * variance;
     if (seen && drawn.size() < kMostDrawn && s.samples <= kMostSamples && !s.cells.empty()) {
       drawn.emplace_back(s);
@@ -194,7 +197,7 @@ double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, do
   std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(at), errors.end());
   double bound = kRoundUp * errors[at];
   if (misses < 20.0) {
-    // Too few runs lie beyond: such confidences are read from the normal tail, if that is wider.
+    // Too few simulated samples exceed the bound. Use the normal tail if it is wider.
     bound = std::max(bound, CertifiedZ(confidence) * std::sqrt(variance) + std::fabs(bias_ns));
   }
   return bound;

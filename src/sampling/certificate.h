@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The certificate of a sample: the bound that may be stated for it.
+// The certificate is the error bound that a plan may state for its sample.
 //
-// By the central limit theorem (ErrorBound):
+// ErrorBound uses the central limit theorem:
 //
 //   bound = z sqrt( sum N_i^2 S_i^2 / m_i (1 - m_i / N_i) ) / sum N_i mu_i
 //
-// By the sample's own distribution (CertifiedBound): every duration of the run is known, so the
-// distribution of the estimate over all samples that might have been drawn is known too. It is
-// simulated, draw by draw from the strata's own cells, and the bound is a quantile of it. One
-// sample from a skewed stratum is where the theorem does not hold and the simulation does.
+// CertifiedBound uses the distribution of the estimate. Every duration of the run is known, so the
+// distribution of the estimate over all possible samples is known too. CertifiedBound simulates it
+// by drawing from the cells of each stratum and returns a quantile. The simulation is valid where
+// the theorem is not, for example for one sample from a skewed stratum.
 //
-// GUARANTEE  With m_i invocations drawn at random, without replacement, from each stratum, the plain
-// estimate of the total lies within CertifiedBound with at least the stated confidence. It says
-// nothing about strata without a sample, which have no finite bound.
+// GUARANTEE  If m_i launches are drawn at random, without replacement, from each stratum, the plain
+// estimate of the total is within CertifiedBound with at least the stated confidence. Strata
+// without a sample have no finite bound.
 //
 // SOURCE: docs/math/certificate.md.
 #pragma once
@@ -26,33 +26,34 @@
 
 namespace stemtap {
 
-// Variance of the plain estimate of the stratum's sum, m of count sampled; 0 when taken whole,
-// +inf when it has spread (or invocations) and m = 0.
+// Returns the variance of the plain estimate of the stratum's sum: 0 if the stratum is sampled
+// completely, +inf if it has launches and `samples` is 0.
 double EstimateVariance(const Stratum& stratum, std::uint64_t samples);
 
-// The relative bound; 0 for no strata or a total of 0. REQUIRES: equally many samples as strata.
+// Returns the relative bound; 0 if the total is 0. REQUIRES: as many samples as strata.
 double ErrorBound(std::span<const Stratum> strata, std::span<const std::uint64_t> samples,
                   double z);
 
-// z of a normal error that CertifiedBound would find: what to plan with where nothing is simulated.
-// 2.170 at 95 %, for the margin that the certificate keeps.
+// Returns the z that CertifiedBound would use if the error were normal. Planning uses it where
+// nothing is simulated. It is 2.170 at 95 %, because the certificate keeps a margin.
 double CertifiedZ(double confidence);
 
-// A stratum and what is sampled of it.
+// SampledStratum is a stratum and its number of samples.
 struct SampledStratum {
-  std::span<const Moments> cells;  // of its durations, ascending; empty: taken as normal
+  std::span<const Moments> cells;  // of its durations, ascending; if empty, normal
   Stratum whole;
   std::uint64_t samples = 0;
-  // Launches that the samples stand for besides those that they were drawn from.
+  // Additional launches that the samples represent but were not drawn from.
   std::uint64_t joined_launches = 0;
 };
 
-// The error of the estimate of the sum, ns, that is exceeded with at most 1 - `confidence`; as
-// CertifiedBound. `bias_ns`: what the estimate errs by on average.
+// Returns the error of the estimate of the sum, in ns, that is exceeded with a probability of at
+// most 1 - `confidence`. `bias_ns` is the expected error of the estimate. See CertifiedBound.
 double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, double confidence);
 
-// The relative bound that holds with at least `confidence`, by simulation; the same for the same
-// input. +inf when a stratum with invocations has no sample. Takes about 20 ms per 100 strata of one sample.
+// Returns the relative bound that holds with at least `confidence`, by simulation. The result is
+// deterministic. It is +inf if a stratum with launches has no sample. Takes about 20 ms per 100
+// strata with one sample each.
 double CertifiedBound(std::span<const SampledStratum> strata, double confidence);
 
 }  // namespace stemtap

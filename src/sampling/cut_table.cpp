@@ -7,7 +7,7 @@
 namespace stemtap {
 namespace {
 
-// What joining two neighbours adds to the squares within cells.
+// Returns the increase of the squares within cells when two neighbors are merged.
 double JoinLoss(const Moments& a, const Moments& b) {
   const auto n = static_cast<double>(a.count());
   const auto k = static_cast<double>(b.count());
@@ -15,8 +15,8 @@ double JoinLoss(const Moments& a, const Moments& b) {
   return apart * apart * (n * k / (n + k));
 }
 
-// Joins neighbours, those that lose least first, until at most `most` cells are left. Every round
-// joins the better half of the pairs, as far as they do not overlap.
+// Merges neighbors, those with the smallest loss first, until at most `most` cells are left. Each
+// round merges the better half of the pairs, except pairs that overlap.
 void Shorten(std::vector<Moments>& cells, std::vector<std::uint32_t>& starts, std::size_t most) {
   std::vector<double> losses;
   while (cells.size() > most) {
@@ -24,7 +24,7 @@ void Shorten(std::vector<Moments>& cells, std::vector<std::uint32_t>& starts, st
     for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
       losses.push_back(JoinLoss(cells[i], cells[i + 1]));
     }
-    std::size_t left = cells.size() - most;  // joins still wanted
+    std::size_t left = cells.size() - most;  // merges still needed
     std::vector<double> sorted = losses;
     const auto middle =
         sorted.begin() + static_cast<std::ptrdiff_t>(std::min(sorted.size() / 2, left - 1));
@@ -45,14 +45,14 @@ void Shorten(std::vector<Moments>& cells, std::vector<std::uint32_t>& starts, st
   }
 }
 
-// Whole m with m (m + 1) >= x: up to there one sample more pays.
+// Returns the smallest integer m with m (m + 1) >= x. Below it, another sample pays.
 double SizeFor(double x) {
   return std::ceil(std::sqrt(x + 0.25) - 0.5);
 }
 
-// The compiler makes a second version for processors with AVX2, and the loader chooses; both give
-// the same bits. Four fifths of the time of a solution is spent there. It needs a C library whose
-// loader can choose, and sanitizers do not support it.
+// PriceRow takes four fifths of the time of a solution. The compiler generates a second version of
+// it for processors with AVX2, and the loader chooses; both give identical bits. This requires a C
+// library whose loader supports it, and sanitizers do not support it.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define STEMTAP_CLONE_FOR_AVX2 __attribute__((target_clones("avx2", "default")))
@@ -68,9 +68,9 @@ struct Prefixes {
   double origin;
 };
 
-// row[i] = best[i] + the price of the stratum of cells [i, end). The same as Term, BestSize and
-// VarianceAt, written so that the compiler makes vectors of it (for which CMakeLists.txt says that
-// sqrt and ceil need not set errno or raise exceptions).
+// Sets row[i] = best[i] + the price of the stratum with cells [i, end). Equivalent to Term,
+// BestSize, and VarianceAt, but written so that the compiler can vectorize it. CMakeLists.txt
+// therefore sets -fno-math-errno and -fno-trapping-math for sqrt and ceil.
 STEMTAP_CLONE_FOR_AVX2 void PriceRow(const Prefixes& cells, double lambda, double floor,
                                      const double* best, std::size_t end, double* row) {
   const double count_end = cells.count[end];
@@ -160,8 +160,8 @@ void CutTable::Solve(double lambda, double floor, Cut& cut, Scratch& scratch) co
     cut.variance += term.VarianceAt(size);
   };
 
-  // A cut adds at least one sample of the shortest duration, and saves at most the price of all the
-  // variance that there is: most kernels of a program are too small for any cut to pay.
+  // A cut adds at least one sample of the shortest duration and saves at most the price of the
+  // whole variance. Most kernels of a program are too small for any cut to pay.
   const StratumTerm whole = Term(0, cells);
   const double at_floor = std::min(floor, whole.count);
   const bool floored = BestSize(whole, lambda, floor) <= at_floor;
@@ -184,7 +184,7 @@ void CutTable::Solve(double lambda, double floor, Cut& cut, Scratch& scratch) co
     best[end] = row[from];
     scratch.from[end] = static_cast<std::uint32_t>(from);
   }
-  // Walk back for the ends, then forward for the sizes.
+  // Collect the ends backward, then compute the sizes forward.
   std::vector<std::uint32_t>& ends = cut.ends;
   for (std::size_t end = cells; end != 0; end = scratch.from[end]) {
     ends.push_back(static_cast<std::uint32_t>(end));

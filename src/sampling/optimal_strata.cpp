@@ -13,21 +13,22 @@
 namespace stemtap {
 namespace {
 
-// The search for the price ends when its end within the budget is this near the lower bound: what
-// is left is below a five-hundredth of the cost.
+// The price search stops when its feasible end costs at most this share more than the lower bound
 constexpr double kGoodGap = 0.002;
-// ... or when the bracket is this narrow: the gap is then one of whole samples and strata.
+// or when the ratio of its two prices is this small. The remaining gap is then due to integer sizes
+// and strata.
 constexpr double kNarrow = 1.002;
 constexpr int kMostPrices = 40;
-// The local search tries a change and sizes all strata anew: the square of their number, each
-// round.
+// Limits of the local search. It resizes all strata for each change, so a round takes time
+// quadratic in the number of strata.
 constexpr std::size_t kMostStrataSearched = 96;
 constexpr int kMostRounds = 12;
-// Decisions about what holds the ends of the bracket apart: each costs two searches for the price.
+// Maximum numbers of decisions about a part in which the ends of the bracket differ. A decision
+// costs two price searches.
 constexpr int kMostDecisions = 12;
 constexpr int kMostQuickDecisions = 3;
-// Where there are many cells a dear stratum more or less matters little, and each search takes
-// long.
+// Above this number of cells no decisions are made: one expensive stratum matters little, and each
+// search takes long.
 constexpr std::size_t kMostCellsDecided = 50'000;
 
 struct Problem {
@@ -36,21 +37,21 @@ struct Problem {
   double floor = 1.0;
 };
 
-// Cells [first, ...) of a kernel's table that are still free to be cut.
+// Row is a sequence of cells of a kernel's table, from `first` on, whose cuts are not decided yet.
 struct Row {
   std::size_t kernel = 0;
   std::uint32_t first = 0;
   CutTable table;
 };
 
-// A stratum that has been decided: cells [first, end) of a kernel's table.
+// Decided is a stratum that is fixed: cells [first, end) of a kernel's table.
 struct Decided {
   std::size_t kernel = 0;
   std::uint32_t first = 0;
   std::uint32_t end = 0;
 };
 
-// The best cut of every row at one price.
+// Priced is the best cut of every row at one price.
 struct Priced {
   double lambda = 0.0;
   double cost = 0.0;
@@ -58,10 +59,10 @@ struct Priced {
   std::vector<Cut> cuts;
 };
 
-// The prices on both sides of the budget, as near as the search came.
+// Bracket is the pair of prices on both sides of the budget at the end of the search.
 struct Bracket {
   Priced within;
-  Priced beyond;  // without cuts when the price 0 is within the budget
+  Priced beyond;  // no cuts if the price 0 is within the budget
   double lower_bound = 0.0;
 };
 
@@ -79,7 +80,7 @@ Priced SolveAt(std::span<const Row> rows, double lambda, double floor,
   Priced priced;
   priced.lambda = lambda;
   priced.cuts.resize(rows.size());
-  // One part is a run of rows: a row alone takes a few microseconds.
+  // A task solves several rows, because one row takes only a few microseconds.
   constexpr std::size_t kRun = 64;
   parallel((rows.size() + kRun - 1) / kRun, [&](std::size_t run) {
     CutTable::Scratch scratch;
@@ -92,8 +93,8 @@ Priced SolveAt(std::span<const Row> rows, double lambda, double floor,
   return priced;
 }
 
-// First guess of the price: what the budget would cost were every row one stratum with real sizes.
-// Cuts only make variance cheaper, so it is high.
+// Returns a first guess of the price: the price that meets the budget if every row is one stratum
+// with real-valued sizes. It is too high, because cuts make variance cheaper.
 double GuessPrice(std::span<const Row> rows, double budget) {
   double roots = 0.0;
   for (const Row& row : rows) {
@@ -105,12 +106,12 @@ double GuessPrice(std::span<const Row> rows, double budget) {
   return root * root;
 }
 
-// Searches for the price that meets the budget; `lambda` is where to begin, 0: nowhere in
-// particular.
+// Searches for the price that meets the budget, starting at `lambda`; 0 means that there is no
+// known starting point.
 Bracket SearchPrice(std::span<const Row> rows, double budget, double floor, double lambda,
                     const ParallelFor& parallel) {
   Bracket bracket;
-  // The least sampled time that a price proves possible.
+  // The lower bound of the cost that a price proves.
   const auto dual = [budget](const Priced& at) {
     return at.cost + at.lambda * (at.variance - budget);
   };
@@ -148,14 +149,14 @@ Bracket SearchPrice(std::span<const Row> rows, double budget, double floor, doub
     }
     const double width = std::log(within.lambda / beyond.lambda);
     if (width <= std::log(kNarrow)) break;
-    // Variance is near a power of the price: aim where the line through both ends meets the budget,
-    // but not nearer to an end than a tenth of the width.
+    // Variance is close to a power of the price. Interpolate to the budget, but stay at least a
+    // tenth of the width away from both ends.
     const double high = std::log(beyond.variance / budget);
     const double low = std::log(std::max(within.variance, budget * 1e-6) / budget);
     next = beyond.lambda * std::exp(width * std::clamp(high / (high - low), 0.1, 0.9));
   }
   if (!found) {
-    // No price is high enough for what rounding leaves: everything is sampled.
+    // Because of rounding, no price is high enough: sample everything.
     bracket.within = Priced();
     bracket.within.lambda = next;
     for (const Row& row : rows) {
@@ -168,10 +169,10 @@ Bracket SearchPrice(std::span<const Row> rows, double budget, double floor, doub
   return bracket;
 }
 
-// A whole solution: strata of all kernels in a row.
+// Solution is the strata of all kernels with integer sizes.
 struct Solution {
   std::vector<std::vector<std::uint32_t>> ends;  // by kernel
-  std::vector<double> sizes;                     // in a row
+  std::vector<double> sizes;                     // by stratum, over all kernels
   double cost = INFINITY;
 };
 
@@ -204,8 +205,8 @@ Solution WholeSolution(const Problem& problem, std::span<const Row> rows,
   return solution;
 }
 
-// Kernels of the dear end of the bracket, exchanged for those of the cheap end as long as the
-// budget allows, the best saving per variance first.
+// Starts from the cuts within the budget and replaces kernels by their cheaper cuts beyond the
+// budget as long as the budget allows, in order of saved cost per added variance.
 std::vector<Cut> Mix(const Priced& within, const Priced& beyond, double budget) {
   struct Exchange {
     double rate;
@@ -231,8 +232,9 @@ std::vector<Cut> Mix(const Priced& within, const Priced& beyond, double budget) 
   return cuts;
 }
 
-// Tries every single change of the strata (move a cut by one cell, join two, split one) whose price
-// at lambda is below the gap, sizes all anew, and keeps what is cheaper, until nothing is.
+// Tries every single change of the strata (move a cut by any number of cells, merge two strata,
+// split one) whose price at lambda is below the gap. Resizes all strata for each change and keeps
+// the cheapest, until no change helps.
 void SearchLocally(const Problem& problem, double lambda, double lower_bound, Solution& best) {
   const auto priced = [&](const CutTable& table, std::uint32_t first, std::uint32_t end) {
     const StratumTerm term = table.Term(first, end);
@@ -244,7 +246,7 @@ void SearchLocally(const Problem& problem, double lambda, double lower_bound, So
     const double before = best.cost;
     for (std::size_t k = 0; k < best.ends.size(); ++k) {
       const CutTable& table = problem.tables[k];
-      // Every candidate row of ends that differs from the present one in one stratum or cut.
+      // Candidate lists of ends that differ from the current list in one stratum or one cut.
       std::vector<std::vector<std::uint32_t>> candidates;
       const std::vector<std::uint32_t>& now = best.ends[k];
       const double gap = best.cost - lower_bound;
@@ -290,15 +292,15 @@ void SearchLocally(const Problem& problem, double lambda, double lower_bound, So
   }
 }
 
-// A part of a row that the two ends of the bracket cut or size differently.
+// Difference is a part of a row that the two ends of the bracket cut or size differently.
 struct Difference {
   std::size_t row = 0;
   std::uint32_t first = 0;  // cells of the row
   std::uint32_t end = 0;
-  double saved = 0.0;  // what the cheap end saves there
+  double saved = 0.0;  // cost that the end beyond the budget saves in this part
 };
 
-// The part that makes the most difference: it is what holds the two ends of the bracket apart.
+// Returns the part where the end beyond the budget saves the most.
 Difference GreatestDifference(std::span<const Row> rows, const Priced& within,
                               const Priced& beyond) {
   Difference greatest;
@@ -320,7 +322,7 @@ Difference GreatestDifference(std::span<const Row> rows, const Priced& within,
       } else if (b.ends[j] < a.ends[i]) {
         saved -= cost(b, j++);
       } else {
-        // Both cut here: the part since the last common cut is complete.
+        // Both cut here, so the part since the last common cut is complete.
         saved += cost(a, i) - cost(b, j);
         if (saved > greatest.saved) greatest = {r, first, a.ends[i], saved};
         first = a.ends[i];
@@ -333,8 +335,8 @@ Difference GreatestDifference(std::span<const Row> rows, const Priced& within,
   return greatest;
 }
 
-// Decides the part of a row as `cut` has it, and leaves the rest of the row free. Returns the
-// variance of what was decided.
+// Fixes `part` of a row as in `cut` and leaves the rest of the row undecided. Returns the variance
+// of the fixed strata.
 double Decide(const Difference& part, const Cut& cut, std::vector<Row>& rows,
               std::vector<Decided>& decided) {
   const Row row = std::move(rows[part.row]);
@@ -356,7 +358,7 @@ double Decide(const Difference& part, const Cut& cut, std::vector<Row>& rows,
   return variance;
 }
 
-// One side of a decision, and what the rest looks like once it is taken.
+// Branch is one of the two ways to decide a part, with the solution of the remaining problem.
 struct Branch {
   std::vector<Row> rows;
   std::vector<Decided> decided;
@@ -365,7 +367,8 @@ struct Branch {
   Solution solution;
 };
 
-// The best whole solution that both ends of the bracket, and their mixture, lead to.
+// Solves the undecided rows of `branch` and keeps the best integer solution from the two ends of
+// the bracket and their mixture.
 void Complete(const Problem& problem, double lambda, const ParallelFor& parallel, Branch& branch) {
   branch.bracket = SearchPrice(branch.rows, branch.budget, problem.floor, lambda, parallel);
   const Priced& within = branch.bracket.within;
@@ -413,8 +416,8 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
     return std::isfinite(best.cost) && best.cost - lower_bound <= kGoodGap * best.cost;
   };
 
-  // What holds the two ends of the bracket apart is decided either way, the rest solved again, and
-  // the better way followed.
+  // Fix the part where the two ends of the bracket differ most in both ways, solve the rest for
+  // each, and follow the better branch.
   std::size_t cells = 0;
   for (const CutTable& table : problem.tables) cells += table.size();
   const int decisions = cells > kMostCellsDecided  ? 0

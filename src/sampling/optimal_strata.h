@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OptimalStrata solves for the cuts and the sample sizes of all kernels together: the least sampled
-// time (sum of m_i mu_i over all strata) whose variance stays within the budget
+// SolveOptimalStrata computes the cuts and the sample sizes of all kernels together. It minimizes
+// the captured time (sum of m_i mu_i over all strata) under the variance budget
 //
 //   sum N_i^2 S_i^2 / m_i (1 - m_i / N_i)  <=  (eps sum N_i mu_i / z)^2
 //
-// The budget is relaxed with a price lambda (cut_table.h finds each kernel's best strata at a
-// price); the search for the price brackets the budget. A solution at a price is all or nothing, so
-// a gap lies between the two ends of the bracket. It is closed by mixing the kernels of both ends,
-// by sizing in whole samples (whole_sizes.h), by deciding either way what holds the ends apart and
-// solving the rest again, and, in small problems, by a local search that moves, joins and splits
-// strata.
+// A price lambda relaxes the budget: CutTable finds the best strata of each kernel at a price, and
+// a search for the price brackets the budget. The solution changes in jumps as the price changes,
+// so a gap remains between the two ends of the bracket. Four steps close the gap:
+//   - mix the kernels of both ends;
+//   - round to integer sizes (whole_sizes.h);
+//   - fix the part where the two ends differ most, in either way, and solve the rest again;
+//   - in small problems, run a local search that moves, merges, and splits strata.
 //
-// GUARANTEE  The result meets the budget. No strata at cell edges cost less than lower_bound (the
-// Lagrangian dual), as far as no row had to be shortened.
+// GUARANTEE  The result meets the budget. No strata with cuts at cell edges cost less than
+// lower_bound (the Lagrangian dual), provided that no kernel has more than CutTable::kMostCells
+// cells.
 // SOURCE: docs/math/optimal.md.
 #pragma once
 
@@ -27,13 +29,14 @@
 
 namespace stemtap {
 
-// How much time the gap is worth. kQuick: a search for the price and three decisions, as the online
-// sampler needs it, again and again. kThorough: up to twelve decisions and the local search, for a
-// plan.
+// Effort selects how much time is spent on closing the gap. kQuick: a search for the price and at
+// most three decisions, for the online sampler, which solves repeatedly. kThorough: at most twelve
+// decisions and the local search, for a plan.
 enum class Effort { kQuick, kThorough };
 
-// What a sample costs besides its duration, ns: a thousandth of a mean launch, enough to prefer few
-// samples where time is equal. `total` is the time of all `launches`, ns.
+// Returns the cost of a sample in addition to its duration, ns: a thousandth of a mean launch. It
+// is enough to prefer fewer samples if the captured time is equal. `total` is the time of all
+// `launches`, ns.
 inline double SampleOverhead(double total, double launches) {
   return launches > 0.0 ? 1e-3 * total / launches : 0.0;
 }
@@ -41,13 +44,13 @@ inline double SampleOverhead(double total, double launches) {
 struct OptimalStrata {
   std::vector<std::vector<StratumRange>> kernels;  // by kernel, ascending
   double multiplier = 0.0;                         // lambda at the end of the search
-  double cost = 0.0;  // sampled time and overhead (a thousandth of a mean launch per sample), ns
-  double lower_bound = 0.0;  // no sample within the budget costs less than this, ns
+  double cost = 0.0;                               // captured time plus overhead, ns
+  double lower_bound = 0.0;                        // no sample within the budget costs less, ns
 };
 
-// `kernels` are rows of cells, non-empty and ascending; a row may be empty. `multiplier` is that of
-// an earlier, similar problem (0: none): it makes the search short and changes the result within
-// the gap.
+// Each of `kernels` contains non-empty cells in ascending order, or no cells. `multiplier` is the
+// multiplier of an earlier, similar problem, or 0. It shortens the search and changes the result
+// only within the gap.
 OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
                                  const ErrorTarget& target, std::uint64_t min_samples,
                                  double multiplier, Effort effort, const ParallelFor& parallel);

@@ -16,13 +16,13 @@ Moments MomentsOf(const std::vector<Moments>& cells) {
   return all;
 }
 
-// The launches of `cluster` that its samples were drawn from.
+// Returns the stratum that the samples of `cluster` were drawn from.
 Stratum DrawnStratum(const PlanCluster& cluster) {
   if (cluster.joined == 0) {
     return Stratum(cluster.count, cluster.mean_ns, cluster.stddev_ns * cluster.stddev_ns);
   }
   if (!cluster.cells.empty()) return Stratum(MomentsOf(cluster.cells));
-  // Sampled whole, so that it has no cells: its spread does not matter.
+  // The cluster is sampled completely and has no cells, so its spread does not matter.
   return Stratum(cluster.count - cluster.joined, DrawnMean(cluster), 0.0);
 }
 
@@ -88,14 +88,14 @@ void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::ui
     planned.target = cluster.target;
     planned.captured = captured;
     Stratum drawn(all);
-    // Without a sample, nothing is estimated by another launch.
+    // Without a sample, no launch represents the joined launches.
     if (captured != 0 && cluster.joined_launches != 0) {
       drawn = Stratum(MomentsOf(cluster.cells));
       planned.joined = cluster.joined_launches;
       planned.joined_bias_ns = static_cast<double>(all.count()) * (drawn.mean - all.mean());
     }
     planned.samples = std::move(cluster.samples);
-    // A cluster that is sampled whole, or not at all, has nothing to be drawn from.
+    // A cluster needs cells only if it is sampled partially.
     if (captured != 0 && captured < planned.count - planned.joined) {
       planned.cells = std::move(cluster.cells);
     }

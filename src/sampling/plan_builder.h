@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PlanBuilder turns clusters and the invocations sampled from them into a Plan: weights, totals,
-// the bounds and the error that is known. The last step of the two-pass plan and of the online
-// sampler alike.
+// PlanBuilder turns clusters and their samples into a Plan: it computes weights, totals, bounds,
+// and the observed error. Both the two-pass plan and the online sampler end with it.
 //
-//   certified bound  the quantile of the error over all samples that the design could have drawn
-//                    (CertifiedError; the bias of joined launches shifts it), plus the uncovered
+//   certified bound  quantile of the error over all samples that the design could have drawn
+//                    (CertifiedError, shifted by the bias of joined launches), plus the uncovered
 //                    time, which counts in full
-//   observed error   |plain estimate - true total| / true total, known exactly because every
-//                    duration was seen
-//   bound            the larger of the two: what the plan states
+//   observed error   |plain estimate - true total| / true total; exact, because every duration is
+//                    known
+//   bound            the larger of the two; the plan states it
 //
 // SOURCE: docs/math/certificate.md, docs/math/weights.md.
 #pragma once
@@ -28,27 +27,27 @@ namespace stemtap {
 struct SampledCluster {
   std::uint64_t lower_ns = 0;
   std::uint64_t upper_ns = 0;
-  Moments moments;  // of all its invocations
+  Moments moments;  // of all launches of the cluster
   std::uint64_t target = 0;
-  std::vector<PlanSample> samples;  // in launch order; weights are filled in by the builder
-  std::vector<Moments> cells;       // of its durations, for the certificate; none: taken as normal
-  // Launches that were joined to those that the samples were drawn from. `cells` are those of the
-  // other launches alone; REQUIRES: they are given where launches are joined.
+  std::vector<PlanSample> samples;  // in launch order; the builder sets the weights
+  std::vector<Moments> cells;       // of its durations, for the certificate; if empty, normal
+  // Launches that are represented by the samples but were not drawn from. `cells` does not contain
+  // them. REQUIRES: if this is not 0, `cells` is not empty.
   std::uint64_t joined_launches = 0;
 };
 
-// ErrorSources collects what the error of a plan's estimate comes from: the strata that samples were
-// drawn from, the bias of joined launches, and the time without a sample.
+// ErrorSources collects the sources of a plan's estimation error: the strata that samples were
+// drawn from, the bias of joined launches, and the uncovered time.
 class ErrorSources {
  public:
-  // Keeps a view of the cells of `cluster`, which must outlive this object.
+  // Adds a cluster. Keeps a view of `cluster.cells`, which must outlive this object.
   void Add(const PlanCluster& cluster);
 
-  // As above; `drawn` are the launches that the samples were drawn from, exactly.
+  // As above. `drawn` is the exact stratum that the samples were drawn from.
   void Add(const PlanCluster& cluster, const Stratum& drawn);
 
-  // Fills in speedup, errors, shares and bounds, which follow from the clusters added and the rest
-  // of `totals`.
+  // Sets the speedup, errors, fractions, and bounds of `totals` from the added clusters and the
+  // other fields of `totals`.
   void Describe(double confidence, PlanTotals& totals) const;
 
  private:
@@ -62,19 +61,20 @@ class PlanBuilder {
  public:
   explicit PlanBuilder(const SamplingOptions& options) : options_(options) {}
 
-  // Kernels in order of first launch; clusters ascending, but for one set aside, last. `config` and
-  // `process` where they are part of the kernel.
+  // Adds a kernel. REQUIRES: kernels are added in order of first launch; clusters are ascending,
+  // except that the cluster of exploratory captures is last. `config` and `process` are set only if
+  // they identify the kernel.
   void AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
                  std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
                  const shm::LaunchConfig& config = {}, std::int32_t process = 0);
 
-  // Source, options and drops of the plan are the caller's to fill in. Call once.
+  // Returns the plan. The caller sets its source, options, and drop counts. Call once.
   Plan Finish();
 
  private:
   SamplingOptions options_;
   Plan plan_;
-  // Views the cells of plan_, whose storage stays in place when the clusters are moved.
+  // Refers to the cells of plan_; moving the clusters does not move their cells.
   ErrorSources errors_;
 };
 

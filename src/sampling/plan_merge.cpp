@@ -20,7 +20,7 @@
 namespace stemtap {
 namespace {
 
-// Everything that the numbers of a cluster are, so that only equal ones tie.
+// Returns all numbers of a cluster, so that only equal clusters tie.
 auto ValueOf(const PlanCluster& c) {
   return std::make_tuple(c.mean_ns, c.lower_ns, c.upper_ns, c.count, c.stddev_ns, c.captured,
                          c.joined, c.joined_bias_ns);
@@ -40,7 +40,7 @@ bool ClusterLess(const PlanCluster* a, const PlanCluster* b) {
   return first != second ? first < second : CellsLess(*a, *b);
 }
 
-// Fails where a sum does not fit.
+// Sums adds integers and records whether a sum overflowed.
 class Sums {
  public:
   void Add(std::uint64_t more, std::uint64_t& sum) {
@@ -63,7 +63,7 @@ void AddTotals(const PlanTotals& more, PlanTotals& totals, Sums& sums) {
   }
 }
 
-// Sets the estimates and the bounds of the clusters that `plan` holds.
+// Sets the estimates and the bounds from the clusters of `plan`.
 void SetEstimates(double confidence, Plan& plan) {
   std::vector<const PlanCluster*> clusters;
   for (const PlanKernel& kernel : plan.kernels) {
@@ -85,8 +85,8 @@ void SetEstimates(double confidence, Plan& plan) {
   errors.Describe(confidence, totals);
 }
 
-// Returns what the sessions' own bounds, of the kind `bound`, come to if all sessions err the same
-// way; NaN if one of them states none.
+// Returns the time-weighted mean of the sessions' bounds, which holds even if all sessions err in
+// the same direction. NaN if a session states no bound.
 double JointBound(std::span<const PlanSession> sessions, double PlanSession::*bound) {
   std::vector<double> errors;
   double total = 0.0;
@@ -96,37 +96,37 @@ double JointBound(std::span<const PlanSession> sessions, double PlanSession::*bo
     errors.push_back(s.*bound * time);
     total += time;
   }
-  std::sort(errors.begin(), errors.end());  // the same sum in whatever order they came
+  std::sort(errors.begin(), errors.end());  // makes the sum independent of the order of the plans
   double sum = 0.0;
   for (const double error : errors) sum += error;
   return total > 0.0 ? sum / total : 0.0;
 }
 
-// Sets the bounds of `plan`, whose certificate over all clusters is in its totals.
+// Sets the bounds of `plan`. REQUIRES: its totals contain the certificate over all clusters.
 void SetBounds(bool error_known, Plan& plan) {
   PlanTotals& totals = plan.totals;
   if (!error_known) totals.observed_error = NAN;
   const double certified = JointBound(plan.sessions, &PlanSession::certified_bound);
   const double stated = JointBound(plan.sessions, &PlanSession::bound);
   if (plan.sessions.size() == 1 || std::isnan(certified)) {
-    // A session alone keeps its bounds.
+    // A single session keeps its bounds.
     totals.certified_bound = certified;
     totals.bound = stated;
     return;
   }
   totals.certified_bound = std::max(totals.certified_bound, certified);
   StateBound(totals);
-  // The errors of some sessions are known and may exceed what was certified of them.
+  // The observed errors of some sessions may exceed their certified bounds.
   if (!error_known) totals.bound = std::max(totals.bound, stated);
 }
 
-// Where the launches and devices of the next session begin.
+// Place is the first launch index and device number of the next session.
 struct Place {
   std::uint64_t index = 0;
   std::uint64_t device = 0;
 };
 
-// Puts the sessions of `plan` behind those of `merged`.
+// Appends the sessions of `plan` to those of `merged`.
 Status AppendSessions(Plan& plan, Place& next, Sums& sums, Plan& merged) {
   for (PlanSession& session : plan.sessions) {
     session.first_index = next.index;
@@ -142,7 +142,8 @@ Status AppendSessions(Plan& plan, Place& next, Sums& sums, Plan& merged) {
   return Success{};
 }
 
-// Numbers the samples of `kernel` as the merged plan does; `before` launches of its name were earlier.
+// Renumbers the samples of `kernel` for the merged plan. `before` is the number of launches of the
+// kernel's name in earlier plans.
 void MoveSamples(const Place& first, std::uint64_t before, PlanKernel& kernel) {
   for (PlanCluster& cluster : kernel.clusters) {
     for (PlanSample& sample : cluster.samples) {
@@ -154,7 +155,7 @@ void MoveSamples(const Place& first, std::uint64_t before, PlanKernel& kernel) {
   }
 }
 
-// The kernels of the merged plan, as they come.
+// Kernels collects the kernels of the merged plan in order of arrival.
 class Kernels {
  public:
   explicit Kernels(std::vector<PlanKernel>& kernels) : kernels_(kernels) {}
@@ -162,7 +163,7 @@ class Kernels {
   void Add(PlanKernel kernel) {
     const auto& [grid, block] = kernel.config;
     const Key key = {kernel.name, {grid[0], grid[1], grid[2], block[0], block[1], block[2]}};
-    // A process of that number is another one on another machine: its kernels stay its own.
+    // The same process id on another machine is another process, so its kernels are not joined.
     const auto found = kernel.process != 0 ? place_.end() : place_.find(key);
     if (found == place_.end()) {
       if (kernel.process == 0) place_.emplace(key, kernels_.size());
@@ -171,13 +172,13 @@ class Kernels {
       return;
     }
     PlanKernel& into = kernels_[found->second];
-    into.invocations += kernel.invocations;  // parts of the totals, which fit
+    into.invocations += kernel.invocations;  // no overflow: parts of the totals, which were checked
     into.duration_ns += kernel.duration_ns;
     std::move(kernel.clusters.begin(), kernel.clusters.end(), std::back_inserter(into.clusters));
     joined_[found->second] = true;
   }
 
-  // Clusters of several sessions ascend as those of one do.
+  // Sorts the clusters of kernels that come from several sessions.
   void SortClusters() {
     for (std::size_t k = 0; k < kernels_.size(); ++k) {
       if (!joined_[k]) continue;
@@ -200,7 +201,7 @@ Result<Plan> MergePlans(std::vector<Plan> plans, double confidence) {
   Sums sums;
   Kernels kernels(merged.kernels);
   Place next;
-  std::map<std::string, std::uint64_t> launches;  // by name, in the plans before
+  std::map<std::string, std::uint64_t> launches;  // by kernel name, in earlier plans
   bool error_known = true;
   for (Plan& plan : plans) {
     const Place first = next;
@@ -210,7 +211,7 @@ Result<Plan> MergePlans(std::vector<Plan> plans, double confidence) {
     if (!appended.ok()) return appended.error();
     std::map<std::string, std::uint64_t> here;
     for (PlanKernel& kernel : plan.kernels) {
-      const bool of_process = kernel.process != 0;  // which its occurrences count in
+      const bool of_process = kernel.process != 0;  // occurrences are counted per process
       MoveSamples(first, of_process ? 0 : launches[kernel.name], kernel);
       if (!of_process) here[kernel.name] += kernel.invocations;
       kernels.Add(std::move(kernel));

@@ -15,14 +15,14 @@
 namespace stemtap {
 namespace {
 
-// Tries per set of strata to bring the certified bound to the error bound, and how near is near
-// enough.
+// Maximum number of tries per set of strata to bring the certified bound to the error bound, and
+// the ratio of the two that is close enough.
 constexpr int kMostTries = 8;
 constexpr double kNear = 0.99;
-// ROOT's strata at these multiples of the error bound are considered: its leaves hold one sample
-// each long before its bound is reached.
+// Multiples of the error bound at which ROOT's strata are tried. At the error bound itself, ROOT's
+// strata reach the minimum of one sample each while their error is still far below the bound.
 constexpr double kRootLooseness[] = {1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 10.0, 15.0};
-// ... unless the problem is so large that a dear stratum more or less does not matter.
+// Above this number of cells ROOT's strata are not tried: one expensive stratum does not matter.
 constexpr std::size_t kMostCellsForRoot = 20'000;
 
 using Strata = std::vector<std::vector<StratumRange>>;
@@ -51,7 +51,7 @@ double CertifiedBoundOf(std::span<const KernelCells> kernels, const Strata& stra
   return CertifiedBound(sampled, confidence);
 }
 
-// Sampled time, and the overhead of each sample.
+// Returns the captured time plus the overhead of each sample.
 double CostOf(const Strata& strata) {
   double cost = 0.0;
   double total = 0.0;
@@ -82,8 +82,8 @@ struct Candidate {
   double bound = INFINITY;
 };
 
-// Asks `solve` for looser and tighter bounds until the certified one just meets `error_bound`;
-// keeps the cheapest that does in `best`.
+// Calls `solve` with looser and tighter bounds until the certified bound just meets `error_bound`.
+// Keeps the cheapest strata that meet it in `best`.
 void Tune(std::span<const KernelCells> kernels, double error_bound, double confidence, double z,
           const std::function<Strata(double)>& solve, Candidate& best) {
   double feasible = 0.0;
@@ -95,7 +95,7 @@ void Tune(std::span<const KernelCells> kernels, double error_bound, double confi
     tried.cost = CostOf(tried.strata);
     tried.bound = CertifiedBoundOf(kernels, tried.strata, confidence);
     const bool meets = tried.bound <= error_bound;
-    // Tighter only gets dearer.
+    // A tighter bound only costs more.
     if (!meets && tried.cost >= best.cost) return;
     const double ratio = tried.bound > 0.0 ? error_bound / tried.bound : INFINITY;
     if (meets) {
@@ -106,7 +106,7 @@ void Tune(std::span<const KernelCells> kernels, double error_bound, double confi
       infeasible = std::min(infeasible, ask);
     }
     double next = ask * std::min(ratio * (1.0 + kNear) / 2.0, 2.0);
-    // Any bound above the normal one of this solution gives this solution again.
+    // Any bound above this solution's normal bound gives the same solution again.
     if (!meets) next = std::min(next, 0.999 * NormalBoundOf(tried.strata, z));
     if (next <= feasible || next >= infeasible) {
       if (!std::isfinite(infeasible)) return;
@@ -121,7 +121,7 @@ void Tune(std::span<const KernelCells> kernels, double error_bound, double confi
   }
 }
 
-// The strata of ROOT at one looseness, as a function of the bound asked: only the sizes differ.
+// Returns a function that computes new sizes for fixed `strata` and a given error bound.
 std::function<Strata(double)> SizedAnew(Strata strata, const SamplingOptions& options) {
   return [strata = std::move(strata), &options](double error_bound) {
     std::vector<StratumTerm> terms;
@@ -163,7 +163,7 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
   Tune(kernels, options.error_bound, options.confidence, z, solve, best);
   std::size_t cells = 0;
   for (const KernelCells& kernel : kernels) cells += kernel.size();
-  // Nothing is cheaper than the fewest samples of one stratum a kernel.
+  // The minimum cost: one stratum per kernel with the minimum number of samples.
   Strata least(kernels.size());
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     Moments all;
@@ -185,7 +185,7 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
            best);
     }
   }
-  // Where the certified bound falls in great steps the tries may not have been enough.
+  // If the certified bound changes in large steps, the tries may not have been enough.
   for (double ask = 0.5 * options.error_bound; !std::isfinite(best.cost); ask *= 0.5) {
     best.strata = solve(ask > 1e-12 ? ask : 0.0);
     best.bound = CertifiedBoundOf(kernels, best.strata, options.confidence);

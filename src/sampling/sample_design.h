@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DesignSample is StratifyWorkload with the certificate in hand, for those who have the time (a
-// finished profile): the cheapest strata and sizes whose *certified* bound meets the error bound.
+// DesignSample finds the cheapest strata and sizes whose *certified* bound meets the error bound.
+// It is slower than StratifyWorkload and is used for finished profiles.
 //
-// The error model inside the solvers is the central limit theorem's. Where one sample is drawn from
-// a skewed stratum the true quantile is up to a quarter wider, and for few bounded strata a third
-// narrower; so the solver is asked for a tighter or looser bound until the certificate just meets
-// what was asked. Besides its own strata kOptimal considers those of ROOT, sized anew: where few
-// strata decide, least variance is not always least quantile.
+// The solvers use the error model of the central limit theorem. For one sample from a skewed
+// stratum the true quantile is up to a quarter larger, and for few bounded strata a third smaller.
+// DesignSample therefore calls the solver with tighter or looser bounds until the certificate just
+// meets the error bound. For kOptimal, it also tries the strata of ROOT with new sizes: if a few
+// strata dominate, minimum variance is not always the minimum quantile.
 //
 // SOURCE: docs/math/certificate.md, docs/math/optimal.md.
 #pragma once
@@ -22,12 +22,12 @@
 namespace stemtap {
 
 struct SampleDesign {
-  std::vector<std::vector<StratumRange>> kernels;  // by kernel, ascending, with the sizes to take
+  std::vector<std::vector<StratumRange>> kernels;  // by kernel, ascending, with their sample sizes
   double bound = 0.0;                              // certified, relative, at options.confidence
 };
 
-// With kOptimal bound <= options.error_bound; the other methods take what their papers say, and the
-// bound says what that is worth. REQUIRES: as StratifyWorkload.
+// For kOptimal, bound <= options.error_bound. The other methods use the sizes of their papers, and
+// `bound` reports the result. REQUIRES: as for StratifyWorkload.
 SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
                           const ParallelFor& parallel = Serially);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SamplingOptions is what a user chooses about the sample: the options that run, replay and plan
-// share. Names, defaults and ranges for the command line stand in cli/sampling_flags.cpp.
+// SamplingOptions contains the sampling options that run, replay, and plan share. Their
+// command-line names, defaults, and ranges are in session/flags/sampling_flags.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,11 @@
 
 namespace stemtap {
 
-// What the error bound holds for (docs/math/allocation.md, "Scope of the bound").
+// BoundScope is the total that the error bound applies to (docs/math/allocation.md, "Scope of the
+// bound").
 enum class BoundScope {
-  kWorkload,  // the total over all kernels: one allocation
-  kKernel,    // each kernel's total: one allocation each, implies the former
+  kWorkload,  // the total over all kernels; one allocation
+  kKernel,    // the total of each kernel; one allocation per kernel, implies kWorkload
 };
 
 struct SamplingOptions {
@@ -27,12 +28,12 @@ struct SamplingOptions {
   double confidence = 0.95;
   Method method = Method::kRoot;
   BoundScope bound = BoundScope::kWorkload;
-  // m_floor per cluster. Two: a second run differs in what one sample cannot show
-  // (docs/math/optimal.md).
+  // m_floor per cluster. The default is 2 because a single sample does not show how a second run
+  // differs (docs/math/optimal.md).
   std::uint64_t min_samples = 2;
   Selection selection = Selection::kRandom;
   GroupBy group_by = GroupBy::kName;
-  std::string exclude;  // regular expression, see KernelGroups; empty: nothing is excluded
+  std::string exclude;  // regular expression, see KernelGroups; empty excludes nothing
   Weights weights = Weights::kCalibrated;
   std::uint64_t seed = 1;
 

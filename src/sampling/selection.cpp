@@ -8,7 +8,7 @@
 namespace stemtap {
 namespace {
 
-// Floyd's algorithm: one draw per rank, memory for the ranks alone.
+// Floyd's algorithm: one draw per rank, O(size) memory.
 std::vector<std::uint64_t> DrawAtRandom(std::uint64_t count, std::uint64_t size, Rng& rng) {
   std::vector<std::uint64_t> drawn;
   drawn.reserve(size);
@@ -22,8 +22,9 @@ std::vector<std::uint64_t> DrawAtRandom(std::uint64_t count, std::uint64_t size,
   return drawn;
 }
 
-// One rank of each of `size` equal parts. What does not fill a part is left out at random, and parts
-// equally far from both ends take mirrored offsets: each rank has the chance size / count.
+// Draws one rank from each of `size` equal parts. The ranks that do not fill the parts are left out
+// at random, and parts at equal distance from the two ends use mirrored offsets. Each rank has the
+// probability size / count.
 std::vector<std::uint64_t> DrawBalanced(std::uint64_t count, std::uint64_t size, Rng& rng) {
   const std::uint64_t length = count / size;
   std::vector<std::uint64_t> drawn(size);
@@ -32,7 +33,7 @@ std::vector<std::uint64_t> DrawBalanced(std::uint64_t count, std::uint64_t size,
     drawn[k] = k * length + offset;
     if (size - 1 - k != k) drawn[size - 1 - k] = (size - 1 - k) * length + (length - 1 - offset);
   }
-  // The ranks left out, ascending, move those at and above them up.
+  // Each rank that was left out moves the drawn ranks at or above it up by one.
   const std::vector<std::uint64_t> left_out = DrawAtRandom(count, count % size, rng);
   std::size_t passed = 0;
   for (std::uint64_t& rank : drawn) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Selection picks which invocations of a cluster are sampled, once their number is known.
+// Selection chooses which launches of a cluster are sampled, once the sample size is known.
 //
-//   kRandom    at random, without replacement: what the certificate assumes
-//   kBalanced  one of each of m equal parts along duration, then time, in mirrored pairs: every
-//              invocation has the same chance m/N, and long picks go with short ones; the variance
-//              is smaller, the more so the more samples a cluster has
-//   kFirst     the first m in launch order: what a profiler's window or a counter does; biased
-//              where a kernel's durations drift, kept to show what that costs
+//   kRandom    at random, without replacement; the certificate assumes this
+//   kBalanced  one launch from each of m equal parts by duration, then time, in mirrored pairs.
+//              Every launch has the same probability m/N, and long samples are paired with short
+//              ones. The variance is smaller, and decreases further with more samples per cluster.
+//   kFirst     the first m in launch order, as a profiler's window or a counter would. Biased if a
+//              kernel's durations drift; kept to show the cost of that choice.
 //
 // SOURCE: docs/math/selection.md (Cochran 1977, chapters 2, 5A and 8; Sethi 1965).
 #pragma once
@@ -33,9 +33,9 @@ inline constexpr SelectionSpec kSelections[] = {
     {Selection::kFirst, "first", "the first ones launched (biased; to show what it costs)"},
 };
 
-// `size` different ranks of [0, count), ascending; all of them when size >= count. Ranks are
-// positions along (duration bin, launch order) for kRandom and kBalanced, along launch order for
-// kFirst.
+// Returns `size` distinct ranks in [0, count), ascending; all ranks if size >= count. For kRandom
+// and kBalanced, ranks are positions in order of duration bin, then launch. For kFirst, ranks are
+// positions in launch order.
 std::vector<std::uint64_t> DrawRanks(Selection selection, std::uint64_t count, std::uint64_t size,
                                      Rng& rng);
 

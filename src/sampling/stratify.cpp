@@ -10,8 +10,8 @@
 namespace stemtap {
 namespace {
 
-// A STEM-only cluster is split as long as it wants more samples than this (Allegro's rule: above it,
-// two clusters at the floor of 30 have a chance to be cheaper).
+// A STEM-only cluster is split if it needs more samples than this. This is Allegro's rule: above
+// 50, two clusters with the minimum of 30 samples can be cheaper.
 constexpr std::uint64_t kStemSplitAbove = 50;
 
 Moments Sum(std::span<const Moments> cells) {
@@ -20,13 +20,13 @@ Moments Sum(std::span<const Moments> cells) {
   return all;
 }
 
-// The size that Eq. 3 asks of a cluster on its own.
+// Returns the size from Eq. 3 for a single cluster.
 std::uint64_t OwnSize(Method method, const Moments& m, const ErrorTarget& target) {
   const std::uint64_t floor = method == Method::kStem ? kFloorClt : kFloorGaussian;
   return std::min(SampleSize(m.mean(), m.stddev(), target.error_bound, target.z, floor), m.count());
 }
 
-// Gives both halves their sizes; whether the split is worth keeping.
+// Sets the sizes of both halves. Returns whether to keep the split.
 bool SplitPays(Method method, const StratumRange& whole, StratumRange& left, StratumRange& right,
                const ErrorTarget& target) {
   if (method == Method::kStem) {
@@ -41,8 +41,8 @@ bool SplitPays(Method method, const StratumRange& whole, StratumRange& left, Str
   const double tau_old = static_cast<double>(whole.sample_size) * whole.moments.mean();
   const double tau_new = static_cast<double>(sizes[0]) * left.moments.mean() +
                          static_cast<double>(sizes[1]) * right.moments.mean();
-  // Both are the whole time where everything must be taken: equal, which rounding must not decide.
-  constexpr double kRounding = 1e-9;  // far above the error of the sums, far below a sample's share
+  // If every launch must be sampled, both times are equal; rounding must not decide.
+  constexpr double kRounding = 1e-9;  // far above rounding errors, far below a sample's share
   return tau_new <= tau_old * (1.0 + kRounding);
 }
 
@@ -53,7 +53,7 @@ std::vector<StratumRange> Stratify(Method method, std::span<const Moments> cells
   std::vector<StratumRange> leaves;
   if (cells.empty()) return leaves;
   const Moments all = Sum(cells);
-  // Depth first, left part on top, so that leaves come out in ascending order.
+  // Depth first with the left part on top, so that leaves are produced in ascending order.
   std::vector<StratumRange> open = {{0, cells.size(), all, OwnSize(method, all, target)}};
   while (!open.empty()) {
     const StratumRange whole = open.back();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stratify divides one kernel's durations into strata (clusters), each an interval of the sorted
-// durations, by one of the methods below.
+// Stratify divides one kernel's durations into strata (clusters). Each stratum is an interval of
+// the sorted durations.
 //
-//   kRoot  STEM+ROOT: cut in two by 2-means as long as sampling the halves costs no more than sampling
-//          the whole: tau_new = sum m_i mu_i <= tau_old = m mu.
-//   kStem  STEM-only: cut in two as long as a cluster wants more than 50 samples, at least 30 each.
+//   kRoot  STEM+ROOT: splits by 2-means while sampling the halves costs no more than sampling the
+//          whole: tau_new = sum m_i mu_i <= tau_old = m mu.
+//   kStem  STEM-only: splits by 2-means while a cluster needs more than 50 samples; at least 30
+//          samples per cluster.
 //
 // SOURCE: STEM+ROOT (MICRO 2025) section 4; Allegro (2024); docs/math/root.md.
 #pragma once
@@ -34,19 +35,20 @@ inline constexpr MethodSpec kMethods[] = {
     {Method::kStem, "stem", "STEM-only: split while a cluster wants more than 50 samples, 30 each"},
 };
 
-// An interval of cells and what it holds.
+// StratumRange is an interval of cells and the moments of their durations.
 struct StratumRange {
   std::size_t first = 0;  // cells [first, end)
   std::size_t end = 0;
   Moments moments;
-  // The size that the recursion arrived at. Allocation over all kernels decides the size in the end
-  // (kRoot); kStem keeps this one.
+  // The sample size from the recursion. For kRoot, the allocation over all kernels replaces it; for
+  // kStem, it is final except for the minimum size.
   std::uint64_t sample_size = 1;
 };
 
-// The strata of `cells` in ascending order; none for no cells. kOptimal cuts all kernels together
-// (workload_strata.h) and is not for this function. Splitting costs O(cells) per level.
-// REQUIRES: cells are non-empty and their means ascend; method is kRoot or kStem.
+// Returns the strata of `cells` in ascending order; none if there are no cells. Does not support
+// kOptimal, which cuts all kernels together (workload_strata.h). Splitting costs O(cells) per
+// level. REQUIRES: cells are non-empty and in ascending order of their means; method is kRoot or
+// kStem.
 std::vector<StratumRange> Stratify(Method method, std::span<const Moments> cells,
                                    const ErrorTarget& target);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Stratum is a cluster as the error model sees it: how many invocations, their mean and spread.
+// Stratum is a cluster in the error model: its number of launches, their mean, and their variance.
 // SOURCE: docs/math/symbols.md (N_i, mu_i, sigma_i).
 #pragma once
 
@@ -21,7 +21,7 @@ struct Stratum {
   explicit Stratum(const Moments& m) : Stratum(m.count(), m.mean(), m.variance()) {}
 
   double sum() const { return static_cast<double>(count) * mean; }
-  // S_i^2 = sigma_i^2 N/(N-1), the variance that sampling without replacement sees; 0 for N < 2.
+  // S_i^2 = sigma_i^2 N/(N-1), the variance under sampling without replacement; 0 for N < 2.
   double sample_variance() const {
     return count < 2 ? 0.0
                      : variance * (static_cast<double>(count) / static_cast<double>(count - 1));

@@ -20,13 +20,12 @@ namespace {
 
 constexpr std::size_t kBatch = 16384;
 
-// One kernel's durations.
 struct KernelDurations {
   LogSketch sketch;
   std::uint64_t zeros = 0;
 };
 
-// What pass 1 learns.
+// Survey is the result of pass 1.
 struct Survey {
   std::vector<KernelDurations> kernels;  // by group
   std::vector<std::string> names;        // by group
@@ -36,23 +35,23 @@ struct Survey {
   std::vector<std::string> warnings;
 };
 
-// A place where picked invocations are counted: a duration bin of a kernel, or (Selection::kFirst)
-// a cluster. Invocations are numbered as they come by; those whose number is a pick are taken.
+// Counter counts the launches of a duration bin of a kernel or, for Selection::kFirst, of a
+// cluster. A launch is sampled if its number is in the picks of the counter.
 struct Counter {
   std::uint64_t seen = 0;
-  std::size_t next = 0;  // into picks, ascending; [next, end) are still to come
+  std::size_t next = 0;  // index into picks, which ascend; [next, end) are still to come
   std::size_t end = 0;
 };
 
 struct KernelPicks {
   std::uint32_t first_bin = 0;
   std::vector<std::uint32_t> cluster_of_bin;  // from first_bin on
-  std::vector<Counter> counters;              // by bin from first_bin on, or by cluster
+  std::vector<Counter> counters;              // by bin from first_bin on; kFirst: by cluster
   std::vector<std::uint64_t> picks;
   std::vector<SampledCluster> clusters;
 };
 
-// Calls visit(record, names) for every invocation, in launch order.
+// Calls visit(record, names) for every launch, in launch order.
 template <typename Visit>
 Result<std::uint64_t> ForEachRecord(ProfileReader& reader, const Visit& visit) {
   std::uint64_t count = 0;
@@ -90,7 +89,7 @@ Result<Survey> SurveyProfile(ProfileReader& reader, const SamplingOptions& optio
   return survey;
 }
 
-// Draws the ranks of every cluster of a kernel, and lays out where they are counted.
+// Draws the ranks of every cluster of a kernel and sets up the counters that find them.
 KernelPicks DrawPicks(const std::vector<StratumRange>& strata, const KernelCells& cells,
                       const std::vector<std::uint32_t>& bins, Selection selection, Rng& rng) {
   KernelPicks kernel;
@@ -115,7 +114,7 @@ KernelPicks DrawPicks(const std::vector<StratumRange>& strata, const KernelCells
       kernel.counters[s] = {0, kernel.picks.size(), kernel.picks.size() + ranks.size()};
       kernel.picks.insert(kernel.picks.end(), ranks.begin(), ranks.end());
     }
-    // Ranks run along the stratum's bins, in launch order inside each.
+    // Ranks are ordered by bin, then by launch.
     std::size_t next = 0;
     std::uint64_t before = 0;
     for (std::size_t c = stratum.first; c < stratum.end; ++c) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two-pass plan, from a finished profile:
+// PlanTwoPass computes a plan from a finished profile in two passes:
 //
-//   pass 1   durations go into one sketch per kernel
-//   between  the sample is designed: strata, sizes, and which ranks of each stratum are taken
-//   pass 2   the invocations of those ranks are picked up as they come by
+//   pass 1   adds durations to one sketch per kernel
+//   between  designs the sample: strata, sizes, and the ranks that are sampled in each stratum
+//   pass 2   collects the launches with those ranks
 //
-// Both passes stream: memory is O(kernels x bins + samples), whatever the length of the profile.
+// Both passes stream: memory is O(kernels x bins + samples) for any length of the profile.
 // SOURCE: docs/math/optimal.md, docs/math/root.md, docs/math/selection.md.
 #pragma once
 
@@ -24,17 +24,17 @@
 
 namespace stemtap {
 
-// Opens the profile from its beginning; called twice, once where the reader can start over.
+// Opens the profile at its beginning. Called twice, or once if the reader supports Rewind.
 using OpenReader = std::function<Result<std::unique_ptr<ProfileReader>>()>;
 
 struct TwoPassPlan {
-  Plan plan;                          // source and options are the caller's to fill in
+  Plan plan;                          // the caller sets source and options
   std::vector<std::string> warnings;  // the reader's
 };
 
-// The same profile, options and seed give the same plan, on every machine. A profile that is not
-// the same in both passes is an error, and so is one without invocations (`source` names it in the
-// message).
+// The same profile, options, and seed give the same plan on every machine. Errors: the profile
+// differs between the passes, or it contains no launch that is not excluded. `source` is the
+// profile's name in error messages.
 Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& source,
                                 const SamplingOptions& options,
                                 const ParallelFor& parallel = Serially);

@@ -12,14 +12,14 @@ namespace stemtap {
 double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor,
                  std::vector<double>& sizes) {
   sizes.assign(terms.size(), 0.0);
-  // Free strata share what the budget leaves, in proportion to sqrt(variance / mean); those at an
-  // end of their range are fixed, until nothing changes (the boxed KKT conditions, allocation.h).
+  // Strata within their limits share the remaining budget in proportion to sqrt(variance / cost).
+  // Strata at a limit are fixed. These are the KKT conditions with limits (allocation.h).
   double lean = 0.0;
   double used = 0.0;
   for (const StratumTerm& t : terms) used += t.VarianceAt(std::min(floor, t.count));
   if (used > budget) {
-    // sizes = clamp(s sqrt(variance / mean)); variance falls with s: find s by bisection of its
-    // log.
+    // sizes = clamp(s sqrt(variance / cost)). Variance decreases with s, so s is found by bisection
+    // on a log scale.
     const auto spent = [&](double s) {
       double sum = 0.0;
       for (const StratumTerm& t : terms) {
@@ -50,7 +50,7 @@ double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor
     variance += t.VarianceAt(sizes[i]);
   }
 
-  const auto gain = [&](std::size_t i) {  // variance bought by one more sample, per ns
+  const auto gain = [&](std::size_t i) {  // variance removed by one more sample, per ns
     const StratumTerm& t = terms[i];
     if (sizes[i] >= t.count || t.variance <= 0.0) return 0.0;
     return t.variance / (sizes[i] * (sizes[i] + 1.0)) / std::max(t.cost, 1e-300);
@@ -71,12 +71,13 @@ double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor
       std::push_heap(heap.begin(), heap.end());
     }
   }
-  // The running difference may have lost the budget's last digits.
+  // Recompute the variance: the running sum may have lost its last digits.
   variance = 0.0;
   for (std::size_t i = 0; i < terms.size(); ++i) variance += terms[i].VarianceAt(sizes[i]);
   if (variance > budget * (1.0 + 1e-12)) return INFINITY;
 
-  // The last sample bought more than was needed: the dearest that can be spared go back.
+  // The last sample may remove more variance than needed, so remove samples again, the most
+  // expensive first, as long as the budget allows.
   std::vector<std::size_t> by_cost(terms.size());
   std::iota(by_cost.begin(), by_cost.end(), std::size_t{0});
   std::stable_sort(by_cost.begin(), by_cost.end(),

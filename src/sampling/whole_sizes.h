@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole sizes for given strata under a budget of variance: the real optimum (allocation.h) rounded
-// down, then samples added where they buy most variance per ns, then those taken back that the
-// budget can spare, the dearest first. Rounding every size up instead costs up to a sample per
-// stratum, which at loose bounds is most of the sample.
+// SizeWhole computes integer sample sizes for given strata under a variance budget. It starts from
+// the real-valued optimum (allocation.h) rounded down, adds the samples that reduce variance most
+// per ns, and then removes samples that the budget does not need, the most expensive first.
+// Rounding every size up instead costs up to one sample per stratum, which is most of the sample if
+// the bound is loose.
 //
 // SOURCE: docs/math/optimal.md.
 #pragma once
@@ -15,8 +16,8 @@
 
 namespace stemtap {
 
-// Sizes go to `sizes`, min(floor, N) <= m <= N; the sum of m x cost is returned, +inf if
-// even taking everything misses the budget (rounding alone can do that).
+// Sets `sizes`, with min(floor, N) <= m <= N, and returns the sum of m x cost. Returns +inf if
+// sampling every launch misses the budget, which is possible only through rounding.
 double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor,
                  std::vector<double>& sizes);
 

@@ -11,7 +11,7 @@
 namespace stemtap {
 namespace {
 
-// Sizes the strata of all these kernels jointly.
+// Allocates sizes jointly over the strata of `kernels`.
 void SizeTogether(std::span<std::vector<StratumRange>> kernels, const SamplingOptions& options) {
   std::vector<Stratum> strata;
   for (const std::vector<StratumRange>& kernel : kernels) {
@@ -63,7 +63,7 @@ WorkloadStrata StratifyWorkload(std::span<const KernelCells> kernels,
     result.kernels[i] = Stratify(options.method, kernels[i], target);
   });
   if (options.method == Method::kStem) {
-    // Allocates each cluster for itself.
+    // Each cluster keeps its own size.
     for (std::vector<StratumRange>& kernel : result.kernels) {
       for (StratumRange& s : kernel) {
         s.sample_size = std::min(std::max(s.sample_size, options.min_samples), s.moments.count());

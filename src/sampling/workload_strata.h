@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StratifyWorkload is the whole decision from durations to sample sizes: how each kernel's
-// durations are cut into strata, and how many invocations of each stratum are to be sampled, by the
-// method and the options.
+// StratifyWorkload computes, from the durations of all kernels, how each kernel is cut into strata
+// and how many launches of each stratum to sample.
 //
-//   kOptimal    cuts and sizes of all kernels are solved for together (optimal_strata.h), with the
-//               z of the certificate, so that the certified bound ends near the one asked for
-//   kRoot       each kernel is cut on its own, sizes are allocated over all (or per kernel)
-//   kStem       each kernel is cut on its own, each stratum keeps its own size
+//   kOptimal    solves for the cuts and sizes of all kernels together (optimal_strata.h), with the
+//               z of the certificate, so that the certified bound is close to the requested one
+//   kRoot       cuts each kernel separately and allocates sizes over all kernels (or per kernel)
+//   kStem       cuts each kernel separately; each stratum keeps its own size
 //
 // SOURCE: docs/math/optimal.md, root.md, allocation.md.
 #pragma once
@@ -24,20 +23,23 @@
 namespace stemtap {
 
 struct WorkloadStrata {
-  // By kernel, ascending; sample_size is the size to take. None for a kernel without cells.
+  // By kernel, ascending; sample_size is final. Empty for a kernel without cells.
   std::vector<std::vector<StratumRange>> kernels;
-  // kOptimal: where the search ended. Handed in again it makes the next search short.
+  // For kOptimal: the price at which the search ended. Passing it to the next call shortens that
+  // search.
   double multiplier = 0.0;
 };
 
-// The cells of one kernel: non-empty, means ascending; one duration or one sketch bin each.
+// KernelCells contains the cells of one kernel in ascending order of their means. A cell is
+// non-empty: one duration, one sketch bin, or the launches of one context.
 using KernelCells = std::vector<Moments>;
 
-// The non-empty bins of `sketch` as cells; `bins`, when given, receives the bin of each.
+// Returns the non-empty bins of `sketch` as cells. If `bins` is not null, appends the bin of each
+// cell to it.
 KernelCells CellsOf(const LogSketch& sketch, std::vector<std::uint32_t>* bins = nullptr);
 
-// `multiplier` is that of an earlier result for similar kernels, 0 when there is none. The result
-// does not depend on how `parallel` runs its parts.
+// `multiplier` is the multiplier of an earlier result for similar kernels, or 0. The result does
+// not depend on how `parallel` schedules its tasks.
 WorkloadStrata StratifyWorkload(std::span<const KernelCells> kernels,
                                 const SamplingOptions& options, double multiplier = 0.0,
                                 const ParallelFor& parallel = Serially);
