@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kNone = ~std::size_t{0};
 
-// Expected error of the estimate of the stratum's sum by the mean of `stand_in`.
+// Returns the expected error of the stratum's estimated sum if the mean of `stand_in` is used.
 double BiasOf(const Moments& stratum, const Moments& stand_in) {
   return static_cast<double>(stratum.count()) * (stand_in.mean() - stratum.mean());
 }
@@ -20,13 +20,14 @@ bool MayStandFor(const Moments& stratum, const Moments& stand_in) {
          std::fabs(stand_in.mean() - stratum.mean()) <= kMaxJoinDifference * stratum.mean();
 }
 
-// Homes of the empty strata [first, end). `below` and `above` are the sampled strata around them, or
-// kNone. Strata that neither may stand for are their own home.
+// Sets the homes of the empty strata [first, end): the strata whose captures represent them.
+// `below` and `above` are the sampled strata next to them, or kNone. Strata that neither can
+// represent are their own home.
 void JoinGap(std::span<const SampledRange> strata, std::size_t first, std::size_t end,
              std::size_t below, std::size_t above, double bias_ns,
              std::vector<std::size_t>& homes) {
-  // Means ascend, so the neighbor below may stand for the strata [first, down) and the one above for
-  // [up, end). Strata [up, down) may join either; `split` divides them.
+  // Means are ascending, so `below` can represent the strata [first, down) and `above` the strata
+  // [up, end). The strata [up, down) can join either; `split` divides them.
   std::size_t down = first;
   while (below != kNone && down < end &&
          MayStandFor(strata[down].launches, strata[below].launches)) {
@@ -65,7 +66,7 @@ std::vector<JointStratum> JoinStrata(std::span<const SampledRange> strata, doubl
   std::vector<JointStratum> joined;
   std::vector<std::size_t> homes(strata.size());
   std::size_t below = kNone;
-  std::size_t known = 0;  // homes [0, known) are known
+  std::size_t known = 0;  // homes [0, known) are set
   for (std::size_t i = 0; i < strata.size(); ++i) {
     if (i == known) {
       std::size_t above = i;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JoinStrata decides what stands for a stratum that ended without a random capture:
+// JoinStrata decides which captures represent a stratum that ended without a random capture:
 //
-//   1. A neighbor that has captures, if the means are close: the stratum joins it. Its launches count
-//      with the mean of the neighbor's captures.
-//   2. Captures at first sight of the kernel in the stratum itself, if they are close to its mean.
-//   3. Nothing: the stratum is uncovered, and its time is missing from the estimate.
+//   1. The captures of a neighbor, if the means are close: the stratum joins the neighbor, and its
+//      launches are estimated by the mean of the neighbor's captures.
+//   2. Exploratory captures in the stratum itself, if they are close to its mean.
+//   3. None: the stratum is uncovered, and its time is missing from the estimate.
 //
-// All durations are known, so the bias of each choice is known too. It is added to the bound
-// linearly, never in quadrature:
+// All durations are known, so the bias of each choice is known. The bound contains it linearly, not
+// in quadrature:
 //
 //   bound = ( z sqrt( sum V ) + | sum of biases | + sum of uncovered time ) / total time
 //
-// Where a stratum may join the neighbor on either side, the choice is the one that brings the sum of
-// biases, uncovered time included, nearest to 0.
+// If a stratum may join either neighbor, JoinStrata chooses the neighbor that brings the sum of
+// biases, including uncovered time, closest to 0.
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/math/online-bound.md, "Empty strata".
 #pragma once
@@ -27,20 +27,20 @@
 
 namespace stemtap {
 
-// SampledRange is a stratum and the captures that fell into it.
+// SampledRange is a stratum and the captures in it.
 struct SampledRange {
-  Moments launches;           // all launches that captures are drawn from
+  Moments launches;           // all launches that the captures are drawn from
   std::uint64_t samples = 0;  // random captures
-  Moments first_sight;        // captures at first sight; not among `launches`
+  Moments first_sight;        // exploratory captures; not part of `launches`
 };
 
-// JointStratum is a run of neighboring strata of one kernel that the same captures stand for.
+// JointStratum is a sequence of neighboring strata of one kernel that the same captures represent.
 struct JointStratum {
   std::size_t first = 0;  // strata [first, end)
   std::size_t end = 0;
-  std::size_t home = 0;       // the stratum that has the captures; the only one if uncovered
+  std::size_t home = 0;       // the stratum with the captures; the only one if uncovered
   std::uint64_t samples = 0;  // 0: uncovered
-  Moments all;                // of all launches, those of `first_sight` excluded
+  Moments all;                // of all launches except `first_sight`
   Moments sampled;            // of the launches that the samples are drawn from
   double bias_ns = 0.0;       // expected error of the estimate of the sum of `all`
   bool by_first_sight = false;
@@ -48,17 +48,17 @@ struct JointStratum {
   bool covered() const { return samples > 0; }
 };
 
-// Captures stand for a stratum other than their own only if the means differ by at most this share of
-// the stratum's mean. At 1, leaving the stratum uncovered costs the bound as much. Below, other
-// metrics of the captures become more like those of the stratum.
+// Maximum difference of the means, as a share of the stratum's mean, at which captures may
+// represent another stratum. At 1, the bound is the same as if the stratum were uncovered. With
+// smaller values, other metrics of the captures are more similar to those of the stratum.
 inline constexpr double kMaxJoinDifference = 0.5;
 
-// The strata of one kernel (by ascending mean), joined. Every stratum is part of exactly one result;
-// results ascend. `bias_ns` is the sum of the biases so far, minus the uncovered time; the kernel's
-// part is added to it.
+// Joins the strata of one kernel (ascending by mean). Every stratum belongs to exactly one result;
+// results are ascending. `bias_ns` is the sum of the biases so far minus the uncovered time so far;
+// JoinStrata adds the values of this kernel.
 std::vector<JointStratum> JoinStrata(std::span<const SampledRange> strata, double& bias_ns);
 
-// Variance of the estimate of the joint stratum's sum; 0 if it is not covered.
+// Returns the variance of the estimate of the joint stratum's sum; 0 if it is uncovered.
 double JointVariance(const JointStratum& joint);
 
 }  // namespace stemtap

@@ -9,10 +9,11 @@
 namespace stemtap {
 namespace {
 
-// One stratum of the problem: b / m is its variance without the constant of the finite population.
+// Term is one stratum of the problem. b / m is its variance without the constant of the finite
+// population.
 struct Term {
   double b = 0.0;     // N^2 S^2
-  double rate = 0.0;  // sqrt(b / mu): its size where s is 1
+  double rate = 0.0;  // sqrt(b / cost): the size at s = 1
   double low = 0.0;
   double high = 0.0;
 
@@ -27,7 +28,8 @@ double Spread(std::span<const Term> terms, double s) {
   return sum;
 }
 
-// The least s whose sizes meet `budget`, from above. 64 halvings reach the last bits of any ratio.
+// Returns, from above, the smallest s whose sizes meet `budget`. 64 bisections reach the last bits
+// of any ratio.
 double SolveScale(std::span<const Term> terms, double budget) {
   double top = 0.0;
   for (const Term& t : terms) {
@@ -50,7 +52,7 @@ std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
                                          std::span<const std::uint64_t> least, double budget) {
   std::vector<std::uint64_t> sizes(strata.size());
   std::vector<Term> terms(strata.size());
-  double whole = 0.0;  // sum b / N, which the finite population gives back
+  double whole = 0.0;  // sum b / N, the constant of the finite population
   for (std::size_t i = 0; i < strata.size(); ++i) {
     const std::uint64_t n = strata[i].count;
     sizes[i] = std::min(std::max(had[i], least[i]), n);
@@ -69,7 +71,8 @@ std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
 
   const double scale = SolveScale(terms, allowed);
   spread = 0.0;
-  // Gain of one sample more for its time, the best on top; ties go to the first stratum.
+  // Variance removed by one more sample, per cost. The best step is on top; ties go to the first
+  // stratum.
   using Step = std::pair<double, std::size_t>;
   const auto worse = [](const Step& a, const Step& b) {
     return a.first != b.first ? a.first < b.first : a.second > b.second;

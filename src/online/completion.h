@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Completion is the least further sampling when some has been done already: captures that were made
-// are paid for, whether or not they would be made again, so only what is missing is minimised.
+// CompleteSizes computes the cheapest sample sizes when some captures have already been made. Their
+// cost is spent, so only the cost of further captures is minimized.
 //
-//   minimise sum (m_i - had_i) a_i   subject to   sum N_i^2 S_i^2 / m_i (1 - m_i / N_i) <= budget
-//                                     and   max(had_i, min(least_i, N_i)) <= m_i <= N_i
+//   minimize sum (m_i - had_i) a_i   subject to   sum N_i^2 S_i^2 / m_i (1 - m_i / N_i) <= budget
+//                                    and   max(had_i, min(least_i, N_i)) <= m_i <= N_i
 //
-// A capture of stratum i costs a_i: its mean, or more where captures meant for it fall elsewhere.
-// The optimum is m_i = clamp(s sqrt(N_i^2 S_i^2 / a_i), lo_i, N_i) for one s, as in allocation.h,
-// with other lower ends. Whole sizes: the real ones rounded down, then raised one sample at a time
-// where that removes most variance for its time, until the budget is met.
+// a_i is the cost of a capture of stratum i: its mean, or more if captures intended for it hit
+// other strata. The optimum is m_i = clamp(s sqrt(N_i^2 S_i^2 / a_i), lo_i, N_i) for a single s, as
+// in allocation.h but with other lower limits. For integer sizes, the real sizes are rounded down
+// and then increased one sample at a time, where a sample removes the most variance per cost, until
+// the budget is met.
 //
 // THREADS: none.  UNITS: ns; the budget is a variance of the total, ns^2.
 // SOURCE: docs/math/online.md, "What is still missing".
@@ -23,8 +24,9 @@
 
 namespace stemtap {
 
-// Total sizes, those captured included; an empty stratum gets 0. A budget below 0 counts as 0.
-// REQUIRES: as many `costs`, `had` and `least` as strata, no `least` of 0.
+// Returns the total sizes, including the captures already made. An empty stratum gets 0. A negative
+// budget counts as 0. REQUIRES: as many `costs`, `had`, and `least` as strata; every `least` is >
+// 0.
 std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
                                          std::span<const double> costs,
                                          std::span<const std::uint64_t> had,

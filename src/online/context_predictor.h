@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ContextPredictor learns, for one kernel, which cluster the launches of a context fall into.
-// Contexts are those of wire/context_key.h: specific (with the two preceding kernels), by launch
-// configuration, by name alone. A kernel of a CUDA graph has one more, its node, learned only where
-// its history does not tell: two nodes of one kernel may have the same predecessors.
+// ContextPredictor learns, for one kernel, which cluster the launches of a context belong to. The
+// contexts are those of shm/context_key.h: the history (with the two preceding kernels), the launch
+// configuration, and the kernel name. A kernel of a CUDA graph has one more context, its node. A
+// node is learned only if its history mispredicts: two nodes of one kernel may have the same
+// predecessors.
 //
 // Each context keeps a majority vote (Boyer and Moore 1981) over the clusters of its launches: a
-// candidate, held as a duration bin so that it survives re-clustering, and a capped count of votes.
-// The cap makes it forget: a context whose durations move is predicted anew after at most 2 x
-// kMostVotes launches.
+// candidate and a capped number of votes. The candidate is a duration bin, so it stays valid when
+// clusters are cut again. Because of the cap, a context whose durations change is predicted again
+// after at most 2 x kMostVotes launches.
 //
-// Memory is bounded: at most kMostContexts contexts a kernel. A kernel whose grid grows with every
-// token would fill it without end; beyond the limit new contexts are not learned and the gate falls
-// back to the name, whose vote follows the latest launches.
+// Memory is bounded: at most kMostContexts contexts per kernel. A kernel whose grid grows with
+// every token would create contexts without limit. Beyond the limit, new contexts are not learned,
+// and the gate falls back to the name, whose vote follows the latest launches.
 //
 // THREADS: none.  SOURCE: docs/math/online.md, finding 1.
 #pragma once
@@ -27,8 +28,8 @@
 
 namespace stemtap {
 
-// The key of a graph's node, 0 for a launch that is of none. Where the gate is asked at the launch
-// there is no such key: the kernels of a graph are launched all at once.
+// Returns the key of a graph node, or 0 for a launch outside a graph. It cannot be used where the
+// gate decides at the launch call, because a graph launches all of its kernels at once.
 inline std::uint64_t NodeKey(std::uint64_t config_key, const shm::KernelRecord& record) {
   if (record.graph_id == 0) return 0;
   const std::uint64_t node = (std::uint64_t{record.graph_id} << 32) | record.graph_node;
@@ -37,36 +38,37 @@ inline std::uint64_t NodeKey(std::uint64_t config_key, const shm::KernelRecord& 
 
 class ContextPredictor {
  public:
-  // 512 contexts of 24 bytes are 12 KiB a kernel at most. The busiest kernels of the recorded
-  // profiles show under 300 (shapes x predecessors).
+  // Maximum number of contexts per kernel: 512 contexts of 24 bytes are 12 KiB. The busiest kernels
+  // of the recorded profiles have fewer than 300 (configurations x predecessors).
   static constexpr std::size_t kMostContexts = 512;
-  // Of these, nodes: a program that makes graphs without end shall not keep histories from being
-  // learned.
+  // Maximum number of these that are graph nodes. Without it, a program that keeps creating graphs
+  // would leave no room for histories.
   static constexpr std::size_t kMostNodes = kMostContexts / 2;
-  // A prediction is given out from 2 votes on: one sight is chance. Capped at 15: a shift of the
-  // durations is followed within 30 launches, a burst of 14 outliers is not.
+  // A prediction is used from 2 votes on, because a single launch may be chance. With a maximum of
+  // 15 votes, predictions follow a change of the durations within 30 launches and ignore a burst of
+  // 14 outliers.
   static constexpr std::int32_t kTrustedVotes = 2;
   static constexpr std::int32_t kMostVotes = 15;
 
   struct Context {
-    std::uint64_t key = 0;            // 0: free
+    std::uint64_t key = 0;            // 0: the entry is free
     std::uint32_t candidate_bin = 0;  // LogSketch bin of the latest launch that agreed
     std::int16_t votes = 0;
-    bool dirty = false;  // its prediction may have changed since the last Publish
+    bool dirty = false;  // the prediction may have changed since the last Publish
     std::uint32_t published_slot = shm::kNoSlot;
 
     bool trusted() const { return votes >= kTrustedVotes; }
   };
-  // No context predicts the launch.
+  // Observe's result if no context predicts the launch.
   static constexpr std::uint32_t kNoBin = ~std::uint32_t{0};
 
-  // The context that stands for all launches of the kernel, always there: its name, or its
-  // configuration where kernels are told apart by it.
+  // The context of all launches of the kernel always exists: its name, or its configuration if
+  // kernels are grouped by configuration.
   explicit ContextPredictor(std::uint64_t name_key) { name_.key = name_key; }
 
-  // Notes that a launch with these keys fell into `bin`, whose cluster is cluster_of(bin). `node_key`
-  // 0: it is no node of a graph. Returns the bin that was predicted for the launch, by its most special
-  // context that is trusted; kNoBin: none is.
+  // Records that a launch with these keys fell into `bin`, whose cluster is cluster_of(bin).
+  // `node_key` is 0 outside a graph. Returns the bin that the launch's most specific trusted
+  // context predicted, or kNoBin.
   template <typename ClusterOf>
   std::uint32_t Observe(std::uint64_t history_key, std::uint64_t config_key, std::uint32_t bin,
                         const ClusterOf& cluster_of, std::uint64_t node_key = 0) {
@@ -76,7 +78,7 @@ class ContextPredictor {
     };
     predict(name_);
     Vote(name_, bin, cluster_of);
-    if (config_key == name_.key) {  // the kernel is the launches of one configuration
+    if (config_key == name_.key) {  // grouped by configuration
       last_config_ = kNowhere;
     } else if (Context* const config = ConfigOf(config_key)) {
       predict(*config);
@@ -100,8 +102,8 @@ class ContextPredictor {
     }
     return predicted;
   }
-  // Calls visit(context) for each context whose prediction may have changed, all of them when
-  // `everything` (the clusters were cut anew), and clears the marks.
+  // Calls visit(context) for each context whose prediction may have changed, or for all contexts if
+  // `everything` is true (the clusters were cut again). Clears the dirty marks.
   template <typename Visit>
   void ForEachChanged(bool everything, const Visit& visit) {
     if (!any_dirty_ && !everything) return;
@@ -117,13 +119,14 @@ class ContextPredictor {
     any_dirty_ = false;
   }
 
-  std::size_t size() const { return size_; }          // without the name's
-  std::uint64_t refused() const { return refused_; }  // launches of contexts beyond the limit
+  std::size_t size() const { return size_; }          // without the context of the name
+  std::uint64_t refused() const { return refused_; }  // insertions beyond the limit
 
  private:
   static constexpr std::size_t kNowhere = ~std::size_t{0};
 
-  // Whether the launch fell where the context had it; so does the first.
+  // Returns whether the launch agrees with the context's candidate, or is the context's first
+  // launch.
   template <typename ClusterOf>
   bool Vote(Context& context, std::uint32_t bin, const ClusterOf& cluster_of) {
     if (context.votes == 0) {
@@ -141,9 +144,9 @@ class ContextPredictor {
     return false;
   }
 
-  // The context of a configuration; null if there is no room.
+  // Returns the context of a configuration, or null if there is no room.
   Context* ConfigOf(std::uint64_t config_key) {
-    // A kernel is mostly launched as it was the last time: no look-up then.
+    // Most launches have the same configuration as the previous one; skip the lookup.
     if (last_config_ == kNowhere || slots_[last_config_].key != config_key) {
       last_config_ = FindOrAdd(config_key);
     }
@@ -155,7 +158,7 @@ class ContextPredictor {
     any_dirty_ = true;
   }
 
-  // Where the context with `key` is in slots_; kNowhere if it is not.
+  // Returns the index of the context with `key` in slots_, or kNowhere.
   std::size_t Find(std::uint64_t key) const {
     if (slots_.empty()) return kNowhere;
     const std::size_t mask = slots_.size() - 1;
@@ -166,13 +169,14 @@ class ContextPredictor {
     return kNowhere;
   }
 
-  // Where the context with `key` is in slots_; kNowhere if it is new and there is no room.
+  // Returns the index of the context with `key` in slots_, adding it if it is new. Returns kNowhere
+  // if there is no room.
   std::size_t FindOrAdd(std::uint64_t key) {
     if (slots_.empty()) slots_.resize(8);
     for (;;) {
       const std::size_t mask = slots_.size() - 1;
-      // The gate table uses the low bits of a key as its home; the high ones are as good and
-      // independent.
+      // The gate table indexes by the low bits of a key. The high bits are equally good and
+      // independent of them.
       std::size_t at = (key >> 40) & mask;
       while (slots_[at].key != 0) {
         if (slots_[at].key == key) return at;
@@ -206,9 +210,9 @@ class ContextPredictor {
 
   Context name_;
   std::vector<Context> slots_;          // open addressing, a power of two, at most half full
-  std::size_t last_config_ = kNowhere;  // where the configuration of the last launch is
+  std::size_t last_config_ = kNowhere;  // index of the configuration of the last launch
   std::size_t size_ = 0;
-  std::size_t nodes_ = 0;  // of these
+  std::size_t nodes_ = 0;  // contexts in slots_ that are graph nodes
   std::uint64_t refused_ = 0;
   bool any_dirty_ = false;
 };

@@ -10,8 +10,7 @@
 namespace stemtap {
 namespace {
 
-// Adds the launch of `sample`, which the sketch does not hold, to the launches of `cluster` and to
-// its samples.
+// Adds the launch of `sample`, which is not in the sketch, to `cluster` and its samples.
 void AddLaunch(const PlanSample& sample, SampledCluster& cluster) {
   const std::uint64_t duration = sample.record.duration_ns;
   if (cluster.moments.count() == 0) cluster.lower_ns = cluster.upper_ns = duration;
@@ -45,7 +44,7 @@ std::vector<SampledCluster> FinalClusters(KernelState& kernel,
       cluster.target += cut[i].target;
       place[i] = clusters.size() - 1;
     }
-    if (joint.by_first_sight) continue;  // the cells are of the captures alone
+    if (joint.by_first_sight) continue;  // the cells contain only the captures
     const std::size_t first = first_cells[joint.home];
     const std::size_t end =
         joint.home + 1 < cut.size() ? first_cells[joint.home + 1] : kernel.cells().size();

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FinalClusters is what the plan holds of one kernel when the run has ended: its clusters, those
-// without a capture joined to others, and which captures stand for them.
+// FinalClusters computes the clusters of one kernel for the plan at the end of the run: it joins
+// clusters without a capture to others and assigns the captures.
 //
-//   by credit, made since the kernel drifted   stand for their cluster
-//   ... made before                            where their cluster has none of those
-//   at first sight                             where their cluster has neither, no neighbor that it
-//                                              joins, and a close mean (JoinStrata); the others are
-//                                              together a last cluster of their own, and stand for
-//                                              themselves
+//   by credit, after the last drift   represent their cluster
+//   by credit, before a drift         represent their cluster if it has none of the former
+//   exploratory                       represent their cluster if it has neither, joins no neighbor,
+//                                     and has a close mean (JoinStrata); all others form one last
+//                                     cluster that represents only itself
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, findings 3 to 5,
 // docs/math/online-bound.md.
@@ -24,8 +23,8 @@
 
 namespace stemtap {
 
-// `joined`: the clusters of the kernel, joined. REQUIRES: kernel.cells() and its clusters are up to
-// date.
+// `joined` is the result of JoinStrata for the clusters of the kernel. REQUIRES: kernel.cells() and
+// the clusters are up to date.
 std::vector<SampledCluster> FinalClusters(KernelState& kernel,
                                           std::span<const JointStratum> joined);
 

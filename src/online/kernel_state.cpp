@@ -9,7 +9,7 @@ namespace stemtap {
 
 namespace {
 
-// The bin halfway between the bins of two neighboring cells.
+// Returns the bin halfway between the bins of two neighboring cells.
 std::uint32_t Middle(std::uint32_t below, std::uint32_t above) {
   const std::uint64_t edge = (LogSketch::LowerEdge(below + 1) + LogSketch::LowerEdge(above)) / 2;
   return std::max(below + 1, LogSketch::BinOf(edge));
@@ -19,8 +19,8 @@ std::uint32_t Middle(std::uint32_t below, std::uint32_t above) {
 
 void KernelState::Observe(std::span<const Observation> batch,
                           std::span<const std::uint32_t> order) {
-  // One kernel's launches lie scattered over the batch, two cache lines each: asked for this many
-  // ahead, they are there when their turn comes.
+  // The launches of one kernel are scattered over the batch, two cache lines each. Prefetch this
+  // many launches ahead.
   constexpr std::size_t kAhead = 6;
   if (order.empty()) return;
   const auto cluster_of = [this](std::uint32_t b) { return ClusterOf(b); };
@@ -31,7 +31,7 @@ void KernelState::Observe(std::span<const Observation> batch,
       __builtin_prefetch(next + sizeof(Observation) - 1);
     }
     const Observation& seen = batch[order[i]];
-    slices_.Add(seen.record.start_ns, seen.record.duration_ns);  // none where that is not known
+    slices_.Add(seen.record.start_ns, seen.record.duration_ns);  // ignored if the start is unknown
     if (times_ != nullptr && (seen.record.flags & shm::kFlagPerturbed) != 0) {
       ObservePerturbed(seen);
       continue;
@@ -53,7 +53,7 @@ void KernelState::Observe(std::span<const Observation> batch,
     }
     std::uint32_t bin = sketch_.Add(duration);
     if (times_ != nullptr) {
-      // Its context as a whole is what falls into a cluster.
+      // The cluster is determined by the context as a whole.
       const std::uint32_t context = times_->ContextOf(seen.history_key, seen.config_key);
       times_->AddNative(context, duration);
       bin = LogSketch::BinOf(times_->MeanOf(context));
@@ -65,8 +65,8 @@ void KernelState::Observe(std::span<const Observation> batch,
 }
 
 void KernelState::SetLines() {
-  std::vector<double> predicted(clusters_.size(), 0.0);  // launches, by the cluster predicted
-  std::vector<double> right(clusters_.size(), 0.0);      // of these, launches that fell into it
+  std::vector<double> predicted(clusters_.size(), 0.0);  // launches by predicted cluster
+  std::vector<double> right(clusters_.size(), 0.0);      // launches that were predicted correctly
   double all = 0.0;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     const auto count = static_cast<double>(cells_[i].count());
@@ -90,7 +90,7 @@ void KernelState::SetLines() {
 
 void KernelState::SetSources() {
   SetLines();
-  // Launches of each line and their time, in all and by the cluster that they fell into.
+  // Launches and time of each line, and launches by cluster and line.
   const std::size_t lines = 1 + clusters_.size();
   std::vector<std::vector<double>> fell(clusters_.size(), std::vector<double>(lines, 0.0));
   std::vector<double> offered(lines, 0.0);
@@ -131,7 +131,7 @@ void KernelState::ObservePerturbed(const Observation& seen) {
   CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, true},
                         recorded,
                         times_->AddCaptured(context, recorded, !explored)};
-  Impute(launch, true);  // until the cells are made anew
+  Impute(launch, true);  // until the next UpdateCells
   unsettled_.push_back(launch);
   if (!explored) return;
   explored_.push_back(launch);
@@ -219,7 +219,7 @@ std::vector<std::size_t> KernelState::CurrentFirstCells() const {
   std::vector<std::size_t> first_cells;
   for (const OnlineCluster& cluster : clusters_) {
     const std::size_t first = first_cells.empty() ? 0 : CellOf(cluster.first_bin);
-    // Means of contexts move, and a cluster may be left without any.
+    // The means of contexts move, so a cluster can be left without cells.
     if (first_cells.empty() || (first > first_cells.back() && first < cells_.size())) {
       first_cells.push_back(first);
     }
@@ -246,14 +246,15 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
     if (c == 0) {
       cluster.first_bin = cell_bins_[first];
     } else {
-      // Launches to come fall into the gap between two clusters too. Each half goes to the cluster
-      // nearer to it: with the whole gap in the lower one, its mean grows past its earlier captures.
+      // Later launches also fall into the gap between two clusters. Each half of the gap goes to
+      // the nearer cluster. If the lower cluster had the whole gap, its mean would grow past its
+      // earlier captures.
       cluster.first_bin =
           anew ? Middle(cell_bins_[first - 1], cell_bins_[first]) : before[c].first_bin;
     }
     cluster.end_bin = cell_bins_[end - 1] + 1;
     for (std::size_t i = first; i < end; ++i) cluster.moments.Merge(cells_[i]);
-    // A cluster that keeps its ordinal keeps its standing until sizes are allocated.
+    // A cluster that keeps its index keeps its sampling state until sizes are allocated.
     if (c < before.size()) {
       cluster.target = before[c].target;
       cluster.release = before[c].release;

@@ -9,7 +9,7 @@
 namespace stemtap {
 namespace {
 
-// `launches` launches with this mean and the variance of `spread`.
+// Returns the moments of `launches` launches with this mean and the variance of `spread`.
 Moments Imputed(double mean, const Moments& spread, std::uint64_t launches) {
   return Moments(launches, mean, spread.variance() * static_cast<double>(launches));
 }
@@ -96,7 +96,7 @@ void NativeTimes::AddNative(std::uint32_t context, std::uint64_t duration_ns) {
     return Decide(context);
   }
   if (--group.votes > 0) return;
-  const std::uint32_t found = OtherRegime(context, value);  // `group` may have moved
+  const std::uint32_t found = OtherRegime(context, value);  // may invalidate `group`
   groups_[context].regime = found;
   groups_[context].votes = kFirstVotes;
   Decide(context);
@@ -118,7 +118,7 @@ std::uint32_t NativeTimes::AddCaptured(std::uint32_t context, std::uint64_t reco
 }
 
 const Moments& NativeTimes::LikeOf(std::uint32_t group) const {
-  // Its own: those of other regimes are not its like while it has any.
+  // The regime's own launches; other regimes differ.
   if (groups_[group].own.count() != 0) return groups_[group].own;
   while (group != 0 && groups_[group].all.count() == 0) group = groups_[group].parent;
   return groups_[group].all.count() == 0 ? perturbed_ : groups_[group].all;
@@ -131,7 +131,7 @@ const Moments& NativeTimes::SpreadOf(std::uint32_t group) const {
 }
 
 KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
-  // Small groups are pooled into their parents, which come before them.
+  // Pool small groups into their parents, which precede them.
   struct Pool {
     Moments native;
     Moments imputed;
@@ -147,7 +147,7 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
     Pool& pool = pools[i];
     home[i] = static_cast<std::uint32_t>(i);
     pool.native.Merge(group.own);
-    // What is undecided is of the regime that its context is in, for now.
+    // Undecided launches belong to the current regime of their context for now.
     Slowed slowed = group.slowed;
     for (const Group* context : undecided[i]) {
       for (const double value : context->undecided.native) pool.native.Add(value);
@@ -166,8 +166,9 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
       imputed_ns_ += Whole(imputed.sum());
       pool.imputed.Merge(imputed);
     }
-    // A context that was captured and hardly seen otherwise is told by its configuration: in a cell
-    // of the whole kernel its captures would count with a mean of other configurations.
+    // A captured context with few native launches forms a cell if its configuration has enough. In
+    // a cell of the whole kernel, its captures would be imputed with the mean of other
+    // configurations.
     const bool told =
         pool.native.count() >= kTold || (pool.imputed.count() != 0 && group.all.count() >= kTold);
     if (i == 0 || told) {
@@ -186,7 +187,7 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
   }
   group_mean_.resize(groups_.size());
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    home[i] = home[home[i]];  // a parent's is final, since it comes before
+    home[i] = home[home[i]];  // the parent's home is final because parents come first
     group_mean_[i] = Whole(cell_of[home[i]].mean());
   }
   std::stable_sort(formed.begin(), formed.end(), [&](std::uint32_t a, std::uint32_t b) {

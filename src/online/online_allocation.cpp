@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocation of OnlineSampler: how clusters are cut, how much of each is still to be captured,
-// and when. Epochs, credits, events and the plan are in online_sampler.cpp.
+// The allocation of OnlineSampler: how clusters are cut, how many captures each still needs, and
+// when. Epochs, credits, events, and the plan are in online_sampler.cpp.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,41 +16,42 @@
 namespace stemtap {
 namespace {
 
-// A kernel is cut anew if the captures that the current cut needs would cost this many times those of
-// the best cut. Below, cuts follow chance, and each new cluster needs captures of its own. Above, a
-// kernel that had few long launches at first keeps a wide cluster, whose captures are mostly from
-// that time: the estimate of workloads that nothing predicts was 0.8 % low at 1.5.
+// A kernel is cut again if the captures of the current cut would cost more than this many times the
+// captures of the best cut. With a smaller value, cuts follow chance, and each new cluster needs
+// its own captures. With a larger value, a kernel with few long launches early in the run keeps a
+// wide cluster whose captures are mostly from that time: at 1.5, estimates of unpredictable
+// workloads were 0.8 % low.
 constexpr double kRecutGain = 1.2;
-// Cuts are compared at the latest when the observations have grown this many times. An older cut was
-// made from few launches, and many of them were captured. They avoid the gap that the cut is in, and
-// later launches do not: estimates of 24 kernels that nothing predicts were 0.8 % low.
+// Cuts are compared at the latest when the number of observations has grown by this factor. An
+// older cut is based on few launches, many of which were captured. Those launches avoid the gap at
+// the cut, later launches do not: estimates of 24 unpredictable kernels were 0.8 % low.
 constexpr std::uint64_t kCutGrowth = 2;
 
 // A second capture is needed only if it costs at most this many mean launches of the cluster.
 constexpr double kMaxPrice = 2.0;
 
-// Captures of a cluster are released in steps, a third of its target with each doubling of the
-// observations from the first release on.
+// Captures of a cluster are released in steps: a third of its target with each doubling of the
+// observations, starting at the first release.
 constexpr double kReleaseDoublings = 3.0;
-// The first release is not before the 64th observation: less is no distribution.
+// Minimum number of observations before the first release; fewer do not form a distribution.
 constexpr std::uint64_t kFewestObserved = 64;
 
-// A cluster whose captures are off its mean by more than this share of the error bound (of the
-// total time) is given one capture more at an allocation ...
+// A cluster whose captures differ from its mean by more than this share of the error bound (of the
+// total time) gets one additional capture per allocation ...
 constexpr double kOffShare = 0.05;
-// ... as long as these cost at most this share of all captures, or the second when the plain estimate
-// is far off. With a quarter and a half llm-serve at 5 % cost up to 2.4 times the two-pass plan, with
-// these 2.1.
+// ... as long as the additional captures cost at most this share of all captures, or the second
+// share if the plain estimate differs by more than kFar. With shares of 0.25 and 0.5, llm-serve at
+// 5 % cost up to 2.4 times the two-pass plan; with these, 2.1 times.
 constexpr double kSupplementShare = 0.2;
 constexpr double kSupplementShareOff = 0.35;
-// "Far off": this share of the error bound. At a half, the budget was spent while a warm-up lasted,
-// and fewer runs ended within their bound.
+// A large error of the plain estimate, as a share of the error bound. At 0.5, the budget was spent
+// during a warm-up, and fewer runs ended within their bound.
 constexpr double kFar = 0.8;
 
 }  // namespace
 
 void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
-  // Captures are counted into the clusters they were made for, then the clusters may change.
+  // Assign captures to the clusters that they were made for before the clusters change.
   for (KernelState& kernel : kernels_) {
     if (kernel.cells().empty()) continue;
     if (kernel.clusters().empty()) {
@@ -62,7 +63,8 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
   }
   SettleCaptures();
   if (perturbed_) {
-    // A first sight was settled as recorded, before a native launch told what it takes.
+    // An exploratory capture was settled with its recorded duration, before a native launch was
+    // seen.
     status_.duration_ns = 0;
     status_.captured_duration_ns = 0;
     for (const KernelState& kernel : kernels_) {
@@ -81,8 +83,8 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
     Hold();
     return SetStatus();
   }
-  // Cuts are compared while captures are missing, and otherwise when the last comparison is old.
-  // At the end they are kept, because new clusters could not be captured any more.
+  // Compare cuts while captures are missing, or if the last comparison is old. Keep the cuts at the
+  // end of the run, because new clusters could not be captured any more.
   const bool cuts_old = status_.observed >= kCutGrowth * cuts_observed_;
   if (options_.method == Method::kStem || (!last && (cuts_old || !Enough()))) {
     const WorkloadStrata found = CutAll(parallel);
@@ -114,8 +116,8 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
   SetStatus();
 }
 
-// Contexts learn only which clusters launches fall into, and captures are cheap only if contexts have
-// learned. The first cuts are therefore made before the first release.
+// Contexts predict clusters, and captures are cheap only if contexts have learned. The first cuts
+// are therefore made before the first release.
 WorkloadStrata OnlineSampler::CutAll(const ParallelFor& parallel) {
   std::vector<KernelCells> cells(kernels_.size());
   for (std::size_t id = 0; id < cells.size(); ++id) cells[id].swap(kernels_[id].cells());
@@ -158,7 +160,7 @@ bool OnlineSampler::Enough() const {
   double bias = 0.0;
   double uncovered = 0.0;
   double total = 0.0;
-  // `bias` counts uncovered time as negative (JoinStrata), the bound counts it apart.
+  // `bias` contains uncovered time as a negative value (JoinStrata); the bound adds it separately.
   const auto met = [&] {
     const double bound = target_.z * std::sqrt(variance) + std::fabs(bias + uncovered) + uncovered;
     return bound <= target_.error_bound * total;
@@ -180,8 +182,9 @@ bool OnlineSampler::Enough() const {
   return by_kernel || met();
 }
 
-// Only durations decide, never which captures came back. Cuts that follow the captures leave long
-// launches that were missed in clusters with short ones that were not, and the estimate is low.
+// Uses only durations, not which captures were made. If cuts depended on the captures, long
+// launches without captures would share a cluster with short captured launches, and the estimate
+// would be low.
 void OnlineSampler::CutKernel(KernelState& kernel, std::span<const StratumRange> strata) const {
   std::vector<std::size_t> fresh;
   for (const StratumRange& s : strata) fresh.push_back(s.first);
@@ -190,8 +193,8 @@ void OnlineSampler::CutKernel(KernelState& kernel, std::span<const StratumRange>
   if (options_.method == Method::kStem) return kernel.SetCut(fresh, true);
 
   double best_ns = 0.0;
-  // Time of strata that the best cut takes whole, such as a single giant launch. Any cut needs it, and
-  // it would hide what the cuts differ in.
+  // Time of strata that the best cut samples completely, such as a single long launch. Every cut
+  // needs it, and it would hide the difference between the cuts.
   double whole_ns = 0.0;
   double budget = 0.0;
   for (const StratumRange& s : strata) {
@@ -237,8 +240,8 @@ void OnlineSampler::SetTargets(double planned_ns) {
     clusters.clear();
     total_ns = given_up_ns = bias_ns = 0.0;
   };
-  // What 1 ns of bias is worth in captured time: if the planned captures buy the whole error bound,
-  // each part of it costs its share.
+  // The value of 1 ns of bias in captured time: if the planned captures buy the whole error bound,
+  // each part of the bound costs its share.
   const double worth =
       planned_ns / (target_.error_bound * static_cast<double>(status_.duration_ns));
   for (KernelState& kernel : kernels_) {
@@ -306,7 +309,7 @@ void OnlineSampler::Supplement(bool enough) {
     OnlineCluster* cluster;
   };
   std::vector<Off> off;
-  double error_ns = 0.0;  // of the plain estimate of what is covered
+  double error_ns = 0.0;  // error of the plain estimate of the covered clusters
   const double bound_ns = target_.error_bound * static_cast<double>(status_.duration_ns);
   for (KernelState& kernel : kernels_) {
     for (OnlineCluster& cluster : kernel.clusters()) {
@@ -316,13 +319,13 @@ void OnlineSampler::Supplement(bool enough) {
           static_cast<double>(cluster.moments.count()) *
           (cluster.captured_ns / static_cast<double>(had) - cluster.moments.mean());
       error_ns += by_ns;
-      // One that is short as it is gets its captures anyway.
+      // A cluster below its target gets captures anyway.
       if (had < cluster.target || had >= cluster.moments.count()) continue;
       off.push_back({by_ns, &cluster});
     }
   }
-  // Many clusters may each be off by little and all the same way: they were captured on the same
-  // cold clocks.
+  // Many clusters may differ by little and in the same direction, because they were captured on the
+  // same cold clocks.
   const bool far = std::fabs(error_ns) > kFar * bound_ns;
   if (!far && !enough) return;
   std::erase_if(off, [&](const Off& o) {

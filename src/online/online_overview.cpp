@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What OnlineSampler shows of itself in an overview.
+// OnlineSampler::Describe, which reports the sampler's state as an overview.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -13,38 +13,39 @@
 namespace stemtap {
 namespace {
 
-// Samples are allocated anew when observations, or their time, have grown by an eighth: targets move
-// slowly, and the cost, proportional to all clusters, spreads to a constant per observation. Launches
-// that become much longer late in a run are known by their time first: by their number alone, a mode
-// that held 44 % of the time ended without a capture.
+// Samples are allocated again when the observations or their time have grown by an eighth. Targets
+// change slowly, and the cost, which is proportional to the number of clusters, is constant per
+// observation. Launches that become much longer late in a run show in the time first: with the
+// count only, a mode with 44 % of the time ended without a capture.
 constexpr std::uint64_t kAllocationGrowthShift = 3;
 
-// Of the captures that a cluster still wants, one in this many has its credit open at a time, and at
-// least one. The next is granted when one has come back: allocations may have lowered the target by
-// then.
+// Of the captures that a cluster still needs, one in this many has an open credit at a time, but at
+// least one. The next credit is granted when a capture has returned, because an allocation may have
+// lowered the target by then.
 constexpr std::uint64_t kAtOnce = 2;
 
-// A cluster that no context predicts and that has no capture gets credits for this many expected
-// captures: with 3, 5 % of such clusters get none in one feedback time, with 2, 14 %. With 2, runs
-// of four feedback times left 2 % of the time uncovered; with 3, 0.3 %, for up to a third more
-// captured time.
+// An unpredicted cluster without a capture gets credits for this many expected captures. With 3, 5
+// % of such clusters get no capture in one feedback delay; with 2, 14 %. With 2, runs of four
+// feedback delays left 2 % of the time uncovered; with 3, 0.3 %, for up to a third more captured
+// time.
 constexpr std::uint64_t kFirstHits = 3;
 
-// The credits of a line are spent at random over this share of as many launches as it has been
-// offered so far. Captures that are all made when credits open share the state of that moment
-// (clocks, caches, lengths of requests), and cost more: clusters are cut better later.
+// The acceptance probability spends the credits of a line over this fraction of the number of
+// launches that the line was offered so far. Captures that are made as soon as credits open share
+// the state of that moment (clocks, caches, request lengths) and cost more, because clusters are
+// cut better later.
 constexpr double kSpread = 0.5;
-// ... or over this share, if all captures of a cluster are outlived. Until it has another, the estimate
-// is off by what the kernel drifted. At a half, one warm-up in four ended 7 to 9 % off.
+// The fraction if all captures of a cluster are outlived. Until the cluster has a new capture, the
+// estimate has the error of the drift. At 0.5, one warm-up in four ended with an error of 7 to 9 %.
 constexpr double kSpreadOutlived = 0.125;
 
-// Credits of one line at a time: more would be a cluster that hardly any launch of the line falls
-// into.
+// Maximum credits of one line at a time. More would mean that hardly any launch of the line falls
+// into the cluster.
 constexpr double kMaxCredits = 1 << 20;
 
-// Launches within which a record comes back, beyond as many as had been observed when its credit was
-// spent (no credit is granted before as many have been observed as feedback is late in a replay):
-// half a second at two million launches a second.
+// A capture is written off if no record of its line has arrived while the number of observations
+// has doubled and then grown by this many launches: half a second at two million launches per
+// second. (In a replay, credits are granted only after as many launches as the feedback delay.)
 constexpr std::uint64_t kLongestFeedback = 1 << 20;
 
 }  // namespace
@@ -82,7 +83,8 @@ void OnlineSampler::Begin(std::span<const Observation> batch) {
   allocate_now_ = AllocationDue();
   if (batch.empty()) return;
 
-  // A counting sort by kernel: order within a kernel, and so every decision, is launch order.
+  // Counting sort by kernel. The order within a kernel stays the launch order, so every decision
+  // follows it.
   for (const Observation& seen : batch) {
     std::uint32_t& count = batch_counts_[seen.record.name_id];
     if (count++ == 0) touched_.push_back({seen.record.name_id, 0, 0});
@@ -111,7 +113,7 @@ void OnlineSampler::Begin(std::span<const Observation> batch) {
 
   allocate_now_ = AllocationDue();
   if (allocate_now_) {
-    // Kernels without launches in this batch take part in the allocation too.
+    // Include kernels without launches in this batch in the allocation.
     for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
       if (kernels_[id].stale()) batch_counts_[id] = 1;
     }
@@ -129,7 +131,7 @@ void OnlineSampler::UpdateKernel(std::size_t i) {
   if (allocate_now_) {
     kernel.UpdateCells();
   } else if (kernel.clusters().empty()) {
-    // One cluster until the next allocation; nothing is captured for it.
+    // One cluster until the next allocation. Nothing is captured for it.
     kernel.UpdateCells();
     if (!kernel.cells().empty()) kernel.SetCut(std::array<std::size_t, 1>{0}, true);
   }
@@ -193,7 +195,7 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
   KernelState& kernel = kernels_[id];
   for (std::size_t i = 0; i < kernel.clusters().size(); ++i) {
     OnlineCluster& cluster = kernel.clusters()[i];
-    // Sizes are whole, so a closed cluster reopens only when it is short by a whole sample.
+    // Sizes are integers, so a closed cluster reopens only if a whole sample is missing.
     const bool enough = cluster.captured >= std::max<std::uint64_t>(cluster.target, 1);
     if (enough == cluster.closed) continue;
     cluster.closed = enough;
@@ -230,14 +232,14 @@ void OnlineSampler::SetCredits(KernelState& kernel) {
   }
 }
 
-// A record can be lost after its credit was spent: CUPTI drops it, or its process is killed. The
-// slot would then be out of credit for good.
+// A record can be dropped after its credit was spent: CUPTI drops it, or its process is killed. The
+// slot would then be out of credit permanently.
 void OnlineSampler::GiveUpLost(CreditLine& line) const {
   const std::uint32_t spent = gate_.spent(line.slot);
   const std::uint32_t accounted = line.returned + line.lost;
   const auto in_flight = static_cast<std::int32_t>(spent - accounted);
   if (in_flight < 0) {
-    // One that was given up came back after all.
+    // A record that was written off has arrived.
     line.lost -= std::min(line.lost, accounted - spent);
   } else if (in_flight == 0) {
     line.waiting_since = 0;
@@ -255,7 +257,7 @@ std::uint32_t OnlineSampler::SlotOf(KernelState& kernel, std::size_t line) {
   if (slot != shm::kClosedSlot) return slot;
   if (next_slot_ < shm::kGateSlots) {
     slot = next_slot_++;
-    kernel.MarkRecut();  // contexts that pointed to nothing now have somewhere to point
+    kernel.MarkRecut();  // contexts without a slot can be published now
   } else {
     ++status_.slots_refused;
   }
@@ -266,7 +268,7 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
   KernelState& kernel = kernels_[id];
   const std::vector<CreditLine>& lines = kernel.credit_lines();
   kernel.contexts().ForEachChanged(kernel.recut(), [&](ContextPredictor::Context& context) {
-    // A line without a slot is a closed one.
+    // A line without a slot is closed.
     static_assert(shm::kClosedSlot == 0);
     std::uint32_t slot = shm::kNoSlot;
     if (context.trusted() || context.key == kernel.root_key()) {
@@ -281,7 +283,7 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
   });
   kernel.ClearRecut();
   if (kernel.root_key() != kernel.name_key() && !kernel.announced()) {
-    // The name stands for kernels of many configurations: known, and no prediction.
+    // The name covers kernels of many configurations: publish it as known, without a prediction.
     gate_.Publish(kernel.name_key(), shm::kClosedSlot);
     kernel.SetAnnounced();
   }
@@ -311,7 +313,7 @@ Plan OnlineSampler::Finish(const ParallelFor& parallel) {
     if (options_.bound == BoundScope::kKernel) bias_ns = 0.0;
     std::vector<SampledCluster> clusters =
         FinalClusters(kernel, JoinedOf(kernel, Standing::kAll, bias_ns));
-    // A second pass captures no more of the deny-list than the first.
+    // A second pass does not capture kernels on the deny list either.
     const bool denied = shm::WhyDenied(names_.name(kernel.name_id())) != nullptr;
     for (std::size_t i = 0; i < clusters.size() && !denied; ++i) {
       if (clusters[i].samples.empty()) Emit(MaskEventKind::kTopUp, id, i);
@@ -327,7 +329,7 @@ Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   plan.totals.imputed = imputed;
   plan.totals.imputed_duration_ns = imputed_ns;
   plan.totals.native_unknown = unknown;
-  // What the samples took natively is not known, and so not how far off they are.
+  // The native durations of the samples are unknown, and so is the observed error.
   if (status_.captured != 0 && perturbed_) {
     plan.totals.observed_error = NAN;
     StateBound(plan.totals);

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OnlineSampler decides, while launches stream past, which are still worth capturing. It keeps a
-// KernelState per kernel, allocates samples over all clusters from time to time, and hands the gate
-// credits for the clusters that are short.
+// OnlineSampler decides during the run which launches are still worth capturing. It keeps a
+// KernelState per kernel, allocates samples over all clusters from time to time, and grants the
+// gate credits for clusters that need captures.
 //
-// It works in epochs, runs of consecutive observations chosen by the caller by count, never by
-// time:
+// It works in epochs. An epoch is a sequence of consecutive observations; the caller chooses its
+// length by count, never by time:
 //
 //   Begin(batch)      sorts the observations by kernel
-//   UpdateKernel(i)   for i < touched(), in any order, on any threads: each is one kernel's business
-//   Commit(parallel)  settles captures, allocates when due, publishes credits, collects events
+//   UpdateKernel(i)   for i < touched(), in any order, on any threads; each call updates one kernel
+//   Commit(parallel)  settles captures, allocates if due, publishes credits, collects events
 //
-// GUARANTEE  The same observations in the same epochs give the same gate, events and plan, bit for
-// bit, whatever ran UpdateKernel.
+// GUARANTEE  The same observations in the same epochs give the same gate, events, and plan, bit for
+// bit, independent of the threads that run UpdateKernel.
 //
-// INVARIANT  A capture in flight is a spent credit: the captures of a line that have come back, and its
-// credits that are open or in flight, never exceed what its clusters needed when the credits were
-// granted, plus the captures given up as lost.
+// INVARIANT  For each line, returned captures + open credits + captures in flight never exceed what
+// its clusters needed when the credits were granted, plus the captures written off as lost.
 //
 // THREADS: only UpdateKernel may run concurrently with itself, for different i.  UNITS: ns.
 // SOURCE: docs/math/online.md, docs/math/online-bound.md.
@@ -43,18 +42,18 @@ namespace stemtap {
 
 enum class MaskEventKind { kCapture, kClose, kReopen, kTopUp };
 
-// One line of mask.ndjson; see docs/formats/mask.md.
+// MaskEvent is one line of mask.ndjson; see docs/formats/mask.md.
 struct MaskEvent {
   MaskEventKind kind;
-  std::uint64_t index;       // launch index: of the capture, or of the latest launch known
-  std::uint32_t kernel;      // its name's id
-  std::uint64_t occurrence;  // of the capture; of the latest launch of the kernel otherwise
+  std::uint64_t index;       // launch index of the capture, or of the latest known launch
+  std::uint32_t kernel;      // name id
+  std::uint64_t occurrence;  // of the capture, or of the kernel's latest launch
   std::uint64_t cluster;     // ordinal, ascending by duration
-  std::uint64_t time_ns;     // start of that launch, by the recorder's clock
-  bool imputed = false;      // the capture was made for real: its duration is that of its like
+  std::uint64_t time_ns;     // start of that launch, recorder's clock
+  bool imputed = false;      // the duration of the capture is imputed
 };
 
-// What the progress line and session.json show.
+// SamplerStatus contains the values for the progress line and session.json.
 struct SamplerStatus {
   std::uint64_t observed = 0;
   std::uint64_t duration_ns = 0;  // native, or imputed as of the last allocation
@@ -64,32 +63,31 @@ struct SamplerStatus {
   std::uint64_t kernels = 0;
   std::uint64_t clusters_open = 0;
   std::uint64_t clusters_closed = 0;
-  double bound = 0.0;  // of what has been captured so far; uncovered time counts in full
-  std::uint64_t contexts_refused = 0;  // contexts that the gate table had no room for
-  std::uint64_t slots_refused = 0;     // clusters that the gate table had no slot for
-  std::uint64_t slowed = 0;            // launches that were captured for real, or ran beside such
-  std::uint64_t slowed_beside = 0;     // ... beside such
+  double bound = 0.0;                  // of the captures so far; uncovered time counts in full
+  std::uint64_t contexts_refused = 0;  // failed attempts to publish a context (gate table full)
+  std::uint64_t slots_refused = 0;     // failed attempts to get a gate slot for a credit line
+  std::uint64_t slowed = 0;            // perturbed launches
+  std::uint64_t slowed_beside = 0;     // perturbed launches that were not captured themselves
 };
 
 class OnlineSampler {
  public:
-  // Publishes into `gate`, which must outlive the sampler and belongs to it alone as writer.
-  // Nothing but first sights is captured before `observe_first` launches have been observed.
-  // `perturbed`: captures are made for real, and launches that these slow come with
-  // shm::kFlagPerturbed.
+  // Publishes into `gate`, which must outlive the sampler and must have no other writer. Only
+  // exploratory captures are made before `observe_first` launches have been observed. `perturbed`:
+  // captures perturb launches, and perturbed launches have shm::kFlagPerturbed.
   OnlineSampler(const SamplingOptions& options, shm::GateTable& gate,
                 std::uint64_t observe_first = 0, bool perturbed = false);
 
-  // The id of `name` in names(), of the process `pid` alone where that is given.
+  // Returns the id of `name` in names(). If `pid` is given, the name belongs to that process only.
   std::uint32_t AddName(std::string_view name, std::int32_t pid = 0) {
     return names_.Intern(name, pid);
   }
   const NameTable& names() const { return names_; }
-  // A kernel: all launches of a name, or, where `config` is given, those of one configuration. Ids
-  // are given in order.
+  // Adds a kernel: all launches of a name or, if `config` is given, of that configuration. Ids are
+  // assigned in order.
   std::uint32_t AddKernel(std::uint32_t name_id, const shm::LaunchConfig* config);
-  // The id of the kernel that is all launches of `name`. REQUIRES: kernels are added in no other
-  // way.
+  // Returns the id of the kernel that consists of all launches of `name`. REQUIRES: kernels are
+  // added only with this function.
   std::uint32_t AddKernel(std::string_view name);
   std::size_t kernels() const { return kernels_.size(); }
 
@@ -98,20 +96,20 @@ class OnlineSampler {
   void UpdateKernel(std::size_t i);
   void Commit(const ParallelFor& parallel = Serially);
 
-  // Events of the last Commit (or Finish), in order.
+  // Events of the last Commit or Finish, in order.
   const std::vector<MaskEvent>& events() const { return events_; }
   const SamplerStatus& status() const { return status_; }
 
-  // Whether the last Commit allocated samples anew.
+  // Whether the last Commit allocated samples.
   bool allocated() const { return allocate_now_; }
 
-  // Fills in what is known of launches and kernels, as of the last Commit (or Finish, whose plan then
-  // has the clusters: TakeClusters). Not between Begin and Commit.
+  // Sets the fields of `overview` for launches and kernels as of the last Commit or Finish. After
+  // Finish, the plan has the final clusters (TakeClusters). REQUIRES: not between Begin and Commit.
   void Describe(Overview& overview) const;
 
-  // The plan of everything observed. Clusters without a capture are joined to a neighbor (JoinStrata)
-  // or left uncovered. Uncovered clusters are listed as top_up events, except those whose names are on
-  // the deny list. Call once, at the end.
+  // Returns the plan of all observations. Clusters without a capture are joined to a neighbor
+  // (JoinStrata) or left uncovered. Uncovered clusters are reported as top_up events, except
+  // kernels on the deny list. Call once, at the end.
   Plan Finish(const ParallelFor& parallel = Serially);
 
  private:
@@ -124,22 +122,22 @@ class OnlineSampler {
   bool AllocationDue() const;
   void SettleCaptures();
   void Allocate(const ParallelFor& parallel, bool last);
-  // Captures that count: those by credit that are not outlived, or all (at the end).
+  // The captures that count: by credit and not outlived, or all (at the end).
   enum class Standing { kCurrent, kAll };
-  // The clusters of a kernel, those without captures joined to others. `bias_ns`: see JoinStrata.
+  // Joins the clusters of a kernel without captures to others. `bias_ns`: see JoinStrata.
   std::vector<JointStratum> JoinedOf(const KernelState& kernel, Standing standing,
                                      double& bias_ns) const;
-  // Captured time per capture of a cluster.
+  // Returns the captured time per capture of a cluster.
   double PriceOf(const KernelState& kernel, std::size_t cluster) const;
-  // The fewest captures that a cluster needs.
+  // Returns the minimum number of captures of a cluster.
   std::uint64_t Least(const KernelState& kernel, std::size_t cluster) const;
-  // Whether the captures made so far meet the error bound.
+  // Returns whether the captures so far meet the error bound.
   bool Enough() const;
-  // Cuts the kernels into clusters. Returns the best cut; kernels may keep the cut that they have.
+  // Cuts the kernels into clusters. Returns the best cut; a kernel may keep its current cut.
   WorkloadStrata CutAll(const ParallelFor& parallel);
   void CutKernel(KernelState& kernel, std::span<const StratumRange> strata) const;
   void Hold();
-  // Sets how many captures each cluster needs. `planned_ns`: captured time of the best cut.
+  // Sets the targets of the clusters. `planned_ns` is the captured time of the best cut.
   void SetTargets(double planned_ns);
   void Release();
   std::uint64_t FirstRelease() const;
@@ -161,19 +159,19 @@ class OnlineSampler {
   NameTable names_;
   std::deque<KernelState> kernels_;
 
-  // The epoch in hand.
+  // The current epoch.
   std::span<const Observation> batch_;
   std::vector<std::uint32_t> order_;  // batch positions, grouped by kernel
   std::vector<Touched> touched_;
-  std::vector<std::uint32_t> batch_counts_;  // by kernel, zero between epochs
+  std::vector<std::uint32_t> batch_counts_;  // by kernel; zero between epochs
   bool allocate_now_ = false;
 
-  // An allocation is due at this many observations, or at this much of their time.
+  // An allocation is due at this number of observations or at this total of their time.
   std::uint64_t next_allocation_ = 0;
   std::uint64_t next_allocation_ns_ = 0;
   double supplemented_ns_ = 0.0;
-  double multiplier_ = 0.0;          // where the last search for the strata ended
-  std::uint64_t cuts_observed_ = 0;  // launches observed when cuts were last looked for
+  double multiplier_ = 0.0;          // price at the end of the last search for strata
+  std::uint64_t cuts_observed_ = 0;  // launches observed at the last comparison of cuts
   std::uint32_t next_slot_ = 1;
   std::uint64_t last_index_ = 0;
   std::uint64_t last_time_ns_ = 0;

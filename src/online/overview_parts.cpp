@@ -15,13 +15,13 @@
 namespace stemtap {
 namespace {
 
-// The shortest duration beyond bin `bin`; of the last, the longest there is.
+// Returns the smallest duration above bin `bin`; for the last bin, the largest possible duration.
 std::uint64_t UpperEdge(std::uint32_t bin) {
   const std::uint64_t edge = LogSketch::LowerEdge(bin + 1);
   return edge > LogSketch::LowerEdge(bin) ? edge : std::numeric_limits<std::uint64_t>::max();
 }
 
-// What makes a kernel, as one number.
+// Returns a hash of everything that identifies a kernel.
 std::uint64_t KeyOf(std::string_view name, const shm::LaunchConfig& config, std::int32_t process) {
   std::uint64_t hash = shm::NameHash(name.data(), name.size());
   if (process != 0) hash = shm::ProcessNameHash(hash, process);
@@ -46,7 +46,7 @@ ClusterState StateOf(const PlanCluster& cluster, const OverviewKernel& online) {
 std::vector<HistogramBin> JoinedBins(const LogSketch& sketch, std::size_t most) {
   const std::span<const LogSketch::Bin> bins = sketch.bins();
   std::vector<HistogramBin> joined;
-  // 2^by bins to one; 64 to one are the octaves, which fit.
+  // Merge 2^by bins into one. Merging 64 gives the octaves, which always fit.
   bool fit = false;
   for (std::uint32_t by = 0; by <= LogSketch::kPartBits && !fit; ++by) {
     joined.clear();
@@ -75,9 +75,10 @@ void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview) {
   overview.slices_start_ns = overview.slices_width_ns = overview.slices = 0;
   if (most == nullptr) return;
 
-  // The least width that is none of a kernel's narrower, and at which all are in kMost slices.
+  // Find the smallest width that is not below the width of any kernel's slices and at which all
+  // kernels fit into kMost slices.
   const auto low_of = [](const TimeSlices& of) { return of.first() << of.shift(); };
-  const auto high_of = [](const TimeSlices& of) {  // the beginning of the last slice
+  const auto high_of = [](const TimeSlices& of) {  // start of the last slice
     return (of.first() + of.slices().size() - 1) << of.shift();
   };
   std::uint64_t low = low_of(*most);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of an overview that take work: histograms that fit, slices of one width for all kernels, and
-// the clusters of a plan.
+// Helpers that compute the expensive parts of an overview: histograms of limited size, time slices
+// of equal width for all kernels, and the clusters of a plan.
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/formats/overview.md.
 #pragma once
@@ -17,17 +17,19 @@
 
 namespace stemtap {
 
-// The bins of `sketch` that are not empty, joined two by two, as often as it takes to make them `most`.
-// Edges of joined bins are edges of the sketch's. REQUIRES: most >= 59, the octaves of all durations.
+// Returns the non-empty bins of `sketch`. Pairs of bins are merged repeatedly until at most `most`
+// are left, so the edges of merged bins are edges of the sketch. REQUIRES: most >= 59, the number
+// of octaves of all durations.
 std::vector<HistogramBin> JoinedBins(const LogSketch& sketch,
                                      std::size_t most = Overview::kMostBins);
 
-// Fills in the slices of overview.kernels: `slices[i]` are those of overview.kernels[i], null: none. A
-// kernel whose starts are years from those of the one launched most has none.
+// Sets the slices of overview.kernels. `slices[i]` belongs to overview.kernels[i]; null means no
+// slices. A kernel whose start times are years away from those of the kernel with the most launches
+// gets no slices.
 void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview);
 
-// Puts the clusters of `plan` in place of those of `overview`, which is of the same run, at its end; its
-// bound, and how many are open and closed.
+// Replaces the clusters, the bound, and the numbers of open and closed clusters of `overview` with
+// those of `plan`. REQUIRES: both are from the end of the same run.
 void TakeClusters(const Plan& plan, Overview& overview);
 
 }  // namespace stemtap

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PredictionRecord remembers, for each duration bin of a kernel, what its latest launches were
-// predicted to be. For any cut into clusters it tells which predictions are right how often:
+// PredictionRecord stores, for each duration bin of a kernel, the predictions for its latest
+// launches. For any cut into clusters, it gives the share of correct predictions:
 //
 //   predicted ->   none   cluster 0   cluster 1
 //   in cluster 0      0         950          50      launches predicted to be in cluster 1:
-//   in cluster 1      0           0         100      100 of 150 fall into it
+//   in cluster 1      0           0         100      100 of 150 are in it
 //
-// Nothing is kept by cluster, so the record survives a new cut. Memory: 36 bytes per bin.
+// The record is by bin, not by cluster, so it stays valid after a new cut. Memory: 36 bytes per
+// bin.
 //
 // THREADS: none.  SOURCE: docs/math/online-bound.md.
 #pragma once
@@ -21,19 +22,18 @@ namespace stemtap {
 
 class PredictionRecord {
  public:
-  // Predictions remembered per bin: shares are multiples of an eighth in one bin, and finer in a cluster
-  // of several.
+  // Number of predictions stored per bin. Shares are multiples of one eighth in a bin, and finer in
+  // a cluster of several bins.
   static constexpr std::size_t kLatest = 8;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  // Notes that a launch in `bin` was predicted to be in the bin `predicted`, or kNone.
+  // Records that a launch in `bin` was predicted to be in the bin `predicted`, or kNone.
   void Add(std::uint32_t bin, std::uint32_t predicted) {
     Latest& latest = At(bin);
     latest.predicted[latest.count++ % kLatest] = predicted;
   }
 
-  // Calls visit(predicted, share) for each prediction of launches in the bin; shares add up to 1. No call
-  // if there is none.
+  // Calls visit(predicted, share) for each stored prediction of the bin. The shares add up to 1.
   template <typename Visit>
   void ForEach(std::uint32_t bin, const Visit& visit) const {
     if (bin < first_ || bin - first_ >= bins_.size()) return;
