@@ -166,9 +166,9 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
       imputed_ns_ += Whole(imputed.sum());
       pool.imputed.Merge(imputed);
     }
-    // A captured context with few native launches forms a cell if its configuration has enough. In
-    // a cell of the whole kernel, its captures would be imputed with the mean of other
-    // configurations.
+    // A configuration with captured launches also forms a cell if it has kTold native launches in
+    // all, even if most of them are in separate groups. In a cell of the whole kernel, its captures
+    // would be imputed with the mean of other configurations.
     const bool told =
         pool.native.count() >= kTold || (pool.imputed.count() != 0 && group.all.count() >= kTold);
     if (i == 0 || told) {

@@ -24,8 +24,8 @@ constexpr std::uint64_t kAllocationGrowthShift = 3;
 // lowered the target by then.
 constexpr std::uint64_t kAtOnce = 2;
 
-// An unpredicted cluster without a capture gets credits for this many expected captures. With 3, 5
-// % of such clusters get no capture in one feedback delay; with 2, 14 %. With 2, runs of four
+// An unpredicted cluster without a capture gets credits for this many expected captures. With 3,
+// 5 % of such clusters get no capture in one feedback delay; with 2, 14 %. With 2, runs of four
 // feedback delays left 2 % of the time uncovered; with 3, 0.3 %, for up to a third more captured
 // time.
 constexpr std::uint64_t kFirstHits = 3;
