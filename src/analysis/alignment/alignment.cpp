@@ -16,8 +16,9 @@
 namespace stemtap {
 namespace {
 
-// Streams of a device beyond which they are paired by order of first use alone. Comparing each with each
-// costs this many look-ups per kind of launch on a stream: seconds for millions of unlike launches.
+// Above this number of streams on a device, streams are paired by order of first use only.
+// Comparing all pairs costs this many lookups per distinct configuration and stream: seconds for
+// millions of distinct launches.
 constexpr std::size_t kMostStreamsCompared = 128;
 
 using Line = std::vector<std::uint32_t>;  // launch indices, ascending
@@ -38,9 +39,9 @@ void Note(const Run& run, Known& known) {
   }
 }
 
-// The names of both runs in one numbering.
+// CommonNames numbers the names of both runs together.
 struct CommonNames {
-  std::vector<std::uint32_t> of_a;  // by name id of the run
+  std::vector<std::uint32_t> of_a;  // indexed by the run's name id
   std::vector<std::uint32_t> of_b;
   NameTable names;
   bool cut = false;
@@ -60,7 +61,7 @@ CommonNames JoinNames(const Run& a, const Run& b) {
     return common;
   };
   CommonNames whole = join(false);
-  if (whole.names.size() < a.names.size() + b.names.size()) return whole;  // some are common
+  if (whole.names.size() < a.names.size() + b.names.size()) return whole;  // some names are common
   CommonNames cut = join(true);
   const std::set<std::uint32_t> in_a(cut.of_a.begin(), cut.of_a.end());
   const bool helps = std::any_of(cut.of_b.begin(), cut.of_b.end(),
@@ -68,7 +69,7 @@ CommonNames JoinNames(const Run& a, const Run& b) {
   return helps ? std::move(cut) : std::move(whole);
 }
 
-// Symbols number the shapes of launches that are alike in all that is compared.
+// Symbols assigns the same number to launches that are equal in all compared properties.
 class Symbols {
  public:
   Symbols(const CommonNames& names, const Known& known) : names_(names), known_(known) {}
@@ -111,7 +112,7 @@ std::vector<std::uint32_t> SymbolsOf(const Side& side, const Line& line) {
   return symbols;
 }
 
-// The launches of a line by stream, streams in order of first use.
+// Splits the launches of a line by stream, in order of first use.
 std::vector<Line> ByStream(const Run& run, const Line& line) {
   std::unordered_map<std::uint32_t, std::size_t> place;
   std::vector<Line> streams;
@@ -123,10 +124,11 @@ std::vector<Line> ByStream(const Run& run, const Line& line) {
   return streams;
 }
 
-// Streams that correspond one to one, as far as launches that correspond have shown.
+// StreamMaps maps the streams of both runs to each other one to one, based on the launches seen so
+// far.
 class StreamMaps {
  public:
-  // False when the two streams contradict what was seen before.
+  // Returns false if the pair contradicts an earlier pair.
   bool Agree(std::uint32_t in_a, std::uint32_t in_b) {
     return b_of_.emplace(in_a, in_b).first->second == in_b &&
            a_of_.emplace(in_b, in_a).first->second == in_a;
@@ -136,7 +138,8 @@ class StreamMaps {
   std::unordered_map<std::uint32_t, std::uint32_t> b_of_, a_of_;
 };
 
-// Whether the same launches stand in the same order, on streams that correspond one to one.
+// Returns whether both lines contain the same launches in the same order and, if `streams` is set,
+// on streams that correspond one to one.
 bool SameOrder(const Side& a, const Side& b, const Line& line_a, const Line& line_b, bool streams) {
   if (line_a.size() != line_b.size()) return false;
   StreamMaps maps;
@@ -150,7 +153,8 @@ bool SameOrder(const Side& a, const Side& b, const Line& line_a, const Line& lin
   return true;
 }
 
-// How many launches each stream of a and each of b have in common, whatever their order.
+// Returns the number of launches that each stream of a and each stream of b have in common, in any
+// order.
 std::vector<std::vector<std::uint64_t>> Common(const Side& a, const Side& b,
                                                const std::vector<Line>& streams_a,
                                                const std::vector<Line>& streams_b) {
@@ -178,8 +182,9 @@ std::vector<std::vector<std::uint64_t>> Common(const Side& a, const Side& b,
   return common;
 }
 
-// Pairs streams: those whose launches are the same in the same order first, then those with most
-// launches in common, then by order of first use. Entries are places in streams_a and streams_b.
+// Pairs streams: first the streams with the same launches in the same order, then those with the
+// most launches in common, then by order of first use. Returns indices into streams_a and
+// streams_b.
 std::vector<std::pair<std::size_t, std::size_t>> PairStreams(const Side& a, const Side& b,
                                                              const std::vector<Line>& streams_a,
                                                              const std::vector<Line>& streams_b) {
@@ -204,7 +209,7 @@ std::vector<std::pair<std::size_t, std::size_t>> PairStreams(const Side& a, cons
           {full && SameOrder(a, b, streams_a[i], streams_b[j], false), common[i][j], i, j});
     }
   }
-  // Stable: ties stay in order of first use.
+  // Stable, so that ties stay in order of first use.
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& x, const Candidate& y) {
                      return x.same != y.same ? x.same : x.common > y.common;
@@ -227,8 +232,8 @@ std::vector<SequencePair> AlignLines(const Side& a, const Side& b, const Line& l
   return pairs;
 }
 
-// Where two lines part: the first place at which the launches are not each other's partners, or, with
-// `streams`, are on streams that do not correspond.
+// Returns the first position where the launches of two lines are not partners or, if `streams` is
+// set, are on streams that do not correspond.
 std::pair<std::size_t, std::size_t> FirstParting(const Side& a, const Side& b, const Line& line_a,
                                                  const Line& line_b, bool streams) {
   StreamMaps maps;
@@ -306,7 +311,8 @@ class DevicePair {
     std::tie(device.first_a, device.first_b) = FirstParting(a_, b_, line_a, line_b, streams_known_);
   }
 
-  // The stream that parts earliest in the run, streams without a counterpart among them.
+  // Shows the stream whose difference is earliest in the run, including streams without a
+  // counterpart.
   void ShowStream(DeviceAlignment& device, const std::vector<Line>& streams_a,
                   const std::vector<Line>& streams_b,
                   const std::vector<std::pair<std::size_t, std::size_t>>& stream_pairs) {
@@ -351,8 +357,7 @@ std::map<std::uint16_t, Line> ByDevice(const Run& run, bool known) {
   return devices;
 }
 
-// Which device of a is which of b: by number; when they are equally many but numbered otherwise (one
-// run saw other devices), in ascending order.
+// Pairs devices: in ascending order if both runs use equally many, otherwise by number.
 std::vector<DeviceAlignment> PairDevices(const std::map<std::uint16_t, Line>& a,
                                          const std::map<std::uint16_t, Line>& b) {
   std::vector<DeviceAlignment> devices;
@@ -376,7 +381,7 @@ std::vector<DeviceAlignment> PairDevices(const std::map<std::uint16_t, Line>& a,
   return devices;
 }
 
-// Adds the kernels of a device that the runs launch unequally often.
+// Adds the kernels of a device whose launch counts differ between the runs.
 void CompareCounts(const Side& a, const Side& b, const CommonNames& names, const Line& line_a,
                    const Line& line_b, std::uint16_t device, std::vector<KernelCount>& differs) {
   std::unordered_map<std::uint32_t, KernelCount> counts;

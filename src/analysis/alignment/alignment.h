@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Alignment says which launch of one run is the same launch in another: same device, kernel name, grid,
-// block and shared memory, in the same place of the order.
+// Alignment maps the launches of one run to the same launches of another run: same device, kernel
+// name, grid, block, and shared memory, at the same position in the order.
 //
-// ORDER: launches of different devices are never compared. The order within a stream is the program's;
-// how streams interleave is not. So a device's launches are compared in the order recorded first, and
-// where that differs stream by stream; the one that leaves fewer launches unpaired is kept, the streams
-// when equal.
+// ORDER: Launches of different devices are never compared. The program determines the order within
+// a stream, but not how streams interleave. The launches of a device are therefore compared in
+// recorded order first and, if that differs, stream by stream. The comparison with fewer unpaired
+// launches is used; on a tie, the comparison by stream.
 //
-// IDENTITY is held to 64 bits: two of a million different shapes of launch collide with probability
-// 3e-8. A property that either run does not know of some launch is compared nowhere; `ignored` says so.
-// See docs/formats/align.md.
+// IDENTITY is a 64-bit hash: among a million distinct launch configurations, two collide with a
+// probability of 3e-8. A property that is unknown for any launch of either run is not compared at
+// all; `ignored` lists it. See docs/formats/align.md.
 //
 // UNITS: durations in ns.  THREADS: none.
 #pragma once
@@ -25,17 +25,17 @@ namespace stemtap {
 
 inline constexpr std::uint32_t kNoPartner = 0xFFFFFFFFu;
 
-// How the launches of a device compare.
+// LaunchOrder is the result of the comparison of one device.
 enum class LaunchOrder {
   kIdentical,    // the same launches in the same order, on streams that correspond
-  kInterleaved,  // the same in every stream; only how streams interleave differs
+  kInterleaved,  // the same in every stream, but the streams interleave differently
   kDifferent,
 };
 
-// A kernel of one device, and how often each run launches it.
+// KernelCount is a kernel of one device with its number of launches in each run.
 struct KernelCount {
   std::string name;
-  std::uint16_t device = 0;  // of run A, or of B where A has no such device; kUnknown16
+  std::uint16_t device = 0;  // of run A, or of run B if run A does not use it; may be kUnknown16
   std::uint64_t count_a = 0;
   std::uint64_t count_b = 0;
   std::uint64_t duration_a_ns = 0;
@@ -43,17 +43,17 @@ struct KernelCount {
 };
 
 struct DeviceAlignment {
-  std::uint16_t device_a = 0;  // kUnknown16 where devices are not known
+  std::uint16_t device_a = 0;  // kUnknown16 if devices are unknown
   std::uint16_t device_b = 0;
-  bool in_a = true;  // false: run A has no launch on it; its numbers are those of B
+  bool in_a = true;  // false: run A has no launches on it
   bool in_b = true;
   LaunchOrder order = LaunchOrder::kIdentical;
-  bool by_stream = false;  // the pairs were found stream by stream
+  bool by_stream = false;  // the pairs are from the comparison by stream
   std::uint64_t launches_a = 0;
   std::uint64_t launches_b = 0;
   std::uint64_t paired = 0;
-  // Where the order first differs: positions in line_a and line_b, which hold the launch indices of
-  // the device, or of the stream that differs, in order. REQUIRES: order is not kIdentical.
+  // The first difference in the order: positions in line_a and line_b, which contain the launch
+  // indices of the device, or of the stream that differs. REQUIRES: order is not kIdentical.
   std::vector<std::uint32_t> line_a;
   std::vector<std::uint32_t> line_b;
   std::size_t first_a = 0;
@@ -61,22 +61,23 @@ struct DeviceAlignment {
 };
 
 struct Alignment {
-  LaunchOrder order = LaunchOrder::kIdentical;  // the worst of the devices'
+  LaunchOrder order = LaunchOrder::kIdentical;  // the worst result of any device
   std::vector<DeviceAlignment> devices;         // ascending
   std::vector<std::uint32_t> partner_of_a;      // launch index in B, or kNoPartner
   std::vector<std::uint32_t> partner_of_b;
   std::uint64_t paired = 0;
   std::uint64_t only_in_a = 0;
   std::uint64_t only_in_b = 0;
-  std::uint64_t kernels = 0;         // names, in either run
-  std::vector<KernelCount> differs;  // kernels of nondeterministic count, most time first
-  std::vector<std::string> ignored;  // properties that were compared nowhere
-  // Names were cut before they were compared, since no whole name was common: see ComparableName.
+  std::uint64_t kernels = 0;         // names in either run
+  std::vector<KernelCount> differs;  // kernels whose counts differ, by descending time
+  std::vector<std::string> ignored;  // properties that were not compared
+  // Compiler suffixes were removed from names before the comparison, because the runs have no full
+  // name in common. See ComparableName.
   bool names_cut = false;
 };
 
-// A kernel's name without the marks that compilers and disassemblers put behind it: " [clone ...]",
-// " (.kd)" and ".kd".
+// Returns a kernel name without the suffixes of compilers and disassemblers: " [clone ...]", "
+// (.kd)", and ".kd".
 std::string ComparableName(const std::string& name);
 
 Alignment AlignRuns(const Run& a, const Run& b);

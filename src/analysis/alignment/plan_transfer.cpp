@@ -18,7 +18,7 @@
 namespace stemtap {
 namespace {
 
-// Samples named in an error before the rest is only counted: an error is one line.
+// Maximum number of samples listed in an error; the rest is counted, so that the error is one line.
 constexpr std::size_t kMostNamed = 5;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -44,11 +44,11 @@ shm::KernelRecord RecordOf(const RunLaunch& launch) {
   return record;
 }
 
-// The launches of a run by kernel, as the plan's own options tell kernels apart.
+// Population is the launches of a run by kernel, with the plan's options for grouping.
 struct Population {
   std::vector<std::vector<std::uint32_t>> launches;  // by group, ascending
   std::vector<KernelGroups::Group> groups;
-  std::vector<std::uint64_t> occurrence;  // by launch, among those of its name
+  std::vector<std::uint64_t> occurrence;  // by launch, among the launches of its name
   ExcludedTotals excluded;
 };
 
@@ -73,7 +73,7 @@ Result<Population> PopulationOf(const Run& run, GroupBy by, const std::string& e
   return population;
 }
 
-// Welford's moments of durations, with their range.
+// Durations accumulates the moments of durations (Welford) and their range.
 struct Durations {
   std::uint64_t count = 0;
   std::uint64_t sum_ns = 0;
@@ -95,7 +95,7 @@ struct Durations {
 
   // REQUIRES: count > 0.
   void Describe(PlanCluster& cluster) const {
-    // Joined launches keep their share of the cluster's time.
+    // Scale the bias so that joined launches keep their share of the cluster's time.
     if (cluster.mean_ns > 0.0) cluster.joined_bias_ns *= mean / cluster.mean_ns;
     cluster.lower_ns = least_ns;
     cluster.upper_ns = most_ns;
@@ -104,16 +104,16 @@ struct Durations {
   }
 };
 
-// Which cluster each of a kernel's launches in A belongs to, by the ranges of the plan, the samples by
-// where they stand. Nothing when that does not give the counts of the plan: clusters of methods that
-// do not cut by duration, or ranges that overlap.
+// Returns the cluster of each launch of a kernel in A: for samples the cluster that contains them,
+// for other launches by the duration ranges of the plan. Returns nullopt if this does not reproduce
+// the plan's counts: the clusters are not cut by duration, or their ranges overlap.
 std::optional<std::vector<std::size_t>> Membership(const PlanKernel& kernel, const Run& a,
                                                    const std::vector<std::uint32_t>& launches) {
   std::unordered_map<std::uint64_t, std::size_t> sampled;
   for (std::size_t c = 0; c < kernel.clusters.size(); ++c) {
     for (const PlanSample& sample : kernel.clusters[c].samples) sampled.emplace(sample.index, c);
   }
-  // Clusters that are sampled whole hold no launch but their samples, wherever their range lies.
+  // Completely sampled clusters contain only their samples, whatever their range.
   std::vector<std::size_t> open;
   for (std::size_t c = 0; c < kernel.clusters.size(); ++c) {
     if (kernel.clusters[c].count > kernel.clusters[c].samples.size()) open.push_back(c);
@@ -211,8 +211,8 @@ class Transfer {
                         EscapeForTerminal(options_.plan_name), what)};
   }
 
-  // The group of B that is the kernel of `key`, and why its samples cannot be carried over to it:
-  // empty when they can.
+  // Counterpart is the group of B for a kernel, or the reason why its samples cannot be
+  // transferred.
   struct Counterpart {
     std::size_t group = 0;
     std::string obstacle;
@@ -232,8 +232,8 @@ class Transfer {
     return {other->second.front(), {}};
   }
 
-  // The partner of a launch of A, if it belongs to `group` of B: where a property is compared nowhere,
-  // partners need not be of one kernel as the plan tells kernels apart.
+  // Returns the partner of a launch of A if it belongs to `group` of B. Partners may belong to
+  // different kernels if a property was not compared.
   std::uint32_t PartnerIn(std::size_t group, std::uint64_t index) const {
     const std::uint32_t partner = alignment_.partner_of_a[index];
     const std::vector<std::uint32_t>& launches = in_b_.launches[group];
@@ -241,7 +241,7 @@ class Transfer {
     return in_group ? partner : kNoPartner;
   }
 
-  // Why a sample's launch cannot be carried over; empty when it can.
+  // Returns why a sample's launch cannot be transferred; empty if it can.
   std::string Obstacle(const PlanSample& sample, const Counterpart& other) const {
     if (!other.obstacle.empty()) return other.obstacle;
     if (alignment_.partner_of_a[sample.index] == kNoPartner) {
@@ -268,14 +268,14 @@ class Transfer {
       const Status done = Samples(kernel, launches, other, cluster);
       if (!done.ok()) return done;
     }
-    // All samples are dropped then; B's launches are counted in NewKernels.
+    // All samples are dropped; NewKernels counts the launches of B.
     if (!other.obstacle.empty()) return Success{};
     carried.name = b_.names.name(in_b_.groups[other.group].name_id);
     if (carried_[other.group]) {
       return NotOfA(fmt::format("the kernel '{}' stands twice", EscapeForTerminal(kernel.name)));
     }
     carried_[other.group] = true;
-    carried.process = 0;  // A's says nothing of B
+    carried.process = 0;  // process ids of A are not valid in B
     carried.duration_ns = 0;
     for (const std::uint32_t i : in_b_.launches[other.group]) {
       carried.duration_ns += b_.launches[i].duration_ns;
@@ -285,7 +285,7 @@ class Transfer {
     return Success{};
   }
 
-  // Carries the samples of `cluster` over, in place.
+  // Transfers the samples of `cluster` in place.
   Status Samples(const PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
                  const Counterpart& other, PlanCluster& cluster) {
     std::vector<PlanSample> kept;
@@ -297,7 +297,7 @@ class Transfer {
                                   sample.index, EscapeForTerminal(kernel.name)));
       }
       const std::uint64_t recorded = a_.launches[sample.index].duration_ns;
-      // One that was captured for real counts as its like, which is not what the run says it took.
+      // The duration of an imputed sample differs from the recorded one.
       if (!sample.imputed && recorded != sample.record.duration_ns) {
         return NotOfA(fmt::format("launch {} takes {} ns there and {} ns in the run", sample.index,
                                   sample.record.duration_ns, recorded));
@@ -317,7 +317,8 @@ class Transfer {
     }
     if (kept.size() < cluster.samples.size()) {
       for (PlanSample& sample : kept) {
-        // Weights that calibration made 0 leave nothing to scale: the rest then counts plainly.
+        // If calibration made the weights of the kept samples 0, divide the cluster's weight
+        // equally.
         sample.weight = weight_kept > 0.0 ? sample.weight * (weight / weight_kept)
                                           : weight / static_cast<double>(kept.size());
       }
@@ -333,7 +334,7 @@ class Transfer {
     return Success{};
   }
 
-  // Replaces the clusters' description of A's durations by one of B's.
+  // Replaces the ranges and moments of the clusters with those of B's durations.
   void Describe(const PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
                 std::size_t group, PlanKernel& carried) {
     const std::optional<std::vector<std::size_t>> member = Membership(kernel, a_, launches);
@@ -363,12 +364,12 @@ class Transfer {
       return;
     }
     for (std::size_t c = 0; c < durations.size(); ++c) {
-      // Nothing is known of a cluster without partners, least of all that it takes no time.
+      // The durations of a cluster without partners are unknown, not 0.
       if (durations[c].count > 0) durations[c].Describe(carried.clusters[c]);
     }
   }
 
-  // The launches of B that stand for no kernel that was carried over: clusters without a sample.
+  // Adds the launches of B whose kernel was not transferred, as clusters without samples.
   void NewKernels() {
     for (std::size_t g = 0; g < in_b_.groups.size(); ++g) {
       if (carried_[g]) continue;
@@ -395,7 +396,7 @@ class Transfer {
       totals.invocations += kernel.invocations;
       totals.duration_ns += kernel.duration_ns;
       ++totals.kernels;
-      double described = 0.0;  // the clusters' time by their means, to share the kernel's out
+      double described = 0.0;  // time of the clusters by their means, to divide the kernel's time
       double bare = 0.0;
       double joined = 0.0;
       bool covered = false;
@@ -426,7 +427,7 @@ class Transfer {
         joined_ns += static_cast<double>(kernel.duration_ns) * joined / described;
       }
     }
-    // The weights in force are the plan's plain ones then, those of a method with its own weights too.
+    // If the plan has plain weights, use them as they are: a method may have its own.
     const bool plain = OptionText(plan_, "weights") == "plain";
     if (plain) totals.plain_estimate_ns = in_force;
     const auto total = static_cast<double>(totals.duration_ns);
@@ -469,9 +470,9 @@ class Transfer {
   const PlanTransferOptions& options_;
   Population in_a_;
   Population in_b_;
-  std::set<std::string> unequal_;                            // kernels of nondeterministic count
-  std::unordered_map<std::string, std::size_t> group_of_a_;  // by whole name: a plan states those
-  // By the name that is compared, which several kernels may have in common.
+  std::set<std::string> unequal_;                            // kernels whose counts differ
+  std::unordered_map<std::string, std::size_t> group_of_a_;  // by full name, as in the plan
+  // By compared name, which several kernels may share.
   std::unordered_map<std::string, std::size_t> alike_in_a_;
   std::unordered_map<std::string, std::vector<std::size_t>> groups_of_b_;
   std::vector<bool> carried_;  // by group of B

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TransferPlan re-expresses a plan for run A as a plan for run B: each sample becomes its partner in B.
+// TransferPlan converts a plan for run A into a plan for run B: each sample is replaced by its
+// partner in B.
 //
-// A sample is carried over only if both runs launch its kernel equally often on every device and its
-// launch has a partner of the same kernel. Then the populations correspond one to one and the clusters'
-// counts and weights hold for B as they stand. What is not carried over is an error or, with
-// `drop_unmatched`, dropped: the rest of a cluster takes over its weight, and a cluster without any
-// sample is uncovered.
+// A sample is transferred only if both runs launch its kernel equally often on every device and its
+// launch has a partner of the same kernel. The launches then correspond one to one, and the
+// clusters' counts and weights are valid for B unchanged. A sample that cannot be transferred is an
+// error. With `drop_unmatched` it is dropped: the other samples of its cluster get its weight, and
+// a cluster without samples is uncovered.
 //
-// Durations and totals are those of B, counted anew; `bound` is NaN, since no bound was computed from
-// B's durations. See docs/formats/align.md.
+// Durations and totals are recomputed from B. `bound` is NaN, because no bound was computed from
+// the durations of B. See docs/formats/align.md.
 //
 // UNITS: durations in ns.
 #pragma once
@@ -26,12 +27,12 @@ namespace stemtap {
 
 struct PlanTransferOptions {
   bool drop_unmatched = false;
-  std::string plan_name;  // of the plan's file, for errors
-  std::string source_b;   // of run B, for the new plan
+  std::string plan_name;  // file name of the plan, for errors
+  std::string source_b;   // source of run B, for the new plan
 };
 
 struct DroppedSample {
-  std::uint64_t index = 0;  // launch index in A
+  std::uint64_t index = 0;  // launch index in run A
   std::string kernel;
   std::string reason;
 };
@@ -39,11 +40,11 @@ struct DroppedSample {
 struct PlanTransfer {
   Plan plan;
   std::vector<DroppedSample> dropped;
-  std::vector<std::string> warnings;  // one line each on what of the new plan rests on A alone
+  std::vector<std::string> warnings;  // parts of the new plan that are based on run A
 };
 
-// An error, listing them, when samples cannot be carried over and are not to be dropped, and when the
-// plan is not one for run A.
+// Errors: the plan is not for run A, or samples cannot be transferred and are not dropped; the
+// message lists these samples.
 Result<PlanTransfer> TransferPlan(const Plan& plan, const Run& a, const Run& b,
                                   const Alignment& alignment, const PlanTransferOptions& options);
 

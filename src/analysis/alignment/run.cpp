@@ -34,7 +34,8 @@ Result<Run> LoadRun(ProfileReader& reader, const std::string& source) {
       std::copy_n(record.block, 3, launch.block);
     }
   }
-  // The reader's table cannot be taken over; ids stay, since both number by first appearance.
+  // The reader keeps its name table. The ids stay valid, because both tables number names by first
+  // appearance.
   for (std::uint32_t id = 0; id < reader.names().size(); ++id) {
     run.names.Intern(reader.names().name(id));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Run is what alignment needs of a recorded run: each launch's identity, place and duration, 40 bytes
-// a launch, in launch order.
+// Run contains the data of a recorded run that alignment needs: name, configuration, device,
+// stream, and duration of each launch in launch order, 40 bytes per launch.
 //
 // UNITS: durations in ns, shared memory in bytes.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace stemtap {
 
-// Cells that the source does not know hold the kUnknown... values of wire/record.h.
+// Fields that the source does not provide have the kUnknown... values of shm/record.h.
 struct RunLaunch {
   std::uint64_t duration_ns = 0;
   std::uint32_t name_id = 0;  // into Run::names
@@ -33,8 +33,8 @@ struct Run {
   std::vector<std::string> warnings;
 };
 
-// Reads all that `reader` has left. `source` names it in errors: a run of more than 2^31 - 2 launches
-// is one, since launches are numbered in 32 bits here.
+// Reads the rest of `reader`. `source` is the name in error messages. A run with more than 2^31 - 2
+// launches is an error, because launch indices have 32 bits here.
 Result<Run> LoadRun(ProfileReader& reader, const std::string& source);
 
 }  // namespace stemtap

@@ -9,15 +9,16 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-// How often regions are split by occurrence numbers before Myers' algorithm takes what is left. The
-// second time finds the symbols that occur equally often between two pairs but not in all; a third time
-// found nothing more in the recorded runs.
+// Number of rounds in which regions are split by occurrence numbers before Myers' algorithm aligns
+// the rest. The second round finds symbols that occur equally often between two pairs but not
+// overall. A third round found nothing more in the recorded runs.
 constexpr int kOccurrenceRounds = 2;
 
-// Most edits between two ends that Myers' algorithm is let look for. The search costs the square of it
-// in time and twice the square in bytes (4096: 17 million steps, 34 MB). When it fails, the furthest
-// point reached is taken and the bound halves, down to the least one, which then makes the whole cost
-// n times the least: smaller would lose the thread after smaller differences.
+// Initial and minimum number of edits that Myers' algorithm searches for. The search takes the
+// square of this number in time and twice the square in bytes (4096: 17 million steps, 34 MB). If
+// it fails, the furthest point reached is used and the bound is halved, down to the minimum. From
+// then on, the total cost is n times the minimum. With a smaller minimum, smaller differences would
+// end the search.
 constexpr std::int64_t kMostEdits = 4096;
 constexpr std::int64_t kLeastMostEdits = 256;
 
@@ -61,23 +62,25 @@ class Aligner {
     for (std::uint32_t i = r.b_begin; i < r.b_end; ++i) ++count_b_[b_[i]];
   }
 
-  // The counts are kept at 0 between regions: clearing by region costs its length, not all symbols.
+  // Counts are 0 between regions. Clearing them by region costs the length of the region, not the
+  // number of symbols.
   void ClearCounts(const Region& r) {
     for (std::uint32_t i = r.a_begin; i < r.a_end; ++i) count_a_[a_[i]] = 0;
     for (std::uint32_t i = r.b_begin; i < r.b_end; ++i) count_b_[b_[i]] = 0;
   }
 
-  // False when no symbol occurs equally often.
+  // Returns false if no symbol occurs equally often.
   bool SplitByOccurrence(const Region& r) {
     Count(r);
-    // Where the occurrences of each symbol lie in b, grouped by symbol: first_b_ is the next one.
+    // Positions of each symbol's occurrences in b, grouped by symbol; first_b_ is the next
+    // position.
     std::vector<std::uint32_t> places;
     for (std::uint32_t i = r.b_begin; i < r.b_end; ++i) {
       const std::uint32_t symbol = b_[i];
       if (count_a_[symbol] != count_b_[symbol]) continue;  // or seen before: kNone
       first_b_[symbol] = static_cast<std::uint32_t>(places.size());
       places.resize(places.size() + count_b_[symbol]);
-      count_b_[symbol] = kNone;  // marks the symbols of equal count
+      count_b_[symbol] = kNone;  // marks symbols of equal count
     }
     std::vector<SequencePair> candidates;
     if (!places.empty()) {
@@ -108,10 +111,11 @@ class Aligner {
     return true;
   }
 
-  // The longest subsequence of `pairs`, which ascend in a, that ascends in b too.
+  // Returns the longest subsequence of `pairs`, which are ascending in a, that is also ascending in
+  // b.
   static std::vector<SequencePair> LongestAscending(const std::vector<SequencePair>& pairs) {
     std::vector<std::uint32_t>
-        tails;  // tails[l]: the pair with the least b that ends a run of l + 1
+        tails;  // tails[l]: the pair with the smallest b that ends a sequence of l + 1
     std::vector<std::uint32_t> before(pairs.size(), kNone);
     for (std::uint32_t i = 0; i < pairs.size(); ++i) {
       const auto at =
@@ -130,8 +134,8 @@ class Aligner {
     return kept;
   }
 
-  // Pairs what is left of a region by edits. Symbols that stand on one side alone cannot be paired and
-  // are taken out first, which is what makes regions of foreign kernels cheap.
+  // Aligns the rest of a region by edits. Symbols that occur on one side only cannot be paired and
+  // are removed first, which makes regions of unrelated kernels cheap.
   void Edit(const Region& r) {
     Count(r);
     std::vector<std::uint32_t> a, b;
@@ -147,8 +151,8 @@ class Aligner {
     while (from_a < a.size() && from_b < b.size()) EditOnce(a, b, from_a, from_b);
   }
 
-  // Myers' algorithm from (from_a, from_b) onward, to the end or to the furthest point that the bound
-  // lets it reach; both are moved there.
+  // Runs Myers' algorithm from (from_a, from_b) to the end, or to the furthest point within the
+  // edit bound, and moves from_a and from_b there.
   void EditOnce(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b,
                 std::size_t& from_a, std::size_t& from_b) {
     const auto n = static_cast<std::int64_t>(a.size() - from_a);
@@ -157,7 +161,7 @@ class Aligner {
       return a_[a[from_a + static_cast<std::size_t>(x)]] ==
              b_[b[from_b + static_cast<std::size_t>(y)]];
     };
-    // reach[d][(k + d) / 2]: the furthest x on diagonal k = x - y after d edits; -1: outside.
+    // reach[d][(k + d) / 2]: the furthest x on diagonal k = x - y after d edits; -1: unreachable.
     std::vector<std::vector<std::int32_t>> reach;
     std::int64_t best_d = 0;
     std::int64_t best_k = 0;
@@ -201,19 +205,19 @@ class Aligner {
   }
 
   struct Origin {
-    std::int64_t x;  // where diagonal k is entered by the d-th edit, -1: it cannot be
-    std::int64_t k;  // the diagonal it comes from
+    std::int64_t x;  // where the d-th edit enters diagonal k; -1: it cannot
+    std::int64_t k;  // the previous diagonal
   };
 
   static Origin Step(const std::vector<std::vector<std::int32_t>>& reach, std::int64_t d,
                      std::int64_t k, std::int64_t n, std::int64_t m) {
     const std::vector<std::int32_t>& last = reach[static_cast<std::size_t>(d) - 1];
     Origin origin{-1, k};
-    if (k - 1 >= -(d - 1)) {  // leave out one of a
+    if (k - 1 >= -(d - 1)) {  // skip a symbol of a
       const std::int64_t x = last[static_cast<std::size_t>((k - 1 + d - 1) / 2)];
       if (x >= 0 && x < n) origin = {x + 1, k - 1};
     }
-    if (k + 1 <= d - 1) {  // leave out one of b
+    if (k + 1 <= d - 1) {  // skip a symbol of b
       const std::int64_t x = last[static_cast<std::size_t>((k + 1 + d - 1) / 2)];
       if (x >= 0 && x - k <= m && x > origin.x) origin = {x, k + 1};
     }
@@ -222,7 +226,7 @@ class Aligner {
 
   std::span<const std::uint32_t> a_;
   std::span<const std::uint32_t> b_;
-  std::vector<std::uint32_t> count_a_;  // of the region at hand, by symbol
+  std::vector<std::uint32_t> count_a_;  // of the current region, by symbol
   std::vector<std::uint32_t> count_b_;
   std::vector<std::uint32_t> first_b_;
   std::vector<Region> todo_;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AlignSequences pairs the equal symbols of two sequences, in order, leaving few unpaired.
+// AlignSequences pairs equal symbols of two sequences in order and leaves few symbols unpaired.
 //
-// METHOD: what begins and ends alike is paired first. Then the symbols that occur equally often on
-// both sides are told apart by their occurrence number, and the longest run of such pairs that keeps
-// the order is taken (as patience diff does with unique lines). Between two pairs the same is done once
-// more, and what is left goes through Myers' O(ND) algorithm, its number of edits bounded.
+// METHOD: First, the common prefix and suffix are paired. Then the symbols that occur equally often
+// on both sides are numbered by occurrence, and the longest sequence of such pairs in order is kept
+// (as patience diff does with unique lines). This step is repeated once between the pairs. The
+// remaining gaps are aligned with Myers' O(ND) algorithm with a bounded number of edits.
 //
-// COST: O(n log n) time, O(n) memory, whatever the input; the bounds are at the constants. The pairing
-// is a short edit script, not promised to be the shortest. The same input gives the same pairing.
+// COST: O(n log n) time and O(n) memory for any input; the constants define the bounds. The result
+// is a short edit script, but not always the shortest. The same input gives the same result.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 namespace stemtap {
 
 struct SequencePair {
-  std::uint32_t a = 0;  // position in the one sequence
-  std::uint32_t b = 0;  // ... in the other
+  std::uint32_t a = 0;  // position in sequence a
+  std::uint32_t b = 0;  // position in sequence b
 };
 
-// Ascending in both positions. REQUIRES: every symbol is below `symbols`.
+// Returns pairs that are ascending in both positions. REQUIRES: every symbol is < `symbols`.
 std::vector<SequencePair> AlignSequences(std::span<const std::uint32_t> a,
                                          std::span<const std::uint32_t> b, std::size_t symbols);
 

@@ -11,8 +11,8 @@ namespace stemtap {
 namespace {
 
 // Prior variances of the elasticity within clusters: of the mean over kernels around 1, of a kernel
-// around that mean (also a maximum), and of its change per unit of log width around 0. Larger values
-// widen the intervals of small plans. With smaller values, the samples have less influence.
+// around that mean (also a maximum), and of its change per unit of log width around 0. Larger
+// values widen the intervals of small plans. Smaller values reduce the influence of the samples.
 constexpr double kCommonVariance = 0.0625;
 constexpr double kKernelVariance = 0.25;
 constexpr double kTiltVariance = 0.0016;
@@ -28,7 +28,7 @@ struct LogPoint {
   double y = 0.0;  // log value
 };
 
-// Sums of squares and products about the means of groups of points.
+// Sums of squares and products of points relative to the mean of their group.
 struct LogSums {
   double xx = 0.0;
   double xy = 0.0;
@@ -57,7 +57,8 @@ struct LogSums {
   }
 };
 
-// Residual variances around the slopes of kernels, each lent one degree by the pool of all.
+// Returns the residual variances around the slopes of kernels. The pool of all kernels adds one
+// degree of freedom to each.
 std::vector<double> NoiseOf(std::span<const LogSums> kernels) {
   double squares = 0.0;
   double degrees = 0.0;
@@ -95,7 +96,7 @@ std::vector<LogPoint> LogPoints(const ObservedCluster& cluster, const Curve& cur
   return points;
 }
 
-// Sets what a value of 0 counts as, and sums the logs of a kernel's samples by cluster.
+// Sets the lower limit of values, and sums the logs of a kernel's samples by cluster.
 LogSums SumWithin(std::span<const ObservedCluster> kernel, Curve& curve) {
   LogSums sums;
   double least = kInfinity;
@@ -113,8 +114,8 @@ LogSums SumWithin(std::span<const ObservedCluster> kernel, Curve& curve) {
   return sums;
 }
 
-// Variance of the elasticities between kernels by DerSimonian and Laird, lent one degree by the
-// prior. `weights` are inverse variances of the kernels' own slopes.
+// Returns the variance of the elasticities between kernels (DerSimonian and Laird); the prior adds
+// one degree of freedom. `weights` are the inverse variances of the kernels' own slopes.
 double VarianceBetweenKernels(std::span<const LogSums> kernels, std::span<const double> weights) {
   double sum = 0.0;
   double squares = 0.0;
@@ -139,11 +140,11 @@ double VarianceBetweenKernels(std::span<const LogSums> kernels, std::span<const 
   return (found * degrees + kKernelVariance) / (degrees + 1.0);
 }
 
-// Samples that follow a curve exactly have no noise.
+// Minimum noise, for samples that are exactly on a curve.
 constexpr double kLeastNoise = 1e-24;
 
-// Elasticities within clusters: the slope of each kernel's own samples, shrunk towards the mean over
-// kernels, which is shrunk towards 1.
+// Fits the elasticities within clusters: the slope of each kernel's samples, shrunk toward the mean
+// over kernels, which is shrunk toward 1.
 void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise,
                std::vector<Curve>& curves) {
   std::vector<double> weights;
@@ -171,8 +172,8 @@ void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise,
   }
 }
 
-// How the elasticity changes with the width of clusters: the slopes of the clusters of a kernel,
-// regressed on their log widths within kernels, and shrunk towards no change.
+// Fits the change of the elasticity with the width of clusters: the slopes of a kernel's clusters,
+// regressed on their log widths within kernels and shrunk toward 0.
 void FitTilt(std::span<const std::span<const ObservedCluster>> kernels,
              std::span<const double> noise, std::vector<Curve>& curves) {
   struct Slope {
@@ -212,10 +213,11 @@ void FitTilt(std::span<const std::span<const ObservedCluster>> kernels,
   }
 }
 
-// The power curve through the means of a kernel's clusters: ridge regression towards a power of 1.
+// Fits the power curve through the means of a kernel's clusters by ridge regression toward an
+// exponent of 1.
 void FitBetween(std::span<const std::span<const ObservedCluster>> kernels,
                 std::span<const LogSums> within, std::vector<Curve>& curves) {
-  constexpr double kPriorVariance = 0.25;  // of the power around 1
+  constexpr double kPriorVariance = 0.25;  // of the exponent around 1
   std::vector<LogSums> all;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     Curve& curve = curves[k];
@@ -236,7 +238,7 @@ void FitBetween(std::span<const std::span<const ObservedCluster>> kernels,
   }
   const std::vector<double> noise = NoiseOf(all);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    // Single samples alone cannot tell the power from the spread.
+    // Single samples cannot separate the exponent from the spread.
     if (!(within[k].degrees > 0.0)) continue;
     const double penalty = noise[k] / kPriorVariance;
     if (!(all[k].xx + penalty > 1e-12 * (all[k].degrees + 1.0))) continue;
@@ -279,7 +281,7 @@ std::vector<Curve> FitCurves(std::span<const std::span<const ObservedCluster>> k
     within.push_back(SumWithin(kernels[k], curves[k]));
     repeated = repeated || within.back().degrees > 0.0;
   }
-  // Single samples alone cannot tell the elasticity from the spread.
+  // Single samples cannot separate the elasticity from the spread.
   if (repeated) {
     const std::vector<double> noise = NoiseOf(within);
     FitWithin(within, noise, curves);

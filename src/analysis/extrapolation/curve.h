@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the values of a metric depend on duration, within the clusters of a kernel and from cluster to
-// cluster. Fitted to the logs of the values and durations of the samples.
+// Curve describes how the values of a metric depend on duration, within the clusters of a kernel
+// and between its clusters. It is fitted to the logs of the values and durations of the samples.
 //
 // SOURCE: docs/math/extrapolate.md
 #pragma once
@@ -14,30 +14,31 @@
 namespace stemtap {
 
 struct Curve {
-  double within = 1.0;           // elasticity within clusters of the width `log_width`
-  double own_variance = 0.0;     // of `within`, because of this kernel's samples
-  double common_variance = 0.0;  // of `within`, because of an error that all kernels share
-  double leverage = 0.0;         // degrees of freedom that `within` takes from the kernel's samples
+  double within = 1.0;           // elasticity within clusters of width `log_width`
+  double own_variance = 0.0;     // variance of `within` due to this kernel's samples
+  double common_variance = 0.0;  // variance of `within` due to an error that all kernels share
+  double leverage = 0.0;         // degrees of freedom that `within` uses
   double log_width = 0.0;        // mean over the kernel's samples (width_effect.h)
-  double tilt = 0.0;             // change of the elasticity per unit of log width, in all kernels
+  double tilt = 0.0;             // change of the elasticity per unit of log width, all kernels
   double tilt_variance = 0.0;
-  double between = 1.0;       // power of the curve through the means of clusters
+  double between = 1.0;       // exponent of the curve through the means of clusters
   double log_factor = 0.0;    // mean log of the values; -inf if all are 0
   double log_duration = 0.0;  // mean log of the mean durations of the samples' clusters
-  double least = 0.0;         // a value of 0 counts as this where its log is taken
+  double least = 0.0;         // lower limit of values before their log is taken
 
-  // Elasticity within a cluster, and the variance of its error that all kernels share.
+  // Return the elasticity within a cluster, and the variance of its error that all kernels share.
   double WithinAt(const ObservedCluster& cluster) const;
   double CommonVarianceAt(const ObservedCluster& cluster) const;
-  // Log of the curve at the mean duration of a cluster.
+  // Returns the log of the curve at the mean duration of a cluster.
   double LogMean(const ObservedCluster& cluster) const;
-  // Log of the curve at a duration, relative to the curve at the cluster's mean duration. Linear for
-  // an elasticity in [0, 1]; otherwise a power, as a line would become negative.
+  // Returns the log of the curve at a duration, relative to the curve at the cluster's mean
+  // duration. The curve is linear if the elasticity is in [0, 1] and a power otherwise, because a
+  // line would become negative.
   double LogShape(const ObservedCluster& cluster, double duration_ns) const;
   double LogValue(double value) const;
 };
 
-// One curve per kernel. REQUIRES: kernels as of ByKernel.
+// Returns one curve per kernel. REQUIRES: `kernels` is a result of ByKernel.
 std::vector<Curve> FitCurves(std::span<const std::span<const ObservedCluster>> kernels);
 
 }  // namespace stemtap

@@ -21,7 +21,8 @@ double MeanOf(const std::vector<ObservedSample>& seen, double ObservedSample::*w
   return sum / static_cast<double>(seen.size());
 }
 
-// The samples against the curve; returns the level of the cluster's values by the curve.
+// Compares the samples with the curve. Returns the level of the cluster's values relative to the
+// curve.
 double Compare(const ObservedCluster& cluster, const Curve& curve, Part& part) {
   const double log_scale = curve.LogMean(cluster);
   part.scale = std::exp(log_scale);
@@ -59,10 +60,11 @@ Part PartOf(const ObservedCluster& cluster, const Curve& curve, Weights weights)
   double mean = level * part.scale;
   double variance = slope * slope * square;
   if (b < 0.0 || b > 1.0) {
-    // Moments of d^b as if log duration were normal: durations of a wide cluster are skewed.
-    // Bounded, for a few outliers make a variance too.
-    constexpr double kMostCurvature = 4.0;  // by the first-order variance
-    // No launch takes next to no time: to a negative power the tail of long ones counts for little.
+    // Moments of d^b for lognormal durations, because durations of a wide cluster are skewed. They
+    // are limited, because a few outliers also make a cluster wide.
+    constexpr double kMostCurvature = 4.0;  // relative to the first-order variance
+    // For b < 0, short durations dominate. Real clusters are wide because of long launches, which
+    // count little here, not because of very short ones.
     constexpr double kMostShort = 0.5;
     const double curved = b < 0.0 ? std::min(relative, kMostShort) : relative;
     const double v = std::log1p(curved * curved);
@@ -80,8 +82,8 @@ Part PartOf(const ObservedCluster& cluster, const Curve& curve, Weights weights)
 }
 
 std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, Weights weights) {
-  // The elasticity takes at most this share of a kernel's degrees of freedom: with one or two
-  // degrees nothing would be left.
+  // Maximum share of a kernel's degrees of freedom that the elasticity uses. Otherwise a kernel
+  // with one or two degrees would have none left.
   constexpr double kMostTaken = 0.3;
   const std::vector<std::span<const ObservedCluster>> kernels = ByKernel(clusters);
   const std::vector<Curve> curves = FitCurves(kernels);
@@ -105,7 +107,7 @@ double TotalOf(std::span<const Part> parts) {
   return total;
 }
 
-// Geometric mean of what the curves of two metrics say, one by the other; 0 for nothing to compare.
+// Returns the geometric mean of the ratio of two metrics' curves; 0 if there is nothing to compare.
 double TypicalRatio(std::span<const Part> above, std::span<const Part> below) {
   double sum = 0.0;
   double count = 0.0;
@@ -125,7 +127,7 @@ Estimate EstimateWithin(double value, const Interval& interval) {
   Estimate estimate;
   estimate.value = value;
   estimate.degrees = interval.degrees;
-  // A bias may be larger than what is uncertain.
+  // The bias may be larger than the interval.
   estimate.lower = std::min(value, interval.lower);
   estimate.upper = std::max(value, interval.upper);
   if (std::isnan(interval.lower) || std::isnan(interval.upper)) {
@@ -153,15 +155,16 @@ Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
   if (!(std::abs(bottom) > 0.0)) return {kNaN, kNaN, kNaN, kNaN, 0.0};
   const double top = TotalOf(parts);
   const double ratio = top / bottom;
-  // Linearised: the ratio's error is that of the total of  numerator - ratio * denominator, by the
-  // denominator.
+  // Linearized: the error of the ratio is the error of the total of  numerator - ratio *
+  // denominator, divided by the denominator.
   std::vector<ObservedCluster> rests(numerator.begin(), numerator.end());
-  // Where a kernel's numerator is next to nothing, its residuals are small by the denominator's share.
-  // Less than all of it: small samples of skewed values put the numerator too low as often as not.
+  // If a kernel's numerator is close to 0, residuals are scaled by a share of the denominator's
+  // curve. The share is below 1, because small samples of skewed values underestimate the numerator
+  // as often as not.
   const double share = 0.4 * TypicalRatio(parts, below);
   for (std::size_t h = 0; h < rests.size(); ++h) {
     parts[h].swing -= ratio * below[h].swing;
-    // The elasticities' difference, squared, has the error of both in it.
+    // The squared difference of the elasticities already contains the errors of both.
     parts[h].own = 0.0;
     parts[h].common = 0.0;
     parts[h].freedom = (parts[h].freedom + below[h].freedom) / 2.0;

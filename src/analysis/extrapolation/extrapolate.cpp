@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// The clusters of the plan with the values that `value_of(row, sample)` gives; NaN: none.
+// Returns the clusters of the plan with the values of `value_of(row, sample)`; NaN means no value.
 template <typename ValueOf>
 std::vector<ObservedCluster> Observe(const Plan& plan, const Match& match,
                                      const ValueOf& value_of) {
@@ -44,7 +44,7 @@ std::uint64_t CountSeen(std::span<const ObservedCluster> clusters) {
   return count;
 }
 
-// Share of native time that no sample with a value stands for.
+// Returns the share of native time that no sample with a value represents.
 double Uncovered(const Plan& plan, std::span<const ObservedCluster> clusters) {
   const auto total = static_cast<double>(plan.totals.duration_ns);
   if (!(total > 0.0)) return 0.0;
@@ -54,13 +54,13 @@ double Uncovered(const Plan& plan, std::span<const ObservedCluster> clusters) {
     held += cluster.count * cluster.mean_ns;
     if (cluster.seen.empty()) lost += cluster.count * cluster.mean_ns;
   }
-  // Time in no cluster at all, but for rounding.
+  // Time outside all clusters, except for rounding.
   const double outside = total - held;
   if (outside > 1e-9 * total) lost += outside;
   return std::min(1.0, lost / total);
 }
 
-// Share of native time in joined launches of clusters that have a value.
+// Returns the share of native time in joined launches of clusters that have a value.
 double Joined(const Plan& plan, std::span<const ObservedCluster> clusters) {
   const auto total = static_cast<double>(plan.totals.duration_ns);
   if (!(total > 0.0)) return 0.0;
@@ -79,7 +79,7 @@ bool Near(double a, double b) {
   return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
 
-// Whether the plan's weights are those of another method than the sampler's.
+// Returns whether the plan's weights are from another method than the sampler's.
 bool OwnWeights(const Plan& plan) {
   for (const PlanKernel& kernel : plan.kernels) {
     for (const PlanCluster& cluster : kernel.clusters) {
@@ -167,7 +167,7 @@ MetricEstimate Extrapolator::Sum(std::size_t column) const {
 MetricEstimate Extrapolator::Ratio(const ResultRatio& ratio) const {
   const std::size_t top = ColumnOf(ratio.numerator);
   const std::size_t bottom = ColumnOf(ratio.denominator);
-  // A sample counts where it has both.
+  // Uses samples that have both metrics.
   const auto numerator = Observe(plan_, match_, [&](std::size_t row, const PlanSample&) {
     return Value(row, top) + 0.0 * Value(row, bottom);
   });
@@ -234,7 +234,7 @@ Result<Extrapolation> Extrapolator::Run() {
   Extrapolation extrapolation;
   for (std::size_t i = 0; i < results_.metrics.size(); ++i) {
     const ResultMetric& metric = results_.metrics[i];
-    // A ratio of totals stands in for the metric of that name.
+    // A ratio of totals replaces the metric of the same name.
     if (!Wanted(metric.name) || is_ratio(metric.name)) continue;
     MetricEstimate estimate = metric.kind == MetricKind::kSum ? Sum(i) : Mean(i);
     estimate.name = metric.name;

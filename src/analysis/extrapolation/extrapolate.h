@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the results on a plan's samples say of the run: every metric's total, ratio or mean over
-// native time, with intervals (estimate.h), and what was missing.
+// Extrapolate computes the metrics of a run from the results of a plan's samples: totals, ratios,
+// or means over native time, with intervals (estimate.h) and the uncovered time.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace stemtap {
 
-// What is said of one metric.
+// MetricEstimate is the estimate of one metric.
 struct MetricEstimate {
   std::string name;
   std::string unit;
@@ -24,33 +24,33 @@ struct MetricEstimate {
   bool additive = true;
   Estimate plain;
   Estimate calibrated;
-  double planned = 0.0;       // by the weights that the plan holds; NaN unless all samples have it
-  std::uint64_t samples = 0;  // that have the metric
-  double uncovered_fraction = 0.0;  // of native time, in clusters without one
-  // Of native time: joined launches of clusters with one. Their values are estimated from other
-  // launches, and the interval does not cover the difference.
+  double planned = 0.0;       // with the plan's own weights; NaN unless all samples have the metric
+  std::uint64_t samples = 0;  // samples that have the metric
+  double uncovered_fraction = 0.0;  // share of native time in clusters without a value
+  // Share of native time in joined launches of clusters that have a value. The values of joined
+  // launches are estimated from other launches, and the interval does not cover the difference.
   double joined_fraction = 0.0;
 };
 
 struct Extrapolation {
   std::vector<MetricEstimate> metrics;
-  double uncovered_fraction = 0.0;  // of native time: clusters without any result
-  double joined_fraction = 0.0;     // of native time: joined launches of the other clusters
+  double uncovered_fraction = 0.0;  // share of native time in clusters without results
+  double joined_fraction = 0.0;     // share in joined launches of the other clusters
   std::uint64_t uncovered_clusters = 0;
   std::uint64_t clusters = 0;
-  // Clusters larger than what was sampled of them, with one result alone: their spread is borrowed.
+  // Clusters with several launches but a single result. They use the spread of other clusters.
   std::uint64_t single_clusters = 0;
-  // The plan's weights are neither plain nor calibrated: those of another method.
+  // The plan's weights are neither plain nor calibrated, but from another method.
   bool own_weights = false;
 };
 
 struct ExtrapolateOptions {
   double confidence = 0.95;
-  std::vector<ResultRatio> ratios;   // besides those of the source
-  std::vector<std::string> metrics;  // only these; empty: all
+  std::vector<ResultRatio> ratios;   // in addition to the ratios of the source
+  std::vector<std::string> metrics;  // only these metrics; empty: all
 };
 
-// An error (exit code 2) when an option names a metric that the results lack.
+// Error (exit code 2): an option uses a metric that the results do not contain.
 Result<Extrapolation> Extrapolate(const Plan& plan, const KernelResults& results,
                                   const Match& match, const ExtrapolateOptions& options);
 

@@ -14,12 +14,12 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Prior variance, around 0, of the change of log variance per unit of log width. With a larger one,
-// the intervals of plans with few samples follow single large values.
+// Prior variance, around 0, of the change of log variance per unit of log width. With a larger
+// value, single large values dominate the intervals of plans with few samples.
 constexpr double kSpreadTiltVariance = 0.03;
 
-// Relative variance in one cluster, or between the single samples of neighboring clusters: of the
-// values, and of their logs.
+// Spread is the relative variance in one cluster, or between the single samples of neighboring
+// clusters, of the values and of their logs.
 struct Spread {
   double variance = 0.0;
   double log_variance = 0.0;
@@ -28,14 +28,15 @@ struct Spread {
   std::size_t kernel = 0;
 };
 
-// The variance of the total is the sum of coefficient * relative variance over the clusters.
+// Demand is a term of the variance of the total: sum of coefficient * relative variance over the
+// clusters.
 struct Demand {
   double coefficient = 0.0;
   double log_width = 0.0;
   std::size_t kernel = 0;
 };
 
-// The spreads of a kernel and its demands, both scaled to clusters of mean log width.
+// Pool contains the spreads of a kernel and its demands, both scaled to clusters of mean log width.
 struct Pool {
   double degrees = 0.0;
   double variance = 0.0;  // sum degrees * variance
@@ -43,7 +44,7 @@ struct Pool {
   double wanted = 0.0;  // coefficient of the pooled variance in the variance of the total
 };
 
-// Sum of squared differences from their mean.
+// Returns the sum of squared differences from the mean.
 double Squares(std::span<const double> values) {
   double mean = 0.0;
   for (const double value : values) mean += value / static_cast<double>(values.size());
@@ -68,7 +69,7 @@ Spread SpreadOf(const ObservedCluster& cluster, const Part& part, std::size_t ke
 }
 
 // A cluster with one sample does not show its own spread. Neighbors are paired (the last three form
-// one group): the differences of their values, relative to the curve, bound it from above.
+// one group). The differences of their values relative to the curve bound the spread from above.
 void Collapse(std::span<const ObservedCluster> kernel, std::span<const Part> parts,
               std::size_t number, std::vector<Spread>& spreads) {
   std::vector<double> relative;
@@ -111,7 +112,8 @@ std::vector<Spread> SpreadsOf(std::span<const std::span<const ObservedCluster>> 
   return spreads;
 }
 
-// Variance of the total per variance of one value of the cluster, drawn without replacement.
+// Returns the variance of the total per variance of one value of the cluster, drawn without
+// replacement.
 double DrawnFactor(const ObservedCluster& cluster) {
   return cluster.count * cluster.count / static_cast<double>(cluster.seen.size()) *
          UnseenShare(cluster);
@@ -132,8 +134,8 @@ std::vector<Demand> DemandsOf(std::span<const std::span<const ObservedCluster>> 
   return demands;
 }
 
-// How relative variance changes with the width of clusters: the factor between two clusters of a
-// kernel is e^(slope * difference of their log widths).
+// SpreadTilt is the change of relative variance with the width of clusters: the factor between two
+// clusters of a kernel is e^(slope * difference of their log widths).
 struct SpreadTilt {
   double slope = 0.0;
   double center = 0.0;  // mean log width
@@ -141,8 +143,8 @@ struct SpreadTilt {
   double FactorAt(double log_width) const { return std::exp(slope * (log_width - center)); }
 };
 
-// The spreads of one kernel: score and information of the slope, given the kernel's own level, as if
-// variances were chi-square.
+// TiltScore is the score and the information of the slope from the spreads of one kernel, given the
+// kernel's own level, for chi-square variances.
 struct TiltScore {
   double score = 0.0;
   double information = 0.0;
@@ -220,20 +222,21 @@ std::vector<Pool> PoolsOf(std::size_t kernels, std::span<const Spread> spreads,
   return pools;
 }
 
-// Satterthwaite's degrees of freedom of a variance that is a sum of estimates; 2 compensates for
-// these being estimates themselves (Welch). `squared` is the sum of part^2 / (degrees of part + 2).
+// Returns Satterthwaite's degrees of freedom of a variance that is a sum of estimates. The 2
+// accounts for the terms being estimates (Welch). `squared` is the sum of part^2 / (degrees of part
+// + 2).
 double DegreesOf(double variance, double squared, double least) {
   if (!(squared > 0.0)) return kInfinity;
   return std::max(variance * variance / squared - 2.0, least);
 }
 
-// Part^2 / (degrees + 2) of a variance `swing` that is proportional to the square of an elasticity
-// with the variance `doubt`: it has swing / (2 doubt) degrees.
+// Returns part^2 / (degrees + 2) for a variance `swing` that is proportional to the square of an
+// elasticity with the variance `doubt`; it has swing / (2 doubt) degrees.
 double SquaredOf(double swing, double doubt) {
   return doubt > 0.0 ? 2.0 * swing * swing * doubt / (swing + 4.0 * doubt) : 0.0;
 }
 
-// The variance of the total that follows from durations, which are known.
+// KnownVariance is the variance of the total that is due to durations, which are known.
 struct KnownVariance {
   double variance = 0.0;
   double squared = 0.0;  // see DegreesOf
@@ -242,7 +245,7 @@ struct KnownVariance {
 KnownVariance KnownVarianceOf(std::span<const std::span<const ObservedCluster>> kernels,
                               std::span<const Part> parts) {
   KnownVariance known;
-  double common_root = 0.0;  // errors that kernels share add up before they are squared
+  double common_root = 0.0;  // shared errors are added before they are squared
   std::size_t at = 0;
   for (const std::span<const ObservedCluster> kernel : kernels) {
     double swing = 0.0;
@@ -264,9 +267,9 @@ KnownVariance KnownVarianceOf(std::span<const std::span<const ObservedCluster>> 
   return known;
 }
 
-// If values differ by factors rather than by amounts (lognormal), so does their sum, and its interval
-// extends further away from 0 than towards 0. The relative variance of the total according to the
-// logs; 0 if logs do not describe the values better.
+// LogSpread is the relative variance of the total according to the logs; 0 if logs do not describe
+// the values better. If values differ by factors rather than by amounts (lognormal), the interval
+// of their sum extends further away from 0 than toward 0.
 struct LogSpread {
   double variance = 0.0;
   double squared = 0.0;  // see DegreesOf
@@ -274,7 +277,8 @@ struct LogSpread {
 
 LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
                       std::span<const Pool> pools, double prior_degrees) {
-  // A factor of e^4 is a standard deviation; beyond it nothing can be said anyway.
+  // Maximum log variance: one standard deviation is a factor of e^4, beyond which estimates are
+  // useless.
   constexpr double kMost = 16.0;
   double degrees = 0.0;
   double pooled = 0.0;
@@ -290,7 +294,7 @@ LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const
     return weight > 0.0 ? (own + prior_degrees * sum / degrees) / weight : sum / degrees;
   };
   std::vector<double> logs;
-  double gain = 0.0;  // of log likelihood by taking logs
+  double gain = 0.0;  // increase of the log likelihood from taking logs
   for (const Pool& pool : pools) {
     const double variance = moderated(pool.variance, pool.degrees, pooled);
     logs.push_back(std::min(kMost, moderated(pool.log_variance, pool.degrees, pooled_logs)));
@@ -318,10 +322,10 @@ LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const
   return spread;
 }
 
-// The end of the interval on the side of the tail, as a distance from 0, if values are lognormal.
+// Returns the distance from 0 of the interval's end on the side of the tail, for lognormal values.
 double FarEnd(double size, double half_width, double known, const LogSpread& spread,
               double confidence) {
-  // Limits what few samples leave open.
+  // Limits the skew, which few samples do not determine.
   constexpr double kMostSkew = 1.5;
   const double relative = spread.variance + known / (size * size);
   const double log_variance = std::log1p(relative);

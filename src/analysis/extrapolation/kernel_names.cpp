@@ -10,7 +10,7 @@
 namespace stemtap {
 namespace {
 
-// Longer ones are compared as they stand.
+// Longer names are not demangled.
 constexpr std::size_t kMaxMangled = 16384;
 
 std::string Demangled(std::string_view name) {
@@ -22,17 +22,17 @@ std::string Demangled(std::string_view name) {
   return status == 0 && text != nullptr ? std::string(text.get()) : mangled;
 }
 
-// Where the function stands in a demangled name.
+// Function is the position of the function in a demangled name.
 struct Function {
-  std::size_t begin = 0;        // behind the return type
-  std::size_t unqualified = 0;  // behind namespaces and classes
-  std::size_t name_end = 0;     // before template arguments
-  std::size_t end = 0;          // before parameters
+  std::size_t begin = 0;        // after the return type
+  std::size_t unqualified = 0;  // after namespaces and classes
+  std::size_t name_end = 0;     // start of the template arguments
+  std::size_t end = 0;          // start of the parameters
 };
 
 Function FindFunction(std::string_view text) {
-  // The name ends at the first parenthesis outside of template arguments that opens parameters, and
-  // begins behind the last space or colon outside of them.
+  // Outside template arguments, the name ends at the first parenthesis that opens parameters and
+  // begins after the last space or colon.
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   Function function;
   std::size_t end = std::string_view::npos;
@@ -66,7 +66,8 @@ bool IsDigit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// The length of a cast "(int)" that a number follows at the beginning of `text`, else 0.
+// Returns the length of a cast such as "(int)" at the beginning of `text` if a number follows it,
+// else 0.
 std::size_t CastLength(std::string_view text) {
   const std::size_t close = text.find_first_of("(<,)", 1);
   if (!text.starts_with('(') || close == std::string_view::npos || text[close] != ')') return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernel names as different tools print them: mangled, demangled with or without template arguments
-// and parameters, or the bare function.
+// Comparison of kernel names that different tools print differently: mangled, demangled with or
+// without template arguments and parameters, or the function name only.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace stemtap {
 
-// The function alone: "gemm" of "void lib::gemm<float, 4>(float const*)", of "_ZN3lib4gemmEv", of
-// "gemm". The name itself where it cannot be told.
+// Returns the unqualified function name: "gemm" for "void lib::gemm<float, 4>(float const*)", for
+// "_ZN3lib4gemmEv", and for "gemm". Returns `name` if the function cannot be determined.
 std::string BaseName(std::string_view name);
 
-// The name without return type, parameters, blanks and casts, but with template arguments:
-// "lib::gemm<float,4>" of "void lib::gemm<float, (int)4>(float const*)".
+// Returns the name without return type, parameters, spaces, and casts, but with template arguments:
+// "lib::gemm<float,4>" for "void lib::gemm<float, (int)4>(float const*)".
 std::string Spelling(std::string_view name);
 
-// Whether both may name the same kernel.
+// Returns whether both names may belong to the same kernel.
 bool MaySameKernel(std::string_view a, std::string_view b);
 
 }  // namespace stemtap

@@ -18,20 +18,20 @@
 namespace stemtap {
 namespace {
 
-// How many of each kind are named.
+// Maximum number of items listed per category.
 constexpr std::size_t kNamed = 5;
 
 struct SamplePlace {
   std::size_t kernel, cluster, sample;
 };
 
-// A launch may be drawn twice.
+// Launch is a sampled launch. A plan may contain it in several samples.
 struct Launch {
   std::uint64_t index;
   std::vector<SamplePlace> places;
 };
 
-// What the plan has of a kernel's name.
+// Planned contains the plan's launches of one kernel name.
 struct Planned {
   std::vector<const Launch*> sampled;  // in launch order
   std::uint64_t launches = 0;
@@ -45,7 +45,7 @@ bool Known(const std::uint32_t (&grid)[3]) {
   return grid[0] != 0;
 }
 
-// Whether grid and block agree as far as both sides tell them.
+// Returns whether grid and block agree, as far as both sides provide them.
 bool SameShape(const shm::LaunchConfig& config, const shm::KernelRecord& record) {
   if (Known(config.grid) && Known(record.grid) &&
       !std::equal(config.grid, config.grid + 3, record.grid)) {
@@ -84,13 +84,13 @@ class Matcher {
   const KernelResults& results_;
   const MatchOptions& options_;
   Match match_;
-  std::vector<Launch> launches_;  // that results may be of, by index
+  std::vector<Launch> launches_;  // candidates for results, by index
   std::uint64_t other_name_ = 0;
   std::uint64_t other_shape_ = 0;
   std::string first_other_;
 };
 
-// A consumer that counts launches per context or process gives one id on several devices.
+// Tools that count launches per context or process use the same id on several devices.
 Status Matcher::CheckDevices() const {
   const bool counts_apart =
       results_.source == ResultsSource::kAccelsim || results_.source == ResultsSource::kMacsim;
@@ -176,7 +176,7 @@ Status Matcher::OrderWithinName(const std::string& kernel, const Planned& planne
   const std::uint64_t launches = planned.launches;
   const std::string name = ShownCell(kernel);
   if (rows.size() > sampled.size()) {
-    // Every launch was profiled: rows count occurrences.
+    // Every launch was profiled, so rows are occurrences.
     if (rows.size() != launches) {
       return Error{fmt::format(
           "{}: {} rows of '{}', expected one for each of the plan's {} samples or {} launches "
@@ -204,16 +204,16 @@ Status Matcher::OrderWithinName(const std::string& kernel, const Planned& planne
   return Success{};
 }
 
-// Names of the plan and of the results by what tools leave of them.
+// Form contains the names of the plan and of the results in one normalized form.
 struct Form {
   std::string (*of)(std::string_view name);
   std::map<std::string, std::set<std::string>, std::less<>> plan;
   std::map<std::string, std::uint64_t, std::less<>> results;
 };
 
-// ncu numbers what it profiled, not what was launched. Within a kernel's name the order is the same;
-// between the names of one function it is not where each has its own report, so that rows are never
-// taken together for being of one function.
+// ncu numbers the launches that it profiled, not all launches. Within a kernel name the order is
+// the same. Across the names of one function it is not if each name has its own report, so rows are
+// never merged by function.
 Status Matcher::ByOrder() {
   std::map<std::string, std::vector<std::size_t>> rows_of;  // by name
   for (std::size_t row = 0; row < results_.rows.size(); ++row) {
@@ -365,7 +365,7 @@ Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
     if (!id || !index) {
       return csv.At("expected the columns id and index with a whole number in each row");
     }
-    // A launch that was drawn twice has two rows in the table of an export.
+    // If a launch is in several samples, an exported table has several rows for it.
     const auto [at, fresh] = index_of.emplace(*id, *index);
     if (!fresh && at->second != *index) {
       return csv.At(

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which result is of which sample. Results carry the consumer's ids, the plan launch indexes:
+// MatchResults finds the sample that each result belongs to. Results have the ids of the tool that
+// consumed the plan; the plan has launch indices:
 //
 //   csv        id - id_base
 //   accelsim   id - 1
 //   macsim     id
-//   ncu        the n-th row of a kernel name is its n-th sampled launch in order; where there are as
-//              many rows as launches, the row of its occurrence. Names are those of the plan, or
-//              another form of them that is in no doubt
+//   ncu        the n-th row of a kernel is its n-th sampled launch in launch order; if there are as
+//              many rows as launches, the row index is the occurrence. Names are those of the plan,
+//              or another unambiguous form of them
 //
-// or whatever a table of ids says. Nothing is passed over: what has no partner is listed.
+// A table of ids overrides these rules. Results and samples without a partner are listed.
 #pragma once
 
 #include <cstddef>
@@ -28,36 +29,37 @@
 namespace stemtap {
 
 struct MatchOptions {
-  std::uint64_t id_base = 0;            // of csv
-  std::optional<std::uint16_t> device;  // results are of this device's launches
+  std::uint64_t id_base = 0;            // csv only
+  std::optional<std::uint16_t> device;  // the results are for launches on this device
   std::unordered_map<std::uint64_t, std::uint64_t> index_of;  // id -> launch index
-  bool use_ids = false;                                       // take index_of
+  bool use_ids = false;                                       // use index_of
 };
 
 inline constexpr std::size_t kNoResult = ~std::size_t{0};
 
 struct Match {
-  // By kernel, cluster and sample of the plan: the row of its result, or kNoResult.
+  // By kernel, cluster, and sample of the plan: the row of the result, or kNoResult.
   std::vector<std::vector<std::vector<std::size_t>>> rows;
   std::uint64_t samples = 0;
   std::uint64_t matched = 0;
-  std::vector<std::string> missing;  // "index 4711 (name)" of the first samples without result
+  std::vector<std::string> missing;  // "launch 4711 (name)" of the first samples without a result
   std::uint64_t missing_count = 0;
-  std::vector<std::string> strangers;  // "file:line (id 7)" of the first results without sample
+  std::vector<std::string> strangers;  // "file:line (id 7)" of the first results without a sample
   std::uint64_t stranger_count = 0;
-  std::vector<std::string> duplicates;  // ... of the first further results of a sample, not used
+  std::vector<std::string> duplicates;  // the first additional results of a sample; not used
   std::uint64_t duplicate_count = 0;
   std::vector<std::string> warnings;
 };
 
-// An error when nothing matches, or when most of what matches has another kernel's name or shape.
+// Errors: no result matches, or most of the matching results have another kernel name, grid, or
+// block.
 Result<Match> MatchResults(const Plan& plan, const KernelResults& results,
                            const MatchOptions& options);
 
-// Launch index by id.
+// IdTable maps result ids to launch indices.
 using IdTable = std::unordered_map<std::uint64_t, std::uint64_t>;
 
-// The table of `--ids`: a CSV with the columns id and index, and at least one row.
+// Reads the table of `--ids`: a CSV with the columns id and index and at least one row.
 Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source);
 Result<IdTable> LoadIds(const std::string& path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The values of a metric on the samples of a cluster.
+// ObservedCluster contains the values of a metric for the samples of a cluster.
 //
 // UNITS: durations in ns, values in the metric's own unit.
 #pragma once
@@ -17,20 +17,20 @@ struct ObservedSample {
 };
 
 struct ObservedCluster {
-  std::size_t kernel = 0;  // the clusters of a kernel are adjacent, in ascending order of duration
+  std::size_t kernel = 0;  // clusters of a kernel are adjacent, in ascending order of duration
   double count = 0.0;
   double mean_ns = 0.0;
   double stddev_ns = 0.0;  // population
   std::vector<ObservedSample> seen;
 };
 
-// One span per kernel.
+// Returns one span per kernel.
 std::vector<std::span<const ObservedCluster>> ByKernel(std::span<const ObservedCluster> clusters);
 
-// Share of the launches that were not sampled.
+// Returns the share of the launches that were not sampled.
 double UnseenShare(const ObservedCluster& cluster);
 
-// Coefficient of variation of the durations.
+// Returns the coefficient of variation of the durations.
 double RelativeWidth(const ObservedCluster& cluster);
 
 }  // namespace stemtap

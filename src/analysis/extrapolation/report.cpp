@@ -17,7 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t kNameWidth = 44;
-constexpr std::size_t kNamed = 5;  // metrics in a note
+constexpr std::size_t kNamed = 5;  // maximum metrics in a note
 
 std::string TextOption(const Plan& plan, std::string_view name) {
   for (const auto& [option, value] : plan.options) {
@@ -33,7 +33,7 @@ std::string Percent(double fraction) {
                                               : fmt::format("{:.2f} %", 100.0 * fraction);
 }
 
-// The interval relative to what it is around; both its sides where they differ.
+// Returns the interval relative to the estimate; both sides if they differ.
 std::string Margin(const Estimate& estimate) {
   if (!std::isfinite(estimate.half_width)) return "none";
   if (estimate.half_width == 0.0) return "0 %";
@@ -77,7 +77,7 @@ std::string NextStep(const ExtrapolationReport& report) {
   bool none = false;
   for (const MetricEstimate& metric : report.extrapolation.metrics) {
     const Estimate& estimate = metric.calibrated;
-    // Where there is no value, more samples give none: Caveats says why.
+    // More samples do not help if there is no value; Caveats reports why.
     if (!std::isfinite(estimate.value)) continue;
     none = none || std::isnan(estimate.half_width);
     const double relative =
@@ -96,8 +96,9 @@ std::string NextStep(const ExtrapolationReport& report) {
       Shortened(name));
 }
 
-// Share of native time that the intervals do not cover: time without a result, and joined launches,
-// whose values are estimated from other launches. `Fractions`: Extrapolation or MetricEstimate.
+// Returns the share of native time that the intervals do not cover: time without a result, and
+// joined launches, whose values are estimated from other launches. `Fractions` is Extrapolation or
+// MetricEstimate.
 template <typename Fractions>
 double OutsideIntervals(const Fractions& of) {
   return std::min(1.0, of.uncovered_fraction + of.joined_fraction);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `stemtap extrapolate` prints: a table for people, JSON for programs. See
+// The output of `stemtap extrapolate`: a table for people, JSON for programs. See
 // docs/formats/results.md.
 #pragma once
 
@@ -21,13 +21,13 @@ struct ExtrapolationReport {
   double confidence = 0.95;
 };
 
-// Names are escaped.
+// Returns the table. Names are escaped for the terminal.
 std::string ReportText(const ExtrapolationReport& report);
 
-// One JSON object and a newline. Numbers that cannot be given are null.
+// Returns one JSON object and a newline. Numbers without a value are null.
 std::string ReportJson(const ExtrapolationReport& report);
 
-// What the reader must know to trust the intervals, one line each; empty: nothing.
+// Returns what a reader needs to know before trusting the intervals, one line each.
 std::vector<std::string> Caveats(const ExtrapolationReport& report);
 
 }  // namespace stemtap

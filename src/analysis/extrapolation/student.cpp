@@ -9,11 +9,11 @@
 namespace stemtap {
 namespace {
 
-// Above this the normal quantile is the same to six digits.
+// Above this, the normal quantile agrees to six digits.
 constexpr double kNormalDegrees = 1e7;
 
-// The continued fraction of the incomplete beta function, evaluated by Lentz's method; converges
-// fast for x < (a + 1) / (a + b + 2).
+// The continued fraction of the incomplete beta function, by Lentz's method. Converges fast for x <
+// (a + 1) / (a + b + 2).
 double BetaFraction(double a, double b, double x) {
   constexpr double kTiny = 1e-300;
   const auto guarded = [](double v) { return std::abs(v) < kTiny ? kTiny : v; };
@@ -36,7 +36,7 @@ double BetaFraction(double a, double b, double x) {
   return product;
 }
 
-// The regularised incomplete beta function I_x(a, b); y = 1 - x, given apart for its precision.
+// The regularized incomplete beta function I_x(a, b). y = 1 - x is passed separately for precision.
 double RegularisedBeta(double x, double y, double a, double b) {
   if (x <= 0.0) return 0.0;
   if (y <= 0.0) return 1.0;
