@@ -172,7 +172,7 @@ class Kernels {
       return;
     }
     PlanKernel& into = kernels_[found->second];
-    into.invocations += kernel.invocations;  // no overflow: parts of the totals, which were checked
+    into.invocations += kernel.invocations;  // no overflow if the totals fit
     into.duration_ns += kernel.duration_ns;
     std::move(kernel.clusters.begin(), kernel.clusters.end(), std::back_inserter(into.clusters));
     joined_[found->second] = true;

@@ -5,8 +5,8 @@
 //   m = max( ceil( (z sigma / (eps mu))^2 ), floor )
 //
 // The mean of m random draws from the cluster is then within eps of mu with the confidence of z, to
-// the extent that the central limit theorem holds. Example: mu 1000, sigma 40, eps 0.01, 90 % -> m
-// = 44.
+// the extent that the central limit theorem holds. For mu 1000, sigma 40, eps 0.01, and 90 %
+// confidence, m is 44.
 //
 // DEVIATION from the paper: the paper prints min{..., 30} but its text describes max. A cluster
 // without spread gets one sample instead of none, so that its time is part of the estimate.
