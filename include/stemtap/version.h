@@ -3,7 +3,7 @@
 
 namespace stemtap {
 
-// Kept equal to the version in CMakeLists.txt by a test.
+// Must equal the version in CMakeLists.txt; a test checks this.
 inline constexpr const char kVersion[] = "0.1.0";
 
 }  // namespace stemtap
