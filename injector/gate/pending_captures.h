@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PendingCaptures carries the news of a captured launch from the launch callback to the decoder,
-// which meets the kernel's record some 0.1 s later and marks it.
+// PendingCaptures passes captured launches from the launch callback to the decoder, which receives
+// the kernel's record about 0.1 s later and marks it.
 //
-// THREADS: Add and Take from any thread: the launching ones add, and take back what did not come to
-// a launch; the decoder takes the rest. Lock-free: an entry is one 64-bit word, and a correlation
-// id is in flight once.
+// THREADS: Add and Take from any thread. Launching threads add captures, and take back those that
+// did not lead to a launch; the decoder takes the rest. Lock-free: an entry is one 64-bit word, and
+// a correlation id is in flight only once.
 #pragma once
 
 #include <atomic>
@@ -16,34 +16,34 @@ namespace stemtap::inject {
 class PendingCaptures {
  public:
   struct Capture {
-    std::uint16_t slot;  // gate slot whose credit paid; 0: none
+    std::uint16_t slot;  // gate slot that paid the credit; 0: none
     std::uint8_t flags;  // shm::kFlag...
   };
 
-  // Captures cost milliseconds each and their records come back within a second: 1,024 in flight
-  // are already far more than any tracer stands.
+  // A capture costs milliseconds and its record arrives within a second, so 1,024 in flight exceed
+  // what any tracer produces.
   static constexpr std::uint32_t kEntries = 1024;
   static constexpr std::uint32_t kProbe = 32;
-  // A record that CUPTI dropped never comes. A capture this many calls old gives up its place: at
-  // the most that a driver takes, some 400,000 calls per second, its record is 2.5 s late.
+  // The record of a capture never arrives if CUPTI dropped it, so Add may replace an entry that is
+  // older than this many calls. At 400,000 calls per second, the maximum of a driver, its record is
+  // then 2.6 s late.
   static constexpr std::uint32_t kStale = 1u << 20;
 
-  // False if there is no room near its place: then the launch must not be captured.
+  // Returns false if there is no free entry within kProbe; the launch must then not be captured.
   bool Add(std::uint32_t correlation_id, Capture capture) noexcept {
     const std::uint64_t word = kUsed | (std::uint64_t{capture.flags} << 48) |
                                (std::uint64_t{capture.slot} << 32) | correlation_id;
     for (std::uint32_t probe = 0; probe < kProbe; ++probe) {
       std::atomic<std::uint64_t>& entry = entries_[(correlation_id + probe) % kEntries];
       std::uint64_t free = 0;
-      // Relaxed: the word carries all there is to know. CUPTI delivers the record of this launch
-      // after the callback that adds it has returned, through its own locks, which order Add before
-      // Take.
+      // Relaxed: the word contains all the data. CUPTI delivers the record of this launch after the
+      // callback that adds it has returned; CUPTI's locks order Add before Take.
       if (entry.compare_exchange_strong(free, word, std::memory_order_relaxed)) {
         in_flight_.fetch_add(1, std::memory_order_relaxed);
         return true;
       }
-      // `free` is now what stands there. The distance is taken in 32 bits, as the ids wrap; those
-      // of threads that overtook each other come out as huge and are not old.
+      // `free` now contains the existing word. The age is computed in 32 bits because ids wrap. If
+      // threads overtook each other, the age is huge and does not count as old.
       const std::uint32_t age = correlation_id - static_cast<std::uint32_t>(free);
       if (age > kStale && age < kWrapped &&
           entry.compare_exchange_strong(free, word, std::memory_order_relaxed)) {
@@ -53,19 +53,19 @@ class PendingCaptures {
     return false;
   }
 
-  // Whether records are waited for, or were lost.
+  // Returns whether captures are pending. Their records may have been lost.
   bool any() const noexcept { return in_flight_.load(std::memory_order_relaxed) != 0; }
 
-  // Whether the launch was captured; forgets it.
+  // Removes the entry of a captured launch and returns it in `capture`. Returns false if the launch
+  // was not captured.
   bool Take(std::uint32_t correlation_id, Capture& capture) noexcept {
-    if (in_flight_.load(std::memory_order_relaxed) == 0)
-      return false;  // the rule, not the exception
+    if (in_flight_.load(std::memory_order_relaxed) == 0) return false;  // the common case
     for (std::uint32_t probe = 0; probe < kProbe; ++probe) {
       std::atomic<std::uint64_t>& entry = entries_[(correlation_id + probe) % kEntries];
       std::uint64_t word = entry.load(std::memory_order_relaxed);
       if ((word & kUsed) == 0 || static_cast<std::uint32_t>(word) != correlation_id) continue;
       capture = {static_cast<std::uint16_t>(word >> 32), static_cast<std::uint8_t>(word >> 48)};
-      // Fails if a later launch has just taken the place of this one.
+      // Fails if a later launch has just replaced this entry.
       if (!entry.compare_exchange_strong(word, 0, std::memory_order_relaxed)) return false;
       in_flight_.fetch_sub(1, std::memory_order_relaxed);
       return true;
@@ -77,7 +77,7 @@ class PendingCaptures {
   static constexpr std::uint64_t kUsed = std::uint64_t{1} << 63;
   static constexpr std::uint32_t kWrapped = 1u << 31;
   std::atomic<std::uint64_t> entries_[kEntries] = {};
-  std::atomic<std::uint32_t> in_flight_{0};  // never below the number of words that Take could find
+  std::atomic<std::uint32_t> in_flight_{0};  // never below the number of words that Take can find
 };
 
 }  // namespace stemtap::inject

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TokenBucket limits how many captures a process makes per second. It holds as many tokens as one
-// second brings and is full at first, so that a run of a few captures is not held up at all.
+// TokenBucket limits the captures of a process per second. Its capacity is one second's worth of
+// tokens and it starts full, so a run with few captures is never delayed.
 //
-// One word instead of a level and a time: `free_ns`, when the last token that was taken had come in
-// if tokens came one by one and were taken as they came (the virtual scheduling of ATM's GCRA). A
-// taker moves it on by one period; it may lie up to one second ahead of now.
+// The state is one word, `free_ns`, instead of a level and a time (the virtual scheduling variant
+// of the GCRA, from ATM). Each taken token advances it by one period; it may be at most one second
+// ahead of now.
 //
 //   100 per second, at t = 5.000 s:  free_ns 5.000 -> 100 captures move it to 6.000, and the next waits
-//                                    until 5.010, when 6.000 + 0.010 is one second ahead again
+//                                    until 5.010, when 6.000 + 0.010 is again one second ahead
 //
-// THREADS: any, without locks.  UNITS: ns of CLOCK_MONOTONIC.
+// THREADS: any, lock-free.  UNITS: ns of CLOCK_MONOTONIC.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class TokenBucket {
  public:
   static constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
-  // 0: no limit. Before any other call.
+  // Sets the rate; 0 means no limit. Call before any other function.
   void Init(std::uint32_t per_second) noexcept {
     period_ns_ = per_second == 0 ? 0 : kSecondNs / per_second;
   }
@@ -30,7 +30,7 @@ class TokenBucket {
 
   bool TryTake(std::uint64_t now_ns) noexcept {
     if (!limited()) return true;
-    // Relaxed throughout: the word stands for itself.
+    // Relaxed throughout: the word publishes no other data.
     std::uint64_t free_ns = free_ns_.load(std::memory_order_relaxed);
     for (;;) {
       const std::uint64_t next = (free_ns > now_ns ? free_ns : now_ns) + period_ns_;
@@ -39,7 +39,7 @@ class TokenBucket {
     }
   }
 
-  // A token that was taken and not used.
+  // Returns a token that was taken but not used.
   void GiveBack() noexcept { free_ns_.fetch_sub(period_ns_, std::memory_order_relaxed); }
 
  private:

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Watchdog decides whether captures have stopped the program: a launch that does not come back from
-// between start and stop, or captured kernels that never end.
+// Watchdog detects captures that block the program: a launch that does not return between start and
+// stop, or captured kernels that never finish.
 //
-// The second is told by records: after a capture, none of any kernel has come for the whole limit
-// though captures are pending. A program that launches nothing has nothing pending; one whose record
-// was dropped gets those of others, unless it falls silent just then.
+// The second case is detected through records: for the whole limit after a capture, no record of
+// any kernel arrived although captures are pending. A program that launches nothing has nothing
+// pending. If only the record of the capture was dropped, records of other kernels reset the timer.
 //
-// Time is what passes between looks, and no more than a look is expected to take: a process that is
-// stopped (by a debugger, SIGSTOP, the machine's sleep) is not looked at either, and its captures do
-// not age.
+// Time advances at each look by at most the expected interval between looks. While a process is
+// stopped (by a debugger, SIGSTOP or system suspend), there are no looks and its captures do not
+// age.
 //
 // THREADS: one.  UNITS: ns of CLOCK_MONOTONIC.
 #pragma once
@@ -24,19 +24,19 @@ class Watchdog {
 
   struct Sight {
     std::uint64_t now_ns;
-    std::uint64_t entered_ns;  // when the launch that is being captured entered; 0: there is none
+    std::uint64_t entered_ns;  // when the launch being captured entered; 0: none
     std::uint64_t captured;    // captures so far
     std::uint64_t seen;        // kernel records so far, of any kernel
-    bool pending;              // captures whose record has not come
+    bool pending;              // captures without a record exist
   };
 
-  // `limit_ns` 0: never an alarm. `step_ns`: how far looks lie apart at the most.
+  // `limit_ns` 0 disables alarms. `step_ns` is the maximum time that passes between two looks.
   void Init(std::uint64_t limit_ns, std::uint64_t step_ns) noexcept {
     limit_ns_ = limit_ns;
     step_ns_ = step_ns;
   }
 
-  // Whether no record has come since a capture.
+  // Returns whether no record has arrived since a capture.
   bool waiting() const noexcept { return waiting_; }
 
   Alarm Look(const Sight& sight) noexcept {
@@ -53,7 +53,8 @@ class Watchdog {
     }
     if (sight.captured != captured_) {
       captured_ = sight.captured;
-      // Later captures do not put the end off: what a kernel that hangs lets through is launched on.
+      // Later captures do not extend the deadline: a program with a hung kernel may continue to
+      // launch.
       if (!waiting_) waiting_since_ns_ = watched_ns_;
       waiting_ = true;
     }
@@ -71,11 +72,11 @@ class Watchdog {
   std::uint64_t seen_ = 0;
   std::uint64_t step_ns_ = 0;
   std::uint64_t last_ns_ = 0;
-  std::uint64_t watched_ns_ = 0;  // the time that passed under our eyes
+  std::uint64_t watched_ns_ = 0;  // time that passed between looks
   std::uint64_t entered_ns_ = 0;
   std::uint64_t inside_since_ns_ = 0;   // in watched time
-  std::uint64_t waiting_since_ns_ = 0;  // as well
-  bool waiting_ = false;                // there was a capture, and no record since
+  std::uint64_t waiting_since_ns_ = 0;  // in watched time
+  bool waiting_ = false;                // no record has arrived since a capture
 };
 
 }  // namespace stemtap::inject

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BufferPool holds the activity buffers that CUPTI writes kernel records into. They are zeroed and
-// prefaulted ahead, so that handing one to a launching thread costs tens of nanoseconds, not the
-// milliseconds of a cold megabyte.
+// prefaulted in advance, so that lending one to a launching thread takes tens of nanoseconds
+// instead of the milliseconds that faulting in a megabyte takes.
 //
 //   free ──Lend()──► lent (CUPTI's) ──Owns(), Return()──► free
 //
-// Memory is never given back to the system: CUPTI may hold a buffer as long as the process lives.
+// Memory is never returned to the system, because CUPTI may hold a buffer for the life of the
+// process.
 //
 // THREADS: Lend from any application thread, Return from the decoder, Grow from the flusher.
 // Lock-free.
@@ -20,50 +21,51 @@ namespace stemtap::inject {
 
 class BufferPool {
  public:
-  // With a buffer per launching thread, 512 threads, and as many on their way back.
+  // One buffer for each of 512 launching threads, and as many that are being returned.
   static constexpr std::uint32_t kMostBuffers = 1024;
-  // Kept free, 4 MiB of the default size: what several threads use up between two visits of the
-  // flusher. More costs memory in every traced program, fewer has launches make buffers for
+  // Buffers to keep free: 4 MiB at the default size, what several threads use between two turns of
+  // the flusher. More costs memory in every traced program; fewer makes launches create buffers
   // themselves.
   static constexpr std::uint32_t kKeepFree = 8;
 
-  // Reserves addresses for all buffers and makes the first ones. False if there is no memory.
-  // `address_limit` is what the process may have in all (RLIMIT_AS): of a limit that would be felt
-  // the pool takes one part in sixteen, and has fewer buffers.
+  // Reserves addresses for all buffers and creates the first ones. Returns false if there is no
+  // memory. `address_limit` is the address space limit of the process (RLIMIT_AS). If it is low,
+  // the pool takes at most one sixteenth of it and has fewer buffers.
   bool Init(std::size_t buffer_bytes, std::uint64_t address_limit = ~std::uint64_t{0}) noexcept;
 
-  // A zeroed buffer: a free one, or, when a burst has used those up, one made on the spot (one
-  // mmap; its pages are faulted in as CUPTI fills them). nullptr if all that there can be are out (the
-  // caller then lends Discard()).
+  // Returns a zeroed buffer: a free one, or a new one if a burst has used up the free ones (one
+  // mmap; its pages are faulted in as CUPTI fills them). Returns nullptr if all buffers are lent;
+  // the caller then lends Discard().
   void* Lend() noexcept;
-  // A buffer whose content nobody will read, lent to any number of requests at once when the pool
-  // is exhausted: CUPTI must never be given a null buffer (it crashes before 12.9).
+  // Returns a buffer whose content is ignored. When the pool is exhausted, it is lent to any number
+  // of requests at once: CUPTI before 12.9 crashes if it is given a null buffer.
   void* Discard() noexcept { return discard_; }
   bool IsDiscard(const void* buffer) const noexcept { return buffer == discard_; }
-  // Whether `buffer` is one of ours (another client's buffers can end up in our callback).
+  // Returns whether `buffer` belongs to the pool. Buffers of another CUPTI client can reach our
+  // callback.
   bool Owns(const void* buffer) const noexcept;
-  // Zeroes the first `used` bytes and takes the buffer back. REQUIRES: Owns(buffer).
+  // Zeroes the first `used` bytes and returns the buffer to the pool. REQUIRES: Owns(buffer).
   void Return(void* buffer, std::size_t used) noexcept;
-  // Makes buffers until kKeepFree are free again, up to the most. One caller at a time.
+  // Creates buffers until kKeepFree are free or the maximum is reached. One caller at a time.
   void Grow() noexcept;
 
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
-  // Buffers lent and not returned. Exact when quiet.
+  // Number of buffers lent and not returned. Exact only while no thread lends or returns.
   std::uint32_t lent_weak() const noexcept { return lent_.load(std::memory_order_relaxed); }
 
  private:
-  // A new buffer, faulted in if `populate`; nullptr if there can be none.
+  // Creates a buffer, faulted in if `populate`. Returns nullptr if there can be no more.
   void* Make(bool populate) noexcept;
   std::uint32_t IndexOf(const void* buffer) const noexcept;
   void Push(std::uint32_t index) noexcept;
 
   std::size_t buffer_bytes_ = 0;
-  std::uint32_t most_ = 0;  // buffers, kMostBuffers or less
+  std::uint32_t most_ = 0;  // number of buffers, at most kMostBuffers
   unsigned char* base_ = nullptr;
   void* discard_ = nullptr;
-  // Free list: a stack of buffer numbers from 1 on, 0 ends it. The upper half counts changes, so
-  // that a head read before another thread popped and pushed it back is not taken for unchanged
-  // (ABA).
+  // Free list: a stack of buffer numbers starting at 1; 0 ends it. The upper half counts changes,
+  // so that a compare-exchange fails if other threads popped and pushed the same head in between
+  // (ABA). Pushed by Return and Grow (release), popped by Lend (acquire).
   std::atomic<std::uint64_t> head_{0};
   std::atomic<std::uint32_t> next_[kMostBuffers] = {};
   std::atomic<std::uint32_t> free_{0};

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ClockCheck tells whether CUPTI's timestamps count nanoseconds. Any client of CUPTI can replace
-// its clock for the whole process, and cannot undo it: Kineto installs the processor's cycle
-// counter, in which a duration is 2 to 4 times too long. CUPTI says nothing; so its clock is read
-// beside ours.
+// ClockCheck detects whether CUPTI's timestamps count nanoseconds. Any CUPTI client can replace
+// CUPTI's clock for the whole process, and it cannot be restored. Kineto installs the CPU's cycle
+// counter, which makes durations 2 to 4 times too long. CUPTI does not report the change, so its
+// clock is read next to ours.
 //
-// Two checks. By default CUPTI's clock is CLOCK_REALTIME: once it has been seen to be, a record that
-// is not of our days was stamped by another clock. That tells at once, and of each record. Elsewhere
-// (WSL has CLOCK_MONOTONIC_RAW) the speeds of the clocks are compared: one interval that disagrees
-// is a step of the clock and passes, from the second in a row on the timestamps are not believed,
-// until an interval agrees again.
+// There are two checks. CUPTI's default clock is CLOCK_REALTIME. Once that has been observed, a
+// record whose time is more than a day from now was stamped by another clock; this check works at
+// once and for each record. If CUPTI uses another clock (CLOCK_MONOTONIC_RAW under WSL), the speeds
+// of the clocks are compared. One interval that disagrees is taken as a clock step and ignored.
+// From the second consecutive interval on, timestamps are rejected until an interval agrees again.
 //
-// THREADS: Sample from one thread; the rest from anywhere. UNITS: nanoseconds.
+// THREADS: Sample from one thread; the rest from any thread.  UNITS: nanoseconds.
 #pragma once
 
 #include <atomic>
@@ -21,29 +21,30 @@ namespace stemtap::inject {
 
 class ClockCheck {
  public:
-  // Readings of our clock further apart than this had something between them (the thread lost its
-  // core): such a sample is left out. 1 % of the shortest interval.
+  // If readings of our clock are further apart than this, the thread was interrupted and the sample
+  // is skipped. 1 % of kShortest.
   static constexpr std::uint64_t kMostApart = 500'000;
-  // A shorter interval is not judged but made longer. At a flush period of 200 ms each one is.
+  // A shorter interval is extended instead of judged. At a flush period of 200 ms every interval is
+  // long enough.
   static constexpr std::uint64_t kShortest = 50'000'000;
-  // Two clocks of one machine agree to 0.1 %; the cycle counter of a processor at 1.05 GHz would
-  // pass.
+  // Two clocks of one machine agree to 0.1 %. A cycle counter within 3 % of 1 GHz is not
+  // detected.
   static constexpr std::uint64_t kAllowedPercent = 3;
 
-  // Two readings of one clock within kMostApart, and as much again for the third. A cycle counter
-  // shows the same only in the moment at which it passes.
+  // Two readings of one clock are within kMostApart, plus the same again for the third reading. A
+  // cycle counter is this close only at the moment when it passes the real time.
   static constexpr std::uint64_t kNear = 1'000'000;
-  // How far from now a record's time may be: longer than any program holds records back and than the
-  // clock is ever stepped while one runs, but for a machine without a battery, whose clock begins in
-  // 1970. A cycle counter of 3 GHz gets that near when the machine has been up for 19 years.
+  // Maximum distance of a record's time from now. Programs hold records back for less, and running
+  // clocks are stepped by less, except on a machine without a battery whose clock starts in 1970. A
+  // 3 GHz cycle counter comes this close after 19 years of uptime.
   static constexpr std::uint64_t kDay = 86'400'000'000'000;
 
-  // `cupti` was read between `before` and `after`, which are CLOCK_MONOTONIC, and `realtime`
-  // between `cupti` and `after`.
+  // Takes one reading of the clocks. `cupti` was read between `before` and `after`
+  // (CLOCK_MONOTONIC), and `realtime` between `cupti` and `after`.
   void Sample(std::uint64_t before, std::uint64_t cupti, std::uint64_t realtime,
               std::uint64_t after) noexcept {
     if (after - before > kMostApart) return;
-    // Relaxed: the decoder may learn of it a buffer later.
+    // Relaxed: the decoder may read it one buffer later.
     if (Apart(cupti, realtime) <= kNear) real_.store(true, std::memory_order_relaxed);
     if (!started_) {
       started_ = true;
@@ -57,7 +58,7 @@ class ClockCheck {
       } else if (odd_ < 2) {
         ++odd_;
       }
-      // Relaxed: the decoder may learn of it a buffer later.
+      // Relaxed: the decoder may read it one buffer later.
       insane_.store(odd_ == 2, std::memory_order_relaxed);
     }
     last_ = before;
@@ -66,7 +67,7 @@ class ClockCheck {
 
   bool sane() const noexcept { return !insane_.load(std::memory_order_relaxed); }
 
-  // Whether a record of the time `stamp` may have been stamped in nanoseconds. `realtime`: now.
+  // Returns whether a record stamped `stamp` may be in nanoseconds. `realtime` is the current time.
   bool Believes(std::uint64_t stamp, std::uint64_t realtime) const noexcept {
     return sane() && (!real_.load(std::memory_order_relaxed) || Apart(stamp, realtime) <= kDay);
   }
@@ -77,11 +78,11 @@ class ClockCheck {
   }
 
   bool started_ = false;
-  std::uint32_t odd_ = 0;  // intervals in a row that disagreed, at most 2
+  std::uint32_t odd_ = 0;  // consecutive intervals that disagreed, at most 2
   std::uint64_t last_ = 0;
   std::uint64_t last_cupti_ = 0;
   std::atomic<bool> real_{false};    // CUPTI's clock has been CLOCK_REALTIME
-  std::atomic<bool> insane_{false};  // in the negative: the library's state is zero at load
+  std::atomic<bool> insane_{false};  // inverted, because the library's state is zero at load
 };
 
 }  // namespace stemtap::inject

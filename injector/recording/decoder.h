@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decodes the part of a CUPTI kernel record that has kept its place since CUDA 10.1: whatever
-// header we were built with, records of CUDA 10.1 to 13.x are read alike. Pure functions over
-// bytes.
+// Decodes the part of a CUPTI kernel record whose layout has not changed since CUDA 10.1. Records
+// of CUDA 10.1 to 13.x are read alike, whichever header the library was built with. Pure functions
+// over bytes.
 //
 //   off 16 start   24 end   40 device   48 stream   52 grid   64 block   76 static   80 dynamic shared
 //      92 correlation   104 name        144 graph node (CUDA 11.0 on)   156 graph (CUDA 11.1 on)
 //
-// Of a graph launch timed as one (CUDA 11.7 on):
+// Graph launches timed as one (CUDA 11.7 on):
 //
 //   off 4 correlation    8 start   16 end   24 device   28 graph   36 stream
 //
-// Of what CUPTI says that it cost:
+// CUPTI's own overhead:
 //
 //   off 4 kind          24 start   32 end
 //
-// Checked against the headers of the build by static_assert in cupti_api.cpp.
+// static_asserts in cupti_api.cpp check the offsets against the headers of the build.
 //
 // THREADS: none.
 #pragma once
@@ -58,7 +58,7 @@ inline constexpr std::uint32_t kOverheadResource = 3u << 16;
 enum class Decoded {
   kKernel,
   kNoTimestamps,   // start == end == 0
-  kIncomplete,     // end == 0: it was still running
+  kIncomplete,     // end == 0: the kernel was still running
   kBadTimestamps,  // end < start
 };
 
@@ -77,11 +77,11 @@ inline Decoded CheckTimes(std::uint64_t start, std::uint64_t end) noexcept {
   return end < start ? Decoded::kBadTimestamps : Decoded::kKernel;
 }
 
-// Fills all of `out` but name_id, whatever the times are (then duration_ns means nothing): a
-// captured launch is recognised by its correlation id even if its record is of no use. `name` stays
-// CUPTI's and is valid until the buffer's callback returns. `has_graph`: the record is long enough
-// for the graph fields. REQUIRES: `record` is a kernel record of at least 144 bytes (160 with
-// has_graph).
+// Decodes a kernel record. Fills all of `out` except name_id, even if the times are invalid (then
+// duration_ns is meaningless), because a captured launch is recognized by its correlation id.
+// `name` points into CUPTI's memory and is valid until the buffer's callback returns. `has_graph`
+// means that the record contains the graph fields. REQUIRES: `record` is a kernel record of at
+// least 144 bytes (160 with has_graph).
 inline Decoded DecodeKernel(const void* record, bool has_graph, shm::KernelRecord& out,
                             const char*& name) noexcept {
   const auto load = [record](std::size_t offset, auto& into) { LoadField(record, offset, into); };
@@ -116,7 +116,7 @@ inline Decoded DecodeKernel(const void* record, bool has_graph, shm::KernelRecor
   return CheckTimes(start, end);
 }
 
-// As DecodeKernel, of a graph launch timed as one: it has no shape, and no name but its number.
+// Decodes a graph launch timed as one. It has no grid or block, and its only name is the graph id.
 inline Decoded DecodeGraph(const void* record, shm::KernelRecord& out) noexcept {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
@@ -136,9 +136,9 @@ inline Decoded DecodeGraph(const void* record, shm::KernelRecord& out) noexcept 
   return CheckTimes(start, end);
 }
 
-// What CUPTI says that it cost the program, in ns: its instrumentation, its flushes and what it does
-// when contexts and modules are made. The rest of what these records tell of (the driver's compiler,
-// lazy loading) would have been there without it, and buffer requests we time ourselves.
+// Returns the overhead in ns that CUPTI reports for its instrumentation, its flushes, and its work
+// when contexts and modules are created. Other records (the driver's compiler, lazy loading)
+// describe costs that exist without CUPTI. Buffer requests are timed by DurationEngine.
 inline std::uint64_t DecodeOverhead(const void* record) noexcept {
   std::uint32_t kind = 0;
   std::uint64_t start = 0;
@@ -151,8 +151,8 @@ inline std::uint64_t DecodeOverhead(const void* record) noexcept {
   return ours && end > start ? end - start : 0;
 }
 
-// Whether what was decoded may be a kernel, or a graph, at all. Asked for the first records of a CUPTI that is
-// newer than any known one: if a field had moved, one of these would hardly hold.
+// Returns whether a decoded record can be a kernel or a graph. Applied to the first records of an
+// unknown newer CUPTI: if a field had moved, some record would fail the check.
 inline bool LooksRight(const shm::KernelRecord& kernel) noexcept {
   constexpr std::uint64_t kHour = 3'600'000'000'000;
   constexpr std::uint32_t kMostDevices = 1024;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DurationEngine records the duration of every kernel: it lends CUPTI buffers, decodes what comes
-// back, and pushes it into the ring.
+// DurationEngine records the duration of every kernel: it lends buffers to CUPTI, decodes the
+// returned records, and pushes them into the ring.
 //
 //   launching thread ──Request──► pool     CUPTI worker or flusher ──Complete──► decode ──► ring
-//   flusher: FlushAll(0) every 200 ms, counts what CUPTI dropped, refills the pool, maps the gate,
-//            compares CUPTI's clock to ours, takes CUPTI back from a profiler that has stopped,
-//            adds up what all this costs, and stops when that is too much
+//   flusher: every 200 ms calls FlushAll(0), counts records that CUPTI dropped, refills the pool,
+//            maps the gate, compares CUPTI's clock to ours, reclaims CUPTI from a profiler that has
+//            stopped, sums up the overhead, and stops recording if it is too high
 //
-// THREADS: Request runs on application threads and does nothing but pop a buffer. Complete runs on
-// CUPTI's worker or on our flusher; a spin lock makes them one producer. That lock is held across
-// cuptiActivityGetNextRecord alone, which only reads the buffer handed to us and takes no lock that
-// could be waiting for ours (kineto#1347 is what happens otherwise).
+// THREADS: Request runs on application threads and only pops a buffer. Complete runs on CUPTI's
+// worker or on the flusher; a spin lock serializes them into one producer. The only CUPTI call
+// under that lock is cuptiActivityGetNextRecord, which only reads the buffer and takes no lock that
+// another thread could hold while it waits for ours (otherwise: the deadlock of kineto#1347).
 #pragma once
 
 #include <atomic>
@@ -34,41 +34,44 @@ namespace stemtap::inject {
 
 class DurationEngine {
  public:
-  // Sets CUPTI up and starts the flusher. On failure says why in `problem`.
+  // Sets up CUPTI and starts the flusher. On failure writes the reason to `problem` and returns
+  // false.
   bool Start(const CuptiApi& api, SessionFiles& files, const Options& options, char* problem,
              std::size_t problem_size) noexcept;
 
-  // Fetches what is left and says goodbye in the ring. Waits at most kExitMs.
+  // Fetches the remaining records and marks the ring as closed. Waits at most kExitMs.
   void Stop() noexcept;
 
-  // What the flusher calls at each turn, and once more at the end. Before Start.
+  // Sets a function that the flusher calls in each period and once at the end. Call before Start.
   void AlsoCall(void (*watch)(void*), void* argument) noexcept {
     watch_ = watch;
     watched_ = argument;
   }
 
-  // In a forked child: CUPTI's threads are gone there and its calls would hang.
+  // Called in a forked child, where CUPTI's threads do not exist and its calls would hang. Written
+  // by the child, read by callbacks and the flusher; relaxed.
   void Abandon() noexcept { abandoned_.store(true, std::memory_order_relaxed); }
   bool abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
 
   PendingCaptures& pending() noexcept { return pending_; }
-  // Whether records still come. For the flusher, in what it calls besides.
+  // Returns whether records are still expected. For the function set by AlsoCall, on the flusher.
   bool recording() const noexcept { return !stopped_ && !refused(); }
 
  private:
-  // Long enough to fetch and decode every buffer there can be, short enough that nobody notices at
-  // the end of a program; what is not fetched by then is lost and not counted as kept.
+  // Long enough to fetch and decode all buffers, short enough not to delay program exit noticeably.
+  // Records that are not fetched by then are dropped and not counted as kept.
   static constexpr std::uint32_t kExitMs = 500;
-  // CUPTI may bring buffers back from another thread after the last flush has returned.
+  // CUPTI may return buffers from another thread after the last flush has returned.
   static constexpr std::uint32_t kLateMs = 100;
-  // A program that ends after so long a time without a kernel is told of: either there was none, or
-  // another profiler took CUPTI over and has kept it.
+  // If a program ends after this long without a kernel, the session reports it: either no kernel
+  // ran, or another profiler took over CUPTI and kept it.
   static constexpr std::uint64_t kSilenceNs = 10'000'000'000;
-  // A kernel cannot have run for longer than we do, but for what clocks are slewed in that time.
+  // A kernel cannot have run longer than recording, except for clock adjustments of at most this
+  // much.
   static constexpr std::uint64_t kSlackNs = 60'000'000'000;
-  // Of a CUPTI that is newer than known, so many records must look right, one after another.
+  // From a CUPTI that is newer than known, the first this many records must all look right.
   static constexpr std::uint32_t kOnProbation = 64;
-  // Kinds that enabled_ has a bit for; there are 60 so far.
+  // Number of activity kinds that enabled_ has a bit for; CUPTI has 60 so far.
   static constexpr std::uint32_t kKinds = 64;
   // Records pushed into the ring at a time: 16 KiB, half of an L1 cache.
   static constexpr std::uint32_t kStaged = 256;
@@ -125,42 +128,46 @@ class DurationEngine {
   ClockCheck clock_;
   std::atomic<bool> said_clock_replaced_{false};
 
-  // Calls from CUPTI, so that the flusher can tell whether it still hears from it.
+  // Number of calls from CUPTI, by which the flusher detects that it still receives data. Written
+  // by the callbacks, read by the flusher; relaxed.
   std::atomic<std::uint64_t> calls_{0};
-  // The flusher's own.
+  // Accessed only by the flusher, once it runs.
   std::uint64_t calls_seen_ = 0;
   std::uint64_t started_ns_ = 0;
-  std::uint64_t heard_ns_ = 0;   // when it last saw one more
-  bool took_back_ = false;       // another profiler has had CUPTI
-  bool marks_readable_ = false;  // CUPTI gives back the attributes that we set
-  bool stopped_ = false;         // it cost too much
-  std::uint64_t enabled_ = 0;    // bit n: we have switched kind n on
+  std::uint64_t heard_ns_ = 0;   // when the flusher last saw a new call
+  bool took_back_ = false;       // another profiler has used CUPTI
+  bool marks_readable_ = false;  // CUPTI returns the attributes that we set
+  bool stopped_ = false;         // recording stopped because it cost too much
+  std::uint64_t enabled_ = 0;    // bit n: we have enabled kind n
   OverheadBudget budget_;
-  std::uint64_t flusher_ns_ = 0;           // the flusher's time that is counted
-  std::atomic<std::uint64_t> flusher_{0};  // its ThreadNumber
+  std::uint64_t flusher_ns_ = 0;           // flusher CPU time counted so far
+  std::atomic<std::uint64_t> flusher_{0};  // ThreadNumber of the flusher
 
-  // The flusher waits on this word: 0 run, 1 stop wanted, 2 stopped.
+  // 0 run, 1 stop requested, 2 stopped. Stop writes 1 and the flusher writes 2 (release); each
+  // waits for the other's value (acquire).
   std::atomic<std::uint32_t> stop_{0};
-  // Never changes, so that waiting for it is sleeping.
+  // Never changes, so that waiting on it is a sleep.
   std::atomic<std::uint32_t> never_{0};
 
-  // Under producer_lock_.
+  // Guarded by producer_lock_.
   SpinLock producer_lock_;
   NameIds names_;
   NamePointers pointers_;
   NameReader reader_;
-  // Bytes of kStaged shm::Records: a Record's own zero state is not all zero bits, see entry.cpp.
+  // Storage for kStaged shm::Records, as bytes because a Record's initial state is not all zero
+  // bits (see entry.cpp).
   alignas(shm::Record) unsigned char staged_[kStaged * shm::kRecordBytes] = {};
   std::uint32_t staged_count_ = 0;
-  std::uint64_t longest_ns_ = 0;   // that a kernel of the buffer at hand can have run
-  std::uint64_t decoding_ns_ = 0;  // CLOCK_REALTIME when the buffer at hand came
-  std::uint32_t probation_ = 0;    // records that still have to look right
-  // One did not: nothing more is decoded. Written under the lock, read by the flusher without.
+  std::uint64_t longest_ns_ = 0;   // maximum plausible duration of a kernel in the current buffer
+  std::uint64_t decoding_ns_ = 0;  // CLOCK_REALTIME when the current buffer arrived
+  std::uint32_t probation_ = 0;    // records that must still look right
+  // A record on probation looked wrong, so nothing more is decoded. Written under producer_lock_,
+  // read by the flusher without it; relaxed.
   std::atomic<bool> refused_{false};
-  // The goodbye is said, and the reader goes by its counts: buffers of threads that launch on while
-  // the process exits are too late.
+  // The ring is closed and the reader relies on its counts. Buffers of threads that launch while
+  // the process exits arrive too late.
   bool closed_ = false;
-  std::uint32_t staged_kernels_ = 0;  // kernel records among them
+  std::uint32_t staged_kernels_ = 0;  // kernel records among the staged records
   std::size_t ring_room_ =
       0;  // room known in the ring beyond what is staged; the reader only adds to it
 };

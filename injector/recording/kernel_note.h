@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelNote carries the name of a kernel from a launch callback to the flusher, which tells the
-// user. The name is copied: CUPTI's memory may be gone when it is told.
+// KernelNote passes a kernel name from a launch callback to the flusher, which reports it to the
+// user. The name is copied, because CUPTI's memory may be freed before the report.
 //
-// THREADS: Write from any, it never waits; Read from the flusher.
+// THREADS: Write from any thread, without waiting; Read from the flusher.
 #pragma once
 
 #include <sched.h>
@@ -15,12 +15,13 @@ namespace stemtap::inject {
 
 class KernelNote {
  public:
-  // As much of a name as a line to the user holds.
+  // Enough of a name for a line of output.
   static constexpr std::size_t kBytes = 96;
 
-  // The last one stands, unless two come at the same time: then either.
+  // Stores the name. The last write wins; of two concurrent writes, either is kept.
   void Write(const char* name) noexcept {
-    // Acquire and release: matched by each other's, so that one copies at a time.
+    // Acquire here and release below pair with each other across Write and Read, so that one thread
+    // copies at a time.
     if (busy_.exchange(true, std::memory_order_acquire)) return;
     std::size_t i = 0;
     for (; i + 1 < kBytes && name[i] != 0; ++i) text_[i] = name[i];
@@ -28,9 +29,10 @@ class KernelNote {
     busy_.store(false, std::memory_order_release);
   }
 
-  // What a terminal does not show becomes a question mark.
+  // Copies the last name to `name`, with unprintable characters as question marks.
   void Read(char (&name)[kBytes]) noexcept {
-    // A writer copies 95 bytes; one that never ends has been stopped amid them.
+    // A writer copies at most 95 bytes. If it does not finish, its thread was stopped during the
+    // copy.
     constexpr int kTries = 1000;
     for (int i = 0; busy_.exchange(true, std::memory_order_acquire); ++i) {
       name[0] = '?';

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NameIds gives kernel names dense ids by content. CUPTI's name pointers are no identity: a module
-// that is unloaded frees its names, and the next one may get the same address.
+// NameIds assigns dense ids to kernel names by content. CUPTI's name pointers do not identify a
+// name: when a module is unloaded, its names are freed and the next module may reuse their
+// addresses.
 //
-// Only hashes are kept: two of 65,536 names agree in 64 bits with a chance of 1e-10.
+// Only hashes are stored. The probability that two of 65,536 names share a 64-bit hash is 1e-10.
 //
 // THREADS: none; used under the decoder's lock.
 #pragma once
@@ -14,11 +15,11 @@ namespace stemtap::inject {
 
 class NameIds {
  public:
-  // More kernels than any program launches; it bounds the table (2 MiB, touched as it fills).
+  // More kernels than any program launches. Bounds the table (2 MiB, touched as it fills).
   static constexpr std::uint32_t kMostNames = 1u << 16;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  // The id of the name with `hash` (never 0); kNone if it has none yet.
+  // Returns the id of the name with `hash` (never 0), or kNone if it has none.
   std::uint32_t Find(std::uint64_t hash) const noexcept {
     for (std::uint32_t at = Home(hash);; at = (at + 1) % kTable) {
       if (hashes_[at] == hash) return ids_[at];
@@ -26,7 +27,7 @@ class NameIds {
     }
   }
   bool full() const noexcept { return size_ == kMostNames; }
-  // Gives the next id. REQUIRES: Find(hash) == kNone, !full().
+  // Assigns the next id. REQUIRES: Find(hash) == kNone, !full().
   std::uint32_t Add(std::uint64_t hash) noexcept {
     std::uint32_t at = Home(hash);
     while (hashes_[at] != 0) at = (at + 1) % kTable;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NamePointers remembers which name a pointer of CUPTI's means. Within one buffer that is certain:
-// all its names are valid until its callback returns. From one buffer to the next a pointer may
-// come back with another meaning (see name_ids.h), so the name is read again, once; if it is gone
-// by then, what it meant last is the best answer there is.
+// NamePointers caches the name id of each of CUPTI's name pointers. Within one buffer the mapping
+// is exact, because all names are valid until the buffer's callback returns. In the next buffer a
+// pointer may denote another name (see name_ids.h), so the name is read again once. If it can no
+// longer be read, the last known id is the best answer.
 //
 // THREADS: none; used under the decoder's lock.
 #pragma once
@@ -16,12 +16,12 @@ namespace stemtap::inject {
 
 class NamePointers {
  public:
-  // 4,096 pointers, 64 KiB: the busiest recorded programs launch some hundred kernels. Where more
-  // than kProbe share a place they displace each other, and their names are read more often.
+  // 4,096 pointers take 64 KiB; the busiest recorded programs launch a few hundred kernels. If more
+  // than kProbe pointers collide, they evict each other and their names are read more often.
   static constexpr std::uint32_t kPlaces = 1u << 12;
   static constexpr std::uint32_t kProbe = 4;
 
-  // From here on it is another buffer.
+  // Starts a new buffer.
   void NextBuffer() noexcept { ++buffer_; }
 
   void Put(const char* name, std::uint32_t id) noexcept {
@@ -32,18 +32,18 @@ class NamePointers {
         place = &entry;
         break;
       }
-      // Differences, as the count wraps: the one that was not needed for longest.
+      // Evicts the least recently put entry. Differences, because the counter wraps.
       if (buffer_ - entry.buffer > buffer_ - place->buffer) place = &entry;
     }
     *place = {name, id, buffer_};
   }
 
-  // What `name` means in this buffer, NameIds::kNone if it was not put since NextBuffer.
+  // Returns the id put for `name` since NextBuffer, or NameIds::kNone.
   std::uint32_t FindInBuffer(const char* name) const noexcept {
     const Entry* entry = Lookup(name);
     return entry != nullptr && entry->buffer == buffer_ ? entry->id : NameIds::kNone;
   }
-  // What it meant whenever it was put last; NameIds::kNone if that is not known.
+  // Returns the id last put for `name`, or NameIds::kNone.
   std::uint32_t FindLast(const char* name) const noexcept {
     const Entry* entry = Lookup(name);
     return entry != nullptr ? entry->id : NameIds::kNone;

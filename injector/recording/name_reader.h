@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NameReader copies the text of a name whose memory may be gone. CUPTI owns the names of its
-// records, yet a module may be unloaded before its last records come, at the exit of a program
-// above all; and a segmentation fault of ours would be the program's. So the system copies: it
-// answers with an error where we would be killed, and no other thread can unmap a page between the
-// question and the look.
+// NameReader copies a kernel name whose memory may already be unmapped. CUPTI owns the names of its
+// records, but a module may be unloaded before its last records arrive, especially at program exit,
+// and a segmentation fault in this library would end the program. NameReader therefore lets the
+// kernel copy: the system call returns an error instead of a fault, and no other thread can unmap a
+// page between a check and the read.
 //
-// The call that copies is process_vm_readv. A seccomp filter may kill the program for it, so it is
-// not made once a thread with a filter was seen: a socket copies instead, ten times slower.
+// The copying call is process_vm_readv. A seccomp filter may kill the program for it, so after a
+// thread with a filter was seen, a socket copies instead, which is ten times slower.
 //
-// A copy costs a system call (1.3 us), so whole pages are copied, which hold the names of a module
-// side by side, and kept until Forget(), which the decoder calls for each buffer.
+// A system call costs 1.3 us, so whole pages are copied, which contain the names of a module side
+// by side. They are cached until Forget(), which the decoder calls for each buffer.
 //
 // THREADS: none; used under the decoder's lock.
 #pragma once
@@ -31,10 +31,11 @@ namespace stemtap::inject {
 class NameReader {
  public:
   static constexpr std::uint32_t kGone = ~std::uint32_t{0};
-  // One more than is kept, to tell a name that is just as long from one that is cut.
+  // One byte more than is kept, to distinguish a name of exactly that length from a truncated one.
   static constexpr std::uint32_t kMostBytes = shm::kMaxNameBytes + 1;
 
-  // Copies the name to text(); its length, at most kMostBytes. kGone if not all of it can be read.
+  // Copies the name to text() and returns its length, at most kMostBytes. Returns kGone if part of
+  // the name cannot be read.
   std::uint32_t Read(const char* name) noexcept {
     std::uint32_t length = 0;
     while (length < kMostBytes) {
@@ -51,15 +52,15 @@ class NameReader {
     }
     return length;
   }
-  // From here on memory may be other than it was.
+  // Invalidates the cached pages.
   void Forget() noexcept { ++reading_; }
-  // What was read last, without a terminating 0.
+  // The last name read, without a terminating 0.
   const char* text() const noexcept { return text_; }
 
-  // Whether `length` bytes may be a name of a kernel: not what an unloaded module's memory became.
-  // A kernel's name is an identifier (PTX has letters, digits, _, $ and %), so no control character is
-  // legal in it, whereas an address in a shared library (0x7f..) or a small number, which is what such
-  // memory holds mostly, has one.
+  // Returns whether `length` bytes can be a kernel name rather than reused memory of an unloaded
+  // module. A kernel name is an identifier (PTX allows letters, digits, _, $ and %) without control
+  // characters. Reused memory mostly contains addresses in shared libraries (0x7f..) or small
+  // numbers, which do contain control characters.
   static bool Plausible(const char* text, std::uint32_t length) noexcept {
     for (std::uint32_t i = 0; i < length; ++i) {
       const auto byte = static_cast<unsigned char>(text[i]);
@@ -69,10 +70,11 @@ class NameReader {
   }
 
  private:
-  // The smallest of all machines: where pages are larger, a part of one is there when all of it is.
+  // The smallest page size of any machine. If pages are larger, each 4 KiB part is readable if the
+  // page is.
   static constexpr std::uintptr_t kPageBytes = 4096;
-  // 128 KiB of names for each buffer: several hundred kernels. Pages that share a place are copied
-  // more often. The memory is touched as it is needed.
+  // 128 KiB of names per buffer: several hundred kernels. Pages that collide are copied more often.
+  // The memory is touched as it is used.
   static constexpr std::uint32_t kPages = 32;
 
   struct Page {
@@ -109,9 +111,9 @@ class NameReader {
     return copied || (refused && CopyBySocket(from, to));
   }
 
-  // Whether a thread that read names is under a seccomp filter. Asked once for each buffer: a program
-  // can install a filter at any time, and never removes one.
-  // Overwrites `scratch`, one page.
+  // Returns whether a thread that read names is under a seccomp filter. Checked once per buffer,
+  // because a program can install a filter at any time but never remove one. Overwrites `scratch`,
+  // one page.
   bool MayBeFiltered(char* scratch) noexcept {
     if (!filtered_ && asked_ != reading_ + 1) {
       asked_ = reading_ + 1;
@@ -120,7 +122,7 @@ class NameReader {
     return filtered_;
   }
 
-  // True also where the system does not say: programs that confine themselves do without /proc.
+  // Also returns true if the system does not report it: sandboxed programs often lack /proc.
   static bool ThreadMayBeFiltered(char* text) noexcept {
     const int file = ::open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
     if (file < 0) return true;
@@ -130,14 +132,15 @@ class NameReader {
     text[length] = 0;
     constexpr char kField[] = "\nSeccomp:\t";
     const char* field = ::strstr(text, kField);
-    // A kernel without seccomp has no such field.
+    // An operating system kernel without seccomp has no such field.
     if (field == nullptr) return length == static_cast<ssize_t>(kPageBytes - 1);
     return field[sizeof(kField) - 1] != '0';
   }
 
-  // Where the call is forbidden (older container profiles, filters): a socket takes memory just as
-  // carefully, in five calls. It is not kept: a program may count its open files, or close them all. If it does
-  // so just now and opens another under the same number, a file takes no `send`.
+  // Copies a page through a socket, for systems that forbid process_vm_readv (older container
+  // profiles, filters). A socket also reports unreadable memory as an error, in five calls. The
+  // socket is not kept, because a program may count or close its open files. If the program closes
+  // it now and reuses the number for a file, `send` fails.
   static bool CopyBySocket(const void* from, char* to) noexcept {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
@@ -151,9 +154,9 @@ class NameReader {
     return copied;
   }
 
-  // All zero at first: the library's state has no room in its file.
+  // All zero initially: the library's state is in .bss and takes no space in the file.
   std::uint64_t reading_ = 0;
-  std::uint64_t asked_ = 0;  // one more than the reading in which filters were last looked for
+  std::uint64_t asked_ = 0;  // reading_ + 1 at the last check for filters
   bool filtered_ = false;
   Page pages_[kPages] = {};
   char bytes_[kPages][kPageBytes] = {};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts a collector for a program that was given the library without `stemtap run`. The
-// application must not notice: no SIGCHLD, no child that its wait() could find, no open file, no
-// signal mask changed. Source: docs/design/injection.md.
+// Starts a collector for a program that loads the library without `stemtap run`. The application
+// observes no side effects: no SIGCHLD, no child for its wait(), no open file, and no change to the
+// signal mask. See docs/design/injection.md.
 //
-// THREADS: called once, at initialisation.
+// THREADS: called once, during initialization.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,14 @@
 
 namespace stemtap::inject {
 
-// Makes the session directory, `stemtap-<program>-<pid>` in the working directory or what -o of
-// STEMTAP_OPTIONS names, with `-2` and so on appended where there is one already, and writes its
-// absolute path to `folder`.
+// Creates the session directory and writes its absolute path to `folder`. The path is the -o value
+// in STEMTAP_OPTIONS, or `stemtap-<program>-<pid>` in the working directory. If it already exists,
+// `-2`, `-3` and so on is appended. On failure writes the reason to `problem` and returns false.
 bool MakeSessionFolder(const Options& options, char* folder, std::size_t size, char* problem,
                        std::size_t problem_size) noexcept;
 
-// Runs `stemtap run --attach <pid> --output <folder> --level ...` in the background.
+// Runs `stemtap run --attach <pid> --output <folder> --level ...` in the background. On failure
+// writes the reason to `problem` and returns false.
 bool StartCollector(const Options& options, const char* folder, char* problem,
                     std::size_t problem_size) noexcept;
 

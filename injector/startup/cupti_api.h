@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CuptiApi is the part of CUPTI that we call, found in the library that the process uses, whichever
-// version that is; and what is known of that version's quirks.
+// CuptiApi holds the CUPTI functions that the library calls, looked up in whichever libcupti
+// version the process uses, and describes the quirks of that version.
 //
-// THREADS: filled once, read from anywhere.
+// THREADS: filled once, then read from any thread.
 #pragma once
 
 #include <cupti.h>
@@ -18,7 +18,7 @@ struct CuptiApi {
   CUptiResult (*GetTimestamp)(std::uint64_t*) = nullptr;  // may be null
   CUptiResult (*Subscribe)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*) = nullptr;
   CUptiResult (*SubscribeV2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*,
-                             CUpti_SubscriberParams*) = nullptr;  // 13.0 on; may be null
+                             CUpti_SubscriberParams*) = nullptr;  // since CUDA 13.0; may be null
   CUptiResult (*Unsubscribe)(CUpti_SubscriberHandle) = nullptr;
   CUptiResult (*EnableCallback)(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain,
                                 CUpti_CallbackId) = nullptr;
@@ -35,22 +35,23 @@ struct CuptiApi {
 
   std::uint32_t version = 0;  // CUPTI_API_VERSION of the library: 12 (CUDA 10.x) .. 28, 130000 ..
 
-  // graphId stands in every kernel record from CUDA 11.1 on.
+  // Kernel records contain graphId since CUDA 11.1.
   bool has_graph() const noexcept { return version >= 14; }
-  // Kernels alone leak device memory when graphs hold memcpy or memset nodes whose kinds are not
-  // enabled (release notes of 13.3; parca-dev/parcagpu#23).
+  // If only kernel records are enabled, CUPTI leaks device memory for graphs with memcpy or memset
+  // nodes (release notes of 13.3; parca-dev/parcagpu#23).
   bool leaks_graph_memory() const noexcept { return version < 130300; }
 
-  // Of a CUDA major that did not exist when this was written.
+  // The library belongs to a CUDA major version that is newer than the build headers.
   bool newer_than_known() const noexcept { return version / 10000 > CUPTI_API_VERSION / 10000; }
 
   const char* Describe(CUptiResult result) const noexcept;
 };
 
-// The oldest version whose kernel records begin as the decoder expects.
+// The oldest version whose kernel records have the layout that the decoder expects.
 inline constexpr std::uint32_t kOldestCupti = 12;
 
-// Looks every function up in `library`. The name of the first that is missing, nullptr if none is.
+// Looks up every function in `library`. Returns the name of the first required function that is
+// missing, or nullptr if none is.
 const char* LoadCuptiApi(void* library, CuptiApi& api) noexcept;
 
 }  // namespace stemtap::inject

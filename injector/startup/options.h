@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options are what the environment tells the injected library (the table is wire/session_env.h),
-// read once at InitializeInjection. A value out of range falls back to the default.
+// Options are the settings that the injected library reads from the environment (table:
+// shm/session_env.h), once at InitializeInjection. A value out of range is replaced by the default.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace stemtap::inject {
 // What is recorded.
 enum class Level : std::uint32_t {
   kKernels,  // every kernel
-  kGraph,    // a launch of a graph as one; every other kernel
-  kGate,     // every kernel, and the gate is asked at each launch
+  kGraph,    // a graph launch as one record; every other kernel
+  kGate,     // every kernel; the gate is consulted at each launch
 };
 
 struct Options {
   const char* session = nullptr;            // STEMTAP_SESSION; nullptr: start a collector
   Level level = Level::kKernels;            // STEMTAP_LEVEL
-  const char* actuator = nullptr;           // STEMTAP_ACTUATOR, if it is one
+  const char* actuator = nullptr;           // STEMTAP_ACTUATOR, or its default if invalid
   bool profiler = false;                    // STEMTAP_ACTUATOR=profiler
-  const char* actuator_library = nullptr;   // the path of STEMTAP_ACTUATOR=library:PATH
+  const char* actuator_library = nullptr;   // PATH of STEMTAP_ACTUATOR=library:PATH
   std::uint32_t captures_per_second = 0;    // STEMTAP_MAX_CAPTURES_PER_SECOND; 0: no limit
-  std::uint32_t watchdog_ms = 0;            // STEMTAP_WATCHDOG_MS; 0: none
+  std::uint32_t watchdog_ms = 0;            // STEMTAP_WATCHDOG_MS; 0: disabled
   std::uint32_t flush_ms = 0;               // STEMTAP_FLUSH_MS
   std::uint32_t max_overhead = 0;           // STEMTAP_MAX_OVERHEAD, in 1/1000 %; 0: no limit
   std::uint32_t buffer_bytes = 0;           // STEMTAP_BUFFER_KB
@@ -34,17 +34,17 @@ struct Options {
 
 Options ReadOptions() noexcept;
 
-// As STEMTAP_LEVEL has it.
+// Returns the STEMTAP_LEVEL value for `level`.
 const char* LevelName(Level level) noexcept;
 
-// STEMTAP_DISABLE is set to something other than 0 or nothing.
+// Returns whether STEMTAP_DISABLE is set to a value other than "0" or the empty string.
 bool Disabled() noexcept;
 
-// The name of a profiling tool that has put itself into this process by its environment (nsys, ncu,
-// compute-sanitizer), where a second CUPTI client would only do harm; nullptr if there is none.
+// Returns the name of a profiling tool (nsys, ncu, compute-sanitizer) that the environment injects
+// into this process, or nullptr. A second CUPTI client would disturb that tool.
 const char* ToolInProcess() noexcept;
-// The name of the profiling tool that this process itself is, by the name of its program; nullptr if
-// it is none.
+// Returns the name of the profiling tool that this process is, judged by its program name, or
+// nullptr.
 const char* ToolOfProcess() noexcept;
 
 }  // namespace stemtap::inject

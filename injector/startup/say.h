@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The few lines that the library may write: stderr is the program's.
+// Prints the library's few messages to stderr, which belongs to the program.
 #pragma once
 
 namespace stemtap::inject {
 
-// "stemtap: WHAT: DETAIL". Where nobody reads stderr, nothing happens to the program.
+// Prints "stemtap: WHAT: DETAIL". A closed stderr pipe does not end the program.
 void SayOnStderr(const char* what, const char* detail) noexcept;
 
 }  // namespace stemtap::inject

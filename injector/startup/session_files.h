@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SessionFiles is this process's part of the session folder: its ring, which it makes, and the gate
-// table, which the collector makes.
+// SessionFiles maps this process's files in the session directory: its ring, which it creates, and
+// the gate table, which the collector creates.
 //
-// THREADS: Open once; MapGate from the flusher; the rest from anywhere.
+// THREADS: call Open once, MapGate from the flusher, and the rest from any thread.
 #pragma once
 
 #include <atomic>
@@ -18,45 +18,46 @@ namespace stemtap::inject {
 
 class SessionFiles {
  public:
-  // Makes `ring.<pid>` in `folder`: all its blocks are allocated before it is seen under its name,
-  // so that a full disk is an error here and not a SIGBUS later. A session that has ended, and
-  // nobody would read the ring of, is an error too. On failure writes what went wrong
-  // to `problem` and returns false.
+  // Creates `ring.<pid>` in `folder`. All its blocks are allocated before the file gets its name,
+  // so that a full disk is an error here and not a SIGBUS later. Fails if the session has already
+  // ended, because nothing would read the ring. On failure writes the reason to `problem` and
+  // returns false.
   bool Open(const char* folder, char* problem, std::uint32_t problem_size) noexcept;
 
-  // Takes the ring out of the folder again; the mapping stays. REQUIRES: Open succeeded.
+  // Removes the ring from the directory; the mapping stays valid. REQUIRES: Open succeeded.
   void Remove() noexcept;
 
   // REQUIRES: Open succeeded.
   shm::RingFile& ring() noexcept { return *ring_; }
 
-  // Maps the gate table if it is there by now. A table of another version is reported once, as a remark.
+  // Maps the gate table if the collector has created it. A version mismatch is reported once, as a
+  // remark.
   void MapGate() noexcept;
-  // nullptr until it is mapped.
+  // Returns the gate table, or nullptr if it is not mapped yet.
   shm::GateTable* gate() noexcept {
-    // Acquire: matched by the release in MapGate, so that the mapping is seen whole.
+    // Acquire: pairs with the release in MapGate, so that the whole mapping is visible.
     return gate_.load(std::memory_order_acquire);
   }
 
-  // The hash under which the gate knows a name: with the process's id where processes are kept apart.
-  // REQUIRES: gate() is there.
+  // Returns the gate's hash of a kernel name. It includes the process id if the gate keeps
+  // processes apart. REQUIRES: gate() is not null.
   std::uint64_t GateHash(std::uint64_t name_hash) const noexcept {
     return by_process_ ? shm::ProcessNameHash(name_hash, ring_->header.pid) : name_hash;
   }
 
-  // Returns the random draw of the launch with this number in the process. REQUIRES: gate() is there.
+  // Returns the random draw for launch `number` of this process. REQUIRES: gate() is not null.
   std::uint32_t Draw(std::uint64_t number) const noexcept { return draws_(number); }
 
   void Count(shm::Loss loss, std::uint64_t by = 1) noexcept {
     ring_->header.losses[static_cast<std::uint32_t>(loss)].fetch_add(by, std::memory_order_relaxed);
   }
-  // What the user must know, behind what was said before; dropped where there is no room any more.
-  // The collector may read meanwhile: what it has read stays as it was.
+  // Appends a message for the user to the ring header. The message is dropped if it does not fit.
+  // Safe while the collector reads: text that the collector has already read does not change.
   void Remark(const char* text) noexcept;
-  // Nothing will be recorded from now on, because of `reason`.
+  // Disables recording in this process, with `reason` as the reason.
   void StandDown(const char* reason) noexcept;
   void SetState(shm::RingState state) noexcept {
-    // Release: publishes reason and counters; matched by the collector's acquire.
+    // Release: publishes reason and counters; pairs with the collector's acquire in RingReader.
     ring_->header.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
   }
 
@@ -64,10 +65,10 @@ class SessionFiles {
   char folder_[4096] = {};
   shm::RingFile* ring_ = nullptr;
   std::atomic<shm::GateTable*> gate_{nullptr};
-  // Written before gate_ is, read after.
+  // Written before gate_ is published, read only after gate() returned the table.
   bool by_process_ = false;
   shm::LaunchDraws draws_;
-  bool gate_refused_ = false;  // the table has another version; used by MapGate only
+  bool gate_refused_ = false;  // the table has another version; only used by MapGate
   SpinLock remark_lock_;
 };
 
