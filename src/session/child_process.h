@@ -17,20 +17,20 @@ namespace stemtap {
 
 class ChildProcess {
  public:
-  // Starts `argv` (looked up in PATH) with our environment, changed by `set` (NAME=value), under
-  // the signal mask `mask`. Signals that we ignore stay ignored, as nohup wants it, but for those
-  // in `defaults`. Fails with exit code 127 if the program is not found, 126 if it cannot be
-  // executed.
+  // Starts `argv` (looked up in PATH) with this process's environment, changed by `set`
+  // (NAME=value), and the signal mask `mask`. Ignored signals stay ignored, as nohup requires,
+  // except those in `defaults`. Fails with exit code 127 if the program is not found, or 126 if it
+  // cannot be executed.
   static Result<ChildProcess> Start(const std::vector<std::string>& argv,
                                     const std::vector<std::string>& set, const sigset_t& mask,
                                     const sigset_t& defaults);
 
-  // Whether it has ended; does not wait.
+  // Returns whether the program has ended, without waiting.
   bool Poll();
   pid_t pid() const { return pid_; }
-  // As a shell has it: the exit code, or 128 + the signal.
+  // Exit status as a shell reports it: the exit code, or 128 + the signal.
   int exit_code() const { return signal_ != 0 ? 128 + signal_ : exit_code_; }
-  int signal() const { return signal_; }  // 0: it exited
+  int signal() const { return signal_; }  // 0: not ended by a signal
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceUse sums up what ran where: for each device of each process its launches, the sum of their
-// durations and its busy time, which is the length of the union of their intervals [start, end); and
-// for each of its streams launches and durations. Kernels that run side by side count twice in the
+// DeviceUse computes the utilization of each device of each process: its launches, the sum of their
+// durations, and its busy time, which is the length of the union of their intervals [start, end).
+// It also counts the launches and durations of each stream. Concurrent kernels count twice in the
 // sum and once in the busy time.
 //
-// Launches may come in any order in which few overtake each other. A device keeps the last 64 to 128
-// stretches of busy time; what begins before all of them is counted only from their beginning on, so
-// that the busy time can be too small and never too large (`cut_ns` says by how much at most).
+// Launches may be slightly out of order. A device keeps the last 64 to 128 busy intervals. A launch
+// that begins before all of them is counted only from their beginning on, so the busy time can be
+// too small but never too large (`cut_ns` is the maximum error).
 //
 // UNITS: ns. THREADS: one caller.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace stemtap {
 
-// The length of a union of intervals.
+// BusyTime computes the length of a union of intervals.
 class BusyTime {
  public:
   // REQUIRES: start <= end.
@@ -30,8 +30,8 @@ class BusyTime {
   std::uint64_t cut_ns() const { return cut_ns_; }
 
  private:
-  // 2 KiB a device. Of a launch window of 65,536 records (launch_sequencer.h) few are out of order by more
-  // than the kernels that run at once, of which a GPU has at most 128.
+  // 2 KiB per device. In a launch window of 65,536 records (launch_sequencer.h), few records are
+  // out of order by more than the number of concurrent kernels, which is at most 128 on a GPU.
   static constexpr std::size_t kMostOpen = 128;
 
   struct Stretch {
@@ -41,38 +41,38 @@ class BusyTime {
   void Merge(std::uint64_t start, std::uint64_t end);
 
   std::vector<Stretch> open_;    // ascending, disjoint, not adjacent
-  std::uint64_t closed_ns_ = 0;  // of stretches before them
+  std::uint64_t closed_ns_ = 0;  // total of the intervals before them
   std::uint64_t closed_end_ = 0;
   std::uint64_t cut_ns_ = 0;
 };
 
 struct StreamTotals {
-  std::uint32_t stream = 0;  // shm::kUnknown32: not known
+  std::uint32_t stream = 0;  // shm::kUnknown32 if unknown
   std::uint64_t launches = 0;
   std::uint64_t duration_ns = 0;
 };
 
 struct DeviceTotals {
   std::uint16_t process = 0;
-  std::uint16_t device = 0;  // ordinal inside the process; shm::kUnknown16: not known
+  std::uint16_t device = 0;  // ordinal inside the process, or shm::kUnknown16 if unknown
   std::uint64_t launches = 0;
-  std::uint64_t graph_kernels = 0;  // of these, launched by CUDA graphs
+  std::uint64_t graph_kernels = 0;  // launches made by CUDA graphs
   std::uint64_t duration_ns = 0;
   std::uint64_t busy_ns = 0;
   std::uint64_t cut_ns = 0;
-  std::uint64_t span_ns = 0;          // from the first start to the last end
-  std::vector<StreamTotals> streams;  // by number; those beyond kMostStreams are one, unknown
+  std::uint64_t span_ns = 0;  // from the first start to the last end
+  // by number; streams beyond kMostStreams share one unknown entry
+  std::vector<StreamTotals> streams;
 };
 
 class DeviceUse {
  public:
-  // What a device's table of streams holds. A program that makes streams without end has the rest
-  // in one entry.
+  // Maximum streams per device. If a program keeps creating streams, the rest share one entry.
   static constexpr std::size_t kMostStreams = 1024;
 
   void Add(const shm::KernelRecord& record, std::uint16_t process);
 
-  // By process, then by device.
+  // Returns the totals by process, then by device.
   std::vector<DeviceTotals> Totals() const;
 
  private:
@@ -84,7 +84,7 @@ class DeviceUse {
     std::uint64_t last_end = 0;
     BusyTime busy;
     std::map<std::uint32_t, StreamTotals> streams;
-    StreamTotals* last = nullptr;  // of streams
+    StreamTotals* last = nullptr;  // last used entry of streams
   };
 
   std::map<std::uint32_t, Device> devices_;  // by process << 16 | device

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Engine is the one path from launches to a plan, live or replayed: launches go in, in launch
-// order, and it forms epochs, runs the sampler on them, and writes the mask as decisions fall.
+// Engine turns launches into a plan, live or replayed. It receives launches in launch order, forms
+// epochs, runs the sampler on them, and writes the mask as decisions are made.
 //
-//   Push ─► group ─► gate (only where none was asked at the launch) ─► lag ─► epoch ─►
+//   Push ─► group ─► gate (only if it was not asked at the launch) ─► lag ─► epoch ─►
 //   OnlineSampler ─► mask
-//             └► excluded: counted, and part of the histories of its stream, nothing else
+//             └► excluded: only counted, and added to the history of its stream
 //
-// Who asks the gate: with a live gate (--level gate) the traced process asked it at each launch and
-// the records say what it answered. Else the engine asks the same table here, when the launch goes
-// in, and holds its duration back for `lag` launches, as live feedback would. Durations-only live
-// use is a lag of 0.
+// With a live gate (--level gate), the traced process asks the gate at each launch and the records
+// contain the answers. Otherwise the engine asks the same table when the launch is pushed, and
+// delays its duration by `lag` launches, as live feedback would. Live use with durations only has a
+// lag of 0.
 //
-// THREADS: one caller. Epochs fan out to the pool inside.
+// THREADS: one caller. Epochs run in parallel on the pool.
 #pragma once
 
 #include <cstddef>
@@ -35,68 +35,71 @@ namespace stemtap {
 
 enum class GateAsked { kAtLaunch, kByEngine };
 
-// Whether a capture is only noted, or slows the launch that is captured: then the durations of such
-// launches, and of those that ran beside them, are not native (shm::kFlagPerturbed).
+// Whether a capture is only noted, or slows the captured launch. In the second case the durations
+// of captured launches and of launches concurrent with them are not native (shm::kFlagPerturbed).
 enum class Captures { kNoted, kForReal };
 
 class Engine {
  public:
-  // All referenced objects must outlive the engine. REQUIRES: KernelGroups::Create takes
-  // options.exclude (a pattern that it refuses excludes nothing).
+  // All referenced objects must outlive the engine. REQUIRES: KernelGroups::Create accepts
+  // options.exclude (an invalid pattern excludes nothing).
   Engine(const SamplingOptions& options, shm::GateTable& gate, GateAsked asked, std::uint64_t lag,
          WorkerPool& pool, MaskWriter& mask, Captures captures = Captures::kNoted);
 
-  // Notes a point whenever samples are allocated anew. Must outlive the engine.
+  // Adds a point to `timeline` for each new sample allocation. `timeline` must outlive the engine.
   void KeepTimeline(Timeline* timeline) { timeline_ = timeline; }
 
-  // The id under which Push expects launches of the kernel `name`; `pid` where it is a kernel of that
-  // process alone.
+  // Returns the id that Push expects for launches of the kernel `name`. `pid` is nonzero if the
+  // kernel belongs to only that process.
   std::uint32_t AddKernel(std::string_view name, std::int32_t pid = 0) {
     return sampler_.AddName(name, pid);
   }
 
-  // One launch; record.name_id is an AddKernel id. Calls must come in launch order. `process` tells
-  // apart those whose devices and streams are numbered alike. Returns false if the run's durations
-  // would exceed RunTime::kMaxNs: the launch is then skipped, and the caller counts it.
+  // Adds one launch; record.name_id is an AddKernel id. Call in launch order. `process`
+  // distinguishes processes whose devices and streams have the same numbers. Returns false if the
+  // total duration of the run would exceed RunTime::kMaxNs; the launch is then skipped, and the
+  // caller counts it.
   bool Push(const shm::KernelRecord& record, std::uint16_t process = 0);
 
-  // A launch whose duration will never be known: it keeps its index, its occurrence and its place in
-  // the history of its stream, and is no part of anything else.
+  // Adds a launch whose duration will never be known. It advances the launch index, the kernel's
+  // occurrence count and the history of its stream, and has no other effect.
   void Skip(const shm::KernelRecord& record, std::uint16_t process = 0);
 
-  // Works off what is held back, ends the sampler and returns the plan. Call once.
+  // Processes pending launches, ends the sampler and returns the plan. Call once.
   Plan Finish();
 
-  std::uint64_t launches() const { return launches_; }  // those excluded too
-  // Of these, launches of a graph timed as one.
+  std::uint64_t launches() const { return launches_; }  // including excluded launches
+  // Launches of a graph timed as one; part of launches().
   std::uint64_t graph_launches() const { return graph_launches_; }
   const ExcludedTotals& excluded() const { return groups_.excluded(); }
-  // Excluded launches that a live gate let a tracer capture, before it knew. Not in the plan.
+  // Excluded launches that were captured before the live gate learned of the exclusion. Not in the
+  // plan.
   std::uint64_t excluded_captured() const { return excluded_captured_; }
   const SamplerStatus& status() const { return sampler_.status(); }
-  // Fills in what the overview says of launches and kernels.
+  // Fills in the launches and kernels of the overview.
   void Describe(Overview& overview) const;
-  // Launches of a process that were captured, those not worked off yet too.
+  // Returns the number of captured launches of a process, including pending ones.
   std::uint64_t captured_of(std::size_t process) const {
     return process < captured_.size() ? captured_[process] : 0;
   }
-  // Of all launches pushed, those excluded too.
+  // Totals over all pushed launches, including excluded ones.
   std::vector<DeviceTotals> devices() const { return device_use_.Totals(); }
 
  private:
-  // Epochs grow with the stream, from 64 launches (a short program must learn something before it
-  // ends) to 8192 (beyond, the cost of an epoch's fixed part no longer shows, and feedback gets
-  // later): by count alone, so that decisions do not depend on speed.
+  // Epoch sizes grow with the number of launches, from 64 (a short program must learn something
+  // before it ends) to 8192 (larger epochs save no measurable time and delay feedback). They depend
+  // only on counts, so decisions do not depend on speed.
   static constexpr std::uint64_t kFirstEpoch = 64;
   static constexpr std::uint64_t kLastEpoch = 8192;
   static constexpr std::uint64_t kEpochShare = 16;
 
-  // With a live gate feedback takes 0.1 to 0.5 s; how many launches that is differs from program to
-  // program. Half of the slowest of them: a run of that many ends with more than first sights.
+  // Live feedback takes 0.1 to 0.5 s; the number of launches in that time differs by program. This
+  // is half of that number for the slowest programs, so a run of that length ends with more than
+  // exploratory captures.
   static constexpr std::uint64_t kLiveObserveFirst = 1024;
 
-  // The streams whose history is remembered: 65,536 take 4 MiB, and no program runs that many at a
-  // time. One that makes new streams without end starts over with all histories.
+  // Maximum streams with a remembered history: 65,536 take 4 MiB, more than any program uses at a
+  // time. If a program keeps creating streams, all histories are cleared.
   static constexpr std::size_t kMostStreams = std::size_t{1} << 16;
 
   shm::LaunchHistory& HistoryOf(const shm::KernelRecord& record, std::uint16_t process);
@@ -126,14 +129,14 @@ class Engine {
   std::uint64_t graph_launches_ = 0;
   std::uint64_t observed_ = 0;
   std::uint64_t epoch_;
-  // Launches not yet observed: pending_[head_..], oldest first.
+  // Launches not yet observed are pending_[head_..], oldest first.
   std::vector<Observation> pending_;
   std::size_t head_ = 0;
-  // The two kernels last launched on each (process, device, stream).
+  // The last two kernels launched on each (process, device, stream).
   std::unordered_map<std::uint64_t, shm::LaunchHistory> histories_;
   std::uint64_t last_stream_key_ = ~std::uint64_t{0};
   shm::LaunchHistory* last_history_ = nullptr;
-  // When the latest launch that was captured for real ran, by (process, device).
+  // Interval of the latest launch perturbed by its capture, by (process, device).
   struct Interval {
     std::uint64_t start_ns = 0;
     std::uint64_t end_ns = 0;

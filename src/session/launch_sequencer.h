@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LaunchSequencer restores the order in which one process launched its kernels. Records arrive in order of
-// completion, buffer by buffer, streams and threads interleaved; CUPTI's correlation id grows with every
-// call of the process, and the node id orders the kernels of one graph launch.
+// LaunchSequencer restores the order in which one process launched its kernels. Records arrive in
+// completion order, buffer by buffer, with streams and threads interleaved. CUPTI's correlation id
+// increases with every call of the process, and the node id orders the kernels of one graph launch.
 //
-//   arrive   71 73 72 | 75 74 ...        held, sorted       released once held for kHoldMs, or when
-//                                        71 72 73 74 75     more than kWindow are held
+//   arrive   71 73 72 | 75 74 ...        held, sorted       released after kHoldMs, or when more
+//                                        71 72 73 74 75     than kWindow records are held
 //
-// What arrives after a later launch was released is passed on at once and counted as late.
+// A record that arrives after a later launch was released is passed on at once and counted as late.
 //
 // THREADS: none.  SOURCE: docs/design/launch-order.md.
 #pragma once
@@ -23,17 +23,18 @@ namespace stemtap {
 
 class LaunchSequencer {
  public:
-  // Two flush periods of the injector (200 ms each): a thread's half-filled buffer waits for the next
-  // flush, so its records come up to one period after those of another thread. Shorter makes records
-  // late, longer delays the feedback to the gate by as much.
+  // Two flush periods of the injector (200 ms each). A thread's half-filled buffer waits for the
+  // next flush, so its records arrive up to one period after those of another thread. A shorter
+  // time makes records late; a longer one delays feedback to the gate.
   static constexpr std::int64_t kHoldMs = 400;
-  // 65,536 records of 80 bytes are 5 MiB a process, whatever its rate.
+  // 65,536 records of 80 bytes take 5 MiB per process at any rate.
   static constexpr std::size_t kWindow = std::size_t{1} << 16;
 
-  // Takes in records in order of arrival; name_id is passed through.
+  // Adds records in order of arrival; name_id is passed through.
   void Add(const std::vector<shm::KernelRecord>& arrived, std::int64_t now_ms);
 
-  // Appends to `out`, in launch order, what need not be held any longer (everything, if `all`).
+  // Appends the records that need not be held any longer (all records if `all`) to `out`, in launch
+  // order.
   void Release(std::int64_t now_ms, bool all, std::vector<shm::KernelRecord>& out);
 
   std::size_t held() const { return held_.size(); }

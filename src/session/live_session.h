@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RunLive is the main job: starts a program with the injected library (or joins one that has it
-// already), collects what its processes record, samples online, and leaves a session folder.
+// RunLive is the main command: it starts a program with the injected library (or joins one that has
+// it already), collects the records of its processes, samples online, and writes a session
+// directory.
 //
-// One loop does it all: signals and child, rings, launch order, engine, progress. It sleeps when
-// there is nothing to read, and never holds up the program: a full ring drops, a dead collector is
-// not missed.
+// One loop handles signals, the child process, rings, launch order, the engine and progress. It
+// sleeps when there is nothing to read and never blocks the program: a full ring drops records, and
+// the program continues without its collector.
 //
-// THREADS: called once, from the main thread, before any other thread is started (it blocks
-// signals).
+// THREADS: called once, from the main thread, before any other thread starts (it blocks signals).
 #pragma once
 
 #include <cstdint>
@@ -24,34 +24,36 @@ namespace stemtap {
 
 struct LiveOptions {
   SamplingOptions sampling;
-  OptionList listed;                 // every option in force, for the files
+  OptionList listed;                 // all options with their values, for the files
   std::vector<std::string> command;  // empty: attach
-  std::int32_t attach_pid = 0;       // with no command: the process whose library started us
+  // If attaching: the process whose library started this collector
+  std::int32_t attach_pid = 0;
   std::string folder;
-  bool default_folder = false;    // of a name that the user did not give: if it is taken, another
+  bool default_folder = false;    // default name; if it is taken, another is used
   std::string level = "kernels";  // STEMTAP_LEVEL
   std::string actuator = "log";   // STEMTAP_ACTUATOR
-  bool native_captures = false;   // what the actuator captures runs as fast as ever
-  double max_overhead = 0.0;      // STEMTAP_MAX_OVERHEAD, percent; 0: no limit
-  bool share_captures = true;     // a kernel is one for all processes; false: one in each
-  std::string injector;           // path of libstemtap_inject.so
-  bool preload = false;           // also set LD_PRELOAD
-  bool chain = false;             // load what CUDA_INJECTION64_PATH names as well
+  bool native_captures = false;   // the actuator's captures do not slow launches
+  double max_overhead = 0.0;      // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
+  // kernels are shared by all processes; false: each process has its own
+  bool share_captures = true;
+  std::string injector;  // path of libstemtap_inject.so
+  bool preload = false;  // also set LD_PRELOAD
+  bool chain = false;    // also load the library in CUDA_INJECTION64_PATH
   unsigned threads = 0;
   bool quiet = false;                    // no progress line
-  std::vector<std::string> environment;  // further NAME=value for the program
+  std::vector<std::string> environment;  // additional NAME=value for the program
 };
 
 struct LiveOutcome {
   Plan plan;
   SessionReport report;
-  std::string folder;    // of the session
-  std::string failure;   // the session's files could not be written, and why; empty: they were
-  bool gave_up = false;  // nothing is known but the program's exit code and the failure
+  std::string folder;    // session directory
+  std::string failure;   // why the session's files could not be written; empty on success
+  bool gave_up = false;  // only the program's exit code and the failure are valid
 };
 
-// Fails (without an outcome) only when the session could not begin; a program that cannot be
-// started is an error with exit code 127 or 126.
+// Fails only if the session could not begin. If the program cannot be started, the error has exit
+// code 127 or 126.
 Result<LiveOutcome> RunLive(const LiveOptions& options);
 
 }  // namespace stemtap

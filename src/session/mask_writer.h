@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MaskWriter appends decision events to mask.ndjson as they fall: one JSON object a line, flushed at
-// the end of each epoch that has any. See docs/formats/mask.md.
+// MaskWriter appends decision events to mask.ndjson as they occur: one JSON object per line,
+// flushed at the end of each epoch that has events. See docs/formats/mask.md.
 //
 // THREADS: one caller.
 #pragma once
@@ -19,13 +19,13 @@ namespace stemtap {
 
 class MaskWriter {
  public:
-  // Writes to no file: for callers that want no mask.
+  // Writes to no file, for callers that need no mask.
   MaskWriter() = default;
-  // Writes to the descriptor `fd`, and closes it; negative: it could not be opened, and errno says
-  // why. `path` is what the file is called in messages.
+  // Takes ownership of `fd` and writes to it. A negative `fd` means that the file could not be
+  // opened, with the reason in errno. `path` appears in messages.
   static Result<MaskWriter> Open(int fd, const std::string& path);
 
-  // A failure (disk full) is remembered and told by Close; decisions go on without the file.
+  // Writes nothing after a failure (disk full); Close reports the failure.
   void Write(std::span<const MaskEvent> events, const NameTable& names);
 
   Status Close();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OverviewFile keeps overview.json up to date: once a second, or less often, so that building and writing
-// it take at most 2 % of the time, and at least once a minute. See docs/formats/overview.md.
+// OverviewFile updates overview.json once per second, or less often so that building and writing it
+// takes at most 2 % of the time, but at least once per minute. See docs/formats/overview.md.
 //
-// ERRORS: what cannot be written disturbs nobody: it is counted, and Warning() tells of it at the end.
+// ERRORS: a failed write does not disturb the session. It is counted, and Warning() reports it at
+// the end.
 //
 // THREADS: one caller.
 #pragma once
@@ -26,23 +27,23 @@ class OverviewFile {
   using Clock = std::chrono::steady_clock;
 
   static constexpr std::chrono::milliseconds kLeastPeriod{1000};
-  static constexpr int kTimesCost = 50;  // a period is so many times as long as writing takes
-  // But no longer: a disk that hung, or a session that was stopped, while one was written is no reason to
-  // be silent for hours.
+  // minimum period as a multiple of the last write's duration
+  static constexpr int kTimesCost = 50;
+  // Bounds the period if a write took long because the disk hung or the session was stopped.
   static constexpr std::chrono::milliseconds kMostPeriod{60'000};
 
-  // `describe` fills in all but `period_ms`. `directory` must outlive the file.
+  // `describe` fills in everything except `period_ms`. `directory` must outlive the file.
   OverviewFile(const Directory& directory, std::function<void(Overview&)> describe)
       : directory_(directory), describe_(std::move(describe)) {}
 
-  // Writes it if it is due.
+  // Writes the file if an update is due.
   void Update() {
     if (Clock::now() >= due_) Write();
   }
-  // Writes it now.
+  // Writes the file now.
   void Write();
 
-  // What session.json says when it could not be written, once or more; else empty.
+  // Returns the warning for session.json if a write failed, else an empty string.
   std::string Warning() const;
 
  private:
@@ -51,9 +52,9 @@ class OverviewFile {
   const Directory& directory_;
   std::function<void(Overview&)> describe_;
   Clock::time_point due_{};
-  Clock::duration cost_{};  // of the latest
+  Clock::duration cost_{};  // duration of the last write
   std::uint64_t failures_ = 0;
-  std::string why_;  // of the latest failure
+  std::string why_;  // reason of the last failure
 };
 
 }  // namespace stemtap

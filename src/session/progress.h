@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The progress line on stderr: rewritten in place on a terminal, a line now and then elsewhere.
+// The progress line on stderr: rewritten in place on a terminal, printed periodically elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@
 namespace stemtap {
 
 // "1.23M launches/s  816000 launches  10 kernels  clusters 3 open 15 closed  bound 4.98 %  captured
-// 0.026 % of time  dropped 0". `rate` is launches per second; widths are left to the numbers.
+// captured 0.026 % of time  dropped 0". `rate` is in launches per second; widths vary.
 std::string ProgressText(const SamplerStatus& status, double rate, std::uint64_t dropped);
 
 class ProgressLine {
  public:
-  // On a terminal five times a second is smooth and costs nothing; in a log every ten seconds shows
-  // life.
+  // Five updates per second look smooth on a terminal at no measurable cost. One line per ten
+  // seconds shows in a log that the run continues.
   static constexpr std::int64_t kTerminalPeriodMs = 200;
   static constexpr std::int64_t kLogPeriodMs = 10000;
 
   explicit ProgressLine(bool quiet);
-  // `out` must outlive this object; `terminal` says whether the line is rewritten in place.
+  // `out` must outlive this object. `terminal`: the line is rewritten in place.
   ProgressLine(std::FILE* out, bool terminal);
   ~ProgressLine() { Clear(); }
 
-  // Whether Update would show anything.
+  // Returns whether Update would print anything.
   bool Due(std::int64_t now_ms) const;
-  // `seen` is the number of launches recorded so far, from which the rate is computed: the launches of
-  // `status` grow by whole epochs. The first call has no rate and shows nothing.
+  // `seen` is the number of launches recorded so far. The rate is computed from it, because the
+  // launches in `status` grow by whole epochs. The first call has no rate and prints nothing.
   void Update(const SamplerStatus& status, std::uint64_t seen, std::uint64_t dropped,
               std::int64_t now_ms);
-  // A line that stays, printed at once and escaped for a terminal.
+  // Prints a permanent line at once, escaped for a terminal.
   void Say(const std::string& text);
-  // Takes the line off the terminal, before other output.
+  // Clears the line on a terminal, before other output.
   void Clear();
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RunReplay plays a recorded profile through the same engine and sampler as live use, with the
-// feedback delay of live use, and leaves the same session folder.
+// RunReplay plays a recorded profile through the engine and sampler of live use, with the feedback
+// delay of live use, and writes the same session directory.
 //
-// Reading and decoding run one batch ahead on a thread of their own; everything that decides runs
-// on the caller's thread and the pool.
+// A separate thread reads and decodes one batch ahead. All decisions run on the caller's thread and
+// the pool.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@
 
 namespace stemtap {
 
-// Launches between a capture and the moment its duration is known to the sampler: 0.1 to 0.5 s of
-// live feedback at a few ten thousand launches a second.
+// Launches between a capture and the time when the sampler knows its duration: 0.1 to 0.5 s of live
+// feedback at a few tens of thousands of launches per second.
 inline constexpr std::uint64_t kDefaultLag = 20000;
 
 struct ReplayOptions {
   SamplingOptions sampling;
   OptionList listed;
   std::uint64_t lag = kDefaultLag;
-  std::string source;           // name of the profile, for the files
-  std::string folder;           // empty: no session folder
-  bool default_folder = false;  // of a name that the user did not give: if it is taken, another
+  std::string source;           // profile name, for the files
+  std::string folder;           // session directory; empty: none
+  bool default_folder = false;  // default name; if it is taken, another is used
   unsigned threads = 0;
   bool quiet = false;
 };
@@ -36,11 +36,11 @@ struct ReplayOptions {
 struct ReplayOutcome {
   Plan plan;
   SessionReport report;
-  std::string folder;    // of the session; empty: none
+  std::string folder;    // session directory; empty: none
   double seconds = 0.0;  // from the first read to the plan
 };
 
-// An empty profile is an error.
+// Fails if the profile is empty.
 Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& options);
 
 }  // namespace stemtap

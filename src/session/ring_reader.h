@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RingReader is the collector's end of one traced process: maps its ring file, takes records out,
-// resolves name definitions, and knows whether the process still lives.
+// RingReader is the collector's end of one traced process: it maps the process's ring file, removes
+// records, resolves name definitions, and detects whether the process is still alive.
 //
-// The ring is written by another program: everything read from it is checked before it is used as
-// an index or a length. What makes no sense is counted as malformed. A queue whose indices make no
-// sense is read no further, nor is a file that somebody truncates; the records that were lost with it
-// count as malformed. A process may define a name id once, and names of 64 MiB in all; kernels of
-// further names count as too_many_names.
+// Another program writes the ring, so every value is checked before it is used as an index or a
+// length. Invalid records are counted as malformed. If the queue's indices are invalid or the file
+// is truncated, the ring is read no further and the lost records count as malformed. A process may
+// define a name id once and 64 MiB of names in total; kernels with further names count as
+// too_many_names.
 //
 // THREADS: none.
 #pragma once
@@ -30,7 +30,7 @@ namespace stemtap {
 
 class RingReader {
  public:
-  // Gives the session-wide id of a kernel name; kRefused if the session takes no more names.
+  // Returns the session-wide id of a kernel name, or kRefused if the session accepts no more names.
   using NameToId = std::function<std::uint32_t(std::string_view)>;
   static constexpr std::uint32_t kRefused = ~std::uint32_t{0} - 1;
 
@@ -40,29 +40,30 @@ class RingReader {
   RingReader& operator=(RingReader&&) = delete;
   ~RingReader();
 
-  // Takes out at most `limit` records and appends the kernels among them, name_id turned into the
-  // session's. Returns how many were taken; less than `limit` means that the ring was empty.
+  // Removes at most `limit` records and appends the kernels among them to `out`, with name_id
+  // replaced by the session's id. Returns the number of removed records; fewer than `limit` means
+  // that the ring was empty.
   std::size_t Drain(std::size_t limit, const NameToId& id_of, std::vector<shm::KernelRecord>& out);
 
-  // Counts a record that Drain returned as malformed after all.
+  // Reclassifies a record that Drain returned as malformed.
   void CountMalformed() {
     --read_;
     ++malformed_;
   }
 
-  // Whether the process has said goodbye or is known to be gone: what is in the ring now is all there
-  // will be.
+  // Returns whether no more records will come: the process shut down cleanly, recording is disabled
+  // in it, it is gone, or the ring is damaged.
   bool Ended() const;
-  // Whether the process lives where its id means nothing here (a container with PIDs of its own), so that
-  // nobody can tell when it is gone.
+  // Returns whether the process lives in another PID namespace (a container), so that its end
+  // cannot be detected.
   bool elsewhere() const { return elsewhere_; }
 
   std::int32_t pid() const { return pid_; }
-  // The counters as they stand; exact once Ended.
+  // Returns the current counters, which are final once Ended returns true.
   ProcessReport Report() const;
-  // The last report on a ring that is read no further. It goes by the records that were taken, so
-  // its counts add up: a process may have been killed between a record and its counts, may still
-  // record, or may have written nonsense.
+  // Returns the last report on a ring that is read no further. Its counts are derived from the
+  // records read, so they add up even if the process was killed between a record and its counts,
+  // still records, or wrote invalid data.
   ProcessReport FinalReport() const;
 
  private:
@@ -73,7 +74,7 @@ class RingReader {
         elsewhere_(elsewhere),
         pidfd_(pidfd) {}
   shm::RingFile& ring() const { return *static_cast<shm::RingFile*>(mapping_.memory()); }
-  // Why the ring is read no further; null: it is sound.
+  // Returns why the ring is read no further, or null if the ring is valid.
   const char* Damage() const;
   ProcessReport ReadHeader() const;
   void Take(const shm::Record& record, const NameToId& id_of, std::vector<shm::KernelRecord>& out);
@@ -86,18 +87,18 @@ class RingReader {
   SharedMapping mapping_;
   std::int32_t pid_;
   bool elsewhere_;
-  int pidfd_;  // -1: there is none, the process is asked for by its pid
-  std::vector<std::uint32_t> session_ids_;  // by the process's name id
-  // The definition in progress.
+  int pidfd_;                               // -1: no pidfd, so the process is checked by its pid
+  std::vector<std::uint32_t> session_ids_;  // indexed by the process's name id
+  // The name definition in progress.
   std::uint32_t name_id_ = kUndefined;
   std::uint32_t name_length_ = 0;
   std::string name_;
   std::uint64_t read_ = 0;
   std::uint64_t malformed_ = 0;
   std::uint64_t refused_ = 0;   // kernels whose names were refused
-  std::size_t name_bytes_ = 0;  // of all names defined
+  std::size_t name_bytes_ = 0;  // total of all defined names
   bool bad_indices_ = false;
-  mutable ProcessReport last_;  // as the header had it when the file was last known to be whole
+  mutable ProcessReport last_;  // header contents when the file was last known to be intact
 };
 
 }  // namespace stemtap

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SessionWriter owns a session directory: makes it, and at the end leaves session.json, plan.json,
-// cells.json and summary.txt in it beside the mask. See docs/formats/session.md.
+// SessionWriter owns a session directory: it creates the directory, and at the end writes
+// session.json, plan.json, cells.json and summary.txt next to the mask. See
+// docs/formats/session.md.
 #pragma once
 
 #include <cstdint>
@@ -20,48 +21,48 @@
 
 namespace stemtap {
 
-// One traced process, as its ring told it.
+// ProcessReport is the state of one traced process, as read from its ring.
 struct ProcessReport {
   std::int32_t pid = 0;
   std::string program;
-  std::string state;   // recording (did not say goodbye), stood_down, closed
-  std::string reason;  // why it stood down, or what it had to say
+  std::string state;   // recording (no clean shutdown), stood_down (disabled), closed
+  std::string reason;  // why recording is disabled, or remarks of the process
   std::uint32_t cupti_version = 0;
   std::uint32_t driver_version = 0;
   std::uint64_t seen = 0;
   std::uint64_t kept = 0;
   std::uint64_t skipped = 0;
   std::uint64_t read = 0;  // records that the collector took from the ring
-  std::uint64_t late = 0;  // of these, outside the window in which launch order is restored
+  std::uint64_t late = 0;  // read records outside the window in which launch order is restored
   std::uint64_t malformed = 0;
   std::uint64_t launches_gated = 0;
   std::uint64_t launches_captured = 0;
   std::uint64_t buffers = 0;
-  // What recording cost, see wire/ring.h.
+  // Recording overhead, see shm/ring.h.
   std::uint64_t cost_program_ns = 0;
   std::uint64_t cost_background_ns = 0;
   std::uint64_t cost_cupti_ns = 0;
   std::uint64_t losses[shm::kLossCount] = {};
 
-  std::uint64_t dropped() const;  // kernel records that are known to be lost
+  std::uint64_t dropped() const;  // kernel records known to be lost
   std::uint64_t gaps() const;     // losses of unknown size
 };
 
-// What session.json holds besides the plan's totals.
+// SessionReport is the content of session.json besides the plan's totals.
 struct SessionReport {
   const char* mode = "live";  // or replay
   std::vector<std::string> command;
   OptionList options;
   double elapsed_s = 0.0;
   int exit_code = 0;
-  int signal = 0;  // that ended the program; 0: none
+  int signal = 0;  // signal that ended the program; 0: none
   std::vector<ProcessReport> processes;
   SamplerStatus sampler;
   std::vector<DeviceTotals> devices;  // DeviceTotals::process is an index into `processes`
   std::vector<std::string> warnings;
 };
 
-// What a session says of all its processes together.
+// SessionCounts are the totals over all processes of a session.
 struct SessionCounts {
   std::uint64_t seen = 0;
   std::uint64_t kept = 0;
@@ -71,33 +72,34 @@ struct SessionCounts {
 };
 SessionCounts CountProcesses(std::span<const ProcessReport> processes);
 
-// Fills in what an overview shares with session.json, as of now (`processes`), or at the end.
+// Fills in the counts that an overview shares with session.json, during the run (`processes`) or at
+// the end.
 void SetCounts(const SessionCounts& counts, Overview& overview);
-// REQUIRES: the engine has filled in its part. `plan` as Finish is to get it.
+// REQUIRES: the engine has filled in its part. `plan` is the plan that Finish will receive.
 void EndOverview(const SessionReport& report, const Plan& plan, Overview& overview);
 
 // How a session gets its directory.
 enum class SessionPlace {
-  kNamed,     // the user named it: new or empty
-  kDefault,   // a name of ours: new; if it is taken, NAME-2 and so on
-  kExisting,  // made by an injected library, which waits for its collector
+  kNamed,     // named by the user; must be new or empty
+  kDefault,   // default name; must be new, with -2 and so on appended if it is taken
+  kExisting,  // created by an injected library that waits for its collector
 };
 
 class SessionWriter {
  public:
-  // Makes the directory, or takes it, and claims it by creating the mask in it: of several that want
-  // one directory, one gets it.
+  // Creates or opens the directory, and claims it by creating the mask in it: of several processes
+  // that want the same directory, one succeeds.
   static Result<SessionWriter> Create(const std::string& path, SessionPlace place);
 
   const Directory& directory() const { return directory_; }
 
-  // The mask, which is still empty. Call once.
+  // Opens the mask, which is still empty. Call once.
   Result<MaskWriter> OpenMask();
 
-  // Removes what Create made, and the gate table, when no session came of it.
+  // Removes what Create made and the gate table, if the session failed.
   void Discard();
 
-  // Writes the four files. What was dropped is added to the plan's totals first.
+  // Writes the four files, after adding dropped launches to the plan's totals.
   Status Finish(const SessionReport& report, Plan& plan);
 
  private:
@@ -105,7 +107,7 @@ class SessionWriter {
   Directory directory_;
 };
 
-// The summary's text: the plan's, then what was lost and which processes recorded nothing.
+// Returns the summary: the plan's, followed by losses and processes that recorded nothing.
 std::string SessionSummary(const SessionReport& report, const Plan& plan);
 
 }  // namespace stemtap

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SharedMapping maps a file that other processes write too, and outlives a truncation of the file.
-// An access behind the new end would raise SIGBUS and end the collector; instead the mapping becomes
-// private memory of zeros, lost() becomes true, and the access goes on.
+// SharedMapping maps a file that other processes also write, and survives truncation of the file.
+// An access beyond the new end would raise SIGBUS and end the collector. Instead, the mapping is
+// replaced by private zeroed memory, lost() returns true, and the access continues.
 //
-// The first mapping installs a handler for SIGBUS. A SIGBUS that is not about a mapping has its
-// default effect. Where the kernel refuses the memory for the zeros (RLIMIT_AS), it has too.
+// The first mapping installs a SIGBUS handler. A SIGBUS that does not concern a mapping has its
+// default effect. So does one for which the kernel refuses the zeroed memory (RLIMIT_AS).
 //
-// THREADS: created and destroyed on any thread; what is mapped may be used by all of them.
+// THREADS: created and destroyed on any thread; the mapped memory may be used by all of them.
 #pragma once
 
 #include <atomic>
@@ -18,18 +18,18 @@ namespace stemtap {
 
 class SharedMapping {
  public:
-  // Maps the first `bytes` bytes of the file `fd`; -1: private memory of zeros. Empty with errno if
-  // it cannot be mapped.
+  // Maps the first `bytes` bytes of the file `fd`, or private zeroed memory if `fd` is -1. On
+  // failure returns nullopt and sets errno.
   static std::optional<SharedMapping> Map(int fd, std::size_t bytes);
   SharedMapping(SharedMapping&& other) noexcept;
   SharedMapping& operator=(SharedMapping&&) = delete;
   ~SharedMapping();
 
   void* memory() const { return memory_; }
-  // Whether the file was truncated: what was read since then may be zeros. Ask after reading.
+  // Returns whether the file was truncated; data read since then may be zeros. Check after reading.
   bool lost() const;
 
-  // What the handler knows of a mapping.
+  // Region is a mapping as the handler sees it.
   struct Region;
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timeline is the course of a run in at most 512 points: one whenever samples are allocated anew (each
-// time that observations have grown by an eighth) and one for every second that passes, until there are
-// too many. Then every other one is left out, and the time between two doubles: whatever the length of
-// the run, its points are spread over all of it.
+// Timeline records the progress of a run in at most 512 points. It adds a point for each new sample
+// allocation (whenever the observations have grown by an eighth) and for each second. When there
+// are too many points, every other point is removed and the interval doubles, so that the points
+// always cover the whole run.
 //
 // THREADS: one caller.  UNITS: seconds since the run began.
 #pragma once
@@ -22,13 +22,13 @@ class Timeline {
  public:
   explicit Timeline(std::function<double()> elapsed_s) : elapsed_s_(std::move(elapsed_s)) {}
 
-  // What the next points say was dropped.
+  // Sets the dropped count of the following points.
   void SetDropped(std::uint64_t dropped) { dropped_ = dropped; }
 
   void Add(const SamplerStatus& status);
-  // Whether the last point is old: one more is due.
+  // Returns whether the last point is older than the interval.
   bool Due() const;
-  // Adds the last point, unless the run has been the same since the one before.
+  // Adds the last point, unless nothing has changed since the previous one.
   void End(const SamplerStatus& status);
 
   double elapsed_s() const { return elapsed_s_(); }

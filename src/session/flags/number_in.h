@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers that an option takes: decimal, the whole word, within a range. CLI11's own conversion
-// takes -1 for 2^64 - 1, 010 for 8 and 2^64 for 2^64 - 1, and its ranges hold NaN.
+// CLI11 validators for numeric options: decimal, the whole word, within a range. CLI11's own
+// conversion accepts -1 as 2^64 - 1, 010 as 8 and 2^64 as 2^64 - 1, and its ranges accept NaN.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 
 namespace stemtap {
 
-// To be given to transform(): a 0 in front, octal to CLI11, is taken off.
+// For transform(): removes leading zeros, which CLI11 would read as octal.
 inline CLI::Validator WholeIn(std::uint64_t least = 0,
                               std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   const std::string range = fmt::format("{} to {}", least, most);
@@ -35,7 +35,7 @@ inline CLI::Validator WholeIn(std::uint64_t least = 0,
       any ? "" : range);
 }
 
-// To be given to check().
+// For check().
 inline CLI::Validator RealIn(double least, double most) {
   const std::string range = fmt::format("{} to {}", least, most);
   return CLI::Validator(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an option takes beside numbers: one of a few words, or the name of a file or folder. --help, the
-// manual page and the completions tell them apart by the type name.
+// Non-numeric option types: one of a set of words, or the path of a file or directory. --help, the
+// manual page and the completions distinguish them by type name.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 namespace stemtap {
 
-// To be given to check().
+// For check().
 inline CLI::Validator OneOf(std::vector<std::string> words) {
   const std::string all = fmt::format("{}", fmt::join(words, ", "));
   const std::string kind = fmt::format("{{{}}}", fmt::join(words, ","));
@@ -30,7 +30,8 @@ inline CLI::Validator OneOf(std::vector<std::string> words) {
 }
 
 inline CLI::Option* AsPath(CLI::Option* option, const char* type) {
-  // As an unset variable of a script makes it: to take it for "none" would do something else.
+  // An unset shell variable yields an empty path. It is an error, because treating it as "none"
+  // would silently do something else.
   return option->type_name(type)->check([](const std::string& path) {
     return path.empty() ? std::string("is empty, expected a path") : std::string();
   });

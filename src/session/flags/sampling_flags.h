@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options that run, replay, plan and demo share: one table gives their names, defaults, ranges,
-// help, and the list of options in force that every file of results carries.
+// Options shared by run, replay, plan and demo. One table defines their names, defaults, ranges,
+// help text, and the list of options that every result file contains.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,15 +18,15 @@ namespace stemtap {
 class SamplingFlags {
  public:
   // Adds the options to `command`, which must not outlive this object. `more_methods` (name, help)
-  // are methods that the command offers besides the sampler's own.
+  // are additional methods that the command offers.
   void AddTo(CLI::App& command,
              const std::vector<std::pair<std::string, std::string>>& more_methods = {});
 
-  // Wrong use of what samples online: options that only a two-pass plan obeys.
+  // Fails with a usage error if an option is set that only a two-pass plan supports.
   Status CheckOnline() const;
 
   SamplingOptions Options() const;
-  // Every option in force, as it was given or defaulted. Thread counts are left out: they must not
+  // Returns every option with its given or default value. Excludes thread counts, which must not
   // change a result.
   OptionList Listed() const;
   unsigned threads() const { return threads_; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MergeSessions makes one session folder of several, which every command takes as any other: one plan
-// for a job of several machines, with its bound. Why it is made as it is: docs/design/merge.md.
+// MergeSessions merges several session directories into one, which every command accepts like any
+// other: one plan with an error bound for a job on several machines. See docs/design/merge.md.
 //
-// ERRORS: which session, what was expected. On an error no folder is left behind.
+// ERRORS: messages contain the session and what was expected. On an error no new directory remains.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ namespace stemtap {
 
 struct MergeOutcome {
   Plan plan;
-  std::string summary;  // what summary.txt holds
+  std::string summary;  // content of summary.txt
   std::vector<std::string> warnings;
 };
 
-// `folders` in the order of their ranks. `output` must be new or empty.
+// `folders` are in rank order. `output` must be new or empty.
 Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
                                    const std::string& output);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The mask of merged sessions: the events of each, one session after the other, as machines agree on no
-// clock. Launches are numbered as in the merged plan. Streamed, whatever the size.
+// Writes the mask of merged sessions: the events of one session after the other, because machines
+// do not share a clock. Launches are numbered as in the merged plan. Streamed, at any size.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace stemtap {
 
-// Writes the events of `parts` (those without a mask have none) into `sink`, which is not finished.
+// Writes the events of `parts` to `sink`, skipping parts without a mask. Does not finish `sink`.
 Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink);
 
 }  // namespace stemtap

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// overview.json of merged sessions: what `stemtap top` and `stemtap report` draw. Counts add up, kernels
-// of one name are one, the course is that of all sessions as if they had begun together. Slices of time
-// are left out: machines agree on no clock.
+// Builds overview.json of merged sessions, which `stemtap top` and `stemtap report` show. Counts
+// are summed, kernels with the same name are combined, and the timeline treats all sessions as if
+// they had begun together. Time slices are omitted, because machines do not share a clock.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace stemtap {
 
-// `plan` is the merged one. REQUIRES: every part has an overview.
+// `plan` is the merged plan. REQUIRES: every part has an overview.
 Overview MergedOverview(std::span<const SessionPart> parts, const Plan& plan);
 
 }  // namespace stemtap

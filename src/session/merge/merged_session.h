@@ -11,11 +11,12 @@
 
 namespace stemtap {
 
-// Sums of the counters; processes, devices and warnings of all; what each session alone says of itself
-// under `sessions`. `plan` is the merged one. An error when a sum does not fit.
+// Returns the summed counters, the processes, devices and warnings of all sessions, and what
+// applies to only one session under `sessions`. `plan` is the merged plan. Fails if a sum
+// overflows.
 Result<Json> MergedSession(std::span<const SessionPart> parts, const Plan& plan);
 
-// `session` is that of MergedSession.
+// `session` is the result of MergedSession.
 std::string MergedSummary(const Plan& plan, const Json& session);
 
 }  // namespace stemtap

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SessionPart is one of the sessions to be merged: what its folder holds, looked through. What does not
-// add up is damaged, and an error.
+// SessionPart is one of the sessions to merge: the checked contents of its directory. Inconsistent
+// files are an error.
 //
-// UNITS: ns, as the plan. MEMORY: that of the files but for the mask, which is left where it is.
+// UNITS: ns, as in the plan. MEMORY: the size of the files, except the mask, which is not loaded.
 #pragma once
 
 #include <optional>
@@ -19,19 +19,20 @@ namespace stemtap {
 using Json = SessionJson;
 
 struct SessionPart {
-  std::string path;  // as it was given, fit to be shown
-  // With its cells, and with the sessions it is of: one, or those that it was merged of. Devices are
-  // numbered as a merged plan's.
+  std::string path;  // as given, escaped for display
+  // Includes its cells and its sessions: itself, or the sessions that it was merged from. Devices
+  // are numbered as in a merged plan.
   Plan plan;
   Json session;                      // session.json
-  std::optional<Overview> overview;  // none: overview.json could not be written
-  std::string mask;                  // its path; empty: there is none
+  std::optional<Overview> overview;  // empty if overview.json could not be written
+  std::string mask;                  // path of the mask; empty: none
 };
 
-// Whether `folder` holds a session that has ended. Reads nothing.
+// Fails unless `folder` contains a session that has ended. Reads no file contents.
 Status CheckEnded(const std::string& folder);
 
-// Errors: files of other versions or of different sessions, damaged ones. REQUIRES: CheckEnded(folder).
+// Fails on files of other versions or of different sessions, and on damaged files. REQUIRES:
+// CheckEnded(folder).
 Result<SessionPart> LoadSessionPart(const std::string& folder);
 
 }  // namespace stemtap

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TracerGate is the sampler inside a tracer, where CUPTI cannot run (an NVBit tool): the tracer asks
-// at each launch whether to capture it, and tells its duration afterwards.
+// TracerGate runs the sampler inside a tracer in which CUPTI cannot run (an NVBit tool). The tracer
+// asks at each launch whether to capture it, and reports the duration afterwards.
 //
 //   ShouldCapture ─► gate table ─► yes / no, and an id        Observe(id, duration)
 //                        ▲                                          │
 //                        └── credits ◄── Engine ◄── launch order ◄──┘
 //
-// The engine and all it decides are those of a live session; only the way in differs. Ids count
-// launches from 0, and are the launch indices of the plan.
+// The engine is the same as in a live session; only the input differs. Ids count launches from 0
+// and are the launch indices of the plan.
 //
-// A captured launch is instrumented, and its duration says nothing: the tracer tells
-// kUnknownDuration, and the last duration told of the same context stands in: of the same history (see
-// context_key.h) as the gate's credit was for, else of the configuration, else of the kernel. One
-// duration, not a mean: where a context has two modes a mean would be of neither, and a cluster that
-// nothing falls into would get the capture. Total and cluster counts then stay right on average. A launch captured at first sight waits for the next launch of its kernel, at
-// most kFirstSightWait launches. What never becomes known is given up, and counted as dropped.
+// A captured launch is instrumented, so its duration is meaningless and the tracer reports
+// kUnknownDuration. The launch is imputed with the last reported duration of the same launch
+// history (see context_key.h), else of the same configuration, else of the same kernel. It is one
+// duration and not a mean: if durations are bimodal, a mean belongs to neither mode and would
+// assign the capture to an empty cluster. The total and the cluster counts stay right on average.
+// An exploratory capture waits for the next launch of its kernel, for at most kFirstSightWait
+// launches. A launch whose duration never becomes known is dropped.
 //
-// THREADS: any; calls are serialised by a mutex. An epoch of the engine runs inside Observe: some
-// milliseconds now and then, with the application waiting.
+// THREADS: any; a mutex serializes calls. Observe may run an epoch of the engine, which takes some
+// milliseconds while the application waits.
 #pragma once
 
 #include <array>
@@ -50,11 +51,11 @@ namespace stemtap {
 struct TracerGateOptions {
   SamplingOptions sampling;
   OptionList listed;   // for plan.json and session.json
-  std::string folder;  // session folder to make; empty: no files
+  std::string folder;  // session directory to create; empty: no files
 };
 
-// TracerLaunch is what a tracer knows of a launch before it runs. `record` holds device, stream,
-// grid, block and shared bytes; the rest of it is not read.
+// TracerLaunch is what a tracer knows of a launch before it runs. Of `record`, only device, stream,
+// grid, block and shared bytes are read.
 struct TracerLaunch {
   std::string_view name;
   shm::KernelRecord record;
@@ -63,14 +64,15 @@ struct TracerLaunch {
 class TracerGate {
  public:
   static constexpr std::uint64_t kUnknownDuration = shm::kUnknownTime;
-  // 104 days: longer is a clock that went backwards, and taken as unknown.
+  // 104 days. A longer duration comes from a clock that went backwards and is treated as unknown.
   static constexpr std::uint64_t kMostDuration = std::uint64_t{1} << 53;
-  // Launches behind a first sight wait with it, and the gate learns nothing of them meanwhile. A loop
-  // over the layers of a model repeats its kernels well within 256; a longer wait would serve start-up
-  // kernels that never come back.
+  // Maximum launches that an exploratory capture waits for another launch of its kernel. Later
+  // launches wait with it, and the gate learns nothing meanwhile. A loop over the layers of a model
+  // repeats its kernels well within 256 launches; a longer wait would only help start-up kernels
+  // that never recur.
   static constexpr std::uint64_t kFirstSightWait = 256;
-  // Launches whose duration is outstanding; the oldest is given up beyond. 88 bytes each, as many as the
-  // collector holds to restore an order (LaunchSequencer::kWindow).
+  // Maximum launches with an unknown duration; beyond it the oldest is dropped. 88 bytes each; as
+  // many as the collector holds to restore launch order (LaunchSequencer::kWindow).
   static constexpr std::size_t kMostPending = std::size_t{1} << 16;
 
   struct Answer {
@@ -78,19 +80,19 @@ class TracerGate {
     bool capture = false;
   };
 
-  // An exclude pattern that is none, or a folder that cannot be made.
+  // Fails if the exclude pattern is invalid or the directory cannot be created.
   static Result<std::unique_ptr<TracerGate>> Open(const TracerGateOptions& options);
 
   Answer ShouldCapture(const TracerLaunch& launch);
 
-  // False for an id that was never given, was told before, or has been given up.
+  // Returns false if the id was never assigned, was already reported, or was dropped.
   bool Observe(std::uint64_t id, std::uint64_t duration_ns);
 
-  // Nothing will be known of launch `id`: it is counted as dropped, and its credit given back. False
-  // as Observe.
+  // Drops launch `id`, whose duration will never be known, and returns its credit. Returns false as
+  // Observe does.
   bool Abandon(std::uint64_t id);
 
-  // Ends the sampler, and writes the session when there is a folder. Call once.
+  // Ends the sampler, and writes the session if there is a directory. Call once.
   Result<Plan> Close();
 
  private:
@@ -108,13 +110,14 @@ class TracerGate {
   static std::array<std::uint64_t, 3> KeysOf(const Pending& launch) {
     return {launch.history_key, launch.config_key, std::uint64_t{launch.record.name_id} + 1};
   }
-  // The launch `id` if its duration is outstanding, else null.
+  // Returns launch `id` if its duration is still awaited, else null.
   Pending* Running(std::uint64_t id);
-  // Whether the duration of the oldest launch is known, if need be from others of its context.
+  // Returns whether the duration of `launch` is known, imputing it if necessary.
   bool Settle(Pending& launch) const;
   void Drain();
   void GiveUpOldest();
-  // The credit of a capture that was not made is there again, first sights after a pause.
+  // Returns the credit of a capture that was not made. An exploratory capture is retried after a
+  // pause.
   void Refund(const shm::KernelRecord& record);
 
   TracerGateOptions options_;
@@ -129,10 +132,10 @@ class TracerGate {
   Engine engine_;
 
   std::mutex mutex_;
-  std::deque<Pending> pending_;  // launches first_ ... in launch order
+  std::deque<Pending> pending_;  // launches first_ ..., in launch order
   std::uint64_t first_ = 0;
-  // By name id: launches to come before the next capture at first sight; kExplored: it was made.
-  // Where it comes to nothing, the pause doubles.
+  // By name id: launches until the next exploratory capture, or kExplored after a successful one.
+  // The pause doubles each time the capture fails.
   static constexpr std::uint32_t kExplored = ~std::uint32_t{0};
   struct FirstSight {
     std::uint32_t pause = 0;
@@ -140,11 +143,11 @@ class TracerGate {
   };
   std::vector<FirstSight> first_sights_;
   std::unordered_map<std::uint64_t, shm::LaunchHistory> histories_;
-  // Last duration told, ns: by history, by configuration, by name id + 1.
+  // Last reported duration in ns, by history, configuration, and name id + 1.
   std::unordered_map<std::uint64_t, std::uint64_t> last_ns_;
   std::uint64_t given_up_ = 0;
-  std::uint64_t stood_in_ = 0;    // durations that others stand in for
-  std::uint64_t absurd_ = 0;      // durations that cannot be
+  std::uint64_t stood_in_ = 0;    // launches with an imputed duration
+  std::uint64_t absurd_ = 0;      // implausible durations
   std::uint64_t over_limit_ = 0;  // launches that the engine refused
 };
 
