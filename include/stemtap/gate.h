@@ -68,7 +68,7 @@ extern "C" {
 /* the gate is null, closed or has failed; see stemtap_gate_message */
 #define STEMTAP_GATE_FAILED (-1)
 #define STEMTAP_GATE_UNKNOWN_ID \
-  (-2) /* no launch of this id is waiting: never asked, or told before */
+  (-2) /* no pending launch has this id: never returned, or already reported */
 #define STEMTAP_GATE_NOT_WRITTEN (-3) /* the session directory lacks files */
 
 /* stemtap_gate_options.flags */
