@@ -23,7 +23,7 @@ bool Actuator::Load(const Options& options, void* driver, char* problem,
 }
 
 bool Actuator::LoadLibrary(const char* path, char* problem, std::size_t size) noexcept {
-  if (*path == 0) {  // to dlopen, the program itself
+  if (*path == 0) {  // an empty path would open the program itself
     ::snprintf(problem, size, "the actuator library: has no path");
     return false;
   }

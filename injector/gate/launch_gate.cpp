@@ -15,22 +15,22 @@ namespace {
 
 using shm::WhyDenied;
 
-// Of launches that are cooperative, whatever their name.
+// Reason for launches that are cooperative, whatever the kernel's name.
 constexpr const char* kWhyCooperative = "cooperative: its blocks wait for each other";
 
-// Marks, in the cell that ENTER and EXIT of one call share, that the launch is being captured. Any
-// value that CUPTI does not put there itself (it zeroes the cell).
+// Marks, in the cell that ENTER and EXIT of one call share, that the launch is being captured.
+// CUPTI zeroes the cell, so any nonzero value works.
 constexpr std::uint64_t kCapturing = 0x70617473;  // "stap"
 
-// Where a pointer stands in a table: the upper half of a product with an odd constant (2^64 over the
-// golden ratio), to which all its bits have come.
+// Hashes a pointer for a table index: the upper half of the product with an odd constant (2^64
+// divided by the golden ratio) depends on all its bits.
 std::uint32_t Spread(const void* pointer) noexcept {
   return static_cast<std::uint32_t>(
       (reinterpret_cast<std::uintptr_t>(pointer) * 0x9E3779B97F4A7C15u) >> 32);
 }
 
-// The first, middle and last eight bytes of a name, folded into one word; all of a short name. Turned
-// by thirds of a word, so that pieces that are alike do not cancel.
+// Folds the first, middle and last eight bytes of a name into one word; hashes a shorter name
+// whole. The rotations keep equal pieces from canceling.
 std::uint64_t Pieces(const char* name, std::size_t length) noexcept {
   if (length < 8) return shm::NameHash(name, length);
   const auto at = [name](std::size_t offset) {
@@ -41,23 +41,23 @@ std::uint64_t Pieces(const char* name, std::size_t length) noexcept {
   return at(0) ^ std::rotl(at(length / 2 - 4), 21) ^ std::rotl(at(length - 8), 42);
 }
 
-// Whether the name at `symbol` is still the one of `length` bytes that had these pieces. Reads no
-// byte of a page that the name does not reach: where it would end on its first page if it were the
-// old one, all that is looked at lies there; else a name is measured first.
+// Returns whether `symbol` still is the name with this length and these pieces. Never reads a page
+// that the name does not reach: if the name with the old length ends on its first page, all bytes
+// read are on that page; otherwise the name is measured first.
 bool StillNamed(const char* symbol, std::size_t length, std::uint64_t pieces) noexcept {
-  constexpr std::uintptr_t kPage = 4096;  // no system has smaller ones
+  constexpr std::uintptr_t kPage = 4096;  // the smallest page size of any system
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(symbol) % kPage;
   const bool ends =
       offset + length < kPage ? symbol[length] == 0 : ::strnlen(symbol, length + 1) == length;
   return ends && Pieces(symbol, length) == pieces;
 }
 
-// In the per-thread variants of a launch, no stream means the thread's own.
+// In the per-thread variants of a launch, a null stream is the thread's own stream.
 CUstream OwnIfNone(CUstream stream, bool per_thread) noexcept {
   return stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
 }
 
-// Calls that begin or end the capture of a stream into a graph.
+// Calls that begin or end a stream capture.
 enum class GraphCall : std::uint8_t { kNone, kBegin, kEnd };
 
 GraphCall GraphCallOf(CUpti_CallbackId cbid) noexcept {
@@ -84,8 +84,8 @@ CUresult ResultOf(const CUpti_CallbackData& data) noexcept {
 
 struct Wanted {
   CUpti_CallbackId cbid;
-  bool required;               // the others came with later versions of CUDA
-  bool graph_capture = false;  // matters where the actuator acts
+  bool required;               // optional callbacks need later versions of CUDA
+  bool graph_capture = false;  // only needed if the actuator acts
 };
 constexpr Wanted kWanted[] = {
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, true},
@@ -115,7 +115,7 @@ bool LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngin
       FindSymbol(driver, "cuStreamIsCapturing"));
   tokens_.Init(options.captures_per_second);
   watchdog_ms_ = options.watchdog_ms;
-  // The flusher looks once per period, later on a busy machine.
+  // The flusher looks once per period, or later on a busy machine.
   watchdog_.Init(std::uint64_t{options.watchdog_ms} * 1'000'000,
                  4 * std::uint64_t{options.flush_ms} * 1'000'000);
   engine.AlsoCall([](void* self) { static_cast<LaunchGate*>(self)->Watch(); }, this);
@@ -137,7 +137,7 @@ bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle sub
       return false;
     }
   }
-  // Release: publishes api_ and subscriber_; matched by the acquire in Watch.
+  // Release: publishes api_ and subscriber_; pairs with the acquire in SwitchOff.
   callbacks_on_.store(true, std::memory_order_release);
   return true;
 }
@@ -173,7 +173,7 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
       const auto& p = *static_cast<const cuLaunchKernelEx_params*>(data.functionParams);
-      if (p.config == nullptr) return;  // the driver will say so
+      if (p.config == nullptr) return;  // the driver reports the error
       const CUlaunchConfig& c = *p.config;
       bool cooperative = false;
       for (unsigned i = 0; c.attrs != nullptr && i < c.numAttrs; ++i) {
@@ -207,7 +207,7 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
       gate.files_->Count(shm::Loss::kGraphLaunches);
       return;
     default:
-      // Counted before it begins, so that no launch is captured amid it.
+      // Counted before the call begins, so that no launch is captured during it.
       if (GraphCallOf(cbid) == GraphCall::kBegin) {
         gate.graph_captures_.fetch_add(1, std::memory_order_relaxed);
       }
@@ -215,7 +215,7 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
   }
 }
 
-// What every launch goes through is one function (2 ns of 20), without what only a few need.
+// The path of every launch is one function, which saves 2 of 20 ns. Rarely needed code is outside.
 [[gnu::flatten]] void LaunchGate::Enter(const Launch& launch,
                                         const CUpti_CallbackData& data) noexcept {
   shm::RingHeader& header = files_->ring().header;
@@ -223,7 +223,7 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
   const bool timed = number % kTimedEvery == 0;
   const std::uint64_t start = timed ? MonotonicNs() : 0;
   const bool asked = Decide(launch, data, number);
-  // What an actuator takes was asked for.
+  // Excludes launches for which the actuator was called: their cost was requested.
   if (!timed || asked) return;
   header.cost_program_ns.fetch_add(kTimedEvery * (MonotonicNs() - start),
                                    std::memory_order_relaxed);
@@ -235,13 +235,13 @@ bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
   bool denied = false;
   Function& known = Known(launch.function, symbol, denied);
   std::uint64_t name_hash = known.name_hash.load(std::memory_order_relaxed);
-  // Its place is being taken by another.
+  // Another thread is replacing the entry.
   if (name_hash == 0) name_hash = shm::NameHash(symbol, ::strlen(symbol));
   shm::GateTable* table = files_->gate();
   if (table != nullptr) name_hash = files_->GateHash(name_hash);
   std::atomic<shm::LaunchHistory>& history = HistoryOf(launch.stream);
-  // Relaxed, and not one exchange: launches into one stream from several threads at once have no
-  // order that a history could tell anyway.
+  // Relaxed and not one exchange: concurrent launches into one stream have no defined order that a
+  // history could record.
   const shm::LaunchHistory before = history.load(std::memory_order_relaxed);
   history.store(shm::Advance(before, name_hash), std::memory_order_relaxed);
   if (denied || launch.cooperative) {
@@ -257,8 +257,8 @@ bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
       shm::FindLaunch(*table, shm::HistoryKey(config_key, before), config_key, name_hash);
   PendingCaptures::Capture capture{0, shm::kFlagCaptured};
   if (slot == shm::kNoSlot) {
-    // The collector does not know the name yet: its first launch here is captured, so that a run
-    // shorter than the feedback does not end with nothing.
+    // The collector does not know the kernel yet. Its first launch is captured, so that a run
+    // shorter than the feedback delay still has samples.
     if (!Unexplored(name_hash)) return false;
     capture.flags |= shm::kFlagExploratory;
   } else {
@@ -282,12 +282,13 @@ bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
                                                           PendingCaptures::Capture capture,
                                                           std::uint64_t name_hash,
                                                           std::uint64_t number) noexcept {
-  if (data.correlationData == nullptr) return Outcome::kDenied;  // EXIT could not know
+  // EXIT could not recognize the launch
+  if (data.correlationData == nullptr) return Outcome::kDenied;
   const bool acts = actuator_.acts();
-  // Acquire: matched by the release in LeaveActuator, so that our start comes after the other's
+  // Acquire: pairs with the release in LeaveActuator, so that this start happens after the previous
   // stop.
   if (acts && actuator_taken_.exchange(true, std::memory_order_acquire)) return Outcome::kDenied;
-  // Again: SwitchOff may have had the place meanwhile, and then there would be no EXIT.
+  // Checked again: if SwitchOff held the actuator in the meantime, there would be no EXIT.
   if (disarmed_.load(std::memory_order_relaxed)) {
     LeaveActuator();
     return Outcome::kDenied;
@@ -297,8 +298,8 @@ bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
   Outcome outcome = Outcome::kThrottled;
   if (tokens_.TryTake(now_ns)) {
     outcome = Begin(launch, data, capture, name_hash, number);
-    // One that is refused was asked for: a library that always refuses is not to be asked at every
-    // launch.
+    // A refused launch spends its token, so that a library that always refuses is not called at
+    // every launch.
     if (outcome == Outcome::kPassed || outcome == Outcome::kDenied) tokens_.GiveBack();
   }
   if (outcome != Outcome::kCaptured) LeaveActuator();
@@ -311,10 +312,10 @@ LaunchGate::Outcome LaunchGate::Begin(const Launch& launch, const CUpti_Callback
   const bool acts = actuator_.acts();
   const bool exploratory = (capture.flags & shm::kFlagExploratory) != 0;
   if (GoesIntoGraph(launch)) return Outcome::kPassed;
-  // Counted where the actuator acts. Relaxed: a stream capture that another thread begins just now,
-  // it may begin a moment later too.
+  // Nonzero only if the actuator acts. Relaxed: a stream capture that another thread begins now
+  // could equally begin a moment later.
   if (graph_captures_.load(std::memory_order_relaxed) > 0) return Outcome::kDenied;
-  // Where the actuator acts, its place was waited for: another may have been first meanwhile.
+  // If the actuator acts, another thread may have captured the kernel before this thread held it.
   if (exploratory && !Unexplored(name_hash)) return Outcome::kPassed;
   if (!engine_->pending().Add(data.correlationId, capture)) return Outcome::kDenied;
   if (acts) {
@@ -325,9 +326,9 @@ LaunchGate::Outcome LaunchGate::Begin(const Launch& launch, const CUpti_Callback
       return Outcome::kRefused;
     }
   }
-  // An actuator that acts has begun: with its place taken nobody else was first.
+  // If the actuator acts, it has started and is held, so no other thread could be first.
   if (exploratory && !Explore(name_hash) && !acts) {
-    // Another thread was first with this name: it is captured, as was wanted.
+    // Another thread captured the kernel first, so this capture is not needed.
     engine_->pending().Take(data.correlationId, capture);
     return Outcome::kPassed;
   }
@@ -359,7 +360,7 @@ void LaunchGate::Describe(const Launch& launch, const CUpti_CallbackData& data, 
 void LaunchGate::LeaveActuator() noexcept {
   if (!actuator_.acts()) return;
   entered_ns_.store(0, std::memory_order_relaxed);
-  // Release: our stop comes before the next start; matched by the acquire in Capture.
+  // Release: this stop happens before the next start; pairs with the acquire in Capture.
   actuator_taken_.store(false, std::memory_order_release);
 }
 
@@ -371,7 +372,7 @@ void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {
   }
   LeaveActuator();
   if (result == CUDA_SUCCESS) return;
-  // Nothing was launched: there will be no record, and the credit is still good.
+  // Nothing was launched, so no record will arrive and the credit is returned.
   PendingCaptures::Capture capture{};
   if (!engine_->pending().Take(data.correlationId, capture)) return;
   files_->ring().header.launches_captured.fetch_sub(1, std::memory_order_relaxed);
@@ -385,12 +386,12 @@ void LaunchGate::LeaveGraphCapture(CUpti_CallbackId cbid, const CUpti_CallbackDa
   const CUresult result = ResultOf(data);
   const bool over = call == GraphCall::kBegin
                         ? result != CUDA_SUCCESS
-                        // One that went wrong is over too; other errors leave it as it was.
+                        // These errors also end the capture; other errors leave it unchanged.
                         : result == CUDA_SUCCESS ||
                               result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
                               result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   if (!over) return;
-  // One that began before the callbacks were switched on was not counted.
+  // A capture that began before the callbacks were enabled was not counted.
   std::int32_t count = graph_captures_.load(std::memory_order_relaxed);
   while (count > 0 &&
          !graph_captures_.compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) {
@@ -402,10 +403,11 @@ void LaunchGate::LeaveGraphCapture(CUpti_CallbackId cbid, const CUpti_CallbackDa
   if (!denied_state_.compare_exchange_strong(none, 1, std::memory_order_relaxed)) return;
   denied_.Write(symbol);
   denied_why_ = why;
-  denied_state_.store(2, std::memory_order_release);  // matched by the acquire in TellDenied
+  // Release: pairs with the acquire in TellDenied.
+  denied_state_.store(2, std::memory_order_release);
 }
 
-// What the plan cannot cover is said once, with the first kernel of the kind as an example.
+// Reports launches that the plan cannot cover once, with the first kernel as an example.
 void LaunchGate::TellDenied() noexcept {
   if (denied_state_.load(std::memory_order_acquire) != 2) return;
   denied_state_.store(3, std::memory_order_relaxed);
@@ -451,20 +453,21 @@ void LaunchGate::Disarm(Watchdog::Alarm alarm) noexcept {
                         "%u.%u s",
              name, watchdog_ms_ / 1000, watchdog_ms_ / 100 % 10);
   constexpr const char* kWhat = "no more captures";
-  SayOnStderr(kWhat, detail);  // the program may never come to its end
+  SayOnStderr(kWhat, detail);  // the program may never exit
   char remark[sizeof(shm::RingHeader::reason)];
   ::snprintf(remark, sizeof(remark), "%s: %s", kWhat, detail);
   files_->Remark(remark);
 }
 
-// Nothing is recorded any more: nobody would hear of the captures, and the callbacks are not to be
-// paid for. Why is said already.
+// Called when nothing is recorded any more: captures would not be reported, and the callbacks would
+// cost time. The reason has already been reported.
 void LaunchGate::SwitchOff() noexcept {
   disarmed_.store(true, std::memory_order_relaxed);
-  // Acquire: matched by the release in EnableCallbacks.
+  // Acquire: pairs with the release in EnableCallbacks.
   if (!callbacks_on_.load(std::memory_order_acquire)) return;
-  // A capture under way needs its EXIT: the next Watch tries again. Acquire and release as in Capture
-  // and LeaveActuator: who takes the place next finds the gate disarmed.
+  // A capture in progress needs its EXIT, so the next Watch tries again. The acquire here pairs
+  // with the release in LeaveActuator: the next thread that holds the actuator sees that the gate
+  // is disarmed.
   if (actuator_.acts() && actuator_taken_.exchange(true, std::memory_order_acquire)) return;
   callbacks_on_.store(false, std::memory_order_relaxed);
   for (const Wanted& wanted : kWanted) {
@@ -476,11 +479,11 @@ void LaunchGate::SwitchOff() noexcept {
 void LaunchGate::Close() noexcept {
   disarmed_.store(true, std::memory_order_relaxed);
   if (!actuator_.acts()) return;
-  // Kept for good: a thread that launches on while the process exits finds it taken.
+  // Never released: a thread that launches while the process exits finds the actuator taken.
   std::atomic<std::uint32_t> never{0};
   for (std::uint32_t waited = 0; actuator_taken_.exchange(true, std::memory_order_acquire);
        ++waited) {
-    if (waited == kCloseMs) return;  // its thread may be in the library
+    if (waited == kCloseMs) return;  // the thread may still be inside the actuator library
     FutexWait(never, 0, 1);
   }
   actuator_.Exit();
@@ -489,7 +492,7 @@ void LaunchGate::Close() noexcept {
 bool LaunchGate::GoesIntoGraph(const Launch& launch) const noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (is_capturing_ == nullptr) return false;
-  // An error means that some capture is under way that this stream must keep out of.
+  // An error means that a capture is in progress that this stream must not disturb.
   return is_capturing_(static_cast<CUstream>(const_cast<void*>(launch.stream)), &status) !=
              CUDA_SUCCESS ||
          status != CU_STREAM_CAPTURE_STATUS_NONE;
@@ -508,37 +511,38 @@ LaunchGate::Function& LaunchGate::Known(const void* function, const char* symbol
     }
     if (found != function) continue;
     entry = &here;
-    // Acquire: matched by the release in Learn, so that what was stored before belongs to the hash.
+    // Acquire: pairs with the release in Learn, so that the stored members belong to the hash.
     if (here.name_hash.load(std::memory_order_acquire) == 0 ||
         here.symbol.load(std::memory_order_relaxed) != symbol) {
       break;
     }
-    // Length and denial in one word, and the length is compared to the name's: the denial is that of
-    // a name of this length and these pieces, whoever writes here meanwhile.
+    // One word contains length and denial, and the length is compared to the name's. The denial
+    // therefore belongs to a name of this length and these pieces, even if another thread writes
+    // here.
     const std::uint64_t word = here.length_denied.load(std::memory_order_relaxed);
     if (!StillNamed(symbol, word >> 1, here.pieces.load(std::memory_order_relaxed))) break;
     denied = (word & 1) != 0;
     return here;
   }
-  // All places are taken: the first one's owner loses it.
+  // All entries are taken: evict the first one.
   if (entry == nullptr) entry = &functions_[home];
   denied = Learn(*entry, function, symbol);
   return *entry;
 }
 
-// Whether the name is never captured.
+// Fills the entry. Returns whether the kernel is never captured.
 [[gnu::noinline]] bool LaunchGate::Learn(Function& entry, const void* function,
                                          const char* symbol) noexcept {
   const std::size_t length = ::strlen(symbol);
   const bool denied = WhyDenied(symbol) != nullptr;
-  // Two threads may fill the entry in at once: with the same words, unless a module was replaced, or
-  // its place taken, meanwhile; then one prediction goes astray, no more.
+  // Two threads may fill the entry at once. They write the same words, unless a module was replaced
+  // or the entry was evicted in between; then one prediction is wrong.
   entry.name_hash.store(0, std::memory_order_relaxed);
   entry.function.store(function, std::memory_order_relaxed);
   entry.symbol.store(symbol, std::memory_order_relaxed);
   entry.length_denied.store(length * 2 + (denied ? 1 : 0), std::memory_order_relaxed);
   entry.pieces.store(Pieces(symbol, length), std::memory_order_relaxed);
-  // Release: matched by the acquire in Known.
+  // Release: pairs with the acquire in Known.
   entry.name_hash.store(shm::NameHash(symbol, length), std::memory_order_release);
   return denied;
 }
@@ -548,12 +552,12 @@ std::uint64_t LaunchGate::ConfigKeyOf(Function& known, std::uint64_t name_hash,
   const std::uint64_t grid_xy = (std::uint64_t{config.grid[0]} << 32) | config.grid[1];
   const std::uint64_t block = (std::uint64_t{config.block[0]} << 32) |
                               (std::uint64_t{config.block[1]} << 16) | config.block[2];
-  // Three products that do not wait for each other, where the key is a chain of nine; by odd numbers,
-  // so that no two values of one word agree.
+  // Three independent products are faster than the key's chain of nine. The odd factors map
+  // distinct values of a word to distinct products.
   const std::uint64_t fold = (grid_xy * 0x9E3779B97F4A7C15u) ^ (block * 0xC2B2AE3D27D4EB4Fu) ^
                              (config.grid[2] * 0xD6E8FEB86659FD93u);
   Shape& shape = known.shapes[(fold >> 32) % kShapes];
-  // Relaxed: the two words answer for each other.
+  // Relaxed: each word validates the other.
   const std::uint64_t key = shape.key.load(std::memory_order_relaxed);
   const std::uint64_t check = shape.check.load(std::memory_order_relaxed);
   if (key != 0 && (key ^ check) == (fold ^ name_hash)) return key;
@@ -579,7 +583,7 @@ bool LaunchGate::Unexplored(std::uint64_t name_hash) const noexcept {
     if (found == 0) return true;
     if (found == name_hash) return false;
   }
-  return false;  // crowded: rather no exploratory capture than one at every launch
+  return false;  // crowded: no exploratory capture is better than one at every launch
 }
 
 bool LaunchGate::Explore(std::uint64_t name_hash) noexcept {

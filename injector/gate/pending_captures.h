@@ -3,7 +3,7 @@
 // PendingCaptures passes captured launches from the launch callback to the decoder, which receives
 // the kernel's record about 0.1 s later and marks it.
 //
-// THREADS: Add and Take from any thread. Launching threads add captures, and take back those that
+// THREADS: Add and Take from any thread. Launching threads add captures, and remove those that
 // did not lead to a launch; the decoder takes the rest. Lock-free: an entry is one 64-bit word, and
 // a correlation id is in flight only once.
 #pragma once

@@ -11,7 +11,7 @@ bool BufferPool::Init(std::size_t buffer_bytes, std::uint64_t address_limit) noe
   const std::uint64_t share = address_limit / 16 / buffer_bytes;
   most_ = share < kMostBuffers ? static_cast<std::uint32_t>(share) : kMostBuffers;
   if (most_ < kKeepFree) return false;
-  // Addresses only: no memory is charged until Grow makes a buffer.
+  // Reserves addresses only: no memory is charged until Grow creates a buffer.
   void* reserved = ::mmap(nullptr, buffer_bytes * (most_ + 1), PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return false;
@@ -23,19 +23,19 @@ bool BufferPool::Init(std::size_t buffer_bytes, std::uint64_t address_limit) noe
 }
 
 void* BufferPool::Make(bool populate) noexcept {
-  // Relaxed: the number is all that is claimed; who uses the buffer gets it from us or through
-  // Push.
+  // Relaxed: claims only the index. Other threads get the buffer through Push (release) or from the
+  // caller.
   const std::uint32_t index = made_.fetch_add(1, std::memory_order_relaxed);
   if (index >= most_) {
     made_.fetch_sub(1, std::memory_order_relaxed);
     return nullptr;
   }
   void* buffer = base_ + buffer_bytes_ * index;
-  // Fixed over our own reservation.
+  // MAP_FIXED replaces a part of our own reservation.
   const void* mapped =
       ::mmap(buffer, buffer_bytes_, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | (populate ? MAP_POPULATE : 0), -1, 0);
-  return mapped == MAP_FAILED ? nullptr : buffer;  // an index that failed is never tried again
+  return mapped == MAP_FAILED ? nullptr : buffer;  // a failed index is never retried
 }
 
 std::uint32_t BufferPool::IndexOf(const void* buffer) const noexcept {
@@ -57,14 +57,15 @@ void BufferPool::Push(std::uint32_t index) noexcept {
   do {
     next_[index].store(static_cast<std::uint32_t>(head), std::memory_order_relaxed);
     next = ((head >> 32) + 1) << 32 | (index + 1);
-    // Release: the buffer's zeroes and its link are visible to who pops it. Matched by Lend.
+    // Release: publishes the zeroed buffer and its link to the thread that pops it; pairs with
+    // Lend.
   } while (!head_.compare_exchange_weak(head, next, std::memory_order_release,
                                         std::memory_order_relaxed));
   free_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void* BufferPool::Lend() noexcept {
-  // Acquire (here and on success and retry below): matched by the release in Push.
+  // Acquire (here, and on success and retry below): pairs with the release in Push.
   std::uint64_t head = head_.load(std::memory_order_acquire);
   for (;;) {
     if (static_cast<std::uint32_t>(head) == 0) {
@@ -73,7 +74,7 @@ void* BufferPool::Lend() noexcept {
       return made;
     }
     const std::uint32_t index = static_cast<std::uint32_t>(head) - 1;
-    // May be stale if another thread popped `index` meanwhile; then the count has changed and the
+    // Stale if another thread popped `index` in the meantime; the change count then differs and the
     // exchange fails.
     const std::uint32_t below = next_[index].load(std::memory_order_relaxed);
     const std::uint64_t next = ((head >> 32) + 1) << 32 | below;

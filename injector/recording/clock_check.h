@@ -34,7 +34,7 @@ class ClockCheck {
   // Two readings of one clock are within kMostApart, plus the same again for the third reading. A
   // cycle counter is this close only at the moment when it passes the real time.
   static constexpr std::uint64_t kNear = 1'000'000;
-  // Maximum distance of a record's time from now. Programs hold records back for less, and running
+  // Maximum distance of a record's time from now. Programs delay records for less, and running
   // clocks are stepped by less, except on a machine without a battery whose clock starts in 1970. A
   // 3 GHz cycle counter comes this close after 19 years of uptime.
   static constexpr std::uint64_t kDay = 86'400'000'000'000;

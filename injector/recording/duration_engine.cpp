@@ -11,11 +11,11 @@
 namespace stemtap::inject {
 namespace {
 
-// CUPTI's callbacks carry no user pointer: the one engine of the process.
+// The only engine of the process, because CUPTI's callbacks carry no user pointer.
 DurationEngine* g_engine = nullptr;
 
 void Add(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcept {
-  counter.fetch_add(by, std::memory_order_relaxed);  // a number of its own, see wire/ring.h
+  counter.fetch_add(by, std::memory_order_relaxed);  // Relaxed: independent counter, see shm/ring.h
 }
 
 bool HasTimes(Decoded decoded) noexcept {
@@ -41,9 +41,9 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   if (!ClaimCupti(problem, problem_size)) return false;
   marks_readable_ = MarksStand();
   started_ns_ = heard_ns_ = MonotonicNs();
-  CheckClock();  // before any buffer can come back
+  CheckClock();  // before any buffer can be returned
   if (!StartThread(FlusherMain, this)) {
-    // Whoever stands down has said all it has to say: no record may come after that.
+    // Disabling recording must be the last event: no record may follow it.
     SwitchOff();
     ::snprintf(problem, problem_size, "no thread could be started");
     return false;
@@ -51,10 +51,11 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   return true;
 }
 
-// Makes CUPTI record kernels into our buffers, whoever had it before.
+// Makes CUPTI record kernels into our buffers, whichever client used it before.
 bool DurationEngine::ClaimCupti(char* problem, std::size_t problem_size) noexcept {
-  // Our buffers come zeroed, so CUPTI need not zero them on the launching thread. One buffer per
-  // thread spares launches a lock. Older versions do not know these: then they do without.
+  // Our buffers are zeroed, so CUPTI need not zero them on the launching thread. One buffer per
+  // thread saves launches a lock. Older versions do not support these attributes and record without
+  // them.
   const auto set = [this](CUpti_ActivityAttribute attribute, std::uint8_t value) {
     std::size_t size = sizeof(value);
     api_.ActivitySetAttribute(attribute, &size, &value);
@@ -91,7 +92,7 @@ CUptiResult DurationEngine::Enable(CUpti_ActivityKind kind) noexcept {
   return result;
 }
 
-// From now on the launch of a graph yields one record, and its kernels none.
+// From now on, a graph launch yields one record and its kernels none.
 void DurationEngine::EnableGraphs() noexcept {
   const CUptiResult result = Enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
   if (result == CUPTI_SUCCESS) return;
@@ -102,10 +103,10 @@ void DurationEngine::EnableGraphs() noexcept {
   files_->Remark(remark);
 }
 
-// Whether CUPTI is as ClaimCupti left it, as far as can be told without disturbing who may be using
-// it: there is no call that tells whose callbacks are registered. Kineto sets PER_THREAD back to 0
-// when it stops, after it has switched the kinds off (CuptiActivityApi::activityBuffers), and
-// cuptiFinalize sets all back.
+// Returns whether CUPTI's attributes are as ClaimCupti left them. No CUPTI call reports whose
+// callbacks are registered, so this is the best check that does not disturb another client. Kineto
+// sets PER_THREAD back to 0 when it stops, after it has disabled the kinds
+// (CuptiActivityApi::activityBuffers), and cuptiFinalize resets everything.
 bool DurationEngine::MarksStand() const noexcept {
   for (const CUpti_ActivityAttribute mark : {CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
                                              CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER}) {
@@ -119,7 +120,7 @@ bool DurationEngine::MarksStand() const noexcept {
   return true;
 }
 
-// Another profiler has had CUPTI and has stopped: records again, and says what was missed.
+// Reclaims CUPTI after another profiler has used it and stopped, and reports the gap.
 void DurationEngine::TakeBack() noexcept {
   char problem[sizeof(shm::RingHeader::reason)];
   const bool claimed = ClaimCupti(problem, sizeof(problem));
@@ -137,7 +138,7 @@ void DurationEngine::TakeBack() noexcept {
   }
 }
 
-// At the end: says so if nothing came for long.
+// Called at the end: reports a long time without records.
 void DurationEngine::NoteSilence() noexcept {
   const std::uint64_t silent_ns = MonotonicNs() - heard_ns_;
   if (silent_ns < kSilenceNs) return;
@@ -174,7 +175,7 @@ void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t*
     engine.files_->Count(shm::Loss::kForeignBuffers);
     return;
   }
-  // The flusher's time is counted by its own clock.
+  // The flusher's time is counted by CountCost.
   const bool other_thread = engine.flusher_.load(std::memory_order_relaxed) != ThreadNumber();
   const std::uint64_t start = other_thread ? ThreadCpuNs() : 0;
   engine.producer_lock_.Lock();
@@ -220,14 +221,14 @@ void DurationEngine::DecodeOne(const void* activity) noexcept {
   shm::KernelRecord kernel;
   const char* name = nullptr;
   const Decoded decoded = DecodeKernel(activity, api_.has_graph(), kernel, name);
-  // Before anything can go wrong: what is not taken would stay in the table.
+  // Done before any failure, because a pending capture that is not taken would stay in the table.
   PendingCaptures::Capture capture{};
   if (pending_.Take(kernel.correlation_id, capture)) {
     kernel.flags = capture.flags;
     kernel.credit_slot = capture.slot;
   }
   if (Deliver(decoded, kernel, name) || capture.slot == 0) return;
-  // The collector will not hear of this capture: its credit would be in flight for ever.
+  // The collector will not receive this capture, so its credit would stay in flight forever.
   if (shm::GateTable* gate = files_->gate()) gate->Refund(capture.slot);
 }
 
@@ -244,18 +245,19 @@ void DurationEngine::DecodeOneGraph(const void* activity) noexcept {
   PushKernel(Define(name, static_cast<std::uint32_t>(length)), graph);
 }
 
-// Whether the record is on its way to the ring; counted as lost if not.
+// Returns whether the record was staged for the ring; counts it as lost if not.
 bool DurationEngine::Deliver(Decoded decoded, shm::KernelRecord& kernel,
                              const char* name) noexcept {
   if (probation_ != 0 && HasTimes(decoded) && !PassesProbation(kernel, name)) return false;
   return Usable(decoded, kernel) && PushKernel(IdOf(name), kernel);
 }
 
-// Whether the times of a record mean something; counted as lost if not.
+// Returns whether the times of a record are plausible; counts it as lost if not.
 bool DurationEngine::Usable(Decoded decoded, const shm::KernelRecord& kernel) noexcept {
   if (decoded == Decoded::kKernel) {
     const bool believed = clock_.Believes(kernel.start_ns, decoding_ns_);
-    // A clock that is set forth while a kernel runs makes that one longer than the program.
+    // If the clock is stepped forward while a kernel runs, the kernel appears longer than the
+    // program.
     if (believed && kernel.duration_ns <= longest_ns_) return true;
     if (!believed) SayClockReplaced();
   }
@@ -265,7 +267,7 @@ bool DurationEngine::Usable(Decoded decoded, const shm::KernelRecord& kernel) no
   return false;
 }
 
-// `id`: of its name; NameIds::kNone: it was counted as lost.
+// `id` is the name's id; NameIds::kNone means that the record was already counted as lost.
 bool DurationEngine::PushKernel(std::uint32_t id, shm::KernelRecord& kernel) noexcept {
   if (id == NameIds::kNone) return false;
   if (!MakeRoom(1)) {
@@ -278,7 +280,7 @@ bool DurationEngine::PushKernel(std::uint32_t id, shm::KernelRecord& kernel) noe
   return true;
 }
 
-// The id of the name; NameIds::kNone, the record counted as lost, if there is no way to one.
+// Returns the id of the name. If it has none, counts the record as lost and returns NameIds::kNone.
 std::uint32_t DurationEngine::IdOf(const char* name) noexcept {
   if (name == nullptr) name = "";
   std::uint32_t id = pointers_.FindInBuffer(name);
@@ -288,7 +290,7 @@ std::uint32_t DurationEngine::IdOf(const char* name) noexcept {
   return id;
 }
 
-// As IdOf.
+// Returns as IdOf.
 std::uint32_t DurationEngine::ReadName(const char* name) noexcept {
   const std::uint32_t length = reader_.Read(name);
   if (length != NameReader::kGone) return Define(reader_.text(), length);
@@ -297,7 +299,7 @@ std::uint32_t DurationEngine::ReadName(const char* name) noexcept {
   return id;
 }
 
-// As IdOf, of the text itself. Defines the name in the ring if it is new.
+// Returns as IdOf, for the text itself. Defines a new name in the ring.
 std::uint32_t DurationEngine::Define(const char* name, std::uint32_t length) noexcept {
   const auto lose = [this](shm::Loss loss) {
     LoseRecord(loss);
@@ -310,7 +312,7 @@ std::uint32_t DurationEngine::Define(const char* name, std::uint32_t length) noe
   if (id != NameIds::kNone) return id;
   if (!NameReader::Plausible(name, length)) return lose(shm::Loss::kNameGone);
   if (names_.full()) return lose(shm::Loss::kTooManyNames);
-  // Room for the definition and the record together: a name is defined only if it is all there.
+  // Room for the definition and the record together: a name is only defined in full.
   if (!MakeRoom(shm::NameRecordCount(length) + 1)) return lose(shm::Loss::kRingFull);
   if (cut) files_->Count(shm::Loss::kNamesCut);
   id = names_.Add(hash);
@@ -328,7 +330,7 @@ bool DurationEngine::PassesProbation(const shm::KernelRecord& kernel, const char
   return Refuse();
 }
 
-// Nothing more is decoded. False.
+// Stops decoding and disables recording. Returns false.
 bool DurationEngine::Refuse() noexcept {
   refused_.store(true, std::memory_order_relaxed);
   char reason[sizeof(shm::RingHeader::reason)];
@@ -344,7 +346,7 @@ void DurationEngine::LoseRecord(shm::Loss loss) noexcept {
   files_->Count(loss);
 }
 
-// Whether the ring is sure to take `records` more beyond those staged; makes room among the staged
+// Returns whether the ring can take `records` more besides the staged ones. May push the staged
 // ones.
 bool DurationEngine::MakeRoom(std::uint32_t records) noexcept {
   if (staged_count_ == kStaged || (records > 1 && staged_count_ != 0)) PushStaged();
@@ -375,18 +377,19 @@ void DurationEngine::StageName(std::uint32_t id, const char* name, std::uint32_t
   }
 }
 
-// REQUIRES: MakeRoom said yes, and staged_count_ < kStaged.
+// REQUIRES: MakeRoom returned true, and staged_count_ < kStaged.
 void DurationEngine::Stage(const void* record) noexcept {
   ::memcpy(staged_ + std::size_t{staged_count_++} * shm::kRecordBytes, record, shm::kRecordBytes);
   --ring_room_;
 }
 
 void DurationEngine::PushStaged() noexcept {
-  // The ring takes them all: room was counted before each was staged, and only this side fills it.
+  // The ring has room for all: it was checked before each was staged, and only this side fills the
+  // ring.
   files_->ring().queue.push(reinterpret_cast<const shm::Record*>(staged_), staged_count_);
   staged_count_ = 0;
-  // Counted when they are there, not before: a process that is killed now has lost what is staged,
-  // and shall not claim it.
+  // Counted after the push, so that a process that is killed before it does not report the staged
+  // records as kept.
   if (staged_kernels_ == 0) return;
   Add(files_->ring().header.kept, staged_kernels_);
   Add(files_->ring().header.seen, staged_kernels_);
@@ -403,9 +406,9 @@ void DurationEngine::CheckClock() noexcept {
   if (!clock_.sane()) SayClockReplaced();
 }
 
-// Once.
+// Reports only once.
 void DurationEngine::SayClockReplaced() noexcept {
-  // Relaxed: it only keeps the second of two threads from saying it too.
+  // Relaxed: it only prevents a second report by another thread.
   if (said_clock_replaced_.exchange(true, std::memory_order_relaxed)) return;
   files_->Remark("CUPTI's clock does not count nanoseconds any more: another profiler replaced it");
 }
@@ -422,7 +425,7 @@ void DurationEngine::Flush(bool forced) noexcept {
   header.last_flush_ns.store(MonotonicNs(), std::memory_order_relaxed);
 }
 
-// Brings the flusher's share up to date, and compares the sum to what it may be.
+// Adds the flusher's CPU time to the cost, and compares the total cost to the budget.
 void DurationEngine::CountCost(bool heard) noexcept {
   shm::RingHeader& header = files_->ring().header;
   const std::uint64_t flusher_ns = ThreadCpuNs();
@@ -431,8 +434,8 @@ void DurationEngine::CountCost(bool heard) noexcept {
   const std::uint64_t cost = header.cost_program_ns.load(std::memory_order_relaxed) +
                              header.cost_background_ns.load(std::memory_order_relaxed) +
                              header.cost_cupti_ns.load(std::memory_order_relaxed);
-  // While another profiler has CUPTI we hear nothing of it. What its flushes cost is not for us to
-  // stop, nor are its kinds, which are the same as ours.
+  // While another profiler uses CUPTI, we receive none of its data. We cannot stop the cost of its
+  // flushes, nor of its kinds, which are the same as ours.
   if (!heard) {
     budget_.Pardon();
   } else if (budget_.Exceeded(MonotonicNs(), cost, ProcessCpuNs())) {
@@ -446,7 +449,7 @@ void DurationEngine::SwitchOff() noexcept {
   }
 }
 
-// For good. What CUPTI holds is still fetched; launches from now on are a gap.
+// Stops recording for good. Data that CUPTI already has is still fetched; later launches are a gap.
 void DurationEngine::StopRecording() noexcept {
   SwitchOff();
   stopped_ = true;
@@ -463,13 +466,14 @@ void DurationEngine::StopRecording() noexcept {
 void* DurationEngine::FlusherMain(void* self) {
   ::prctl(PR_SET_NAME, "stemtap-flush", 0, 0, 0);
   auto& engine = *static_cast<DurationEngine*>(self);
-  engine.flusher_.store(ThreadNumber(), std::memory_order_relaxed);  // read by itself alone
+  // Relaxed: other threads only need a value that differs from their own number.
+  engine.flusher_.store(ThreadNumber(), std::memory_order_relaxed);
   engine.RunFlusher();
   return nullptr;
 }
 
 void DurationEngine::RunFlusher() noexcept {
-  // Acquire: matched by the release in Stop. Nothing else is read because of it.
+  // Acquire: pairs with the release in Stop. No other data is read because of it.
   while (stop_.load(std::memory_order_acquire) == 0) {
     FutexWait(stop_, 0, flush_ms_);
     if (abandoned()) return;
@@ -483,25 +487,24 @@ void DurationEngine::RunFlusher() noexcept {
       heard_ns_ = MonotonicNs();
     }
     if (marks_readable_ && !refused() && !stopped_ && !MarksStand()) TakeBack();
-    // Nothing lent, nothing to fetch: an idle program is left alone.
+    // If nothing is lent, there is nothing to fetch: an idle program is not disturbed.
     if (pool_.lent_weak() != 0 && stop_.load(std::memory_order_acquire) == 0) Flush(false);
     if (!stopped_) CountCost(heard);
   }
   Flush(false);
-  Flush(true);  // what is still running is delivered incomplete, and counted so
+  Flush(true);  // running kernels are delivered as incomplete and counted
   AwaitLateBuffers();
-  // A forced flush brings back every buffer, unless another client took CUPTI over: then it got
-  // ours.
+  // A forced flush returns every buffer, unless another client took over CUPTI and received ours.
   files_->Count(shm::Loss::kForeignBuffers, pool_.lent_weak());
   producer_lock_.Lock();
   closed_ = true;
   producer_lock_.Unlock();
   if (watch_ != nullptr) watch_(watched_);
-  if (!refused()) {  // else it says why it stood down
+  if (!refused()) {  // otherwise the state is already kStoodDown
     if (!stopped_) NoteSilence();
     files_->SetState(shm::RingState::kClosed);
   }
-  // Release: matched by the acquire in Stop.
+  // Release: pairs with the acquire in Stop.
   stop_.store(2, std::memory_order_release);
   FutexWakeAll(stop_);
 }

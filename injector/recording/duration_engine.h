@@ -168,8 +168,8 @@ class DurationEngine {
   // the process exits arrive too late.
   bool closed_ = false;
   std::uint32_t staged_kernels_ = 0;  // kernel records among the staged records
-  std::size_t ring_room_ =
-      0;  // room known in the ring beyond what is staged; the reader only adds to it
+  // Minimum free records in the ring besides the staged ones; the reader only adds room.
+  std::size_t ring_room_ = 0;
 };
 
 }  // namespace stemtap::inject

@@ -21,22 +21,23 @@ namespace {
 constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr std::size_t kMostArguments = 64;
-constexpr int kMostOfOnePid = 1000;  // session folders; more are a sign of something else
+constexpr int kMostOfOnePid = 1000;  // session directories; more indicate another problem
 constexpr std::size_t kMostVariables = 4096;
 
-// Handed to the children, which share our memory until they exec (CLONE_VM | CLONE_VFORK).
+// Arguments for the child processes, which share our memory until they exec (CLONE_VM |
+// CLONE_VFORK).
 struct Launch {
   const char* program;
   char* arguments[kMostArguments];
   char* environment[kMostVariables];
-  unsigned char* stack;  // of the second child
+  unsigned char* stack;  // stack of the second child
   int failure;           // errno of execve
 };
 
-// What the kernel takes for a signal's action. All zero: the default.
+// The kernel's layout of a signal action. All zero is the default action.
 struct KernelAction {
   void (*handler)(int);
-  unsigned long rest[4];  // flags, restorer, mask: in another order on some machines
+  unsigned long rest[4];  // flags, restorer and mask; the order depends on the machine
 };
 constexpr std::size_t kKernelMaskBytes = 8;
 constexpr int kSignals = 64;
@@ -45,27 +46,30 @@ constexpr int kSignals = 64;
   for (;;) ::syscall(SYS_exit_group, code);
 }
 
-// Second child: becomes the collector. Both children make raw system calls only: sanitizers replace
-// the functions of libc, and what these replacements write is the program's memory.
+// Second child: becomes the collector. Both children make only raw system calls, because sanitizers
+// replace libc functions and the replacements write to the program's memory.
 int Become(void* argument) {
   auto* launch = static_cast<Launch*>(argument);
   ::syscall(SYS_setsid);  // a Ctrl-C for the program must not end its collector
-  // What the program handles or ignores is not the collector's business. The table is our own:
-  // handlers are not shared, though the memory that they would write to is.
+  // Resets the program's signal actions. The child has its own table: without CLONE_SIGHAND,
+  // handlers are not shared, although their memory is.
   KernelAction action = {};
   for (int signal = 1; signal <= kSignals; ++signal) {
     ::syscall(SYS_rt_sigaction, signal, &action, nullptr, kKernelMaskBytes);
   }
-  // Who reads the program's stderr may go when the program does, before the collector has finished.
+  // The reader of the program's stderr may exit with the program, before the collector has
+  // finished.
   action.handler = SIG_IGN;
   ::syscall(SYS_rt_sigaction, SIGPIPE, &action, nullptr, kKernelMaskBytes);
-  // All signals stay blocked until the collector holds them itself: one that comes meanwhile, to the
-  // program's process group, say, must not end it.
-  // Its stdin is nothing, its stdout our stderr: stdout belongs to the program's output.
+  // All signals stay blocked until the collector handles them itself. Otherwise a signal to the
+  // program's process group could end it in the meantime.
+  //
+  // stdin is /dev/null and stdout is the program's stderr, because stdout belongs to the program's
+  // output.
   const long null = ::syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
   if (null >= 0) ::syscall(SYS_dup3, null, STDIN_FILENO, 0);
   ::syscall(SYS_dup3, STDERR_FILENO, STDOUT_FILENO, 0);
-  // Nothing of the program's stays open in it: a pipe held open would keep its reader waiting.
+  // Closes the program's files: an inherited pipe would keep its reader waiting.
 #ifdef SYS_close_range
   if (::syscall(SYS_close_range, 3u, ~0u, 0u) != 0)
 #endif
@@ -77,7 +81,7 @@ int Become(void* argument) {
   EndProcess(127);
 }
 
-// First child: starts the second and goes, so that the collector is nobody's child here.
+// First child: starts the second and exits, so that the collector is not a child of the program.
 int StartAndLeave(void* argument) {
   auto* launch = static_cast<Launch*>(argument);
   const int pid = StartSharingProcess(Become, launch->stack + kStackBytes, SIGCHLD, launch);
@@ -92,7 +96,7 @@ bool IsOurVariable(const char* variable) noexcept {
   return false;
 }
 
-// Splits `text` at spaces, in place; a word with spaces stands in double quotes. Returns the number of
+// Splits `text` at spaces, in place. A word with spaces is in double quotes. Returns the number of
 // words, at most `most`.
 std::size_t SplitWords(char* text, char** words, std::size_t most) noexcept {
   std::size_t count = 0;
@@ -108,7 +112,8 @@ std::size_t SplitWords(char* text, char** words, std::size_t most) noexcept {
   return count;
 }
 
-// Takes -o and --output with their values out of `words`. Returns the last value, null if there is none.
+// Removes -o and --output with their values from `words`. Returns the last value, or null if there
+// is none.
 const char* TakeOutput(char** words, std::size_t& count) noexcept {
   constexpr std::size_t kLongLength = sizeof("--output=") - 1;
   const char* output = nullptr;
@@ -141,7 +146,8 @@ bool CollectorPath(const Options& options, char* path, std::size_t size) noexcep
   path[0] = 0;
   char own[kPathBytes];
   if (!OwnPath(own, sizeof(own))) return false;
-  // <prefix>/lib/libstemtap_inject.so, or <prefix>/lib/<machine>/libstemtap_inject.so
+  // The library is <prefix>/lib/libstemtap_inject.so or
+  // <prefix>/lib/<machine>/libstemtap_inject.so.
   bool found = false;
   for (int up = 1; up <= 3 && !found; ++up) {
     char* slash = ::strrchr(own, '/');
@@ -152,7 +158,7 @@ bool CollectorPath(const Options& options, char* path, std::size_t size) noexcep
     const int length = ::snprintf(candidate, sizeof(candidate), "%s/bin/stemtap", own);
     if (length < 0 || static_cast<std::size_t>(length) >= sizeof(candidate)) return false;
     found = ::access(candidate, X_OK) == 0;
-    // Of those that are not there the first is named.
+    // If no candidate exists, `path` is the first one.
     if (found || up == 2) ::snprintf(path, size, "%s", candidate);
   }
   return path[0] != 0;
@@ -199,7 +205,7 @@ bool MakeSessionFolder(const Options& options, char* folder, std::size_t size, c
   while (length > 1 && base[length - 1] == '/') base[--length] = 0;
   ::snprintf(folder, size, "%s", base);
   if (::mkdir(folder, 0700) == 0) return true;
-  // The name may be taken: by this process before exec, by process 1 of another container, or by
+  // The name may be taken by this process before exec, by process 1 of another container, or by
   // another process with the same options.
   for (int again = 2; errno == EEXIST && again <= kMostOfOnePid; ++again) {
     ::snprintf(folder, size, "%s-%d", base, again);
@@ -216,8 +222,8 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
     ::snprintf(problem, problem_size, "%s: collector not found (set STEMTAP_COLLECTOR)", path);
     return false;
   }
-  // Everything that the children touch is prepared here: between clone and execve they may only
-  // make system calls. One mapping holds the argument block and both stacks.
+  // Everything that the children access is prepared here, because between clone and execve they may
+  // only make system calls. One mapping contains the argument block and both stacks.
   auto* memory =
       static_cast<unsigned char*>(MapMemory(sizeof(Launch) + kPathBytes + 2 * kStackBytes));
   if (memory == nullptr) {
@@ -242,10 +248,10 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
     ::snprintf(words, kPathBytes, "%s", options.collector_options);
     char** more = launch->arguments + count;
     std::size_t added = SplitWords(words, more, kMostArguments - 3 - count);
-    TakeOutput(more, added);  // it is `folder`
+    TakeOutput(more, added);  // `folder` replaces it
     count += added;
   }
-  // Last: it says what is in force here, whatever the options say.
+  // Last, so that it overrides the same option in STEMTAP_OPTIONS.
   launch->arguments[count++] = const_cast<char*>("--max-captures-per-second");
   launch->arguments[count++] = captures;
   launch->arguments[count] = nullptr;
@@ -255,13 +261,13 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   }
   launch->environment[kept] = nullptr;
 
-  // Neither child may take a signal before it is done: it would run the program's handler, in the
-  // program's memory. A collector that ends at once sends SIGCHLD to the first child.
+  // Blocks all signals until both children are done: a signal would run the program's handler in
+  // the program's memory. If the collector exits at once, the first child receives SIGCHLD.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
-  // No exit signal: the first child sends no SIGCHLD and plain wait() does not see it.
+  // No exit signal: the first child sends no SIGCHLD, and a plain wait() does not see it.
   const int child = StartSharingProcess(StartAndLeave, first_stack + kStackBytes, 0, launch);
   int failure = child < 0 ? -child : 0;
   if (child > 0) {

@@ -8,7 +8,7 @@
 
 namespace stemtap::inject {
 
-// The decoder's offsets against the newest record that the headers of this build know.
+// Checks the decoder's offsets against the newest records in the headers of this build.
 using NewestKernel = CUpti_ActivityKernel10;
 static_assert(offsetof(NewestKernel, start) == kOffsetStart);
 static_assert(offsetof(NewestKernel, end) == kOffsetEnd);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two ways in. As a preloaded library, the constructor points CUDA at this file and does
-// nothing else: no thread, no file, no memory in a program that never uses CUDA. As CUDA's
-// injection target, InitializeInjection is called by cuInit, in programs that do.
+// The two entry points. In a preloaded library, the constructor only points CUDA at this file: a
+// program that never uses CUDA gets no thread, file or memory. As CUDA's injection target,
+// InitializeInjection is called by cuInit.
 //
-// No failure here is the program's: the reason goes into the session, and cuInit goes on.
+// No failure here affects the program: the reason is written to the session, and cuInit continues.
 #include <cuda.h>
 #include <limits.h>
 #include <stdio.h>
@@ -26,9 +26,10 @@
 namespace stemtap::inject {
 namespace {
 
-// The ring takes 17 MiB of addresses, the gate table and the buffers as much again. Where that is
-// more than an eighth of what the process may have, it could be what the program lacks later. So could
-// the arenas that malloc reserves for threads that allocate nothing themselves, when CUPTI does on them.
+// Minimum address space limit, without malloc's arenas. The ring takes 17 MiB of addresses, and the
+// gate table and the buffers as much again. If that exceeds an eighth of the limit, the program may
+// run out of addresses later. malloc's arenas can have the same effect: CUPTI allocates on threads
+// that otherwise would not.
 constexpr std::uint64_t kLeastAddresses = std::uint64_t{256} << 20;
 
 constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
@@ -36,21 +37,21 @@ constexpr const char* kInitialize = "InitializeInjection";
 
 constexpr std::size_t kReasonBytes = sizeof(shm::RingHeader::reason);
 
-// All of the library's state: zero, so that it lies in .bss, where pages that are not used cost
-// nothing and nothing runs at load.
+// All state of the library. It is zero-initialized, so it is in .bss, where unused pages cost
+// nothing and no code runs at load.
 struct Library {
   Options options;
   SessionFiles files;
   CuptiApi api;
   DurationEngine engine;
   LaunchGate gate;
-  void* chained = nullptr;  // the library of STEMTAP_CHAIN
-  pid_t pid = 0;            // of the process that initialised; a forked child has another
+  void* chained = nullptr;  // library of STEMTAP_CHAIN
+  pid_t pid = 0;            // process that initialized the library; a forked child has another id
 };
 constinit Library g_library;
 
-// Whether a session folder with our ring stands. Without, there is nobody who would print the
-// reason.
+// Returns whether a session directory with our ring exists. Without one, the reason is printed to
+// stderr, because no collector would report it.
 bool JoinSession(Library& library) noexcept {
   char problem[512];
   char made[4096];
@@ -70,15 +71,15 @@ bool JoinSession(Library& library) noexcept {
   }
   if (own_collector && !StartCollector(library.options, folder, problem, sizeof(problem))) {
     SayOnStderr("nothing will be recorded", problem);
-    library.files.Remove();  // nobody would ever read it, and it takes 16 MiB
+    library.files.Remove();  // nothing would ever read it, and it takes 16 MiB
     ::rmdir(folder);
     return false;
   }
   return true;
 }
 
-// Claims CUPTI's one place for a subscriber. In gate level it is kept; else it is given back at
-// once, so that torch.profiler can have it later.
+// Claims CUPTI's only subscriber slot. At level gate it is kept. Otherwise it is released at once,
+// so that torch.profiler can use it later.
 bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* problem) noexcept {
   char incumbent[64] = {};
   CUptiResult result = CUPTI_SUCCESS;
@@ -107,8 +108,8 @@ bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* probl
   return false;
 }
 
-// Whether launches will be gated. An actuator that cannot be had leaves the durations: nothing is
-// captured, and the user is told at once and in the summary.
+// Returns whether launches will be gated. If the actuator cannot be loaded, only durations are
+// recorded; the user is told at once and in the summary.
 bool StartGate(Library& library, void* driver) noexcept {
   char problem[kReasonBytes];
   if (library.gate.Init(library.options, library.files, library.engine, driver, problem,
@@ -124,7 +125,7 @@ bool StartGate(Library& library, void* driver) noexcept {
   return false;
 }
 
-// Sets everything up; false with the reason in `problem`.
+// Sets up recording. Returns false with the reason in `problem`.
 bool StartRecording(Library& library, char* problem) noexcept {
   void* driver = LocateDriver();
   using GetDriverVersion = CUresult (*)(int*);
@@ -142,7 +143,7 @@ bool StartRecording(Library& library, char* problem) noexcept {
     ::snprintf(problem, kReasonBytes, "%s is in this process", tool);
     return false;
   }
-  // Every tool built on NVBit defines it. Two that rewrite launches do not go together.
+  // Every tool built on NVBit defines this symbol. Two tools that rewrite launches conflict.
   constexpr const char* kNvbit = "nvbit_at_init";
   if (FindGlobalSymbol(kNvbit) != nullptr ||
       (library.chained != nullptr && FindSymbol(library.chained, kNvbit) != nullptr)) {
@@ -174,7 +175,7 @@ bool StartRecording(Library& library, char* problem) noexcept {
   }
   const bool gate = library.options.level == Level::kGate;
   const bool gated = gate && StartGate(library, driver);
-  // As in kernels level: torch.profiler may have the place.
+  // Release the subscriber slot as at level kernels, so that torch.profiler can use it.
   if (gate && !gated) library.api.Unsubscribe(subscriber);
   if (!library.engine.Start(library.api, library.files, library.options, problem, kReasonBytes)) {
     if (gated) {
@@ -185,7 +186,7 @@ bool StartRecording(Library& library, char* problem) noexcept {
   }
   std::uint32_t refused = 0;
   if (gated && !library.gate.EnableCallbacks(library.api, subscriber, refused)) {
-    // Durations are recorded all the same; the header says that nothing is gated.
+    // Durations are still recorded; the header shows that nothing is gated.
     library.gate.Close();
     library.api.Unsubscribe(subscriber);
     char remark[kReasonBytes];
@@ -206,7 +207,7 @@ void InForkedChild() {
 }
 
 void Record(Library& library) noexcept {
-  // Without a session nobody asked for a recording of the tool.
+  // Without a session, nothing asked to record the profiling tool itself.
   if (library.options.session == nullptr && ToolOfProcess() != nullptr) return;
   const std::uint64_t least = kLeastAddresses + ArenaAddresses();
   if (AddressLimit() < least) {
@@ -225,7 +226,8 @@ void Record(Library& library) noexcept {
     library.files.StandDown(problem);
     return;
   }
-  // After libcupti is loaded: handlers run in reverse order, so ours runs before its own.
+  // Registered after libcupti is loaded: handlers run in reverse order, so ours runs before
+  // CUPTI's.
   ::atexit(AtExit);
   OnForkInChild(InForkedChild);
 }
@@ -235,9 +237,9 @@ void LoadChained(Library& library) noexcept {
   if (path != nullptr) library.chained = OpenLibrary(path, false);
 }
 
-// Initializes the library of STEMTAP_CHAIN as the driver initializes that of CUDA_INJECTION64_PATH.
-// Returns false if the library refused by returning 0: it is unloaded, to be loaded again at the
-// next cuInit.
+// Initializes the library of STEMTAP_CHAIN as the driver initializes the library of
+// CUDA_INJECTION64_PATH. Returns false if the library refused by returning 0; it is then unloaded,
+// and loaded again at the next cuInit.
 bool InitializeChained(Library& library) noexcept {
   if (library.chained == nullptr) return true;
   using Function = int (*)();
@@ -248,7 +250,7 @@ bool InitializeChained(Library& library) noexcept {
   return false;
 }
 
-// Returns false if the driver is to call again at the next cuInit, for the chained library's sake.
+// Returns false if the driver must call again at the next cuInit, for the chained library.
 bool Initialize() noexcept {
   Library& library = g_library;
   if (library.pid == 0) {
@@ -263,13 +265,13 @@ bool Initialize() noexcept {
   }
   // A forked child that calls cuInit again inherits this state and is not recorded.
   if (library.pid != ::getpid()) return true;
-  // The driver calls again only if the chained library refused, which is unloaded then.
+  // The driver calls again only if the chained library refused, and then it was unloaded.
   if (library.chained != nullptr) return true;
   LoadChained(library);
   return InitializeChained(library);
 }
 
-// No other thread runs yet, so the environment may be changed.
+// No other thread runs yet, so the environment can be changed.
 __attribute__((constructor)) void OnLoad() {
   if (::getauxval(AT_SECURE) != 0 || Disabled()) return;
   const char* set = ::getenv(kInjectionPath);
@@ -281,7 +283,8 @@ __attribute__((constructor)) void OnLoad() {
     ::setenv(kInjectionPath, own, 0);
     return;
   }
-  // A shell has it from us and passed it on to the tool: programs that ncu starts with it end at once.
+  // The tool inherited the variable from a shell that got it from us. Programs that ncu starts with
+  // the variable set exit at once.
   char path[PATH_MAX];
   if (::realpath(set, path) != nullptr && ::strcmp(path, own) == 0) ::unsetenv(kInjectionPath);
 }
@@ -289,11 +292,11 @@ __attribute__((constructor)) void OnLoad() {
 }  // namespace
 }  // namespace stemtap::inject
 
-// Called by cuInit. 1: done; whatever went wrong is not the program's business. 0: cuInit "unloads"
-// this library, which the linker flag nodelete keeps in place, and calls again the next time.
+// Called by cuInit. Returns 1 when done, even after a failure. If it returns 0, cuInit unloads this
+// library (which the linker flag nodelete keeps in memory) and calls again the next time.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
-  // A program that runs with more rights than its user is not to be watched by him, nor to write
-  // files where he says.
+  // A program with more privileges than its user must not be traced by that user, nor write files
+  // to paths that the user chooses.
   if (::getauxval(AT_SECURE) != 0) return 1;
   return stemtap::inject::Initialize() ? 1 : 0;
 }

@@ -32,14 +32,14 @@ bool MatchesPrefix(const char* path, void* argument) noexcept {
   return true;
 }
 
-// A handle to the loaded object whose file name begins with `prefix`.
+// Returns a handle to the loaded object whose file name begins with `prefix`, or nullptr.
 void* FindLoaded(const char* prefix) noexcept {
   LoadedSearch search{prefix, {}};
   ForEachModule(MatchesPrefix, &search);
   return search.path[0] == 0 ? nullptr : OpenLibrary(search.path, true);
 }
 
-// Versions in file names: one number from CUDA 12 on, before that one name for each release.
+// Version in a file name: a major number since CUDA 12; before that, one file name per release.
 struct Version {
   unsigned major;
   int minor;  // -1: none
@@ -66,7 +66,8 @@ void* OpenIn(const char* folder, const char* inside, const FileName& name) noexc
   return ::access(path, R_OK) == 0 ? OpenLibrary(path, false) : nullptr;
 }
 
-// The folder `site-packages` above the loaded object, if it lies in one.
+// Finds the `site-packages` or `dist-packages` directory that contains the loaded object. Returns false if there is
+// none.
 bool SitePackages(const char* prefix, char* folder, std::size_t size) noexcept {
   LoadedSearch search{prefix, {}};
   ForEachModule(MatchesPrefix, &search);
@@ -80,7 +81,7 @@ bool SitePackages(const char* prefix, char* folder, std::size_t size) noexcept {
   return false;
 }
 
-// See the header for the order.
+// See the header for the search order.
 void* OpenVersion(Version version) noexcept {
   const FileName name(version);
   char packages[kPathBytes];
@@ -130,7 +131,7 @@ unsigned RuntimeMajorOf(const char* path) noexcept {
 
 void* LocateCupti(const char* wanted_path, std::uint32_t driver_version, char* problem,
                   std::size_t problem_size) noexcept {
-  // The second is how wheels rename what they bundle.
+  // libcupti-* is the name in Python wheels, which rename bundled libraries.
   for (const char* prefix : {"libcupti.so", "libcupti-"}) {
     if (void* loaded = FindLoaded(prefix)) return loaded;
   }

@@ -28,8 +28,8 @@ std::uint32_t Number(const shm::EnvSpec& spec, std::uint32_t least, std::uint32_
   return number;
 }
 
-// Thousandths of a decimal number of up to three decimals; 0 if it is none, or not from 0.001 to
-// 100.
+// Returns a decimal number with up to three decimals in thousandths. Returns 0 if it is not a
+// number from 0.001 to 100.
 std::uint32_t Thousandths(const char* text) noexcept {
   constexpr std::uint32_t kMost = 100'000;
   std::uint32_t value = 0;
@@ -60,7 +60,7 @@ void ReadActuator(Options& options) noexcept {
   constexpr std::size_t kPrefix = sizeof(shm::kLibraryActuator) - 1;
   if (::strncmp(options.actuator, shm::kLibraryActuator, kPrefix) == 0) {
     options.actuator_library = options.actuator + kPrefix;
-    // No collector takes it so; that nothing is captured is said when it is loaded.
+    // The collector does not accept an empty path. Loading the actuator reports the error.
     if (*options.actuator_library == 0) options.actuator = shm::kEnvActuator.fallback;
   } else if (::strcmp(options.actuator, "profiler") == 0) {
     options.profiler = true;
@@ -110,7 +110,7 @@ const char* ToolInProcess() noexcept {
 }
 
 const char* ToolOfProcess() noexcept {
-  // Of a script, the path of the script.
+  // For a script, this is the path of the script.
   const auto* path = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
   const shm::ProfilingTool* tool = path == nullptr ? nullptr : shm::ToolOfProgram(path);
   return tool == nullptr ? nullptr : tool->name;

@@ -21,9 +21,9 @@
 
 #include <exception>
 
-// These live in libpthread and libdl before glibc 2.34, in libc since. Bound weakly and to their
-// oldest version, the library needs neither file: where an old program has no threads or no loader
-// they are null, and we do without.
+// These functions are in libpthread and libdl before glibc 2.34, and in libc since. With weak
+// bindings to their oldest version, the library depends on neither file. In a program without
+// threads or a loader they are null, and the callers below handle that.
 #if defined(__x86_64__)
 #define STEMTAP_OLDEST "GLIBC_2.2.5"
 #elif defined(__aarch64__)
@@ -45,15 +45,15 @@ __asm__(".symver dlclose, dlclose@" STEMTAP_OLDEST);
 #pragma weak dlclose
 
 extern "C" {
-// What pthread_atfork is made of; the wrapper itself is linked statically from an archive that
-// older and newer C libraries disagree on.
+// The function behind pthread_atfork. The wrapper itself is linked statically from an archive that
+// differs between older and newer C libraries.
 int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(), void* dso)
     __attribute__((weak));
 extern void* __dso_handle;
 }
 
 namespace boost {
-// Boost.Lockfree's constructors can throw in theory; there is no one to catch it here.
+// Boost.Lockfree's constructors can throw in theory; nothing catches here.
 [[noreturn]] void throw_exception(const std::exception&) {
   __builtin_trap();
 }
@@ -79,7 +79,7 @@ int VisitModule(dl_phdr_info* info, std::size_t, void* argument) {
   return info->dlpi_name != nullptr && v->visit(info->dlpi_name, v->argument) ? 1 : 0;
 }
 
-// Finds the object whose segments hold `address`.
+// Finds the object whose segments contain `address`.
 struct Search {
   std::uintptr_t address;
   const char* name;
@@ -130,7 +130,7 @@ void FutexWakeAll(std::atomic<std::uint32_t>& word) noexcept {
 
 bool StartThread(void* (*body)(void*), void* argument) noexcept {
   if (pthread_create == nullptr || pthread_detach == nullptr) return false;
-  // The new thread inherits the mask. sigprocmask acts on the calling thread alone on Linux.
+  // The new thread inherits the mask. On Linux, sigprocmask affects only the calling thread.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -145,8 +145,8 @@ bool StartThread(void* (*body)(void*), void* argument) noexcept {
 int StartSharingProcess(int (*body)(void*), unsigned char* stack_end, int signal,
                         void* argument) noexcept {
   const long flags = CLONE_VM | CLONE_VFORK | signal;
-  // The child returns from the system call to a stack that holds these two alone, and aligned as at
-  // the call of a function.
+  // The child returns from the system call to a stack that contains only these two words, aligned
+  // as at a function call.
   auto** stack = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(stack_end) & ~15ul);
   *--stack = argument;
   *--stack = reinterpret_cast<void*>(body);

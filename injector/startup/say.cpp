@@ -11,8 +11,9 @@
 namespace stemtap::inject {
 namespace {
 
-// Writes to stderr; where nobody reads it, that is answered with SIGPIPE, which would end the
-// program. The signal goes to the thread that writes: held back, it is taken out again.
+// Writes to stderr without risk to the program. If the pipe has no reader, the write raises
+// SIGPIPE, which would end the program. The signal goes to the writing thread, so it is blocked and
+// then consumed.
 void WriteUnharmed(const char* line, std::size_t size) noexcept {
   sigset_t pipe;
   sigset_t before;
@@ -22,7 +23,7 @@ void WriteUnharmed(const char* line, std::size_t size) noexcept {
   ::sigemptyset(&pending);
   ::sigprocmask(SIG_BLOCK, &pipe, &before);
   ::sigpending(&pending);
-  const bool failed = ::write(STDERR_FILENO, line, size) < 0;  // then there is no one to tell
+  const bool failed = ::write(STDERR_FILENO, line, size) < 0;  // the pipe may have no reader
   if (failed && ::sigismember(&pending, SIGPIPE) == 0) {
     const timespec now = {0, 0};
     ::sigtimedwait(&pipe, nullptr, &now);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kPathBytes = 4200;
 
-// Opens, or fails with errno set.
+// Opens a file; on failure returns a negative value and sets errno.
 int OpenFile(const char* path, int flags) noexcept {
   return ::open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
@@ -28,8 +28,8 @@ void* MapFile(int fd, std::size_t bytes, int more_flags) noexcept {
   return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | more_flags, fd, 0);
 }
 
-// 0, or the errno for which a file of `bytes` cannot be had. A file beyond the limit of the process
-// is not asked for: the attempt is answered with SIGXFSZ, which ends the program.
+// Allocates `bytes` for the file. Returns 0 or an errno value. A size beyond the process limit is
+// not attempted, because it raises SIGXFSZ, which ends the program.
 int Allocate(int fd, std::size_t bytes) noexcept {
   rlimit limit;
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return EFBIG;
@@ -44,7 +44,7 @@ void ReadProgramName(char* name, std::size_t size) noexcept {
   if (length > 0) name[name[length - 1] == '\n' ? length - 1 : length] = 0;
 }
 
-// Returns the version of the gate table, or 0 if the file is not a gate table. The size of the file
+// Returns the version of the gate table, or 0 if the file is not a gate table. The file size
 // depends on the version, so the version is read before the file is mapped.
 std::uint32_t GateVersionOf(int fd) noexcept {
   struct {
@@ -83,8 +83,8 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
   ::snprintf(hidden, sizeof(hidden), "%s/%s%s%d", folder, shm::kUnfinishedPrefix, shm::kRingPrefix,
              pid);
   ::snprintf(folder_, sizeof(folder_), "%s", folder);
-  ::unlink(
-      hidden);  // left by a killed process of this id, or a link to a file of somebody's choice
+  // Left by a killed process with the same id, or a link that somebody else planted.
+  ::unlink(hidden);
   const int fd = OpenFile(hidden, O_RDWR | O_CREAT | O_EXCL);
   if (fd < 0) {
     ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(errno));
@@ -150,7 +150,7 @@ void SessionFiles::MapGate() noexcept {
   by_process_ = (file->flags & shm::kGateByProcess) != 0;
   const shm::RingHeader& header = ring_->header;
   draws_ = shm::ProcessDraws(file->seed, header.pid, header.pid_namespace, HostHash());
-  // Release: matched by the acquire in gate().
+  // Release: publishes the mapping and the members above; pairs with the acquire in gate().
   gate_.store(&file->table, std::memory_order_release);
 }
 
@@ -162,8 +162,9 @@ void SessionFiles::Remark(const char* text) noexcept {
   const std::size_t between = said == 0 ? 0 : sizeof(kBetween) - 1;
   const std::size_t size = ::strlen(text);
   if (said + between + size < sizeof(ring_->header.reason)) {
-    // From behind, so that what stands there ends where it did until all of it is there. The collector
-    // reads plain bytes after its acquire of `state`: it sees this text whole, or not yet.
+    // Written from the end to the start, so that the existing text keeps its terminator until the
+    // new text is complete. The collector reads plain bytes after its acquire of `state`, and sees
+    // the new text whole or not at all.
     ::memcpy(reason + said + between, text, size);
     for (std::size_t i = between; i-- > 0;) {
       std::atomic_ref(reason[said + i]).store(kBetween[i], std::memory_order_release);
