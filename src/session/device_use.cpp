@@ -28,7 +28,7 @@ void BusyTime::Add(std::uint64_t start, std::uint64_t end) {
 }
 
 void BusyTime::Merge(std::uint64_t start, std::uint64_t end) {
-  // Those that overlap or touch [start, end) become one with it.
+  // Merges [start, end) with the intervals that overlap or touch it.
   const auto first =
       std::lower_bound(open_.begin(), open_.end(), start,
                        [](const Stretch& stretch, std::uint64_t at) { return stretch.end < at; });
@@ -75,7 +75,7 @@ void DeviceUse::Add(const shm::KernelRecord& record, std::uint16_t process) {
   device.last->duration_ns += record.duration_ns;
   if (record.start_ns == shm::kUnknownTime) return;
   const std::uint64_t end = record.start_ns + record.duration_ns;
-  if (end < record.start_ns) return;  // no clock goes that far
+  if (end < record.start_ns) return;  // an overflow, which no clock reaches
   device.first_start = std::min(device.first_start, record.start_ns);
   device.last_end = std::max(device.last_end, end);
   device.busy.Add(record.start_ns, end);

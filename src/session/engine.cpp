@@ -68,7 +68,7 @@ std::uint32_t Engine::KernelOf(const shm::KernelRecord& record) {
 void Engine::LeaveOut(const shm::KernelRecord& record, std::uint64_t name_hash) {
   if (asked_ != GateAsked::kAtLaunch) return;
   excluded_captured_ += (record.flags & shm::kFlagCaptured) != 0;
-  // A gate that does not know a name captures its first launch: from now on it knows.
+  // A gate that does not know a kernel captures its first launch. From now on it knows this one.
   gate_.Publish(shm::NameKey(name_hash), shm::kClosedSlot);
 }
 
@@ -85,8 +85,7 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process) {
   device_use_.Add(record, process);
   shm::LaunchHistory& history = HistoryOf(record, process);
   const shm::LaunchHistory before = history;
-  // A live gate does not see the kernels of a graph being launched: they are no part of its
-  // histories.
+  // A live gate does not see the kernels of a graph launch, so they are not part of its histories.
   if (asked_ == GateAsked::kByEngine || record.graph_id == 0) {
     history = shm::Advance(history, name_hash);
   }
@@ -101,7 +100,7 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process) {
   Observation& launch = pending_.back();
   launch.record = record;
   launch.record.name_id = kernel;
-  // What a live gate decided lives on; where the engine asks it decides itself.
+  // Keep the decision of a live gate. If the engine asks the gate itself, it decides below.
   launch.record.flags &=
       asked_ == GateAsked::kAtLaunch ? shm::kFlagCaptured | shm::kFlagExploratory : 0;
   if (slowed) launch.record.flags |= shm::kFlagPerturbed;
@@ -118,11 +117,11 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process) {
   return true;
 }
 
-// A launch on another stream shares the device with the captured one while both run. Those launched
-// before it have been passed on by now.
+// A launch on another stream shares the device with a concurrent captured launch. Launches made
+// before the captured one have already been passed on.
 bool Engine::Slowed(const shm::KernelRecord& record, std::uint16_t process) {
   const bool captured = (record.flags & shm::kFlagCaptured) != 0;
-  // A start that leaves no room for the duration is damage.
+  // A start that overflows with the duration is damage.
   if (record.start_ns > shm::kUnknownTime - 1 - record.duration_ns) return captured;
   const std::uint64_t end_ns = record.start_ns + record.duration_ns;
   Interval& tracing = tracing_[std::uint32_t{process} << 16 | record.device];
@@ -143,7 +142,7 @@ void Engine::Skip(const shm::KernelRecord& record, std::uint16_t process) {
   ++occurrences_[record.name_id];
 }
 
-// An epoch is due when its last launch is `lag` launches old.
+// An epoch is due when its last launch is more than `lag` launches old.
 void Engine::RunDueEpochs() {
   if (pending_.size() - head_ >= epoch_ && launches_ - pending_[head_ + epoch_ - 1].index > lag_) {
     RunEpoch(epoch_);
@@ -161,8 +160,8 @@ void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
                            sampler_.names().hash(name_id));
   }
   if (slot == shm::kNoSlot) {
-    // A name that the table does not know yet: its first launch is captured, so that a run shorter
-    // than the feedback does not end with nothing.
+    // The table does not know the kernel yet. Its first launch is captured, so that a run shorter
+    // than the feedback delay still has samples.
     if (explored_[name_id]) return;
     record.flags |= shm::kFlagCaptured | shm::kFlagExploratory;
   } else if (slot != shm::kClosedSlot &&
@@ -182,7 +181,8 @@ void Engine::RunEpoch(std::size_t count) {
   observed_ += count;
   epoch_ = NextEpoch();
   head_ += count;
-  // The head is cut off when it is half of what is held: each launch moves once at most on average.
+  // The head is removed when it is half of the vector, so each launch moves at most once on
+  // average.
   if (head_ * 2 >= pending_.size()) {
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(head_));
     head_ = 0;

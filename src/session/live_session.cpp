@@ -39,15 +39,15 @@ namespace {
 
 constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
 
-// Another tool's library that CUDA would load, nullptr if there is none.
+// Returns another tool's library that CUDA would load, or nullptr.
 const char* OtherInjection(const LiveOptions& options) {
   const char* path = ::getenv(kInjectionPath);
   if (path == nullptr || *path == 0 || std::string_view(path) == "none") return nullptr;
   return options.injector != path ? path : nullptr;
 }
 
-// Why no program that this process starts can be recorded: a profiling tool has started this process,
-// and claims CUPTI in every program below it. Empty if there is none.
+// Returns why no program that this process starts can be recorded (a profiling tool started this
+// process and claims CUPTI in every program below it), or an empty string.
 std::string WhyNotRecorded() {
   const char* variable = nullptr;
   const shm::ProfilingTool* tool = shm::ToolInEnvironment(environ, variable);
@@ -57,15 +57,15 @@ std::string WhyNotRecorded() {
                      EscapeForTerminal(text.substr(0, text.find('='))), tool->name);
 }
 
-// How long the loop sleeps when all rings are empty. New rings and fresh records wait this long at
-// most; at 50 wake-ups a second the sleeping collector costs nothing that can be measured.
+// Sleep time of the loop when all rings are empty, and so the maximum delay for new rings and
+// records. 50 wake-ups per second have no measurable cost.
 constexpr int kIdleMs = 20;
-// Records taken from one ring before the next is looked at: 1 MiB of them.
+// Records taken from one ring before the next ring: 1 MiB.
 constexpr std::size_t kDrainBatch = 16384;
 
-// The names of a session together: 128 MiB. A name is held and written about six times, so they may
-// take 800 MiB; two processes at the limit of RingReader fit. Fewer would refuse names that programs
-// have: 65,536 names of 2,000 bytes fit.
+// Maximum total name length of a session: 128 MiB. A name is stored and written about six times, so
+// names may take 800 MiB. Two processes at the limit of RingReader fit, or 65,536 names of 2,000
+// bytes; a lower limit would refuse names of real programs.
 constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;
 
 std::int64_t NowMs() {
@@ -74,10 +74,10 @@ std::int64_t NowMs() {
       .count();
 }
 
-// The gate table, in the session folder where traced processes read it, or in memory of our own.
+// The gate table, in the session directory, where traced processes read it, or in private memory.
 class GateMemory {
  public:
-  // The file has its name once it is whole.
+  // The file gets its name once it is complete.
   static Result<GateMemory> InFolder(const Directory& folder, std::uint32_t gate_flags,
                                      std::uint64_t seed) {
     const std::string path = folder.PathOf(shm::kGateFileName);
@@ -99,7 +99,7 @@ class GateMemory {
   static Result<GateMemory> Own() { return Map(-1, 0, 0); }
 
   shm::GateTable& table() { return static_cast<shm::GateFile*>(mapping_.memory())->table; }
-  // Whether the file was truncated, so that no process reads what is decided.
+  // Returns whether the file was truncated, so that no process sees further decisions.
   bool lost() const { return mapping_.lost(); }
 
  private:
@@ -128,7 +128,7 @@ class GateMemory {
   SharedMapping mapping_;
 };
 
-// Waits for the end of the program and does nothing else. Takes no memory.
+// Waits for the end of the program and does nothing else. Allocates no memory.
 void AwaitEnd(ChildProcess& child, SignalRelay& signals) {
   while (!child.Poll()) {
     signals.Wait(kIdleMs);
@@ -136,21 +136,21 @@ void AwaitEnd(ChildProcess& child, SignalRelay& signals) {
   }
 }
 
-// Level kernels has no gate in the program, and so nothing there that captures.
+// At other levels than gate, the program has no gate and captures nothing.
 Captures CapturesOf(const LiveOptions& options) {
   const bool slowed =
       options.level == "gate" && options.actuator != "log" && !options.native_captures;
   return slowed ? Captures::kForReal : Captures::kNoted;
 }
 
-// One traced process: its ring and the order of its launches.
+// One traced process: its ring and the sequencer of its launches.
 struct Source {
   std::string file;
-  std::size_t number;  // of its report
+  std::size_t number;  // index of its report
   RingReader ring;
   LaunchSequencer order;
-  bool replaced = false;  // the process went on as another program (exec), with a ring of its own
-  std::size_t said = 0;   // bytes of its remarks that the user has been told
+  bool replaced = false;  // the process continued as another program (exec), with its own ring
+  std::size_t said = 0;   // bytes of its remarks that were already printed
 };
 
 class LiveSession {
@@ -169,12 +169,12 @@ class LiveSession {
     engine_.KeepTimeline(&timeline_);
   }
 
-  // Collects until the program (or every process that joined) has ended.
+  // Collects until the program, or every process that joined, has ended.
   void Watch(std::optional<ChildProcess>& child, SignalRelay& signals);
   LiveOutcome Finish(const std::optional<ChildProcess>& child);
-  // The last overview, of what Finish gave. Before session.json is written.
+  // Writes the last overview, from the result of Finish. Call before session.json is written.
   void ShowEnd(LiveOutcome& outcome);
-  // Once session.json is there, and no process joins any more.
+  // Call after session.json is written, when no process joins any more.
   void RemoveLeftovers();
 
  private:
@@ -183,7 +183,7 @@ class LiveSession {
   bool DrainAll(bool final);
   void Close(Source& source);
   void SayRemarks();
-  // Of all processes, in order of appearance, as of now.
+  // Returns the current reports of all processes, in order of appearance.
   std::vector<ProcessReport> Reports() const;
   std::uint64_t Dropped() const;
   void ShowCourse();
@@ -201,19 +201,20 @@ class LiveSession {
   const std::uint64_t started_unix_ms_ = UnixMs();
   Timeline timeline_;
   OverviewFile overview_;
-  const LiveOutcome* ended_ = nullptr;            // null: it has not
-  std::vector<std::unique_ptr<Source>> sources_;  // those that may have more to say
-  std::vector<ProcessReport> reports_;  // all, in order of appearance; of closed sources final
+  const LiveOutcome* ended_ = nullptr;            // null: the session has not ended
+  std::vector<std::unique_ptr<Source>> sources_;  // processes that may still send records
+  // all processes in order of appearance; final for closed sources
+  std::vector<ProcessReport> reports_;
   std::unordered_map<std::string, ino_t> known_files_;
-  std::map<std::string, std::string> unread_;  // what could not be opened so far, and why
+  std::map<std::string, std::string> unread_;  // rings that could not be opened so far, and why
   std::uint32_t names_ = 0;
-  std::size_t name_bytes_ = 0;  // of all names
+  std::size_t name_bytes_ = 0;  // total of all names
   std::vector<shm::KernelRecord> arrived_;
   std::vector<shm::KernelRecord> released_;
   std::vector<std::string> warnings_;
 };
 
-// Whether there were new ones.
+// Returns whether there were new rings.
 bool LiveSession::FindRings() {
   bool any = false;
   std::vector<std::string> found;
@@ -232,7 +233,7 @@ bool LiveSession::FindRings() {
   for (const std::string& name : found) {
     Result<RingReader> ring = RingReader::Open(writer_.directory(), name);
     if (!ring.ok()) {
-      // Tried again: descriptors, or memory, may be had later, when other processes have ended.
+      // Tried again later: descriptors or memory may become available when other processes end.
       unread_[name] = ring.error().message;
       known_files_.erase(name);
       continue;
@@ -249,15 +250,16 @@ bool LiveSession::FindRings() {
   return any;
 }
 
-// Rings of processes that were killed before they had made them, or that joined when the session was
-// being written; overviews that could neither be written nor removed, when a disk was full, say.
+// Removes rings of processes that were killed while creating them or that joined while the session
+// was being written, and overviews that could neither be written nor removed, for example on a full
+// disk.
 void LiveSession::RemoveLeftovers() {
   const std::string temporary = std::string(kOverviewFileName) + ".tmp.";
   std::vector<std::string> leftovers;
   writer_.directory().ForEach([&](const std::string& name, ino_t) {
     const bool late = shm::IsRingName(name.c_str()) && !unread_.contains(name);
     if (late) {
-      // It saw a session that had not ended, so it will not say so itself.
+      // The process saw a session that had not ended, so it does not report this itself.
       std::fputs(fmt::format("stemtap: process {} began when the session was being written: not "
                              "recorded\n",
                              EscapeForTerminal(name.substr(std::strlen(shm::kRingPrefix))))
@@ -271,21 +273,21 @@ void LiveSession::RemoveLeftovers() {
   for (const std::string& name : leftovers) writer_.directory().Remove(name);
 }
 
-// Takes the last report, and removes the ring: a session may see any number of processes.
+// Takes the last report and removes the ring, because a session may have any number of processes.
 void LiveSession::Close(Source& source) {
   ProcessReport& report = reports_[source.number];
   report = source.ring.FinalReport();
   report.late = source.order.late();
   spdlog::debug("{}: {}, {} of {} records kept, {} late", source.file, report.state, report.kept,
                 report.seen, report.late);
-  if (source.replaced) return;  // the file is its successor's
-  // A later process may have the same pid. A ring that cannot be removed stays known, or it would be
-  // taken for a new one.
+  if (source.replaced) return;  // the file belongs to the new program
+  // A later process may have the same pid. A ring that cannot be removed stays known, because
+  // otherwise it would be treated as new.
   if (writer_.directory().Remove(source.file)) known_files_.erase(source.file);
 }
 
-// The id of a kernel of process `pid`. Once the names are too long in all, no definition is taken any
-// more, whether it is of a new name or not.
+// Returns the id of a kernel of process `pid`. Beyond the total name limit, no definition is
+// accepted, not even of a known name.
 std::uint32_t LiveSession::AddKernel(std::string_view name, std::int32_t pid) {
   if (name_bytes_ > kMaxNameBytes) return RingReader::kRefused;
   const std::uint32_t id = engine_.AddKernel(name, options_.share_captures ? 0 : pid);
@@ -295,13 +297,14 @@ std::uint32_t LiveSession::AddKernel(std::string_view name, std::int32_t pid) {
   return id;
 }
 
-// Whether any ring may hold more. `final`: nothing is held back for order any more.
+// Returns whether any ring may contain more. If `final`, no record is held back for ordering.
 bool LiveSession::DrainAll(bool final) {
   bool any = false;
   const std::int64_t now = NowMs();
   std::vector<bool> done;
   for (const auto& source : sources_) {
-    // Asked before the ring is emptied: what a process pushed before its end is then still found.
+    // Checked before the ring is drained, so that records pushed before the process ended are still
+    // found.
     const bool ended = source->replaced || source->ring.Ended();
     arrived_.clear();
     released_.clear();
@@ -325,7 +328,7 @@ bool LiveSession::DrainAll(bool final) {
   return any;
 }
 
-// What a process has to say is said when it is new: that recording has stopped, above all.
+// Prints new remarks of processes at once, especially that recording has stopped.
 void LiveSession::SayRemarks() {
   for (const auto& source : sources_) {
     const ProcessReport report = source->ring.Report();
@@ -399,9 +402,8 @@ void LiveSession::Watch(std::optional<ChildProcess>& child, SignalRelay& signals
     }
     if (!busy) signals.Wait(kIdleMs);
   }
-  // What the program's processes left in their rings. Those still alive (daemons) are read as they
-  // are.
-  // A ring that is done with gives its descriptor to one that could not be opened so far.
+  // Drains what the processes left in their rings. Rings of live processes (daemons) are read as
+  // they are. A finished ring frees its descriptor for a ring that could not be opened so far.
   for (bool found = true; found;) {
     found = FindRings();
     while (DrainAll(true)) {
@@ -448,10 +450,10 @@ LiveOutcome LiveSession::Finish(const std::optional<ChildProcess>& child) {
             : fmt::format("nothing was recorded: CUDA loads one library, and CUDA_INJECTION64_PATH "
                           "is set to '{}'; --chain loads both",
                           other));
-    // No summary does.
+    // In quiet mode no summary reports this.
     if (tool.empty() && other != nullptr && options_.quiet) outcome.failure = warnings_.back();
   }
-  // Nor of this; where one process was recorded, there is a plan to look at.
+  // In quiet mode no summary reports this either. If one process was recorded, there is a plan.
   if (options_.quiet && !reports_.empty()) {
     const auto stood_down = [](const ProcessReport& r) {
       return r.state == "stood_down" && r.read == 0;
@@ -480,9 +482,9 @@ void LiveSession::ShowEnd(LiveOutcome& outcome) {
   if (!warning.empty()) outcome.report.warnings.push_back(warning);
 }
 
-// Removes the ring of the process that started this collector, which cannot begin: nobody else would
-// read it, and it takes 16 MiB. By its path, since the directory may not be open; not if another
-// collector has claimed it.
+// Removes the ring of the process that started this collector, if the session cannot begin: nothing
+// else would read it, and it takes 16 MiB. Uses the path, because the directory may not be open.
+// Does nothing if another collector has claimed the directory.
 void RemoveWaitingRing(const LiveOptions& options) {
   if (::access((options.folder + "/" + shm::kMaskFileName).c_str(), F_OK) == 0) return;
   const std::string ring =
@@ -491,7 +493,7 @@ void RemoveWaitingRing(const LiveOptions& options) {
   ::rmdir(options.folder.c_str());
 }
 
-// What the injected library must find in the program's environment.
+// Returns the variables that the injected library needs in the program's environment.
 std::vector<std::string> Environment(const LiveOptions& options, const std::string& folder) {
   std::vector<std::string> set = options.environment;
   const auto add = [&set](const char* name, const std::string& value) {
@@ -503,7 +505,7 @@ std::vector<std::string> Environment(const LiveOptions& options, const std::stri
   if (options.max_overhead > 0) {
     add(shm::kEnvMaxOverhead.name, fmt::format("{:.3f}", options.max_overhead));
   }
-  // Programs that ncu starts end at once where the variable names a library.
+  // Programs that ncu starts end at once if the variable is set to a library.
   if (!WhyNotRecorded().empty()) return set;
   const char* other = OtherInjection(options);
   if (other != nullptr && options.chain) add(shm::kEnvChain.name, other);
@@ -522,9 +524,8 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   const Result<KernelGroups> groups =
       KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
   if (!groups.ok()) return groups.error();
-  // A reader of our stderr that goes away, or a file beyond the limit of its size, must not end the
-  // session, and the program's exit code with it; a SIGCHLD that whoever started us ignores would
-  // lose that code.
+  // A reader of our stderr that exits, or the file size limit, must not end the session and lose
+  // the program's exit code. A SIGCHLD that our parent ignores would lose that code too.
   sigset_t defaults;
   sigemptyset(&defaults);
   for (const int signal : {SIGPIPE, SIGXFSZ}) {
@@ -556,7 +557,8 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   Result<MaskWriter> mask = writer.value().OpenMask();
   if (!gate.ok() || !mask.ok()) {
     if (attach) {
-      writer.value().directory().Remove(shm::kMaskFileName);  // the rest is not this process's
+      // the rest belongs to the injected process
+      writer.value().directory().Remove(shm::kMaskFileName);
     } else {
       writer.value().Discard();
     }
@@ -567,7 +569,7 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   session.emplace(options, writer.value(), gate.value().table(), mask.value());
   std::optional<ChildProcess> child;
   if (!attach) {
-    // Said now, for the program may run long, and to those who see no summary too.
+    // Printed now, because the program may run long and quiet mode has no summary.
     const std::string why_not = WhyNotRecorded();
     if (!why_not.empty()) {
       std::fputs(fmt::format("stemtap: warning: nothing will be recorded: {}\n", why_not).c_str(),
@@ -592,16 +594,16 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
     }
     const Status mask_closed = mask.value().Close();
     if (!mask_closed.ok()) outcome.report.warnings.push_back(mask_closed.error().message);
-    session->ShowEnd(outcome);  // with the mask's descriptor, where there are few
+    session->ShowEnd(outcome);  // may reuse the mask's descriptor, if there are few
     const Status written = writer.value().Finish(outcome.report, outcome.plan);
     if (!written.ok()) outcome.failure = written.error().message;
     session->RemoveLeftovers();
   } catch (const std::exception& trouble) {
-    session.reset();  // what it held is to be enough for the rest
+    session.reset();  // frees memory for the rest
     outcome = LiveOutcome{};
     outcome.gave_up = true;
     if (dynamic_cast<const std::bad_alloc*>(&trouble) != nullptr) {
-      outcome.failure = "out of memory";  // short: a string that holds it itself takes none
+      outcome.failure = "out of memory";  // short enough to be stored without allocation
     } else {
       outcome.failure = trouble.what();
     }

@@ -25,12 +25,12 @@ void OverviewFile::Write() {
   try {
     Overview overview;
     describe_(overview);
-    // Writing it takes about as long as the last time.
+    // Assume that writing takes as long as the last time.
     overview.period_ms = Milliseconds(period(Clock::now() - begin));
     const Status written = directory_.Replace(kOverviewFileName, OverviewToJson(overview));
     if (!written.ok()) Fail(written.error().message.c_str());
   } catch (const std::bad_alloc&) {
-    // The session's memory is the session's: what was missing here has been given back.
+    // The overview is optional, so the session continues. Memory allocated here has been freed.
     Fail("out of memory");
   }
   const Clock::time_point end = Clock::now();

@@ -45,8 +45,8 @@ void ProgressLine::Update(const SamplerStatus& status, std::uint64_t seen, std::
   const double rate = rate_.PerSecond();
   if (std::isnan(rate)) return;
   const std::string text = ProgressText(status, rate, dropped);
-  // \r and "erase to the end of line", without wrapping at the edge: the line never scrolls,
-  // whatever it held before and however narrow the terminal is.
+  // \r and "erase to end of line", with wrapping disabled: the line never scrolls, whatever it
+  // contained before and however narrow the terminal is.
   std::fprintf(out_, terminal_ ? "\r\x1b[?7l%s\x1b[K\x1b[?7h" : "stemtap: %s\n", text.c_str());
   std::fflush(out_);
   shown_ = true;

@@ -19,8 +19,8 @@
 namespace stemtap {
 namespace {
 
-// Launches decoded at a time: 1 MiB of records, and enough to make the hand-over between the two
-// threads (some microseconds) not show.
+// Launches decoded at a time: 1 MiB of records, enough to make the handover between the two threads
+// (some microseconds) negligible.
 constexpr std::size_t kBatch = 16384;
 
 using ReadResult = Result<std::size_t>;
@@ -54,14 +54,14 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   Engine engine(options.sampling, *gate, GateAsked::kByEngine, options.lag, pool, mask);
   engine.KeepTimeline(&timeline);
   ProgressLine progress(options.quiet);
-  std::vector<std::uint32_t> engine_ids;  // by the reader's name id
+  std::vector<std::uint32_t> engine_ids;  // indexed by the reader's name id
 
   ProfileBatch batch;
   ProfileBatch ahead;
   ReadResult read = reader.Read(batch, kBatch);
   while (read.ok() && read.value() != 0) {
-    // Names are interned by the reading thread; those of this batch are looked up before it goes
-    // on.
+    // The reading thread interns names, so the names of this batch are looked up before it
+    // continues.
     for (std::size_t id = engine_ids.size(); id < reader.names().size(); ++id) {
       engine_ids.push_back(engine.AddKernel(reader.names().name(static_cast<std::uint32_t>(id))));
     }
@@ -80,7 +80,7 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   progress.Clear();
   const bool all_excluded = engine.launches() == engine.excluded().invocations;
   if (!read.ok() || all_excluded) {
-    // No session came of it: the next attempt finds its folder free.
+    // The session failed: remove its directory, so that the next attempt can use the name.
     if (writer) writer->Discard();
     if (!read.ok()) return read.error();
     return Error{fmt::format("{}: holds no kernel invocation{}, expected at least one",

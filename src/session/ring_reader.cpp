@@ -18,25 +18,24 @@
 namespace stemtap {
 namespace {
 
-// A process defines at most 65,536 names; an id beyond is damage.
+// A process defines at most 65,536 names, so a larger id is damage.
 constexpr std::uint32_t kMostNames = 1u << 16;
-// 2^50 ns are 13 days: a kernel that ran for longer is damage, and its like would overflow sums.
+// 2^50 ns are 13 days. A longer kernel duration is damage, and would overflow sums.
 constexpr std::uint64_t kMostDurationNs = std::uint64_t{1} << 50;
 
-// The names of one process: 64 MiB, which is 1 KiB for each of 65,536. More memory would be at the
-// mercy of one damaged ring: 16 KiB for each is 1 GiB, held and written about six times.
+// Maximum total name length of one process: 64 MiB, 1 KiB for each of 65,536 names. With 16 KiB per
+// name, one damaged ring could take 1 GiB, stored and written about six times.
 constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
-// A counter beyond 2^44 is damage: a process that launches a kernel each microsecond takes half a year
-// to get there. The sums of 65,536 such processes fit into 64 bits.
+// A counter beyond 2^44 is damage: a process that launches a kernel per microsecond takes half a
+// year to reach it. The sum over 65,536 processes fits 64 bits.
 constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 44;
 // Records taken from the queue at a time, on the stack.
 constexpr std::size_t kPiece = 256;
 
-// The queue takes its indices, which the traced process can write, at their word: pop() would read
-// where they point.
+// Checks the queue's indices, which the traced process can write: pop() would use them unchecked.
 struct QueueIndices : shm::RecordQueue {
   static bool Valid(const shm::RecordQueue& queue) {
-    constexpr std::size_t kCells = shm::kRingCapacity + 1;  // one stays free
+    constexpr std::size_t kCells = shm::kRingCapacity + 1;  // one cell stays free
     return (queue.*&QueueIndices::write_index_).load(std::memory_order_relaxed) < kCells &&
            (queue.*&QueueIndices::read_index_).load(std::memory_order_relaxed) < kCells;
   }
@@ -112,11 +111,11 @@ const char* RingReader::Damage() const {
 
 bool RingReader::Ended() const {
   if (Damage() != nullptr) return true;
-  // Acquire: matched by the release store of the goodbye, so that the counters and records before
-  // it are visible.
+  // Acquire: pairs with the release in the injector's SessionFiles::SetState, so that the counters
+  // and records before it are visible.
   const auto state =
       static_cast<shm::RingState>(ring().header.state.load(std::memory_order_acquire));
-  if (mapping_.lost()) return true;  // by this very look
+  if (mapping_.lost()) return true;  // the file was truncated before this read
   if (state == shm::RingState::kClosed || state == shm::RingState::kStoodDown) return true;
   if (elsewhere_) return false;
   if (pidfd_ < 0) {
@@ -138,7 +137,7 @@ std::size_t RingReader::Drain(std::size_t limit, const NameToId& id_of,
       break;
     }
     const std::size_t count = ring().queue.pop(piece, std::min(kPiece, limit - taken));
-    // Of a piece during which the file was truncated, any part may be zeros.
+    // If the file was truncated during pop, any part of the piece may be zeros.
     if (mapping_.lost() || count == 0) break;
     for (std::size_t i = 0; i < count; ++i) Take(piece[i], id_of, out);
     taken += count;
@@ -208,7 +207,7 @@ void RingReader::FinishName(const NameToId& id_of) {
   name_id_ = kUndefined;
 }
 
-// What the process says of itself, as far as it can be.
+// Returns what the process reports, as far as it can be read.
 ProcessReport RingReader::ReadHeader() const {
   const shm::RingHeader& h = ring().header;
   ProcessReport report;
@@ -263,7 +262,7 @@ ProcessReport RingReader::Report() const {
 
 ProcessReport RingReader::FinalReport() const {
   ProcessReport report = Report();
-  // What a damaged ring still held.
+  // Counts the records left in a damaged ring.
   if (Damage() != nullptr) {
     report.malformed = std::max(report.malformed, report.kept - std::min(report.kept, report.read));
   }

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of which the summary has a line each; session.json has all.
+// Maximum devices with a line in the summary; session.json contains all.
 constexpr std::size_t kMostDevices = 16;
 
 Json LossesToJson(const std::uint64_t (&losses)[shm::kLossCount]) {
@@ -90,8 +90,8 @@ std::string DeviceLine(const DeviceTotals& d, const SessionReport& report) {
   return line + "\n";
 }
 
-// "recording took 0.120 ms of the program's threads and 41.000 ms beside them, in 3.210 s"; what
-// slows the program down otherwise, CUPTI inside the driver above all, cannot be told from inside.
+// "recording took 0.120 ms of the program's threads and 41.000 ms beside them, in 3.210 s". Other
+// slowdown, especially by CUPTI inside the driver, cannot be measured from inside the process.
 std::string CostLine(const SessionReport& report) {
   double program_ns = 0;
   double background_ns = 0;
@@ -117,7 +117,8 @@ Json OptionsToJson(const OptionList& options) {
   return json;
 }
 
-// What all that was seen came to. `dropped`: what the plan says of it, as SessionWriter::Finish leaves it.
+// Returns the counts of the session. `dropped` is the plan's count, as SessionWriter::Finish sets
+// it.
 SessionCounts CountSession(const SessionReport& report, const Plan& plan, std::uint64_t dropped) {
   SessionCounts counts = CountProcesses(report.processes);
   counts.kept = report.sampler.observed + plan.totals.excluded_invocations;
@@ -253,7 +254,7 @@ Status SessionWriter::Finish(const SessionReport& report, Plan& plan) {
   if (!status.ok()) return status;
   status = directory_.Replace(shm::kSessionFileName, SessionToJson(report, plan));
   if (!status.ok()) return status;
-  // The largest comes late, where a disk may be full; the summary, which people wait for, does without.
+  // The largest file is written late, because the disk may be full. The summary does not need it.
   const Status cells = directory_.Replace(kCellsFileName, CellsToJson(plan));
   status = directory_.Replace("summary.txt", SessionSummary(report, plan));
   return cells.ok() ? status : cells;

@@ -11,13 +11,13 @@
 
 namespace stemtap {
 
-// Regions are reused and never freed, so that the handler can walk their list at any time.
+// Regions are reused and never freed, so that the handler can walk the list at any time.
 struct SharedMapping::Region {
-  // Written by Map and the destructor, read by the handler. The release store of `begin` publishes
-  // `bytes`; matched by the handler's acquire. 0: free.
+  // `begin` is written by Map and the destructor, and read by the handler; 0 means free. The
+  // release store in Map publishes `bytes` and pairs with the handler's acquire.
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::size_t> bytes{0};
-  // Written by the handler (release, after the memory is exchanged), read by lost() (acquire).
+  // Written by the handler after the memory is replaced (release), read by lost() (acquire).
   std::atomic<bool> lost{false};
   Region* next = nullptr;  // set before the region is in the list
 };
@@ -28,9 +28,9 @@ using Region = SharedMapping::Region;
 
 // The list that the handler walks. Written under g_lock (release), read by the handler (acquire).
 std::atomic<Region*> g_regions{nullptr};
-std::mutex g_lock;  // of Map and the destructor; the handler does not take it
+std::mutex g_lock;  // serializes Map and the destructor; the handler does not take it
 
-// Runs on the thread that touched the page. Returning repeats the access.
+// Runs on the thread that accessed the page. When it returns, the access is repeated.
 void OnBusError(int signal, siginfo_t* info, void*) {
   const int before = errno;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
@@ -48,7 +48,7 @@ void OnBusError(int signal, siginfo_t* info, void*) {
     return;
   }
   ::signal(signal, SIG_DFL);
-  if (info->si_code <= 0) ::raise(signal);  // sent by somebody: no access will raise it again
+  if (info->si_code <= 0) ::raise(signal);  // sent by a process: no access will raise it again
 }
 
 void InstallHandler() {
@@ -64,7 +64,7 @@ void InstallHandler() {
   ::sigprocmask(SIG_UNBLOCK, &bus, nullptr);
 }
 
-// A region that the handler does not look at yet.
+// Returns a region that the handler ignores so far.
 Region* TakeRegion() {
   static std::once_flag installed;
   std::call_once(installed, InstallHandler);

@@ -28,9 +28,9 @@ bool EndsSession(int signal) {
   return signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
 }
 
-// What the kernel sends to the whole foreground process group or because of the collector's own use
-// of resources. SIGHUP is not in this list: the program does not get the one that the leader of a
-// terminal session gets.
+// Returns whether the kernel sends the signal to the whole foreground process group, or because of
+// the collector's own resource use. SIGHUP is excluded: the program does not receive the SIGHUP
+// that the leader of a terminal session receives.
 bool IsForGroupOrSelf(int signal) {
   return signal == SIGINT || signal == SIGQUIT || IsStop(signal) || signal == SIGWINCH ||
          signal == SIGCONT || signal == SIGXCPU;
@@ -38,12 +38,12 @@ bool IsForGroupOrSelf(int signal) {
 
 bool IsForwarded(const siginfo_t& info) {
   if (info.si_signo == SIGCHLD && info.si_code > 0) return false;
-  // A write to a broken pipe or beyond the limit of file sizes sends a signal to oneself.
+  // A write to a broken pipe or beyond the file size limit sends a signal to the writer itself.
   if (info.si_code <= 0 && info.si_pid == ::getpid()) return false;
   return info.si_code != SI_KERNEL || !IsForGroupOrSelf(info.si_signo);
 }
 
-// `program` may have ended; it has not been waited for, so its id is not another's.
+// `program` may have ended. It has not been waited for, so its id is not reused.
 void Send(pid_t program, const siginfo_t& info) {
   if (info.si_code == SI_QUEUE) {
     ::sigqueue(program, info.si_signo, info.si_value);
@@ -52,7 +52,7 @@ void Send(pid_t program, const siginfo_t& info) {
   }
 }
 
-// The signal that has stopped the program since the last call; 0: none.
+// Returns the signal that has stopped the program since the last call, or 0.
 int StoppedBy(pid_t program) {
   siginfo_t stopped{};
   const bool any = ::waitid(P_PID, static_cast<id_t>(program), &stopped, WSTOPPED | WNOHANG) == 0 &&
@@ -60,7 +60,7 @@ int StoppedBy(pid_t program) {
   return any ? stopped.si_status : 0;
 }
 
-// Stops this process as `signal` does by default. Returns when it goes on.
+// Stops this process as `signal` does by default. Returns when the process continues.
 void StopBy(int signal) {
   sigset_t one;
   sigemptyset(&one);
@@ -95,7 +95,7 @@ bool SignalRelay::Forward(pid_t program) {
     if (IsStop(info.si_signo)) stop_pending_ = program != 0;
     if (info.si_signo == SIGCONT) stop_pending_ = false;
     if (!IsForwarded(info)) {
-      // The terminal's Ctrl-C ends a session without a program too.
+      // The terminal's Ctrl-C also ends a session without a program.
       end |= info.si_code == SI_KERNEL && EndsSession(info.si_signo);
       continue;
     }
@@ -103,7 +103,7 @@ bool SignalRelay::Forward(pid_t program) {
     if (program != 0) Send(program, info);
   }
   const int stop = stop_pending_ ? StoppedBy(program) : 0;
-  // Whoever stops the program alone, by SIGSTOP, will continue it alone.
+  // If only the program was stopped, by SIGSTOP, whoever stopped it also continues it.
   if (IsStop(stop)) {
     stop_pending_ = false;
     StopBy(stop);

@@ -28,7 +28,7 @@
 namespace stemtap {
 namespace {
 
-// Options that may differ from session to session: they say how a machine went about it, not what its
+// Options that may differ between sessions: they change how a machine sampled, but not what its
 // numbers mean.
 constexpr std::string_view kMayDiffer[] = {"seed", "lag", "actuator", "max_captures_per_second",
                                            "max_overhead"};
@@ -46,7 +46,7 @@ bool Has(const OptionList& options, const std::string& name) {
                      [&](const auto& o) { return o.first == name; });
 }
 
-// The options that all have in common.
+// Returns the options that all parts share.
 Result<OptionList> CommonOptions(std::span<const SessionPart> parts) {
   OptionList common = parts.front().plan.options;
   for (const SessionPart& part : parts.subspan(1)) {
@@ -97,7 +97,7 @@ Status CheckDistinct(std::span<const SessionPart> parts) {
   return Success{};
 }
 
-// What the profiles of all are called, as several files are; of live sessions each command once.
+// Returns the names of all profiles, separated by commas. Live sessions contribute each command once.
 std::string SourceOf(const Plan& plan, const Json& session) {
   std::string source;
   std::vector<std::string> told;
@@ -175,7 +175,7 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   std::vector<Plan> plans;
   for (SessionPart& part : parts) {
     plans.push_back(part.plan);
-    // All that is asked for from here on are the launches of each kernel.
+    // From here on, only the launches of each kernel are needed.
     for (PlanKernel& kernel : part.plan.kernels) kernel.clusters = {};
   }
   Result<Plan> merged = MergePlans(std::move(plans), confidence.value());

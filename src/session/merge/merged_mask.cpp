@@ -17,13 +17,13 @@ namespace {
 constexpr std::size_t kMostDepth = 8;
 constexpr const char* kExpected = ", expected an event of a mask.ndjson";
 
-// Where the launches of a part begin in the merged run.
+// Offsets are the numbers of the first launches of a part in the merged run.
 struct Offsets {
   std::uint64_t index = 0;
-  std::map<std::string, std::uint64_t> occurrence;  // by name
+  std::map<std::string, std::uint64_t> occurrence;  // by kernel name
 };
 
-// The event of `line` with its numbers moved; what is wrong with it otherwise.
+// Returns the event of `line` with its numbers shifted, or why the event is invalid.
 Result<std::string> Moved(std::string_view line, const Offsets& offsets) {
   if (NestsDeeper(line, kMostDepth)) return Error{"nests too deep"};
   Json event = Json::parse(line, nullptr, false);
@@ -76,7 +76,7 @@ Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink) {
     }
     for (const PlanSession& session : part.plan.sessions) offsets.index += session.launches;
     for (const PlanKernel& kernel : part.plan.kernels) {
-      // Those of a process count in it.
+      // Kernels of one process are counted within that process.
       if (kernel.process == 0) offsets.occurrence[kernel.name] += kernel.invocations;
     }
   }

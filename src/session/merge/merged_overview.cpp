@@ -20,9 +20,9 @@
 namespace stemtap {
 namespace {
 
-// Bins that overlap become one, then those of one part of an octave, wider and wider parts, until they
-// fit: no launch is lost, and none is shown far from where it was. Those of sessions are such parts as
-// well, which lie in each other or apart.
+// Merges overlapping bins, then bins in the same part of an octave, with wider and wider parts
+// until they fit. No launch is lost, and none is shown far from its duration. Bins of single
+// sessions are also such parts, so they are nested or disjoint.
 void JoinBins(std::vector<HistogramBin>& bins) {
   std::sort(bins.begin(), bins.end(), [](const HistogramBin& a, const HistogramBin& b) {
     return std::make_pair(a.lower_ns, a.upper_ns) < std::make_pair(b.lower_ns, b.upper_ns);
@@ -55,7 +55,8 @@ void JoinBins(std::vector<HistogramBin>& bins) {
   bins = std::move(joined);
 }
 
-// Kernels as a merged plan has them: one of a name, those of a process apart.
+// Adds kernels as a merged plan has them: one per name, and one per process if kernels are not
+// shared.
 void AddKernels(std::span<const SessionPart> parts, const Plan& plan, Overview& merged) {
   using Key = std::tuple<std::string, std::array<std::uint32_t, 6>>;
   const auto key_of = [](const auto& kernel) {
@@ -82,7 +83,8 @@ void AddKernels(std::span<const SessionPart> parts, const Plan& plan, Overview& 
       into.histogram.insert(into.histogram.end(), kernel.histogram.begin(), kernel.histogram.end());
     }
   }
-  // An overview holds the kernels with the most time: what is one's may be missing in another.
+  // An overview contains only the kernels with the most time, so a kernel may be missing in some
+  // sessions. Its totals come from the plan.
   for (const PlanKernel& kernel : plan.kernels) {
     const auto found = kernel.process != 0 ? place.end() : place.find(key_of(kernel));
     if (found == place.end()) continue;
@@ -99,7 +101,7 @@ void AddKernels(std::span<const SessionPart> parts, const Plan& plan, Overview& 
   }
 }
 
-// The course of all: at each point of one, the latest of the others.
+// Returns the combined timeline: at each point of one session, the latest point of the others.
 std::vector<TimelinePoint> MergedTimeline(std::span<const SessionPart> parts) {
   std::vector<std::pair<const TimelinePoint*, std::size_t>> order;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -125,7 +127,7 @@ std::vector<TimelinePoint> MergedTimeline(std::span<const SessionPart> parts) {
       AddSaturated(point->captured_duration_ns, sum.captured_duration_ns);
       AddSaturated(point->clusters_open, sum.clusters_open);
       AddSaturated(point->dropped, sum.dropped);
-      // Of nothing there is no bound, and it has no share of that of all.
+      // A session without launches has no bound and contributes nothing to the combined bound.
       if (point->duration_ns == 0) continue;
       error_ns += point->bound * static_cast<double>(point->duration_ns);
     }
@@ -136,7 +138,7 @@ std::vector<TimelinePoint> MergedTimeline(std::span<const SessionPart> parts) {
   return timeline;
 }
 
-// What all say alike; empty where they differ.
+// Keeps the text that all parts share; empty if they differ.
 void KeepCommon(const std::string& text, bool first, std::string& common) {
   if (first) common = text;
   if (text != common) common.clear();

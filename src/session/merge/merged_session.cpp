@@ -14,11 +14,12 @@
 namespace stemtap {
 namespace {
 
-// What of session.json is of one session alone.
+// Fields of session.json that apply to only one session.
 constexpr const char* kOwn[] = {"tool",      "mode",      "command", "options", "host",
                                 "elapsed_s", "exit_code", "signal",  "counters"};
 
-// Adds whole numbers, those inside objects too; false: a sum does not fit. What is anything else is left.
+// Adds whole numbers, including those in nested objects, and ignores other values. Returns false if
+// a sum overflows.
 bool AddCounters(const Json& more, Json& sum) {
   for (const auto& [name, value] : more.items()) {
     if (value.is_object()) {
@@ -37,7 +38,7 @@ bool AddCounters(const Json& more, Json& sum) {
   return true;
 }
 
-// What all say alike; null where they differ.
+// Returns the value that all sessions share, or null if they differ.
 Json Common(std::span<const Json> sessions, const char* field) {
   const Json first = sessions.front().value(field, Json());
   for (const Json& session : sessions) {
@@ -46,7 +47,7 @@ Json Common(std::span<const Json> sessions, const char* field) {
   return first;
 }
 
-// The hosts as one: what they have in common, and the names of all.
+// Returns one host entry: the common values, and the names of all hosts.
 Json CommonHost(std::span<const Json> sessions) {
   std::vector<Json> hosts;
   std::string names;
@@ -65,14 +66,14 @@ Json CommonHost(std::span<const Json> sessions) {
   return host;
 }
 
-// One session as it stands in the list of a merged one's.
+// Returns the entry of one session in the list of a merged session.
 Json OwnOf(const Json& session) {
   Json own = Json::object();
   for (const char* field : kOwn) own[field] = session.value(field, Json());
   return own;
 }
 
-// The items of a list, each with the number of its session.
+// Appends the items of a list, each with the index of its session.
 void AppendList(const Json& from, const char* field, std::size_t first, std::size_t first_device,
                 Json& into) {
   for (Json item : from[field]) {

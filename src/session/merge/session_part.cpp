@@ -32,8 +32,8 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// A merged plan numbers the launches of a session from its kept ones alone: a sample behind a launch
-// that was dropped would become one of the next session's.
+// A merged plan numbers the launches of a session by its kept launches only. A larger sample index
+// would become a launch of the next session.
 Status CheckIndices(const Plan& plan, const std::string& shown) {
   const std::uint64_t launches = plan.totals.invocations + plan.totals.excluded_invocations;
   for (const PlanKernel& kernel : plan.kernels) {
@@ -48,7 +48,8 @@ Status CheckIndices(const Plan& plan, const std::string& shown) {
   return Success{};
 }
 
-// Numbers the devices of a session as a merged plan does: from 0, in the order of their own numbers.
+// Numbers the devices of a session as a merged plan does: from 0, in the order of their own
+// numbers.
 void NumberDevices(SessionPart& part, PlanSession& session) {
   std::set<std::uint16_t> own;
   for (const Json& device : part.session["devices"]) {
@@ -78,7 +79,7 @@ void NumberDevices(SessionPart& part, PlanSession& session) {
   }
 }
 
-// A merged session says of each of its parts what session.json says of one.
+// Checks that session.json of a merged session has a valid entry for each session in the plan.
 Status CheckMerged(const SessionPart& part) {
   const Json parts = part.session.value("sessions", Json::array());
   bool alike = parts.is_array() && parts.size() == part.plan.sessions.size();
@@ -90,11 +91,12 @@ Status CheckMerged(const SessionPart& part) {
   return Error{fmt::format("{}: plan.json and session.json are of different sessions", part.path)};
 }
 
-// A merged session numbers devices through those of its parts: any other would become one of the next.
+// Checks device numbers of a merged session: a number beyond its devices would become a device of
+// the next session.
 Status CheckMergedDevices(const SessionPart& part) {
   std::size_t devices = 0;
   for (const PlanSession& session : part.plan.sessions) devices += session.devices.size();
-  std::size_t beyond = 0;  // the highest number there is, and one
+  std::size_t beyond = 0;  // highest device number plus 1
   const auto meet = [&](std::uint16_t device) {
     if (device != shm::kUnknown16) beyond = std::max(beyond, std::size_t{device} + 1);
   };
@@ -151,7 +153,7 @@ Result<SessionPart> LoadSessionPart(const std::string& path) {
   SessionPart part;
   part.path = EscapeForTerminal(path);
   const fs::path folder(path);
-  // The small file first: what is refused for it costs nothing.
+  // The small file first, so that an invalid session is refused early.
   const std::string session_path = (folder / "session.json").string();
   const Result<std::string> session_text =
       ReadJsonFile(session_path, kMaxSessionBytes, "a session.json");

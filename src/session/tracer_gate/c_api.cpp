@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C face of TracerGate, include/stemtap/gate.h: structs of any version in, no exception out.
+// C interface of TracerGate, see include/stemtap/gate.h: accepts structs of any version, throws
+// nothing.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -32,15 +33,15 @@ using stemtap::TracerGate;
 using stemtap::TracerGateOptions;
 using stemtap::TracerLaunch;
 
-// The sizes of version 1: what a caller must have at least.
+// Sizes of version 1: the minimum that a caller must pass.
 constexpr std::uint32_t kOptionsV1 = 24;
 constexpr std::uint32_t kLaunchV1 = 64;
 static_assert(sizeof(stemtap_gate_options) == kOptionsV1 && sizeof(stemtap_launch) == kLaunchV1);
 
-// As many streams as the engine remembers; a program with more starts over.
+// The same maximum as in the engine; beyond it, numbering restarts with an empty table.
 constexpr std::size_t kMostStreams = std::size_t{1} << 16;
 
-// The caller's struct, whatever its version: what it does not have is 0.
+// Returns the caller's struct of any version; missing members are 0.
 template <typename T>
 T Taken(const T& given) {
   T taken = {};
@@ -83,23 +84,22 @@ Result<TracerGateOptions> OptionsOf(const stemtap_gate_options& given) {
 }  // namespace
 
 struct stemtap_gate {
-  std::unique_ptr<TracerGate> gate;  // null: it has failed
+  std::unique_ptr<TracerGate> gate;  // null: the gate has failed
   pid_t owner = ::getpid();
   bool quiet = false;
   std::string message;
 
-  // Streams by device, context and stream, in order of first use.
+  // Numbers of streams by device, context and stream, in order of first use.
   std::mutex mutex;
   std::unordered_map<std::uint64_t, std::uint32_t> streams;
   std::uint32_t next_stream = 0;
 
-  // Forked children have a copy, and no business with the session.
+  // A forked child has a copy of the gate, but must not write to the session.
   bool usable() const { return gate != nullptr && !broken && owner == ::getpid(); }
 
-  // Memory is out: what was being done is half done, and the gate fails for good. The session stays
-  // as it is; nothing is allocated here.
-  // Set by the thread that ran out, read by every call; it publishes nothing else, so its order does
-  // not matter.
+  // Memory ran out during an operation, so its state is incomplete and the gate fails for good. The
+  // session stays as it is; nothing is allocated here. Set by the thread that ran out, read by
+  // every call. Publishes no other data, so its order does not matter.
   std::atomic<bool> broken{false};
 
   void Fail(std::string why) {
@@ -116,12 +116,12 @@ struct stemtap_gate {
     const auto known = streams.find(key);
     if (known != streams.end()) return known->second;
     if (streams.size() >= kMostStreams) streams.clear();
-    // Numbers go on: a stream that is met again after that is a new one.
+    // Numbers continue: after the table is cleared, a known stream gets a new number.
     return streams.emplace(key, next_stream++).first->second;
   }
 };
 
-// Runs `deed` on the gate's behalf; no exception (no memory) reaches the caller.
+// Runs `deed` on the gate. Exceptions (out of memory) do not reach the caller.
 template <typename T, typename Deed>
 static T Guarded(stemtap_gate* gate, T failed, const Deed& deed) noexcept {
   if (gate == nullptr || !gate->usable()) return failed;

@@ -15,7 +15,7 @@ shm::LaunchConfig ConfigOf(const shm::KernelRecord& record) {
           {record.block[0], record.block[1], record.block[2]}};
 }
 
-// As many as the gate table has; a program with more starts over.
+// As many contexts as the gate table has; beyond it, the durations are cleared.
 constexpr std::size_t kMostContexts = shm::kGateContexts;
 
 }  // namespace
@@ -62,7 +62,8 @@ TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
   record.name_id = engine_.AddKernel(launch.name);
   const std::uint64_t name_hash = shm::NameHash(launch.name.data(), launch.name.size());
   pending.config_key = shm::ConfigKey(name_hash, ConfigOf(record));
-  // As the engine keeps them (engine.cpp, Push): a graph's kernels are no part of a history.
+  // Same histories as in the engine (engine.cpp, Push): kernels of a graph are not part of a
+  // history.
   shm::LaunchHistory& history = histories_[(std::uint64_t{record.device} << 32) | record.stream];
   pending.history_key = shm::HistoryKey(pending.config_key, history);
   if (record.graph_id == 0) history = shm::Advance(history, name_hash);
@@ -183,7 +184,7 @@ Result<Plan> TracerGate::Close() {
   Plan plan = engine_.Finish();
   plan.source = "tracer gate";
   plan.options = options_.listed;
-  // A mask that could not be written whole is told after the plan is.
+  // A mask that could not be written completely is reported after the plan is written.
   const Status mask = mask_.Close();
   plan.totals.dropped = given_up_ + over_limit_;
   if (writer_ == nullptr) return plan;
