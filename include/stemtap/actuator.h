@@ -72,8 +72,7 @@ typedef struct stemtap_capture {
   uint64_t launch_number;  /* earlier launch calls in this process, counted over all threads */
 } stemtap_capture;
 
-/* Called before the launch. Return 0 to capture it; stop follows. Any other value skips this
- * launch. */
+/* Called before the launch. Return 0 to capture it, followed by stop, or nonzero to skip it. */
 int stemtap_capture_start(const stemtap_capture* capture);
 
 /* Called after the launch call returned, once for every start that returned 0. */

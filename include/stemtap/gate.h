@@ -59,17 +59,16 @@ extern "C" {
 /* Value of a member that the caller does not know. The value of an unknown extent is 0. */
 #define STEMTAP_UNKNOWN_32 0xFFFFFFFFu
 #define STEMTAP_UNKNOWN_64 0xFFFFFFFFFFFFFFFFu
-/* For stemtap_gate_observe: the launch ran, but not at its native speed (for example instrumented).
- */
+/* For stemtap_gate_observe: the launch did not run at its native speed (e.g. instrumented). */
 #define STEMTAP_UNKNOWN_DURATION STEMTAP_UNKNOWN_64
 
 /* Results. Errors are negative. */
 #define STEMTAP_GATE_OK 0
-/* the gate is null, closed or has failed; see stemtap_gate_message */
+/* The gate is null, closed or has failed; see stemtap_gate_message. */
 #define STEMTAP_GATE_FAILED (-1)
 #define STEMTAP_GATE_UNKNOWN_ID \
   (-2) /* no pending launch has this id: never returned, or already reported */
-#define STEMTAP_GATE_NOT_WRITTEN (-3) /* the session directory lacks files */
+#define STEMTAP_GATE_NOT_WRITTEN (-3) /* the session directory lacks files; see stderr */
 
 /* stemtap_gate_options.flags */
 #define STEMTAP_GATE_QUIET 1u /* print nothing to stderr; stemtap_gate_message still works */
