@@ -3,8 +3,8 @@
 // LaunchGate decides at every launch whether to capture it, and calls the actuator before and after
 // each captured launch.
 //
-//   ENTER of cuLaunchKernel ─► context keys ─► gate table ─► credit? ─► token? ─► pending, actuator on
-//   EXIT                                                                           actuator off
+//   ENTER of a launch ─► context keys ─► gate table ─► credit? ─► token? ─► pending, actuator on
+//   EXIT                                                                    actuator off
 //   flusher: Watch ─► a capture that does not return is the last one
 //
 // The gate subscribes only to driver callbacks of launches, and of stream captures if the actuator
@@ -68,7 +68,7 @@ class LaunchGate {
 
   enum class Outcome : std::uint8_t {
     kCaptured,
-    // need not be captured: it becomes a graph node, or another thread captured its kernel first
+    // Need not be captured: it becomes a graph node, or another thread captured its kernel first.
     kPassed,
     kDenied,     // cannot be captured now
     kThrottled,  // the limit of captures per second is reached
@@ -91,8 +91,8 @@ class LaunchGate {
     std::atomic<const void*> function{nullptr};
     std::atomic<const char*> symbol{nullptr};
     // Parts of the name, to detect that both pointers now denote another kernel: a module loaded in
-    // the place of an unloaded one may reuse its addresses.
-    // length * 2, plus 1 if the kernel is never captured
+    // the place of an unloaded one may reuse its addresses. length_denied is length * 2, plus 1 if
+    // the kernel is never captured.
     std::atomic<std::uint64_t> length_denied{0};
     std::atomic<std::uint64_t> pieces{0};
     std::atomic<std::uint64_t> name_hash{0};  // 0: another thread is filling the entry
@@ -183,8 +183,8 @@ class LaunchGate {
 
   // The capture between start and stop. Accessed only by the thread that holds actuator_taken_.
   stemtap_capture current_ = {};
-  // When that capture entered (0 if none; relaxed), and the name of the last captured kernel. Written
-  // by the capturing thread, read by the flusher in Watch.
+  // When that capture entered (0 if none; relaxed), and the name of the last captured kernel.
+  // Written by the capturing thread, read by the flusher in Watch.
   std::atomic<std::uint64_t> entered_ns_{0};
   KernelNote captured_;
 
@@ -197,7 +197,7 @@ class LaunchGate {
   // Accessed only by the flusher.
   Watchdog watchdog_;
   char waited_for_[KernelNote::kBytes] = {};  // kernel captured when records stopped arriving
-  // disarmed because no records arrive; rearmed when they do
+  // Disarmed because no records arrive; rearmed when they do.
   bool silent_ = false;
 
   Function functions_[kFunctions];

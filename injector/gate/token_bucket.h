@@ -7,8 +7,8 @@
 // of the GCRA, from ATM). Each taken token advances it by one period; it may be at most one second
 // ahead of now.
 //
-//   100 per second, at t = 5.000 s:  free_ns 5.000 -> 100 captures move it to 6.000, and the next waits
-//                                    until 5.010, when 6.000 + 0.010 is again one second ahead
+//   100 per second, at t = 5.000 s:  free_ns 5.000 -> 100 captures move it to 6.000, and the next
+//                                    waits until 5.010, when 6.010 is again one second ahead
 //
 // THREADS: any, lock-free.  UNITS: ns of CLOCK_MONOTONIC.
 #pragma once
@@ -44,6 +44,7 @@ class TokenBucket {
 
  private:
   std::uint64_t period_ns_ = 0;
+  // Written and read by launching threads; relaxed.
   std::atomic<std::uint64_t> free_ns_{0};
 };
 

@@ -68,6 +68,8 @@ class BufferPool {
   // (ABA). Pushed by Return and Grow (release), popped by Lend (acquire).
   std::atomic<std::uint64_t> head_{0};
   std::atomic<std::uint32_t> next_[kMostBuffers] = {};
+  // Counters; relaxed. Push and Lend write free_, Grow reads it. Lend and Return write lent_, the
+  // flusher reads it. Make writes and reads made_.
   std::atomic<std::uint32_t> free_{0};
   std::atomic<std::uint32_t> lent_{0};
   std::atomic<std::uint32_t> made_{0};

@@ -4,8 +4,9 @@
 // of CUDA 10.1 to 13.x are read alike, whichever header the library was built with. Pure functions
 // over bytes.
 //
-//   off 16 start   24 end   40 device   48 stream   52 grid   64 block   76 static   80 dynamic shared
-//      92 correlation   104 name        144 graph node (CUDA 11.0 on)   156 graph (CUDA 11.1 on)
+//   off 16 start   24 end   40 device   48 stream   52 grid   64 block   76 static shared
+//       80 dynamic shared   92 correlation   104 name   144 graph node (CUDA 11.0 on)
+//       156 graph (CUDA 11.1 on)
 //
 // Graph launches timed as one (CUDA 11.7 on):
 //

@@ -131,7 +131,7 @@ class DurationEngine {
   // Number of calls from CUPTI, by which the flusher detects that it still receives data. Written
   // by the callbacks, read by the flusher; relaxed.
   std::atomic<std::uint64_t> calls_{0};
-  // Accessed only by the flusher, once it runs.
+  // Accessed only by the flusher once it runs, except started_ns_, which is constant by then.
   std::uint64_t calls_seen_ = 0;
   std::uint64_t started_ns_ = 0;
   std::uint64_t heard_ns_ = 0;   // when the flusher last saw a new call
@@ -141,7 +141,7 @@ class DurationEngine {
   std::uint64_t enabled_ = 0;    // bit n: we have enabled kind n
   OverheadBudget budget_;
   std::uint64_t flusher_ns_ = 0;           // flusher CPU time counted so far
-  std::atomic<std::uint64_t> flusher_{0};  // ThreadNumber of the flusher
+  std::atomic<std::uint64_t> flusher_{0};  // the flusher's ThreadNumber, read by callbacks; relaxed
 
   // 0 run, 1 stop requested, 2 stopped. Stop writes 1 and the flusher writes 2 (release); each
   // waits for the other's value (acquire).

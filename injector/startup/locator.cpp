@@ -66,8 +66,8 @@ void* OpenIn(const char* folder, const char* inside, const FileName& name) noexc
   return ::access(path, R_OK) == 0 ? OpenLibrary(path, false) : nullptr;
 }
 
-// Finds the `site-packages` or `dist-packages` directory that contains the loaded object. Returns false if there is
-// none.
+// Finds the `site-packages` or `dist-packages` directory that contains the loaded object. Returns
+// false if there is none.
 bool SitePackages(const char* prefix, char* folder, std::size_t size) noexcept {
   LoadedSearch search{prefix, {}};
   ForEachModule(MatchesPrefix, &search);
@@ -131,7 +131,7 @@ unsigned RuntimeMajorOf(const char* path) noexcept {
 
 void* LocateCupti(const char* wanted_path, std::uint32_t driver_version, char* problem,
                   std::size_t problem_size) noexcept {
-  // libcupti-* is the name in Python wheels, which rename bundled libraries.
+  // Python wheels rename bundled libraries to libcupti-*.
   for (const char* prefix : {"libcupti.so", "libcupti-"}) {
     if (void* loaded = FindLoaded(prefix)) return loaded;
   }

@@ -274,7 +274,7 @@ void* MapMemory(std::size_t bytes) noexcept {
 
 void SpinLock::Lock() noexcept {
   bool expected = false;
-  // Acquire: matched by the release in Unlock.
+  // Acquire: pairs with the release in Unlock.
   while (!held_.compare_exchange_weak(expected, true, std::memory_order_acquire,
                                       std::memory_order_relaxed)) {
     expected = false;
