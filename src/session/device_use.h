@@ -61,7 +61,7 @@ struct DeviceTotals {
   std::uint64_t busy_ns = 0;
   std::uint64_t cut_ns = 0;
   std::uint64_t span_ns = 0;  // from the first start to the last end
-  // by number; streams beyond kMostStreams share one unknown entry
+  // Ordered by number; streams beyond kMostStreams share one unknown entry.
   std::vector<StreamTotals> streams;
 };
 

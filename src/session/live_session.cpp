@@ -203,7 +203,7 @@ class LiveSession {
   OverviewFile overview_;
   const LiveOutcome* ended_ = nullptr;            // null: the session has not ended
   std::vector<std::unique_ptr<Source>> sources_;  // processes that may still send records
-  // all processes in order of appearance; final for closed sources
+  // All processes in order of appearance; final for closed sources.
   std::vector<ProcessReport> reports_;
   std::unordered_map<std::string, ino_t> known_files_;
   std::map<std::string, std::string> unread_;  // rings that could not be opened so far, and why
@@ -557,7 +557,7 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   Result<MaskWriter> mask = writer.value().OpenMask();
   if (!gate.ok() || !mask.ok()) {
     if (attach) {
-      // the rest belongs to the injected process
+      // The other files belong to the injected process.
       writer.value().directory().Remove(shm::kMaskFileName);
     } else {
       writer.value().Discard();

@@ -26,7 +26,7 @@ struct LiveOptions {
   SamplingOptions sampling;
   OptionList listed;                 // all options with their values, for the files
   std::vector<std::string> command;  // empty: attach
-  // If attaching: the process whose library started this collector
+  // If attaching: the process whose library started this collector.
   std::int32_t attach_pid = 0;
   std::string folder;
   bool default_folder = false;    // default name; if it is taken, another is used
@@ -34,7 +34,7 @@ struct LiveOptions {
   std::string actuator = "log";   // STEMTAP_ACTUATOR
   bool native_captures = false;   // the actuator's captures do not slow launches
   double max_overhead = 0.0;      // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
-  // kernels are shared by all processes; false: each process has its own
+  // Kernels are shared by all processes; false: each process has its own.
   bool share_captures = true;
   std::string injector;  // path of libstemtap_inject.so
   bool preload = false;  // also set LD_PRELOAD

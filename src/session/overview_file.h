@@ -27,7 +27,7 @@ class OverviewFile {
   using Clock = std::chrono::steady_clock;
 
   static constexpr std::chrono::milliseconds kLeastPeriod{1000};
-  // minimum period as a multiple of the last write's duration
+  // Minimum period as a multiple of the last write's duration.
   static constexpr int kTimesCost = 50;
   // Bounds the period if a write took long because the disk hung or the session was stopped.
   static constexpr std::chrono::milliseconds kMostPeriod{60'000};

@@ -13,7 +13,7 @@
 namespace stemtap {
 
 // "1.23M launches/s  816000 launches  10 kernels  clusters 3 open 15 closed  bound 4.98 %  captured
-// captured 0.026 % of time  dropped 0". `rate` is in launches per second; widths vary.
+// 0.026 % of time  dropped 0". `rate` is in launches per second; widths vary.
 std::string ProgressText(const SamplerStatus& status, double rate, std::uint64_t dropped);
 
 class ProgressLine {

@@ -51,7 +51,7 @@ class SignalRelay {
   sigset_t before_;
   int fd_ = -1;            // used only to wait
   bool fd_asked_ = false;  // signalfd was called
-  // the terminal's stop signal came, but the program has not stopped yet
+  // The terminal's stop signal came, but the program has not stopped yet.
   bool stop_pending_ = false;
 };
 

@@ -97,7 +97,8 @@ Status CheckDistinct(std::span<const SessionPart> parts) {
   return Success{};
 }
 
-// Returns the names of all profiles, separated by commas. Live sessions contribute each command once.
+// Returns the names of all profiles, separated by commas. Each command of live sessions appears
+// once.
 std::string SourceOf(const Plan& plan, const Json& session) {
   std::string source;
   std::vector<std::string> told;
