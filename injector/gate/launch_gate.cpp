@@ -15,7 +15,7 @@ namespace {
 
 using shm::WhyDenied;
 
-// Reason for launches that are cooperative, whatever the kernel's name.
+// Reason for cooperative launches of any kernel.
 constexpr const char* kWhyCooperative = "cooperative: its blocks wait for each other";
 
 // Marks, in the cell that ENTER and EXIT of one call share, that the launch is being captured.
@@ -282,7 +282,7 @@ bool LaunchGate::Decide(const Launch& launch, const CUpti_CallbackData& data,
                                                           PendingCaptures::Capture capture,
                                                           std::uint64_t name_hash,
                                                           std::uint64_t number) noexcept {
-  // EXIT could not recognize the launch
+  // EXIT could not recognize the launch.
   if (data.correlationData == nullptr) return Outcome::kDenied;
   const bool acts = actuator_.acts();
   // Acquire: pairs with the release in LeaveActuator, so that this start happens after the previous
@@ -465,9 +465,9 @@ void LaunchGate::SwitchOff() noexcept {
   disarmed_.store(true, std::memory_order_relaxed);
   // Acquire: pairs with the release in EnableCallbacks.
   if (!callbacks_on_.load(std::memory_order_acquire)) return;
-  // A capture in progress needs its EXIT, so the next Watch tries again. The acquire here pairs
-  // with the release in LeaveActuator: the next thread that holds the actuator sees that the gate
-  // is disarmed.
+  // A capture in progress needs its EXIT, so the next Watch tries again. The release in
+  // LeaveActuator below pairs with the acquire in Capture: the next thread that holds the actuator
+  // sees that the gate is disarmed.
   if (actuator_.acts() && actuator_taken_.exchange(true, std::memory_order_acquire)) return;
   callbacks_on_.store(false, std::memory_order_relaxed);
   for (const Wanted& wanted : kWanted) {
