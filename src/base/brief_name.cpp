@@ -16,13 +16,13 @@ bool IsOfIdentifier(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Of a name as it is written in C++.
+// Shortens a name in C++ syntax.
 std::string BriefOfWritten(std::string_view text) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)::";
   std::string brief;
-  std::size_t word = 0;   // where the identifier at the end of `brief` begins
-  std::size_t begin = 0;  // behind the return type
-  int depth = 0;          // of template arguments
+  std::size_t word = 0;   // start of the identifier at the end of `brief`
+  std::size_t begin = 0;  // end of the return type
+  int depth = 0;          // nesting of template arguments
   while (!text.empty()) {
     const char c = text[0];
     if (text.starts_with(kAnonymous)) {
@@ -45,7 +45,7 @@ std::string BriefOfWritten(std::string_view text) {
   return brief;
 }
 
-// A type that the letter `c` of a mangled name stands for; null: none.
+// Returns the type that the letter `c` encodes in a mangled name, or nullptr.
 const char* TypeOf(char c) {
   switch (c) {
     case 'b':
@@ -78,8 +78,8 @@ const char* TypeOf(char c) {
   }
 }
 
-// Walks through a mangled name (the Itanium C++ ABI) without knowing all of its grammar: what it takes for
-// something else costs a word too many or too few.
+// MangledName scans a mangled name (Itanium C++ ABI). It handles only part of the grammar; a
+// misinterpreted production adds or omits a word of the brief name.
 class MangledName {
  public:
   explicit MangledName(std::string_view text) : left_(text) {}
@@ -88,7 +88,7 @@ class MangledName {
     Take(2);  // _Z
     std::string brief;
     std::string_view word;
-    // The function: an identifier, or the last of a row of them.
+    // The function is an identifier, or the last identifier of a nested name.
     const bool row = left_.starts_with('N');
     while (!left_.empty() && (brief.empty() || row)) {
       if (TakeIdentifier(word)) {
@@ -108,7 +108,7 @@ class MangledName {
     depth_ = 0;
     do {
       if (TakeIdentifier(word)) {
-        // A namespace is followed by what is in it.
+        // An identifier that is followed by another one is a namespace or class; skip it.
         if (left_.empty() || !IsDigit(left_[0])) add(word);
       } else if (TakeNumber(word)) {
         add(word);
@@ -135,11 +135,12 @@ class MangledName {
     return count;
   }
 
-  // Its length, and as many characters.
+  // An identifier is its length, followed by that many characters.
   bool TakeIdentifier(std::string_view& word) {
     const std::size_t digits = Digits(0);
     if (digits == 0 || digits > 5 || left_[0] == '0') return false;
-    // The number of a lambda, the value of an enumerator, the length of an array.
+    // These digits are the number of a lambda, the value of an enumerator or the length of an
+    // array.
     const char next = digits < left_.size() ? left_[digits] : '_';
     if (IsDigit(next) || (before_ == 'E' && (next == '_' || next == 'E')) ||
         (before_ == 'A' && next == '_')) {
@@ -152,10 +153,10 @@ class MangledName {
     if (length > left_.size() - digits) return false;
     word = left_.substr(digits, length);
     Take(digits + length);
-    before_ = 0;  // whatever the identifier ends in
+    before_ = 0;  // the last character of an identifier has no meaning
     return true;
   }
-  // A literal: its type, n for minus, its digits, and an E.
+  // A literal is L, its type, n if negative, its digits and E.
   bool TakeNumber(std::string_view& word) {
     if (left_.size() < 3 || left_[0] != 'L' || left_[1] < 'a' || left_[1] > 'z') return false;
     const std::size_t at = left_[2] == 'n' ? 3 : 2;
@@ -167,9 +168,9 @@ class MangledName {
   }
   void TakeOther() {
     const char c = left_[0];
-    // A lambda; a call of it; a type of two letters.
+    // Codes of two letters: a lambda, a call expression, a two-letter type.
     const bool two = left_.starts_with("Ul") || left_.starts_with("cl") || c == 'D';
-    if (c == 'S' || c == 'T') {  // what was there before: S_ S0_ ... T_ T0_ ...; or std: St
+    if (c == 'S' || c == 'T') {  // substitutions S_ S0_ ... T_ T0_ ..., or St for std
       const std::size_t end = left_.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", 1);
       Take(end == std::string_view::npos ? 1 : end + 1);
       return;

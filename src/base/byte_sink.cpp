@@ -28,7 +28,7 @@ Error WriteError(const std::string& name) {
 
 class FileSink : public ByteSink {
  public:
-  // `temporary` is renamed to `path` at the end; empty where `fd` is the file itself.
+  // Finish() renames `temporary` to `path`; both are empty if `fd` is the final file.
   FileSink(std::string name, int fd, std::string temporary, std::string path)
       : name_(std::move(name)), fd_(fd), temporary_(std::move(temporary)), path_(std::move(path)) {
     buffer_.reserve(kWriteBytes);
@@ -87,7 +87,7 @@ class FileSink : public ByteSink {
 class GzipSink : public ByteSink {
  public:
   explicit GzipSink(std::unique_ptr<ByteSink> inner) : inner_(std::move(inner)), out_(kWriteBytes) {
-    // 32 KiB window with a gzip wrapper, whose time is 0: the same content gives the same bytes.
+    // 32 KiB window and a gzip wrapper. Its timestamp is 0, so equal content produces equal bytes.
     ready_ = deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
                           Z_DEFAULT_STRATEGY) == Z_OK;
   }
@@ -118,7 +118,7 @@ class GzipSink : public ByteSink {
     for (bool more = true; more;) {
       stream_.next_out = reinterpret_cast<Bytef*>(out_.data());
       stream_.avail_out = static_cast<uInt>(out_.size());
-      deflate(&stream_, flush);  // fails only when used wrongly
+      deflate(&stream_, flush);  // fails only if misused
       more = stream_.avail_out == 0;
       const Status written = inner_->Write({out_.data(), out_.size() - stream_.avail_out});
       if (!written.ok()) return written;
@@ -168,10 +168,11 @@ class ZstdSink : public ByteSink {
   ZSTD_CCtx* stream_;
 };
 
-// Opens a new file beside `goal`, with the permissions that the umask leaves, and puts its name
-// into `temporary`. Negative, with errno, when it cannot.
+// Creates a file in the directory of `goal`, with default permissions, and stores its path in
+// `temporary`. Returns a negative number and sets errno on failure.
 int OpenTemporary(const std::string& goal, std::string& temporary) {
-  constexpr int kAttempts = 100;  // names taken: sinks of this process, leftovers of killed ones
+  // Names may be in use by other sinks of this process or left over from killed processes.
+  constexpr int kAttempts = 100;
   int fd = -1;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     temporary = fmt::format("{}.tmp.{}.{}", goal, ::getpid(), attempt);
@@ -197,14 +198,15 @@ Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
     if (fd < 0) return WriteError(name);
     return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(name, fd, "", ""));
   }
-  // A symbolic link stays one: what it points to is replaced.
+  // Replace the target of a symbolic link, not the link.
   std::error_code ignored;
   const std::filesystem::path target = std::filesystem::canonical(path, ignored);
   const std::string goal = target.empty() ? path : target.string();
   std::string temporary;
   const int fd = OpenTemporary(goal, temporary);
   if (fd < 0) return WriteError(name);
-  // As readable as what it replaces. File systems without permissions refuse, which is no loss.
+  // Keep the permissions of the file that is replaced. Ignore errors: some file systems have no
+  // permissions.
   if (exists) static_cast<void>(::fchmod(fd, status.st_mode & 0777));
   return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(name, fd, temporary, goal));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ByteSink streams content into a file: compressed with gzip or zstd where the name ends in .gz or
-// .zst. The file appears under its name, whole, when Finish() succeeds; until then the bytes are in
-// a temporary file beside it. Devices and pipes are written directly.
+// ByteSink streams content into a file and compresses it with gzip or zstd if the path ends in .gz
+// or .zst. Bytes go to a temporary file in the same directory, which Finish() renames to the path.
+// Devices and pipes are written directly.
 #pragma once
 
 #include <memory>
@@ -16,21 +16,22 @@ namespace stemtap {
 class ByteSink {
  public:
   ByteSink() = default;
-  // Without Finish(), what was written is removed.
+  // Removes the temporary file unless Finish() succeeded.
   virtual ~ByteSink() = default;
   ByteSink(const ByteSink&) = delete;
   ByteSink& operator=(const ByteSink&) = delete;
 
-  // Buffered: an error may come with a later call.
+  // Writes are buffered, so a later call may report the error.
   virtual Status Write(std::string_view bytes) = 0;
-  // The content is complete. To be called once, after which nothing is written.
+  // Completes the file. REQUIRES: called at most once, after the last Write().
   virtual Status Finish() = 0;
 };
 
-// A sink for the file at `path`; "-" is standard output.
+// Creates a sink for the file at `path`; "-" is standard output.
 Result<std::unique_ptr<ByteSink>> CreateByteSink(const std::string& path);
 
-// Writes to the open file `fd`, as it is, and closes it; `name` is what it is called in messages.
+// Creates a sink that writes to the open file `fd` without compression and closes it. Error
+// messages call the file `name`.
 std::unique_ptr<ByteSink> SinkTo(int fd, const std::string& name);
 
 }  // namespace stemtap

@@ -26,9 +26,9 @@ namespace {
 
 constexpr std::string_view kGzipMagic("\x1F\x8B", 2);
 constexpr std::string_view kZstdMagic("\x28\xB5\x2F\xFD", 4);
-constexpr std::string_view kZstdSkippableMagic("\x2A\x4D\x18", 3);  // behind 0x50 to 0x5F
+constexpr std::string_view kZstdSkippableMagic("\x2A\x4D\x18", 3);  // after a byte 0x50 to 0x5F
 
-// Parallel writers put a skippable frame, which holds sizes, before each frame of content.
+// Parallel compressors write a skippable frame, which contains sizes, before each content frame.
 bool BeginsLikeZstd(std::string_view leading) {
   return leading.starts_with(kZstdMagic) ||
          (leading.size() > kZstdSkippableMagic.size() && (leading[0] & 0xF0) == 0x50 &&
@@ -37,7 +37,7 @@ bool BeginsLikeZstd(std::string_view leading) {
 
 class FileSource : public ByteSource {
  public:
-  // `path` is empty where `fd` is no regular file.
+  // `path` is empty if `fd` is not a regular file.
   FileSource(std::string name, std::string path, int fd, std::uint64_t size, ReadWatch watch)
       : ByteSource(std::move(name)),
         path_(std::move(path)),
@@ -72,7 +72,7 @@ class FileSource : public ByteSource {
   ReadWatch watch_;
 };
 
-// What both decompressors share: the compressed bytes at hand.
+// CompressedSource is the base of both decompressors: it buffers compressed input and counts it.
 class CompressedSource : public ByteSource {
  public:
   explicit CompressedSource(std::unique_ptr<ByteSource> inner)
@@ -91,7 +91,7 @@ class CompressedSource : public ByteSource {
     return Error{fmt::format("{}: truncated {} data, ends after {} bytes, expected a complete file",
                              name(), format, read_)};
   }
-  // `unused` bytes of the input at hand lie behind the damage.
+  // `unused` bytes of the buffered input follow the damage.
   Error Damaged(const char* format, const char* why, std::size_t unused) const {
     return Error{fmt::format("{}: damaged {} data before byte {} ({}), expected a complete file",
                              name(), format, read_ - unused, why == nullptr ? "invalid" : why)};
@@ -100,7 +100,7 @@ class CompressedSource : public ByteSource {
  private:
   std::unique_ptr<ByteSource> inner_;
   std::vector<char> input_;
-  std::uint64_t read_ = 0;  // compressed bytes so far
+  std::uint64_t read_ = 0;  // compressed bytes read so far
 };
 
 class GzipSource : public CompressedSource {
@@ -132,7 +132,7 @@ class GzipSource : public CompressedSource {
         stream_.avail_in = static_cast<uInt>(count.value());
       }
       if (!in_member_) {
-        // Between members, some writers pad with zeros up to a block.
+        // Some writers pad members with zeros up to a block.
         if (members_ > 0 && *stream_.next_in == 0) {
           ++stream_.next_in;
           --stream_.avail_in;
@@ -155,7 +155,7 @@ class GzipSource : public CompressedSource {
   z_stream stream_ = {};
   bool ready_ = false;
   bool in_member_ = false;
-  std::size_t members_ = 0;  // complete ones
+  std::size_t members_ = 0;  // completely read
 };
 
 class ZstdSource : public CompressedSource {
@@ -187,7 +187,7 @@ class ZstdSource : public CompressedSource {
         return Damaged("zstd", ZSTD_getErrorName(code), in_.size - in_.pos);
       }
       in_frame_ = code != 0;
-      pending_ = in_frame_ && out.pos == out.size;  // there may be more to flush, without new input
+      pending_ = in_frame_ && out.pos == out.size;  // more output may follow without new input
     }
     return out.pos;
   }
@@ -269,7 +269,8 @@ std::unique_ptr<ByteSource> LimitUnpacking(std::unique_ptr<ByteSource> source) {
 
 namespace {
 
-// A pipe that was made without a name: only a process that held its other end passed it on.
+// Returns whether `fd` is an unnamed pipe. Unnamed pipes are inherited from the process that
+// created them, so opening one does not wait for a writer.
 bool IsUnnamedPipe(int fd, const struct stat& status) {
   struct statfs system = {};
   return S_ISFIFO(status.st_mode) && ::fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
@@ -281,7 +282,7 @@ Result<std::unique_ptr<ByteSource>> Open(const std::string& path, ReadWatch watc
         std::make_unique<FileSource>("standard input", "", STDIN_FILENO, 0, std::move(watch)));
   }
   const std::string name = EscapeForTerminal(path);
-  // Without O_NONBLOCK, opening a named pipe waits for its writer.
+  // Without O_NONBLOCK, open() waits for the writer of a named pipe.
   const int fd =
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (may_wait ? 0 : O_NONBLOCK));
   if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", name, std::strerror(errno))};

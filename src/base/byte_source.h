@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ByteSource streams the content of a file, decompressed: gzip (any number of members) and zstd
-// (any number of frames) are known by their leading bytes, whatever the name. Nothing is mapped, so
-// pipes work and a file that shrinks meanwhile is an error, not a signal.
+// ByteSource streams the decompressed content of a file. It recognizes gzip (any number of members)
+// and zstd (any number of frames) by their leading bytes, not by file name. Files are not mapped,
+// so pipes work, and a file that shrinks while it is read causes an error instead of a signal.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace stemtap {
 
-// How much is asked of the system at a time.
+// Size of one read() request.
 inline constexpr std::size_t kReadBytes = std::size_t{256} * 1024;
 
 class ByteSource {
@@ -28,55 +28,57 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  // What error messages call it: the path, or "standard input".
+  // Name for error messages: the path, or "standard input".
   const std::string& name() const { return name_; }
 
-  // Reads at most `size` bytes. 0 is the end of the content. REQUIRES: size > 0.
+  // Reads at most `size` bytes. Returns 0 at the end of the content. REQUIRES: size > 0.
   Result<std::size_t> Read(char* data, std::size_t size);
 
-  // The next `size` bytes, which stay unread; fewer only where the content ends. Valid until the
-  // next call.
+  // Returns the next `size` bytes without consuming them, or fewer if the content ends. Valid until
+  // the next call.
   Result<std::string_view> Peek(std::size_t size);
 
-  // Path of the regular file whose bytes, as they stand there, are the content; empty where there
-  // is none (compressed, a pipe, memory). For libraries that open files themselves.
+  // Path of the regular file whose bytes are exactly the content, or empty if there is no such file
+  // (compressed file, pipe, memory). For libraries that open files themselves.
   virtual std::string PlainPath() const { return {}; }
 
-  // How many compressed bytes what was read so far came from; nothing where it is not compressed.
+  // Number of compressed bytes consumed so far, or nullopt if the content is not compressed.
   virtual std::optional<std::uint64_t> PackedBytes() const { return {}; }
 
  private:
   virtual Result<std::size_t> ReadSome(char* data, std::size_t size) = 0;
 
   std::string name_;
-  std::string peeked_;  // [peeked_begin_, end) is not yet read
+  std::string peeked_;  // [peeked_begin_, end) is still unread
   std::size_t peeked_begin_ = 0;
 };
 
-// Told after each read of a file how many of its bytes, as they stand there, have been read, and how
-// many there are; `size` is 0 where nobody knows (a pipe).
+// Callback after each read: bytes of the file read so far, before decompression, and the size of
+// the file, or 0 if the size is unknown (a pipe).
 using ReadWatch = std::function<void(std::uint64_t read, std::uint64_t size)>;
 
-// The decompressed content of the file at `path`; "-" is standard input. Refuses named pipes and devices,
-// which could wait forever for a writer. Pipes without a name, as of '<(...)', have had one.
+// Opens the file at `path` for decompressed reading; "-" is standard input. Rejects named pipes and
+// devices, which could wait forever for a writer. Accepts unnamed pipes such as '<(...)', whose
+// writer already exists.
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, ReadWatch watch = {});
 
-// The same, but reads named pipes and devices too, and waits for the writer. For content that is
-// worth streaming: profiles, metrics, logs of simulators.
+// Like OpenByteSource, but accepts named pipes and devices and waits for their writer. For content
+// that users may stream: profiles, metrics, simulator logs.
 Result<std::unique_ptr<ByteSource>> OpenStream(const std::string& path, ReadWatch watch = {});
 
-// The content of `source`, decompressed if its leading bytes say that it is compressed.
+// Returns `source` itself, or a decompressing source if its leading bytes match gzip or zstd.
 Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> source);
 
-// How many times its compressed bytes content may be that is held as a whole, in memory or on a disk.
-// Real databases unpack to 4 times, plans to 20, tables of profilers to 28, the logs of simulators to
-// 50, traces of torch.profiler to 35 (gzip -9) or 57 (zstd -19 --long); only the same few bytes over and
-// over get beyond (gzip ends at 1032 times, zstd at some 20,000).
+// Maximum compression ratio of content that is held as a whole, in memory or on disk. Measured
+// ratios: databases 4, plans 20, profiler tables 28, simulator logs 50, torch.profiler traces 35
+// (gzip -9) or 57 (zstd -19 --long). Only content that repeats the same few bytes exceeds the limit
+// (gzip reaches 1032, zstd about 20,000).
 inline constexpr std::uint64_t kMostUnpacked = 256;
-// As much may be unpacked of anything: it harms nobody.
+// Content up to this decompressed size, in bytes, is exempt from the compression-ratio limit.
 inline constexpr std::uint64_t kUnpackedFreely = std::uint64_t{4} * 1024 * 1024;
 
-// `source`, which is an error once it unpacks to more than that. For readers that hold all of it.
+// Wraps `source` so that Read fails once the content exceeds both limits. For readers that hold all
+// of the content. Returns `source` itself if it is not compressed.
 std::unique_ptr<ByteSource> LimitUnpacking(std::unique_ptr<ByteSource> source);
 
 }  // namespace stemtap

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CsvReader splits text into the cells of RFC 4180: commas, quotes around cells that hold commas,
-// quotes (doubled) or line ends. Files that are CSV from the first to the last byte are read by
-// NextRow(). In tables that stand among other lines, as profilers print them between the output of
-// the program, NextLine() and SplitLine() have a stray quote end with its line.
+// CsvReader splits text into cells as defined by RFC 4180: cells are separated by commas; cells
+// that contain commas, quotes (doubled) or line ends are quoted. NextRow() reads files that are CSV
+// throughout. NextLine() and SplitLine() read tables among other lines, such as profiler tables
+// between lines of program output: a stray quote affects only its own line.
 #pragma once
 
 #include <cstddef>
@@ -25,33 +25,34 @@ class CsvReader {
  public:
   explicit CsvReader(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
 
-  // Goes to the next row and splits it into cells(); false at the end of the content. Empty lines
-  // are passed over.
+  // Advances to the next row and splits it into cells(). Skips empty lines. Returns false at the
+  // end of the content.
   Result<bool> NextRow();
 
-  // Goes to the next line; false at the end of the content.
+  // Advances to the next line. Returns false at the end of the content.
   Result<bool> NextLine() { return lines_.Next(); }
-  // The line without its end. Valid until the line is split or left.
+  // The line without its line end. Valid until the line is split or the reader advances.
   std::string_view text() const { return lines_.text(); }
-  // Splits the line, from byte `from` on, into cells(); false where a quote is not closed or has
-  // text behind it. Once for a line: doubled quotes are made one in place.
+  // Splits the line, starting at byte `from`, into cells(). Returns false if a quote is not closed
+  // or is followed by text. Unescapes doubled quotes in place, so call it once per line.
   bool SplitLine(std::size_t from = 0);
-  // Splits the row that begins with the line into cells(). Once for a line.
+  // Splits the row that begins with the line into cells(). Call it once per line.
   Status SplitRow();
 
-  // Valid until the next line or row.
+  // Valid until the reader advances.
   const std::vector<std::string_view>& cells() const { return cells_; }
 
-  // Whether a line end stands behind the line or row; false only where the content ends without.
+  // Whether a line end follows the line or row. False only if the content ends without one.
   bool ended() const { return lines_.ended(); }
-  // Whether the line or row may be the rest of one that was cut: the content ends in it, without a
-  // line end, and its last cell has no closing quote to prove it whole. Of a row only once it is
-  // split, for before that nobody knows where it ends; that quotes are made one leaves its last byte.
+  // Whether the line or row may be truncated: the content ends in it without a line end, and its
+  // last cell has no closing quote. Valid for a row only after it is split, because the end of the
+  // row is unknown before. Unescaping quotes in place does not change the last byte.
   bool MayBeCut() const { return !lines_.ended() && !text().ends_with('"'); }
 
-  // 1-based number of the line, or of the row's first; behind the last line, one more than its.
+  // 1-based number of the line, or of the first line of the row. After the last line, one more than
+  // its number.
   std::uint64_t line() const { return lines_.number(); }
-  // What error messages call the source.
+  // Name of the source in error messages.
   const std::string& name() const { return lines_.name(); }
   // "name:line".
   std::string Where() const { return lines_.Where(); }
@@ -60,7 +61,7 @@ class CsvReader {
 
  private:
   enum class Ending { kRow, kOpenQuote, kTextAfterQuote };
-  struct Place {  // in the line
+  struct Place {  // byte range in the line
     std::size_t begin;
     std::size_t size;
   };
@@ -71,11 +72,11 @@ class CsvReader {
 
   LineReader lines_;
   std::vector<std::string_view> cells_;
-  Place open_ = {};            // of the cell whose quote is not closed in the line
-  std::vector<Place> places_;  // of the cells of a row that has more than one line
+  Place open_ = {};            // the cell whose quote is still open at the end of the line
+  std::vector<Place> places_;  // cells of a row that spans several lines
 };
 
-// The last column of that name; nothing when there is none.
+// Returns the index of the last cell equal to `name`, or nullopt.
 std::optional<std::size_t> FindCell(const std::vector<std::string_view>& cells,
                                     std::string_view name);
 

@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 
-// An exponent beyond this decides alone whether the number is 0 or too large, unless the text has
-// about as many digits, which no number in memory has.
+// Exponents are clamped to this magnitude. No text in memory has this many digits, so a number with
+// such an exponent is 0 or too large in any case.
 constexpr std::int64_t kFarExponent = std::int64_t{1} << 40;
 
-// Takes the digits at the front of `text`.
+// Removes the leading digits from `text` and returns them.
 std::string_view TakeDigits(std::string_view& text) {
   const std::size_t count = std::min(text.find_first_not_of("0123456789"), text.size());
   const std::string_view digits = text.substr(0, count);
@@ -33,7 +33,7 @@ bool TakeOne(std::string_view& text, std::string_view of) {
   return true;
 }
 
-// A decimal number as it is written. Either of the digits may be missing.
+// Written is the syntax of a decimal number. `whole`, `fraction` or both may be empty.
 struct Written {
   bool negative = false;
   std::string_view whole;
@@ -62,11 +62,11 @@ std::optional<Written> TakeApart(std::string_view text) {
   return number;
 }
 
-// `number` times 10^shift; nothing where the magnitude does not fit 64 bits.
+// Returns `number` times 10^shift, or nullopt if the magnitude does not fit in 64 bits.
 std::optional<JsonDecimal> Scaled(const Written& number, int shift) {
   JsonDecimal result;
   result.negative = number.negative;
-  // Digits at positions before `point` are whole, the one at it decides about rounding.
+  // Digits before position `point` form the integer; the digit at `point` determines rounding.
   const std::string_view whole = number.whole;
   const auto size = static_cast<std::int64_t>(whole.size() + number.fraction.size());
   const std::int64_t point = static_cast<std::int64_t>(whole.size()) + number.exponent + shift;
@@ -98,7 +98,7 @@ std::optional<JsonDecimal> Scaled(const Written& number, int shift) {
   return result;
 }
 
-// Whether every comma stands before a group of three digits, as in 12,345,678.9.
+// Returns whether every comma precedes a group of three digits, as in 12,345,678.9.
 bool GroupedByThree(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const std::string_view whole = text.substr(0, text.find('.'));

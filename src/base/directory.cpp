@@ -15,7 +15,7 @@
 namespace stemtap {
 namespace {
 
-// Directories of one name that ClaimNew tries; more are a sign of something else.
+// Maximum number of directories that ClaimNew tries. More indicate a different problem.
 constexpr int kMaxOfOneName = 1000;
 
 Error SystemError(const std::string& path, const char* what) {
@@ -91,14 +91,15 @@ Status Directory::MakeClaim(const std::string& name) const {
   if (claim < 0 && errno == EEXIST) return InUse(path_);
   if (claim < 0) return SystemError(path_, "cannot be written");
   const Status own = CheckOwn(claim);
-  ::close(claim);  // a process may be allowed few files
+  ::close(claim);  // the limit of open files may be low
   if (!own.ok()) Remove(name);
   return own;
 }
 
-// Nobody else may put files into the directory or exchange them. The claim, which is this user's
-// and 0600, shows what its file system keeps: one without permissions gives everything the same
-// ones, and a server that maps root to another user does so for the directory as well.
+// Checks that no other user can create or replace files in the directory. Compares the directory
+// with the claim, which this user created with mode 0600, to allow for the file system: without
+// permissions, all files have the same mode; if a server maps root to another user, it does so for
+// both.
 Status Directory::CheckOwn(int claim) const {
   struct stat folder {};
   struct stat file {};
@@ -131,7 +132,7 @@ Status Directory::Replace(const std::string& name, std::string_view content) con
   const std::string temporary = fmt::format("{}.tmp.{}", name, ::getpid());
   int fd = Create(temporary);
   if (fd < 0 && errno == EEXIST && Remove(temporary)) {
-    fd = Create(temporary);  // what a killed process of this id left
+    fd = Create(temporary);  // the old file is from a killed process with the same pid
   }
   if (fd < 0) return SystemError(PathOf(name), "cannot be written");
   while (!content.empty()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Directory is an open directory that a command writes its files into. Files are named relative to
-// its descriptor: what becomes of the path meanwhile does not matter. New files are for their owner
-// alone (0600), and never one that exists already or that a symbolic link points to.
+// Directory is an open directory that a command writes its files into. Files are opened relative to
+// its descriptor, so later changes to the path have no effect. New files have mode 0600. An
+// existing file or the target of a symbolic link is never opened as a new file.
 //
 // THREADS: none.
 #pragma once
@@ -25,34 +25,34 @@ class Directory {
   // Opens the directory `path`, which must not be a symbolic link.
   static Result<Directory> Open(const std::string& path);
 
-  // Makes the directory `path` (0700), whose parent must exist, or takes one that exists and is
-  // empty, and creates the file `claim` in it. Of several that ask for one directory at once, one
-  // gets it: the claim is created with O_EXCL. What a killed one leaves is not empty, so a claim
-  // need not expire.
+  // Creates the directory `path` (0700), whose parent must exist, or opens it if it exists and is
+  // empty, then creates the file `claim` in it. If several processes claim one directory at once,
+  // exactly one succeeds, because the claim is created with O_EXCL. A killed process leaves a
+  // directory that is not empty, so claims need no expiry.
   static Result<Directory> Claim(const std::string& path, const std::string& claim);
-  // The same in a directory that must not exist: the first free of PATH, PATH-2, PATH-3, ...
+  // Like Claim, but always creates the directory: the first unused one of PATH, PATH-2, PATH-3, ...
   static Result<Directory> ClaimNew(const std::string& path, const std::string& claim);
-  // The same in a directory that exists and may hold files.
+  // Like Claim, but the directory must exist and may contain files.
   static Result<Directory> ClaimExisting(const std::string& path, const std::string& claim);
 
   const std::string& path() const { return path_; }
   std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
   int descriptor() const { return ::dirfd(stream_.get()); }
 
-  // Creates a file that does not exist yet, for reading and writing. -1 with errno if it cannot.
+  // Creates a new file for reading and writing. Returns its descriptor, or -1 and sets errno.
   int Create(const std::string& name) const;
-  // Opens a file that exists, for writing. -1 with errno if it cannot.
+  // Opens an existing file for writing. Returns its descriptor, or -1 and sets errno.
   int OpenForWriting(const std::string& name) const;
-  // Writes `content` to a temporary file and renames it to `name`: whoever opens `name`, before or
-  // after a kill, finds the old content or the new one.
+  // Writes `content` to a temporary file and renames it to `name`. Readers see either the old or
+  // the new content, even if this process is killed.
   Status Replace(const std::string& name, std::string_view content) const;
-  // Removes a file. Returns whether there is none of that name now.
+  // Removes a file. Returns true if the file no longer exists.
   bool Remove(const std::string& name) const;
-  // Renames a file, over another if there is one. False with errno if it cannot.
+  // Renames a file and replaces `to` if it exists. Returns false and sets errno on failure.
   bool Rename(const std::string& from, const std::string& to) const;
-  // Calls `visit` with the name and inode of each entry but . and ..
+  // Calls `visit` with the name and inode of each entry except "." and "..".
   void ForEach(const std::function<void(const std::string&, ino_t)>& visit) const;
-  // Removes the directory itself, if it is empty.
+  // Removes the directory if it is empty.
   void RemoveSelf() const;
 
  private:

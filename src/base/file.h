@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole small files, read into memory.
+// ReadWhole reads small files into memory.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace stemtap {
 
-// The content of `source`, from where it stands. More than `max_bytes` are an error: `expected` says
-// what the file should have been.
+// Reads `source` from its current position to the end. Fails if there are more than `max_bytes`
+// bytes; the error message then describes the expected file with `expected`.
 Result<std::string> ReadWhole(ByteSource& source, std::size_t max_bytes, std::string_view expected);
 
 }  // namespace stemtap

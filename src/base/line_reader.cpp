@@ -36,7 +36,7 @@ Error LineReader::At(std::string_view what) const {
   return Error{fmt::format("{}:{}: {}", name(), number_, what)};
 }
 
-// Reads on behind end_; what stands before begin_ is given up.
+// Reads more bytes after end_. Discards the bytes before begin_.
 Status LineReader::Fill() {
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
@@ -56,8 +56,8 @@ Status LineReader::Fill() {
   return Success{};
 }
 
-// Makes the line end where the one that begins at next_ does; false where none begins. `too_long`
-// is the error of a line above the limit.
+// Extends the current line to the end of the line that begins at next_. Returns false if the
+// content ends at next_. `too_long` is the error message for a line above the size limit.
 Result<bool> LineReader::FindEnd(const char* too_long) {
   std::size_t newline = Find(buffer_, '\n', next_, end_);
   const auto above_limit = [&] { return At(fmt::format(fmt::runtime(too_long), max_bytes_)); };
@@ -91,7 +91,7 @@ Result<bool> LineReader::Next() {
 }
 
 bool LineReader::TryTake(std::size_t size) {
-  // The first line may begin with a byte order mark.
+  // Next() must read the first line, which may begin with a byte order mark.
   if (next_number_ == 1 || size > max_bytes_ || nul_ < next_ + size) return false;
   begin_ = next_;
   stop_ = next_ + size;

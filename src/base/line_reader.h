@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LineReader gives the lines of a text one by one, without their ends (LF or CRLF) and without a
-// UTF-8 byte order mark. Longer lines than the limit and NUL bytes (UTF-16, a binary file) are
-// errors.
+// LineReader reads a text line by line, without line ends (LF or CRLF) and without a UTF-8 byte
+// order mark. Lines above the size limit and NUL bytes (UTF-16, a binary file) are errors.
 #pragma once
 
 #include <cstddef>
@@ -17,38 +16,42 @@
 
 namespace stemtap {
 
-// A longer line is no text. The raw page of Nsight Compute has a few thousand columns: 100 KB.
+// A file with longer lines is probably not text. The longest lines known, the raw page of Nsight
+// Compute with a few thousand columns, have 100 KB.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{4} * 1024 * 1024;
 
 class LineReader {
  public:
   explicit LineReader(std::unique_ptr<ByteSource> source, std::size_t max_bytes = kMaxLineBytes);
 
-  // Goes to the next line; false at the end of the content.
+  // Advances to the next line. Returns false at the end of the content.
   Result<bool> Next();
 
-  // Has the line go on to the end of the one that follows, with what ended it between them; false,
-  // and the line as it was, where none follows. For texts whose quotes may hold line ends.
+  // Appends the next line to the current one, with the line end between them. Returns false and
+  // leaves the line unchanged at the end of the content. For formats whose quotes may contain line
+  // ends.
   Result<bool> Extend();
 
-  // For readers that find the end of a line while they look through it: what is held of the lines
-  // to come, with a line end of its own behind it, and the next line as its first `size` bytes;
-  // false, and nothing done, where Next() must decide. REQUIRES: a line end behind them, and none
-  // within.
+  // Returns the buffered lookahead, for readers that search for the line end themselves. A line end
+  // is always readable right after it.
   std::string_view held() const { return {buffer_.data() + next_, end_ - next_}; }
+  // Advances to the next line, which is the first `size` bytes of held(). Returns false and does
+  // nothing if the line needs Next(). REQUIRES: a line end follows these bytes; none is within
+  // them.
   bool TryTake(std::size_t size);
 
-  // Valid until the next line.
+  // Valid until the reader advances.
   std::string_view text() const { return {buffer_.data() + begin_, stop_ - begin_}; }
-  // The bytes of text(), which may be changed in place.
+  // The bytes of text(), which callers may modify in place.
   char* data() { return buffer_.data() + begin_; }
-  // Whether a line end stands behind the line; false only where the content ends without one. Behind
-  // the last line, what it was there.
+  // Whether a line end follows the line. False only if the content ends without one. Keeps the
+  // value of the last line at the end of the content.
   bool ended() const { return ended_; }
 
-  // 1-based number of the line, the first one of several; behind the last line, one more than its.
+  // 1-based number of the line, or of the first line after Extend(). After the last line, one more
+  // than its number.
   std::uint64_t number() const { return number_; }
-  // What error messages call the source.
+  // Name of the source in error messages.
   const std::string& name() const { return source_->name(); }
   // "name:line".
   std::string Where() const;
@@ -61,14 +64,14 @@ class LineReader {
 
   std::unique_ptr<ByteSource> source_;
   std::size_t max_bytes_;
-  // [begin_, stop_) is the line, [next_, end_) is not yet looked at, and buffer_[end_] is a line end.
+  // [begin_, stop_) is the line, [next_, end_) is the lookahead, and buffer_[end_] is a line end.
   std::vector<char> buffer_;
   std::size_t begin_ = 0;
   std::size_t stop_ = 0;
   std::size_t next_ = 0;
   std::size_t end_ = 0;
-  std::size_t nul_;      // the first NUL byte; far behind the buffer where there is none
-  bool at_end_ = false;  // the source has no more
+  std::size_t nul_;      // position of the first NUL byte; the maximum value if there is none
+  bool at_end_ = false;  // the source is exhausted
   bool ended_ = false;
   std::uint64_t number_ = 1;
   std::uint64_t next_number_ = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MemorySource is a ByteSource over bytes that somebody else holds, and that must outlive it.
+// MemorySource is a ByteSource over bytes in memory, which the caller owns and which must outlive
+// it.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace stemtap {
 
 class MemorySource : public ByteSource {
  public:
-  // No read gives more than `piece` bytes, as from a slow pipe. REQUIRES: piece > 0.
+  // Each read returns at most `piece` bytes, like a slow pipe. REQUIRES: piece > 0.
   MemorySource(std::string name, std::string_view content, std::size_t piece = kReadBytes)
       : ByteSource(std::move(name)), rest_(content), piece_(piece) {}
 

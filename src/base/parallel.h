@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ParallelFor is how the rooms that know no threads let their caller bring some.
+// ParallelFor is a parallel loop that callers pass to modules that do not start threads themselves.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace stemtap {
 
-// Calls part(i) for every i < count, in any order, perhaps several at once, and returns when all
-// are done. What the parts do must not depend on the order.
+// Calls part(i) for every i < count, in any order and possibly concurrently, and returns when all
+// calls are done. The result must not depend on the order.
 using ParallelFor =
     std::function<void(std::size_t count, const std::function<void(std::size_t)>& part)>;
 

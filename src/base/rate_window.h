@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RateWindow computes the rate of a counter that is read now and then, over the last two seconds. A
-// counter that advances in steps, as launches do that arrive in batches, has a steady rate here and
-// not one that alternates between zero and a multiple of it.
+// RateWindow computes the rate of a periodically read counter over the last two seconds. The window
+// smooths counters that advance in steps, such as launches that arrive in batches; between two
+// consecutive readings, their rate alternates between zero and a multiple of the true rate.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace stemtap {
 
 class RateWindow {
  public:
-  // Shorter: batches show as flicker. Longer: the rate lags behind what the user sees happen.
+  // If shorter, batches cause flicker. If longer, the displayed rate lags.
   static constexpr double kSeconds = 2.0;
 
-  // A reading: `seconds` on any clock. A reading that is not later than the one before it, or that has
-  // a smaller count, starts the window over.
+  // Adds a reading at time `seconds` on any clock. A reading that is not later than the previous
+  // one, or has a smaller count, restarts the window.
   void Add(double seconds, std::uint64_t count);
 
-  // Counts per second over the shortest time between two readings that covers kSeconds, or over all
-  // readings if none does. NaN before the second reading.
+  // Returns counts per second over the shortest time between the last reading and an earlier one
+  // that covers kSeconds, or over all readings if none does. Returns NaN before the second reading.
   double PerSecond() const;
 
  private:
@@ -28,7 +28,8 @@ class RateWindow {
     double seconds = 0.0;
     std::uint64_t count = 0;
   };
-  std::vector<Reading> readings_;  // ascending; all but the first are within kSeconds of the last
+  // Ascending. All but the first are within kSeconds of the last.
+  std::vector<Reading> readings_;
 };
 
 }  // namespace stemtap

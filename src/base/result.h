@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Result<T> is either a value or an Error. Everything that reads files or user input returns one;
-// only the command line prints errors and turns them into exit codes.
+// Result<T> is either a value or an Error. All functions that read files or user input return a
+// Result. Only the command line prints errors and converts them to exit codes.
 #pragma once
 
 #include <cassert>
@@ -11,14 +11,14 @@
 
 namespace stemtap {
 
-// Error says in one line what went wrong, where (`file:row` where there is one) and what was expected.
+// Error is a one-line message: where (`file:row` if known), what is wrong and what was expected.
 struct Error {
   std::string message;
-  // The exit code that fits: 1 for failures of input or machine, 2 for wrong use.
+  // Suggested exit code: 1 for input and system failures, 2 for wrong usage.
   int exit_code = 1;
 };
 
-// Success carries nothing; Result<Success> is the result of a deed.
+// Success is an empty value. Result<Success> is for operations that return no value.
 struct Success {};
 
 template <typename T>

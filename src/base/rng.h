@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rng is the random number generator of the program: xoshiro256**, seeded through SplitMix64. Own code
-// because the standard's distributions differ between libraries, and a seed must give the same plan
-// everywhere. The gate draws one number per launch without a state instead (wire/launch_draw.h).
+// Rng is a random number generator: xoshiro256**, seeded through SplitMix64. The standard library
+// is not used because its distributions differ between implementations, and a seed must produce the
+// same plan everywhere. The gate uses a stateless generator instead (shm/launch_draw.h).
 // SOURCE: Blackman and Vigna, Scrambled linear pseudorandom number generators (2018); bounded draws
 // after Lemire, Fast random integer generation in an interval (2019).
 #pragma once

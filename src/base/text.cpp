@@ -12,7 +12,7 @@
 namespace stemtap {
 namespace {
 
-// Damerau-Levenshtein distance, restricted to swaps of neighbours.
+// Returns the Damerau-Levenshtein distance, restricted to swaps of adjacent characters.
 std::size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> two_rows_up(b.size() + 1), row_up(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row_up[j] = j;
@@ -35,10 +35,10 @@ struct CodeRange {
   char32_t last;
 };
 
-// Characters that a terminal obeys, or that have no visible form of their own and so hide or reorder
-// others: the control characters, the line and paragraph separators, the interlinear annotation marks
-// and Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt), which includes every
-// bidirectional and zero-width character. Ascending.
+// Characters that terminals interpret, or that are invisible and can hide or reorder text: control
+// characters, line and paragraph separators, interlinear annotation marks and Unicode's
+// Default_Ignorable_Code_Point (DerivedCoreProperties.txt), which includes all bidirectional and
+// zero-width characters. Ascending.
 constexpr CodeRange kHidden[] = {
     {0x00, 0x1F},     {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},
     {0x115F, 0x1160}, {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},
@@ -123,7 +123,7 @@ std::string_view Trimmed(std::string_view text) {
 }
 
 std::string ShownCell(std::string_view cell) {
-  constexpr std::size_t kMost = 40;  // enough to find it by
+  constexpr std::size_t kMost = 40;  // enough to find the cell in its file
   return EscapeForTerminal(cell.substr(0, kMost)) + (cell.size() > kMost ? "..." : "");
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time of day, for files that say when they were made. Milliseconds since 1970 (CLOCK_REALTIME).
+// UnixMs returns the time of day for timestamps in files.
+//
+// UNITS: milliseconds since 1970 (CLOCK_REALTIME).
 #pragma once
 
 #include <chrono>

@@ -16,7 +16,7 @@
 namespace stemtap {
 namespace {
 
-// Whether this process may start as many threads, all at a time.
+// Returns whether this process can run `threads` threads at the same time.
 bool CanStart(unsigned threads) {
   std::vector<std::thread> started;
   started.reserve(threads);
@@ -24,8 +24,7 @@ bool CanStart(unsigned threads) {
   bool all = true;
   try {
     while (started.size() < threads) started.emplace_back([&end] { end.wait(); });
-  } catch (
-      const std::exception&) {  // no thread, or no memory for one: those there are must be joined
+  } catch (const std::exception&) {  // out of threads or memory; the started threads must be joined
     all = false;
   }
   end.count_down();
@@ -33,12 +32,12 @@ bool CanStart(unsigned threads) {
   return all;
 }
 
-// The parts of one call. Each is taken once, whatever becomes of TBB and its threads; one of these
-// that comes late finds nothing to take.
+// Parts distributes the parts of one ForEach call. Each part runs once, even if TBB fails. A TBB
+// thread that starts late finds no part left.
 //
-// TBB orders the parts after the call's begin and before its end, but inside a library that the thread
-// sanitizer does not see into. The two atomics say the same where it does: what was written before
-// the parts is read by them (next), what they wrote is read after them (done).
+// TBB already orders the parts after the start of the call and before its end, but ThreadSanitizer
+// does not see synchronization inside the library. The two atomics make it visible: next_ orders
+// writes before the call before the parts, and done_ orders writes of the parts before Await().
 class Parts {
  public:
   Parts(std::size_t count, const std::function<void(std::size_t)>& part)
@@ -59,7 +58,7 @@ class Parts {
     }
   }
 
-  // Until all are done. Throws what one of them threw.
+  // Waits until all parts are done. Rethrows an exception if parts threw.
   void Await() const {
     for (std::size_t done = 0; (done = done_.load(std::memory_order_acquire)) != count_;) {
       done_.wait(done, std::memory_order_acquire);
@@ -92,7 +91,7 @@ struct WorkerPool::Arena {
     });
   }
 
-  // Without it TBB caps threads at the cores there are, and says so on stderr.
+  // Without this limit, TBB caps threads at the number of cores and prints a warning to stderr.
   tbb::global_control limit;
   tbb::task_arena arena;
 };
@@ -102,9 +101,10 @@ WorkerPool::WorkerPool(unsigned threads)
 
 WorkerPool::~WorkerPool() = default;
 
-// With the first work: a program that is being traced has had its first threads by then. TBB starts
-// most threads from others of its own, and ends the process where one cannot be had. So it is tried
-// first whether they can, and all are started at once, none later.
+// Starts the threads at the first ForEach call; by then, a traced program has started its first
+// threads. TBB starts most threads from its own threads and terminates the process if a thread
+// cannot be created. Start() therefore first checks that all threads can be created, then makes TBB
+// create all of them at once.
 void WorkerPool::Start() {
   started_ = true;
   if (threads_ < 2 || !CanStart(threads_ - 1)) return;
@@ -126,7 +126,7 @@ void WorkerPool::ForEach(std::size_t count, const std::function<void(std::size_t
   try {
     if (!started_) Start();
     if (arena_ != nullptr) arena_->OnEach(threads_, [parts] { parts->Take(); });
-  } catch (const std::exception&) {  // of TBB's own: no thread, no memory
+  } catch (const std::exception&) {  // TBB is out of threads or memory
     arena_.reset();
   }
   parts->Take();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WorkerPool runs the independent parts of an epoch on several threads. The only user of TBB. Where
-// threads cannot be started (a limit of the user's or the container's), the calling thread does all
-// of the work, then and afterwards.
+// WorkerPool runs the independent parts of an epoch on several threads. It is the only user of TBB.
+// If threads cannot be started (a limit of the user or the container), the calling thread does all
+// work from then on.
 //
-// THREADS: ForEach is called from one thread and returns when all parts are done.
+// THREADS: call ForEach from one thread. It returns when all parts are done.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,16 @@ namespace stemtap {
 
 class WorkerPool {
  public:
-  // 0 threads: as many as the machine has cores.
+  // 0 threads means one per core.
   explicit WorkerPool(unsigned threads);
   ~WorkerPool();
 
-  // Calls part(i) once for every i < count, in any order, on any of the threads. What the parts do must
-  // not depend on the order. Throws what one of them threw, when no other runs any more.
+  // Calls part(i) once for every i < count, in any order, on any of the threads. The result must
+  // not depend on the order. If parts throw, rethrows one of the exceptions after all running parts
+  // end.
   void ForEach(std::size_t count, const std::function<void(std::size_t)>& part);
 
-  // As asked for.
+  // The requested number of threads, even if they could not be started.
   unsigned threads() const { return threads_; }
 
  private:
