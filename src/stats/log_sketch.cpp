@@ -6,8 +6,8 @@
 namespace stemtap {
 namespace {
 
-// Sum of squared deviations from the mean of `count` offsets: q - s^2/n. Computed in integers,
-// where the subtraction is exact (equal values give 0), unless the products pass 128 bits.
+// Returns the sum of squared deviations of `count` offsets from their mean: q - s^2/n. Uses integer
+// arithmetic, whose subtraction is exact (equal values give 0), unless a product exceeds 128 bits.
 double SquaredDeviations(std::uint64_t count, std::uint64_t offset_sum, uint128 square_sum) {
   uint128 scaled = 0;
   const uint128 sum_squared = static_cast<uint128>(offset_sum) * offset_sum;
@@ -23,7 +23,7 @@ double SquaredDeviations(std::uint64_t count, std::uint64_t offset_sum, uint128 
 }  // namespace
 
 LogSketch::Bin& LogSketch::GrowTo(std::uint32_t bin) {
-  // A quarter octave beyond what is needed, so that a kernel whose durations spread settles soon.
+  // Grow by a quarter octave more than needed, to limit reallocations while durations spread.
   constexpr std::uint32_t kSlack = kParts / 4;
   if (bins_.empty()) {
     first_ = bin < kSlack / 2 ? 0 : bin - kSlack / 2;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LogSketch is a histogram of durations on a logarithmic axis whose bins know their exact moments,
-// so that the moments of any run of bins are exact and only where a cut falls is quantised.
+// LogSketch is a histogram of durations on a logarithmic axis. Each bin stores exact moments, so
+// the moments of any range of bins are exact; only the positions of cuts are quantized.
 //
 //   duration 6,112 ns:  octave [4096, 8192), 64 parts of 64 ns, part 31 -> bin [6080, 6144),
 //                       offset 32
 //
-// Every octave is divided into 64 equal parts: bins are 0.8 to 1.6 % wide relative to their value;
-// durations below 64 ns have a bin each. A bin holds integers only (count, sum of offsets, sum of
-// squared offsets), so that
+// Every octave is divided into 64 equal parts: the width of a bin is 0.8 to 1.6 % of its value.
+// Durations below 64 ns have one bin each. A bin contains only integers (count, sum of offsets, sum
+// of squared offsets), which gives the
 //   GUARANTEE  Merge is exact: any split of a stream, merged in any order, gives the same sketch,
 //   bit for bit.
 //
-// Memory is one dense array from the shortest to the longest bin seen: 32 bytes a bin, 2 KiB an
-// octave; never more than 3,776 bins.
+// Memory: one dense array from the shortest to the longest bin seen, plus up to 16 bins of slack at
+// each end. 32 bytes per bin, 2 KiB per octave. There are 3,776 distinct bins.
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/math/sketch.md.
 #pragma once
@@ -32,9 +32,9 @@ __extension__ using uint128 = unsigned __int128;
 
 class LogSketch {
  public:
-  // 64 parts an octave: finer costs memory and time at re-clustering, coarser costs cuts; at 1.6 %
-  // the variance that a misplaced cut leaves in a stratum is far below what one sample's share
-  // allows.
+  // 64 parts per octave. More parts cost memory and clustering time; fewer parts misplace cuts. At
+  // 1.6 %, the variance that a misplaced cut adds to a stratum is far below the share of one
+  // sample.
   static constexpr std::uint32_t kPartBits = 6;
   static constexpr std::uint32_t kParts = 1u << kPartBits;
 
@@ -44,8 +44,8 @@ class LogSketch {
     uint128 offset_square_sum = 0;  // sum of (duration - lower edge)^2
   };
 
-  // The bin that `duration` falls in, and the shortest duration of a bin. LowerEdge(BinOf(d)) <= d
-  // < LowerEdge(BinOf(d) + 1).
+  // BinOf returns the bin of `duration`, LowerEdge the shortest duration of `bin`:
+  // LowerEdge(BinOf(d)) <= d < LowerEdge(BinOf(d) + 1).
   static std::uint32_t BinOf(std::uint64_t duration) {
     if (duration < kParts) return static_cast<std::uint32_t>(duration);
     const auto shift = static_cast<std::uint32_t>(std::bit_width(duration)) - 1 - kPartBits;
@@ -57,7 +57,7 @@ class LogSketch {
     return (std::uint64_t{kParts} + (bin & (kParts - 1))) << shift;
   }
 
-  // Counts one invocation; the bin it fell into.
+  // Adds one launch. Returns its bin.
   std::uint32_t Add(std::uint64_t duration) {
     const std::uint32_t bin = BinOf(duration);
     Bin& b = Touch(bin);
@@ -75,19 +75,20 @@ class LogSketch {
   std::uint64_t count() const { return count_; }
   uint128 total_duration() const { return total_; }
 
-  // The bins, dense: bins()[i] is bin first_bin() + i. Empty when nothing was added.
+  // All bins from the first to the last: bins()[i] is bin first_bin() + i. Empty if nothing was
+  // added.
   std::span<const Bin> bins() const { return bins_; }
   std::uint32_t first_bin() const { return first_; }
 
-  // Moments of the invocations in bin `bin`. REQUIRES: first_bin() <= bin < first_bin() +
-  // bins().size().
+  // Returns the moments of the launches in `bin`.
+  // REQUIRES: first_bin() <= bin < first_bin() + bins().size().
   Moments BinMoments(std::uint32_t bin) const;
-  // Moments of all invocations, exact as the bins are.
+  // Returns the exact moments of all launches.
   Moments All() const;
 
  private:
   Bin& Touch(std::uint32_t bin) {
-    const std::uint32_t at = bin - first_;  // wraps to a huge value when bin < first_
+    const std::uint32_t at = bin - first_;  // wraps to a huge value if bin < first_
     if (at < bins_.size()) return bins_[at];
     return GrowTo(bin);
   }

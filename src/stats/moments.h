@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moments is the count, mean and spread of a set of values, updated one value at a time (Welford) and
-// merged pairwise (Chan et al.). Keeps full precision where sums of squares would not: values around
-// 1e12 with a spread of a few units. For that the mean is held as an offset from the first value seen
-// (the origin): rounding a mean of 1e12 to a double (1e-4) would already spoil the merge.
+// Moments is the count, mean and variance of a set of values, updated one value at a time (Welford)
+// and merged pairwise (Chan et al.). It keeps full precision where sums of squares do not: for
+// values near 1e12 with a spread of a few units. The mean is stored as an offset from the first
+// value (the origin), because rounding a mean of 1e12 to a double (1e-4) would make the merge
+// inaccurate.
 //
-// THREADS: none.  UNITS: those of the values (durations: ns).
+// THREADS: none.  UNITS: the units of the values (durations: ns).
 // SOURCE: docs/math/moments.md (Welford 1962; Chan, Golub, LeVeque 1979).
 #pragma once
 
@@ -19,11 +20,12 @@ class Moments {
   Moments() = default;
   // `m2` is the sum of squared deviations from `mean`.
   Moments(std::uint64_t count, double mean, double m2) : Moments(count, mean, 0.0, m2) {}
-  // The mean in two parts, origin + offset, where their sum would not fit a double.
+  // The mean is origin + offset, for means that one double does not represent exactly enough.
   Moments(std::uint64_t count, double origin, double offset, double m2)
       : count_(count), origin_(origin), offset_(offset), m2_(m2) {}
 
-  // Adds one value. Infinite and NaN values poison mean and variance; callers pass finite ones.
+  // Adds one value. An infinite or NaN value makes mean and variance infinite or NaN.
+  // REQUIRES: `value` is finite.
   void Add(double value) {
     if (count_ == 0) origin_ = value;
     ++count_;
@@ -50,17 +52,17 @@ class Moments {
   }
 
   std::uint64_t count() const { return count_; }
-  double mean() const { return origin_ + offset_; }  // 0 when empty
+  double mean() const { return origin_ + offset_; }  // 0 if empty
   double sum() const { return mean() * static_cast<double>(count_); }
   double m2() const { return m2_; }
 
-  // sigma^2, the population variance; 0 for fewer than two values.
+  // Population variance sigma^2. 0 for fewer than two values.
   double variance() const { return count_ < 2 ? 0.0 : m2_ / static_cast<double>(count_); }
   double stddev() const { return std::sqrt(variance()); }
 
  private:
   std::uint64_t count_ = 0;
-  double origin_ = 0.0;  // the first value, or near it
+  double origin_ = 0.0;  // the first value, or the origin passed to the constructor
   double offset_ = 0.0;  // mean - origin
   double m2_ = 0.0;
 };

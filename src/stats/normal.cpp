@@ -8,17 +8,17 @@
 namespace stemtap {
 namespace {
 
-// Log of the upper tail is steep; Newton's steps on erfc from a rough start converge in a handful, and
-// use nothing but the library's erfc, accurate to the last bits.
+// Inverts the upper tail probability with Halley iterations on erfc, which converge in a few steps
+// from a rough start. The result is as accurate as the erfc of the library.
 double UpperTailQuantile(double tail) {
-  // Rough start from the tail's leading behaviour: tail ~ exp(-x^2/2) / (x sqrt(2 pi)).
+  // Rough start from the asymptotic tail: tail ~ exp(-x^2/2) / (x sqrt(2 pi)).
   double x = std::sqrt(-2.0 * std::log(tail)) * 0.9;
   if (tail > 0.1) x = (0.5 - tail) * std::sqrt(2.0 * std::numbers::pi);
   for (int step = 0; step < 50; ++step) {
     const double density = std::exp(-0.5 * x * x) / std::sqrt(2.0 * std::numbers::pi);
     const double value = 0.5 * std::erfc(x / std::numbers::sqrt2);
     const double newton = (value - tail) / density;
-    // Halley's correction (the density's derivative is -x density): cubic convergence.
+    // Halley's correction gives cubic convergence; the derivative of the density is -x * density.
     const double move = newton / (1.0 - 0.5 * x * newton);
     x += move;
     if (std::fabs(move) <= 1e-16 * (1.0 + std::fabs(x))) break;

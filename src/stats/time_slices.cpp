@@ -33,7 +33,7 @@ TimeSlices::Slice* TimeSlices::MakeRoom(std::uint64_t start_ns) {
     }
   }
   if (slices_.empty()) {
-    // As fine as can be: the second start tells how far apart they are.
+    // Begin at the finest width. Later starts coarsen it as needed.
     shift_ = 0;
     first_ = start_ns;
     strangers_ = 0;
@@ -53,7 +53,7 @@ void TimeSlices::Coarsen(std::uint32_t shift) {
   std::size_t to = 0;
   for (std::size_t i = 0; i < slices_.size(); ++i) {
     to = static_cast<std::size_t>(((first_ + i) >> (shift - shift_)) - first);
-    if (to == i) continue;  // never behind: what lies there has been moved
+    if (to == i) continue;  // `to` never exceeds i, so no unmoved slice is overwritten
     slices_[to].launches += slices_[i].launches;
     slices_[to].duration_ns += slices_[i].duration_ns;
     slices_[i] = {};

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TimeSlices counts launches by when they started, in at most 64 slices of equal width that hold all of
-// them, whatever the length of the run.
+// TimeSlices counts launches by start time, in at most 64 slices of equal width. The width adapts
+// to the length of the run.
 //
 //   width 2^20 ns, first slice 3:   [3, 4)  [4, 5) ... [66, 67)   x 2^20 ns
 //   a start in slice 67:            width 2^21 ns, first slice 1: [1, 2) ... [33, 34)   x 2^21 ns
 //
-// The width is a power of two and slices begin at multiples of it, so that
-//   GUARANTEE  slices joined to a coarser width are those that the launches themselves would give,
-//   whatever the order they came in: kernels of different widths go into one picture exactly.
+// The width is a power of two and slices begin at multiples of the width, which gives the
+//   GUARANTEE  Coarsening slices gives the same slices as adding the launches at the coarser width,
+//   in any order. Slices of kernels with different widths can therefore be combined exactly.
 //
-// A start that is years from the others (a clock that was set, a damaged record) is not counted: it
-// would make one slice of all the others. If such starts get to be more than those held, the slices
-// begin anew with them. Starts from 2^63 ns on, those not known among them, are never counted.
+// A start that does not fit into 64 slices of the maximum width (the clock was set, a record is
+// damaged) is not counted, because it would compress all other launches into one slice. If such
+// starts outnumber the counted launches, the slices are discarded and restart at the current start.
+// Starts of 2^63 ns or more, which include unknown starts, are never counted.
 //
-// Memory: 16 bytes a slice, 1 KiB at most.
+// Memory: 16 bytes per slice, at most 1 KiB.
 //
 // THREADS: none.  UNITS: ns.  ERRORS: none.
 #pragma once
@@ -29,8 +30,8 @@ namespace stemtap {
 class TimeSlices {
  public:
   static constexpr std::size_t kMost = 64;
-  // 64 slices of 39 hours are 104 days: longer than any run, shorter than what clocks differ by when
-  // they do not count from the same day.
+  // 64 slices of 2^47 ns (39 hours) are 104 days: longer than any run, but shorter than the usual
+  // difference between clocks with different epochs.
   static constexpr std::uint32_t kMostShift = 47;
 
   struct Slice {
@@ -39,40 +40,41 @@ class TimeSlices {
   };
 
   void Add(std::uint64_t start_ns, std::uint64_t duration_ns) {
-    const std::uint64_t at = (start_ns >> shift_) - first_;  // huge below the first
+    const std::uint64_t at = (start_ns >> shift_) - first_;  // wraps to a huge value below first_
     Slice* const slice = at < slices_.size() ? &slices_[at] : MakeRoom(start_ns);
     if (slice == nullptr) return;
     ++slice->launches;
     slice->duration_ns += duration_ns;
   }
 
-  // slices()[i] is number first() + i: starts in [number, number + 1) << shift(). The first and the last
-  // hold launches. Empty when nothing was added.
+  // slices()[i] has the number first() + i and counts starts in [number, number + 1) << shift().
+  // The first and the last slice are not empty. The span is empty if nothing was added.
   std::span<const Slice> slices() const { return slices_; }
   std::uint64_t first() const { return first_; }
   std::uint32_t shift() const { return shift_; }
-  std::uint64_t launches() const;  // in the slices
+  std::uint64_t launches() const;  // sum over all slices
 
-  // Adds all to `into`, whose slice i is number first + i at the width 2^shift. REQUIRES: shift >=
-  // this->shift(), and `into` reaches from the first to the last.
+  // Adds all slices to `into`, whose slice i has the number first + i at width 2^shift.
+  // REQUIRES: shift >= this->shift(), and `into` spans all slices.
   void AddTo(std::uint32_t shift, std::uint64_t first, std::span<Slice> into) const;
 
-  // The least width, not below 2^shift, at which the starts `low_ns` and `high_ns` are in slices less
-  // than kMost apart.
+  // Returns the smallest shift, at least `shift`, at which the slices of `low_ns` and `high_ns` are
+  // less than kMost apart.
   static std::uint32_t ShiftFor(std::uint32_t shift, std::uint64_t low_ns, std::uint64_t high_ns) {
     while ((high_ns >> shift) - (low_ns >> shift) >= kMost) ++shift;
     return shift;
   }
 
  private:
-  // The slice of `start_ns`, which none is there for. Null: it is out of reach.
+  // Grows or coarsens the slices to include `start_ns`. Returns the slice of `start_ns`, or nullptr
+  // if `start_ns` is too far from the others.
   Slice* MakeRoom(std::uint64_t start_ns);
   void Coarsen(std::uint32_t shift);
 
   std::uint64_t first_ = 0;
   std::uint32_t shift_ = 0;
   std::vector<Slice> slices_;
-  std::uint64_t strangers_ = 0;  // starts out of reach, since the slices began
+  std::uint64_t strangers_ = 0;  // starts too far from the slices, since the last restart
 };
 
 }  // namespace stemtap
