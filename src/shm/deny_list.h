@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The deny-list: kernels that are never captured, because they wait for others. A kernel that is
-// slowed down, serialised or replayed on one GPU while its peers on other GPUs wait for it hangs
-// the program, and all its ranks with it. The table is here, and there is no other: the gate in the
-// program goes by it, and the collector asks no second pass for what that gate will not capture.
+// The deny list contains kernels that are never captured, because they wait for kernels on other
+// GPUs. If such a kernel is slowed down, serialized or replayed while its peers wait for it, all
+// ranks of the program hang. This is the only such table: the gate in the traced process uses it,
+// and the collector does not request a second pass for kernels that the gate does not capture.
 //
-// A name that is denied by mistake costs little: its kernel is never captured, which the plan counts
-// as uncovered time. One that is let through by mistake may cost the job; the watchdog is left then.
+// A false match is cheap: the kernel is never captured, and the plan counts its time as uncovered.
+// A missing match can hang the job; then only the watchdog remains.
 //
 // THREADS: any.
 #pragma once
@@ -19,12 +19,12 @@ namespace stemtap::shm {
 namespace deny_list {
 
 enum class Letters : std::uint8_t {
-  kExact,  // short words, which chance hits: "nccl" in another case is in asyncClusterCopy
+  kExact,  // for short words: asyncClusterCopy contains "nccl" in another case
   kAnyCase
 };
 
 struct Row {
-  const char* part;  // of the name, mangled or not; lower case for kAnyCase
+  const char* part;  // substring of the name, mangled or not; lower case for kAnyCase
   Letters letters;
   const char* why;
 };
@@ -33,7 +33,7 @@ inline constexpr const char* kNccl = "NCCL: it waits for other GPUs";
 inline constexpr const char* kCollective = "a collective: it waits for other GPUs";
 inline constexpr const char* kPeers = "it waits for other GPUs";
 
-// Words are matched anywhere. Multi-word ones stand in both spellings, AllReduce and all_reduce.
+// Matches are substrings. Multi-word terms are listed in both spellings, AllReduce and all_reduce.
 inline constexpr Row kRows[] = {
     {"nccl", Letters::kExact, kNccl},
     {"NCCL", Letters::kExact, kNccl},
@@ -73,7 +73,8 @@ constexpr bool StartsWith(std::string_view text, const Row& row) noexcept {
 
 }  // namespace deny_list
 
-// Why a kernel of this name must not be captured, as the end of a sentence; nullptr if it may be.
+// Returns why a kernel of this name must not be captured, as the end of a sentence, or nullptr if
+// it may be captured.
 constexpr const char* WhyDenied(std::string_view symbol) noexcept {
   for (; !symbol.empty(); symbol.remove_prefix(1)) {
     for (const deny_list::Row& row : deny_list::kRows) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loss counts everything that a traced process did not deliver, by reason. The identity that every
-// summary shows: records seen = records kept + the sum of the record losses.
+// Loss is the reason why a traced process did not deliver a record, buffer or capture. Every
+// summary shows the identity: records seen = records kept + sum of the record losses.
 //
-// Used by the injected library: needs libc alone.
+// Used by the injected library: needs libc only.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,34 @@ enum class Loss : std::uint32_t {
   // Kernel records that were seen in a CUPTI buffer but not kept.
   kRingFull,       // the collector did not keep up
   kNoTimestamps,   // start == end == 0: CUPTI's device buffers were exhausted
-  kBadTimestamps,  // end < start: the clock was stepped; or the clock counts no nanoseconds
-  kIncomplete,     // still running at the forced flush of the exit (end == 0)
+  kBadTimestamps,  // end < start because the clock was stepped, or the clock is not in nanoseconds
+  kIncomplete,     // still running at the forced flush at exit (end == 0)
   kTooManyNames,   // the name table is full
-  kNameGone,       // its module was unloaded, and its name with it, before it was seen
-  // Not seen at all, as far as CUPTI knows.
+  kNameGone,       // the module was unloaded before its kernel name was read
+  // Records that CUPTI reports as dropped. They are not seen.
   kCuptiDropped,  // cuptiActivityGetNumDroppedRecords
-  // Gaps: how many records were lost is not known.
-  kPoolExhausted,   // buffers of unknown content: the pool had none left, a discard buffer was lent
-  kForeignBuffers,  // buffers that went astray: ours to another CUPTI client, or another's to us
-  kUnreadBuffers,   // buffers for which CUPTI gave an error instead of their records
-  kGaps,            // times during which another profiler had CUPTI: their launches are unknown
+  // Gaps: the number of lost records is unknown.
+  kPoolExhausted,   // buffers of unknown content: the pool was empty, a discard buffer was used
+  kForeignBuffers,  // buffers exchanged with another CUPTI client, in either direction
+  kUnreadBuffers,   // buffers for which CUPTI returned an error instead of records
+  kGaps,            // periods in which another profiler used CUPTI, or recording was stopped
   // Not records.
-  kNamesCut,  // names longer than kMaxNameBytes, kept cut
-  // The gate said capture, and the launch went by; its credit was kept.
-  kCapturesDenied,     // the table of pending captures was full, another thread's launch was being
-                       // captured, a graph was, or the actuator refused
+  kNamesCut,  // names longer than kMaxNameBytes, which are kept but truncated
+  // Launches that the gate did not capture. Spent credits are refunded.
+  kCapturesDenied,     // the table of pending captures was full, a launch of another thread or a
+                       // graph was being captured, or the actuator refused
   kCapturesThrottled,  // more than --max-captures-per-second
-  kGraphLaunches,      // graph launches passed by the gate: their kernels are timed, not gated
+  kGraphLaunches,      // graph launches, which the gate skips: their kernels are timed, not gated
   kCount
 };
 
 inline constexpr std::uint32_t kLossCount = static_cast<std::uint32_t>(Loss::kCount);
-// Losses below this are kernel records, one each.
+// Each loss below kRecordLossCount is one kernel record.
 inline constexpr std::uint32_t kRecordLossCount = static_cast<std::uint32_t>(Loss::kPoolExhausted);
-// Those from there on and below this are gaps.
+// Losses from kRecordLossCount to kGapLossEnd - 1 are gaps.
 inline constexpr std::uint32_t kGapLossEnd = static_cast<std::uint32_t>(Loss::kNamesCut);
 
-// As they appear in session.json and in the summary.
+// Names in session.json and in the summary.
 inline constexpr const char* kLossNames[kLossCount] = {
     "ring_full", "no_timestamps", "bad_timestamps",  "incomplete",         "too_many_names",
     "name_gone", "cupti_dropped", "pool_exhausted",  "foreign_buffers",    "unread_buffers",

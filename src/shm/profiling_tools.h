@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How to recognize the profilers of CUDA's toolkit. Each claims CUPTI, or CUDA_INJECTION64_PATH, in
-// the programs that it starts, so those programs cannot be recorded. ncu goes further: no program
-// that it starts runs when that variable names a library.
+// Recognizes the profilers of the CUDA toolkit. Each of them uses CUPTI or CUDA_INJECTION64_PATH in
+// the programs that it starts, so these programs cannot be recorded. Programs started by ncu do not
+// run at all if CUDA_INJECTION64_PATH is set to a library.
 //
-// THREADS: any. Needs libc alone.
+// THREADS: any.
+//
+// Needs libc only.
 #pragma once
 
 #include <string.h>
@@ -30,20 +32,20 @@ struct ToolSign {
   const ProfilingTool* tool;
 };
 
-// File names of the tools and of the processes that they consist of.
+// File names of the tools and their processes.
 inline constexpr ToolSign kToolPrograms[] = {
     {"ncu", &kNsightCompute},          {"ncu-ui", &kNsightCompute},
     {"nv-nsight-cu", &kNsightCompute}, {"nv-nsight-cu-cli", &kNsightCompute},
     {"nsys", &kNsightSystems},         {"nsys-launcher", &kNsightSystems},
     {"nsys-ui", &kNsightSystems},      {"compute-sanitizer", &kComputeSanitizer}};
 
-// Beginnings of variables that the tools set for the programs that they start.
+// Prefixes of environment variables that the tools set for the programs that they start.
 inline constexpr ToolSign kToolVariables[] = {{"NSYS_PROFILING_SESSION_ID=", &kNsightSystems},
                                               {"QUADD_INJECTION_", &kNsightSystems},
                                               {"NV_NSIGHT_INJECTION_", &kNsightCompute},
                                               {"NV_SANITIZER_INJECTION_", &kComputeSanitizer}};
 
-// Returns the tool that the file at `path` is, by its name; nullptr if it is none.
+// Returns the tool with the file name of `path`, or nullptr.
 inline const ProfilingTool* ToolOfProgram(const char* path) noexcept {
   const char* slash = ::strrchr(path, '/');
   const char* name = slash == nullptr ? path : slash + 1;
@@ -53,8 +55,8 @@ inline const ProfilingTool* ToolOfProgram(const char* path) noexcept {
   return nullptr;
 }
 
-// Returns the tool that has started the process with this environment, and the variable that says
-// so, NAME=VALUE, in `variable`; nullptr if there is none.
+// Returns the tool that started the process with this environment, or nullptr. Stores the variable
+// that identifies the tool, NAME=VALUE, in `variable`.
 inline const ProfilingTool* ToolInEnvironment(const char* const* environment,
                                               const char*& variable) noexcept {
   for (; environment != nullptr && *environment != nullptr; ++environment) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The environment through which the collector tells the injected library what to do: every variable
-// that libstemtap_inject.so reads, with its default. The table of docs/guide/options.md is made from this one.
+// Environment variables that configure the injected library: all variables that
+// libstemtap_inject.so reads, with their defaults. The table in docs/guide/options.md is generated
+// from this table. Also defines the names of the files in a session directory.
 //
-// Used by the injected library: needs libc alone.
+// Used by the injected library: needs libc only.
 #pragma once
 
 namespace stemtap::shm {
@@ -53,27 +54,27 @@ inline constexpr EnvSpec kEnvTable[] = {
     kEnvFlushMs, kEnvMaxOverhead, kEnvBufferKb, kEnvCupti,       kEnvCollector,
     kEnvOptions, kEnvChain,       kEnvDisable};
 
-// STEMTAP_ACTUATOR of a library: this, then its path.
+// STEMTAP_ACTUATOR is this prefix and a path if the actuator is a library.
 inline constexpr char kLibraryActuator[] = "library:";
-// STEMTAP_MAX_CAPTURES_PER_SECOND where it is not set and the actuator acts. The cheapest capture that
-// deserves the name, counters of one pass, takes some milliseconds: 100 of them are some tenths of a
-// second. More at once is the start of a program with hundreds of kernels, which would seem to hang.
+// Default of STEMTAP_MAX_CAPTURES_PER_SECOND for all actuators except log. The cheapest real
+// capture, the counters of one pass, takes a few milliseconds, so 100 captures take a few tenths of
+// a second. Without the limit, a program with hundreds of kernels seems to hang at its start.
 inline constexpr unsigned kMaxCapturesPerSecond = 100;
 inline constexpr unsigned kMostCapturesPerSecond = 1000000;
 
-// The longest absolute path of a session folder: with the name of a file in it, it is still a path
-// that the system takes (PATH_MAX, 4,096 bytes).
+// Maximum bytes of the absolute path of a session directory. Leaves room for a file name within
+// PATH_MAX (4,096 bytes).
 inline constexpr unsigned kMaxSessionPathBytes = 4000;
 
-// Names inside a session folder.
-inline constexpr const char* kMaskFileName =
-    "mask.ndjson";                                   // also the collector's claim to the folder
-inline constexpr const char* kRingPrefix = "ring.";  // + pid
-inline constexpr const char* kUnfinishedPrefix = "new.";         // + the name that it will have
-inline constexpr const char* kSessionFileName = "session.json";  // there once the session has ended
+// File names in a session directory.
+// The mask is also the file with which the collector claims the directory.
+inline constexpr const char* kMaskFileName = "mask.ndjson";
+inline constexpr const char* kRingPrefix = "ring.";              // + pid
+inline constexpr const char* kUnfinishedPrefix = "new.";         // + the final name
+inline constexpr const char* kSessionFileName = "session.json";  // exists if the session has ended
 inline constexpr const char* kGateFileName = "gate.table";
 
-// Whether `name` is that of a ring: the prefix and digits.
+// Returns whether `name` is the name of a ring file: the prefix followed by digits.
 inline bool IsRingName(const char* name) noexcept {
   for (const char* c = kRingPrefix; *c != 0; ++c, ++name) {
     if (*name != *c) return false;
