@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame around the records of a binary profile (.stemtap): one header, then shm::Records as in
-// the ring, then one end record, which tells a whole file from a cut one. Each is 64 bytes, little
+// Layout of a binary profile (.stemtap): one header, shm::Records as in the ring, and one end
+// record, which distinguishes complete files from truncated ones. Each part is 64 bytes, little
 // endian. See docs/formats/profile-binary.md.
 #pragma once
 
@@ -26,10 +26,10 @@ struct BinaryProfileHeader {
 };
 
 struct BinaryProfileEnd {
-  std::uint8_t kind = kBinaryProfileEndKind;  // where a shm::Record has its kind
+  std::uint8_t kind = kBinaryProfileEndKind;  // same offset as shm::Record::kind
   std::uint8_t reserved[7] = {};
-  std::uint64_t invocations = 0;  // KernelRecords before it
-  std::uint64_t names = 0;        // names defined before it
+  std::uint64_t invocations = 0;  // number of KernelRecords in the file
+  std::uint64_t names = 0;        // number of names defined in the file
   char reserved2[40] = {};
 };
 

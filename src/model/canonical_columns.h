@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The columns of the canonical profile CSV, in the order in which they are written. Reader and
-// writer share this table. See docs/formats/canonical-csv.md.
+// The columns of the canonical profile CSV, in the order in which they are written. The reader and
+// the writer share this table. See docs/formats/canonical-csv.md.
 #pragma once
 
 #include <array>
@@ -33,11 +33,11 @@ enum class CanonicalColumn : std::uint8_t {
 
 struct CanonicalColumnInfo {
   std::string_view name;
-  // A cell that is not empty holds a whole number in [least, most]; none of these for the name.
+  // A cell that is not empty contains an integer in [least, most]. Not used for the name.
   std::uint64_t least = 0;
   std::uint64_t most = 0;
   bool required = false;
-  // What stands in the record for an empty cell.
+  // Value in the record if the cell is empty.
   std::uint64_t unknown = 0;
 };
 
@@ -64,7 +64,8 @@ constexpr const CanonicalColumnInfo& InfoOf(CanonicalColumn column) {
   return kCanonicalColumns[static_cast<std::size_t>(column)];
 }
 
-// The cell of `record`. REQUIRES (both): a column other than the index and the name.
+// CellOf returns and SetCell sets the field of `record` for `column`.
+// REQUIRES: `column` is neither the index nor the name.
 constexpr std::uint64_t CellOf(const shm::KernelRecord& record, CanonicalColumn column) {
   switch (column) {
     case CanonicalColumn::kStart:

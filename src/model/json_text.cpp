@@ -23,12 +23,13 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-// As far as a file is looked at before it is read.
+// Number of bytes checked before the whole file is read.
 constexpr std::size_t kLookedAt = std::size_t{64} * 1024;
 
-// "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error while parsing value -
-// unexpected end of input; last read: '...'" without what stands before and behind: the first says
-// nothing, and the last may be all of the text. So may a number that is too large.
+// Shortens a parser message such as "[json.exception.parse_error.101] parse error at line 3, column
+// 5: syntax error while parsing value - unexpected end of input; last read: '...'". Removes the
+// prefix, which users do not need, and the end, which may contain all of the text. Limits the
+// length, because the message may also contain a number of any length.
 std::string Told(std::string_view what, std::size_t byte) {
   constexpr std::size_t kMost = 160;
   const std::size_t begin = what.find("] ");
@@ -75,15 +76,15 @@ class Look : public nlohmann::json_sax<json> {
   const std::string& schema() const { return schema_; }
 
  private:
-  // An array or object that is open. Its memory is used again.
+  // Level is an array or object that is not yet closed. Its memory is reused.
   struct Level {
     bool is_object = false;
-    std::size_t items = 0;  // of an array: those begun
-    std::string key;        // of an object: that of the present value
+    std::size_t items = 0;  // items of the array so far, including the current one
+    std::string key;        // key of the current value of the object
     std::unordered_set<std::string> keys;
   };
 
-  // The place of what is inside the first `depth` levels: kernels[3].clusters[0]
+  // Returns the path of the current value in the first `depth` levels: kernels[3].clusters[0]
   std::string Path(std::size_t depth) const {
     std::string path;
     for (std::size_t i = 0; i < depth; ++i) {
@@ -166,7 +167,7 @@ std::string NameOfSource(const std::string& path) {
 
 Status CheckJsonText(std::string_view text, std::string_view name, std::string_view schema,
                      std::string_view expected) {
-  // The parser takes it for the end of the text.
+  // The parser would interpret a NUL as the end of the text.
   const std::size_t nul = text.find('\0');
   if (nul != std::string_view::npos) {
     return Error{fmt::format("{}: holds a NUL at byte {}, expected {}", name, nul + 1, expected)};

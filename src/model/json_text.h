@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the readers of JSON files have in common: the text of a file, and the check that it is one
-// document that every JSON parser reads alike.
+// Functions that the readers of JSON files share: they read the text of a file and check that it is
+// one document that all JSON parsers interpret in the same way.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,19 +15,21 @@
 
 namespace stemtap {
 
-// Maximum nesting of arrays and objects. Ours nest seven deep; later versions may go further.
+// Maximum nesting depth of arrays and objects. Current files have seven levels; the limit leaves
+// room for later versions.
 inline constexpr int kMostJsonDepth = 64;
 
-// The content of the file at `path`, plain, .gz or .zst, at most `max_bytes` long, without a byte
-// order mark. A file that is too long, or does not begin as a JSON object, is refused before it is
-// read. `expected` names the file that was expected in errors ("a plan.json").
+// Reads the file at `path`, which may be compressed with gzip or zstd, without its byte order mark.
+// Rejects a file of more than `max_bytes` bytes, or one that does not begin like a JSON object,
+// before it reads all of it. `expected` describes the expected file in error messages ("a
+// plan.json").
 Result<std::string> ReadJsonFile(const std::string& path, std::size_t max_bytes,
                                  std::string_view expected);
 
-// What errors call the file at `path`: the path, fit to be shown, or "standard input".
+// Returns the name of the file at `path` for error messages: the escaped path, or "standard input".
 std::string NameOfSource(const std::string& path);
 
-// What a message shows of a value that was read: NaN was null.
+// Returns a value as shown in error messages. NaN is "null", as in JSON.
 template <typename Value>
 const Value& JsonValue(const Value& value) {
   return value;
@@ -36,9 +38,8 @@ inline std::string JsonValue(double value) {
   return std::isnan(value) ? "null" : fmt::format("{}", value);
 }
 
-// Whether `text` is one whole JSON object in UTF-8 whose "schema" is `schema` and in which no object
-// has a key twice. `name` is what errors call it, and they say line and column; `expected` is what
-// it should have been.
+// Checks that `text` is one complete JSON object in UTF-8, that its "schema" is `schema` and that
+// no object has duplicate keys. Error messages contain `name`, the position and `expected`.
 Status CheckJsonText(std::string_view text, std::string_view name, std::string_view schema,
                      std::string_view expected);
 

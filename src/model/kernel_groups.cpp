@@ -18,8 +18,8 @@ KernelGroups::~KernelGroups() = default;
 
 Result<KernelGroups> KernelGroups::Create(GroupBy by, const std::string& exclude) {
   if (exclude.empty()) return KernelGroups(by, nullptr);
-  // RE2 takes time linear in the name; backtracking engines overflow the stack on the names of
-  // template libraries.
+  // RE2 takes time linear in the length of the name. Backtracking engines overflow the stack on
+  // long template names.
   re2::RE2::Options options(re2::RE2::Quiet);
   auto pattern = std::make_unique<re2::RE2>(exclude, options);
   if (!pattern->ok()) {
@@ -45,7 +45,8 @@ std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTabl
   }
   shm::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
                               {record.block[0], record.block[1], record.block[2]}};
-  // A plan states both or neither: kernels that differ in the block alone would read back alike.
+  // If the grid is unknown, ignore the block too: a plan contains both or neither, so kernels that
+  // differ only in the block would be equal when read back.
   if (config.grid[0] == shm::kUnknownExtent) config = {};
   const auto [at, added] =
       by_launch_.emplace(shm::ConfigKey(names.hash(record.name_id), config), next);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelGroups decides which launches count as the same kernel, and which do not count at all: one
-// group per name, or per launch (name, grid and block); names that match the exclusion belong to no
-// group. Everything behind it (clusters, allocation, plans) knows groups only.
+// KernelGroups maps launches to groups of launches that count as the same kernel: one group per
+// kernel name, or per kernel name, grid and block. Launches of excluded kernel names have no group.
+// All later stages (clusters, allocation, plans) use groups only.
 //
 // THREADS: none.  SOURCE: Allegro (2024) groups by launch; docs/math/allocation.md.
 #pragma once
@@ -28,7 +28,7 @@ enum class GroupBy { kName, kLaunch };
 
 inline constexpr std::uint32_t kExcludedKernel = ~std::uint32_t{0};
 
-// What the exclusion left out.
+// ExcludedTotals counts the launches of excluded kernels.
 struct ExcludedTotals {
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
@@ -38,19 +38,20 @@ class KernelGroups {
  public:
   struct Group {
     std::uint32_t name_id = 0;
-    shm::LaunchConfig config = {};  // grid 0: not part of the group (kName), or unknown
+    shm::LaunchConfig config = {};  // grid 0 if not part of the group (kName) or unknown
   };
 
-  // `exclude` is a regular expression (RE2 syntax) sought anywhere in a name; empty: nothing is
-  // excluded. An error (exit code 2) says where it is malformed.
+  // Excludes kernel names that contain a match of the regular expression `exclude` (RE2 syntax). An
+  // empty expression excludes nothing. Fails with exit code 2 if the expression is malformed.
   static Result<KernelGroups> Create(GroupBy by, const std::string& exclude);
 
   KernelGroups(KernelGroups&&) noexcept;
   KernelGroups& operator=(KernelGroups&&) noexcept;
   ~KernelGroups();
 
-  // The group of a launch, numbered in order of first launch, or kExcludedKernel, which is counted.
-  // `names` is the table that record.name_id indexes, always the same one.
+  // Returns the group of a launch, numbered in order of first launch. Returns kExcludedKernel and
+  // counts the launch if its kernel is excluded. `names` is the table that record.name_id indexes.
+  // REQUIRES: `names` is the same table in all calls.
   std::uint32_t Of(const shm::KernelRecord& record, const NameTable& names) {
     if (record.name_id >= by_name_.size()) Learn(names);
     const std::uint32_t known = by_name_[record.name_id];
@@ -76,8 +77,8 @@ class KernelGroups {
 
   GroupBy by_;
   std::unique_ptr<re2::RE2> exclude_;
-  std::vector<std::uint32_t> by_name_;  // group by name id (kName), kUnseen or kExcludedKernel
-  std::unordered_map<std::uint64_t, std::uint32_t> by_launch_;  // by ConfigKey
+  std::vector<std::uint32_t> by_name_;  // by name id: group (kName), kUnseen or kExcludedKernel
+  std::unordered_map<std::uint64_t, std::uint32_t> by_launch_;  // group by ConfigKey
   std::vector<Group> groups_;
   ExcludedTotals excluded_;
 };

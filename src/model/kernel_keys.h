@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelKeys finds kernels that a plan or an overview lists twice.
+// KernelKeys detects kernels that a plan or an overview lists twice.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@ namespace stemtap {
 
 class KernelKeys {
  public:
-  // Returns false if a kernel of that name, launch configuration and process was added before, unless
-  // two kernels may read back alike: names whose bytes are not UTF-8 (each becomes U+FFFD), and, in
-  // merged sessions, processes of one number on several machines.
+  // Returns false if a kernel with this name, launch configuration and process was added before.
+  // Always returns true for kernels that may have equal keys in a valid file: names with invalid
+  // UTF-8, which was replaced by U+FFFD, and, in merged sessions, processes with equal pids on
+  // several machines.
   bool Add(std::string_view name, const shm::LaunchConfig& config, std::int32_t process,
            bool merged) {
     if (name.find("\xEF\xBF\xBD") != std::string_view::npos || (merged && process != 0))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NameTable gives every kernel name a dense id, in order of first appearance; where processes are kept
-// apart, every name of a process.
+// NameTable assigns dense ids to kernel names, in order of first appearance. If kernels are kept
+// separate by process, equal names of different processes have different ids.
 //
-// THREADS: none; const methods may be called concurrently while nobody interns.
+// THREADS: not thread-safe. Const methods may run concurrently if no thread calls Intern.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ class NameTable {
   NameTable(NameTable&&) = default;
   NameTable& operator=(NameTable&&) = default;
 
-  // The id of `name`, which is new if it has not been seen. `pid`: the process whose own it is; 0:
-  // nobody's.
+  // Returns the id of `name` and assigns one if needed. `pid` is the owning process id, or 0 if the
+  // kernel is shared by all processes.
   std::uint32_t Intern(std::string_view name, std::int32_t pid = 0) {
     std::uint64_t hash = shm::NameHash(name.data(), name.size());
     if (pid != 0) hash = shm::ProcessNameHash(hash, pid);
@@ -45,7 +45,7 @@ class NameTable {
   }
 
   std::size_t size() const { return names_.size(); }
-  // REQUIRES (all): id < size().
+  // REQUIRES (name, hash and process): id < size().
   const std::string& name(std::uint32_t id) const { return names_[id]; }
   std::uint64_t hash(std::uint32_t id) const { return hashes_[id]; }
   std::int32_t process(std::uint32_t id) const {
@@ -56,9 +56,9 @@ class NameTable {
   struct Identity {
     std::size_t operator()(std::uint64_t hash) const { return hash; }
   };
-  std::deque<std::string> names_;  // a deque: references stay valid as it grows
+  std::deque<std::string> names_;  // a deque, so references stay valid as it grows
   std::vector<std::uint64_t> hashes_;
-  std::vector<std::int32_t> processes_;  // by id; none beyond the last that is a process's own
+  std::vector<std::int32_t> processes_;  // by id, up to the last name with an owning process
   std::unordered_multimap<std::uint64_t, std::uint32_t, Identity> ids_;
 };
 

@@ -15,8 +15,8 @@
 namespace stemtap {
 namespace {
 
-// One string that grows: an overview may have ten thousands of kernels, and is written once a second
-// beside a session.
+// Text builds JSON in one growing string. It must be fast: an overview can have tens of thousands
+// of kernels and is written once per second while a session runs.
 class Text {
  public:
   template <typename... Parts>
@@ -24,7 +24,8 @@ class Text {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Parts>(parts)...);
   }
   void AddPlain(std::string_view text) { text_ += text; }
-  // Names come from the traced program: escaped, what is no UTF-8 replaced, as in session.json.
+  // Escapes `text` and replaces invalid UTF-8, as in session.json. Names come from the traced
+  // program and may contain any bytes.
   void AddString(const std::string& text) {
     text_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
@@ -33,7 +34,7 @@ class Text {
     AddString(text);
     text_ += ", ";
   }
-  // As many digits as tell two durations apart; no number: null.
+  // Nine digits are enough to distinguish durations. NaN and infinity become null.
   void AddReal(double value) {
     if (std::isfinite(value)) {
       Add("{:.9g}", value);
@@ -41,7 +42,7 @@ class Text {
       text_ += "null";
     }
   }
-  // part(item) for each, in brackets, commas between.
+  // Adds brackets and calls part(item) for each item, separated by `between`.
   template <typename Items, typename Part>
   void AddList(const Items& items, const Part& part, const char* between = ", ") {
     text_ += '[';

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Overview is a session at a glance, small whatever its length: what `stemtap top` shows while it runs
-// and `stemtap report` draws of it. It is what overview.json holds; docs/formats/overview.md has every
-// field.
+// Overview is a summary of a session whose size does not depend on the length of the session.
+// `stemtap top` and `stemtap report` display it. overview.json is its file format; all fields are
+// described in docs/formats/overview.md.
 //
-// UNITS: durations and times in ns where the name says so, fractions and bounds as ratios.
+// UNITS: durations and times are in ns if the name ends in _ns; fractions and bounds are ratios.
 // THREADS: none.
 #pragma once
 
@@ -25,7 +25,7 @@ struct OverviewCluster {
   std::uint64_t upper_ns = 0;
   std::uint64_t count = 0;
   double mean_ns = 0.0;
-  double stddev_ns = 0.0;  // population
+  double stddev_ns = 0.0;  // population standard deviation
   std::uint64_t captured = 0;
   std::uint64_t target = 0;
   ClusterState state = ClusterState::kOpen;
@@ -37,7 +37,7 @@ struct HistogramBin {
   std::uint64_t count = 0;
 };
 
-// What a kernel did in one slice of the session's time.
+// KernelSlice counts the launches of a kernel in one time slice of the session.
 struct KernelSlice {
   std::uint32_t slice = 0;
   std::uint64_t invocations = 0;
@@ -46,21 +46,21 @@ struct KernelSlice {
 
 struct OverviewKernel {
   std::string name;
-  std::int32_t process = 0;       // 0: of any
-  shm::LaunchConfig config = {};  // grid 0: not part of what makes the kernel
+  std::int32_t process = 0;       // owning process id, or 0 if shared by all processes
+  shm::LaunchConfig config = {};  // grid 0 if not part of the kernel
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
   std::uint64_t captured = 0;
   std::uint64_t imputed = 0;
   std::vector<OverviewCluster> clusters;  // ascending
-  std::vector<HistogramBin> histogram;    // ascending, none empty, at most kMostBins
+  std::vector<HistogramBin> histogram;    // ascending, no empty bins, at most kMostBins
   std::vector<KernelSlice> slices;        // ascending
 };
 
 struct OverviewProcess {
   std::int32_t pid = 0;
   std::string program;
-  std::string state;  // as ProcessReport
+  std::string state;  // as in ProcessReport
   std::string reason;
   std::uint64_t seen = 0;
   std::uint64_t kept = 0;
@@ -75,21 +75,21 @@ struct TimelinePoint {
   std::uint64_t captured = 0;
   std::uint64_t captured_duration_ns = 0;
   std::uint64_t clusters_open = 0;
-  double bound = 0.0;  // NaN: none yet
+  double bound = 0.0;  // NaN if not yet known
   std::uint64_t dropped = 0;
 };
 
-// The session as a whole.
+// OverviewTotals describes the session as a whole.
 struct OverviewTotals {
   static constexpr std::size_t kMostPoints = 512;
 
   std::string tool;
-  std::string mode;  // live, replay
+  std::string mode;  // live, replay, gate or merged
   bool ended = false;
-  std::int32_t pid = 0;  // the collector's; 0: none
+  std::int32_t pid = 0;  // pid of the collector, or 0
   std::uint64_t started_unix_ms = 0;
   double elapsed_s = 0.0;
-  std::uint32_t period_ms = 0;  // until the next one
+  std::uint32_t period_ms = 0;  // time until the next overview is written
   std::vector<std::string> command;
   double error_bound = 0.0;
   double confidence = 0.0;
@@ -100,7 +100,7 @@ struct OverviewTotals {
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;
   std::uint64_t gaps = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> losses;  // those that are not 0
+  std::vector<std::pair<std::string, std::uint64_t>> losses;  // without zeros
 
   std::uint64_t observed = 0;
   std::uint64_t duration_ns = 0;
@@ -109,9 +109,9 @@ struct OverviewTotals {
   std::uint64_t kernels_known = 0;
   std::uint64_t clusters_open = 0;
   std::uint64_t clusters_closed = 0;
-  double bound = 0.0;  // NaN: none yet
-  // Of a session that has ended and whose bound is the observed error: what its design certifies.
-  // NaN otherwise.
+  double bound = 0.0;  // NaN if not yet known
+  // The certified bound, if the session has ended and its bound is the observed error. Otherwise
+  // NaN.
   double certified_bound = std::numeric_limits<double>::quiet_NaN();
   std::uint64_t slowed = 0;
   std::uint64_t zero_duration = 0;
@@ -128,18 +128,18 @@ struct Overview : OverviewTotals {
 
   std::vector<OverviewProcess> processes;
   std::uint64_t slices_start_ns = 0;
-  std::uint64_t slices_width_ns = 0;  // 0: there are none
+  std::uint64_t slices_width_ns = 0;  // 0 if there are no slices
   std::uint32_t slices = 0;
-  std::vector<OverviewKernel> kernels;  // by duration, longest first, at most kMostKernels
+  std::vector<OverviewKernel> kernels;  // by duration, descending, at most kMostKernels
 };
 
 struct PlanTotals;
 
-// Gives the overview of a session that has ended the bounds of its plan; none if nothing was
-// recorded.
+// Copies the bounds of the plan to the overview of a session that has ended. The bounds are NaN if
+// nothing was recorded.
 void TakeBounds(const PlanTotals& totals, OverviewTotals& overview);
 
-// overview.json, ending in a newline.
+// Returns the content of overview.json, which ends in a newline.
 std::string OverviewToJson(const Overview& overview);
 
 }  // namespace stemtap

@@ -18,7 +18,7 @@
 namespace stemtap {
 namespace {
 
-// Means and deviations are at most 2^63 ns; an overview rounds them to nine digits.
+// Means and standard deviations are at most 2^63 ns, and an overview rounds them to nine digits.
 constexpr double kMaxRealNs = 1e19;
 
 class Check {
@@ -43,7 +43,8 @@ class Check {
   }
 
  private:
-  // `path` makes the place: only of what is wrong, since `stemtap top` reads once a second.
+  // `path` is a function that builds the path on failure only, because `stemtap top` checks an
+  // overview every second.
   template <typename Path, typename Value>
   void Expect(bool holds, const Path& path, const Value& value, std::string_view expected) {
     if (holds || !wrong_.empty()) return;
@@ -144,7 +145,7 @@ std::string CompareWithPlan(const Overview& overview, const Plan& plan) {
     return fmt::format("overview.json has {} launches, plan.json {}", overview.observed,
                        plan.totals.invocations);
   }
-  std::unordered_map<std::string, std::uint64_t> planned;  // a key may stand for several kernels
+  std::unordered_map<std::string, std::uint64_t> planned;  // several kernels may have equal keys
   for (const PlanKernel& k : plan.kernels) {
     AddSaturated(k.invocations, planned[KernelKeys::Of(k.name, k.config, k.process)]);
   }

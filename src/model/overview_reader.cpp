@@ -27,21 +27,22 @@ namespace ondemand = simdjson::ondemand;
 using simdjson::error_code;
 using simdjson::SUCCESS;
 
-// A kernel takes some 2 KB: half a million of them.
+// Room for half a million kernels of about 2 KB.
 constexpr std::size_t kMostOverviewBytes = std::size_t{1} << 30;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kMostPid = std::numeric_limits<std::int32_t>::max();
 
-// Walks the document from its beginning to its end. Every step says whether it succeeded; the first that
-// does not leaves why, and each level that it goes back through puts its name before where.
+// Walk parses the document in one pass. Every function returns whether it succeeded. The first
+// failure sets `expected` and `code`, and each enclosing level adds its name to the front of
+// `where`.
 class Walk {
  public:
   Walk(bool slices, Overview& overview) : slices_(slices), overview_(overview) {}
 
   bool Document(ondemand::document& document);
 
-  // What went wrong. An empty `expected` is a text that is no JSON.
+  // Describe the failure. `expected` is empty if the text is not valid JSON.
   std::string where;
   std::string expected;
   error_code code = SUCCESS;
@@ -49,7 +50,7 @@ class Walk {
  private:
   bool Fail(error_code error, const char* what) {
     code = error;
-    // What is no JSON says so wherever it is met.
+    // Other codes are JSON syntax errors, which any access can report.
     const bool other = error == simdjson::INCORRECT_TYPE || error == SUCCESS ||
                        error == simdjson::NUMBER_OUT_OF_RANGE || error == simdjson::NUMBER_ERROR;
     expected = other ? what : "";
@@ -60,7 +61,7 @@ class Walk {
     return false;
   }
 
-  // each(key, value) for every field.
+  // Calls each(key, value) for every field.
   template <typename Value, typename Each>
   bool Fields(Value& value, Each each) {
     ondemand::object object;
@@ -85,7 +86,7 @@ class Walk {
     keys_.resize(first);
     return true;
   }
-  // each(index, value) for every element.
+  // Calls each(index, value) for every element.
   template <typename Each>
   bool Items(ondemand::value& value, Each each) {
     ondemand::array array;
@@ -101,7 +102,7 @@ class Walk {
     }
     return true;
   }
-  // Exactly the `count` first elements go to each(index, value); there may be more.
+  // Calls each(index, value) for the first `count` elements, which must exist. Ignores the others.
   template <typename Each>
   bool Row(ondemand::value& value, std::size_t count, const char* what, Each each) {
     std::size_t there = 0;
@@ -123,7 +124,7 @@ class Walk {
     to = static_cast<Number>(number);
     return true;
   }
-  // NaN where it is null.
+  // Sets `to` to NaN if the value is null.
   bool Real(ondemand::value& value, double& to) {
     if (IsNull(value)) {
       to = kNone;
@@ -132,7 +133,7 @@ class Walk {
     const error_code error = value.get_double().get(to);
     return error == SUCCESS || Fail(error, "a number");
   }
-  // Of what is always known.
+  // Like Real, but null is an error.
   bool Number(ondemand::value& value, double& to) {
     return Real(value, to) && (!std::isnan(to) || Fail(SUCCESS, "a number"));
   }
@@ -161,12 +162,13 @@ class Walk {
   bool Kernel(ondemand::value& value, OverviewKernel& kernel);
   bool Cluster(ondemand::value& value, OverviewCluster& cluster);
 
-  // Ours have up to 40, and each is compared with those before.
+  // Maximum fields per object. Our objects have up to 40. The duplicate check compares each key
+  // with all previous ones, so its time is quadratic.
   static constexpr std::size_t kMostFields = 256;
 
   const bool slices_;
   Overview& overview_;
-  std::vector<std::string_view> keys_;  // of the objects that are open, in the parser's memory
+  std::vector<std::string_view> keys_;  // keys of all open objects, in the memory of the parser
   bool state_ = false;
   bool kernels_ = false;
 };
@@ -196,7 +198,7 @@ bool Walk::Cluster(ondemand::value& value, OverviewCluster& cluster) {
 }
 
 bool Walk::Kernel(ondemand::value& value, OverviewKernel& kernel) {
-  // The vectors and the name keep their memory.
+  // Reuse the memory of the vectors and the name.
   kernel.process = 0;
   kernel.config = {};
   kernel.invocations = kernel.duration_ns = kernel.captured = kernel.imputed = 0;
@@ -382,7 +384,7 @@ bool Walk::Top(std::string_view key, ondemand::value& value) {
 }
 
 bool Walk::Document(ondemand::document& document) {
-  // All but the kernels, which are large, begins anew.
+  // Reset everything except the kernels, whose memory is reused.
   std::vector<OverviewKernel> kernels = std::move(overview_.kernels);
   overview_ = Overview();
   overview_.bound = kNone;
@@ -393,7 +395,7 @@ bool Walk::Document(ondemand::document& document) {
     return Top(key, value);
   });
   if (!walked) return false;
-  // Behind the last token there is no place to be at.
+  // A current location exists only if tokens follow the document.
   const char* at = nullptr;
   if (document.current_location().get(at) == SUCCESS) {
     return Fail(simdjson::TRAILING_CONTENT, "the end");
@@ -404,7 +406,7 @@ bool Walk::Document(ondemand::document& document) {
   return Fail(SUCCESS, "the field");
 }
 
-// `text` has room for simdjson's padding behind it.
+// REQUIRES: the capacity of `text` includes the padding that simdjson needs.
 Status Parse(ondemand::parser& parser, const std::string& text, std::string_view source,
              bool slices, Overview& overview) {
   ondemand::document document;
@@ -449,7 +451,7 @@ Error SystemError(const std::string& path, const char* deed) {
 }
 
 Status ReadFile(const std::string& path, std::string& text) {
-  // A pipe of that name is not waited for.
+  // O_NONBLOCK: do not wait for the writer of a named pipe.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) return SystemError(path, "cannot be opened");
   struct stat about = {};
@@ -467,7 +469,7 @@ Status ReadFile(const std::string& path, std::string& text) {
     const ssize_t count = ::read(file.fd, text.data() + size, text.size() - size);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return SystemError(path, "cannot be read");
-    if (count == 0) break;  // shorter than it was: not JSON, most likely
+    if (count == 0) break;  // the file was truncated; parsing will probably fail
     size += static_cast<std::size_t>(count);
   }
   text.resize(size);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads overview.json back. See docs/formats/overview.md.
+// Reads overview.json. See docs/formats/overview.md.
 //
-// Fields of later versions are passed over. A session's `state`, its `kernels` and their names cannot be
-// done without; what else is missing is 0, empty, or, for a bound, NaN. An overview that contradicts itself
-// is an error (overview_check.h).
-// ERRORS: one line, "<source>: kernels[3].captured: expected a whole number", or the byte at which the
-// text is no JSON.
+// Unknown fields, which later versions may add, are ignored. `schema`, `state`, `kernels` and the
+// name of each kernel are required. Other missing fields become 0 or empty; `bound` and
+// `certified_bound` become NaN. An inconsistent overview is an error (overview_check.h).
+// ERRORS: one line, "<source>: kernels[3].captured: expected a whole number", or the position of a
+// JSON syntax error in bytes.
 #pragma once
 
 #include <memory>
@@ -18,26 +18,27 @@
 
 namespace stemtap {
 
-// The overview in `json`. `source` names the text in errors.
+// Parses the overview in `json`. `source` is the name of the text in error messages.
 Result<Overview> ParseOverview(std::string_view json, std::string_view source);
 
-// The same from a file, plain, .gz or .zst.
+// Like ParseOverview, but reads a file, which may be compressed with gzip or zstd.
 Result<Overview> LoadOverview(const std::string& path);
 
-// OverviewReader reads again and again, into memory that it keeps: for whoever watches a session.
+// OverviewReader reads an overview repeatedly and reuses its memory, for programs that watch a
+// session.
 class OverviewReader {
  public:
-  // Without `slices` those of the kernels are passed over, as if there were none.
+  // If `slices` is false, ignores the slices of the kernels.
   explicit OverviewReader(bool slices);
   ~OverviewReader();
   OverviewReader(const OverviewReader&) = delete;
   OverviewReader& operator=(const OverviewReader&) = delete;
 
-  // Reads the plain file at `path` into `overview`, whose memory is used again. After an error its
-  // content is anything.
+  // Reads the uncompressed file at `path` into `overview` and reuses its memory. After an error,
+  // the content of `overview` is unspecified.
   Status Read(const std::string& path, Overview& overview);
 
-  // The bytes that were read last.
+  // The text of the last read.
   std::string_view text() const;
 
  private:

@@ -15,12 +15,13 @@
 namespace stemtap {
 namespace {
 
-// Kernel names are bytes from the traced program; invalid UTF-8 is replaced rather than refused.
+// Returns `text` as a JSON string. Kernel names are bytes from the traced program, so invalid UTF-8
+// is replaced.
 std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Shortest digits that read back as the same double.
+// Returns the shortest digits that parse to the same double.
 std::string Number(double value) {
   return nlohmann::json(value).dump();
 }
@@ -46,12 +47,12 @@ std::string OptionsToJson(const OptionList& options) {
   return json + "}";
 }
 
-// A cell that the source did not know is null.
+// Returns `value`, or null if the source did not contain it.
 std::string Known(std::uint64_t value, bool known) {
   return known ? fmt::format("{}", value) : std::string("null");
 }
 
-// The launch that makes a kernel of its own (--group-by launch), or nothing.
+// Returns the grid and block of a kernel with --group-by launch, or an empty string.
 std::string LaunchOf(const PlanKernel& k) {
   const shm::LaunchConfig& c = k.config;
   if (c.grid[0] == shm::kUnknownExtent) return {};
@@ -59,14 +60,14 @@ std::string LaunchOf(const PlanKernel& k) {
                      c.grid[2], c.block[0], c.block[1], c.block[2]);
 }
 
-// What was not measured because a tracer was at work, or nothing.
+// Returns the fields about imputed launches, or an empty string.
 std::string ImputedOf(const PlanTotals& t) {
   if (t.imputed == 0) return {};
   return fmt::format(", \"imputed\": {}, \"imputed_duration_ns\": {}, \"native_unknown\": {}",
                      t.imputed, t.imputed_duration_ns, t.native_unknown);
 }
 
-// The process whose kernel it is (--share-captures off), or nothing.
+// Returns the owning process of a kernel with --share-captures off, or an empty string.
 std::string ProcessOf(const PlanKernel& k) {
   return k.process == 0 ? std::string() : fmt::format("\"process\": {}, ", k.process);
 }
@@ -86,7 +87,7 @@ void AppendSample(std::string& json, const PlanSample& s) {
                  s.imputed ? "\"imputed\": true, " : "", Number(s.weight));
 }
 
-// The launches that no sample was drawn from, or nothing.
+// Returns the fields about joined launches, or an empty string.
 std::string JoinedOf(const PlanCluster& c) {
   if (c.joined == 0) return {};
   return fmt::format("\"joined\": {}, \"joined_bias_ns\": {}, ", c.joined,
@@ -106,7 +107,7 @@ void AppendCluster(std::string& json, const PlanCluster& c) {
   json += c.samples.empty() ? "]}" : "\n        ]}";
 }
 
-// What the plan was merged of, or nothing.
+// Returns the sessions that were merged into the plan, or an empty string.
 std::string SessionsOf(const Plan& plan) {
   if (plan.sessions.empty()) return {};
   std::string json = "  \"sessions\": [";
@@ -123,8 +124,8 @@ std::string SessionsOf(const Plan& plan) {
   return json + "\n  ],\n";
 }
 
-// Time of the kernels whose samples are their first launches and no others, ns; without the kernels
-// that are sampled whole.
+// Returns the time of the kernels whose samples are exactly their first launches, in ns. Excludes
+// kernels with samples of all launches.
 double FirstLaunchesTime(const Plan& plan) {
   double time_ns = 0.0;
   for (const PlanKernel& kernel : plan.kernels) {
@@ -140,7 +141,7 @@ double FirstLaunchesTime(const Plan& plan) {
   return time_ns;
 }
 
-// " at 95 % confidence", or nothing if the plan does not state it.
+// Returns a text such as " at 95 % confidence", or an empty string if the plan has no confidence.
 std::string AtConfidence(const Plan& plan) {
   for (const auto& [name, value] : plan.options) {
     const double* confidence = std::get_if<double>(&value);
@@ -151,7 +152,7 @@ std::string AtConfidence(const Plan& plan) {
   return {};
 }
 
-// What the bound covers, for the summary.
+// Returns the lines of the summary that explain what the bound covers.
 std::string BoundNotes(const Plan& plan) {
   const PlanTotals& t = plan.totals;
   if (std::isnan(t.bound)) return {};
@@ -161,7 +162,8 @@ std::string BoundNotes(const Plan& plan) {
         "launches in full\n",
         AtConfidence(plan));
   }
-  // The errors of the sessions of a merged plan may be known when the error of the plan is not.
+  // In a merged plan, the observed errors of sessions may be known although the error of the plan
+  // is unknown.
   if (std::isnan(t.observed_error)) {
     return fmt::format(
         "the observed errors of some sessions exceed their certified bounds, so the bound is "
@@ -190,12 +192,12 @@ double DrawnMean(const PlanCluster& cluster) {
 
 double JoinedTime(const PlanCluster& cluster) {
   if (cluster.joined == 0) return 0.0;
-  // The bias is joined x drawn mean - joined time.
+  // joined_bias_ns is joined x drawn mean - joined time.
   return static_cast<double>(cluster.joined) * DrawnMean(cluster) - cluster.joined_bias_ns;
 }
 
 void StateBound(PlanTotals& totals) {
-  // NaN compares false: what is not known is no larger.
+  // If the observed error is NaN, the comparison is false and the certified bound is used.
   totals.bound = totals.observed_error > totals.certified_bound ? totals.observed_error
                                                                 : totals.certified_bound;
 }
@@ -309,17 +311,17 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
     std::size_t samples = 0;
     for (const PlanCluster& c : k.clusters) samples += c.samples.size();
     std::string name = EscapeForTerminal(BriefName(k.name));
-    // With --group-by launch rows of one name differ by it.
+    // With --group-by launch, the launch configuration distinguishes rows with the same name.
     const shm::LaunchConfig& launch = k.config;
     if (launch.grid[0] != shm::kUnknownExtent) {
       name = fmt::format("{}x{}x{}/{}x{}x{} {}", launch.grid[0], launch.grid[1], launch.grid[2],
                          launch.block[0], launch.block[1], launch.block[2], name);
     }
     if (k.process != 0) name = fmt::format("{} {}", k.process, name);
-    constexpr std::size_t kNameWidth = 60;  // with the columns before it, a line of 108
+    constexpr std::size_t kNameWidth = 60;  // lines have 108 columns in total
     if (name.size() > kNameWidth) {
       std::size_t end = kNameWidth - 3;
-      while ((static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;  // no half characters
+      while ((static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;  // do not split UTF-8
       name = name.substr(0, end) + "...";
     }
     const double share = t.duration_ns == 0 ? 0.0

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan is the answer: which invocations stand for the rest, with what weight, and how wrong that
-// may be. It is what plan.json holds; see docs/formats/plan.md for every field.
+// Plan is the result of sampling: the samples that represent all launches, their weights and the
+// error bound. plan.json is its file format; all fields are described in docs/formats/plan.md.
 //
-// UNITS: durations in ns, fractions and bounds as ratios.
+// UNITS: durations are in ns; fractions and bounds are ratios.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ namespace stemtap {
 
 struct PlanSample {
   std::uint64_t index = 0;       // 0-based launch index in the profile or live run
-  std::uint64_t occurrence = 0;  // 0-based, among the invocations of this kernel
+  std::uint64_t occurrence = 0;  // 0-based index among the launches of this kernel
   shm::KernelRecord record;      // name_id is not used
-  double weight = 0.0;           // the one in force
-  bool imputed = false;  // captured for real: duration_ns is what its like took, not what it took
+  double weight = 0.0;           // the weight in force
+  bool imputed = false;  // a perturbed launch: duration_ns is its context's mean, not as recorded
 };
 
 struct PlanCluster {
@@ -33,24 +33,25 @@ struct PlanCluster {
   std::uint64_t upper_ns = 0;
   std::uint64_t count = 0;
   double mean_ns = 0.0;
-  double stddev_ns = 0.0;  // population
+  double stddev_ns = 0.0;  // population standard deviation
   std::uint64_t target = 0;
   std::uint64_t captured = 0;
   std::vector<PlanSample> samples;  // in launch order
-  // Durations of the launches that samples were drawn from, ascending, as far as the bound needs
-  // them; not in plan.json (plan_cells.h).
+  // Moments of the durations of the launches that samples were drawn from, ascending, in the detail
+  // that the bound needs. Not in plan.json (plan_cells.h).
   std::vector<Moments> cells;
-  // Launches, out of `count`, that no sample was drawn from. The other launches' mean stands in for
-  // theirs, so the estimate of the cluster's time errs by joined_bias_ns: what the other launches'
-  // mean makes of their time, less their time.
+  // Number of launches, included in `count`, that no sample was drawn from. The estimate uses the
+  // mean of the other launches for them, so it differs from the time of the cluster by
+  // joined_bias_ns: joined x mean of the other launches - time of the joined launches.
   std::uint64_t joined = 0;
   double joined_bias_ns = 0.0;
 };
 
-// Mean duration of the launches that samples were drawn from: all but the joined ones.
+// Returns the mean duration of the launches that samples were drawn from, which are all launches
+// except the joined ones. ns.
 double DrawnMean(const PlanCluster& cluster);
 
-// Time of the joined launches, ns.
+// Returns the time of the joined launches. ns.
 double JoinedTime(const PlanCluster& cluster);
 
 struct PlanKernel {
@@ -58,9 +59,9 @@ struct PlanKernel {
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
   std::vector<PlanCluster> clusters;  // ascending
-  // With --group-by launch: the grid and block that make this kernel; grid 0: not part of it.
+  // Grid and block of the kernel with --group-by launch. Otherwise, grid is 0.
   shm::LaunchConfig config = {};
-  // With --share-captures off: the process whose kernel it is; 0: of any.
+  // Owning process id with --share-captures off. Otherwise 0.
   std::int32_t process = 0;
 };
 
@@ -71,51 +72,52 @@ struct PlanTotals {
   std::uint64_t clusters = 0;
   std::uint64_t samples = 0;
   std::uint64_t sampled_duration_ns = 0;
-  double speedup = 0.0;                 // duration / sampled duration; 0 when nothing was sampled
-  double bound = 0.0;                   // the stated one, see StateBound; NaN: none can be stated
+  double speedup = 0.0;                 // duration / sampled duration; 0 if nothing was sampled
+  double bound = 0.0;                   // the stated bound, see StateBound; NaN if there is none
   double certified_bound = 0.0;         // at the stated confidence: sampling, bias, uncovered time
-  double observed_error = 0.0;          // of the plain estimate, known exactly; NaN: imputed
+  double observed_error = 0.0;          // of the plain estimate; NaN if unknown (imputed launches)
   double plain_estimate_ns = 0.0;       // of duration_ns, with plain weights
-  double calibrated_estimate_ns = 0.0;  // ... with calibrated ones: misses the uncovered time alone
+  double calibrated_estimate_ns = 0.0;  // ... with calibrated weights; lacks only uncovered time
   double uncovered_fraction = 0.0;      // time of clusters without a sample
   double joined_fraction = 0.0;         // time of joined launches, in clusters with samples
-  std::uint64_t dropped = 0;            // records lost on the way, see session.json
-  std::uint64_t gaps = 0;               // losses of unknown size: buffers, another profiler's turn
-  std::uint64_t zero_duration = 0;      // invocations recorded with 0 ns
-  std::uint64_t graph_launches = 0;     // of whole graphs, those excluded too
-  // Of kernels that --exclude left out; no part of the figures above but graph_launches.
+  std::uint64_t dropped = 0;            // lost records, see session.json
+  std::uint64_t gaps = 0;               // losses of unknown size, see shm::Loss
+  std::uint64_t zero_duration = 0;      // launches recorded with 0 ns
+  std::uint64_t graph_launches = 0;     // launches of whole graphs, including excluded ones
+  // Launches that --exclude left out. Of the fields above, only graph_launches includes them.
   std::uint64_t excluded_invocations = 0;
   std::uint64_t excluded_duration_ns = 0;
-  // Launches that a tracer slowed: those captured, and those beside them. They count with the mean
-  // of their like; where there is none, with what was recorded.
+  // Perturbed launches: captured launches and launches concurrent with a capture. They are imputed
+  // with their context's mean, or use the recorded duration if no launch of the kernel ran
+  // natively.
   std::uint64_t imputed = 0;
   std::uint64_t imputed_duration_ns = 0;
-  std::uint64_t native_unknown = 0;  // of these, with what was recorded
+  std::uint64_t native_unknown = 0;  // imputed launches that use the recorded duration
 };
 
-// Sets `totals.bound`, the bound that the plan states: the certified bound, or the observed error
-// where that is known and larger.
+// Sets `totals.bound`, the stated bound: the certified bound, or the observed error if it is known
+// and larger.
 void StateBound(PlanTotals& totals);
 
-// Returns whether an error, or the bound that was stated for it, exceeds the certified bound by more
+// Returns whether `error`, an observed error or a stated bound, exceeds the certified bound by more
 // than rounding. The stated bound is then the observed error.
 bool ExceedsCertifiedBound(double error, double certified_bound);
 
-// One of the sessions that a plan was merged of. Its launches follow those of the one before, and its
-// devices are numbered anew behind those of it.
+// PlanSession is one of the sessions that were merged into a plan. Launches and devices are
+// renumbered to follow the launches and devices of the previous session.
 struct PlanSession {
-  std::string id;  // of what it holds: a copy of it has the same
+  std::string id;  // content hash; copies of a session have the same id
   std::string folder;
   std::string host;
   std::string source;
   std::uint64_t first_index = 0;  // in the merged plan
-  std::uint64_t launches = 0;     // those excluded too
-  std::vector<std::uint16_t>
-      devices;  // by its own numbers, ascending: the n-th is first_device + n
+  std::uint64_t launches = 0;     // including excluded launches
+  // Device numbers in the session, ascending. The n-th is first_device + n in the merged plan.
+  std::vector<std::uint16_t> devices;
   std::uint16_t first_device = 0;
   std::uint64_t duration_ns = 0;
-  double bound = 0.0;            // its own, as PlanTotals; NaN: none can be stated
-  double certified_bound = 0.0;  // its own
+  double bound = 0.0;            // as in PlanTotals, for this session
+  double certified_bound = 0.0;  // as in PlanTotals, for this session
 };
 
 using OptionValue = std::variant<std::string, double, std::uint64_t>;
@@ -123,17 +125,18 @@ using OptionList = std::vector<std::pair<std::string, OptionValue>>;
 
 struct Plan {
   std::string source;
-  OptionList options;                 // every option in force
-  std::vector<PlanSession> sessions;  // of a merged plan
+  OptionList options;                 // all options in force
+  std::vector<PlanSession> sessions;  // empty if the plan is not merged
   PlanTotals totals;
   std::vector<PlanKernel> kernels;  // in order of first launch
 };
 
-// plan.json, one line per sample, ending in a newline. The same plan gives the same bytes.
+// Returns the content of plan.json: one line per sample, with a newline at the end. Equal plans
+// give equal bytes.
 std::string PlanToJson(const Plan& plan);
 
-// A screenful: the answer with both estimates, then the kernels that hold the most time. Kernel
-// names are escaped.
+// Returns a summary of about one screen: the totals with both estimates, then the `most_kernels`
+// kernels with the most time. Kernel names are escaped.
 std::string PlanSummary(const Plan& plan, std::size_t most_kernels = 12);
 
 }  // namespace stemtap

@@ -20,11 +20,12 @@ namespace stemtap {
 namespace {
 
 constexpr const char* kExpected = "expected a cells.json";
-// Sums of cells in doubles, against the mean that the cluster has.
+// Relative tolerances for sums of cells in doubles, compared with the mean and the standard
+// deviation of the cluster.
 constexpr double kRounding = 1e-9;
 constexpr double kSpreadRounding = 1e-6;
 
-// A cell [count, mean, m2]; false: it is none.
+// Parses a cell [count, mean, m2]. Returns false if `value` is not a cell.
 bool CellOf(simdjson::dom::element value, Moments& cell) {
   simdjson::dom::array parts;
   std::uint64_t count = 0;
@@ -44,25 +45,26 @@ std::string CheckCells(const Moments& all, const PlanCluster& cluster) {
   if (all.count() != drawn) {
     return fmt::format("holds {} launches, plan.json says {}", all.count(), drawn);
   }
-  // Of the joined launches, plan.json knows the mean as a difference of sums over the cluster.
+  // plan.json contains the mean without joined launches only indirectly, as a difference of sums
+  // over the cluster, so the tolerance is relative to the larger mean.
   const double mean = DrawnMean(cluster);
   if (!(std::fabs(all.mean() - mean) <= kRounding * std::max(mean, cluster.mean_ns))) {
     return "has another mean than plan.json says";
   }
-  // The means of cells are rounded where they are far larger than what tells them apart.
+  // Rounding of the cell means matters if they are much larger than their differences.
   const double rounding =
       kSpreadRounding * (cluster.stddev_ns + kRounding * cluster.mean_ns) + kRounding;
   if (cluster.joined == 0) {
     if (std::fabs(all.stddev() - cluster.stddev_ns) <= rounding) return {};
     return "has another standard deviation than plan.json says";
   }
-  // The squared deviations of a part are at most those of the whole.
+  // The squared deviations of a subset are at most the squared deviations of the cluster.
   const double share = static_cast<double>(drawn) / static_cast<double>(cluster.count);
   if (all.stddev() * std::sqrt(share) <= cluster.stddev_ns + rounding) return {};
   return "has a larger standard deviation than plan.json allows";
 }
 
-// Reads the cells of a cluster, which may have none. Returns what is wrong with them, or an empty
+// Reads the cells of a cluster, which may be empty. Returns what is wrong with them, or an empty
 // string.
 std::string ReadCluster(simdjson::dom::array cells, PlanCluster& cluster) {
   cluster.cells.clear();
@@ -91,7 +93,7 @@ std::string CellsToJson(const Plan& plan) {
       json += std::exchange(between, ",\n");
       json += '[';
       for (const Moments& cell : cluster.cells) {
-        // Doubles in the shortest digits that read back as the same.
+        // {} prints the shortest digits that parse to the same double.
         fmt::format_to(std::back_inserter(json), "{}[{},{},{}]",
                        &cell == cluster.cells.data() ? "" : ",", cell.count(), cell.mean(),
                        cell.m2());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cells.json: how the durations of a plan's clusters are distributed, which no plan.json says and the
-// bound of several plans together depends on. See docs/formats/cells.md.
+// Reads and writes cells.json: the distribution of durations in the clusters of a plan. plan.json
+// does not contain it, but the bound of a merged plan depends on it. See docs/formats/cells.md.
 //
 // UNITS: ns.
 #pragma once
@@ -16,17 +16,18 @@ namespace stemtap {
 
 inline constexpr const char* kCellsFileName = "cells.json";
 
-// The cells of every cluster of `plan`, in its order, ending in a newline.
+// Returns the content of cells.json: the cells of all clusters of `plan` in order, with a newline
+// at the end.
 std::string CellsToJson(const Plan& plan);
 
-// A cell takes some 50 bytes: twenty million of them.
+// Room for twenty million cells of about 50 bytes.
 inline constexpr std::size_t kMaxCellsBytes = std::size_t{1} << 30;
 
-// Reads the cells in `text`, which errors call `name`, into the clusters of `plan`. Cells of another
-// plan are an error: other clusters, or other launches in them.
+// Parses the cells in `text` into the clusters of `plan`. Fails if the cells are from another plan
+// with different clusters or launches. `name` is the name of the text in error messages.
 Status ParseCells(const std::string& text, const std::string& name, Plan& plan);
 
-// The same from a file, plain, .gz or .zst.
+// Like ParseCells, but reads a file, which may be compressed with gzip or zstd.
 Status LoadCells(const std::string& path, Plan& plan);
 
 }  // namespace stemtap

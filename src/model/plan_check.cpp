@@ -19,23 +19,23 @@
 namespace stemtap {
 namespace {
 
-// Relative; sums of 64-bit durations in doubles, in another order than the writer added them.
+// Relative tolerance: the writer added 64-bit durations as doubles in a different order.
 constexpr double kRounding = 1e-6;
-// No weight of a run that RunTime allows is larger.
+// Maximum weight in a run within the limit of RunTime.
 constexpr double kMaxWeight = 0x1p63;
 
 bool Near(double a, double b) {
   return std::fabs(a - b) <= kRounding * std::max(std::fabs(a), std::fabs(b));
 }
 
-// Sums of counters: `fits` stays false once one does not.
+// Counter is a sum that detects overflow: `fits` stays false after the first one.
 struct Counter {
   std::uint64_t sum = 0;
   bool fits = true;
   void Add(std::uint64_t more) { fits = !__builtin_add_overflow(sum, more, &sum) && fits; }
 };
 
-// Walks the plan. The first contradiction stays in `wrong`.
+// Check validates a plan and keeps the first inconsistency in `wrong_`.
 class Check {
  public:
   explicit Check(const Plan& plan) : plan_(plan) {}
@@ -65,7 +65,7 @@ class Check {
     }
     return holds;
   }
-  // What was counted must be what is written.
+  // Expects that `value` equals the sum `counted`.
   void ExpectCount(const Counter& counted, std::uint64_t value, std::string_view path,
                    std::string_view of) {
     if (!counted.fits) {
@@ -83,7 +83,7 @@ class Check {
     const auto at = [&](const char* field) {
       return fmt::format("{}.samples[{}].{}", path, i, field);
     };
-    // Paths are made for what is wrong alone: a plan may hold millions of samples.
+    // Build paths only on failure: a plan can contain millions of samples.
     if (sample.index >= launches_) {
       Expect(false, at("index"), sample.index, fmt::format("one of {} launches", launches_));
     }
@@ -124,7 +124,8 @@ class Check {
   void Cluster(const PlanCluster& c, const std::string& path) {
     Expect(c.upper_ns >= c.lower_ns, path + ".upper_ns", c.upper_ns,
            fmt::format("at least lower_ns, {}", c.lower_ns));
-    // Edges are whole; the mean of imputed launches was rounded when its bin was found.
+    // The tolerance of 1 ns: edges are integers, and means of imputed launches are rounded to find
+    // their bin.
     Expect(c.mean_ns >= static_cast<double>(c.lower_ns) * (1 - kRounding) - 1 &&
                c.mean_ns <= static_cast<double>(c.upper_ns) * (1 + kRounding) + 1,
            path + ".mean_ns", c.mean_ns,
@@ -159,8 +160,8 @@ class Check {
     ExpectCount(count, kernel.invocations, path + ".invocations", "its clusters' counts");
     Expect(kernel.duration_ns <= RunTime::kMaxNs, path + ".duration_ns", kernel.duration_ns,
            "at most 2^63 - 1");
-    // A plan that was transferred to another run may hold the clusters' times in the first run; it
-    // has no bound. Imputed durations were rounded one by one.
+    // A plan that was transferred to another run may contain cluster times of the original run;
+    // such a plan has no bound. Each imputed duration is rounded.
     const double rounded =
         plan_.totals.imputed == 0 ? 0.0 : static_cast<double>(kernel.invocations);
     const auto duration = static_cast<double>(kernel.duration_ns);
@@ -239,7 +240,7 @@ class Check {
     ExpectReal(t.certified_bound, "totals.certified_bound");
     Expect(t.certified_bound <= t.bound * (1 + kRounding), "totals.certified_bound",
            t.certified_bound, fmt::format("at most bound, {}", t.bound));
-    // Of several sessions whose joint error is not known, the stated bounds count.
+    // In a merged plan without a known error, the bound follows from the bounds of the sessions.
     if (std::isnan(t.observed_error) && plan_.sessions.size() > 1) return;
     PlanTotals stated = t;
     StateBound(stated);
@@ -252,7 +253,7 @@ class Check {
     const PlanTotals& t = plan_.totals;
     Expect(t.joined_fraction >= 0.0 && t.joined_fraction <= 1.0 + kRounding,
            "totals.joined_fraction", t.joined_fraction, "a number from 0 to 1");
-    // Of a plan that was transferred, it is the share in the other run.
+    // In a transferred plan, which has no bound, this is the share in the original run.
     if (std::isnan(t.bound)) return;
     const double total = std::max(static_cast<double>(t.duration_ns), 1.0);
     const double rounded = t.imputed == 0 ? 0.0 : static_cast<double>(t.invocations) / total;
@@ -301,13 +302,13 @@ class Check {
 
   const Plan& plan_;
   std::string wrong_;
-  std::uint64_t launches_ = 0;  // index of a launch is below
+  std::uint64_t launches_ = 0;  // launch indices are below this number
   Counter invocations_;
   Counter duration_ns_;
   Counter sampled_ns_;
   std::uint64_t clusters_ = 0;
   std::uint64_t samples_ = 0;
-  double estimate_ns_ = 0.0;  // of duration_ns, by the weights in force
+  double estimate_ns_ = 0.0;  // estimate of duration_ns with the weights in force
   double joined_ns_ = 0.0;    // time of joined launches
   KernelKeys keys_;
   std::unordered_set<std::uint64_t> indices_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CheckPlan decides whether a plan that was read from a file is consistent: every reader of plan.json
-// computes with its numbers, and a plan that contradicts itself gives results that look right. The
-// rules hold for every plan that stemtap writes; docs/formats/plan.md lists them.
+// CheckPlan checks whether a plan from a file is consistent. All readers of plan.json compute with
+// its numbers, and an inconsistent plan produces plausible but wrong results. Every plan that
+// stemtap writes satisfies the rules, which are listed in docs/formats/plan.md.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace stemtap {
 
-// Returns the first contradiction, as "kernels[0].clusters[1].count: is 3; expected at least 4", or
-// an empty string if there is none.
+// Returns the first inconsistency, such as "kernels[0].clusters[1].count: is 3; expected at least
+// 4", or an empty string.
 std::string CheckPlan(const Plan& plan);
 
 }  // namespace stemtap

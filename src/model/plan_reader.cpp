@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// Where in the document something is not as expected: thrown and caught in this file alone.
+// Unexpected is an exception that describes a malformed field. Thrown and caught only in this file.
 struct Unexpected {
   std::string what;
 };
@@ -41,14 +41,14 @@ std::uint64_t Whole(const json& object, const std::string& path, const char* fie
   return value->get<std::uint64_t>();
 }
 
-// `absent` where the field is missing or null.
+// Returns `absent` if the field is missing or null.
 std::uint64_t WholeOr(const json& object, const std::string& path, const char* field,
                       std::uint64_t absent, std::uint64_t most) {
   const json* value = Find(object, field);
   return value == nullptr || value->is_null() ? absent : Whole(object, path, field, most);
 }
 
-// NaN where it is null.
+// Returns NaN if the field is null.
 double Real(const json& object, const std::string& path, const char* field) {
   const json* value = Find(object, field);
   if (value != nullptr && value->is_null()) return std::numeric_limits<double>::quiet_NaN();
@@ -56,12 +56,12 @@ double Real(const json& object, const std::string& path, const char* field) {
   return value->get<double>();
 }
 
-// `absent` where the field is missing.
+// Returns `absent` if the field is missing.
 double RealOr(const json& object, const std::string& path, const char* field, double absent) {
   return Find(object, field) == nullptr ? absent : Real(object, path, field);
 }
 
-// False where the field is missing.
+// Returns false if the field is missing.
 bool Truth(const json& object, const std::string& path, const char* field) {
   const json* value = Find(object, field);
   if (value != nullptr && !value->is_boolean()) Fail(path, field, "true or false");
@@ -193,7 +193,8 @@ PlanTotals TotalsOf(const json& value) {
   totals.bound = Real(value, path, "bound");
   totals.observed_error = Real(value, path, "observed_error");
   totals.certified_bound = RealOr(value, path, "certified_bound", totals.bound);
-  // Plans without the field state what they certify, whatever the observed error.
+  // In old plans without the field, `bound` is the certified bound, even if the observed error is
+  // larger.
   if (Find(value, "certified_bound") == nullptr) StateBound(totals);
   totals.plain_estimate_ns = Real(value, path, "plain_estimate_ns");
   totals.calibrated_estimate_ns = Real(value, path, "calibrated_estimate_ns");

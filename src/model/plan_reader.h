@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads plan.json back. See docs/formats/plan.md.
+// Reads plan.json. See docs/formats/plan.md.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace stemtap {
 
-// A sample takes some 300 bytes here and ten times that while it is read: three million samples.
+// Room for three million samples of about 300 bytes. Parsing takes ten times as much memory.
 inline constexpr std::size_t kMaxPlanBytes = std::size_t{1} << 30;
 
-// The plan that PlanToJson wrote. `source` names the text in errors. Cells that are null are the
-// kUnknown... values; fields of later versions are passed over, missing ones that cannot be done
-// without are an error, and so is a plan that contradicts itself (plan_check.h).
+// Parses the output of PlanToJson. Null becomes a kUnknown... value. Unknown fields, which later
+// versions may add, are ignored. A missing required field and an inconsistent plan (plan_check.h)
+// are errors. `source` is the name of the text in error messages.
 Result<Plan> ParsePlan(std::string_view json, std::string_view source);
 
-// The same from a file, plain, .gz or .zst.
+// Like ParsePlan, but reads a file, which may be compressed with gzip or zstd.
 Result<Plan> LoadPlan(const std::string& path);
 
 }  // namespace stemtap

@@ -51,7 +51,7 @@ Result<Profile> LoadProfile(ProfileReader& reader) {
       profile.metrics[column].insert(profile.metrics[column].end(), cells.begin(), cells.end());
     }
   }
-  // In order of id, so that every name keeps its own.
+  // Intern in order of id, so that names keep their ids.
   for (std::size_t id = 0; id < reader.names().size(); ++id) {
     profile.names.Intern(reader.names().name(static_cast<std::uint32_t>(id)));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profile is a recorded run held whole in memory, for what must see all of it before it can answer
-// (a two-pass plan). Streaming users read a ProfileReader instead.
+// Profile is a recorded run in memory, for algorithms that need the whole run, such as a two-pass
+// plan. Streaming algorithms use a ProfileReader instead.
 #pragma once
 
 #include <memory>
@@ -19,15 +19,14 @@ struct Profile {
   NameTable names;                         // KernelRecord::name_id indexes it
   std::vector<shm::KernelRecord> records;  // in launch order
   std::vector<std::string> metric_names;
-  std::vector<std::vector<double>> metrics;  // metrics[column][row]; NaN where the cell is empty
+  std::vector<std::vector<double>> metrics;  // metrics[column][row]; NaN if the cell is empty
   std::vector<std::string> warnings;
 };
 
-// Reads all that `reader` has left.
+// Reads `reader` from its current position to the end.
 Result<Profile> LoadProfile(ProfileReader& reader);
 
-// A reader over `profile`, which must outlive it, for streaming users of what is in memory. Metrics
-// are left out.
+// Returns a reader that streams `profile` without its metrics. `profile` must outlive the reader.
 std::unique_ptr<ProfileReader> ReadProfile(const Profile& profile);
 
 }  // namespace stemtap

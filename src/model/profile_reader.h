@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ProfileReader streams a recorded run, invocation by invocation in launch order, whatever the file
-// format. Importers implement it; replay, plan and convert read through it.
+// ProfileReader streams the launches of a recorded run in launch order, independent of the file
+// format. Importers implement it; replay, plan and convert use it.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@
 
 namespace stemtap {
 
-// ProfileBatch is a run of consecutive invocations. Cells that the source does not know hold the
-// kUnknown... values of wire/record.h.
+// ProfileBatch contains consecutive launches. Fields that are unknown to the source have the
+// kUnknown... values of shm/record.h.
 struct ProfileBatch {
   std::vector<shm::KernelRecord> records;
-  // metrics[column][row], one column per ProfileReader::metric_names(); NaN where the cell is empty.
+  // metrics[column][row], one column per ProfileReader::metric_names(). NaN if the cell is empty.
   std::vector<std::vector<double>> metrics;
 };
 
@@ -29,25 +29,25 @@ class ProfileReader {
  public:
   virtual ~ProfileReader() = default;
 
-  // Replaces the content of `batch` by the next invocations, at most `limit`; empty at the end. An
-  // error if the durations of the run exceed RunTime::kMaxNs in all.
+  // Replaces the content of `batch` with up to `limit` launches and returns their number, which is
+  // 0 at the end. Fails if the sum of all durations exceeds RunTime::kMaxNs.
   Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit);
 
-  // Starts over with the first invocation. False, and nothing done, where the source would have to
-  // be opened again; cheap where it is held in memory anyway.
+  // Restarts at the first launch. Returns false and does nothing if the source would have to be
+  // opened again. Cheap if the source is in memory.
   bool Rewind();
 
-  // What the errors of Read call the run.
+  // Sets the name of the run in error messages of Read.
   void SetSource(std::string source) { source_ = std::move(source); }
 
-  // Names of the kernels read so far; KernelRecord::name_id indexes it.
+  // Names of the kernels read so far, indexed by KernelRecord::name_id.
   const NameTable& names() const { return names_; }
 
-  // Columns beyond the canonical ones, in file order. Known once the reader is open.
+  // Columns other than the canonical ones, in file order. Valid once the reader is open.
   const std::vector<std::string>& metric_names() const { return metric_names_; }
 
-  // One line each about what was read but is not as it should be (columns left out, cells rounded).
-  // Complete at the end of the file.
+  // One line per problem that is not an error (columns skipped, cells rounded). Complete at the end
+  // of the file.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  protected:
@@ -56,12 +56,12 @@ class ProfileReader {
   std::vector<std::string> warnings_;
 
  private:
-  // As Read and Rewind; the sum of the durations is checked by these.
+  // Implementations of Read and Rewind, which check the sum of the durations.
   virtual Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) = 0;
   virtual bool Restart() { return false; }
 
   std::string source_;
-  std::uint64_t launches_ = 0;  // read so far
+  std::uint64_t launches_ = 0;  // number read so far
   RunTime time_;
 };
 

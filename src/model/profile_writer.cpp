@@ -21,14 +21,14 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "binary profiles are little endian");
 
-// Both formats hold names of 1 to kMaxNameBytes bytes.
+// Both formats support names of 1 to kMaxNameBytes bytes.
 Status CheckName(const std::string& path, const std::string& name) {
   if (!name.empty() && name.size() <= shm::kMaxNameBytes) return Success{};
   return Error{fmt::format("{}: a kernel name of {} bytes cannot be stored, expected 1 to {}", path,
                            name.size(), shm::kMaxNameBytes)};
 }
 
-// `text` as a cell: quoted where it holds what would end it.
+// Returns `text` as a CSV cell, quoted if necessary.
 std::string Quoted(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string cell = "\"";
@@ -108,7 +108,7 @@ class CsvWriter : public ProfileWriter {
 
   std::string path_;
   std::unique_ptr<ByteSink> sink_;
-  std::vector<std::string> names_;  // as cells
+  std::vector<std::string> names_;  // as CSV cells
   std::string text_;
   std::uint64_t rows_ = 0;
   bool started_ = false;
@@ -129,7 +129,7 @@ class BinaryWriter : public ProfileWriter {
     }
     const Status started = Start();
     if (!started.ok()) return started;
-    // Runs of records between definitions go out as they lie in memory.
+    // Write consecutive records between name definitions in one piece.
     std::size_t begin = 0;
     for (std::size_t row = 0; row < batch.records.size(); ++row) {
       if (batch.records[row].name_id < names_) continue;
@@ -197,7 +197,7 @@ class BinaryWriter : public ProfileWriter {
 
   std::string path_;
   std::unique_ptr<ByteSink> sink_;
-  std::uint32_t names_ = 0;  // defined so far
+  std::uint32_t names_ = 0;  // number of names defined so far
   std::uint64_t invocations_ = 0;
   bool started_ = false;
 };

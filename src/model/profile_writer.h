@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ProfileWriter stores a recorded run, batch by batch in launch order. What ProfileReader read can
-// be handed on as it is.
+// ProfileWriter writes a recorded run in batches, in launch order. Batches from a ProfileReader can
+// be written unchanged.
 #pragma once
 
 #include <memory>
@@ -17,21 +17,22 @@ namespace stemtap {
 class ProfileWriter {
  public:
   ProfileWriter() = default;
-  // Without Finish(), nothing appears under the path.
+  // Unless Finish() succeeded, no file is created at the path.
   virtual ~ProfileWriter() = default;
   ProfileWriter(const ProfileWriter&) = delete;
   ProfileWriter& operator=(const ProfileWriter&) = delete;
 
-  // Appends `batch`; its name ids index `names`. REQUIRES: `names` only grew since the call before,
-  // and `metric_names` are the same in all calls, one per column of `batch.metrics`.
+  // Appends `batch`, whose name ids index `names`.
+  // REQUIRES: `names` contains all names of the previous call, and `metric_names`, one per column
+  // of `batch.metrics`, are the same in all calls.
   virtual Status Write(const ProfileBatch& batch, const NameTable& names,
                        const std::vector<std::string>& metric_names) = 0;
-  // The profile is complete. To be called once.
+  // Completes the profile. REQUIRES: called at most once, after the last Write().
   virtual Status Finish() = 0;
 };
 
-// A writer for the file at `path`, whose extension gives the format: .csv or .stemtap, then .gz or
-// .zst for a compressed one. "-" is canonical CSV on standard output.
+// Creates a writer for the file at `path`. The extension selects the format: .csv or .stemtap,
+// followed by .gz or .zst for compression. "-" is canonical CSV on standard output.
 Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& path);
 
 }  // namespace stemtap

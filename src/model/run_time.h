@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RunTime is the sum of the durations of a run, which must fit 63 bits: the one limit behind every
-// 64-bit sum of durations, per kernel, device, slice or plan. Profile readers refuse a run that
-// exceeds it; the engine leaves out a launch that does.
+// RunTime is the sum of the durations of a run, limited to 63 bits. Because of this limit, 64-bit
+// sums of durations per kernel, device, slice or plan do not overflow. Profile readers reject a run
+// that exceeds the limit; the engine skips a launch that would exceed it.
 //
 // THREADS: none.  UNITS: ns.
 #pragma once
@@ -15,16 +15,17 @@ namespace stemtap {
 
 class RunTime {
  public:
-  // 292 years. The limit of one duration in a profile too, so a single launch always fits.
+  // 292 years. Also the maximum of one duration in a profile, so a single launch always fits.
   static constexpr std::uint64_t kMaxNs = std::numeric_limits<std::int64_t>::max();
 
-  // Adds a launch. Returns false, and adds nothing, if the sum would exceed kMaxNs.
+  // Adds a launch. Returns false and adds nothing if the sum would exceed kMaxNs.
   bool Add(std::uint64_t duration_ns) {
     return Set(native_ns_ + duration_ns, perturbed_, duration_ns);
   }
 
-  // The same for a launch that will count with a mean of other launches, which no launch of the run
-  // exceeds: every such launch is charged with the longest duration.
+  // Like Add, for a launch whose duration will be imputed with a mean of other launches. The mean
+  // is not yet known, so each such launch counts with the longest duration of the run, an upper
+  // bound.
   bool AddPerturbed(std::uint64_t recorded_ns) {
     return Set(native_ns_, perturbed_ + 1, recorded_ns);
   }

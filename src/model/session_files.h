@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a finished session, by name. See docs/formats/session.md.
+// File names of a finished session. See docs/formats/session.md.
 #pragma once
 
 namespace stemtap {

@@ -16,7 +16,7 @@ namespace {
 
 using Json = SessionJson;
 
-// What a field may be.
+// Kind is the type of a JSON field.
 enum class Kind { kWhole, kReal, kInteger, kText, kObject, kArray };
 
 struct Field {
@@ -58,7 +58,7 @@ constexpr Field kDevice[] = {
     {"device", Kind::kWhole},      {"launches", Kind::kWhole}, {"graph_kernels", Kind::kWhole},
     {"duration_ns", Kind::kWhole}, {"busy_ns", Kind::kWhole},  {"busy_cut_ns", Kind::kWhole},
     {"span_ns", Kind::kWhole},     {"session", Kind::kWhole},  {"streams", Kind::kArray}};
-// Of a merged session, what each of its own said.
+// Fields of one original session in a merged session.
 constexpr Field kSession[] = {
     {"id", Kind::kText},           {"folder", Kind::kText},          {"tool", Kind::kText},
     {"mode", Kind::kText},         {"command", Kind::kArray},        {"options", Kind::kObject},
@@ -103,20 +103,20 @@ const char* Expected(Kind kind) {
   return "";
 }
 
-// What a message shows of a value.
+// Returns a value as shown in error messages.
 std::string Shown(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";
   return ShownCell(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-// Each returns what is wrong, with its place, or an empty string.
+// The Check functions return what is wrong, with its path, or an empty string.
 template <std::size_t N>
 std::string CheckFields(const Json& object, const std::string& path, const Field (&fields)[N]) {
   for (const Field& field : fields) {
     const auto at = object.find(field.name);
     if (at == object.end() && !field.required) continue;
-    // Null is what is not known, as of a device or in a merged session.
+    // Null means unknown, as for some devices or in a merged session.
     if (at != object.end() && (Is(*at, field.kind) || (at->is_null() && !field.required))) continue;
     return fmt::format("{}{}: is {}; expected {}", path, field.name,
                        at == object.end() ? "missing" : Shown(*at), Expected(field.kind));
@@ -174,7 +174,8 @@ std::string CheckTexts(const Json& list, const std::string& path) {
   return {};
 }
 
-// The objects inside a session, or inside one that it was merged of, which is at `path`.
+// Checks the objects inside a session. `path` is empty, or the path of one original session of a
+// merged session.
 std::string CheckInside(const Json& session, const std::string& path) {
   std::string wrong = CheckFields(session["host"], path + "host.", kHost);
   const Json& counters = session["counters"];

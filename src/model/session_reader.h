@@ -14,11 +14,11 @@ namespace stemtap {
 
 using SessionJson = nlohmann::ordered_json;
 
-// A process takes 700 bytes, and twenty times that while it is read: a hundred thousand of them.
+// Room for a hundred thousand processes of 700 bytes. Parsing takes twenty times as much memory.
 inline constexpr std::size_t kMaxSessionBytes = std::size_t{64} << 20;
 
-// The session.json in `text`, whose fields have the types and ranges that every reader expects.
-// `source` names the text in errors, which say the place: "run/session.json: counters.gaps: ...".
+// Parses the session.json in `text` and checks the types and ranges of the fields that readers use.
+// `source` is the name of the text in error messages: "run/session.json: counters.gaps: ...".
 Result<SessionJson> ParseSession(std::string_view text, std::string_view source);
 
 // Compares the counters of a session with the totals of its plan. Returns the first difference, or
