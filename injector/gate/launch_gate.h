@@ -68,7 +68,7 @@ class LaunchGate {
 
   enum class Outcome : std::uint8_t {
     kCaptured,
-    // Need not be captured: it becomes a graph node, or another thread captured its kernel first.
+    // Not captured: the launch becomes a graph node, or another thread captured its kernel first.
     kPassed,
     kDenied,     // cannot be captured now
     kThrottled,  // the limit of captures per second is reached

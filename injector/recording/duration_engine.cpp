@@ -53,7 +53,7 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
 
 // Makes CUPTI record kernels into our buffers, whichever client used it before.
 bool DurationEngine::ClaimCupti(char* problem, std::size_t problem_size) noexcept {
-  // Our buffers are zeroed, so CUPTI need not zero them on the launching thread. One buffer per
+  // Our buffers are zeroed, so zeroing on the launching thread is switched off. One buffer per
   // thread saves launches a lock. Older versions do not support these attributes and record without
   // them.
   const auto set = [this](CUpti_ActivityAttribute attribute, std::uint8_t value) {

@@ -50,7 +50,7 @@ struct JointStratum {
 
 // Maximum difference of the means, as a share of the stratum's mean, at which captures may
 // represent another stratum. At 1, the bound is the same as if the stratum were uncovered. With
-// smaller values, other metrics of the captures are more similar to those of the stratum.
+// smaller values, other metrics of the captures are more similar to the metrics of the stratum.
 inline constexpr double kMaxJoinDifference = 0.5;
 
 // Joins the strata of one kernel (ascending by mean). Every stratum belongs to exactly one result;

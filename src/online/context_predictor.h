@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ContextPredictor learns, for one kernel, which cluster the launches of a context belong to. The
-// contexts are those of shm/context_key.h: the history (with the two preceding kernels), the launch
-// configuration, and the kernel name. A kernel of a CUDA graph has one more context, its node. A
-// node is learned only if its history mispredicts: two nodes of one kernel may have the same
-// predecessors.
+// contexts are defined in shm/context_key.h: the history (with the two preceding kernels), the
+// launch configuration, and the kernel name. A kernel of a CUDA graph has one more context, its
+// node. A node is learned only if its history mispredicts: two nodes of one kernel may have the
+// same predecessors.
 //
 // Each context keeps a majority vote (Boyer and Moore 1981) over the clusters of its launches: a
 // candidate and a capped number of votes. The candidate is a duration bin, so it stays valid when

@@ -24,12 +24,12 @@ std::vector<HistogramBin> JoinedBins(const LogSketch& sketch,
                                      std::size_t most = Overview::kMostBins);
 
 // Sets the slices of overview.kernels. `slices[i]` belongs to overview.kernels[i]; null means no
-// slices. A kernel whose start times are years away from those of the kernel with the most launches
-// gets no slices.
+// slices. A kernel gets no slices if its start times are years away from the start times of the
+// kernel with most launches.
 void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview);
 
-// Replaces the clusters, the bound, and the numbers of open and closed clusters of `overview` with
-// those of `plan`. REQUIRES: both are from the end of the same run.
+// Replaces the clusters, the bound, and the numbers of open and closed clusters of `overview` by
+// the values of `plan`. REQUIRES: both are from the end of the same run.
 void TakeClusters(const Plan& plan, Overview& overview);
 
 }  // namespace stemtap

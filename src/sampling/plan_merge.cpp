@@ -126,7 +126,7 @@ struct Place {
   std::uint64_t device = 0;
 };
 
-// Appends the sessions of `plan` to those of `merged`.
+// Appends the sessions of `plan` to the sessions of `merged`.
 Status AppendSessions(Plan& plan, Place& next, Sums& sums, Plan& merged) {
   for (PlanSession& session : plan.sessions) {
     session.first_index = next.index;

@@ -24,7 +24,7 @@ namespace stemtap {
 class LaunchSequencer {
  public:
   // Two flush periods of the injector (200 ms each). A thread's half-filled buffer waits for the
-  // next flush, so its records arrive up to one period after those of another thread. A shorter
+  // next flush, so its records arrive up to one period after another thread's records. A shorter
   // time makes records late; a longer one delays feedback to the gate.
   static constexpr std::int64_t kHoldMs = 400;
   // 65,536 records of 80 bytes take 5 MiB per process at any rate.
@@ -33,7 +33,7 @@ class LaunchSequencer {
   // Adds records in order of arrival; name_id is passed through.
   void Add(const std::vector<shm::KernelRecord>& arrived, std::int64_t now_ms);
 
-  // Appends the records that need not be held any longer (all records if `all`) to `out`, in launch
+  // Appends the records that can be released (all records if `all`) to `out`, in launch
   // order.
   void Release(std::int64_t now_ms, bool all, std::vector<shm::KernelRecord>& out);
 

@@ -334,7 +334,7 @@ class Transfer {
     return Success{};
   }
 
-  // Replaces the ranges and moments of the clusters with those of B's durations.
+  // Computes the ranges and moments of the clusters from B's durations.
   void Describe(const PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
                 std::size_t group, PlanKernel& carried) {
     const std::optional<std::vector<std::size_t>> member = Membership(kernel, a_, launches);

@@ -7,8 +7,8 @@
 //   accelsim   id - 1
 //   macsim     id
 //   ncu        the n-th row of a kernel is its n-th sampled launch in launch order; if there are as
-//              many rows as launches, the row index is the occurrence. Names are those of the plan,
-//              or another unambiguous form of them
+//              many rows as launches, the row index is the occurrence. Names are the names of the
+//              plan, or another unambiguous form of them
 //
 // A table of ids overrides these rules. Results and samples without a partner are listed.
 #pragma once

@@ -32,7 +32,7 @@ struct SessionPart {
 Status CheckEnded(const std::string& folder);
 
 // Fails on files of other versions or of different sessions, and on damaged files. REQUIRES:
-// CheckEnded(folder).
+// `CheckEnded(folder)`.
 Result<SessionPart> LoadSessionPart(const std::string& folder);
 
 }  // namespace stemtap
