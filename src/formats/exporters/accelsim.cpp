@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Selections for Accel-Sim's tracer and simulator. See docs/formats/accelsim.md.
+// Writes selections for Accel-Sim's tracer and simulator. See docs/formats/accelsim.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ std::string Token(const IdRange& range) {
                                    : fmt::format("{}-{}", range.first, range.last);
 }
 
-// The one setting holds in every context: launches of other devices that have a planned number too.
-// An error unless the user chose one device, who is told instead.
+// One setting applies to every context, so the tool also selects launches of other devices that
+// have a planned number. Returns an error, or adds a note if the user selected one device.
 Status CheckOtherContexts(const ExportInput& input, const std::vector<std::uint64_t>& ids,
                           std::vector<std::string>& notes) {
   const CountedPlan& counted = input.counted;
@@ -56,8 +56,8 @@ bool HasProcessOfSeveralDevices(const ExportInput& input) {
 }
 
 // The ids of each setting. The tracer has one switch for all contexts: it stays on between two
-// consecutive numbers of a context, and traces what other contexts launch meanwhile. So with several
-// contexts in a process, no setting holds two consecutive numbers.
+// consecutive numbers of a context and traces what other contexts launch in between. If a process
+// has several contexts, no setting contains two consecutive numbers.
 std::vector<std::vector<std::uint64_t>> Settings(const ExportInput& input,
                                                  const std::vector<std::uint64_t>& ids) {
   if (!HasProcessOfSeveralDevices(input)) return {ids};
@@ -78,7 +78,7 @@ struct TraceLine {
   std::string_view context;  // hexadecimal; empty in older versions
 };
 
-// "kernel-7.traceg", "kernel-7-ctx_0x1f.traceg.xz"; false where it is none of these.
+// Parses "kernel-7.traceg" or "kernel-7-ctx_0x1f.traceg.xz"; returns false for anything else.
 bool ParseTraceName(std::string_view line, TraceLine& parsed) {
   constexpr std::string_view kKernel = "kernel-";
   constexpr std::string_view kContext = "-ctx_0x";
@@ -193,7 +193,7 @@ Result<Exported> WriteAccelSimList(const ExportInput& input) {
     if (line.empty()) return true;
     TraceLine parsed;
     if (!ParseTraceName(line, parsed)) {
-      // The simulator passes over what does not begin with "kernel".
+      // The simulator skips lines that do not start with "kernel".
       if (line.substr(0, 6) != "kernel") return true;
       return fail(fmt::format("'{}', expected kernel-N.traceg or the like",
                               EscapeForTerminal(line.substr(0, 80))));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tools that a selection can be written for, and one function that writes it. What a tool cannot
-// express is an error; nothing is selected besides, or left out.
+// Consumers are the tools that a selection can be written for. Each has one writer. If the tool
+// cannot express the selection, the writer returns an error; it never adds or omits launches.
 //
-// One file per tool: accelsim.cpp, macsim.cpp, windows.cpp (Sieve, NVBit), ncu.cpp, tables.cpp
-// (csv, roaring), perfetto.cpp. How each counts: docs/formats/selections.md.
+// There is one file per tool: accelsim.cpp, macsim.cpp, windows.cpp (Sieve, NVBit), ncu.cpp,
+// tables.cpp (csv, roaring), perfetto.cpp. docs/formats/selections.md describes how each tool
+// counts launches.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@
 namespace stemtap {
 
 enum class NcuRuns {
-  kAuto,     // by kernel where that is beyond doubt in every version of ncu, else by window
-  kKernels,  // by kernel: ncu counts the launches of a name
+  kAuto,     // by kernel where every version of ncu reads that the same way, else by window
+  kKernels,  // by kernel: ncu counts the launches of each kernel name
   kWindows,  // by window of consecutive launches
 };
 
@@ -28,64 +29,64 @@ enum class NcuNames { kGuess, kFunction, kDemangled, kMangled };
 
 struct ExportOptions {
   CountingOptions counting;
-  // An existing list of traces to take a part of (accelsim-kernelslist, macsim-config).
+  // An existing list of traces to filter (accelsim-kernelslist, macsim-config).
   std::string list;
   std::string list_name;
-  std::string weights_name;  // file that the weights are written to besides; empty: none
+  std::string weights_name;  // additional file with the weights; empty if none
   bool keep_copies = true;   // accelsim-kernelslist: keep the lines of memory copies
   NcuRuns ncu_runs = NcuRuns::kAuto;
   NcuNames ncu_names = NcuNames::kGuess;
-  // perfetto: also show the launches that were not chosen, if there are no more than this.
+  // perfetto: also show launches that are not samples, if there are at most this many.
   std::uint64_t timeline_launches = 100000;
-  // The largest value of an environment variable or argument, in bytes.
+  // Maximum size of an environment variable or argument, in bytes.
   std::size_t most_value_bytes = 131050;
 };
 
 struct ExportedFile {
-  std::string suffix;  // of the path asked for: "" for the only or main file
+  std::string suffix;  // appended to the requested path; "" for the only or main file
   std::string content;
 };
 
 struct Exported {
   std::vector<ExportedFile> files;
   std::uint64_t ids = 0;           // launches that the tool will select
-  std::uint64_t runs = 1;          // of the program, to get them all; 0: none is needed
-  std::vector<std::string> notes;  // one line each, what the user must know
+  std::uint64_t runs = 1;          // program runs needed to cover all launches; 0 if none is needed
+  std::vector<std::string> notes;  // one line each; what the user must know
 };
 
 struct ExportInput {
   const CountedPlan& counted;
   const ExportOptions& options;
-  ProfileReader* profile = nullptr;  // perfetto: from its beginning
+  ProfileReader* profile = nullptr;  // perfetto: positioned at its beginning
   std::string profile_name;
 };
 
 struct Consumer {
   std::string_view name;
-  std::string_view tool;  // as messages call it
-  std::string_view what;  // is written
+  std::string_view tool;  // name of the tool in messages
+  std::string_view what;  // what is written
   CountingModel model;
-  std::string_view counts;  // which launch calls, for people
+  std::string_view counts;  // which launches the tool counts, for help texts
   std::string_view traps;
   bool needs_list;
-  bool needs_timeline;  // the profile once more, in write
+  bool needs_timeline;  // whether write reads the profile again
   Result<Exported> (*write)(const ExportInput& input);
 };
 
 std::span<const Consumer> Consumers();
-// nullptr if there is none.
+// Returns nullptr if there is no consumer of that name.
 const Consumer* FindConsumer(std::string_view name);
 
-// How the tool counts, and the first ids: what --explain prints.
+// Describes how the tool counts, followed by the first `most` ids. --explain prints this.
 std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::size_t most = 8);
 
-// Each id with the launch and weight behind it: header and one row per sample.
+// Returns a header and one row per sample: its id, launch and weight.
 std::string WeightsCsv(const CountedPlan& counted);
 
-// `text` as one word of a POSIX shell.
+// Quotes `text` as one word of a POSIX shell.
 std::string ShellWord(std::string_view text);
 
-// The writers. REQUIRES (all): counted by the model of that consumer.
+// The writers. REQUIRES (all): `counted` was made with the counting model of that consumer.
 Result<Exported> WriteAccelSim(const ExportInput& input);
 Result<Exported> WriteAccelSimWindows(const ExportInput& input);
 Result<Exported> WriteAccelSimList(const ExportInput& input);

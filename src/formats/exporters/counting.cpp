@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBatch = 16384;
 
-// A kernel name as plan.json holds it: invalid UTF-8 is replaced there.
+// Returns a kernel name as plan.json contains it, with invalid UTF-8 replaced.
 std::string AsInPlan(const std::string& name) {
   const std::string quoted =
       nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -27,7 +27,7 @@ std::string Shown(const std::string& name) {
   return EscapeForTerminal(name.size() <= kMost ? name : name.substr(0, kMost) + "...");
 }
 
-// What is known of all launches of one name so far.
+// What is known about all launches of one kernel so far.
 struct NameState {
   std::uint64_t launches = 0;
   bool uniform = true;
@@ -115,10 +115,11 @@ class Counter {
     return CheckRun();
   }
 
-  // The word of the user stands in for the profile.
+  // The user's assertion replaces the profile.
   Status FromPlan() {
     const std::uint64_t all = plan_.totals.invocations + plan_.totals.excluded_invocations;
-    PlanSession of;  // whose launches are counted: of a plan that was not merged, all
+    PlanSession
+        of;  // the session whose launches are counted; all launches if the plan is not merged
     of.launches = all;
     if (model_.scope != CountScope::kNone && plan_.sessions.size() > 1) {
       const Result<PlanSession> session = SessionOfDevice();
@@ -187,7 +188,7 @@ class Counter {
   }
 
  private:
-  // A merged plan: the word of the user is one of each session, and the device says of which.
+  // In a merged plan, the user's assertion applies to each session; the device selects the session.
   Result<PlanSession> SessionOfDevice() const {
     if (!options_.device) {
       return Error{
@@ -213,7 +214,7 @@ class Counter {
            record.device != *options_.device;
   }
 
-  // The number of this launch, which is counted if the tool would count it.
+  // Returns the number of this launch, and counts the launch if the tool does.
   std::uint64_t Count(const shm::KernelRecord& record) {
     if (OtherProcess(record)) return 0;
     NameState& name = names_[record.name_id];
@@ -252,7 +253,7 @@ class Counter {
     return Success{};
   }
 
-  // What the user must say before the numbers are beyond doubt.
+  // Checks that the user has given the options without which the numbers are ambiguous.
   Status CheckRun() const {
     if (model_.scope == CountScope::kNone) return Success{};
     if (seen_.contains(shm::kUnknown16) && options_.ranks > 1) {
@@ -301,7 +302,7 @@ class Counter {
   std::vector<NameState> names_;  // by name id
   std::map<std::uint16_t, std::uint64_t> launches_;
   std::map<std::uint16_t, int> seen_;
-  std::map<std::uint64_t, bool> uncounted_;  // launch indices of samples that have no number
+  std::map<std::uint64_t, bool> uncounted_;  // launch indices of samples without a number
   std::uint64_t total_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Selections for MacSim's tracer and simulator. See docs/formats/macsim.md.
+// Writes selections for MacSim's tracer and simulator. See docs/formats/macsim.md.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kInt32 = std::numeric_limits<std::int32_t>::max();
 
-// An option of the plan as text; "?" if it has none of that name.
+// Returns an option of the plan as text, or "?" if the plan lacks it.
 std::string OptionText(const Plan& plan, std::string_view name) {
   for (const auto& [key, value] : plan.options) {
     if (key == name) {
@@ -26,7 +26,8 @@ std::string OptionText(const Plan& plan, std::string_view name) {
   return "?";
 }
 
-// The number of "./Kernel7/trace.txt", by the last two parts of the path as MacSim reads it.
+// Parses the number from the last two components of the path, as MacSim does:
+// "./Kernel7/trace.txt".
 bool ParseKernelPath(std::string_view line, std::uint64_t& id) {
   constexpr std::string_view kFile = "/trace.txt";
   constexpr std::string_view kFolder = "Kernel";
@@ -54,7 +55,8 @@ Result<Exported> WriteMacSim(const ExportInput& input) {
   bool rounded = false;
   for (const auto& [number, samples] : clusters) {
     const PlanCluster& cluster = *samples.front()->cluster;
-    // Where other devices' samples were left out, these stand for their share of the cluster.
+    // If samples of other devices were left out, the remaining ones represent their share of the
+    // cluster.
     std::uint64_t size = cluster.count;
     if (samples.size() != cluster.samples.size()) {
       const long double share = static_cast<long double>(cluster.count) *

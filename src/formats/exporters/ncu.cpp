@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profiling runs of Nsight Compute. See docs/formats/ncu-filters.md for how ncu counts.
+// Writes profiling runs of Nsight Compute. docs/formats/ncu-filters.md describes how ncu counts.
 //
-// Patterns hold no blank, quote, backslash or colon: ':' separates the fields of --kernel-id, and the
-// others would need quoting in response files, by rules that are not documented. A special character
-// stands in brackets, "[(]"; one that may not stand there is matched by ".", which is checked to match
-// no other kernel of the profile.
+// Patterns contain no blanks, quotes, backslashes or colons: ':' separates the fields of
+// --kernel-id, and the other characters need quoting in response files, whose rules are not
+// documented. A special character is written in brackets, "[(]". A character that is not allowed
+// there is matched by "."; the writer checks that the pattern matches no other kernel of the
+// profile.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ std::string_view BaseName(NcuNames base) {
                                         : "function";
 }
 
-// Characters that a pattern holds as they are.
+// Characters that need no escaping in a pattern.
 bool IsPlain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          Contains("_<>,&=-", std::string_view(&c, 1));
@@ -67,8 +68,8 @@ bool IsAscii(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) { return c > 0 && c < 0x7F; });
 }
 
-// Whether ncu may spell the demangled `name` in another way: it is NVIDIA's demangler that writes
-// "(int)128" and "float *", that of other compilers "128" and "float*".
+// Returns whether ncu may spell the demangled `name` differently: NVIDIA's demangler writes
+// "(int)128" and "float *", other demanglers write "128" and "float*".
 bool SpellingInDoubt(std::string_view name) {
   for (const std::string_view part : {"(anonymous namespace)", "{lambda", "'lambda", "{default arg",
                                       "decltype", "true", "false", "> >"}) {
@@ -79,14 +80,15 @@ bool SpellingInDoubt(std::string_view name) {
   for (const char c : name) {
     if (opened && (c == '-' || (c >= '0' && c <= '9'))) return true;
     if (c != ' ') opened = c == '<' || c == ',';
-    // float* and float const& are float * and const float & to ncu.
+    // ncu writes float* and float const& as float * and const float &.
     if ((c == '*' || c == '&') && !Contains(" *&(", std::string_view(&before, 1))) return true;
     before = c;
   }
   return Contains(name, "<") && !Contains(name, "(");
 }
 
-// Launches of one run, merged: "3", or "(3|7)" as a regular expression from 1, within the limit.
+// Combines the launches of one run: "3", or "(3|7)" as a regular expression, counted from 1, within
+// the size limit.
 std::vector<std::string> OccurrencePatterns(const std::vector<std::uint64_t>& occurrences,
                                             std::size_t most_bytes) {
   std::vector<std::string> patterns;
@@ -107,7 +109,7 @@ struct Run {
   std::vector<std::string> options;
 };
 
-// The launches of one kernel name that are planned.
+// The planned launches of one kernel name.
 struct NameSamples {
   std::vector<std::uint64_t> occurrences;
   std::vector<std::uint64_t> ids;
@@ -126,7 +128,7 @@ class Writer {
     std::map<std::string, NameSamples> names;
     for (const CountedSample& s : counted.samples) {
       NameSamples& name = names[s.kernel->name];
-      // One launch may stand twice.
+      // The same launch may occur twice.
       if (!name.ids.empty() && name.ids.back() == s.id) continue;
       name.ids.push_back(s.id);
       name.occurrences.push_back(s.occurrence);
@@ -176,7 +178,7 @@ class Writer {
            !Other(name).empty() || Pattern(name).size() > MostNameBytes();
   }
 
-  // Another kernel of the profile that the pattern of `name` matches too.
+  // Returns another kernel of the profile that the pattern of `name` also matches.
   std::string Other(const std::string& name) const {
     for (const std::string& other : input_.counted.names) {
       if (other.size() != name.size() || other == name) continue;
@@ -209,15 +211,15 @@ class Writer {
     return Success{};
   }
 
-  // Names take at most half of what an argument may hold, so that there is room for their launches.
+  // Names use at most half of an argument, which leaves room for their launches.
   std::size_t MostNameBytes() const { return options_.most_value_bytes / 2; }
 
-  // One filter per kernel: ncu counts the launches that match the filter, so that kernels in one
-  // filter would share a count (seen with ncu 2024.2 in import mode).
+  // One filter per kernel: ncu counts the launches that match a filter, so several kernels in one
+  // filter would share a count (observed with ncu 2024.2 in import mode).
   void AddKernel(const std::string& name, const std::vector<std::uint64_t>& occurrences) {
     const std::string filter = fmt::format("::regex:^{}$:", Pattern(name));
     std::vector<std::string> options = {"--kernel-name-base", std::string(BaseName(base_))};
-    // By default ncu drops namespaces and casts from demangled names.
+    // By default, ncu removes namespaces and casts from demangled names.
     if (base_ == NcuNames::kDemangled) options.insert(options.end(), {"--rename-kernels", "no"});
     for (const std::string& launches :
          OccurrencePatterns(occurrences, options_.most_value_bytes - filter.size())) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The samples on the timeline of the run they stand for, as Chrome's JSON trace events, which
+// Writes the samples on the timeline of their run as Chrome JSON trace events, which
 // ui.perfetto.dev and chrome://tracing open. See docs/formats/perfetto.md.
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Whole ns as microseconds, exactly.
+// Formats whole ns as microseconds, exactly.
 std::string Microseconds(std::uint64_t ns) {
   return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
 }
@@ -30,7 +30,7 @@ std::string Number(double value) {
   return nlohmann::json(value).dump();
 }
 
-// A stream of a device; its tracks are numbered from 1: samples, then every launch.
+// A stream of a device. Its tracks are numbered from 1: samples, then all launches.
 using Stream = std::pair<std::uint16_t, std::uint32_t>;
 
 class Timeline {
@@ -38,7 +38,8 @@ class Timeline {
   explicit Timeline(const ExportInput& input) : input_(input) {}
 
   Result<Exported> Write() {
-    // `launches` is known before the first slice is written: a part of them would look like a whole.
+    // The number of launches must be known before the first slice is written, because a partial
+    // timeline would look complete.
     const PlanTotals& totals = input_.counted.plan->totals;
     const std::uint64_t launches = totals.invocations + totals.excluded_invocations;
     all_ = launches <= input_.options.timeline_launches;
@@ -69,7 +70,7 @@ class Timeline {
   }
 
  private:
-  // Every launch that is to be shown, and what the samples need beyond the plan: their stream.
+  // Reads every launch to show, and the stream of each sample, which the plan does not contain.
   Status ReadLaunches() {
     std::uint64_t index = 0;
     std::size_t next = 0;
@@ -170,7 +171,7 @@ class Timeline {
   std::uint64_t first_ns_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t without_time_ = 0;
   std::map<Stream, std::uint32_t> streams_;  // the first of its two tracks
-  std::vector<Stream> sample_streams_;       // of each sample
+  std::vector<Stream> sample_streams_;       // by sample
   std::vector<Launch> launches_;
   std::vector<std::string> names_;  // quoted, by name id
   std::string text_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Selections for no tool in particular: a table, a bitmap. See docs/formats/selection-csv.md,
+// Writes selections in generic formats: a table and a bitmap. See docs/formats/selection-csv.md and
 // roaring.md.
 #include <fmt/format.h>
 #include <roaring/roaring.h>
@@ -14,7 +14,7 @@
 namespace stemtap {
 namespace {
 
-// Spreadsheets run a cell that begins with one of these as a formula. No name of a kernel does.
+// Spreadsheets evaluate a cell that starts with one of these as a formula. No kernel name does.
 constexpr std::string_view kFormulaMarks = "=+-@\t\r";
 
 std::string Cell(std::string_view text) {
@@ -31,12 +31,12 @@ std::string Known(std::uint64_t value, std::uint64_t unknown) {
   return value == unknown ? std::string() : fmt::format("{}", value);
 }
 
-// A weight that the plan does not state is empty.
+// A weight that the plan does not contain is empty.
 std::string Weight(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : std::string();
 }
 
-// The cells that both tables have.
+// The cells that both tables share.
 std::string SampleCells(const CountedSample& s) {
   const shm::KernelRecord& r = s.sample->record;
   const PlanCluster& c = *s.cluster;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Selections for Sieve and for NVBit's sample tools. See docs/formats/nvbit.md, sieve.md.
+// Writes selections for Sieve and for NVBit's sample tools. See docs/formats/nvbit.md and sieve.md.
 #include "formats/exporters/windows.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the writers for tools of one window per run, and those that take a part of a list, share.
+// Functions shared by the writers for tools that trace one window per run and by the writers that
+// filter a list.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +15,21 @@
 
 namespace stemtap {
 
-// A script that runs the program given to it once per window of consecutive ids. `command` is the
-// shell code of one run, from 1; "$@" is the program.
+// Writes a script that runs the given program once per window of consecutive ids. `command` returns
+// the shell code of run `run`, counted from 1; "$@" is the program.
 Result<Exported> WriteWindowScript(
     const ExportInput& input, const std::string& purpose, const std::string& comment,
     const std::function<std::string(std::size_t run, const IdRange& window)>& command);
 
-// The beginning of such a script: what it is, and what it wants.
+// Returns the beginning of the script: what it is and what it expects.
 std::string ScriptHead(const std::string& purpose, const std::string& comment, std::size_t runs);
 
-// Calls `line` with each line of `text`, from row 1, without its end, until it returns false.
+// Calls `line` with each line of `text`, without its line end, until it returns false. Rows count
+// from 1.
 void ForEachLine(std::string_view text,
                  const std::function<bool(std::size_t row, std::string_view line)>& line);
 
-// An error if an id of `ids` is not in `met`.
+// Returns an error if an element of `ids` is not in `met`.
 Status CheckAllMet(const std::vector<std::uint64_t>& ids,
                    const std::map<std::uint64_t, std::size_t>& met, const std::string& list_name);
 

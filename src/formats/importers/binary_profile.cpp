@@ -30,7 +30,7 @@ class BinaryProfileReader : public ProfileReader {
 
  private:
   const std::string& file() const { return source_->name(); }
-  // `record` is an index of buffer_.
+  // `record` is an index into buffer_.
   Error At(std::size_t record, const std::string& what) const;
 
   Status Fill();
@@ -48,10 +48,10 @@ class BinaryProfileReader : public ProfileReader {
 
   std::unique_ptr<ByteSource> source_;
   std::vector<shm::Record> buffer_;
-  std::size_t begin_ = 0;  // buffer_[begin_, end_) are whole and not yet taken
+  std::size_t begin_ = 0;  // buffer_[begin_, end_) are complete and not yet consumed
   std::size_t end_ = 0;
-  std::size_t loose_bytes_ = 0;       // of a record cut by a read, behind them
-  std::uint64_t records_before_ = 0;  // records of the file before buffer_[0], the header being one
+  std::size_t loose_bytes_ = 0;       // bytes of a partially read record after them
+  std::uint64_t records_before_ = 0;  // records of the file before buffer_[0], including the header
   bool ended_ = false;
 
   bool in_name_ = false;
@@ -89,7 +89,7 @@ Status BinaryProfileReader::Start() {
   return Success{};
 }
 
-// Replaces the taken records by the next ones; begin_ == end_ after it is the end of the file.
+// Replaces the consumed records with the next ones. Sets begin_ == end_ at the end of the file.
 // REQUIRES: begin_ == end_.
 Status BinaryProfileReader::Fill() {
   char* const bytes = reinterpret_cast<char*>(buffer_.data());
@@ -136,7 +136,7 @@ Status BinaryProfileReader::TakeNameBytes(std::size_t at) {
   return NameIsComplete(at);
 }
 
-// Interns the name if all of it is there.
+// Interns the name if it is complete.
 Status BinaryProfileReader::NameIsComplete(std::size_t at) {
   in_name_ = name_.size() < definition_.length;
   if (in_name_) return Success{};
@@ -190,7 +190,7 @@ Result<std::size_t> BinaryProfileReader::ReadSome(ProfileBatch& batch, std::size
                                  records_before_)};
       }
     }
-    // A run of kernels is taken at once.
+    // Consumes a run of kernels at once.
     const std::size_t last = std::min(end_, begin_ + (limit - batch.records.size()));
     const std::size_t first = begin_;
     if (!in_name_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads binary profiles (.stemtap) and trusts no byte of them. See docs/formats/profile-binary.md.
+// Reads binary profiles (.stemtap) and validates every byte. See docs/formats/profile-binary.md.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace stemtap {
 
-// Whether `leading`, the first bytes of a file, begin like a binary profile.
+// Returns whether `leading`, the first bytes of a file, starts like a binary profile.
 bool LooksLikeBinaryProfile(std::string_view leading);
 
 Result<std::unique_ptr<ProfileReader>> OpenBinaryProfile(std::unique_ptr<ByteSource> source);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMaxColumns = 4096;
 
-// How much of the file is looked at to tell metrics from columns of text.
+// Number of bytes that are inspected to distinguish metrics from text columns.
 constexpr std::size_t kSampleBytes = std::size_t{64} * 1024;
 
 std::string ColumnList() {
@@ -35,7 +35,7 @@ std::string ColumnList() {
   return list;
 }
 
-// NaN for an empty cell, nothing for one that is no finite number.
+// Returns NaN for an empty cell and nullopt if the cell is not a finite number.
 std::optional<double> ParseMetric(std::string_view cell) {
   if (cell.empty()) return std::numeric_limits<double>::quiet_NaN();
   double value = 0.0;
@@ -44,7 +44,7 @@ std::optional<double> ParseMetric(std::string_view cell) {
   return value;
 }
 
-// Number and place of the oddities that are reported once per column.
+// Count and first line of a problem that is reported once per column.
 struct Tally {
   std::uint64_t count = 0;
   std::uint64_t first_line = 0;
@@ -58,7 +58,7 @@ class CanonicalCsvReader : public ProfileReader {
  public:
   explicit CanonicalCsvReader(std::unique_ptr<ByteSource> source) : csv_(std::move(source)) {}
 
-  // Reads the header. `sample` is the beginning of the file, `whole` says that it is all of it.
+  // Reads the header. `sample` is the beginning of the file; `whole`: it is the complete file.
   Status Start(std::string_view sample, bool whole);
 
   Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
@@ -70,7 +70,7 @@ class CanonicalCsvReader : public ProfileReader {
   };
   struct Metric {
     std::size_t cell;
-    std::size_t column;  // of metric_names_
+    std::size_t column;  // index into metric_names_
     Tally no_number;
   };
 
@@ -85,13 +85,13 @@ class CanonicalCsvReader : public ProfileReader {
   std::vector<Number> numbers_;
   std::vector<Metric> metrics_;
   std::uint64_t rows_ = 0;
-  std::uint64_t next_index_ = 0;  // the least that increases
+  std::uint64_t next_index_ = 0;  // minimum value that keeps the index increasing
   Tally index_back_;
   bool ended_ = false;
-  std::uint64_t cut_line_ = 0;  // of the last row, if it has no line end
+  std::uint64_t cut_line_ = 0;  // of the last row if it has no line end
 };
 
-// For each column whether its first cell with content in the sample is no number.
+// Returns for each column whether its first non-empty cell in the sample is not a number.
 std::vector<bool> FindText(std::string_view sample, bool whole, std::size_t columns) {
   enum class Kind : std::uint8_t { kEmpty, kNumber, kText };
   std::vector<Kind> kinds(columns, Kind::kEmpty);
@@ -105,7 +105,7 @@ std::vector<bool> FindText(std::string_view sample, bool whole, std::size_t colu
       kinds[i] = ParseMetric(csv.cells()[i]) ? Kind::kNumber : Kind::kText;
     }
   }
-  // The last row of a sample may be cut inside a cell.
+  // The last row of a sample may be truncated inside a cell.
   const std::vector<Kind>& known = whole ? kinds : before;
   std::vector<bool> text(columns);
   for (std::size_t i = 0; i < columns; ++i) text[i] = known[i] == Kind::kText;
@@ -281,7 +281,7 @@ bool LooksLikeCanonicalCsv(std::string_view leading) {
 Result<std::unique_ptr<ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source) {
   const Result<std::string_view> peeked = source->Peek(kSampleBytes);
   if (!peeked.ok()) return peeked.error();
-  const std::string sample(peeked.value());  // reading on invalidates what was peeked
+  const std::string sample(peeked.value());  // further reads invalidate the peeked bytes
   auto reader = std::make_unique<CanonicalCsvReader>(std::move(source));
   const Status started = reader->Start(sample, sample.size() < kSampleBytes);
   if (!started.ok()) return started.error();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The canonical profile CSV: one row per kernel invocation in launch order. Columns are found by
-// name; see docs/formats/canonical-csv.md.
+// Reads the canonical profile CSV: one row per launch, in launch order. Columns are found by name;
+// see docs/formats/canonical-csv.md.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace stemtap {
 
-// Whether `leading`, the first bytes of a file, begin with a header line that names a canonical
-// column.
+// Returns whether `leading`, the first bytes of a file, starts with a header line that contains a
+// canonical column.
 bool LooksLikeCanonicalCsv(std::string_view leading);
 
 Result<std::unique_ptr<ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source);

@@ -19,15 +19,15 @@ namespace {
 using ReadDatabase = Status (*)(Database& database, std::int64_t file_bytes,
                                 RecordedLaunches& launches);
 
-// Tables that show which tool wrote a database. Without `read`, the database is refused, and `advice`
-// says how to get a profile.
+// Tables that identify the tool that wrote a database. If `read` is null, the database is rejected
+// and `advice` describes how to get a profile.
 struct KnownTable {
   std::string_view prefix;
   ReadDatabase read;
   std::string_view advice;
 };
 
-// In order: nvprof's databases have a table CUPTI_ACTIVITY_KIND_KERNEL, too.
+// In order of detection: nvprof's databases also have a table CUPTI_ACTIVITY_KIND_KERNEL.
 constexpr std::array kKnownTables = {
     KnownTable{"CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", nullptr,
                "a database of nvprof, which is not read; convert it with "

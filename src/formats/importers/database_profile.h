@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profiles that are SQLite databases. The tables in a database decide how it is read; the leading
-// bytes of the file do not always contain their names.
+// Reads profiles that are SQLite databases. The tables decide the format, because the leading bytes
+// of the file do not always contain their names.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 namespace stemtap {
 
 bool LooksLikeRocpd(std::string_view leading);
-// Any other database.
+// Returns true for any other database.
 bool LooksLikeNsysSqlite(std::string_view leading);
 
 Result<std::unique_ptr<ProfileReader>> OpenDatabaseProfile(std::unique_ptr<ByteSource> source);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kGpuProcess = "/device:GPU:";
 
-// The number behind `prefix`, up to the first character that is no digit.
+// Parses the number after `prefix`, up to the first non-digit.
 std::optional<std::uint64_t> NumberBehind(std::string_view text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return std::nullopt;
   text.remove_prefix(prefix.size());
@@ -32,7 +32,7 @@ std::optional<std::uint16_t> DeviceOf(std::string_view process, std::string_view
   return static_cast<std::uint16_t>(*number);
 }
 
-// "4,106,2", each at most `most`.
+// Parses "4,106,2", each at most `most`.
 template <typename T>
 bool ReadExtents(std::string_view text, std::uint64_t most, std::array<T, 3>& extents) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -80,7 +80,7 @@ std::optional<GpuTrack> GpuTracks::Find(const simdjson::dom::object& event) {
     GpuTrack track;
     track.stream = *stream;
     if (event.at_key("pid").get_string().get(name) == simdjson::SUCCESS) {
-      const std::size_t at = name.rfind("Device ");  // a file name may come before it
+      const std::size_t at = name.rfind("Device ");  // a file name may precede it
       if (at != std::string_view::npos) {
         track.device = DeviceOf(name.substr(at), "Device ").value_or(shm::kUnknown16);
       }

@@ -11,13 +11,13 @@
 namespace stemtap {
 namespace {
 
-// Small enough that a run and what simdjson makes of it stay in the cache.
+// Small enough that a run and its parsed form stay in the cache.
 constexpr std::size_t kWindowBytes = std::size_t{256} * 1024;
 
-// The byte before a value, the value, and the byte behind it.
+// The byte before a value, the value, and the byte after it.
 constexpr std::size_t kMostWindowBytes = JsonStream::kMaxValueBytes + 2;
 
-// What a byte outside of strings is to the search for the end of a value.
+// The role of a byte outside strings in the search for the end of a value.
 enum class Mark : std::uint8_t { kNone, kQuote, kOpen, kClose, kComma };
 
 constexpr std::array<Mark, 256> kMarks = [] {
@@ -35,7 +35,8 @@ bool IsSpace(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-// Behind the quote that closes the string whose content begins at `first`; null if there is none.
+// Returns the position after the quote that closes the string whose content starts at `first`, or
+// null.
 char* FindStringEnd(char* first, char* end) {
   for (char* p = first;; ++p) {
     p = static_cast<char*>(std::memchr(p, '"', static_cast<std::size_t>(end - p)));
@@ -46,7 +47,7 @@ char* FindStringEnd(char* first, char* end) {
   }
 }
 
-// The comma or closing bracket behind the value that begins at `p`; null if there is none.
+// Returns the comma or closing bracket after the value that starts at `p`, or null.
 char* FindValueEnd(char* p, char* end) {
   std::size_t depth = 0;
   while (p != end) {
@@ -84,10 +85,10 @@ Error JsonStream::At(std::uint64_t offset, std::string_view what) const {
   return Error{fmt::format("{}: byte {}: {}", name(), offset, what)};
 }
 
-// Moves what is not yet taken to the front and reads until the window is full.
+// Moves the unconsumed bytes to the front and reads until the window is full.
 Status JsonStream::Fill() {
   const std::size_t taken = begin_ - 1;
-  if (end_ - taken < kWindowBytes) window_bytes_ = kWindowBytes;  // grown for a large value
+  if (end_ - taken < kWindowBytes) window_bytes_ = kWindowBytes;  // it was grown for a large value
   std::memmove(buffer_.data(), buffer_.data() + taken, end_ - taken);
   base_ += taken;
   begin_ -= taken;
@@ -101,7 +102,7 @@ Status JsonStream::Fill() {
   return Success{};
 }
 
-// Reads on because `inside` does not end within the window.
+// Reads more input because `inside` does not end within the window.
 Status JsonStream::NeedMore(std::string_view inside) {
   if (at_end_) {
     return At(base_ + end_,
@@ -174,14 +175,14 @@ Result<const JsonStream::Run*> JsonStream::TakeElements() {
 }
 
 Result<const JsonStream::Run*> JsonStream::TakeRun(char close, bool many) {
-  // The end of a value is sought again from its beginning after every growth of the window, which
-  // doubles, so that it costs little.
+  // After each growth of the window, the search for the end of a value restarts at its beginning.
+  // This is cheap because the window doubles.
   run_.texts.clear();
-  char* end = nullptr;  // behind the last value found
+  char* end = nullptr;  // after the last value found
   for (;;) {
     char* const window_end = buffer_.data() + end_;
     char* first = buffer_.data() + begin_;
-    const char* const enough = first + kWindowBytes;  // also where the window has grown
+    const char* const enough = first + kWindowBytes;  // also if the window has grown
     for (;;) {
       char* const next = FindValueEnd(first, window_end);
       if (next == nullptr) break;
@@ -207,7 +208,7 @@ Result<const JsonStream::Run*> JsonStream::TakeRun(char close, bool many) {
   return &run_;
 }
 
-// Has the values in [first, end) parsed as an array.
+// Parses the values in [first, end) as an array.
 Status JsonStream::Parse(char* first, char* end) {
   const auto whole = [&](char* from, char* to, std::size_t count) {
     const char before = std::exchange(from[-1], '[');
@@ -215,7 +216,7 @@ Status JsonStream::Parse(char* first, char* end) {
     auto code = parser_.parse(from - 1, static_cast<std::size_t>(to - from) + 2, false)
                     .get_array()
                     .get(run_.values);
-    // An element of white space alone leaves a valid array that is shorter.
+    // An element that is only white space leaves a valid but shorter array.
     if (code == simdjson::SUCCESS && run_.values.size() != count) code = simdjson::TAPE_ERROR;
     from[-1] = before;
     *to = behind;
@@ -223,7 +224,7 @@ Status JsonStream::Parse(char* first, char* end) {
   };
   const simdjson::error_code code = whole(first, end, run_.texts.size());
   if (code == simdjson::SUCCESS) return Success{};
-  for (const std::string_view text : run_.texts) {  // which one?
+  for (const std::string_view text : run_.texts) {  // find the value that is not valid
     char* const from = first + (text.data() - run_.texts[0].data());
     const simdjson::error_code one = whole(from, from + text.size(), 1);
     if (one != simdjson::SUCCESS) return Refuse(text.data(), text.data() + text.size(), one);

@@ -24,20 +24,20 @@ namespace ondemand = simdjson::ondemand;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Starts may be negative, for they are relative to a base that the file chooses, and RecordedLaunches
-// counts from the first: this makes them positive. 2^62 ns are 146 years.
+// Starts may be negative because they are relative to a base that the file chooses. This offset
+// makes them positive; RecordedLaunches subtracts the first start. 2^62 ns are 146 years.
 constexpr std::uint64_t kZero = std::uint64_t{1} << 62;
 
 constexpr std::uint64_t kMostDuration = std::numeric_limits<std::int64_t>::max();
 
-// XLA leaves events out of a trace beyond one of these numbers, the newer one second.
+// XLA drops events from a trace beyond one of these limits; newer versions use the second.
 constexpr std::array<std::uint64_t, 2> kXlaMostEvents = {1'000'000, 5'000'000};
 
-// Categories that only torch.profiler gives to events.
+// Event categories that only torch.profiler writes.
 constexpr std::array<std::string_view, 6> kKinetoCategories = {
     "cpu_op", "Operator", "cuda_runtime", "Runtime", "cuda_driver", "user_annotation"};
 
-// Number and place of an oddity that is reported once.
+// Count and first position of a problem that is reported once.
 struct Tally {
   std::uint64_t count = 0;
   std::uint64_t first = 0;  // byte
@@ -50,7 +50,7 @@ struct Tally {
   }
 };
 
-// Cells beside name and times, in the order of kCells.
+// Fields other than name and times, in the order of kCells.
 enum class Cell : std::uint8_t {
   kDevice,
   kStream,
@@ -68,7 +68,7 @@ struct CellInfo {
   std::uint64_t most;
 };
 
-// The largest values of each type stand for "unknown".
+// The maximum value of each type means "unknown".
 constexpr std::array kCells = {
     CellInfo{"device", 0, shm::kUnknown16 - 1},
     CellInfo{"stream", 0, shm::kUnknown32 - 1},
@@ -80,7 +80,7 @@ constexpr std::array kCells = {
     CellInfo{"block", 1, std::numeric_limits<std::uint16_t>::max()},
 };
 
-// Text of a number, or of a string, which stands for the number it holds; nothing for anything else.
+// Returns the text of a number, or of a string that contains a number; nullopt for anything else.
 std::optional<std::string_view> NumberText(ondemand::value value) {
   ondemand::json_type type;
   if (value.type().get(type) != simdjson::SUCCESS) return {};
@@ -105,7 +105,7 @@ std::optional<std::uint64_t> ReadInteger(ondemand::value value, const CellInfo& 
   return number->magnitude;
 }
 
-// Reads [x, y, z]; false if it is anything else.
+// Reads [x, y, z]; returns false for anything else.
 template <typename T>
 bool ReadExtent(ondemand::value value, const CellInfo& cell, T (&extent)[3]) {
   ondemand::array array;
@@ -124,7 +124,7 @@ bool ReadExtent(ondemand::value value, const CellInfo& cell, T (&extent)[3]) {
   return true;
 }
 
-// The same cells as XLA names them.
+// XLA's names for the same fields.
 struct Alias {
   std::string_view key;
   Cell cell;
@@ -133,16 +133,16 @@ constexpr std::array kXlaKeys = {Alias{"correlation_id", Cell::kCorrelation},
                                  Alias{"cuda_graph_id", Cell::kGraph},
                                  Alias{"cuda_graph_node_id", Cell::kGraphNode}};
 
-// What is known of the kernels that show only by their track.
+// State of kernels that can be recognized only by their track.
 struct OtherKernels {
-  // What the details of an event are of: a kernel; a copy, an allocation, ...
+  // What the details of an event describe: a kernel, or a copy, an allocation, ...
   enum class Details : std::uint8_t { kNone, kOfKernel, kOfOther };
 
   GpuTracks tracks;
-  Details details = Details::kNone;  // of the event at hand
-  std::uint64_t no_category = 0;     // complete events without one
-  std::uint64_t graphs = 0;          // recorded as a whole
-  std::uint64_t no_stream = 0;       // kernels by the category "cuda" alone
+  Details details = Details::kNone;  // of the current event
+  std::uint64_t no_category = 0;     // complete events without a category
+  std::uint64_t graphs = 0;          // graphs recorded as a whole
+  std::uint64_t no_stream = 0;       // kernels recognized only by the category "cuda"
   Tally bad_details;
 };
 
@@ -159,7 +159,7 @@ class KinetoReader {
   void ReadEvents(const JsonStream::Run& run);
   void ReadOther(const simdjson::dom::object& event, std::string_view category,
                  std::string_view text, std::uint64_t offset);
-  // `track`: where an event that is no kernel by its category was found.
+  // `track` is the track of an event whose category does not identify it as a kernel.
   void ReadKernel(std::string_view text, std::uint64_t offset, const GpuTrack* track);
   void ReadArgs(ondemand::value value, std::uint64_t offset, shm::KernelRecord& record);
   bool ReadCell(Cell cell, ondemand::value value, shm::KernelRecord& record);
@@ -170,10 +170,10 @@ class KinetoReader {
   JsonStream stream_;
   std::unique_ptr<RecordedLaunches> launches_;
   ondemand::parser parser_;
-  bool any_array_ = false;  // of events
+  bool any_array_ = false;  // an array of events was read
   std::uint64_t events_ = 0;
-  bool is_kineto_ = false;  // a key or a category is one of torch.profiler's
-  bool any_phase_ = false;  // an event has "ph", as all events of traces
+  bool is_kineto_ = false;  // a key or category is specific to torch.profiler
+  bool any_phase_ = false;  // an event has "ph", as all trace events do
   OtherKernels others_;
   Tally no_object_;
   Tally not_understood_;
@@ -232,7 +232,7 @@ Status KinetoReader::ReadObject() {
       return stream_.Here("traceEvents is no array, expected an array of events");
     }
     if (events && any_array_) return stream_.Here("a second traceEvents, expected one");
-    if (value.value() == '[') {  // may be large, whatever it holds
+    if (value.value() == '[') {  // may be large, regardless of its content
       stream_.Take();
       const Status read = ReadArray(events);
       if (!read.ok()) return read.error();
@@ -252,7 +252,7 @@ Status KinetoReader::ReadObject() {
   return Success{};
 }
 
-// The opening bracket is taken.
+// REQUIRES: the opening bracket was consumed.
 Status KinetoReader::ReadArray(bool events) {
   if (events) any_array_ = true;
   const Result<int> next = stream_.Peek();
@@ -294,7 +294,8 @@ void KinetoReader::ReadEvents(const JsonStream::Run& run) {
   }
 }
 
-// Reads a kernel that shows only by its track: without a category, as XLA writes it, or with "cuda".
+// Reads a kernel that is recognized only by its track: it has no category, as in XLA traces, or
+// "cuda".
 void KinetoReader::ReadOther(const simdjson::dom::object& event, std::string_view category,
                              std::string_view text, std::uint64_t offset) {
   std::string_view phase;
@@ -310,7 +311,7 @@ void KinetoReader::ReadOther(const simdjson::dom::object& event, std::string_vie
   if (!track) others_.no_stream += launches_->size() - before;
 }
 
-// `text` is valid JSON, an object. It is walked again because only the text of a number is exact.
+// `text` is a valid JSON object. It is parsed again because only the text of a number is exact.
 void KinetoReader::ReadKernel(std::string_view text, std::uint64_t offset, const GpuTrack* track) {
   others_.details = OtherKernels::Details::kNone;
   std::string_view phase;
@@ -383,7 +384,7 @@ void KinetoReader::ReadArgs(ondemand::value value, std::uint64_t offset,
     ondemand::value cell;
     if (field.unescaped_key().get(key) != simdjson::SUCCESS ||
         field.value().get(cell) != simdjson::SUCCESS) {
-      return;  // cannot be: the text is valid
+      return;  // unreachable: the text is valid
     }
     if (key.ends_with("_details")) {
       std::string_view details;
@@ -406,7 +407,7 @@ void KinetoReader::ReadArgs(ondemand::value value, std::uint64_t offset,
   }
 }
 
-// False if the value is none that the cell can hold, which leaves it unknown.
+// Returns false if the field cannot contain the value; the field then stays unknown.
 bool KinetoReader::ReadCell(Cell cell, ondemand::value value, shm::KernelRecord& record) {
   ondemand::json_type type;
   if (value.type().get(type) != simdjson::SUCCESS) return false;
@@ -442,14 +443,14 @@ bool KinetoReader::ReadCell(Cell cell, ondemand::value value, shm::KernelRecord&
   return true;
 }
 
-// Nanoseconds from microseconds.
+// Converts microseconds to nanoseconds.
 std::optional<JsonDecimal> KinetoReader::ReadTime(std::string_view text, std::uint64_t offset) {
   const std::optional<JsonDecimal> time = ParseDecimal(text, 3);
   if (time && !time->exact) rounded_.Add(offset);
   return time;
 }
 
-// A trace of another tool must not pass for a run without kernels.
+// A trace of another tool must not be read as a run without kernels.
 Status KinetoReader::CheckKernels() const {
   if (others_.tracks.named_late()) {
     return Error{fmt::format(
@@ -537,7 +538,7 @@ bool LooksLikeKinetoJson(std::string_view leading) {
   if (open != '{' && open != '[') return false;
   leading.remove_prefix(1);
   skip_space();
-  if (leading.empty()) return true;  // cut there: OpenKinetoJson says so
+  if (leading.empty()) return true;  // truncated here; OpenKinetoJson reports it
   return open == '{' ? leading.front() == '"' || leading.front() == '}'
                      : leading.front() == '{' || leading.front() == ']';
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON trace of torch.profiler (Kineto), see docs/formats/kineto.md, and other Chrome traces with
-// kernels, first of all those of XLA, see docs/formats/jax.md.
+// Reads the JSON trace of torch.profiler (Kineto), see docs/formats/kineto.md, and other Chrome
+// traces that contain kernels, primarily from XLA, see docs/formats/jax.md.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
 constexpr std::uint32_t kNoName = ~std::uint32_t{0};
 
-// The devices of a run, ascending; the unknown one is the last.
+// Returns the devices of a run in ascending order; the unknown device is last.
 std::vector<std::uint16_t> DevicesOf(const Profile& profile) {
   std::set<std::uint16_t> devices;
   for (const shm::KernelRecord& record : profile.records) devices.insert(record.device);
@@ -49,7 +49,7 @@ std::string WithoutSpaces(const std::string& name) {
   return result;
 }
 
-// Takes the bracketed end off `text`, whose last byte is `close`.
+// Removes the bracketed suffix of `text`, whose last byte is `close`.
 void DropBrackets(std::string& text, char open, char close) {
   std::size_t depth = 0;
   for (std::size_t i = text.size(); i-- > 0;) {
@@ -61,15 +61,16 @@ void DropBrackets(std::string& text, char open, char close) {
   }
 }
 
-// "void at::native::scale<int, (bool)1>(int*)" is "scale"; the name itself where nothing is left.
+// Returns "scale" for "void at::native::scale<int, (bool)1>(int*)"; the name itself if nothing is
+// left.
 std::string FunctionName(const std::string& name) {
   std::string text = Demangled(name);
   if (const std::size_t end = text.rfind(')'); end != std::string::npos) {
-    text.erase(end + 1);  // what stands behind the parameters
+    text.erase(end + 1);  // text after the parameters
     DropBrackets(text, '(', ')');
   }
   if (text.ends_with('>')) DropBrackets(text, '<', '>');
-  // Whatever stands before is a return type and namespaces.
+  // Anything before is the return type and namespaces.
   const std::size_t before = text.find_last_of(": ");
   if (before != std::string::npos) text.erase(0, before + 1);
   return text.empty() ? name : text;
@@ -80,7 +81,7 @@ std::string Extents(const shm::KernelRecord& r) {
                      r.block[0], r.block[1], r.block[2]);
 }
 
-// Whether both know the extent, and it differs.
+// Returns whether both extents are known and differ.
 template <typename Extent>
 bool Differ(const Extent (&a)[3], const Extent (&b)[3]) {
   for (std::size_t i = 0; i < 3; ++i) {
@@ -89,11 +90,11 @@ bool Differ(const Extent (&a)[3], const Extent (&b)[3]) {
   return false;
 }
 
-// Joined hands out a profile with other metrics.
+// Joined returns the launches of a profile with other metrics.
 class Joined : public ProfileReader {
  public:
   Joined(Profile profile, std::vector<std::string> warnings) : profile_(std::move(profile)) {
-    // Ids stay what they are: names are interned in the order of their ids.
+    // Name ids do not change: names are interned in the order of their ids.
     for (std::uint32_t id = 0; id < profile_.names.size(); ++id) {
       names_.Intern(profile_.names.name(id));
     }
@@ -132,7 +133,7 @@ class Join {
         group_of_(profile.names.size(), kNoGroup),
         metrics_group_of_(metrics.names.size(), kNoGroup) {}
 
-  // Groups names of both sides, then pairs launches.
+  // Groups the names of both sides, then pairs launches.
   Status Run() {
     const auto whole = [](const std::string& name) { return name; };
     GroupBy(whole);
@@ -158,7 +159,7 @@ class Join {
     return Success{};
   }
 
-  // For each launch of the profile the row of its metrics, or kNoRow.
+  // For each launch of the profile, the row of its metrics or kNoRow.
   static constexpr std::size_t kNoRow = ~std::size_t{0};
   const std::vector<std::size_t>& rows() const { return rows_; }
   std::vector<std::string>& warnings() { return warnings_; }
@@ -196,7 +197,7 @@ class Join {
   }
 
   Status Pair() {
-    // Devices are told apart where both files name the same ones.
+    // Devices are distinguished only if both files contain the same devices.
     const std::vector<std::uint16_t> devices = DevicesOf(profile_);
     const bool by_device = devices == DevicesOf(metrics_) && devices.back() != shm::kUnknown16;
     if (!by_device && std::max(devices.size(), DevicesOf(metrics_).size()) > 1) {
@@ -286,7 +287,7 @@ class Join {
   std::vector<std::uint32_t> group_of_;          // by name id of the profile
   std::vector<std::uint32_t> metrics_group_of_;  // by name id of the metrics
   std::uint32_t groups_ = 0;
-  std::string by_function_;  // key of the group made last
+  std::string by_function_;  // key of the most recent group
   std::vector<std::size_t> rows_;
   std::uint64_t unmatched_here_ = 0;
   std::uint64_t unmatched_there_ = 0;
@@ -298,7 +299,7 @@ class Join {
 }  // namespace
 
 Result<std::unique_ptr<ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source) {
-  source = LimitUnpacking(std::move(source));  // all of it is held, whatever the format
+  source = LimitUnpacking(std::move(source));  // every format keeps the whole content
   const Result<std::string_view> leading = source->Peek(kDetectBytes);
   if (!leading.ok()) return leading.error();
   if (LooksLikeNcuCsv(leading.value())) return OpenNcuMetrics(std::move(source));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins the metrics of one recording (a profile of Nsight Compute) to the launches of another: the
-// n-th invocation of a kernel name there is the n-th of that name here. Both are held in memory.
+// Joins the metrics of one recording (a Nsight Compute profile) to the launches of another: the
+// n-th launch of a kernel in the metrics matches the n-th launch of that kernel in the profile.
+// Both recordings are kept in memory.
 //
-// Profilers spell names differently. Equal names are joined first; of those left over, names that
-// differ in spaces or mangling alone; of those, names of the same function, whatever its template
-// arguments, parameters and namespace. Where several names fall together so, their launches are
-// counted together. See docs/formats/metrics.md.
+// Profilers spell kernel names differently. Equal names are joined first. The remaining names are
+// joined if they differ only in spaces or mangling, and then if they are of the same function,
+// regardless of template arguments, parameters and namespace. If several names match this way,
+// their launches are counted together. See docs/formats/metrics.md.
 #pragma once
 
 #include <memory>
@@ -18,20 +19,20 @@
 
 namespace stemtap {
 
-// The launches of `profile` with the metrics of `metrics` beside them, empty where there are none; the
-// last warning says how many launches have them, also where all do.
-// The names are those of the files, for messages. An error when nothing matches, or when a pair of
-// launches has another grid or block.
+// Returns the launches of `profile` with the metrics of `metrics`; launches without metrics have
+// empty values. The last warning reports how many launches have metrics, even if all do.
+// `profile_name` and `metrics_name` are the file names, for messages. Returns an error if nothing
+// matches or if a matched pair of launches has different grids or blocks.
 Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader> profile,
                                                    const std::string& profile_name,
                                                    std::unique_ptr<ProfileReader> metrics,
                                                    const std::string& metrics_name);
 
-// The metrics in `source`, which is a page of Nsight Compute, with durations or without, or any profile
-// with metric columns.
+// Reads the metrics in `source`, which is a Nsight Compute page, with or without durations, or any
+// profile with metric columns.
 Result<std::unique_ptr<ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source);
 
-// `profile` with the metrics of the file at `metrics`.
+// Joins the metrics of the file at `metrics` to `profile`.
 Result<std::unique_ptr<ProfileReader>> JoinMetricsFile(std::unique_ptr<ProfileReader> profile,
                                                        const std::string& profile_name,
                                                        const std::string& metrics);

@@ -15,7 +15,7 @@
 namespace stemtap {
 namespace {
 
-// The metric of the launches' durations; null if the page has none.
+// Returns the metric that contains the launches' durations, or null if the page has none.
 const NcuMetric* DurationOf(const NcuPage& page) {
   for (const char* name :
        {"gpu__time_duration.sum", "gpu__time_duration.avg", "gpu__time_duration.max", "Duration"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A CSV page of Nsight Compute (ncu_page.h) as a profile.
+// Reads a CSV page of Nsight Compute (ncu_page.h) as a profile.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace stemtap {
 
-// As a profile of its own: every launch needs its duration.
+// Reads the page as a profile of its own; every launch needs a duration.
 Result<std::unique_ptr<ProfileReader>> OpenNcuCsv(std::unique_ptr<ByteSource> source);
 
-// For its metrics alone (metric_join.h): durations that the file lacks are 0.
+// Reads the page only for its metrics (metric_join.h); missing durations become 0.
 Result<std::unique_ptr<ProfileReader>> OpenNcuMetrics(std::unique_ptr<ByteSource> source);
 
 }  // namespace stemtap

@@ -31,7 +31,8 @@ double ReadNumber(std::string_view text, char group, char mark) {
   const std::size_t end = std::min(text.find(mark), exponent);
   std::string_view whole = text.substr(0, end);
   if (const std::size_t first = whole.find(group); first != std::string_view::npos) {
-    // Groups of three behind a first one of one to three digits that is no 0.
+    // Groups of three digits follow a first group of one to three digits that does not start with
+    // 0.
     if (first == 0 || first > 3 || whole[0] == '0') return kNone;
     plain += whole.substr(0, first);
     for (whole.remove_prefix(first); !whole.empty(); whole.remove_prefix(4)) {
@@ -73,7 +74,8 @@ bool IsNcuMissing(std::string_view text) {
 
 NcuReading ReadNcuNumber(std::string_view text) {
   if (text.empty() || (text[0] != '-' && (text[0] < '0' || text[0] > '9'))) return {};
-  // Groups of other locales tell nothing of the decimal mark: no-break spaces and apostrophes.
+  // Group separators of other locales (no-break spaces and apostrophes) do not identify the decimal
+  // mark.
   std::string stripped(text);
   for (const std::string_view mark : {"\xC2\xA0", "\xE2\x80\xAF", "\xE2\x80\x99", "'"}) {
     for (std::size_t at = stripped.find(mark); at != std::string::npos; at = stripped.find(mark)) {

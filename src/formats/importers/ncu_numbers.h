@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers as ncu prints them: in the locale of whoever ran it, so that 1.024 may be about one or a
-// thousand, and in a unit that may differ from row to row.
+// Parses numbers as ncu prints them. The format depends on the user's locale, so 1.024 may be about
+// one or a thousand, and the unit may differ from row to row.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,21 @@
 
 namespace stemtap {
 
-// What a number is when the point is the decimal mark, and when the comma is; NaN: none at all.
+// The value of a text with the point and with the comma as the decimal mark; NaN if it is not a
+// number.
 struct NcuReading {
   double point = std::numeric_limits<double>::quiet_NaN();
   double comma = std::numeric_limits<double>::quiet_NaN();
 
-  bool IsText() const;  // a number neither way
+  bool IsText() const;  // not a number with either mark
 };
 
 NcuReading ReadNcuNumber(std::string_view text);
 
-// Whether the cell says that there is no value.
+// Returns whether the cell marks a missing value.
 bool IsNcuMissing(std::string_view text);
 
-// A unit as a factor to the base unit that the values are kept in.
+// A unit as a factor to the base unit in which values are stored.
 struct NcuUnit {
   double factor = 1.0;
   std::string base;
@@ -34,18 +35,18 @@ struct NcuUnit {
 
 NcuUnit ParseNcuUnit(std::string_view text);
 
-// Whether values of the metric are whole numbers by their nature: sums, maxima and minima of events
+// Returns whether values of the metric are always whole numbers: sums, maxima and minima of events
 // in a plain unit.
 bool IsNcuWhole(std::string_view metric, std::string_view unit);
 
-// Tells the decimal mark of a file from all of its numbers.
+// NcuDecimalMark determines the decimal mark of a file from all of its numbers.
 class NcuDecimalMark {
  public:
-  // `reading` of `text` in that line; `whole` says that it is a whole number by its nature.
+  // Adds `reading`, the parsed `text` of line `line`. `whole`: the value is always a whole number.
   void Note(const NcuReading& reading, bool whole, std::string_view text, std::uint64_t line);
 
-  // Whether it is the comma; an error where the numbers of the file `name` contradict each other, or
-  // leave it open and it matters.
+  // Returns whether the mark is the comma. Returns an error if the numbers of the file `name`
+  // contradict each other, or if they leave the mark open and it matters.
   Result<bool> IsComma(const std::string& name) const;
 
  private:
@@ -53,7 +54,8 @@ class NcuDecimalMark {
     std::uint64_t line = 0;  // 0: none yet
     std::string text;
   };
-  Place point_, comma_, either_;  // what speaks for which
+  // The first number that requires a point, that requires a comma, and that is valid with either.
+  Place point_, comma_, either_;
 };
 
 }  // namespace stemtap

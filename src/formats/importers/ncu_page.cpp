@@ -27,12 +27,13 @@ namespace {
 
 constexpr std::size_t kMaxMetrics = 16384;
 
-// How often ncu's own warnings are passed on.
+// Maximum number of ncu warnings that are passed on.
 constexpr std::uint64_t kMostNotes = 10;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// The columns that identify a launch or its metric; in the raw page every other one is a metric.
+// The columns that identify a launch or its metric; in the raw page, every other column is a
+// metric.
 enum Column : std::size_t {
   kId,
   kProcess,
@@ -54,10 +55,10 @@ constexpr std::array<std::string_view, kColumns> kColumnNames = {
 constexpr std::array<std::string_view, 5> kOtherColumns = {"Process Name", "Host Name",
                                                            "Kernel Time", "Context", "CC"};
 
-// Splits the line if it may be the header; whether it is. `may_be_cut`: the content may end within
-// the header, whose identifying columns come first.
+// Splits the line if it may be the header and returns whether it is. `may_be_cut`: the content may
+// end inside the header; the identifying columns come first.
 bool IsHeader(CsvReader& lines, bool may_be_cut = false) {
-  // A program that does not end its last line has it glued before the header.
+  // If a program does not end its last line, its output directly precedes the header.
   std::size_t from = lines.text().find("\"ID\",\"");
   if (from == std::string_view::npos) {
     if (!lines.text().starts_with("ID,")) return false;
@@ -67,14 +68,14 @@ bool IsHeader(CsvReader& lines, bool may_be_cut = false) {
   return (is_whole || (may_be_cut && !lines.ended())) && FindCell(lines.cells(), "Kernel Name");
 }
 
-// With --print-metric-instances, "4096 (1024; 3072)" is the value of the launch and those of its
-// parts. The launch may have none.
+// With --print-metric-instances, "4096 (1024; 3072)" is the value of the launch followed by the
+// values of its instances. The launch may have no value.
 std::string_view WithoutInstances(std::string_view text) {
   text = Trimmed(text);
   return text.ends_with(')') ? Trimmed(text.substr(0, text.find('('))) : text;
 }
 
-// "(256, 1, 1)"; false where it is none.
+// Parses "(256, 1, 1)"; returns false for anything else.
 bool ParseExtents(std::string_view text, std::uint64_t most, std::uint64_t (&extents)[3]) {
   if (!text.starts_with('(') || !text.ends_with(')')) return false;
   text = text.substr(1, text.size() - 2);
@@ -102,8 +103,8 @@ class PageReader {
   struct Metric {
     std::string name;
     std::string label;
-    std::optional<NcuUnit> unit;  // of the row before
-    bool is_scaled = false;       // a value was printed in another unit than the base unit
+    std::optional<NcuUnit> unit;  // of the previous row
+    bool is_scaled = false;       // a value was printed in a unit other than the base unit
     std::uint64_t numbers = 0;
     std::uint64_t texts = 0;
     std::uint64_t first_text = 0;  // line
@@ -138,20 +139,20 @@ class PageReader {
   }
 
   CsvReader lines_;
-  NcuPage page_;  // names, launches and warnings; the rest at the end
+  NcuPage page_;  // names, launches and warnings; the rest is set at the end
   std::vector<std::string> header_;
-  std::size_t least_cells_ = 0;    // of a row
-  std::size_t foreign_cells_ = 0;  // of a row of the other table above; 0: none
-  bool quoted_ = false;            // the header, and so every row, is in quotes
-  bool details_ = false;           // a row for each metric
-  bool units_next_ = false;        // the next row may be that of the units
+  std::size_t least_cells_ = 0;    // minimum per row
+  std::size_t foreign_cells_ = 0;  // of a row of the preceding foreign table; 0 if there is none
+  bool quoted_ = false;            // the header, and therefore every row, is quoted
+  bool details_ = false;           // one row per metric
+  bool units_next_ = false;        // the next row may contain the units
   std::array<std::optional<std::size_t>, kColumns> columns_;
   std::vector<std::pair<std::size_t, std::size_t>> metric_cells_;  // raw page: cell, metric
   std::vector<Metric> metrics_;
   std::unordered_map<std::string, std::size_t> known_;  // section, item and label, to metric
   std::map<std::string, std::size_t, std::less<>> names_;
   std::vector<Value> values_;
-  // Launches of the table by process and id, and that of the row before.
+  // Launches of the table by process and id, and the key of the previous row.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> ids_;
   std::pair<std::uint64_t, std::uint64_t> last_ = {};
   bool has_last_ = false;
@@ -160,7 +161,7 @@ class PageReader {
   std::uint64_t notes_ = 0;
   std::uint64_t rules_ = 0;
   std::uint64_t ids_back_ = 0;
-  std::uint64_t repeated_ = 0;  // values that differ from an earlier one of the launch
+  std::uint64_t repeated_ = 0;  // values that differ from an earlier value of the launch
   std::string first_repeated_;
 };
 
@@ -172,7 +173,7 @@ void PageReader::NoteOther() {
     }
   } else if (!text.empty() && !text.starts_with("==")) {
     ++others_;
-    // Some sections hold a table of their own, with another header.
+    // Some sections contain a separate table with another header.
     if (text.starts_with('"') && lines_.SplitLine()) foreign_cells_ = lines_.cells().size();
   }
 }
@@ -186,8 +187,9 @@ Result<std::size_t> PageReader::NewMetric(std::string name, std::string_view lab
   return metrics_.size() - 1;
 }
 
-// Labels of the details page are unique in an item of a section only. The first metric of a label
-// has its name; later ones carry the section's, and the item's where that is not enough.
+// Labels of the details page are unique only within an item of a section. The first metric with a
+// label uses the label as its name; later ones add the section and, if that is not unique, the
+// item.
 Result<std::size_t> PageReader::MetricOf(std::string_view label) {
   const std::string_view section = Cell(kSection);
   const std::string_view item = Cell(kItem);
@@ -221,7 +223,7 @@ Status PageReader::StartTable() {
   if (details_ && !columns_[kValue]) return lines_.At("no column 'Metric Value', expected one");
   least_cells_ = header_.size();
   if (details_) {
-    // Rows of metrics end behind the value; the columns of rules, which come last, are missing.
+    // Metric rows end after the value; the rule columns, which come last, are missing.
     least_cells_ = **std::max_element(columns_.begin(), columns_.end()) + 1;
     return Success{};
   }
@@ -285,7 +287,7 @@ Status PageReader::AddValue(std::size_t index, std::string_view cell) {
 }
 
 Status PageReader::StartLaunch() {
-  std::string digits;  // an id may come with groups, "1,024"
+  std::string digits;  // an id may contain group separators, "1,024"
   for (const char c : Cell(kId)) {
     if (c != ',' && c != '.') digits += c;
   }
@@ -350,7 +352,7 @@ Status PageReader::ReadRow() {
             : fmt::format("{} cells, expected {} to {}", cells, least_cells_, header_.size()));
   }
   foreign_cells_ = 0;
-  // A row that is shorter than the header may be cut also behind a closing quote.
+  // A row that is shorter than the header may also be truncated after a closing quote.
   if (lines_.MayBeCut() || (cells < header_.size() && !lines_.ended())) {
     return lines_.At("no line end behind the last row, expected a whole file");
   }
@@ -372,7 +374,7 @@ Status PageReader::ReadRow() {
   }
   const Result<std::size_t> metric = MetricOf(Cell(kMetric));
   if (!metric.ok()) return metric.error();
-  if (IsNcuMissing(Cell(kValue))) return Success{};  // and its unit with it
+  if (IsNcuMissing(Cell(kValue))) return Success{};  // the unit is missing too
   const Status unit = SetUnit(metrics_[metric.value()], Cell(kUnit));
   if (!unit.ok()) return unit.error();
   return AddValue(metric.value(), Cell(kValue));
@@ -384,7 +386,7 @@ Status PageReader::ReadLine() {
   const char first = text.empty() ? '\0' : text[0];
   const char second = text.size() < 2 ? '\0' : text[1];
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  // The rest of a row that was cut inside its first cell is no line of the program's.
+  // The rest of a row that is truncated inside its first cell is not program output.
   const bool row = quoted_ ? first == '"' && (digit(second) || second == '"' || second == '\0')
                            : digit(first) || first == ',';
   if (row) return ReadRow();
@@ -431,8 +433,8 @@ void PageReader::Report() {
 Status PageReader::Deliver() {
   const Result<bool> comma = mark_.IsComma(lines_.name());
   if (!comma.ok()) return comma.error();
-  // The result is a full table. One with next to nothing in it is no page of ncu, and could be
-  // larger than any memory.
+  // The result is a full table. A table that is nearly empty is not an ncu page and could exceed
+  // the available memory.
   const std::size_t cells = metrics_.size() * page_.launches.size();
   if (cells > 1'000'000 && cells / 200 > values_.size()) {
     return lines_.At(

@@ -24,8 +24,8 @@ namespace {
 
 using namespace nsys;
 
-// Starts may lie before the origin of the clock; this keeps their order in unsigned numbers.
-// RecordedLaunches counts from the first.
+// Starts may precede the origin of the clock; this offset preserves their order in unsigned
+// numbers. RecordedLaunches subtracts the first start.
 constexpr std::int64_t kMostTime = (std::int64_t{1} << 62) - 1;
 constexpr std::uint64_t kStartOffset = std::uint64_t{1} << 62;
 
@@ -33,16 +33,16 @@ constexpr std::uint64_t kStartOffset = std::uint64_t{1} << 62;
 struct Decimal {
   bool negative = false;
   std::string_view text;  // digits and a point, in the cell or in ReportReader::plain_
-  int decimals = 0;       // digits behind the point
+  int decimals = 0;       // digits after the decimal point
 };
 
-// The power of ten that turns a time of the unit into ns.
+// Returns the power of ten that converts a time of the unit to ns.
 std::optional<int> ExponentOf(std::string_view unit) {
   struct Unit {
     std::string_view name;
     int exponent;
   };
-  // Besides those that other tools write.
+  // Units that other tools write.
   constexpr std::array kUnits = {Unit{"nsec", 0}, Unit{"nanoseconds", 0},  Unit{"μs", 3},
                                  Unit{"µs", 3},   Unit{"usec", 3},         Unit{"microseconds", 3},
                                  Unit{"msec", 6}, Unit{"milliseconds", 6}, Unit{"seconds", 9}};
@@ -52,7 +52,8 @@ std::optional<int> ExponentOf(std::string_view unit) {
   return TimeExponent(unit);
 }
 
-// Bytes of a unit of memory, 0 if it is none. nsys counts in powers of 1000 where it does not write the i.
+// Returns the bytes of a unit of memory, or 0 if the unit is unknown. Without the "i", nsys uses
+// powers of 1000.
 std::uint64_t BytesOf(std::string_view unit) {
   struct Unit {
     std::string_view name;
@@ -74,7 +75,7 @@ std::uint64_t BytesOf(std::string_view unit) {
   return 0;
 }
 
-// Number and place of what is reported once.
+// Count and first line of a problem that is reported once.
 struct Tally {
   std::uint64_t count = 0;
   std::uint64_t first_line = 0;
@@ -109,7 +110,7 @@ class ReportReader {
   }
   std::optional<Decimal> Take(Column column);
   Result<std::int64_t> Time(Column column);
-  // A whole number; `missing` where the cell is empty or the report lacks the column.
+  // Returns a whole number, or `missing` if the cell is empty or the report lacks the column.
   Result<std::uint64_t> Number(Column column, std::uint64_t most, std::uint64_t missing);
   Status ReadExtents(Column first, std::uint32_t most, std::array<std::uint32_t, 3>& extents);
   Result<std::uint64_t> SharedBytes();
@@ -119,19 +120,19 @@ class ReportReader {
   RecordedLaunches& launches_;
   const ReportKind* report_ = nullptr;
   std::array<int, kColumns> cells_ = {};
-  std::array<int, kColumns> exponents_ = {};        // of the units of times
-  std::array<std::uint64_t, kColumns> bytes_ = {};  // of the units of memory
-  std::string plain_;                               // of the last number with commas
+  std::array<int, kColumns> exponents_ = {};        // of time units
+  std::array<std::uint64_t, kColumns> bytes_ = {};  // of memory units
+  std::string plain_;                               // the last number that contained commas
   std::size_t columns_ = 0;
-  std::array<int, kColumns> decimals_ = {};  // most that were seen, in times
-  std::int64_t launched_ = std::numeric_limits<std::int64_t>::min();  // of the row before
+  std::array<int, kColumns> decimals_ = {};                           // maximum seen, in times
+  std::int64_t launched_ = std::numeric_limits<std::int64_t>::min();  // of the previous row
   bool several_devices_ = false;
   std::uint16_t last_device_ = shm::kUnknown16;
   Tally memory_;
   Tally no_grid_;
   Tally no_device_;
   Tally rest_;
-  bool ended_ = true;  // a line end stands behind the row before
+  bool ended_ = true;  // a line end follows the previous row
 };
 
 Status ReportReader::FindColumns() {
@@ -164,7 +165,7 @@ Status ReportReader::FindColumns() {
   return Success{};
 }
 
-// Digits, with or without commas between groups of three, and a fraction.
+// Parses digits, with or without commas between groups of three, and a fraction.
 std::optional<Decimal> ReportReader::Take(Column column) {
   std::string_view text = Trimmed(Cell(column));
   Decimal number;
@@ -234,7 +235,7 @@ Result<std::uint64_t> ReportReader::SharedBytes() {
   std::uint64_t sum = 0;
   for (const Column column : {kStaticShared, kDynamicShared}) {
     if (Trimmed(Cell(column)).empty()) return std::uint64_t{shm::kUnknown32};
-    // In millionths of the unit, which is less than 2^62 of them for each that is allowed.
+    // In millionths of the unit; every allowed value is below 2^62 millionths.
     constexpr std::uint64_t kMost = 0x7FFFFFFE;
     const std::optional<Decimal> number = Take(column);
     const std::optional<std::uint64_t> millionths =
@@ -250,7 +251,7 @@ Result<std::uint64_t> ReportReader::SharedBytes() {
   return sum;
 }
 
-// "NVIDIA H100 (3)" or "3" is 3.
+// Parses "NVIDIA H100 (3)" or "3" as 3.
 std::uint16_t ReportReader::Device() {
   std::string_view text = Trimmed(Cell(kDevice));
   if (text.ends_with(')') && text.rfind('(') != std::string_view::npos) {
@@ -265,7 +266,8 @@ std::uint16_t ReportReader::Device() {
   return shm::kUnknown16;
 }
 
-// Rows must be in order of the launch calls, as nsys writes them: their order is all there is.
+// Rows must be in order of the launch calls, as nsys writes them, because the report has no other
+// order.
 Status ReportReader::CheckLaunched() {
   if (Trimmed(Cell(kLaunched)).empty()) return Success{};
   const Result<std::int64_t> launched = Time(kLaunched);
@@ -321,8 +323,8 @@ Status ReportReader::AddRow() {
     if (!process.ok()) return process.error();
     launches_.SetProcess(process.value());
   } else {
-    // Processes are not told apart, and each has a counter of its own. On different devices there
-    // may be different ones.
+    // The report does not distinguish processes, and each process has its own counter. Different
+    // devices may belong to different processes.
     launches_.SetProcess(record.device);
     several_devices_ = several_devices_ || (launches_.size() > 0 && record.device != last_device_);
     last_device_ = record.device;
@@ -336,7 +338,7 @@ Status ReportReader::AddRow() {
   return Success{};
 }
 
-// `nsys stats` prints one report behind the other.
+// Skips the remaining input: `nsys stats` prints several reports one after another.
 Status ReportReader::LeaveRest() {
   rest_.Add(csv_.line());
   for (;;) {
@@ -412,7 +414,7 @@ Status ReportReader::Read() {
     if (!more.ok()) return more.error();
     if (!more.value()) break;
     ended_ = csv_.ended();
-    // No row of a report begins so; the path may hold commas.
+    // Report rows never start like this; the path may contain commas.
     const bool said = csv_.cells()[0].starts_with("Processing [");
     const Status read = said ? LeaveRest() : AddRow();
     if (!read.ok()) return read;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CSV reports cuda_gpu_trace and cuda_kern_exec_trace of Nsight Systems. See
+// Reads the CSV reports cuda_gpu_trace and cuda_kern_exec_trace of Nsight Systems. See
 // docs/formats/nsys-csv.md.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reports of `nsys stats` that hold kernels: which columns they have, and where in what nsys prints
-// one of them begins.
+// The reports of `nsys stats` that contain kernels: their columns, and where a report starts in the
+// output of nsys.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace stemtap::nsys {
 
-// The header must begin within these first bytes.
+// The header must start within this many bytes.
 inline constexpr std::size_t kHeaderWithin = std::size_t{64} * 1024;
 
 enum Column : int {
@@ -25,7 +25,7 @@ enum Column : int {
   kCorrelation,
   kDevice,
   kStream,
-  kGridX,  // both reports: the first or only column of the grid
+  kGridX,  // both reports: the first or only grid column
   kGridY,
   kGridZ,
   kBlockX,
@@ -40,9 +40,10 @@ enum Column : int {
 
 struct ReportKind {
   std::string_view name;
-  std::array<std::string_view, kColumns> columns;  // without units; empty where it has none
-  bool joined_extents;                             // "  16    1    1" in one cell
-  bool by_launch;  // rows are in order of the launch calls, not of the kernels' starts
+  std::array<std::string_view, kColumns>
+      columns;          // without units; empty if the report lacks the column
+  bool joined_extents;  // "  16    1    1" in one cell
+  bool by_launch;       // rows are in order of launch calls, not of kernel starts
 };
 
 inline constexpr ReportKind kGpuTrace = {
@@ -58,26 +59,26 @@ inline constexpr ReportKind kKernExecTrace = {
     true,
     true};
 
-// "Start (ns)", "Start(nsec)" and "Start:ts_ns" as "Start" and "ns", "nsec", "ns".
+// Splits "Start (ns)", "Start(nsec)" and "Start:ts_ns" into "Start" and "ns", "nsec", "ns".
 struct Heading {
   std::string_view name;
   std::string_view unit;
 };
 Heading HeadingOf(std::string_view cell);
 
-// The report whose header `cells` are; null if of none.
+// Returns the report whose header is `cells`, or null.
 const ReportKind* ReportOf(const std::vector<std::string_view>& cells);
 
-// Where the header begins, behind what nsys says before it.
+// Position of the header, after any preceding output of nsys.
 struct HeaderPosition {
   std::size_t byte = 0;
   std::size_t lines = 0;
 };
-// Nothing where no header begins in `leading`.
+// Returns nullopt if no header starts in `leading`.
 std::optional<HeaderPosition> FindHeader(std::string_view leading);
 
-// The content of `source` from the header on, with an empty line for each that came before, so that lines
-// keep their numbers.
+// Returns the content of `source` from the header on, with one empty line for each line before it,
+// so that line numbers are preserved.
 std::unique_ptr<ByteSource> FromHeader(std::unique_ptr<ByteSource> source, HeaderPosition header);
 
 }  // namespace stemtap::nsys

@@ -89,7 +89,7 @@ class KernelTable {
   RowTimes times_;
 };
 
-// Whether there is a table of kernels, and if not, what to do about it.
+// Checks that there is a table of kernels; the error describes how to get one.
 Status KernelTable::Check() {
   for (const char* table : {kKernelTable, kNameTable}) {
     const Result<std::string> kind = database_.KindOf(table);
@@ -134,7 +134,7 @@ Status KernelTable::CheckColumns(const TableRows& rows) {
                   database_.name(), kKernelTable)};
 }
 
-// The id of the name of the row at hand: with template arguments and parameters where nsys has it.
+// Returns the id of the current row's name, with template arguments and parameters if available.
 Result<std::uint32_t> KernelTable::NameId(const TableRows& rows) {
   constexpr std::int64_t kNone = -1;
   for (const Column column : {kDemangledName, kShortName, kMangledName}) {
@@ -184,7 +184,7 @@ Status KernelTable::AddRow(const TableRows& rows) {
     if (!block.ok()) return block.error();
     record.block[axis] = static_cast<std::uint16_t>(block.value());
   }
-  constexpr std::int64_t kMostShared = 0x7FFFFFFE;  // of each kind: the sum is known then
+  constexpr std::int64_t kMostShared = 0x7FFFFFFE;  // of each kind, so the sum also fits
   const Result<std::int64_t> fixed = rows.Number(kStaticShared, 0, kMostShared, kNone);
   if (!fixed.ok()) return fixed.error();
   const Result<std::int64_t> dynamic = rows.Number(kDynamicShared, 0, kMostShared, kNone);
@@ -197,7 +197,7 @@ Status KernelTable::AddRow(const TableRows& rows) {
   if (!correlation.ok()) return correlation.error();
   record.correlation_id = static_cast<std::uint32_t>(correlation.value());
 
-  // 0 and an empty cell both mean: launched alone. The upper half of a node's id is its graph's.
+  // 0 and an empty cell both mean a single launch. The upper half of a node id is the graph's id.
   const Result<std::int64_t> node = rows.Number(kGraphNode, kNone, kAny, 0);
   if (!node.ok()) return node.error();
   const Result<std::int64_t> graph = rows.Number(kGraph, 0, 0xFFFFFFFF, 0);
@@ -216,7 +216,7 @@ Status KernelTable::AddRow(const TableRows& rows) {
   return Success{};
 }
 
-// Graphs that were recorded as a whole hide the kernels in them.
+// Warns about graphs recorded as a whole, which hide the kernels in them.
 Status KernelTable::WarnOfGraphs() {
   const Result<std::string> kind = database_.KindOf(kGraphTable);
   if (!kind.ok()) return kind.error();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The SQLite export of Nsight Systems. See docs/formats/nsys-sqlite.md.
+// Reads the SQLite export of Nsight Systems. See docs/formats/nsys-sqlite.md.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@
 namespace stemtap {
 namespace {
 
-// The columns that are read, by the name in the header. Start, Duration and Name make a table; the
-// others may be missing.
+// The columns that are read, by their name in the header. Start, Duration and Name are required;
+// the others may be missing.
 enum Column : std::size_t {
   kStart,
   kDuration,
@@ -43,7 +43,7 @@ constexpr std::array<std::string_view, kColumns> kColumnNames = {
     "Start",   "Duration",    "Grid X",       "Grid Y", "Grid Z", "Block X",        "Block Y",
     "Block Z", "Static SMem", "Dynamic SMem", "Device", "Stream", "Correlation_ID", "Name"};
 
-// Splits the line only if it may be one.
+// Splits the line only if it may be a header.
 bool IsHeader(CsvReader& lines) {
   const std::string_view text = lines.text();
   if (!text.starts_with("\"Start\"") && !text.starts_with("Start,")) return false;
@@ -51,7 +51,7 @@ bool IsHeader(CsvReader& lines) {
          FindCell(lines.cells(), "Duration") && FindCell(lines.cells(), "Name");
 }
 
-// "GeForce GTX 1080 Ti (0)" is device 0.
+// Parses "GeForce GTX 1080 Ti (0)" as device 0.
 std::optional<std::uint64_t> DeviceOrdinal(std::string_view text) {
   if (!text.ends_with(')')) return std::nullopt;
   const std::size_t open = text.rfind('(');
@@ -59,7 +59,7 @@ std::optional<std::uint64_t> DeviceOrdinal(std::string_view text) {
   return WholeNumber(text.substr(open + 1, text.size() - open - 2));
 }
 
-// nvprof counts 1024 to a unit: 2.128906 KB are 2180 bytes.
+// nvprof uses powers of 1024: 2.128906 KB are 2180 bytes.
 std::optional<double> BytesOfUnit(std::string_view unit) {
   if (unit == "B") return 1.0;
   if (unit == "KB") return 0x1p10;
@@ -101,11 +101,13 @@ class NvprofTable {
   std::string_view Cell(Column column) const {
     return columns_[column] ? lines_.cells()[*columns_[column]] : std::string_view();
   }
-  // A whole number in [least, most]; `unknown` where the cell is empty or there is no column.
+  // Returns a whole number in [least, most], or `unknown` if the cell is empty or the column is
+  // missing.
   Result<std::uint64_t> Number(Column column, std::uint64_t least, std::uint64_t most,
                                std::uint64_t unknown) const;
   Result<std::uint32_t> SharedBytes() const;
-  // Lines outside of the table: what nvprof warns of is passed on, the rest is the program's.
+  // Handles lines outside the table: nvprof's warnings are passed on, other lines are program
+  // output.
   void NoteOther() {
     const std::string_view text = lines_.text();
     if (text.starts_with("==") && text.find("Warning:") != std::string_view::npos) {
@@ -160,8 +162,9 @@ Status NvprofTable::ReadLine() {
   if (IsHeader(lines_)) {
     return lines_.At("a second table, expected the trace of one process (--log-file trace.%p.csv)");
   }
-  // A row begins with its start, a decimal number and a comma. Lines of nvprof (==1234==) or of the
-  // program may stand between; one that ends within the number may be a row that was cut.
+  // A row starts with its start time, a decimal number, and a comma. Lines of nvprof (==1234==) or
+  // of the program may occur between rows. A line that ends inside the number may be a truncated
+  // row.
   const std::size_t number = text.find_first_not_of("0123456789.e+-");
   const bool row = !text.empty() && text[0] >= '0' && text[0] <= '9' &&
                    (number == std::string_view::npos ? lines_.MayBeCut() : text[number] == ',');

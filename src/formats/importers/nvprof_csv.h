@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU trace of nvprof as CSV. See docs/formats/nvprof-csv.md.
+// Reads the GPU trace of nvprof as CSV. See docs/formats/nvprof-csv.md.
 #pragma once
 
 #include <memory>

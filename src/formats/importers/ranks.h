@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several profiles of one program, a file for each of its ranks, as one profile: rank after rank, in
-// the order given. Clocks of different ranks can disagree by seconds, so launches of different ranks
-// are never ordered by time, and each rank's times count as its file has them.
+// Reads several profiles of one program, one file per rank, as one profile: rank after rank, in the
+// given order. Clocks of different ranks can differ by seconds, so launches of different ranks are
+// never ordered by time, and start times stay as recorded in each file.
 //
-// Devices are numbered anew, rank by rank, those of a rank in the order of its own numbers: eight ranks
-// that each call their GPU 0 are devices 0 to 7. A rank that does not say its devices may have had any
-// number of them: they stay unknown. A single file is read as it is.
+// Devices are renumbered rank by rank, in the order of each rank's own numbers: eight ranks that
+// each use their GPU 0 become devices 0 to 7. A rank without recorded devices may have used any
+// number of them, so its devices stay unknown. A single file is read unchanged.
 //
-// Which devices a rank has is known at its end, so that each is read twice: where it is not held in
-// memory anyway, its file is opened again. What can be read only once (a pipe) is numbered in order of
-// first use, which a warning says where the two differ.
+// The devices of a rank are known only at its end, so each rank is read twice. If the reader does
+// not keep the launches in memory, the file is opened again. Devices of input that can be read only
+// once (a pipe) are numbered in order of first use; a warning reports if the two orders differ.
 #pragma once
 
 #include <functional>
@@ -24,10 +24,10 @@
 
 namespace stemtap {
 
-// Makes the watch of the file at `path`.
+// Returns the read watch for the file at `path`.
 using WatchOf = std::function<ReadWatch(const std::string& path)>;
 
-// Opens all of `paths`; a metric that a rank lacks is NaN there. REQUIRES: not empty.
+// Opens all of `paths`. A metric that a rank lacks is NaN in its launches. REQUIRES: not empty.
 Result<std::unique_ptr<ProfileReader>> OpenRanks(std::span<const std::string> paths,
                                                  const WatchOf& watch_of = {});
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of profile formats that can be read, and the one way to open a profile. The format is
-// found by the leading bytes of the decompressed content, never by the file's name.
+// The table of profile formats that can be read, and the only way to open a profile. The leading
+// bytes of the decompressed content determine the format, never the file name.
 #pragma once
 
 #include <cstddef>
@@ -16,29 +16,30 @@
 
 namespace stemtap {
 
-// How much of a file decides its format. Larger than what programs print before a profiler's table;
-// detectors must not need whole lines, for the header of an ncu page can be longer.
+// Number of leading bytes that determine the format. It exceeds what programs print before a
+// profiler's table. Detectors must not need whole lines, because the header of an ncu page can be
+// longer.
 inline constexpr std::size_t kDetectBytes = std::size_t{64} * 1024;
 
 struct ProfileFormat {
   std::string_view name;
   std::string_view description;
-  std::string_view example;  // a command that makes or reads one
-  // Whether a file that begins with `leading` is of this format.
+  std::string_view example;  // a command that writes or reads such a file
+  // Returns whether a file that starts with `leading` has this format.
   bool (*detect)(std::string_view leading);
-  // Whether the reader holds all launches before it gives the first, in memory or on a disk: what
-  // compressed content may unpack to is then limited.
+  // Whether the reader stores all launches in memory or on disk before it returns the first. The
+  // decompressed size of compressed content is then limited.
   bool held;
   Result<std::unique_ptr<ProfileReader>> (*open)(std::unique_ptr<ByteSource> source);
 };
 
-// In order of detection.
+// Returns the formats in order of detection.
 std::span<const ProfileFormat> ProfileFormats();
 
 // Opens the profile at `path`; "-" is standard input.
 Result<std::unique_ptr<ProfileReader>> OpenProfile(const std::string& path, ReadWatch watch = {});
 
-// The same from a source of decompressed content.
+// Opens a profile from a source of decompressed content.
 Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source);
 
 }  // namespace stemtap

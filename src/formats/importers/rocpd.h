@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rocpd, the database that AMD's rocprofv3 writes since ROCm 7. See docs/formats/rocpd.md.
+// Reads rocpd, the database that AMD's rocprofv3 writes since ROCm 7. See docs/formats/rocpd.md.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stemtap {
 
-// The names of the tables of kernel dispatches begin with this; each recording adds an id of its own.
+// Prefix of the tables of kernel dispatches; each recording appends its own id.
 inline constexpr std::string_view kRocpdDispatchTable = "rocpd_kernel_dispatch";
 
 // Adds the kernel dispatches of a database of `file_bytes` bytes to `launches`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel trace of rocprofv3 as CSV. See docs/formats/rocprofv3-csv.md.
+// Reads the kernel trace of rocprofv3 as CSV. See docs/formats/rocprofv3-csv.md.
 #pragma once
 
 #include <memory>

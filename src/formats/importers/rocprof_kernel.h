@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How rocprofv3 describes a kernel launch, whatever file it writes.
+// How rocprofv3 describes a kernel launch in all of its file formats.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace stemtap {
 
-// The name without ".kd", which ends the symbols of kernel descriptors.
+// Returns the name without ".kd", the suffix of kernel descriptor symbols.
 constexpr std::string_view RocprofKernelName(std::string_view symbol) {
   if (symbol.size() > 3 && symbol.ends_with(".kd")) symbol.remove_suffix(3);
   return symbol;
 }
 
-// The number of work-groups of `group` work-items that the hardware dispatches for `items`
-// work-items: the last one may be partly filled. REQUIRES: both positive.
+// Returns the number of work-groups of `group` work-items that the hardware dispatches for `items`
+// work-items; the last one may be partly filled. REQUIRES: both are positive.
 constexpr std::uint64_t WorkGroups(std::uint64_t items, std::uint64_t group) {
   return (items - 1) / group + 1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowTimes reads the start and end of kernels from a table and counts the rows that it leaves out:
-// those without a start or an end, and those that end before they start.
+// RowTimes reads the start and end of kernels from a table. It skips and counts rows that lack a
+// start or an end, or that end before they start.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace stemtap {
 
 class RowTimes {
  public:
-  // A value that no cell can have.
+  // A value that no cell can contain.
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
 
-  // Sets start and duration of `record`, in ns; false if the row is left out.
+  // Sets the start and duration of `record`, in ns. Returns false if the row is skipped.
   Result<bool> Read(const TableRows& rows, int start_column, int end_column,
                     shm::KernelRecord& record);
 
-  // Adds a warning per reason. REQUIRES: all rows of `table` have been read.
+  // Adds one warning per reason. REQUIRES: all rows of `table` have been read.
   void Warn(const std::string& name, std::string_view table, RecordedLaunches& launches) const;
 
  private:

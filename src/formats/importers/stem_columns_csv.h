@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Durations as the artifact of STEM+ROOT has them, one column per kernel. See
+// Reads durations in the format of the STEM+ROOT artifact, one column per kernel. See
 // docs/formats/stem-csv.md.
 #pragma once
 

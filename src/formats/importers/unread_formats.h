@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formats of other tools that are recognized but not read, so that a message can name the tool and
-// the command that leads to a profile. Like the profile formats, they are recognized by content.
+// Formats of other tools that are recognized but not read. The error message contains the tool and
+// the command that produces a readable profile. Like profile formats, they are recognized by
+// content.
 #pragma once
 
 #include <optional>
@@ -14,16 +15,17 @@
 namespace stemtap {
 
 struct UnreadFormat {
-  std::string_view name;    // what the file is, with its tool
+  std::string_view name;    // the kind of file and its tool
   std::string_view advice;  // what to do, with a command
-  // Whether a file that begins with `leading` is of this format.
+  // Returns whether a file that starts with `leading` has this format.
   bool (*detect)(std::string_view leading);
 };
 
-// In order of detection.
+// Returns the formats in order of detection.
 std::span<const UnreadFormat> UnreadFormats();
 
-// The error for the file `name`, which begins with `leading`; nothing if it is of none of them.
+// Returns the error for the file `name`, which starts with `leading`, or nullopt if no format
+// matches.
 std::optional<Error> RefuseUnread(const std::string& name, std::string_view leading);
 
 }  // namespace stemtap

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An SQLite database whose file nobody vouches for: opened for reading where it lies or, where it is
-// compressed or a pipe, unpacked first. Nothing stored in it runs, no cell is longer than 16 MiB, reading
-// takes a number of steps that grows with the file alone, and what is written to unpack it has limits
-// (docs/formats/nsys-sqlite.md). A file that is cut short, or changes meanwhile, is an error.
+// Database is an SQLite database in an untrusted file. The file is opened read-only in place;
+// compressed files and pipes are unpacked first. No code stored in the file runs, no cell is longer
+// than 16 MiB, the number of steps is bounded by the file size, and the unpacked size is limited
+// (docs/formats/nsys-sqlite.md). A file that is truncated or changes while it is read is an error.
 #pragma once
 
 #include <sqlite3.h>
@@ -22,7 +22,7 @@
 
 namespace stemtap {
 
-// What every database begins with.
+// The first bytes of every SQLite database.
 inline constexpr std::string_view kDatabaseMagic("SQLite format 3\0", 16);
 
 struct CloseStatement {
@@ -37,28 +37,29 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // Opens the file at `path` and reads nothing of it yet.
+  // Opens the file at `path` without reading from it.
   Status Open(const std::string& path, std::string_view parameters);
-  // Once the whole content, `bytes` of it, is there: as many steps as it may take to read.
+  // Sets the step limit for `bytes` bytes of content. Call it once the whole content is available.
   void Allow(std::int64_t bytes);
 
   const std::string& name() const { return name_; }
   sqlite3* handle() const { return handle_; }
 
   Result<Statement> Prepare(const std::string& sql);
-  // Goes to the next row; false behind the last.
+  // Advances to the next row. Returns false after the last one.
   Result<bool> Step(const Statement& statement);
-  // "table", "view" or "" where there is nothing of that name.
+  // Returns "table", "view", or "" if nothing has that name.
   Result<std::string> KindOf(const char* table);
-  // Whether a table or view has a name that begins with `prefix`.
+  // Returns whether the name of a table or view starts with `prefix`.
   Result<bool> HasNameLike(std::string_view prefix);
-  // The columns of a table, all of which are stored.
+  // Returns the columns of a table; every column is stored.
   Result<std::vector<std::string>> Columns(const std::string& table);
-  // The stored tables whose names begin with `prefix`, in the order in which they were created.
-  // Names with other characters than letters, digits and underscores are errors: they go into SQL.
+  // Returns the stored tables whose names start with `prefix`, in order of creation. Names that
+  // contain characters other than letters, digits and underscores are errors, because they are used
+  // in SQL.
   Result<std::vector<std::string>> TablesLike(std::string_view prefix);
-  // Runs `query`, which selects one text by the number ?1. Nothing if it finds no row, "" if the row
-  // holds no text. Valid until the next call.
+  // Runs `query`, which selects one text by the number ?1. Returns nullopt if it finds no row and
+  // "" if the row does not contain text. The result is valid until the next call.
   Result<std::optional<std::string_view>> FindText(const Statement& query, std::int64_t id);
 
  private:
@@ -70,8 +71,8 @@ class Database {
   std::int64_t steps_left_;
 };
 
-// TableRows is one pass over a table. It checks the type of each cell, because SQLite stores any type
-// in any column, and the number of rows, because damaged pages can refer to one another endlessly.
+// TableRows is one pass over a table. It checks the type of each cell, because SQLite stores any
+// type in any column, and the number of rows, because damaged pages can form cycles.
 class TableRows {
  public:
   // Starts before the first row. A column that the table lacks reads as NULL.
@@ -79,15 +80,15 @@ class TableRows {
                                   std::span<const char* const> columns, std::int64_t file_bytes);
 
   bool Has(int column) const { return found_[static_cast<std::size_t>(column)]; }
-  // Goes to the next row; false behind the last.
+  // Advances to the next row. Returns false after the last one.
   Result<bool> Next();
   std::uint64_t row() const { return row_; }  // 1-based
   const std::string& table() const { return table_; }
 
-  // The whole number in a cell; `missing` if the cell is NULL.
+  // Returns the whole number in a cell, or `missing` if the cell is NULL.
   Result<std::int64_t> Number(int column, std::int64_t least, std::int64_t most,
                               std::int64_t missing) const;
-  // The error of the row at hand.
+  // Returns an error at the current row.
   Error At(const std::string& what) const;
 
  private:
@@ -102,10 +103,10 @@ class TableRows {
   std::uint64_t most_rows_ = 0;
 };
 
-// Reads what it wants of a database of `bytes` bytes.
+// Reads from a database of `bytes` bytes.
 using DatabaseUse = std::function<Status(Database& database, std::int64_t bytes)>;
 
-// Opens the database that `source` holds for as long as `use` takes; the error of `use`, or its own.
+// Opens the database in `source` while `use` runs. Returns the error of `use` or of opening it.
 Status UseDatabase(std::unique_ptr<ByteSource> source, const DatabaseUse& use);
 
 }  // namespace stemtap

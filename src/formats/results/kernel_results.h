@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelResults is what a simulator or counter tool says of the kernels it ran: one row per kernel,
-// one value per metric. Ids are the consumer's own; match.h finds the plan's samples.
+// KernelResults contains what a simulator or counter tool reports about the kernels it ran: one row
+// per kernel, one value per metric. Ids are the consumer's own; match.h finds the plan's samples.
 //
-// UNITS: those of the consumer; a value that it did not give is NaN.
+// UNITS: the consumer's units; a missing value is NaN.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ namespace stemtap {
 
 enum class ResultsSource { kAccelsim, kMacsim, kNcu, kCsv };
 
-// "accelsim", "macsim", "ncu", "csv".
+// Returns "accelsim", "macsim", "ncu" or "csv".
 inline const char* NameOf(ResultsSource source) {
   constexpr std::array<const char*, 4> kNames = {"accelsim", "macsim", "ncu", "csv"};
   return kNames[static_cast<std::size_t>(source)];
 }
 
-// How a metric of single kernels becomes one of the run.
+// How the values of a metric for single kernels combine into a value for the run.
 enum class MetricKind {
   kSum,   // additive: cycles, instructions, bytes
   kMean,  // a share, rate or setting: averaged over native time
@@ -31,11 +31,11 @@ enum class MetricKind {
 
 struct ResultMetric {
   std::string name;
-  std::string unit;  // empty: unknown
+  std::string unit;  // empty if unknown
   MetricKind kind = MetricKind::kSum;
 };
 
-// A metric that is one total by another, as instructions by cycles.
+// A metric that is the ratio of two totals, for example instructions per cycle.
 struct ResultRatio {
   std::string name;
   std::string numerator;
@@ -44,17 +44,17 @@ struct ResultRatio {
 
 struct KernelResult {
   std::uint64_t id = 0;
-  std::string name;               // empty: not told
-  shm::LaunchConfig config = {};  // grid and block 0: not told
+  std::string name;               // empty if not reported
+  shm::LaunchConfig config = {};  // grid and block are 0 if not reported
   std::string where;              // file:line
-  std::vector<double> values;     // of the metrics; shorter: the rest is NaN
+  std::vector<double> values;     // by metric; missing trailing values are NaN
 };
 
 struct KernelResults {
   ResultsSource source = ResultsSource::kCsv;
   std::vector<ResultMetric> metrics;
-  std::vector<ResultRatio> ratios;  // that go without saying for the source
-  std::vector<KernelResult> rows;   // in the order of the source
+  std::vector<ResultRatio> ratios;  // implied by the source
+  std::vector<KernelResult> rows;   // in source order
   std::vector<std::string> warnings;
 };
 

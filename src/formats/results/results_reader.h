@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads per-kernel results of a simulator or counter tool. docs/formats/results.md says what is
-// taken from each source; `source` names the text in errors.
+// Reads per-kernel results of a simulator or counter tool. docs/formats/results.md lists what is
+// read from each source; `source` is the name of the text in errors.
 #pragma once
 
 #include <memory>
@@ -17,30 +17,31 @@
 namespace stemtap {
 
 struct ResultsOptions {
-  std::optional<ResultsSource> source;  // nothing: found by content
+  std::optional<ResultsSource> source;  // nullopt: detected by content
   std::string id_column;                // of a CSV; empty: the first of index, id, kernel_id, ID
-  bool allow_cut = false;               // take what is whole of a log that ends early
+  bool allow_cut = false;               // read the complete part of a log that ends early
 };
 
-// What the leading bytes of a file look like.
+// Detects the source from the leading bytes of a file.
 std::optional<ResultsSource> DetectResults(std::string_view leading);
 
-// One file.
+// Reads one file.
 Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> source,
                                   const ResultsOptions& options);
 
-// Several files of one source, rows in the order of the files. REQUIRES: a path.
+// Reads several files of one source; rows are in the order of the files. REQUIRES: at least one
+// path.
 Result<KernelResults> LoadResults(const std::vector<std::string>& paths,
                                   const ResultsOptions& options);
 
-// The readers of the single sources.
+// The readers for each source.
 Result<KernelResults> ReadAccelsimLog(std::unique_ptr<ByteSource> source, bool allow_cut);
 Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool allow_cut);
 Result<KernelResults> ReadNcuResults(std::unique_ptr<ByteSource> source);
 Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
                                      const std::string& id_column);
 
-// Whether a metric of that name and unit is a share, rate or setting rather than a sum.
+// Returns whether a metric with that name and unit is a share, rate or setting rather than a sum.
 MetricKind GuessKind(std::string_view name, std::string_view unit);
 
 }  // namespace stemtap

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CompleteLinkage is agglomerative hierarchical clustering, cut at a distance: starting from single
-// points, the two clusters whose farthest members are nearest are merged, as long as these are at
-// most the threshold apart. So no two members of a cluster are farther apart than that.
+// CompleteLinkage is agglomerative hierarchical clustering, cut at a distance. It starts from
+// single points and merges the two clusters with the smallest complete-linkage distance (between
+// their farthest members) while that distance is at most the threshold. No two members of a cluster
+// are farther apart than the threshold.
 //
-// Points that a gap wider than the threshold separates, along any column, never share a cluster:
-// they are divided there first, and only what remains together needs all its distances, 8 bytes a
+// Points separated by a gap wider than the threshold in any column never share a cluster. The
+// points are divided at these gaps first; only the parts need all pairwise distances, 8 bytes per
 // pair.
 //
 // SOURCE: Murtagh, A survey of recent advances in hierarchical clustering (1983), nearest-neighbor
@@ -20,13 +21,14 @@
 
 namespace stemtap {
 
-// The most points that may remain together: their distances take 268 MB, and time grows with the
-// square. Fewer would refuse profiles whose counters are noisy; more would not fit beside the
-// profile.
+// Maximum number of points in one part: their distances take 268 MB, and time grows with the
+// square. A smaller limit rejects profiles with noisy counters; a larger one does not fit beside
+// the profile.
 inline constexpr std::size_t kMostLinkedPoints = 8192;
 
-// By point of the row-major `values`, its cluster, numbered from 0 by first member. None when more
-// than `most` points remain together. REQUIRES: columns >= 1, values are finite, threshold >= 0.
+// Returns the cluster of each point of the row-major `values`, numbered from 0 by first member, or
+// nullopt if a part has more than `most` points. REQUIRES: columns >= 1, values are finite,
+// threshold >= 0.
 std::optional<std::vector<std::uint32_t>> CompleteLinkage(std::span<const double> values,
                                                           std::size_t columns, double threshold,
                                                           std::size_t most = kMostLinkedPoints);

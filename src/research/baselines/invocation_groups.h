@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// InvocationGroups turns "the group of each invocation" around: the invocations of each group.
+// InvocationGroups inverts the group of each launch: it contains the launches of each group.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace stemtap {
 
 struct InvocationGroups {
-  // By group, in launch order within each; excluded invocations are left out.
+  // By group, in launch order within each; excluded launches are omitted.
   std::vector<std::uint64_t> order;
   std::vector<std::size_t> starts;  // group g is [starts[g], starts[g + 1]) of order
 

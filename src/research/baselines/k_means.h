@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KMeans groups weighted points around k centers: k-means++ seeding, then Lloyd's iterations, the
+// KMeans clusters weighted points around k centers: k-means++ seeding, then Lloyd's iterations, the
 // best of several starts. The same seed gives the same clusters.
 //
 // SOURCE: Arthur and Vassilvitskii, k-means++ (2007); Lloyd, Least squares quantization (1982).
@@ -18,7 +18,7 @@ namespace stemtap {
 struct PointSet {
   std::size_t columns = 0;
   std::span<const double> values;          // row-major
-  std::span<const std::uint64_t> weights;  // of each point, > 0
+  std::span<const std::uint64_t> weights;  // by point, > 0
 
   std::size_t size() const { return weights.size(); }
   const double* point(std::size_t i) const { return values.data() + i * columns; }
@@ -29,13 +29,13 @@ struct KMeansClusters {
   double inertia = 0.0;                   // weighted sum of squared distances to the centers
 };
 
-// Starts that are tried: one alone ends in a poor local minimum often enough to decide which k
+// Number of starts. A single start ends in a poor local minimum often enough to change which k
 // wins.
 inline constexpr int kKMeansStarts = 4;
-// Lloyd's iterations of a start end when nothing moves; when the centers move less than this share
-// of the points' mean variance by column (squared distances, summed over centers); or after so
-// many. The values are those of the library that the authors of PKA used (scikit-learn); without
-// the share, the last points to move between neighbors take most of the time.
+// Lloyd's iterations stop when no point moves, when the centers move less than this share of the
+// points' mean variance per column (squared distances, summed over centers), or after
+// kKMeansIterations. The values are the defaults of scikit-learn, which the authors of PKA used;
+// without the share, the last points to move between neighbors take most of the time.
 inline constexpr double kKMeansSettled = 1e-4;
 inline constexpr int kKMeansIterations = 300;
 

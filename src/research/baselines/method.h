@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A method chooses, from a finished profile, which invocations stand for the rest and with what
-// weight. Every method that stemtap compares itself with stands behind this one interface, and so
-// do its own; `plan` and `evaluate` know no other.
+// A method chooses representative launches from a finished profile and assigns their weights.
+// stemtap's own methods and all baselines implement this interface; `plan` and `evaluate` use no
+// other.
 //
-//   Prepare   once per profile: whatever does not depend on the seed (clusters, sizes)
-//   Draw      once per seed: the invocations; deterministic methods give the same for every seed
+//   Prepare   once per profile: everything that does not depend on the seed (clusters, sizes)
+//   Draw      once per seed: the samples; deterministic methods return the same for every seed
 //
 // UNITS: ns.  THREADS: Draw may be called from several threads at once.
 #pragma once
@@ -25,11 +25,11 @@ struct BasicBlockVectors;  // baselines/basic_block_vectors.h
 
 struct MethodInput {
   const Profile& profile;
-  // The kernel group of each invocation (KernelGroups); kExcludedKernel: is not to be sampled and
-  // its time is no part of the total.
+  // The kernel group of each launch (KernelGroups). kExcludedKernel: the launch is not sampled and
+  // its time is not part of the total.
   std::span<const std::uint32_t> groups;
   const SamplingOptions& options;
-  const BasicBlockVectors* vectors = nullptr;  // none given
+  const BasicBlockVectors* vectors = nullptr;  // nullptr if none
 };
 
 struct WeightedInvocation {
@@ -46,10 +46,10 @@ class PreparedMethod {
   virtual ~PreparedMethod() = default;
   virtual MethodSample Draw(std::uint64_t seed) const = 0;
 
-  // By invocation: the cluster it belongs to, dense from 0; kExcludedKernel for those excluded.
+  // The cluster of each launch, dense from 0; kExcludedKernel for excluded launches.
   virtual std::span<const std::uint32_t> clusters() const = 0;
   virtual std::uint64_t cluster_count() const = 0;
-  // The relative error bound that the method states at options.confidence; NaN when it states none.
+  // The relative error bound that the method states at options.confidence; NaN if it states none.
   virtual double bound() const = 0;
   // Whether every seed gives the same sample.
   virtual bool deterministic() const = 0;
@@ -58,11 +58,11 @@ class PreparedMethod {
 struct MethodEntry {
   const char* name;
   const char* help;
-  // An error names the input that is missing ("pka needs the metric columns ..., missing: ...").
+  // An error lists the missing input ("pka needs the metric columns ..., missing: ...").
   Result<std::unique_ptr<PreparedMethod>> (*prepare)(const MethodInput& input);
 };
 
-// Every method, stemtap's own first.
+// Returns every method, stemtap's own first.
 std::span<const MethodEntry> Methods();
 
 }  // namespace stemtap

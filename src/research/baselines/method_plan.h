@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PlanByMethod writes what any method chose as a Plan. A method's cluster may hold invocations of
-// several kernels (PKA's do); the plan lists it under each of them, with that kernel's invocations
-// and samples. Weights belong to the method's whole cluster.
+// PlanByMethod writes the samples of any method as a Plan. A method's cluster may contain launches
+// of several kernels (as in PKA); the plan lists the cluster under each kernel, with that kernel's
+// launches and samples. Weights refer to the method's whole cluster.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace stemtap {
 
-// Draws with options.seed. Source and options of the plan are the caller's to fill in; the bound is
-// NaN where the method states none. Clusters without a sample count as uncovered. An error names
-// what the method misses.
+// Draws with options.seed. The caller fills in the source and options of the plan; the bound is NaN
+// if the method states none. Clusters without a sample count as uncovered. An error lists the input
+// that the method lacks.
 Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
                           const SamplingOptions& options, const BasicBlockVectors* vectors);
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Principal Kernel Selection, the inter-kernel part of Principal Kernel Analysis: twelve counters
-// of every invocation, standardised, turned onto the principal components that keep 99.95 % of the
-// variance, and clustered by k-means for k = 1 to 20. The k whose projected total duration
+// Principal Kernel Selection is the inter-kernel part of Principal Kernel Analysis. It standardizes
+// twelve counters of every launch, projects them onto the principal components that keep 99.95 % of
+// the variance, and clusters them by k-means for k = 1 to 20. It chooses the k with the smallest
+// error of the projected total duration
 //
 //   sum over clusters of  size x duration of the representative
 //
-// errs least is taken (the smallest of equals). The representative is the cluster's first
-// invocation in launch order; its weight is the cluster's size. No bound is stated.
+// and the smallest such k on ties. The representative is the cluster's first launch in launch
+// order; its weight is the cluster's size. The method states no bound.
 //
 // UNITS: method.h.  SOURCE: Avalos Baddouh et al., Principal Kernel Analysis (MICRO 2021);
-// docs/math/baselines.md says where this differs.
+// docs/math/baselines.md lists the differences.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ namespace stemtap {
 inline constexpr double kPkaVarianceShare = 0.9995;
 inline constexpr std::size_t kPkaMostClusters = 20;
 
-// An error names the metric columns that are missing (docs/formats/metrics.md).
+// An error lists the missing metric columns (docs/formats/metrics.md).
 Result<std::unique_ptr<PreparedMethod>> PreparePka(const MethodInput& input);
 
 }  // namespace stemtap

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RepresentativeMethod is the shape of the methods that let one invocation stand for its cluster
-// (pka, sieve, photon, tbpoint): the same for every seed, and without a bound, because one
-// invocation says nothing about how far the others are from it.
+// RepresentativeMethod is the base of methods that represent each cluster by one launch (pka,
+// sieve, photon, tbpoint). The sample is the same for every seed, and there is no bound, because
+// one launch contains no information about the spread of its cluster.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace stemtap {
 
-// `cluster_of` by invocation, dense from 0, kExcludedKernel for the excluded;
-// `representatives[c]` stands for cluster c.
+// `cluster_of` is by launch, dense from 0, kExcludedKernel for excluded launches;
+// `representatives[c]` represents cluster c.
 std::unique_ptr<PreparedMethod> MakeRepresentativeMethod(
     std::vector<std::uint32_t> cluster_of, std::vector<WeightedInvocation> representatives);
 

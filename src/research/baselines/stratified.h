@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The methods that choose by duration alone: each kernel group's durations are cut into strata,
-// each stratum gets a sample size, and that many of its invocations are drawn by options.selection.
+// Methods that sample by duration only: each kernel group's durations are divided into strata, each
+// stratum gets a sample size, and that many of its launches are drawn by options.selection.
 //
-//   optimal   strata and sizes of all kernels solved for together
+//   optimal   strata and sizes of all kernels are solved together
 //   root      STEM+ROOT
 //   stem      STEM-only
-//   allegro   STEM-only over groups by (name, grid, block), whatever the grouping of the input
+//   allegro   STEM-only over groups by (name, grid, block), regardless of the input's grouping
 //
-// Durations are cut on the bins of a LogSketch (0.8 to 1.6 % wide), as in a stream, so that a
-// million launches cost what their bins cost; the moments of a stratum are exact all the same.
+// Durations are divided on the bins of a LogSketch (0.8 to 1.6 % wide), as in a stream, so the cost
+// depends on the number of bins, not of launches. The moments of a stratum are still exact.
 //
 // THREADS, UNITS: method.h.  SOURCE: STEM+ROOT (MICRO 2025); Allegro (2024);
 // docs/math/baselines.md.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The online sampler, evaluated like any method: the workload is replayed once per seed through the
-// engine of live use, and its plan judged against the truth. What it costs is the time of all its
-// captures, those left out of the estimate included.
+// Evaluates the online sampler like any method: the workload is replayed once per seed through the
+// engine used for live recording, and the resulting plan is compared to the recorded total. The
+// sampled time includes all captures, even captures that the estimate does not use.
 //
-// The engine does whatever a live run does, exclusion and grouping included; the durations it sees
-// are those of the run sampled, held back by `lag` launches.
+// The engine behaves as in a live run, including exclusion and grouping; it receives the durations
+// of the sampled run, delayed by `lag` launches.
 // SOURCE: docs/math/online.md, docs/evaluation.md.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace stemtap {
 
-// `runs` replays with seeds options.seed, options.seed + 1, ... Sampled time, speedup and the bound
-// of the outcome are those of the whole run online. REQUIRES: runs > 0.
+// Runs `runs` replays with seeds options.seed, options.seed + 1, ... Sampled time, speedup and
+// bound refer to the whole online run. REQUIRES: runs > 0.
 MethodEvaluation EvaluateOnline(const EvaluatedRun& workload, const SamplingOptions& options,
                                 std::uint64_t lag, std::uint64_t runs, WorkerPool& pool);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Evaluation is all that `stemtap evaluate` found: one row per workload, method and error bound,
-// and what was left out and why. The reports (report.h) print it; nothing is computed in them.
+// Evaluation is the complete result of `stemtap evaluate`: one row per workload, method and error
+// bound, and the methods that were left out with their reasons. The reports (report.h) print it and
+// compute nothing.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +24,18 @@ struct EvaluatedWorkload {
   std::uint64_t total_ns = 0;
   double speedup_limit = 0.0;
   ExcludedTotals excluded;
-  std::string against_name;  // empty: none
+  std::string against_name;  // empty if none
   std::uint64_t against_total_ns = 0;
 };
 
 struct EvaluationRow {
   std::size_t workload = 0;  // into Evaluation::workloads
   std::string method;
-  double error_bound = 0.0;  // asked for
+  double error_bound = 0.0;  // requested
   bool online = false;
   MethodEvaluation evaluation;
-  // online: captured time over that of the two-pass plan by the same options; NaN: not online, or
-  // the two-pass plan was not to be had.
+  // online: captured time over the sampled time of the two-pass plan with the same options; NaN if
+  // not online or if there is no two-pass plan.
   double over_two_pass = 0.0;
 };
 
@@ -51,25 +52,27 @@ struct EvaluationRequest {
   std::vector<double> error_bounds;  // one row per bound
   std::uint64_t runs = 100;
   bool online = false;
-  std::uint64_t lag = 0;                  // online
-  const MethodEntry* two_pass = nullptr;  // online: the plan it is measured by; none: not measured
+  std::uint64_t lag = 0;  // for online
+  const MethodEntry* two_pass =
+      nullptr;  // online: the plan to compare with; nullptr: no comparison
   const BasicBlockVectors* vectors = nullptr;
-  // Told before each evaluation of a workload: of which method, and how many of how many are done.
+  // Called before each evaluation on a workload with the method, the number done and the total
+  // number.
   std::function<void(const char* method, std::size_t done, std::size_t all)> watch;
 };
 
 struct Evaluation {
-  OptionList options;  // every option in force
+  OptionList options;  // all effective options
   double confidence = 0.95;
   std::vector<EvaluatedWorkload> workloads;
   std::vector<EvaluationRow> rows;  // by workload, then bound, then method
   std::vector<LeftOut> left_out;
 };
 
-// What the reports say of a workload itself.
+// Returns the description of a workload for the reports.
 EvaluatedWorkload Describe(const EvaluatedRun& workload);
 
-// Evaluates all that is asked for on `workload` and appends it.
+// Runs all requested evaluations on `workload` and appends the results.
 void AddWorkload(const EvaluatedRun& workload, const EvaluationRequest& request, WorkerPool& pool,
                  Evaluation& evaluation);
 

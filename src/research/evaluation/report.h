@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The three faces of an evaluation: a table for the terminal (at most 120 columns, names escaped),
-// JSON (schema stemtap.evaluation/1) and CSV (one line per workload, method and error bound).
+// The three output formats of an evaluation: a table for the terminal (at most 120 columns, names
+// escaped), JSON (schema stemtap.evaluation/1) and CSV (one line per workload, method and error
+// bound).
 // SOURCE: docs/formats/evaluation.md.
 #pragma once
 
@@ -18,11 +19,11 @@ std::string EvaluationTable(const Evaluation& evaluation);
 std::string EvaluationJson(const Evaluation& evaluation);
 std::string EvaluationCsv(const Evaluation& evaluation);
 
-// "1 method left out ...": one line per method and reason, with the number of workloads; "" for
-// none.
+// Returns "1 method left out ...": one line per method and reason, with the number of workloads; ""
+// if no method was left out.
 std::string LeftOutLines(const Evaluation& evaluation);
 
-// The answers of one comparison over several workloads.
+// The results of one comparison over several workloads.
 struct EqualErrorReport {
   OptionList options;
   std::string one;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one run of a method (one seed) came to, and the statistics of many runs.
+// The result of one run of a method (one seed), and statistics over many runs.
 //
 //   error       signed, relative: (estimate - T*) / T*
 //   mean, max   of |error|;  bias: the mean of the signed error
 //   p95         the ceil(0.95 R)-th smallest |error| of R runs: at least 95 % of runs are no worse
 //   speedup     T* / (mean sampled time): the harmonic mean of the runs' speedups
-//   bound       what the design certifies before the error is known; the bound that a plan states is
-//               never below its observed error, so that it covers every run
+//   bound       what the design certifies before the error is known. The bound in a plan is never
+//               below its observed error, so it covers every run
 //   coverage    the share of runs with |error| <= bound
 //
 // UNITS: errors and bounds as ratios.  SOURCE: docs/evaluation.md; NVArchSim (HPCA 2021).
@@ -20,19 +20,19 @@
 
 namespace stemtap {
 
-// An error this far above the bound is rounding of the sums, not a miss: where everything is taken
-// both are 0 but for it. Sums of 10^8 doubles are exact to some 1e-12 relative; bounds that matter
-// stand above 1e-6.
+// An error that exceeds the bound by at most this much is rounding, not a miss: if everything is
+// sampled, both are 0 except for rounding. Sums of 10^8 doubles are exact to about 1e-12 relative;
+// practical bounds are above 1e-6.
 inline constexpr double kRoundingSlack = 1e-9;
 
 struct RunOutcome {
-  double sampled_ns = 0.0;  // time of what was sampled (online: of all captures)
+  double sampled_ns = 0.0;  // time of the samples (online: of all captures)
   std::uint64_t samples = 0;
   std::uint64_t clusters = 0;
-  double bound = 0.0;      // certified; NaN: none
-  double error = 0.0;      // plain weights, on the run sampled
+  double bound = 0.0;      // certified; NaN if none
+  double error = 0.0;      // with plain weights, on the sampled run
   double uncovered = 0.0;  // share of time in clusters without a sample
-  // On the run held against; where there is none, on the run sampled.
+  // On the second run; if there is none, on the sampled run.
   double against_plain = 0.0;
   double against_calibrated = 0.0;
 };
@@ -46,35 +46,36 @@ struct ErrorStatistics {
 
 struct RunStatistics {
   std::uint64_t runs = 0;
-  double speedup = 0.0;  // +inf when the samples hold no time
+  double speedup = 0.0;  // +inf if the samples contain no time
   double sampled_ns = 0.0;
   double samples = 0.0;
   double clusters = 0.0;
   double uncovered = 0.0;
-  double bound = 0.0;           // certified, mean; NaN: none
-  double coverage = 0.0;        // NaN: no bound
-  double p95_over_bound = 0.0;  // NaN: no bound, or a bound of 0
+  double bound = 0.0;           // certified, mean; NaN if none
+  double coverage = 0.0;        // NaN if there is no bound
+  double p95_over_bound = 0.0;  // NaN if there is no bound or the bound is 0
   ErrorStatistics error;
   ErrorStatistics against_plain;
   ErrorStatistics against_calibrated;
 };
 
-// The ceil(quantile * n)-th smallest of n values; NaN for none. REQUIRES: 0 < quantile <= 1.
+// Returns the ceil(quantile * n)-th smallest of n values; NaN if empty. REQUIRES: 0 < quantile <=
+// 1.
 double QuantileByRank(std::span<const double> values, double quantile);
 
-// Of signed errors; zeros for none.
+// Returns statistics of signed errors; zeros if empty.
 ErrorStatistics StatisticsOf(std::span<const double> errors);
 
 RunStatistics StatisticsOf(std::span<const RunOutcome> runs, double total_ns);
 
-// What a sample estimates. Weights as in stem/weights.h.
+// A sampled launch with its weights, as in stem/weights.h.
 struct JudgedInvocation {
   std::uint64_t index = 0;
   double plain = 0.0;
   double calibrated = 0.0;
 };
 
-// Fills in sampled_ns, samples and the errors of `outcome` from what was sampled.
+// Sets sampled_ns, samples and the errors of `outcome` from `sample`.
 void Judge(const EvaluatedRun& workload, std::span<const JudgedInvocation> sample,
            RunOutcome& outcome);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makers of the single workloads, for the table in workload.cpp. REQUIRES: options in range.
+// Factories of the individual workloads, for the table in workload.cpp. REQUIRES: options in range.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the scripts of the invented workloads are made of: kernels and launches before the noise.
+// The building blocks of synthetic workload scripts: kernels, and launches before noise is added.
 #pragma once
 
 #include <array>
@@ -14,14 +14,16 @@ namespace stemtap {
 
 inline constexpr std::uint32_t kComputeStream = 7;
 
-// What limits a kernel, and so how much of its duration another GPU leaves.
+// The resource that limits a kernel; it determines the kernel's speedup on another GPU.
 enum class Bound : std::uint8_t { kMemory, kCompute, kLatency, kNetwork };
 
-// Duration on the simulated other GPU per duration on the first, in thousandths: its arithmetic is
-// 2.5 times as fast, its memory 1.8 times, its links 1.25 times; starting a kernel hardly differs.
+// Duration on the simulated other GPU relative to the first GPU, in thousandths. The other GPU's
+// arithmetic is 2.5 times as fast, its memory 1.8 times, its links 1.25 times; launch latency
+// hardly differs.
 inline constexpr std::array<std::uint64_t, 4> kOtherGpuPerMille = {550, 400, 900, 800};
 
-// What all launches of a kernel share. A kernel off the compute stream runs beside it.
+// The properties that all launches of a kernel share. A kernel on another stream runs concurrently
+// with the compute stream.
 struct Kernel {
   const char* name;
   std::uint32_t stream;
@@ -31,14 +33,14 @@ struct Kernel {
   Bound bound;
 };
 
-// Launch is one launch of a script before the noise.
+// Launch is one launch of a script, before noise is added.
 struct Launch {
-  shm::KernelRecord record;  // without name, times and correlation
-  std::uint32_t kernel = 0;  // number of its name in the script
+  shm::KernelRecord record;  // without name, times and correlation id
+  std::uint32_t kernel = 0;  // number of the kernel in the script
   Bound bound = Bound::kLatency;
-  bool joins = false;  // waits for what runs beside the compute stream
+  bool joins = false;  // waits for kernels that run beside the compute stream
   std::uint64_t median_ns = 0;
-  const NoiseTable* noise = nullptr;  // of its duration
+  const NoiseTable* noise = nullptr;  // noise of its duration
 };
 
 inline Launch MakeLaunch(const Kernel& kernel, std::uint32_t number,

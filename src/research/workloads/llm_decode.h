@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The LLM decode workload is an invented recorded run: a language model answers one prompt after
-// another, one token at a time. It stands in for a real profile where none may be shipped, and its
-// truth is known. docs/formats/workloads.md describes every kernel, duration and source of noise.
+// The LLM decode workload is a synthetic recorded run: a language model answers one prompt after
+// another, one token at a time. It replaces real profiles that cannot be distributed, and its true
+// total is known. docs/formats/workloads.md describes every kernel, duration and source of noise.
 //
-// The script (prompts, answers, kernels, grids, order) depends on `seed` and the model alone, the
-// noise (durations, start times) on `noise_seed`. The same options give the same records on every
-// machine: each launch takes one draw of Rng and integer arithmetic; the only floating-point
-// numbers are those from which the noise tables are made, and these are rounded to 1/65536.
+// The script (prompts, answers, kernels, grids, order) depends only on `seed` and the model; the
+// noise (durations, start times) depends on `noise_seed`. The same options give the same records on
+// every machine: each launch uses one draw of Rng and integer arithmetic. Floating-point numbers
+// occur only in the computation of the noise tables, which are rounded to 1/65536.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,24 @@
 namespace stemtap {
 
 struct LlmDecodeOptions {
-  std::uint64_t launches = 1'000'000;  // exactly that many; the last answer is cut short
+  std::uint64_t launches = 1'000'000;  // exact number; the last answer is truncated
   std::uint64_t seed = 1;
-  std::uint64_t noise_seed = 0;  // 0: as seed; another value: a second run of the same launches
+  std::uint64_t noise_seed =
+      0;  // 0: same as seed; another value: a second run of the same launches
   unsigned layers = 12;
-  unsigned heads = 16;               // of 128 elements each: 16 heads make a hidden size of 2048
-  unsigned split_tokens = 256;       // context tokens that one split of decode attention covers
-  unsigned warmup_launches = 2'000;  // run on clocks that are still cold; 0: no warm-up
-  std::uint32_t outlier_one_in = 20'000;  // one launch in so many is 5 to 30 times slower; 0: none
-  bool other_gpu = false;                 // as WorkloadOptions::other_gpu
+  unsigned heads = 16;               // of 128 elements each; 16 heads give a hidden size of 2048
+  unsigned split_tokens = 256;       // context tokens per split of decode attention
+  unsigned warmup_launches = 2'000;  // launches before the clocks have ramped up; 0: no warm-up
+  std::uint32_t outlier_one_in =
+      20'000;              // one in this many launches is 5 to 30 times slower; 0: none
+  bool other_gpu = false;  // see WorkloadOptions::other_gpu
 };
 
-// An error (exit code 2) when an option is out of its range.
+// Returns an error (exit code 2) if an option is out of range.
 Status ValidateLlmDecode(const LlmDecodeOptions& options);
 
-// A reader of the run in constant memory, without metrics or warnings. When ValidateLlmDecode
-// refuses `options`, its Read gives that error.
+// Returns a reader of the run that uses constant memory and has no metrics or warnings. If
+// ValidateLlmDecode rejects `options`, its Read returns that error.
 std::unique_ptr<ProfileReader> MakeLlmDecode(const LlmDecodeOptions& options);
 
 }  // namespace stemtap

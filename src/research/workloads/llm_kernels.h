@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of the invented language models (llm-decode, llm-serve).
+// The kernels of the synthetic language models (llm-decode, llm-serve).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum KernelKind : std::uint8_t {
   kKernelKinds
 };
 
-// The names are invented, in the length and manner of template-heavy libraries.
+// The names are fictitious and imitate the length and style of template-heavy libraries.
 inline constexpr Kernel kLlmKernels[kKernelKinds] = {
     {"void quarry::nn::embedding_gather_kernel<quarry::half_t, int, 8>(quarry::TensorView<"
      "quarry::half_t const, 2>, quarry::TensorView<int const, 1>, "

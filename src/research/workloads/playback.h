@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Playback records a script as it runs on an invented GPU: it adds noise, gaps and start times, and
-// is the reader of the result. A Script has
+// Playback is a reader that plays a script on a synthetic GPU: it adds noise, gaps and start times.
+// A Script has
 //
-//   const Launch& launch() const      the launch at hand
-//   void Advance()                    moves to the next one; never looks at the noise
-//   std::string_view Name(kernel)     of a launch's kernel
+//   const Launch& launch() const      the current launch
+//   void Advance()                    moves to the next launch; never reads the noise
+//   std::string_view Name(kernel)     name of a launch's kernel
 //   std::uint64_t Duration(noisy, draw, launched, noise)
 //                                     in ns: `noisy` is the launch's median times its noise, times
-//                                     kOne; `draw` the launch's 64 bits; `launched` its number
-//   std::uint64_t Gap(gap_draw) const idle ns before the launch, beyond the usual; 0 <= draw < 1024
+//                                     kOne; `draw` is the launch's 64 bits; `launched` its number
+//   std::uint64_t Gap(gap_draw) const additional idle ns before the launch; 0 <= gap_draw < 1024
 //
-// Each launch takes one draw: bits 0 to 11 its noise, 12 to 21 the gap before it, the rest as the
-// script likes. Further draws of `noise` are the script's.
+// Each launch uses one draw: bits 0 to 11 for its noise, 12 to 21 for the gap before it, the rest
+// for the script. The script may take further draws of `noise`.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@
 
 namespace stemtap {
 
-// Noise and script must not share their draws where they share the seed.
+// Noise and script must use different draws if they share a seed.
 inline Rng NoiseRng(const WorkloadOptions& options) {
   return Rng(~(options.noise_seed == 0 ? options.seed : options.noise_seed));
 }
@@ -68,7 +68,8 @@ class Playback final : public ProfileReader {
                    : script_.Duration(launch.median_ns * (*launch.noise)[draw % kQuantiles], draw,
                                       launched_, noise_);
     record.start_ns = clock_ns_ + 200 + gap_draw / 2 + script_.Gap(gap_draw);
-    if (record.stream != kComputeStream) {  // runs beside it, behind the one before
+    if (record.stream !=
+        kComputeStream) {  // runs beside the compute stream, after the previous kernel there
       record.start_ns = std::max(record.start_ns, beside_ends_ns_);
       beside_ends_ns_ = record.start_ns + record.duration_ns;
       clock_ns_ = record.start_ns;
@@ -96,11 +97,12 @@ class Playback final : public ProfileReader {
   Rng noise_;
   std::vector<std::uint32_t> name_ids_;  // by number of the kernel in the script
   std::uint64_t launched_ = 0;
-  std::uint64_t clock_ns_ = 0;        // no later launch starts before
-  std::uint64_t beside_ends_ns_ = 0;  // what runs beside the compute stream is busy until then
+  std::uint64_t clock_ns_ = 0;        // no later launch starts earlier
+  std::uint64_t beside_ends_ns_ = 0;  // end of the last kernel beside the compute stream
 };
 
-// Noise alone: for scripts whose durations know nothing else.
+// Rounds a fixed-point number to an integer; for scripts whose durations have no other effects than
+// noise.
 inline std::uint64_t Rounded(std::uint64_t fixed_point) {
   return (fixed_point + kOne / 2) / kOne;
 }

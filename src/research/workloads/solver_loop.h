@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SolverLoop is the script of an iterative solver that launches the same eight kernels again and
-// again, 12 launches an iteration: the plain ground on which phases, outliers and warmup do their
-// mischief. The scripts of those derive from it.
+// SolverLoop is the script of an iterative solver that repeatedly launches the same eight kernels,
+// 12 launches per iteration. It is the base of the scripts of phases, outliers and warmup, which
+// add their disturbances to it.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class SolverLoop {
   const Launch& launch() const { return launches_[at_]; }
   void Advance() { at_ = at_ + 1 == kPerIteration ? 0 : at_ + 1; }
   static std::string_view Name(std::uint32_t kernel) { return kTable[kernel].name; }
-  // The host looks at the residual before each iteration.
+  // The host reads the residual before each iteration.
   std::uint64_t Gap(std::uint64_t gap_draw) const { return at_ == 0 ? 3'000 + gap_draw * 2 : 0; }
 
  protected:
@@ -89,7 +89,7 @@ class SolverLoop {
     return MakeLaunch(kTable[kernel], kernel, {blocks, 1, 1}, median_ns);
   }
 
-  // dot, finish and axpy appear twice or more, axpy at two sizes of one name.
+  // Some kernels occur more than once per iteration; axpy occurs with two sizes.
   std::array<Launch, kPerIteration> launches_ = {
       Make(7, 1, 1'600),     Make(0, 4'096, 42'000), Make(1, 512, 6'400),    Make(2, 1, 2'900),
       Make(3, 1'024, 7'200), Make(3, 128, 2'600),    Make(5, 2'048, 18'500), Make(6, 64, 11'000),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The invented workloads: recorded runs that stand in for real profiles where none may be shipped,
-// and whose truth is known. docs/formats/workloads.md describes each kernel, duration and source of
-// noise. The script (kernels, grids, order) depends on `seed`, the noise (durations, start times)
-// on `noise_seed`. The same options give the same records on every machine.
+// Synthetic workloads: recorded runs that replace real profiles that cannot be distributed, and
+// whose true totals are known. docs/formats/workloads.md describes each kernel, duration and source
+// of noise. The script (kernels, grids, order) depends on `seed`, the noise (durations, start
+// times) on `noise_seed`. The same options give the same records on every machine.
 //
-// THREADS: none; readers of their own may be used by threads of their own.
+// THREADS: a reader is not thread-safe; different threads may use different readers.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,14 @@
 namespace stemtap {
 
 struct WorkloadOptions {
-  std::uint64_t launches = 1'000'000;  // exactly that many, 1 to 10^12
+  std::uint64_t launches = 1'000'000;  // exact number, 1 to 10^12
   std::uint64_t seed = 1;
-  std::uint64_t noise_seed = 0;  // 0: as seed; another value: a second run of the same launches
-  // The same launches on the simulated other GPU: each lasts its median times a factor of what
-  // bounds it (kOtherGpuPerMille), without noise, outliers, waiting or warm-up.
+  std::uint64_t noise_seed =
+      0;  // 0: same as seed; another value: a second run of the same launches
+  // The same launches on the simulated other GPU: each takes its median times a factor of the
+  // resource that limits it (kOtherGpuPerMille), without noise, outliers, waiting or warm-up.
   bool other_gpu = false;
-  std::optional<unsigned> layers;  // of the model, where there is one, 1 to 256; absent: 12
+  std::optional<unsigned> layers;  // of the model if there is one, 1 to 256; default 12
 };
 
 using MadeWorkload = Result<std::unique_ptr<ProfileReader>>;
@@ -38,11 +39,12 @@ struct Workload {
   std::unique_ptr<ProfileReader> (*make)(const WorkloadOptions&);  // REQUIRES: options in range
 };
 
-// Every workload.
+// Returns all workloads.
 std::span<const Workload> Workloads();
 
-// A reader of the run in constant memory but for the names, without metrics or warnings. An error
-// (exit code 2): a name that is none, an option out of its range, layers where there are none.
+// Returns a reader of the run, without metrics or warnings. Its memory is constant except for the
+// names. Errors (exit code 2): an unknown name, an option out of range, layers for a workload
+// without layers.
 MadeWorkload MakeWorkload(std::string_view name, const WorkloadOptions& options);
 
 }  // namespace stemtap
