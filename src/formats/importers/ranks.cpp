@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::size_t kBatch = 16384;
 
-// Whether the path, opened again, has the same content. "-" is standard input, whatever a file of that
-// name beside us has.
+// Returns whether the path, opened again, has the same content. "-" is always standard input, even
+// if a file of that name exists.
 bool CanReopen(const std::string& path) {
   std::error_code ignored;
   return path != "-" && std::filesystem::is_regular_file(path, ignored);
@@ -68,7 +68,7 @@ class RankReader : public ProfileReader {
   }
 
  private:
-  // Reads the present rank to its end for its devices, and goes back to its beginning.
+  // Reads the current rank to its end to find its devices, then returns to its beginning.
   Status NumberDevices() {
     std::unique_ptr<ProfileReader>& rank = ranks_[rank_];
     const bool held = rank->Rewind();
@@ -110,7 +110,7 @@ class RankReader : public ProfileReader {
         fmt::format("{}: was changed while it was read, expected a finished file", Shown())};
   }
 
-  // Moves what was read of the present rank into `batch`.
+  // Moves the records read from the current rank into `batch`.
   Status Take(ProfileBatch& batch) {
     const ProfileReader& rank = *ranks_[rank_];
     while (name_ids_.size() < rank.names().size()) {
@@ -165,16 +165,16 @@ class RankReader : public ProfileReader {
 
   std::vector<std::string> paths_;
   std::vector<std::unique_ptr<ProfileReader>> ranks_;
-  std::vector<std::vector<std::size_t>> columns_;  // of metric_names_, by rank and column
-  std::size_t rank_ = 0;                           // the present one
+  std::vector<std::vector<std::size_t>> columns_;  // index into metric_names_, by rank and column
+  std::size_t rank_ = 0;                           // the current rank
   std::uint16_t next_device_ = 0;
-  // Of the present rank:
+  // State of the current rank:
   bool begun_ = false;
-  bool once_ = false;          // its devices are numbered as they come
-  bool out_of_order_ = false;  // which was not the order of their numbers
+  bool once_ = false;          // its devices are numbered in order of first use
+  bool out_of_order_ = false;  // that order differs from the order of their numbers
   std::uint16_t last_device_ = 0;
   std::uint64_t launches_ = 0;
-  // What its devices and names are called here.
+  // Maps the rank's devices and names to the merged ones.
   std::unordered_map<std::uint16_t, std::uint16_t> devices_;
   std::vector<std::uint32_t> name_ids_;
   ProfileBatch part_;

@@ -17,9 +17,9 @@
 namespace stemtap {
 namespace {
 
-// Correlation ids of every recorded profile at hand fall nowhere along a stream. One launch in a
-// hundred is more than threads that race can cause, and less than ids that mean something else, or a
-// counter that begins anew.
+// Correlation ids of all recorded profiles available to us never decrease along a stream. One
+// launch in a hundred is more than racing threads can cause, and less than if ids have another
+// meaning or a counter restarts.
 constexpr double kMostContradictions = 0.01;
 
 }  // namespace
@@ -75,7 +75,7 @@ void RecordedLaunches::Finish(std::string_view source) {
     Reorder(order);
   }
   const std::uint64_t first = records_.empty() ? 0 : records_.front().start_ns;
-  if (first == shm::kUnknownTime) return;  // no starts: the order of the file is all there is
+  if (first == shm::kUnknownTime) return;  // without starts, only the file order is known
   for (shm::KernelRecord& record : records_) {
     if (record.start_ns != shm::kUnknownTime) record.start_ns -= first;
   }
@@ -105,7 +105,7 @@ void RecordedLaunches::CountDoubles(std::string_view source) {
     std::sort(same_start.begin(), same_start.end(),
               [&](std::size_t a, std::size_t b) { return cells(a) < cells(b); });
     for (std::size_t k = 1; k < same_start.size(); ++k) {
-      // Without an id, launches of 0 ns can be equal where times are whole microseconds.
+      // Without an id, launches of 0 ns can be equal if times are whole microseconds.
       const shm::KernelRecord& r = records_[same_start[k]];
       if (r.correlation_id == 0 && r.duration_ns == 0) continue;
       doubles += cells(same_start[k - 1]) == cells(same_start[k]) ? 1 : 0;
@@ -155,7 +155,7 @@ void RecordedLaunches::NumberDevices(std::string_view source) {
     devices.try_emplace(device_of(i));
     ordinals.insert(records_[i].device);
   }
-  if (devices.size() == ordinals.size()) return;  // no ordinal is that of two processes
+  if (devices.size() == ordinals.size()) return;  // no two processes share an ordinal
   std::size_t next = 0;
   for (auto& [old, number] : devices) {
     number = static_cast<std::uint16_t>(std::min<std::size_t>(next++, shm::kUnknown16));
@@ -180,7 +180,7 @@ void RecordedLaunches::OrderByLaunch(std::string_view source) {
     const std::uint32_t id = records_[i].correlation_id;
     std::uint64_t& previous = last[ProcessOf(i)];
     launch[i] = previous;
-    if (id == 0) continue;  // unknown: it stays behind the launch before it
+    if (id == 0) continue;  // unknown: it stays after the previous launch
     launch[i] = shm::LaunchNumber(id, previous);
     sorted = sorted && launch[i] >= previous;
     has_ids = true;
@@ -191,7 +191,8 @@ void RecordedLaunches::OrderByLaunch(std::string_view source) {
   std::vector<std::uint64_t> below = IdsBelowEarlierOnes(launch);
   std::vector<std::uint64_t> launches(last.size(), 0);
   for (std::size_t i = 0; i < records_.size(); ++i) ++launches[ProcessOf(i)];
-  // Of a process whose ids are no launch order, all launches get the same: its order stays.
+  // If a process's ids are not launch order, all of its launches get the same number, which keeps
+  // their order.
   bool doubted = false;
   for (std::size_t process = 0; process < last.size(); ++process) {
     const bool trusted = static_cast<double>(below[process]) <=
@@ -212,7 +213,8 @@ void RecordedLaunches::OrderByLaunch(std::string_view source) {
 
   const auto before = [&](std::size_t a, std::size_t b) {
     if (launch[a] != launch[b]) return launch[a] < launch[b];
-    // Kernels of a graph by node, whose numbers are the same at each launch of it; starts are not.
+    // Kernels of a graph are ordered by node: node numbers are the same at each launch, starts are
+    // not.
     return launch[a] != 0 && records_[a].graph_node < records_[b].graph_node;
   };
   std::vector<std::size_t> order(records_.size());
@@ -220,7 +222,7 @@ void RecordedLaunches::OrderByLaunch(std::string_view source) {
   if (processes_.empty()) {
     std::stable_sort(order.begin(), order.end(), before);
   } else {
-    // Process by process, and each in the places that it had.
+    // Each process is sorted separately and keeps its positions.
     std::vector<std::size_t> places = order;
     std::stable_sort(places.begin(), places.end(),
                      [&](std::size_t a, std::size_t b) { return processes_[a] < processes_[b]; });
@@ -233,14 +235,14 @@ void RecordedLaunches::OrderByLaunch(std::string_view source) {
   Reorder(order);
 }
 
-// How many launches of each process have an id below that of one that started earlier on their
-// stream. A stream runs its launches one by one, so where ids are launch order there are none, but
-// where threads raced to launch on it.
+// Returns per process how many launches have a lower id than a launch that started earlier on the
+// same stream. A stream runs its launches one by one, so if ids are launch order, the count is 0
+// unless threads raced to launch on the stream.
 std::vector<std::uint64_t> RecordedLaunches::IdsBelowEarlierOnes(
     const std::vector<std::uint64_t>& launch) const {
   struct Stream {
-    std::uint64_t highest = 0;  // of those that started before `newest`
-    std::uint64_t pending = 0;  // of those that started with it
+    std::uint64_t highest = 0;  // of launches that started before `newest`
+    std::uint64_t pending = 0;  // of launches that started at `newest`
     std::uint64_t newest = 0;   // start
   };
   std::map<std::tuple<std::size_t, std::uint16_t, std::uint32_t>, Stream> streams;
@@ -259,7 +261,7 @@ std::vector<std::uint64_t> RecordedLaunches::IdsBelowEarlierOnes(
   return below;
 }
 
-// Whether launches of one device ran on several streams, and so can have overtaken each other.
+// Returns whether launches of one device ran on several streams and may therefore be out of order.
 bool RecordedLaunches::SeveralStreams() const {
   std::map<std::pair<std::size_t, std::uint16_t>, std::uint32_t> stream_of;
   for (std::size_t i = 0; i < records_.size(); ++i) {

@@ -65,8 +65,8 @@ constexpr std::array<const char*, kColumns> kColumnNames = {"start",
                                                             "group_segment_size",
                                                             "graph_exec_id"};
 
-// DispatchTable reads one recording: a table of dispatches and the tables that it refers to, whose
-// names end in the same id.
+// DispatchTable reads one recording: a table of dispatches and the tables that it refers to, which
+// share the same suffix.
 class DispatchTable {
  public:
   DispatchTable(Database& database, std::int64_t file_bytes, std::string suffix,
@@ -76,7 +76,7 @@ class DispatchTable {
         suffix_(std::move(suffix)),
         launches_(launches) {}
 
-  // Gives each process of each recording a number of its own.
+  // Assigns a unique number to each process of each recording.
   using Processes = std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::uint64_t>;
 
   Status Read(Processes& processes, std::set<std::int64_t>& nodes);
@@ -104,7 +104,7 @@ class DispatchTable {
   std::uint64_t no_device_ = 0;
 };
 
-// The ordinals of the GPUs among the agents, which the CPUs are counted among.
+// Reads the ordinals of the GPUs among the agents, which also include CPUs.
 Status DispatchTable::ReadAgents() {
   const Result<std::string> kind = database_.KindOf(Name(kAgentTable).c_str());
   if (!kind.ok()) return kind.error();
@@ -173,7 +173,7 @@ Status DispatchTable::SetPlace(const TableRows& rows, shm::KernelRecord& record)
   const Result<std::int64_t> shared = rows.Number(kShared, 0, shm::kUnknown32 - 1, shm::kUnknown32);
   if (!shared.ok()) return shared.error();
   record.shared_bytes = static_cast<std::uint32_t>(shared.value());
-  // Counts the dispatches of a process, those of one HIP graph included.
+  // A counter of the process's dispatches, including dispatches of HIP graphs.
   const Result<std::int64_t> dispatch = rows.Number(kDispatch, 0, kAny, 0);
   if (!dispatch.ok()) return dispatch.error();
   record.correlation_id = static_cast<std::uint32_t>(dispatch.value());

@@ -24,7 +24,7 @@
 namespace stemtap {
 namespace {
 
-// The columns that are read, in lower case: rocprofv3 and rocpd differ in it.
+// The columns that are read, in lower case, because rocprofv3 and rocpd use different case.
 enum Column : std::size_t {
   kKind,
   kAgent,
@@ -72,14 +72,15 @@ std::string LowerCase(std::string_view text) {
 
 using Columns = std::array<std::optional<std::size_t>, kColumns>;
 
-// The columns of a kernel trace; nothing where the line is no header of one.
+// Returns the columns of a kernel trace, or nullopt if the line is not the header of a kernel
+// trace.
 std::optional<Columns> FindColumns(const std::vector<std::string_view>& cells) {
   Columns columns;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const auto* const at = std::find(kColumnNames.begin(), kColumnNames.end(), LowerCase(cells[i]));
     if (at != kColumnNames.end()) columns[static_cast<std::size_t>(at - kColumnNames.begin())] = i;
   }
-  // Counters are in files of the same form, a row for each counter of a launch.
+  // Counter files have the same format, with one row per counter of a launch.
   for (const std::string_view cell : cells) {
     if (LowerCase(cell) == "counter_name") return std::nullopt;
   }
@@ -89,10 +90,10 @@ std::optional<Columns> FindColumns(const std::vector<std::string_view>& cells) {
   return columns;
 }
 
-// Agents are numbered with the CPUs among them ("Agent 4", or 4), or by type ("GPU 3").
+// Agents are numbered together with CPUs ("Agent 4", or 4) or by type ("GPU 3").
 struct Agent {
   std::uint64_t number = 0;
-  bool is_ordinal = false;  // it counts GPUs alone
+  bool is_ordinal = false;  // the number counts only GPUs
 };
 
 std::optional<Agent> ParseAgent(std::string_view text) {
@@ -116,11 +117,11 @@ class RocprofTrace {
   Result<std::unique_ptr<ProfileReader>> Read();
 
  private:
-  // A kernel name and what it stands for.
+  // A kernel name and the kernels that have it.
   struct Name {
     std::uint32_t id = 0;
     std::uint64_t kernel_id = 0;
-    bool several = false;  // ... kernels of different id
+    bool several = false;  // several kernels with different ids
   };
 
   Status ReadRow();
@@ -131,12 +132,13 @@ class RocprofTrace {
     return lines_.At(fmt::format("{} is '{}', expected {}", ShownCell(header_[*columns_[column]]),
                                  ShownCell(Cell(column)), expected));
   }
-  // A whole number in [least, most]; `unknown` where there is no column or an empty cell.
+  // Returns a whole number in [least, most], or `unknown` if the column is missing or the cell is
+  // empty.
   Result<std::uint64_t> Number(Column column, std::uint64_t least, std::uint64_t most,
                                std::uint64_t unknown) const;
   Status SetExtents(shm::KernelRecord& record);
   Status SetPlace(shm::KernelRecord& record);
-  // Agents to device ordinals, once all are known.
+  // Maps agents to device ordinals once all agents are known.
   std::map<std::uint64_t, std::uint16_t> Devices();
   Name& NameOf(std::string_view name);
   void WarnOfNames();
@@ -191,8 +193,8 @@ Result<std::uint64_t> RocprofTrace::Number(Column column, std::uint64_t least, s
   return *value;
 }
 
-// The grid is in work-items: in work-groups it is what the hardware dispatches, the last one
-// partly filled where the sizes do not divide.
+// Converts the grid from work-items to work-groups, which the hardware dispatches. The last
+// work-group is partly filled if the sizes do not divide evenly.
 Status RocprofTrace::SetExtents(shm::KernelRecord& record) {
   bool uneven = false;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -217,7 +219,7 @@ Status RocprofTrace::SetPlace(shm::KernelRecord& record) {
   if (!stream.ok()) return stream.error();
   if (stream.value() <= shm::kUnknown32) {
     record.stream = static_cast<std::uint32_t>(stream.value());
-  } else {  // early versions give the address of the queue
+  } else {  // early versions write the address of the queue
     const auto next = static_cast<std::uint32_t>(long_queues_.size());
     record.stream = long_queues_.try_emplace(stream.value(), next).first->second;
   }
@@ -298,9 +300,10 @@ std::map<std::uint64_t, std::uint16_t> RocprofTrace::Devices() {
   return devices;
 }
 
-// A name without parameters that stands for several kernels hides which was launched.
+// If several kernels share a name without parameters, the name does not identify the launched
+// kernel.
 void RocprofTrace::WarnOfNames() {
-  if (agents_.size() > 1) return;  // every device loads its own copy of a kernel, with its own id
+  if (agents_.size() > 1) return;  // each device loads its own copy of a kernel, with its own id
   std::set<std::string> merged;
   for (const auto& [name, of] : names_) {
     if (of.several && name.find('(') == std::string::npos && !name.starts_with("_Z")) {

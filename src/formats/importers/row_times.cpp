@@ -6,8 +6,8 @@
 namespace stemtap {
 namespace {
 
-// Starts may lie before the origin of the clock (nsys export --ts-shift); this keeps their order in
-// unsigned numbers. RecordedLaunches counts from the first.
+// Starts may precede the origin of the clock (nsys export --ts-shift); this offset preserves their
+// order in unsigned numbers. RecordedLaunches subtracts the first start.
 constexpr std::int64_t kStartOffset = std::int64_t{1} << 62;
 
 }  // namespace

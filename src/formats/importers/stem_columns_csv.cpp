@@ -22,11 +22,11 @@ namespace {
 
 constexpr std::size_t kMaxColumns = 65536;
 
-// How many rows must show that all their cells are durations before a table of numbers is taken for
-// one: enough that a few numbers with a title are none.
+// Number of rows in which all cells must be durations before a table of numbers is accepted as this
+// format: enough to reject a few numbers with a title.
 constexpr std::size_t kFewestRows = 4;
 
-// A duration in whole ns; tables that held missing values have been written as 17056.0.
+// Parses a duration in whole ns; tables with missing values contain numbers like 17056.0.
 std::optional<std::uint64_t> Duration(std::string_view cell) {
   return ScaledDecimal(cell, 0);
 }
@@ -37,8 +37,8 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// Whether the header's cell can be the name of a kernel. What other tables of numbers call their
-// columns cannot, nor what comes near a column of the canonical CSV.
+// Returns whether a header cell can be a kernel name. Typical column names of other numeric tables
+// are rejected, as are names that resemble a column of the canonical CSV.
 bool CanBeKernel(std::string_view cell) {
   constexpr std::array<std::string_view, 34> kOthers = {
       "id",     "index",     "row",   "iteration", "iter",   "step",     "epoch",  "time",
@@ -67,7 +67,7 @@ bool IsHeader(const std::vector<std::string_view>& cells) {
          std::all_of(cells.begin(), cells.end(), CanBeKernel);
 }
 
-// StemColumns hands out the rows in turn, and of each row the cells from left to right.
+// StemColumns returns launches row by row, and within a row from left to right.
 class StemColumns : public ProfileReader {
  public:
   explicit StemColumns(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
@@ -76,14 +76,14 @@ class StemColumns : public ProfileReader {
   Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
 
  private:
-  // Goes to the next row; false at the end.
+  // Advances to the next row; returns false at the end.
   Result<bool> NextRow();
 
   CsvReader lines_;
   std::size_t columns_ = 0;
-  std::size_t next_ = 0;         // column to hand out next
-  std::vector<bool> ended_;      // the column had an empty cell ...
-  std::uint64_t resumed_ = 0;    // ... and then cells with content
+  std::size_t next_ = 0;         // next column to return
+  std::vector<bool> ended_;      // the column had an empty cell
+  std::uint64_t resumed_ = 0;    // non-empty cells after an empty cell
   std::uint64_t fractions_ = 0;  // durations that are not whole
   std::uint64_t invocations_ = 0;
   bool at_end_ = false;
@@ -189,7 +189,7 @@ bool LooksLikeStemColumnsCsv(std::string_view leading) {
   const std::size_t columns = lines.cells().size();
   std::size_t rows = 0;
   for (more = lines.NextLine(); more.ok() && more.value(); more = lines.NextLine()) {
-    // The last line of what is seen may go on, or be cut: reading decides.
+    // The last visible line may be incomplete; reading decides.
     if (lines.MayBeCut()) break;
     if (lines.text().empty()) continue;
     if (!lines.SplitLine() || lines.cells().size() != columns) return false;

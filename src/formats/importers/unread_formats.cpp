@@ -11,13 +11,13 @@
 namespace stemtap {
 namespace {
 
-// Where a report of Nsight Systems names itself: behind a tag of a few bytes.
+// The name in a Nsight Systems report follows a tag of a few bytes and is within this many bytes.
 constexpr std::size_t kNameWithin = 256;
 
-// Packets of a Perfetto trace that are looked at. More would only make detection slower.
+// Number of Perfetto trace packets to inspect. More only makes detection slower.
 constexpr int kPackets = 8;
 
-// A field of a protocol buffer: a number, or bytes, which end with what is at hand.
+// A field of a protocol buffer: a number, or bytes, truncated to the available input.
 struct Field {
   std::uint64_t number = 0;
   bool is_varint = false;
@@ -36,7 +36,7 @@ std::optional<std::uint64_t> TakeVarint(std::string_view& message) {
   return std::nullopt;
 }
 
-// Takes the next field of `message`; nothing at its end, or where the bytes are no field.
+// Reads the next field of `message`; nullopt at its end or if the bytes are not a field.
 std::optional<Field> TakeField(std::string_view& message) {
   const std::optional<std::uint64_t> tag = TakeVarint(message);
   if (!tag || *tag >> 3 == 0) return std::nullopt;
@@ -98,8 +98,8 @@ bool LooksLikePerfetto(std::string_view leading) {
   return is_packet;
 }
 
-// Messages, each behind its length: GlobalMetadata { string version = 1; repeated AttributeProto
-// attr = 2; }, then Node { uint64 id = 1; string name = 2; NodeType type = 3; }
+// Messages, each preceded by its length: GlobalMetadata { string version = 1; repeated
+// AttributeProto attr = 2; }, then Node { uint64 id = 1; string name = 2; NodeType type = 3; }
 bool LooksLikeChakra(std::string_view leading) {
   const auto take_message = [&]() -> std::optional<std::string_view> {
     const std::optional<std::uint64_t> size = TakeVarint(leading);
@@ -131,7 +131,7 @@ std::string_view SkipSpace(std::string_view text) {
   return text;
 }
 
-// The first key of the JSON object that `text` begins with; empty if there is none.
+// Returns the first key of the JSON object at the start of `text`, or an empty string.
 std::string_view FirstKey(std::string_view text) {
   text = SkipSpace(text);
   if (!text.starts_with('{')) return {};
@@ -150,7 +150,7 @@ bool LooksLikeChakraJson(std::string_view leading) {
          leading.find("\"nodes\"") != std::string_view::npos;
 }
 
-// A tree of calls: [{"children": [...], "frame": {...}, "metrics": {...}}, ...]
+// A call tree: [{"children": [...], "frame": {...}, "metrics": {...}}, ...]
 bool LooksLikeHatchet(std::string_view leading) {
   leading = SkipSpace(leading);
   if (!leading.starts_with('[')) return false;

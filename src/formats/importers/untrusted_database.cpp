@@ -25,18 +25,18 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 100;
 
-// No cell that is read is longer; SQLite refuses longer ones before it takes memory for them.
+// Maximum size of a cell. SQLite rejects longer cells before it allocates memory for them.
 constexpr int kMaxCellBytes = 16 * 1024 * 1024;
 
-// What a row needs at least in a page: its place, its sizes and the types of three columns.
+// Minimum size of a row in a page: its offset, its sizes and the types of three columns.
 constexpr std::int64_t kLeastRowBytes = 8;
 
-// How much of the free disk an unpacked database may take: the rest is for whoever else writes there
-// meanwhile.
+// Maximum share of the free disk space that an unpacked database may use; the rest is left to other
+// writers.
 constexpr double kMostOfFree = 0.9;
 
-// Steps of SQLite's machine that any reading may take: seconds. The kernels of a real export need
-// less than one step for each byte of the file.
+// SQLite steps allowed for any file; they take seconds. The kernels of a real export need less than
+// one step per byte of the file.
 constexpr std::int64_t kStepsOfAnyFile = 500'000'000;
 constexpr std::int64_t kStepsPerByte = 8;
 constexpr int kStepsBetweenChecks = 100'000;
@@ -55,7 +55,7 @@ class FileDescriptor {
   int fd_;
 };
 
-// A file as it was at some moment.
+// The state of a file at some moment.
 struct FileState {
   std::int64_t bytes = 0;
   timespec changed = {};
@@ -78,7 +78,7 @@ std::uint32_t BigEndian(std::string_view bytes) {
   return value;
 }
 
-// How long the database says it is; 0 where it does not say.
+// Returns the size of the database according to its header, or 0 if the header does not contain it.
 std::int64_t BytesByHeader(std::string_view header) {
   if (header.size() < kHeaderBytes) return 0;
   if (BigEndian(header.substr(24)) != BigEndian(header.substr(92))) return 0;
@@ -87,7 +87,7 @@ std::int64_t BytesByHeader(std::string_view header) {
   return page * BigEndian(header.substr(28));
 }
 
-// SQLite's own checks of a header, before anything is written for its sake.
+// Applies SQLite's own header checks before anything is written.
 Status CheckHeader(const std::string& name, std::string_view header) {
   const std::uint32_t page = BigEndian(header.substr(16)) >> 16;
   const bool size_ok = page == 1 || (page >= 512 && std::has_single_bit(page));
@@ -98,10 +98,10 @@ Status CheckHeader(const std::string& name, std::string_view header) {
       name, kHeaderBytes)};
 }
 
-// A file that nobody writes: SQLite takes no locks and makes no files beside it, whatever its journal
-// mode, and looks at its length at once.
+// For a file that no process writes: regardless of the journal mode, SQLite takes no locks, creates
+// no files beside it, and reads its length at once.
 constexpr std::string_view kFinished = "immutable=1";
-// A file of this process alone, whose content comes after it was opened.
+// For a file that only this process uses and whose content is written after it is opened.
 constexpr std::string_view kOwn = "mode=ro&nolock=1";
 
 std::string UriOf(const std::string& path, std::string_view parameters) {
@@ -149,7 +149,7 @@ Status Database::Open(const std::string& path, std::string_view parameters) {
   if (sqlite3_open_v2(UriOf(path, parameters).c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) {
     return Failed();
   }
-  // Schemas and pages come from strangers: nothing that is stored may run, and no cell may be huge.
+  // Schemas and pages are untrusted: stored code must not run, and cells must not be huge.
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
@@ -189,7 +189,7 @@ Result<std::string> Database::KindOf(const char* table) {
   if (!found.value()) return std::string();
   const auto* type =
       reinterpret_cast<const char*>(sqlite3_column_text(query.value().get(), 0));  // UTF-8
-  // A virtual table has no page of its own.
+  // A virtual table has no root page.
   const bool stored = sqlite3_column_int64(query.value().get(), 1) > 0;
   return std::string(type != nullptr && std::strcmp(type, "table") == 0 && stored ? "table"
                                                                                   : "view");
@@ -214,7 +214,7 @@ Result<std::vector<std::string>> Database::Columns(const std::string& table) {
     if (!more.value()) return columns;
     const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(query.value().get(), 1));
     columns.emplace_back(name == nullptr ? "" : name);
-    // What a computed column costs is up to who wrote the schema.
+    // The author of the schema controls the cost of a computed column.
     if (sqlite3_column_int(query.value().get(), 6) == 0) continue;
     return Error{
         fmt::format("{}: the column {} of {} is computed, expected a table as a profiler writes it",
@@ -306,8 +306,8 @@ Error TableRows::At(const std::string& what) const {
 
 namespace {
 
-// What may be written to `directory`: up to the end that the database itself names, and not the last of
-// the disk.
+// Returns the number of bytes that may be written to `folder`: at most the size in the database
+// header, and at most a share of the free disk space.
 Result<std::int64_t> RoomToSpool(const std::string& name, const std::string& folder,
                                  std::int64_t by_header) {
   struct statvfs disk = {};
@@ -323,7 +323,7 @@ Result<std::int64_t> RoomToSpool(const std::string& name, const std::string& fol
       name, by_header, EscapeForTerminal(folder), room)};
 }
 
-// Writes the content of `source`, at most `room` bytes, to `fd`; the number of bytes.
+// Writes the content of `source`, at most `room` bytes, to `fd`. Returns the number of bytes.
 Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder, std::int64_t room,
                            std::int64_t by_header) {
   std::vector<char> buffer(kReadBytes);
@@ -345,8 +345,8 @@ Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder
                       "file as a profiler writes it",
                       source.name(), by_header)};
     }
-    // Without the log that would lie beside it, a database in WAL mode is one in any other. The
-    // header comes in one piece: it was peeked at.
+    // Without its log file, a database in WAL mode is equivalent to one in any other mode. The
+    // header arrives in one piece because it was peeked.
     for (std::size_t mode : {18, 19}) {
       if (bytes == 0 && buffer[mode] == 2) buffer[mode] = 1;
     }
@@ -375,7 +375,7 @@ Status ReadDatabase(Database& database, std::int64_t bytes, std::int64_t by_head
 
 Status ReadPlainFile(const std::string& name, const std::string& path, std::int64_t by_header,
                      const DatabaseUse& use) {
-  // What a writer has not yet moved into the file itself would be missing.
+  // Changes that a writer has not yet moved into the file itself would be missing.
   for (const char* suffix : {"-wal", "-journal"}) {
     if (StateOf(path + suffix).bytes == 0) continue;
     return Error{
@@ -396,8 +396,8 @@ Status ReadPlainFile(const std::string& name, const std::string& path, std::int6
   return read;
 }
 
-// SQLite opens files by name alone. It reads nothing before the first question, so that the name is
-// gone before the content comes: nothing is left behind however this process ends.
+// SQLite opens files only by name and reads nothing before the first query. The name is therefore
+// removed before the content is written, so no file is left behind however this process ends.
 Status ReadSpooled(ByteSource& source, std::int64_t by_header, const DatabaseUse& use) {
   const char* set = std::getenv("TMPDIR");
   const std::string folder = set == nullptr || *set == '\0' ? "/tmp" : set;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The standard output of accel-sim.out. Per kernel, in this order:
+// Reads the standard output of accel-sim.out. Per kernel, in this order:
 //
 //   Processing kernel <path>/kernel-7-ctx_0x1f.traceg.xz     the n-th such line is uid n
 //   -kernel id = 7                                           the trace's id, 1-based
@@ -10,8 +10,8 @@
 //   gpu_sim_cycle = <of this kernel>
 //   gpu_tot_sim_cycle = <since the start>
 //
-// uid counts the simulated kernels and is not the id of the trace. It begins again with each run:
-// a log of several runs, one of which was killed, is told by that.
+// uid counts the simulated kernels and differs from the id of the trace. It restarts with each run,
+// which identifies a log of several runs, one of which was killed.
 // SOURCE: docs/formats/results.md.
 #include <fmt/format.h>
 
@@ -34,8 +34,8 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// Statistics that count since the start of the run; the kernel's own is the difference to the
-// kernel before. (Between kernels the simulator sets back gpu_sim_* and the occupancy alone:
+// Statistics that accumulate from the start of the run; a kernel's value is the difference to the
+// previous kernel. (Between kernels, the simulator resets only gpu_sim_* and the occupancy:
 // gpgpu_sim::init and update_stats in gpu-sim.cc of GPGPU-Sim 4.)
 constexpr std::array<std::string_view, 6> kCumulative = {
     "L2_total_cache_accesses",  "L2_total_cache_misses", "gpgpu_n_mem_read_global",
@@ -46,8 +46,8 @@ struct Statistic {
   std::string_view text;
 };
 
-// "name = value" with a name of one word, which each of the lines taken is. Some names are padded:
-// "gpgpu_n_load_insn  = 7".
+// Parses "name = value" with a one-word name, the form of all lines that are read. Some names are
+// padded: "gpgpu_n_load_insn  = 7".
 std::optional<Statistic> StatisticOf(std::string_view line) {
   const std::size_t equals = line.find(" = ");
   if (equals == std::string_view::npos || equals == 0) return {};
@@ -60,7 +60,7 @@ std::optional<Statistic> StatisticOf(std::string_view line) {
   return Statistic{name, text};
 }
 
-// The id in ".../kernel-7-ctx_0x1f.traceg.xz" or ".../kernel-7.traceg".
+// Returns the id in ".../kernel-7-ctx_0x1f.traceg.xz" or ".../kernel-7.traceg".
 std::optional<std::uint64_t> IdInPath(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
@@ -82,7 +82,7 @@ class LogReader {
   Result<KernelResults> Read();
 
  private:
-  // What the log says of a kernel before its statistics.
+  // What the log contains about a kernel before its statistics.
   struct Processed {
     std::optional<std::uint64_t> id;
     std::string where;
@@ -107,15 +107,15 @@ class LogReader {
   std::string first_no_number_;
   std::uint64_t decreased_ = 0;
   std::string first_decreased_;
-  bool any_ = false;  // a line of a simulation was seen
+  bool any_ = false;  // a line of a simulation was read
 
-  // Of the simulation that the present lines belong to; a log may hold several, one after another.
+  // State of the current simulation; a log may contain several, one after another.
   std::vector<Processed> processed_;
   std::map<std::string, double, std::less<>> before_;  // cumulative statistics
   std::uint64_t launched_ = 0;
-  std::uint64_t last_uid_ = 0;         // largest launched
-  std::size_t fresh_ = 0;              // of processed_: behind all other lines of the run
-  bool half_before_ = false;           // the newest of processed_ came amid statistics
+  std::uint64_t last_uid_ = 0;  // maximum uid launched
+  std::size_t fresh_ = 0;       // number of processed_ entries after all other lines of the run
+  bool half_before_ = false;    // the last of processed_ occurred inside statistics
   std::optional<std::string> broken_;  // where the run reached its limit
   std::vector<std::size_t> after_break_;
   std::size_t first_row_ = 0;
@@ -146,8 +146,8 @@ Status LogReader::TakeProcessing(std::string_view path) {
 }
 
 Status LogReader::TakeUid(std::string_view text) {
-  // At its limit, the simulator prints the statistics of a kernel that has not finished without
-  // its name and uid.
+  // At its limit, the simulator prints the statistics of an unfinished kernel without its name and
+  // uid.
   if (text.empty()) return Success{};
   if (text.find(' ') != std::string_view::npos) {
     return lines_.At(
@@ -230,11 +230,12 @@ std::string LogReader::IdText(const KernelResult& row) const {
   return fmt::format("kernel id {} ({})", row.id, row.where);
 }
 
-// The run has said that it is over, or the log has.
+// Handles the end of a run that the log reports, or the end of the log.
 void LogReader::EndRun() {
   EndBlock();
   if (broken_) {
-    // What was running then is not whole: whatever was printed after the break, else the last.
+    // Kernels that were running then are incomplete: all rows printed after the break, else the
+    // last row.
     if (after_break_.empty() && results_.rows.size() > first_row_ &&
         results_.rows.size() - first_row_ >= launched_) {
       after_break_.push_back(results_.rows.size() - 1);
@@ -263,7 +264,7 @@ void LogReader::EndRun() {
   in_run_ = false;
 }
 
-// The run is over without having said so; `half`: while the last row was being printed.
+// Handles a run that ended without reporting it; `half`: while the last row was being printed.
 Status LogReader::EndCutRun(const std::string& where, std::string_view what, bool half) {
   const bool stopped = broken_.has_value();
   if (!stopped && !allow_cut_) {
@@ -293,7 +294,7 @@ Status LogReader::TakeLaunch(std::string_view line) {
   const std::uint64_t uid =
       WholeNumber(rest.substr(0, rest.find_first_not_of("0123456789"))).value_or(0);
   if (uid != 0 && uid <= last_uid_) {
-    // Another run, whose first kernel was announced above.
+    // Another run, whose first kernel was announced earlier.
     if ((broken_ || allow_cut_) && fresh_ != 1) {
       return lines_.At(
           fmt::format("another simulation begins after {} lines 'Processing kernel', expected one: "
@@ -324,7 +325,7 @@ Status LogReader::TakeLine() {
   constexpr std::string_view kId = "-kernel id = ";
   constexpr std::string_view kLaunching = "launching kernel name: ";
   const std::string_view line = lines_.text();
-  // Anywhere in the line: the one before may have been cut amid it.
+  // The text may be anywhere in the line, because the previous line may be truncated.
   if (in_run_ && line.find("Accel-Sim [build ") != std::string_view::npos) {
     return EndCutRun(lines_.Where(), "another simulation begins before the end of the one above",
                      in_block_ && has_uid_);

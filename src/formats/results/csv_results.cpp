@@ -105,7 +105,8 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
         fmt::format("{}: the last row has no line end: if the file was cut, it is not whole",
                     results.rows.back().where));
   }
-  // A column that holds no number at all is text. One with both lost the cells that are reported.
+  // A column without any number is text. In a mixed column, cells that are not numbers are
+  // reported.
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const Column& column = columns[i];

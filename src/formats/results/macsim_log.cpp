@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The standard output of MacSim. Kernels run one after another:
+// Reads the standard output of MacSim. Kernels run one after another:
 //
 //   ...:  setup_process:0 traces/Kernel7/trace.txt current_index:2 (12)      the 3rd of 12 begins
 //   **Core 03 Thread 17 Finished:   insts:5120  cycles:90210 (90210)  ...    one line per warp
-//   **Core 03 Core_Total  Finished:   insts:81920  cycles:90214 (90214)  ... one line per core, at the end
+//   **Core 03 Core_Total  Finished:   insts:81920  cycles:90214 (90214)  ... one line per core,
+//                                                                            at the end
 //
-// Cycles count since the start: a kernel's cycles are the largest of its warps less those of the
-// kernel before. Instructions count per warp: a kernel's are the sum over its warps.
-// The kernel is KernelN of the path; its place in the list says nothing.
+// Cycles count from the start: a kernel's cycles are the maximum of its warps minus the maximum of
+// the previous kernel. Instructions count per warp: a kernel's instructions are the sum over its
+// warps. The kernel is KernelN of the path; its position in the list has no meaning.
 // SOURCE: docs/formats/results.md.
 #include <fmt/format.h>
 
@@ -26,7 +27,7 @@
 namespace stemtap {
 namespace {
 
-// The digits behind `key`, spaces between passed over.
+// Parses the digits after `key`, skipping spaces in between.
 std::optional<std::uint64_t> NumberBehind(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);
   if (at == std::string_view::npos) return {};
@@ -35,7 +36,7 @@ std::optional<std::uint64_t> NumberBehind(std::string_view line, std::string_vie
   return WholeNumber(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
-// 7 of ".../Kernel7/trace.txt".
+// Returns 7 for ".../Kernel7/trace.txt".
 std::optional<std::uint64_t> KernelInPath(std::string_view path) {
   const std::size_t last = path.rfind('/');
   if (last == std::string_view::npos) return {};

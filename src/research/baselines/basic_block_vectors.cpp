@@ -21,11 +21,11 @@ namespace {
 constexpr std::string_view kHeader = "index,warps,instructions,blocks";
 constexpr std::string_view kPhotonHeader = "Warp ID,Basic Block Counts";
 
-// A row longer than this is no row: 64 MiB name about four million blocks.
+// Maximum row length; 64 MiB list about four million blocks.
 constexpr std::size_t kMostRowBytes = std::size_t{64} * 1024 * 1024;
 
-// More than any grid has (2^31 blocks of 32 warps are 2^36), and few enough for the sum over the
-// kinds of an invocation.
+// More than any grid has (2^31 blocks of 32 warps are 2^36), and small enough that the sum over the
+// kinds of a launch does not overflow.
 constexpr std::uint64_t kMostWarps = std::uint64_t{1} << 40;
 
 template <typename Number>
@@ -34,7 +34,7 @@ bool Parse(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// The part of `text` before `separator`, which is taken off.
+// Removes and returns the part of `text` before `separator`.
 std::string_view TakeUntil(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view part = text.substr(0, at);
@@ -75,7 +75,8 @@ class Reader {
   }
 
  private:
-  // Tools write these files, and end every row: a count may lack its last digits.
+  // Tools write these files and end every row; without a line end, a count may lack its last
+  // digits.
   Error Cut() const { return lines_.At("no line end behind the last row, expected a whole file"); }
 
   Status AddRow(std::string_view line) {
@@ -122,7 +123,7 @@ class Reader {
     return Success{};
   }
 
-  // The file of Photon's instrumentation tool: two lines for each launch.
+  // Reads the file of Photon's instrumentation tool: two lines per launch.
   Result<BasicBlockVectors> ReadPhoton() {
     while (true) {
       auto more = lines_.Next();
@@ -130,7 +131,7 @@ class Reader {
       if (!more.value()) return std::move(result_);
       const std::string_view line = lines_.text();
       if (line.empty()) continue;
-      if (line == kPhotonHeader) {  // the tool appends to a file that is there
+      if (line == kPhotonHeader) {  // the tool appends to an existing file
         return lines_.At("a second header, expected the launches of one run");
       }
       const Status launch = AddPhotonLaunch(std::string(line));
@@ -138,7 +139,7 @@ class Reader {
     }
   }
 
-  // Kernel<index>,<blocks>,<warps>,<mangled name> and a line of one count for each block.
+  // Parses Kernel<index>,<blocks>,<warps>,<mangled name> and a line with one count per block.
   Status AddPhotonLaunch(std::string_view line) {
     constexpr std::string_view kKernel = "Kernel";
     const Error unexpected =
@@ -175,7 +176,7 @@ class Reader {
     return AddKind(index, kind);
   }
 
-  // Blocks are numbered in their kernel: each gets a range of the program's numbers.
+  // Block numbers are local to a kernel; each kernel gets a range of the program's numbers.
   Result<std::uint32_t> FirstBlock(std::string_view name, std::uint64_t blocks) {
     const auto known = kernels_.find(std::string(name));
     if (known != kernels_.end()) {
@@ -201,7 +202,7 @@ class Reader {
     std::string_view rest = counts;
     std::uint64_t seen = 0;
     for (; !rest.empty(); ++seen) {
-      // A comma stands behind every count, the last one too: without it the line is cut.
+      // A comma follows every count, including the last; without it, the line is truncated.
       const bool whole = rest.find(',') != std::string_view::npos;
       const std::string_view cell = TakeUntil(rest, ',');
       BlockCount entry;
@@ -226,7 +227,7 @@ class Reader {
     return id;
   }
 
-  // Equal text is an equal vector, and most rows repeat one: parsed and kept once.
+  // Equal text means an equal vector. Most rows repeat one, so each is parsed and stored once.
   Result<std::uint32_t> AddVector(std::string_view blocks) {
     const auto known = ids_.find(std::string(blocks));
     if (known != ids_.end()) return known->second;

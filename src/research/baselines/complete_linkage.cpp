@@ -25,8 +25,7 @@ struct Table {
   }
 };
 
-// The parts of `points` between which there is a gap along one column; `points` alone if there is
-// none along any.
+// Divides `points` at gaps along one column; returns only `points` if no column has a gap.
 std::vector<Points> DivideAtGaps(const Table& table, Points points, double threshold) {
   std::vector<Points> parts;
   for (std::size_t c = 0; c < table.columns; ++c) {
@@ -45,7 +44,8 @@ std::vector<Points> DivideAtGaps(const Table& table, Points points, double thres
   return parts;
 }
 
-// Distances between clusters, each known by its first point's position; the lower triangle alone.
+// Distances between clusters, each identified by the position of its first point; only the lower
+// triangle is stored.
 class Distances {
  public:
   Distances(const Table& table, const Points& points)
@@ -62,15 +62,16 @@ class Distances {
   std::vector<double> entries_;
 };
 
-// The cluster of each of `points`, which have no gaps between them, as the position of a member.
+// Returns the cluster of each of `points`, which have no gaps between them, as the position of a
+// member.
 std::vector<std::size_t> Link(const Table& table, const Points& points, double threshold) {
   Distances distances(table, points);
   std::vector<std::size_t> merged_into(points.size());
   std::iota(merged_into.begin(), merged_into.end(), std::size_t{0});
   std::vector<std::size_t> open(points.size());  // clusters that may still grow
   std::iota(open.begin(), open.end(), std::size_t{0});
-  // Each is the nearest neighbor of the one before. Where two are each other's nearest they are
-  // merged: with complete linkage no other merge could ever come between them.
+  // Each element is the nearest neighbor of the previous one. Two clusters that are each other's
+  // nearest neighbor are merged: with complete linkage, no other merge can change that.
   std::vector<std::size_t> chain;
   while (!open.empty()) {
     if (chain.empty()) chain.push_back(open.front());
@@ -86,8 +87,8 @@ std::vector<std::size_t> Link(const Table& table, const Points& points, double t
       }
     }
     if (least > threshold) {
-      // Distances only grow, so this cluster is complete. It is alone in the chain: the one before
-      // it would have had it as nearest neighbor at the same distance.
+      // Distances only grow, so this cluster is complete. It is the only one in the chain:
+      // otherwise it would be the nearest neighbor of the previous one at the same distance.
       open.erase(std::find(open.begin(), open.end(), last));
       chain.pop_back();
     } else if (nearest == before) {
@@ -103,7 +104,7 @@ std::vector<std::size_t> Link(const Table& table, const Points& points, double t
       chain.push_back(nearest);
     }
   }
-  // A cluster is merged into one of lower position, whose own is final when it is reached.
+  // A cluster is merged into one of lower position, whose own target is final when it is reached.
   for (std::size_t i = 0; i < merged_into.size(); ++i) {
     merged_into[i] = merged_into[merged_into[i]];
   }
@@ -136,7 +137,7 @@ std::optional<std::vector<std::uint32_t>> CompleteLinkage(std::span<const double
     const std::vector<std::size_t> linked = Link(table, together, threshold);
     for (std::size_t i = 0; i < together.size(); ++i) member_of[together[i]] = together[linked[i]];
   }
-  // The member is the first one, so clusters come up in order of it.
+  // The member is the first one, so clusters appear in order of their first member.
   std::vector<std::uint32_t> cluster_of(count);
   std::uint32_t clusters = 0;
   for (std::size_t i = 0; i < count; ++i) {

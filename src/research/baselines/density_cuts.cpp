@@ -10,12 +10,14 @@
 namespace stemtap {
 namespace {
 
-// The density is taken at this many points between the least and the largest value. Finer finds no
-// valley that the recursion would not find; coarser merges neighboring modes at first.
+// Number of points between minimum and maximum at which the density is evaluated. A finer grid
+// finds no valley that the recursion does not find; a coarser one merges neighboring modes at
+// first.
 constexpr std::size_t kGridPoints = 1024;
-// Where the normal kernel is cut off: what lies beyond 4 bandwidths holds 6e-5 of it.
+// Cutoff of the normal kernel; 6e-5 of its mass is beyond 4 bandwidths.
 constexpr double kKernelReach = 4.0;
-// Steps of the density below this share of its peak are level: rounding digs no valleys.
+// Changes of the density below this share of its peak count as flat, so rounding creates no
+// valleys.
 constexpr double kFlat = 1e-9;
 
 struct Range {
@@ -23,8 +25,8 @@ struct Range {
   std::size_t end;
 };
 
-// Scott's rule. With the whole standard deviation, not the quartiles: the stray values of a long
-// tail would each be a mode of their own under a bandwidth made for the bulk.
+// Scott's rule. It uses the full standard deviation, not the quartiles: with a bandwidth for the
+// bulk, each stray value of a long tail would be a separate mode.
 double Bandwidth(const CountedValues& v, Range r) {
   double n = 0.0, sum = 0.0;
   for (std::size_t i = r.first; i < r.end; ++i) {
@@ -38,8 +40,8 @@ double Bandwidth(const CountedValues& v, Range r) {
   return std::sqrt(squares / n) * std::pow(n, -0.2);
 }
 
-// The density on the grid, up to a constant factor: counts are put on the nearest grid point, and
-// the kernel is summed from there.
+// Returns the density on the grid, up to a constant factor: counts are moved to the nearest grid
+// point, and the kernel is summed from there.
 std::vector<double> DensityOnGrid(const CountedValues& v, Range r, double step, double bandwidth) {
   const double least = v.values[r.first];
   std::vector<double> mass(kGridPoints, 0.0);
@@ -66,13 +68,14 @@ std::vector<double> DensityOnGrid(const CountedValues& v, Range r, double step, 
   return density;
 }
 
-// Indices of the values that begin behind a valley, without the first of the range. A valley is a
-// point, or a flat stretch, with higher density on both sides; it is cut where it begins: a flat
-// stretch is one without values.
+// Returns the indices of the values that follow a valley, without the first of the range. A valley
+// is a point or a flat stretch with higher density on both sides. The cut is where the valley
+// begins, because a flat stretch contains no values.
 std::vector<std::size_t> ValleyCuts(const CountedValues& v, Range r) {
   const double least = v.values[r.first];
   const double step = (v.values[r.end - 1] - least) / static_cast<double>(kGridPoints - 1);
-  // Narrower than a grid step the kernel would see single points and call every gap a valley.
+  // With a bandwidth below the grid step, the kernel covers single points and every gap is a
+  // valley.
   const double bandwidth = std::max(Bandwidth(v, r), step);
   const std::vector<double> density = DensityOnGrid(v, r, step, bandwidth);
 
@@ -124,8 +127,8 @@ double CoefficientOfVariation(const CountedValues& v, std::size_t first, std::si
 
 std::vector<std::size_t> DensityCuts(const CountedValues& v, double threshold) {
   std::vector<std::size_t> starts;
-  // A stack, the leftmost range on top; every division makes parts of fewer values, and a part of
-  // one value does not vary, so it ends.
+  // A stack with the leftmost range on top. The loop ends because every division creates parts with
+  // fewer values, and a part with one value does not vary.
   std::vector<Range> open = {{0, v.values.size()}};
   while (!open.empty()) {
     const Range r = open.back();

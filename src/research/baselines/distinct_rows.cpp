@@ -10,7 +10,7 @@ namespace {
 std::uint64_t HashRow(std::uint64_t invocation, std::span<const std::span<const double>> columns) {
   std::uint64_t hash = 0xCBF29CE484222325u;
   for (const std::span<const double> column : columns) {
-    // + 0.0 makes -0 and 0, which are equal, hash alike.
+    // + 0.0 makes -0 and 0, which are equal, have the same hash.
     hash = (hash ^ std::bit_cast<std::uint64_t>(column[invocation] + 0.0)) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 32;
   }

@@ -14,7 +14,8 @@ double SquaredDistance(const double* a, const double* b, std::size_t columns) {
   return sum;
 }
 
-// k points, each drawn with a chance in proportion to weight x squared distance to those before it.
+// Draws k points, each with a probability proportional to weight x squared distance to earlier
+// ones.
 std::vector<double> SeedCentres(const PointSet& points, std::size_t k, Rng& rng) {
   std::vector<double> centres;
   std::vector<double> nearest(points.size(), std::numeric_limits<double>::infinity());
@@ -27,7 +28,7 @@ std::vector<double> SeedCentres(const PointSet& points, std::size_t k, Rng& rng)
     for (const double c : chance) total += c;
     double at = rng.Uniform() * total;
     std::size_t drawn = 0;
-    // The last point with a chance is drawn should rounding leave something behind it.
+    // If rounding leaves a remainder, the last point with a positive chance is drawn.
     for (std::size_t i = 0; i < points.size(); ++i) {
       if (chance[i] <= 0.0) continue;
       drawn = i;
@@ -44,9 +45,9 @@ std::vector<double> SeedCentres(const PointSet& points, std::size_t k, Rng& rng)
   return centres;
 }
 
-// Moves each point to its nearest center (ties: the lower one); whether any moved. The distances to
-// all centers are summed side by side, which compilers turn into vector instructions; a sum over
-// columns they may not reorder.
+// Moves each point to its nearest center (ties: the lower one); returns whether any point moved.
+// The loop sums the distances to all centers side by side, which compilers vectorize; they may not
+// reorder a sum over columns.
 bool Assign(const PointSet& points, const std::vector<double>& centres, std::size_t k,
             std::vector<std::uint32_t>& cluster_of, std::vector<double>& distance) {
   std::vector<double> by_column(centres.size());  // column c of center j at [c * k + j]
@@ -73,7 +74,7 @@ bool Assign(const PointSet& points, const std::vector<double>& centres, std::siz
   return moved;
 }
 
-// Puts the farthest point that is not alone into each empty cluster.
+// Moves the farthest point that is not the only one in its cluster into each empty cluster.
 void FillEmptyClusters(std::size_t k, std::vector<std::uint32_t>& cluster_of,
                        std::vector<double>& distance) {
   std::vector<std::uint64_t> sizes(k, 0);
@@ -92,7 +93,7 @@ void FillEmptyClusters(std::size_t k, std::vector<std::uint32_t>& cluster_of,
   }
 }
 
-// Puts each center where the mean of its cluster is; the sum of squared distances they moved.
+// Moves each center to the mean of its cluster. Returns the sum of squared distances moved.
 double MoveCentres(const PointSet& points, const std::vector<std::uint32_t>& cluster_of,
                    std::vector<double>& centres) {
   const std::vector<double> before = centres;
@@ -110,7 +111,7 @@ double MoveCentres(const PointSet& points, const std::vector<std::uint32_t>& clu
   return SquaredDistance(before.data(), centres.data(), centres.size());
 }
 
-// The variance of the points, averaged over columns.
+// Returns the variance of the points, averaged over columns.
 double MeanVariance(const PointSet& points) {
   std::vector<double> centre(points.columns, 0.0);
   const std::vector<std::uint32_t> all(points.size(), 0);

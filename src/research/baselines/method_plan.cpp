@@ -11,14 +11,14 @@
 namespace stemtap {
 namespace {
 
-// What a method's cluster holds, over all kernels.
+// Totals of a method's cluster over all kernels.
 struct WholeCluster {
   double duration_ns = 0.0;
-  double estimate_ns = 0.0;  // of that, by the method's own weights
+  double estimate_ns = 0.0;  // estimate of duration_ns by the method's own weights
   bool sampled = false;
 };
 
-// The part of a method's cluster that falls to one kernel.
+// The part of a method's cluster that belongs to one kernel.
 struct Part {
   Moments moments;
   std::uint64_t lower_ns = ~std::uint64_t{0};
@@ -89,7 +89,7 @@ Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
     if (!whole.sampled) {
       uncovered += whole.duration_ns;
     } else {
-      // Where the samples took no time at all, nothing can be calibrated.
+      // If the samples took no time, nothing can be calibrated.
       totals.calibrated_estimate_ns +=
           whole.estimate_ns > 0.0 ? whole.duration_ns : whole.estimate_ns;
     }

@@ -54,7 +54,7 @@ const MetricNames kNames[] = {
     {Metric::kBlockVariation, {"block_instructions_cov"}},
 };
 
-// Counters have 63 or 64 bits. Far larger numbers would overflow when they are squared.
+// Counters have 63 or 64 bits. Much larger numbers would overflow when squared.
 constexpr double kCounterEnd = 0x1p63;
 
 const MetricNames& NamesOf(Metric metric) {
@@ -73,7 +73,7 @@ std::optional<std::span<const double>> FindColumn(const Profile& profile, Metric
   return std::nullopt;
 }
 
-// Product of three extents; NaN where they are unknown.
+// Returns the product of three extents; NaN if they are unknown.
 template <typename Extent>
 double Volume(const Extent (&extent)[3]) {
   double volume = 1.0;
@@ -81,7 +81,7 @@ double Volume(const Extent (&extent)[3]) {
   return volume > 0.0 ? volume : std::numeric_limits<double>::quiet_NaN();
 }
 
-// What can be told without a column of that name; empty when it cannot.
+// Returns values that can be derived without a column of that name; empty if that is impossible.
 std::vector<double> Derive(const Profile& profile, Metric metric) {
   std::vector<double> values;
   if (metric == Metric::kBlocks || metric == Metric::kBlockThreads) {

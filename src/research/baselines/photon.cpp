@@ -22,25 +22,25 @@ namespace {
 
 // One kind of warps in a GPU vector.
 struct Part {
-  double share = 0.0;  // of the invocation's warps
+  double share = 0.0;  // of the launch's warps
   std::uint32_t vector = 0;
   bool operator<(const Part& other) const {
-    // Equal shares in a fixed order, so that the order of the file's rows does not matter.
+    // Equal shares have a fixed order, so that the order of the file's rows does not matter.
     return share != other.share ? share > other.share : vector < other.vector;
   }
 };
 
-// What Photon sees of a launch; launches of equal signature are decided alike.
+// The properties of a launch that Photon uses; launches with equal signatures are treated alike.
 struct Signature {
   std::uint64_t warps = 0;
   std::vector<Part> parts;
 };
 
-// Where the search for a signature's best match stands. Samples are only ever added, so those
-// already looked at need no second look.
+// The state of the search for a signature's best match. Samples are only added, so each sample is
+// examined once.
 struct Search {
   std::size_t examined = 0;  // samples [0, examined)
-  std::size_t best = kNone;  // of these
+  std::size_t best = kNone;  // best of these samples
   std::uint64_t warps_apart = 0;
   double distance = 0.0;
   static constexpr std::size_t kNone = ~std::size_t{0};
@@ -65,7 +65,7 @@ class Photon {
     }
   }
 
-  // The sample that stands for the launch: a new one, or one taken before.
+  // Returns the sample that represents the launch: a new or an earlier one.
   std::uint32_t Take(const BasicBlockVectors::Invocation& launch) {
     const std::size_t signature = SignatureOf(launch);
     double instructions = 0.0;
@@ -96,7 +96,7 @@ class Photon {
     for (std::size_t k = launch.first; k < launch.end; ++k) {
       signature.warps += vectors_.kinds[k].warps;
     }
-    std::map<std::uint32_t, std::uint64_t> warps;  // by vector, should one be listed twice
+    std::map<std::uint32_t, std::uint64_t> warps;  // by vector, in case one is listed twice
     for (std::size_t k = launch.first; k < launch.end; ++k) {
       warps[vectors_.kinds[k].vector] += vectors_.kinds[k].warps;
     }
@@ -118,7 +118,7 @@ class Photon {
     return at->second;
   }
 
-  // Looks at one more sample: whether it is near, and better than the best so far.
+  // Examines the next sample and records it if it is near and better than the best so far.
   void Examine(std::size_t signature, Search& search) const {
     const Signature& a = signatures_[signature];
     const Signature& b = signatures_[samples_[search.examined].signature];
@@ -136,13 +136,13 @@ class Photon {
   }
 
   double Distance(const Signature& a, const Signature& b) const {
-    // |s u - t v|^2 = s^2 + t^2 - 2 s t u.v for vectors u, v of length 1, part by part.
+    //   |s u - t v|^2 = s^2 + t^2 - 2 s t u.v for vectors u, v of length 1, part by part.
     double sum = 0.0;
     const std::size_t both = std::min(a.parts.size(), b.parts.size());
     for (std::size_t p = 0; p < both; ++p) {
       const double s = a.parts[p].share;
       const double t = b.parts[p].share;
-      // Rounding may leave a little less than 0.
+      // Rounding may give slightly less than 0.
       const double apart = 1.0 - std::min(1.0, Cosine(a.parts[p].vector, b.parts[p].vector));
       sum += (s - t) * (s - t) + 2.0 * s * t * apart;
     }
@@ -169,7 +169,7 @@ class Photon {
   }
 
   const BasicBlockVectors& vectors_;
-  std::vector<double> lengths_;  // of each vector
+  std::vector<double> lengths_;  // by vector
   std::map<std::vector<std::uint64_t>, std::size_t> ids_;
   std::vector<Signature> signatures_;
   std::vector<Search> searches_;  // by signature

@@ -19,7 +19,7 @@
 namespace stemtap {
 namespace {
 
-// Table 2 of the paper, as far as counters tell it.
+// Table 2 of the paper, as far as counters contain it.
 constexpr Metric kMetrics[] = {
     Metric::kGlobalLoadSectors, Metric::kGlobalStoreSectors,   Metric::kLocalLoadSectors,
     Metric::kGlobalLoads,       Metric::kGlobalStores,         Metric::kLocalLoads,
@@ -70,7 +70,7 @@ Result<std::unique_ptr<PreparedMethod>> PreparePka(const MethodInput& input) {
   const DistinctRows rows = FindDistinctRows(invocations, metrics.value().columns);
   const Scores scores = PrincipalComponents(rows, kPkaVarianceShare);
   Rng rng(input.options.seed);
-  // k = 1 takes no clustering, and without a component all rows look the same.
+  // k = 1 needs no clustering, and without a component all rows are equal.
   Clustering best =
       Project(input.profile, rows, 1, std::vector<std::uint32_t>(rows.size(), 0), total);
   const PointSet points{scores.columns, scores.values, rows.counts};

@@ -13,7 +13,7 @@ namespace {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// A spread below this share of the mean is rounding of equal values, not spread.
+// A spread below this share of the mean is rounding of equal values.
 constexpr double kRounding = 1e-12;
 
 Matrix Standardised(const DistinctRows& rows, const Eigen::VectorXd& weights) {
@@ -47,7 +47,7 @@ Scores PrincipalComponents(const DistinctRows& rows, double share) {
   const Matrix x = Standardised(rows, weights);
   const Eigen::MatrixXd covariance = x.transpose() * weights.asDiagonal() * x;
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance);
-  // Ascending; rounding may leave those that are 0 a little below.
+  // In ascending order; rounding may make zeros slightly negative.
   const Eigen::VectorXd variances = solver.eigenvalues().cwiseMax(0.0);
   const double total = variances.sum();
   if (!(total > 0.0)) return scores;

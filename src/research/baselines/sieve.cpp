@@ -19,7 +19,7 @@ namespace {
 
 constexpr Metric kMetrics[] = {Metric::kInstructions, Metric::kBlockThreads};
 
-// The CTA size that most members have; of equally frequent ones, that seen first.
+// Returns the most frequent CTA size of the members; on ties, the first one seen.
 double DominantBlock(std::span<const std::uint64_t> members, std::span<const double> block) {
   std::map<double, std::uint64_t> counts;
   for (const std::uint64_t i : members) ++counts[block[i]];
@@ -39,7 +39,7 @@ WeightedInvocation Representative(std::span<const std::uint64_t> members,
   for (const std::uint64_t i : members) sum += instructions[i];
   for (const std::uint64_t i : members) {
     if (block[i] != dominant) continue;
-    // An invocation without instructions has no IPC; it counts for as many as there are.
+    // A launch without instructions has no IPC; its weight is the number of members.
     const double weight =
         instructions[i] > 0.0 ? sum / instructions[i] : static_cast<double>(members.size());
     return {i, weight};
@@ -47,7 +47,7 @@ WeightedInvocation Representative(std::span<const std::uint64_t> members,
   return {members.front(), static_cast<double>(members.size())};
 }
 
-// The strata of one kernel, each with its members in launch order.
+// Returns the strata of one kernel, each with its members in launch order.
 std::vector<std::vector<std::uint64_t>> Strata(std::span<const std::uint64_t> kernel,
                                                std::span<const double> instructions) {
   std::vector<double> sorted;

@@ -23,7 +23,7 @@ namespace {
 struct SizedCluster {
   std::size_t begin = 0;  // [begin, end) of `order`
   std::size_t end = 0;
-  std::uint64_t size = 0;  // how many of them to draw
+  std::uint64_t size = 0;  // number of launches to draw
 };
 
 class StratifiedMethod : public PreparedMethod {
@@ -64,16 +64,16 @@ class StratifiedMethod : public PreparedMethod {
 
  private:
   Selection selection_;
-  // The invocations along (group, stratum) and there as DrawRanks wants them: along (sketch bin,
-  // launch order), or along launch order for Selection::kFirst.
+  // The launches sorted by (group, stratum) and then as DrawRanks requires: by (sketch bin, launch
+  // order), or by launch order for Selection::kFirst.
   std::vector<std::uint64_t> order_;
   std::vector<SizedCluster> clusters_;
   std::vector<std::uint32_t> cluster_of_;
   double bound_;
 };
 
-// Sorts one group's invocations, which stand in launch order, along (bin, launch order) and gives
-// where each non-empty bin starts, and the end.
+// Sorts one group's launches, which are in launch order, by (bin, launch order). Returns the start
+// of each non-empty bin, and the end.
 std::vector<std::size_t> SortByBin(const Profile& profile, std::span<std::uint64_t> invocations,
                                    const LogSketch& sketch, std::vector<std::uint64_t>& scratch) {
   std::vector<std::size_t> starts(sketch.bins().size() + 1, 0);
@@ -125,14 +125,15 @@ Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, Method
       clusters.push_back(cluster);
     }
   }
-  // The first launches are no random sample: nothing can be said of their error beforehand.
+  // The first launches are not a random sample, so their error cannot be bounded beforehand.
   const double bound = options.selection == Selection::kFirst ? NAN : design.bound;
   return std::unique_ptr<PreparedMethod>(
       std::make_unique<StratifiedMethod>(options.selection, std::move(grouped.order),
                                          std::move(clusters), std::move(cluster_of), bound));
 }
 
-// Groups of the same (name, grid, block), numbered in order of first launch; the excluded stay so.
+// Groups launches of the same (name, grid, block), numbered in order of first launch; excluded
+// launches stay excluded.
 std::vector<std::uint32_t> GroupsByLaunch(const MethodInput& input) {
   std::vector<std::uint32_t> groups(input.groups.size(), kExcludedKernel);
   std::unordered_map<std::uint64_t, std::uint32_t> known;

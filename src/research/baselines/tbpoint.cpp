@@ -22,7 +22,7 @@
 namespace stemtap {
 namespace {
 
-// Feature columns, by invocation of the profile.
+// Returns the feature columns, by launch of the profile.
 Result<std::vector<std::vector<double>>> Features(const MethodInput& input) {
   std::vector<Metric> metrics = {Metric::kThreadInstructions, Metric::kInstructions,
                                  Metric::kGlobalLoadSectors, Metric::kGlobalStoreSectors,
@@ -42,7 +42,7 @@ Result<std::vector<std::vector<double>>> Features(const MethodInput& input) {
   return features;
 }
 
-// The rows with each column divided by its average over the launches; a column of zeros stays so.
+// Divides each column by its average over the launches; a column of zeros stays unchanged.
 std::vector<double> Normalised(const DistinctRows& rows) {
   std::vector<double> values = rows.values;
   for (std::size_t c = 0; c < rows.columns; ++c) {
@@ -58,7 +58,8 @@ std::vector<double> Normalised(const DistinctRows& rows) {
   return values;
 }
 
-// The first launch of the row nearest to the center of each cluster, for as many as are in it.
+// Returns the first launch of the row nearest to the center of each cluster, weighted by cluster
+// size.
 std::vector<WeightedInvocation> NearestToCentres(const DistinctRows& rows,
                                                  const std::vector<double>& values,
                                                  const std::vector<std::uint32_t>& cluster_of) {
@@ -81,7 +82,7 @@ std::vector<WeightedInvocation> NearestToCentres(const DistinctRows& rows,
       const double centre = centres[k * columns + c] / nearest[k].weight;
       distance += std::pow(values[r * columns + c] - centre, 2);
     }
-    // Rows come in order of first launch: that decides between equals.
+    // Rows are in order of first launch, so the earliest launch wins ties.
     if (distance < least[k]) {
       least[k] = distance;
       nearest[k].index = rows.first[r];
