@@ -306,8 +306,8 @@ Error TableRows::At(const std::string& what) const {
 
 namespace {
 
-// Returns the number of bytes that may be written to `folder`: at most the size in the database
-// header, and at most a share of the free disk space.
+// Returns the number of bytes that may be written to the directory: at most the size in the
+// database header, and at most a share of the free disk space.
 Result<std::int64_t> RoomToSpool(const std::string& name, const std::string& folder,
                                  std::int64_t by_header) {
   struct statvfs disk = {};

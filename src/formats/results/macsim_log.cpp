@@ -58,13 +58,13 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
   results.metrics = {{"cycles", "cycle", MetricKind::kSum}, {"insts", "", MetricKind::kSum}};
   results.ratios = {{"ipc", "insts", "cycles"}};
 
-  std::uint64_t cycles = 0;  // largest so far
+  std::uint64_t cycles = 0;  // maximum so far
   std::uint64_t cycles_before = 0;
-  double insts = 0.0;                                 // of the present kernel
+  double insts = 0.0;                                 // of the current kernel
   std::unordered_map<std::uint64_t, double> by_core;  // instructions of all kernels
   std::uint64_t short_cores = 0;  // cores whose total is larger than the sum of their warps
   std::string first_short;
-  std::uint64_t finished = 0;  // warps of the present kernel
+  std::uint64_t finished = 0;  // warps of the current kernel
   std::uint64_t begun = 0;
   std::uint64_t listed = 0;
   std::string last_setup;
@@ -99,7 +99,7 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
       const std::optional<std::uint64_t> id = KernelInPath(rest.substr(0, behind));
       const std::optional<std::uint64_t> index = NumberBehind(line, " current_index:");
       const std::size_t open = line.rfind('(');
-      // Without a parenthesis the whole line is searched, in vain.
+      // Without a parenthesis, the search covers the whole line and finds nothing.
       const std::string_view last = line.substr(open == std::string_view::npos ? 0 : open);
       const std::uint64_t total = NumberBehind(last, "(").value_or(0);
       if (!id || !index || total == 0) {

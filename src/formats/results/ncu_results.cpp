@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A CSV page of ncu (importers/ncu_page.h) as results: one row per launch.
+// Reads a CSV page of ncu (importers/ncu_page.h) as results: one row per launch.
 // SOURCE: docs/formats/results.md.
 #include <fmt/format.h>
 
@@ -20,7 +20,8 @@ Result<KernelResults> ReadNcuResults(std::unique_ptr<ByteSource> source) {
   results.source = ResultsSource::kNcu;
   results.warnings = std::move(page.warnings);
   for (const NcuMetric& metric : page.metrics) {
-    // The section in a longer name would mislead: "GPU Speed Of Light Throughput: Duration".
+    // The full name contains the section, which would mislead: "GPU Speed Of Light Throughput:
+    // Duration".
     results.metrics.push_back({metric.name, metric.unit, GuessKind(metric.label, metric.unit)});
   }
   for (std::size_t i = 0; i < page.launches.size(); ++i) {

@@ -18,12 +18,12 @@
 namespace stemtap {
 namespace {
 
-// How much of a file is looked at: simulators print their configuration first, programs what they
-// like.
+// Number of leading bytes to inspect: simulators print their configuration first, and programs may
+// print anything.
 constexpr std::size_t kLeadingBytes = std::size_t{4} * 1024 * 1024;
 
-// Sizes that a counter or a statistic can have, but for 0. Sums of squares of values beyond them have
-// no finite number, nor have quotients.
+// Range of nonzero magnitudes of counters and statistics. Beyond it, sums of squares and quotients
+// are not finite.
 constexpr double kLeastSize = 1e-30;
 constexpr double kMostSize = 1e30;
 
@@ -40,7 +40,8 @@ bool IsWordCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0;
 }
 
-// The words of a name in lower case, a blank around each: " l1 hit rate " of "l1__hitRate".
+// Returns the words of a name in lower case, surrounded by blanks: " l1 hit rate " for
+// "l1__hitRate".
 std::string Words(std::string_view name) {
   std::string words = " ";
   char before = ' ';
@@ -56,7 +57,7 @@ std::string Words(std::string_view name) {
   return words;
 }
 
-// Takes values of a size that nothing counts as missing.
+// Treats values with an implausible magnitude as missing.
 void DropAbsurdSizes(const std::string& file, KernelResults& results) {
   std::uint64_t count = 0;
   std::string first;
@@ -95,7 +96,7 @@ Result<KernelResults> ReadSource(ResultsSource kind, std::unique_ptr<ByteSource>
 }  // namespace
 
 MetricKind GuessKind(std::string_view name, std::string_view unit) {
-  // Whole words: "Duration" and "iterations" hold "ratio", "tripcount" holds "ipc".
+  // Whole words only: "Duration" and "iterations" contain "ratio", "tripcount" contains "ipc".
   constexpr std::array<std::string_view, 17> kWords = {
       "pct",        "percent",    "ratio",       "rate",      "per",
       "ipc",        "cpi",        "throughput",  "frequency", "bandwidth",
@@ -169,7 +170,7 @@ Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> content,
 Result<KernelResults> LoadResults(const std::vector<std::string>& paths,
                                   const ResultsOptions& options) {
   KernelResults all;
-  std::unordered_map<std::string, std::size_t> columns;  // of all.metrics
+  std::unordered_map<std::string, std::size_t> columns;  // index into all.metrics
   for (const std::string& path : paths) {
     Result<std::unique_ptr<ByteSource>> opened = OpenStream(path);
     if (!opened.ok()) return opened.error();

@@ -136,7 +136,7 @@ class Photon {
   }
 
   double Distance(const Signature& a, const Signature& b) const {
-    //   |s u - t v|^2 = s^2 + t^2 - 2 s t u.v for vectors u, v of length 1, part by part.
+    // Part by part, |s u - t v|^2 = s^2 + t^2 - 2 s t u.v for vectors u, v of length 1.
     double sum = 0.0;
     const std::size_t both = std::min(a.parts.size(), b.parts.size());
     for (std::size_t p = 0; p < both; ++p) {

@@ -7,23 +7,23 @@
 namespace stemtap {
 namespace {
 
-// Samples drawn per bound tried, at most: some seconds on two cores.
+// Maximum number of samples drawn per bound tried; they take some seconds on two cores.
 constexpr double kMostSamples = 8e6;
 constexpr std::uint64_t kFewestRuns = 2000;
-// The step by which bounds are sought upwards and downwards, and how often the interval that holds
-// the p95 wanted is halved: 1.5^(1/64) is less than 1 %.
+// Factor between consecutive bounds in the search, and the number of times that the interval around
+// the target p95 is halved: 1.5^(1/64) is less than 1 %.
 constexpr double kStep = 1.5;
 constexpr int kHalvings = 6;
-// Bounds tried lie between these: at a bound of 64 every stratum is at its fewest samples, at 1e-6
-// at its count.
+// Range of bounds: at 64, every stratum has its minimum sample size; at 1e-6, it is sampled
+// completely.
 constexpr double kLoosest = 64.0;
 constexpr double kTightest = 1e-6;
 
-// A p95 this many times the one wanted says nothing of the one wanted.
+// A p95 above this multiple of the target contains no information about the target.
 constexpr double kFarOff = 3.0;
 
-// The cheapest of those that keep within `p95`, and the least wrong of those that are cheaper
-// still.
+// The cheapest point with at most the target p95, and the point with the smallest p95 among those
+// that are cheaper still.
 struct Neighbours {
   const TunedPoint* best = nullptr;
   const TunedPoint* next = nullptr;
@@ -79,15 +79,15 @@ class Tuner {
     return points_.back();
   }
 
-  // Tries bounds until the p95 wanted is surrounded. Since p95 is not monotone, looser bounds are
-  // tried even where the one given errs too much, and tighter ones where it does not.
+  // Tries bounds until they enclose the target p95. Since p95 is not monotone, looser bounds are
+  // tried even if the error at the given bound is too large, and tighter ones even if it is not.
   Status Seek(double p95) {
     double last_speedup = -1.0;
     for (double bound = options_.error_bound; bound <= kLoosest; bound *= kStep) {
       const Result<TunedPoint> tried = Try(bound);
       if (!tried.ok()) return tried.error();
       if (tried.value().p95 > kFarOff * p95 && bound > options_.error_bound) break;
-      // Every stratum is at its fewest samples: nothing gets cheaper any more.
+      // Every stratum has its minimum sample size; looser bounds are not cheaper.
       if (bound > 1.0 && tried.value().speedup == last_speedup) break;
       last_speedup = tried.value().speedup;
     }
@@ -97,7 +97,7 @@ class Tuner {
       if (tried.value().p95 <= p95) break;
     }
     for (int i = 0; i < kHalvings; ++i) {
-      // Between the best and the next looser bound: there the best ends.
+      // The best bound ends between the current best and the next looser bound.
       const TunedPoint* best = NeighboursOf(points_, p95).best;
       if (best == nullptr) break;
       const TunedPoint* looser = nullptr;
@@ -132,7 +132,7 @@ class Tuner {
     return point;
   }
 
-  // Rounding is no error, and has no logarithm to speak of.
+  // Treats rounding errors as 0; their logarithm is meaningless.
   static double Settled(double error) { return error <= kRoundingSlack ? 0.0 : error; }
 
   const EvaluatedRun& workload_;
@@ -144,7 +144,7 @@ class Tuner {
   std::vector<TunedPoint> points_;
 };
 
-// Tunes `tuned` to the p95 error of `fixed` at the bound given.
+// Tunes `tuned` to the p95 error of `fixed` at `error_bound`.
 Result<Tuning> Tune(Tuner& fixed, Tuner& tuned, double error_bound, bool fixed_is_one) {
   Tuning tuning;
   const Result<TunedPoint> held = fixed.Try(error_bound);
@@ -161,7 +161,7 @@ Result<Tuning> Tune(Tuner& fixed, Tuner& tuned, double error_bound, bool fixed_i
                         : tuned_speedup / tuning.fixed.speedup;
   };
   tuning.ratio = ratio(tuning.tuned.speedup);
-  // Both methods' p95 are draws: their relative half widths add in squares.
+  // The p95 of both methods is random: the squares of their relative half widths add up.
   const auto half_width = [](const TunedPoint& p) {
     return p.p95 > 0.0 ? 0.5 * (p.p95_high - p.p95_low) / p.p95 : 0.0;
   };
@@ -169,7 +169,7 @@ Result<Tuning> Tune(Tuner& fixed, Tuner& tuned, double error_bound, bool fixed_i
   TuningEnd ignored{};
   const double at_less = ratio(SpeedupAt(tuned.points(), p95 * (1.0 - width), ignored));
   const double at_more = ratio(SpeedupAt(tuned.points(), p95 * (1.0 + width), ignored));
-  // fmin and fmax pass over a NaN: an end of the interval that no bound reaches.
+  // fmin and fmax ignore a NaN, which marks an end of the interval that no bound reaches.
   tuning.ratio_low =
       std::fmin(std::fmin(tuning.ratio, ratio(without_steps)), std::fmin(at_less, at_more));
   tuning.ratio_high =
@@ -188,7 +188,7 @@ double SpeedupAt(const std::vector<TunedPoint>& points, double p95, TuningEnd& e
   if (best == nullptr) return NAN;
   if (tuned != nullptr) *tuned = *best;
   if (next == nullptr || best->p95 == p95) return best->speedup;
-  // From a p95 of 0 there is no line in logarithms: the step is not to be had in parts.
+  // Logarithmic interpolation from a p95 of 0 is not defined.
   if (!(best->p95 > 0.0)) return best->speedup;
   const double along = std::log(p95 / best->p95) / std::log(next->p95 / best->p95);
   return best->speedup * std::pow(next->speedup / best->speedup, along);

@@ -43,7 +43,7 @@ RunOutcome PreparedWorkload::Draw(std::uint64_t seed) const {
   const auto duration = [this](std::uint64_t index) {
     return static_cast<double>(workload_->profile.records[index].duration_ns);
   };
-  // What the plain weights make of each cluster that was sampled.
+  // The estimate of each sampled cluster by the plain weights.
   std::vector<double> estimated(cluster_ns_.size(), 0.0);
   std::vector<bool> sampled(cluster_ns_.size(), false);
   for (const WeightedInvocation& s : drawn.invocations) {
@@ -54,7 +54,7 @@ RunOutcome PreparedWorkload::Draw(std::uint64_t seed) const {
   judged.reserve(drawn.invocations.size());
   for (const WeightedInvocation& s : drawn.invocations) {
     const std::uint32_t c = clusters[s.index];
-    // As CalibratedWeight: the plain weight where the sampled durations are 0.
+    // As in CalibratedWeight: the plain weight if the sampled durations are 0.
     const double ratio = estimated[c] > 0.0 ? cluster_ns_[c] / estimated[c] : 1.0;
     judged.push_back({s.index, s.weight, s.weight * ratio});
   }

@@ -15,7 +15,7 @@ namespace {
 RunOutcome ReplayOnce(const EvaluatedRun& workload, const SamplingOptions& options,
                       std::uint64_t lag) {
   auto gate = std::make_unique<shm::GateTable>();
-  WorkerPool alone(1);  // the runs are spread over the threads, not the epochs of one
+  WorkerPool alone(1);  // threads are used for the runs, not for the epochs of one run
   MaskWriter no_mask;
   Engine engine(options, *gate, GateAsked::kByEngine, lag, alone, no_mask);
   std::vector<std::uint32_t> engine_ids;

@@ -14,7 +14,7 @@
 namespace stemtap {
 namespace {
 
-// Names as long as C++ templates make them would hide what differs.
+// Long C++ template names would hide the difference.
 constexpr std::size_t kMostNameBytes = 80;
 
 std::string Shown(std::string_view name) {
@@ -35,7 +35,7 @@ std::string ExtentText(const Extent (&e)[3]) {
   return fmt::format("{}x{}x{}", e[0], e[1], e[2]);
 }
 
-// Kernels whose number of launches differs, those of one run alone included.
+// Returns the number of kernels with different launch counts, including kernels of only one run.
 std::size_t KernelsWithOtherCounts(const Profile& one, const Profile& other) {
   std::unordered_map<std::string_view, std::int64_t> surplus;
   for (const shm::KernelRecord& r : one.records) ++surplus[one.names.name(r.name_id)];
@@ -44,7 +44,7 @@ std::size_t KernelsWithOtherCounts(const Profile& one, const Profile& other) {
       surplus.begin(), surplus.end(), [](const auto& entry) { return entry.second != 0; }));
 }
 
-// What differs at launch `i`; "" when nothing does.
+// Returns the difference at launch `i`, or "" if there is none.
 std::string Difference(const Profile& one, const Profile& other, std::size_t i) {
   const shm::KernelRecord& a = one.records[i];
   const shm::KernelRecord& b = other.records[i];
@@ -104,7 +104,7 @@ Status SameLaunches(const EvaluatedRun& one, const std::string& other_name, cons
   const std::size_t both = std::min(count, other_count);
   std::size_t first = 0;
   std::string difference;
-  // Names are compared by id once a pair of ids is known to mean the same.
+  // Once the names of two ids have been compared, further launches compare only the ids.
   constexpr std::uint32_t kUnpaired = ~std::uint32_t{0};
   std::vector<std::uint32_t> paired(one.profile.names.size(), kUnpaired);
   for (; first < both; ++first) {

@@ -32,7 +32,7 @@ void AddWorkload(const EvaluatedRun& workload, const EvaluationRequest& request,
       Result<MethodEvaluation> done =
           EvaluateMethod(workload, *method, options, request.vectors, request.runs, pool);
       if (!done.ok()) {
-        // Said once, not once per bound.
+        // Report the reason once, not once per bound.
         if (error_bound == request.error_bounds.front()) {
           evaluation.left_out.push_back({at, method->name, done.error().message});
         }

@@ -8,7 +8,7 @@
 namespace stemtap {
 namespace {
 
-// RFC 4180.
+// Quotes a cell according to RFC 4180.
 std::string Quoted(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -19,7 +19,7 @@ std::string Quoted(const std::string& text) {
   return quoted + '"';
 }
 
-// Empty where there is no number.
+// Returns an empty cell if the value is not finite.
 std::string Cell(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : std::string();
 }

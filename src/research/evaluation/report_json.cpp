@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// JSON knows no NaN and no infinity: null.
+// JSON has neither NaN nor infinity; they become null.
 Json Number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
@@ -111,7 +111,7 @@ Json TuningJson(const Tuning& t) {
           {"ratio_high", Number(t.ratio_high)}};
 }
 
-// File names may hold bytes that are no UTF-8.
+// File names may contain bytes that are not UTF-8.
 std::string Dump(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

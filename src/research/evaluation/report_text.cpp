@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostNameColumns = 60;
 
-// The last columns of a long path tell more than the first; cut between characters.
+// The end of a long path is more informative than its beginning. Truncates between characters.
 std::string Name(const std::string& name) {
   std::string shown = EscapeForTerminal(name);
   if (shown.size() <= kMostNameColumns) return shown;
@@ -45,7 +45,7 @@ std::string Count(double value) {
 
 struct Column {
   const char* title;
-  std::size_t width;  // with the space before it
+  std::size_t width;  // including the space before it
   std::string (*cell)(const EvaluationRow& row);
 };
 
@@ -165,7 +165,7 @@ std::string EvaluationTable(const Evaluation& evaluation) {
 }
 
 std::string LeftOutLines(const Evaluation& evaluation) {
-  // By method and reason; reasons begin with the same words whatever the workload.
+  // By method and reason; the reasons start with the same words for every workload.
   std::map<std::pair<std::string, std::string>, std::size_t> counts;
   for (const LeftOut& l : evaluation.left_out) ++counts[{l.method, l.reason}];
   std::string text;

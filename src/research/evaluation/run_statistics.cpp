@@ -20,7 +20,7 @@ std::vector<double> Column(std::span<const RunOutcome> runs, double RunOutcome::
 double QuantileByRank(std::span<const double> values, double quantile) {
   if (values.empty()) return NAN;
   std::vector<double> copy(values.begin(), values.end());
-  // 0.95 * 20 is a little more than 19 in doubles, and would ask for the 20th.
+  // 0.95 * 20 is slightly more than 19 in doubles and would select the 20th value.
   const double rank = std::ceil(quantile * static_cast<double>(copy.size()) - 1e-9);
   const auto at =
       static_cast<std::size_t>(std::clamp(rank, 1.0, static_cast<double>(copy.size())) - 1.0);
@@ -55,7 +55,7 @@ RunStatistics StatisticsOf(std::span<const RunOutcome> runs, double total_ns) {
     s.samples += static_cast<double>(run.samples);
     s.clusters += static_cast<double>(run.clusters);
     s.uncovered += run.uncovered;
-    s.bound += run.bound;  // one NaN makes it NaN: a method certifies bounds or does not
+    s.bound += run.bound;  // one NaN makes the sum NaN: a method certifies all bounds or none
     covered += std::fabs(run.error) <= run.bound + kRoundingSlack ? 1.0 : 0.0;
   }
   const auto n = static_cast<double>(runs.size());

@@ -28,7 +28,8 @@ TrustReport ReportOn(std::span<const EvaluationRow* const> rows, const Evaluatio
     report.s_curve.emplace_back(row->workload, s.error.mean);
     bounds = bounds && !std::isnan(s.coverage);
     within += s.coverage * static_cast<double>(s.runs);
-    // Of 100 runs 95 are 95 %: a share this close to the confidence is not below it.
+    // 95 of 100 runs are 95 %: the tolerance keeps rounding from counting them as below the
+    // confidence.
     covered += s.coverage >= evaluation.confidence - 1e-12 ? 1.0 : 0.0;
     if (!std::isnan(s.p95_over_bound)) ratios.push_back(s.p95_over_bound);
     for (const RunOutcome& run : row->evaluation.runs) {
@@ -84,7 +85,7 @@ double Pearson(std::span<const double> x, std::span<const double> y) {
     yy += (y[i] - mean_y) * (y[i] - mean_y);
     xy += (x[i] - mean_x) * (y[i] - mean_y);
   }
-  // Equal values leave the rounding of their mean behind.
+  // The rounding error of the mean of equal values is not spread.
   constexpr double kNoSpread = 1e-24;
   if (xx <= kNoSpread * n * mean_x * mean_x || yy <= kNoSpread * n * mean_y * mean_y) return NAN;
   return xy / std::sqrt(xx * yy);

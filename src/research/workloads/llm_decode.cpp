@@ -22,14 +22,15 @@ constexpr unsigned kHeadElements = 128;
 constexpr unsigned kVocabulary = 32'000;
 constexpr unsigned kPageTokens = 16;  // of the KV cache
 constexpr unsigned kMultiprocessors = 132;
-constexpr unsigned kBytesPerNs = 2'400;  // of memory, as decode kernels reach it
+constexpr unsigned kBytesPerNs = 2'400;  // memory bandwidth that decode kernels reach
 
 std::uint64_t CeilDivide(std::uint64_t a, std::uint64_t b) {
   return (a + b - 1) / b;
 }
 
-// Script is the sequence of forward passes: for each request one prefill of the whole prompt, then
-// one decode step per token. A step is its head, the same layer `layers` times, and its tail.
+// Script is the sequence of forward passes: for each request, one prefill of the whole prompt, then
+// one decode step per token. A step consists of its head, the same layer `layers` times, and its
+// tail.
 class Script {
  public:
   explicit Script(const LlmDecodeOptions& options)
@@ -44,11 +45,12 @@ class Script {
     NextStep();
   }
 
-  // The launch at hand.
+  // The current launch.
   const Launch& launch() const { return part()[at_]; }
   static std::string_view Name(std::uint32_t kernel) { return kLlmKernels[kernel].name; }
 
-  // Bits 22 to 31 of the draw say how slow an outlier is, 32 to 63 whether the launch is one.
+  // Bits 32 to 63 of the draw decide whether the launch is an outlier, bits 22 to 31 how slow it
+  // is.
   std::uint64_t Duration(std::uint64_t noisy, std::uint64_t draw, std::uint64_t launched,
                          Rng&) const {
     if (launched < warm_at_) noisy = noisy / kOne * WarmUpFactor(launched);
@@ -59,8 +61,8 @@ class Script {
 
   std::uint64_t Gap(std::uint64_t gap_draw) const {
     if (!first_) return 0;
-    const std::uint64_t gap = 6'000 + gap_draw * 4;          // the host picks the token
-    return prefill_ ? gap + 150'000 + gap_draw * 300 : gap;  // and waits for a prompt
+    const std::uint64_t gap = 6'000 + gap_draw * 4;          // the host selects the token
+    return prefill_ ? gap + 150'000 + gap_draw * 300 : gap;  // the host waits for a prompt
   }
 
   void Advance() {
@@ -71,7 +73,8 @@ class Script {
   }
 
  private:
-  // 1.25 at the first launch, 1.10 at the last of the warm-up; then down to 1 in half that time.
+  // The factor is 1.25 at the first launch and 1.10 at the last launch of the warm-up, then drops
+  // to 1 in half that time.
   std::uint64_t WarmUpFactor(std::uint64_t launched) const {
     if (launched < warmup_) {
       return kOne + kOne * (25 * warmup_ - 15 * launched) / (100 * warmup_);
@@ -79,7 +82,7 @@ class Script {
     return kOne + kOne * (warm_at_ - launched) / (10 * (warm_at_ - warmup_));
   }
 
-  // Part 0 is the head, 1 to layers the layers, layers + 1 the tail.
+  // Part 0 is the head, parts 1 to layers are the layers, part layers + 1 is the tail.
   const std::vector<Launch>& part() const {
     return part_ == 0 ? head_ : part_ <= layers_ ? layer_ : tail_;
   }
@@ -100,7 +103,7 @@ class Script {
     BuildStep(prefill_ ? context_ : 1);
   }
 
-  // A forward pass of `rows` tokens at once.
+  // Builds a forward pass of `rows` tokens at once.
   void BuildStep(std::uint64_t rows) {
     const std::uint64_t elements = rows * hidden_;
     head_.clear();
@@ -117,7 +120,7 @@ class Script {
     } else {
       AddDecodeAttention();
     }
-    if (rows > 1 || context_ % kPageTokens == 0) {  // pages that are full now
+    if (rows > 1 || context_ % kPageTokens == 0) {  // pages that have just become full
       const std::uint64_t pages = std::max<std::uint64_t>(1, rows / kPageTokens);
       Add(layer_, kKvPageCopy, {pages, 2, 1}, 2'400 + pages * 60);
     }
@@ -126,10 +129,11 @@ class Script {
     AddLayerNorm(layer_, rows);
     AddGemm(layer_, rows, 4 * hidden_, hidden_);  // up
     AddPointwise(layer_, kGelu, 2'000, 4 * elements);
-    AddGemm(layer_, rows, hidden_, 4 * hidden_);  // down: name and grid of the output projection
+    AddGemm(layer_, rows, hidden_,
+            4 * hidden_);  // down: same name and grid as the output projection
     AddPointwise(layer_, kResidual, 1'800, elements);
 
-    AddLayerNorm(tail_, 1);  // only the last row is sampled from
+    AddLayerNorm(tail_, 1);  // only the last row is used for sampling
     AddGemm(tail_, 1, kVocabulary, hidden_);
     Add(tail_, kSoftmax, {1, 1, 1}, 8'200);
     Add(tail_, kArgmax, {1, 1, 1}, 5'600);
@@ -144,13 +148,13 @@ class Script {
     Add(part, kind, {CeilDivide(elements, 1024), 1, 1}, latency_ns + elements / 700);
   }
 
-  // rows x inner times inner x columns.
+  // Multiplies rows x inner by inner x columns.
   void AddGemm(std::vector<Launch>& part, std::uint64_t rows, std::uint64_t columns,
                std::uint64_t inner) {
-    if (rows == 1) {  // bound by the weights' way from memory
+    if (rows == 1) {  // limited by loading the weights from memory
       Add(part, kGemmDecode, {CeilDivide(columns, 64), 1, 1},
           1'800 + columns * inner * 2 / kBytesPerNs);
-    } else {  // bound by arithmetic, in waves of one tile per multiprocessor
+    } else {  // limited by arithmetic, in waves of one tile per multiprocessor
       const std::uint64_t tiles_m = CeilDivide(rows, 128);
       const std::uint64_t tiles_n = CeilDivide(columns, 128);
       const std::uint64_t waves = CeilDivide(tiles_m * tiles_n, kMultiprocessors);
@@ -186,8 +190,8 @@ class Script {
   const std::uint64_t warm_at_ = warmup_ + warmup_ / 2;
   const std::uint64_t outlier_below_;
   Rng rng_;
-  std::uint64_t context_ = 0;      // tokens in the KV cache, those of this step included
-  std::uint64_t answer_left_ = 0;  // decode steps still to come
+  std::uint64_t context_ = 0;      // tokens in the KV cache, including the tokens of this step
+  std::uint64_t answer_left_ = 0;  // remaining decode steps
   std::vector<Launch> head_;
   std::vector<Launch> layer_;
   std::vector<Launch> tail_;
@@ -197,7 +201,7 @@ class Script {
   bool first_ = false;
 };
 
-// Stands for a run whose options are refused.
+// Refused is the reader returned for invalid options.
 class Refused final : public ProfileReader {
  public:
   explicit Refused(Error error) : error_(std::move(error)) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llm-serve: a language model answers up to 32 requests at once. Requests come in bursts, so
-// prefills do too; decode attention lasts as long as all contexts together.
+// llm-serve: a language model answers up to 32 requests at once. Requests arrive in bursts, so
+// prefills do too; the duration of decode attention depends on the sum of all contexts.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -55,7 +55,7 @@ class Script {
     std::erase_if(active_, [](const Request& r) { return r.answer_left == 0; });
     if (waiting_ == 0 && (active_.empty() || rng_.Below(64) == 0)) waiting_ = 1 + rng_.Below(16);
     layer_.clear();
-    if (waiting_ > 0 && active_.size() < kMostRequests) {  // prompts go first, one a step
+    if (waiting_ > 0 && active_.size() < kMostRequests) {  // prompts go first, one per step
       --waiting_;
       const std::uint64_t least = std::uint64_t{32} << rng_.Below(6);  // 32 to 1024
       const std::uint64_t prompt = least + rng_.Below(least);
@@ -88,12 +88,12 @@ class Script {
     Add(kResidual, {rows * 2, 1, 1}, 1'800 + rows * 3);
     AddGemm(rows, 4 * kHidden, kHidden);
     Add(kGelu, {rows * 8, 1, 1}, 2'000 + rows * 12);
-    AddGemm(rows, kHidden, 4 * kHidden);  // name and grid of the output projection
+    AddGemm(rows, kHidden, 4 * kHidden);  // same name and grid as the output projection
     Add(kResidual, {rows * 2, 1, 1}, 1'800 + rows * 3);
   }
 
   void AddGemm(std::uint64_t rows, std::uint64_t columns, std::uint64_t inner) {
-    if (rows <= kMostRequests) {  // bound by the weights' way from memory
+    if (rows <= kMostRequests) {  // limited by loading the weights from memory
       Add(kGemmDecode, {columns / 64, 1, 1}, 1'800 + columns * inner * 2 / 2'400 + rows * 20);
     } else {
       const std::uint64_t tiles = (rows + 127) / 128;
@@ -109,8 +109,8 @@ class Script {
   const unsigned layers_;
   Rng rng_;
   std::vector<Request> active_;
-  std::uint64_t waiting_ = 0;  // requests of a burst without a place yet
-  std::vector<Launch> layer_;  // of the step at hand; all layers are alike
+  std::uint64_t waiting_ = 0;  // requests of a burst that are not active yet
+  std::vector<Launch> layer_;  // of the current step; all layers are equal
   std::size_t at_ = 0;
   unsigned layers_done_ = 0;
   bool first_ = false;

@@ -7,8 +7,8 @@
 namespace stemtap {
 namespace {
 
-// The upper half of the normal quantiles (i + 1/2) / kQuantiles: Newton's method on the power
-// series of the distribution function, from one quantile to the next.
+// Computes the upper half of the normal quantiles (i + 1/2) / kQuantiles by Newton's method on the
+// power series of the distribution function, from one quantile to the next.
 std::vector<double> UpperNormalQuantiles() {
   constexpr double kInverseRootTwoPi = 0.3989422804014327;
   std::vector<double> quantiles;
@@ -43,7 +43,7 @@ std::vector<NoiseTable> MakeNoiseTables() {
   return tables;
 }
 
-// m^(-2/3) at the middles of 1,024 equal parts of [1, 2).
+// m^(-2/3) at the midpoints of 1,024 equal parts of [1, 2).
 constexpr unsigned kMantissas = 1024;
 
 std::array<std::uint32_t, kMantissas> MakeParetoMantissas() {

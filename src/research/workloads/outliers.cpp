@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// outliers: a solver of which one launch in 200 falls into a Pareto tail, and one in each million
-// is a giant.
+// outliers: a solver in which one launch in 200 has a duration from a Pareto tail and one launch
+// per million is a giant.
 #include <algorithm>
 #include <memory>
 
@@ -23,8 +23,8 @@ class Script : public SolverLoop {
   explicit Script(const WorkloadOptions& options)
       : rng_(options.seed), giant_at_(rng_.Below(std::min(kMillion, options.launches))) {}
 
-  // Bits 32 to 50 of the draw say whether the launch is an outlier. How slow it is takes a draw of
-  // its own. The giant is of the script: as a library that loads late, it is in every run.
+  // Bits 32 to 50 of the draw decide whether the launch is an outlier. Its factor uses a separate
+  // draw. The giant belongs to the script and occurs in every run, like a library that loads late.
   std::uint64_t Duration(std::uint64_t noisy, std::uint64_t draw, std::uint64_t launched,
                          Rng& noise) {
     if (launched % kMillion == 0 && launched > 0) {

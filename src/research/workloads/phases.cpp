@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// phases: a solver whose kernels change their durations by large factors from one phase to the
-// next, at the same names, grids and blocks.
+// phases: a solver whose kernels change their durations by large factors between phases while
+// names, grids and blocks stay the same.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace stemtap {
 namespace {
 
-// Factors of the kernels in phase A, B and C, in quarters.
+// Factors of the kernels in phases A, B and C, in quarters.
 constexpr std::array<std::array<std::uint64_t, SolverLoop::kKernels>, 3> kQuarters = {{
     {4, 4, 4, 4, 4, 4, 4, 4},
     {16, 4, 4, 20, 2, 12, 8, 4},
@@ -39,7 +39,7 @@ class Script : public SolverLoop {
   }
 
  private:
-  // A and B take turns; each turn is followed by a C with a chance of one in five.
+  // A and B alternate; each is followed by a C with probability one fifth.
   void NextPhase() {
     const bool c = started_ && phase_ != 2 && rng_.Below(5) == 0;
     if (c) {
@@ -59,7 +59,7 @@ class Script : public SolverLoop {
   Rng rng_;
   std::array<std::uint64_t, kPerIteration> base_ns_{};
   std::size_t phase_ = 0;
-  std::size_t turn_ = 0;  // which of A and B comes next
+  std::size_t turn_ = 0;  // whether A or B is next
   bool started_ = false;
   std::uint64_t iterations_left_ = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rare-kernels: a solver beside which thousands of other kernels appear once or a few times, spread
-// over the run, and 16 more as its very last launches.
+// rare-kernels: a solver and thousands of other kernels that occur once or a few times, spread over
+// the run, followed by 16 more as the very last launches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 namespace stemtap {
 namespace {
 
-constexpr std::uint64_t kMostRare = 4'000;  // names
-constexpr std::uint64_t kLast = 16;         // names
-// Of seven rare launches four bring a new name; three repeat an earlier one.
+constexpr std::uint64_t kMostRare = 4'000;  // kernels
+constexpr std::uint64_t kLast = 16;         // kernels
+// Of seven rare launches, four introduce a new kernel and three repeat an earlier one.
 constexpr std::uint64_t kNewOf = 4;
 constexpr std::uint64_t kOf = 7;
 
-// 4,000 names from 100,000 launches on, a fortieth of the launches below.
+// Returns 4,000 names for 100,000 launches or more, else 1/25 of the launches.
 std::uint64_t RareNames(std::uint64_t launches) {
   return std::min(kMostRare, launches / 25) / kNewOf * kNewOf;
 }
@@ -61,7 +61,8 @@ class Script {
   }
 
  private:
-  // Of a rare kernel: 2 us to 2 ms, each power of two equally likely; the last ones ten times that.
+  // Chooses the next kernel. A rare kernel lasts 2 us to 2 ms, each power of two equally likely;
+  // the last kernels last ten times as long.
   void Choose() {
     hot_ = launched_ < next_rare_ && launched_ < last_from_;
     if (hot_) return;
@@ -94,11 +95,11 @@ class Script {
   SolverLoop loop_;
   Rng rng_;
   const std::uint64_t salt_;
-  const std::uint64_t names_;      // of rare kernels, without the last ones
-  const std::uint64_t last_from_;  // the launch from which on the last ones come
-  std::uint64_t rare_ = 0;         // launches of rare kernels, one in each stride
+  const std::uint64_t names_;      // number of rare kernels without the last ones
+  const std::uint64_t last_from_;  // first launch of the last kernels
+  std::uint64_t rare_ = 0;         // launches of rare kernels, one per stride
   std::uint64_t stride_ = 1;
-  std::uint64_t chosen_ = 0;  // of them
+  std::uint64_t chosen_ = 0;  // rare launches so far
   std::uint64_t next_rare_ = 0;
   std::uint64_t launched_ = 0;
   bool hot_ = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// training: steps of data-parallel training, each a forward pass, a backward pass whose all-reduces
-// run beside it, and the optimizer. The all-reduces' durations are mostly waiting for other ranks.
+// training: steps of data-parallel training. A step has a forward pass, a backward pass with
+// concurrent all-reduces, and the optimizer. An all-reduce mostly waits for other ranks.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace stemtap {
 namespace {
 
 constexpr std::uint32_t kNcclStream = 20;
-constexpr std::uint64_t kRows[] = {2'048, 4'096, 6'144, 8'192};  // tokens of a step's batch
-constexpr std::uint64_t kEvaluateEvery = 100;                    // steps: forward alone
+constexpr std::uint64_t kRows[] = {2'048, 4'096, 6'144, 8'192};  // tokens per step
+constexpr std::uint64_t kEvaluateEvery = 100;  // every this many steps, only a forward pass
 
 enum KernelKind : std::uint32_t {
   kNorm,
@@ -114,7 +114,8 @@ constexpr Kernel kTable[kKernelKinds] = {
      Bound::kNetwork},
 };
 
-// Of a model with a hidden size of 4,096. A step is built once per batch size and played often.
+// The script of a model with a hidden size of 4,096. Each step is built once per batch size and
+// reused.
 class Script {
  public:
   explicit Script(const WorkloadOptions& options)
@@ -135,9 +136,9 @@ class Script {
   // The host loads a batch before each step.
   std::uint64_t Gap(std::uint64_t gap_draw) const { return at_ == 0 ? 20'000 + gap_draw * 64 : 0; }
 
-  // An all-reduce waits for the slowest rank, whose lateness all those of a step share: in seven
-  // steps of eight 20 us times Pareto, in the eighth 2 ms times Pareto, at most 50 ms. Each waits
-  // 1/2 to 3/2 of that (bits 32 to 41 of the draw).
+  // An all-reduce waits for the slowest rank. All all-reduces of a step share that rank's delay: 20
+  // us times Pareto in seven of eight steps, 2 ms times Pareto in the eighth, at most 50 ms. Each
+  // waits 1/2 to 3/2 of the delay (bits 32 to 41 of the draw).
   std::uint64_t Duration(std::uint64_t noisy, std::uint64_t draw, std::uint64_t, Rng& noise) {
     if (at_ == 0) {
       const std::uint64_t fate = noise.Next();
@@ -165,8 +166,8 @@ class Script {
     step.push_back(MakeLaunch(kTable[kind], kind, {blocks, 1, 1}, median_ns));
   }
 
-  // rows x (inner hidden sizes) to (columns hidden sizes), at 600 Tflop/s: 2 x 4,096^2 / 600,000
-  // flop/ns is 56 ns per row and unit.
+  // Multiplies rows x (inner hidden sizes) into (columns hidden sizes) at 600 Tflop/s: 2 x 4,096^2
+  // / 600,000 flop/ns is 56 ns per row and unit.
   static void AddGemm(Step& step, std::uint64_t rows, std::uint64_t columns, std::uint64_t inner) {
     Add(step, kGemm, rows / 128 * columns * 16, 4'000 + rows * columns * inner * 56);
   }
@@ -185,7 +186,7 @@ class Script {
       AddPointwise(step, kNorm, rows, 2);
       AddGemm(step, rows, 4, 1);
       AddPointwise(step, kActivation, rows, 8);
-      AddGemm(step, rows, 1, 4);  // name and grid of the output projection
+      AddGemm(step, rows, 1, 4);  // same name and grid as the output projection
       AddPointwise(step, kResidual, rows, 3);
     }
     AddPointwise(step, kLoss, rows, 16);
@@ -195,7 +196,7 @@ class Script {
     for (unsigned layer = 0; layer < layers_; ++layer) {
       for (const auto& [columns, inner] : {std::array{1, 4}, std::array{4, 1}, std::array{1, 1}}) {
         if (columns == 4) AddPointwise(step, kActivationBackward, rows, 12);
-        for (int gradient = 0; gradient < 2; ++gradient) {  // of the input, of the weights
+        for (int gradient = 0; gradient < 2; ++gradient) {  // of the input and of the weights
           AddGemm(step, rows, static_cast<std::uint64_t>(columns),
                   static_cast<std::uint64_t>(inner));
         }

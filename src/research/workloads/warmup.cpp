@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// warmup: a solver on a GPU that is cold for long: its kernels start 10 to 40 % slow and recover
-// with a half-life of 25,600 launches; from 250,000 launches on the clock steps up and down.
+// warmup: a solver on a GPU that warms up slowly. Its kernels start 10 to 40 % slower and recover
+// with a half-life of 25,600 launches; from launch 250,000 on, the clock changes in steps.
 #include <array>
 #include <memory>
 
@@ -16,9 +16,9 @@ namespace {
 constexpr std::uint64_t kHalfLife = 25'600;  // a multiple of kHalfLifeParts
 constexpr std::uint64_t kHalfLifeParts = 1'024;
 constexpr std::uint64_t kStepsFrom = 250'000;
-constexpr std::uint64_t kSpeeds[] = {100, 104, 108, 115, 96};  // percent of the usual duration
+constexpr std::uint64_t kSpeeds[] = {100, 104, 108, 115, 96};  // percent of the normal duration
 
-// How slow each kernel starts, in percent: what draws most power feels the cold most.
+// Initial slowdown of each kernel, in percent; kernels that draw more power slow down more.
 constexpr std::array<std::uint64_t, SolverLoop::kKernels> kColdPercent = {25, 20, 10, 20,
                                                                           40, 30, 15, 10};
 
@@ -32,7 +32,8 @@ class Script : public SolverLoop {
     }
   }
 
-  // The steps are of the noise: a second run has clocks of its own. They take draws of their own.
+  // The clock steps are part of the noise: a second run has different ones. They use separate
+  // draws.
   std::uint64_t Duration(std::uint64_t noisy, std::uint64_t, std::uint64_t launched, Rng& noise) {
     if (launched >= kStepsFrom) {
       if (launched >= step_ends_) {
