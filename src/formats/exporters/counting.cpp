@@ -118,8 +118,8 @@ class Counter {
   // The user's assertion replaces the profile.
   Status FromPlan() {
     const std::uint64_t all = plan_.totals.invocations + plan_.totals.excluded_invocations;
-    PlanSession
-        of;  // the session whose launches are counted; all launches if the plan is not merged
+    // The session whose launches are counted: all launches if the plan is not merged.
+    PlanSession of;
     of.launches = all;
     if (model_.scope != CountScope::kNone && plan_.sessions.size() > 1) {
       const Result<PlanSession> session = SessionOfDevice();

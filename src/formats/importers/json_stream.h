@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JsonStream reads a JSON document of any size through a window of a few MB. Arrays are returned as
-// runs of consecutive elements, objects as keys and values. simdjson parses every byte, so values
-// that the caller ignores are validated too.
+// JsonStream reads a JSON document of any size through a window of 256 KiB that grows for larger
+// values. Arrays are returned as runs of consecutive elements, objects as keys and values. simdjson
+// parses every byte, so values that the caller ignores are validated too.
 //
 // simdjson needs a whole value in memory, followed by padding. The stream therefore finds the ends
 // of values itself, which only requires recognizing strings and brackets, and then parses the run
@@ -15,8 +15,8 @@
 // (mismatched brackets, text between values), simdjson rejects it, and that is the error.
 //
 // LIMITS: a value that is read whole has at most kMaxValueBytes and 1000 levels; numbers fit in 64
-// bits or a double.  ERRORS: "name: byte N: what, expected what"; N counts decompressed bytes from
-// 0.
+// bits or a double.
+// ERRORS: "name: byte N: what, expected what"; N counts decompressed bytes from 0.
 #pragma once
 
 #include <simdjson.h>
@@ -62,8 +62,8 @@ class JsonStream {
 
   // Returns the next byte that is not white space without consuming it; kEnd at the end.
   Result<int> Peek();
-  // Consumes the byte that Peek returned. REQUIRES: the last other call was Peek(), and it did not
-  // return kEnd.
+  // Consumes the byte that Peek returned. REQUIRES: Peek() was called after any other
+  // function and did not return kEnd.
   void Take() { ++begin_; }
 
   // Consumes a key and the colon after it.

@@ -54,7 +54,8 @@ class NcuDecimalMark {
     std::uint64_t line = 0;  // 0: none yet
     std::string text;
   };
-  // The first number that requires a point, that requires a comma, and that is valid with either.
+  // The first number that requires a point, the first that requires a comma, and the first whose
+  // value depends on the mark but is valid with both.
   Place point_, comma_, either_;
 };
 

@@ -40,10 +40,9 @@ enum Column : int {
 
 struct ReportKind {
   std::string_view name;
-  std::array<std::string_view, kColumns>
-      columns;          // without units; empty if the report lacks the column
-  bool joined_extents;  // "  16    1    1" in one cell
-  bool by_launch;       // rows are in order of launch calls, not of kernel starts
+  std::array<std::string_view, kColumns> columns;  // without units; empty: not in the report
+  bool joined_extents;                             // "  16    1    1" in one cell
+  bool by_launch;  // rows are in order of launch calls, not of kernel starts
 };
 
 inline constexpr ReportKind kGpuTrace = {

@@ -13,7 +13,6 @@
 // Launches of several processes share one clock only if one tool recorded them all; see OpenRanks
 // in ranks.h for several files. A device ordinal that several processes use may refer to different
 // GPUs, so devices are then renumbered by process in order of first start, then by ordinal.
-// devices are then numbered anew, by process in order of first start, then by ordinal.
 #pragma once
 
 #include <cstddef>

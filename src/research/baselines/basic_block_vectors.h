@@ -8,7 +8,7 @@
 //   0,512,151552,0:1 3:36 4:1
 //   0,8,640,0:1 7:2
 //
-// Launch 0 ran 520 warps of two kinds; each of the first 512 executed block 3 36 times, and
+// Launch 0 ran 520 warps of two kinds; each of the first 512 executed block 3 exactly 36 times, and
 // together they executed 151,552 instructions.
 //
 // The output of Photon's own tool is read too and is recognized by its header. It counts blocks for

@@ -53,8 +53,8 @@ struct EvaluationRequest {
   std::uint64_t runs = 100;
   bool online = false;
   std::uint64_t lag = 0;  // for online
-  const MethodEntry* two_pass =
-      nullptr;  // online: the plan to compare with; nullptr: no comparison
+  // online: the method of the two-pass plan to compare with; nullptr: no comparison.
+  const MethodEntry* two_pass = nullptr;
   const BasicBlockVectors* vectors = nullptr;
   // Called before each evaluation on a workload with the method, the number done and the total
   // number.

@@ -129,8 +129,7 @@ class Script {
     AddLayerNorm(layer_, rows);
     AddGemm(layer_, rows, 4 * hidden_, hidden_);  // up
     AddPointwise(layer_, kGelu, 2'000, 4 * elements);
-    AddGemm(layer_, rows, hidden_,
-            4 * hidden_);  // down: same name and grid as the output projection
+    AddGemm(layer_, rows, hidden_, 4 * hidden_);  // down: same name and grid as output projection
     AddPointwise(layer_, kResidual, 1'800, elements);
 
     AddLayerNorm(tail_, 1);  // only the last row is used for sampling

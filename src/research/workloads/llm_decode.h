@@ -21,14 +21,14 @@ namespace stemtap {
 struct LlmDecodeOptions {
   std::uint64_t launches = 1'000'000;  // exact number; the last answer is truncated
   std::uint64_t seed = 1;
-  std::uint64_t noise_seed =
-      0;  // 0: same as seed; another value: a second run of the same launches
+  // 0: same as seed; another value: a second run of the same launches.
+  std::uint64_t noise_seed = 0;
   unsigned layers = 12;
   unsigned heads = 16;               // of 128 elements each; 16 heads give a hidden size of 2048
   unsigned split_tokens = 256;       // context tokens per split of decode attention
   unsigned warmup_launches = 2'000;  // launches before the clocks have ramped up; 0: no warm-up
-  std::uint32_t outlier_one_in =
-      20'000;              // one in this many launches is 5 to 30 times slower; 0: none
+  // One in this many launches is 5 to 30 times slower; 0: none.
+  std::uint32_t outlier_one_in = 20'000;
   bool other_gpu = false;  // see WorkloadOptions::other_gpu
 };
 

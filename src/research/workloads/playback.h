@@ -68,8 +68,8 @@ class Playback final : public ProfileReader {
                    : script_.Duration(launch.median_ns * (*launch.noise)[draw % kQuantiles], draw,
                                       launched_, noise_);
     record.start_ns = clock_ns_ + 200 + gap_draw / 2 + script_.Gap(gap_draw);
-    if (record.stream !=
-        kComputeStream) {  // runs beside the compute stream, after the previous kernel there
+    if (record.stream != kComputeStream) {
+      // Runs beside the compute stream, after the previous kernel there.
       record.start_ns = std::max(record.start_ns, beside_ends_ns_);
       beside_ends_ns_ = record.start_ns + record.duration_ns;
       clock_ns_ = record.start_ns;

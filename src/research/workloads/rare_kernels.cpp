@@ -22,7 +22,8 @@ constexpr std::uint64_t kLast = 16;         // kernels
 constexpr std::uint64_t kNewOf = 4;
 constexpr std::uint64_t kOf = 7;
 
-// Returns 4,000 names for 100,000 launches or more, else 1/25 of the launches.
+// Returns 4,000 names for 100,000 launches or more, else 1/25 of the launches, rounded down to a
+// multiple of kNewOf.
 std::uint64_t RareNames(std::uint64_t launches) {
   return std::min(kMostRare, launches / 25) / kNewOf * kNewOf;
 }

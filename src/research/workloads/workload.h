@@ -22,8 +22,8 @@ namespace stemtap {
 struct WorkloadOptions {
   std::uint64_t launches = 1'000'000;  // exact number, 1 to 10^12
   std::uint64_t seed = 1;
-  std::uint64_t noise_seed =
-      0;  // 0: same as seed; another value: a second run of the same launches
+  // 0: same as seed; another value: a second run of the same launches.
+  std::uint64_t noise_seed = 0;
   // The same launches on the simulated other GPU: each takes its median times a factor of the
   // resource that limits it (kOtherGpuPerMille), without noise, outliers, waiting or warm-up.
   bool other_gpu = false;
