@@ -8,8 +8,9 @@
 //   stem      STEM-only
 //   allegro   STEM-only over groups by (name, grid, block), regardless of the input's grouping
 //
-// Durations are divided on the bins of a LogSketch (0.8 to 1.6 % wide), as in a stream, so the
-// cost of clustering depends on the number of bins, not of launches. The moments of a stratum are still exact.
+// Durations are divided on the bins of a LogSketch (0.8 to 1.6 % wide), as in a stream, so the cost
+// of the division depends on the number of bins, not of launches. The moments of a stratum are
+// still exact.
 //
 // THREADS, UNITS: method.h.  SOURCE: STEM+ROOT (MICRO 2025); Allegro (2024);
 // docs/math/baselines.md.

@@ -97,7 +97,7 @@ class Tuner {
       if (tried.value().p95 <= p95) break;
     }
     for (int i = 0; i < kHalvings; ++i) {
-      // The best bound ends between the current best and the next looser bound.
+      // The loosest bound that meets the target is between the best and the next looser bound.
       const TunedPoint* best = NeighboursOf(points_, p95).best;
       if (best == nullptr) break;
       const TunedPoint* looser = nullptr;
