@@ -39,8 +39,8 @@ class RecordedLaunches : public ProfileReader {
   void Add(const shm::KernelRecord& record, std::uint32_t name_id,
            const std::vector<double>& metrics = {});
 
-  // Sets the process of the launches added from here on; `id` is the tool's id for it. Call it
-  // before the first Add or never. Without it, all launches belong to one process.
+  // Sets the process of the launches added from here on; `id` is the tool's id for it. The
+  // first call must precede the first Add. Without any call, all launches belong to one process.
   void SetProcess(std::uint64_t id);
 
   // Returns the id of a name for Add, for importers that see the same name often.
