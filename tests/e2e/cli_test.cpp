@@ -180,7 +180,7 @@ TEST_CASE("--min-samples and --captured-times do what their help says") {
   const std::string help = words(Run({"run", "--help"}).out);
   for (const char* sentence :
        {"minimum samples per cluster; a cluster with fewer launches is sampled whole.",
-        "exploratory captures count towards the minimum",
+        "exploratory captures do not count toward the minimum",
         "slowed: captures slow their launches and concurrent ones, which count with the mean"}) {
     CAPTURE(sentence);
     CHECK(help.find(sentence) != std::string::npos);

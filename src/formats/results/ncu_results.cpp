@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a CSV page of ncu (importers/ncu_page.h) as results: one row per launch.
+// Reads a CSV page of ncu (formats/importers/ncu_page.h) as results: one row per launch.
 // SOURCE: docs/formats/results.md.
 #include <fmt/format.h>
 

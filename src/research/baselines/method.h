@@ -21,7 +21,7 @@
 
 namespace stemtap {
 
-struct BasicBlockVectors;  // baselines/basic_block_vectors.h
+struct BasicBlockVectors;  // research/baselines/basic_block_vectors.h
 
 struct MethodInput {
   const Profile& profile;

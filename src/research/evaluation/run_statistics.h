@@ -68,7 +68,7 @@ ErrorStatistics StatisticsOf(std::span<const double> errors);
 
 RunStatistics StatisticsOf(std::span<const RunOutcome> runs, double total_ns);
 
-// A sampled launch with its weights, as in stem/weights.h.
+// A sampled launch with its weights, as in sampling/weights.h.
 struct JudgedInvocation {
   std::uint64_t index = 0;
   double plain = 0.0;

@@ -40,8 +40,8 @@ void SamplingFlags::AddTo(CLI::App& command,
   command
       .add_option("--min-samples", min_samples_,
                   "minimum samples per cluster; a cluster with fewer launches is sampled whole. "
-                  "Online, a kernel's exploratory captures count towards the minimum, and a run "
-                  "may end before it is reached")
+                  "Online, exploratory captures do not count toward the minimum, and a run may "
+                  "end before it is reached")
       ->transform(WholeIn(1, 1000000))
       ->capture_default_str()
       ->group(kGroup);

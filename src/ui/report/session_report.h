@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A report is one HTML file that shows a finished session: the page (report/page.h) with what the session
+// A report is one HTML file that shows a finished session: the page (ui/report/page.h) with what the session
 // left in it. docs/formats/report.md has what that is. Texts are put in as they stand in the files, so that
 // no figure is rounded on the way; each is looked through first.
 //
