@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the program can do, as data: taken from the CLI11 app that reads the command line, so that the
-// manual page and the completions say what --help says, which is made of it too. Hidden commands and options are left out.
+// CommandTable describes the program's commands and options as data. It is built from the CLI11 app
+// that parses the command line, so --help, the manual page and the completion scripts agree. Hidden
+// commands and options are omitted.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,14 +12,14 @@
 namespace stemtap::cli {
 
 struct OptionEntry {
-  std::vector<std::string> names;  // "-o", "--output"; of a positional its one name
+  std::vector<std::string> names;  // "-o", "--output"; a positional has a single name
   std::string help;                // may have several lines
-  std::string type;                // "TEXT", "N" (a number), "FILE", ...; empty: a flag
-  std::string limits;              // "0 to 1024"; empty: any, or `choices`
+  std::string type;                // "TEXT", "N" (a number), "FILE", ...; empty for a flag
+  std::string limits;              // "0 to 1024"; empty if unlimited or if `choices` applies
   std::vector<std::string> choices;
-  std::string fallback;  // empty: none
-  std::string variable;  // of the environment, which it may come from; empty: none
-  std::string group;     // heading in --help, "Options" for most
+  std::string fallback;  // default value; empty if there is none
+  std::string variable;  // environment variable that can set the option; empty if there is none
+  std::string group;     // heading in --help; usually "Options"
   bool positional = false;
   bool required = false;
   bool repeated = false;  // takes several values
@@ -30,16 +31,16 @@ struct CommandEntry {
   std::vector<OptionEntry> options;
 };
 
-// The program itself first, then its commands in the order of --help.
+// Returns the program itself first, then its commands in --help order.
 std::vector<CommandEntry> CommandTable(const CLI::App& app);
 
-// What --help prints, in lines of at most 80 columns, for the program or one of its commands.
+// Returns the --help text of the program or of one command, in lines of at most 80 columns.
 std::string HelpPage(const CLI::App& app);
 
-// The manual page, in the man macros of troff.
+// Returns the manual page in troff man macros.
 std::string ManualPage(const std::vector<CommandEntry>& table);
 
-// A completion script; `shell` is one of kShells.
+// Returns a completion script; `shell` is one of kShells.
 inline constexpr const char* kShells[] = {"bash", "zsh", "fish"};
 std::string CompletionScript(const std::vector<CommandEntry>& table, const std::string& shell);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One function per command: it adds the subcommand and its options to `app`; when the command is the
-// one given, its deed runs inside CLI11's parse and leaves the exit code in `exit_code`.
-// Exit codes: 0 success, 1 failure of input or machine, 2 wrong use; of run others too (docs/formats/README.md).
+// One function per command. Each adds its subcommand and options to `app`. The callback of the
+// selected subcommand runs inside CLI11's parse and stores the exit code in `exit_code`. Exit
+// codes: 0 success, 1 input or machine failure, 2 usage error; `run` has additional codes
+// (docs/formats/README.md).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,7 +24,7 @@ void AddFormats(CLI::App& app, int& exit_code);
 void AddGenerate(CLI::App& app, int& exit_code);
 void AddDemo(CLI::App& app, int& exit_code);
 void AddTop(CLI::App& app, int& exit_code);
-void AddHelp(CLI::App& app, int& exit_code);  // of the commands added before
+void AddHelp(CLI::App& app, int& exit_code);  // covers the commands added before it
 void AddVersion(CLI::App& app, int& exit_code);
 void AddCompletion(CLI::App& app, int& exit_code);
 void AddManual(CLI::App& app, int& exit_code);

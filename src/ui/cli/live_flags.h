@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What run and demo share: the options of a live session, and running it with its report on stderr
-// (stdout is the program's).
+// LiveFlags contains the options of a live session, shared by `run` and `demo`. RunAndReport runs
+// the session and prints its report to stderr, because stdout belongs to the traced program.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,11 +18,12 @@ namespace stemtap::cli {
 class LiveFlags {
  public:
   void AddTo(CLI::App& command);
-  // Whether the options go together, and what they name is there: before a program is started.
+  // Checks before the program starts that the options are compatible and that the files they name
+  // exist.
   Status Check() const;
-  // Everything but the command.
+  // Returns all live options except the command.
   LiveOptions Options() const;
-  // Whether a session without a kernel launch is a failure.
+  // Returns whether a session without a kernel launch is a failure.
   bool require_kernels() const { return require_kernels_; }
 
   const SamplingFlags& sampling() const { return sampling_; }
@@ -42,8 +43,9 @@ class LiveFlags {
   bool require_kernels_ = false;
 };
 
-// Runs the session and prints its summary; returns the exit code of `stemtap run`: the program's, or
-// that of the failure; kNothingRecorded if `require_kernels` and no kernel launch was recorded.
+// Runs the session and prints its summary. Returns the exit code of `stemtap run`: the program's
+// exit code, the failure's exit code, or kNothingRecorded if `require_kernels` is set and no kernel
+// launch was recorded.
 inline constexpr int kNothingRecorded = 3;
 int RunAndReport(const LiveOptions& options, bool require_kernels);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the directory of a live session says of the run. There is no profile of it: which launches a tool
-// counts in what order is known only where all of them are of one process on one device.
+// Queries about the run behind a live session's directory. A live session has no profile: the
+// launch order that another tool counts is known only if all launches belong to one process and one
+// device.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,12 @@
 
 namespace stemtap::cli {
 
-// Whether the plan is of a live session, and no profile.
+// Returns whether the plan comes from a live session rather than from a profile.
 bool IsOfLiveSession(const Plan& plan);
 
-// Why the launches of the plan at `path` cannot be numbered by their index, as far as the session.json
-// beside it says; empty: they can. Of a merged plan, those of the session that has `device`.
+// Returns why the launches of the plan at `path` cannot be numbered by their index, according to
+// the session.json next to it; empty if they can. In a merged plan, considers the session that
+// contains `device`.
 std::string WhyNotPlain(const std::string& path, const Plan& plan, const CountingModel& model,
                         std::optional<std::uint16_t> device);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profilers as the program of a live session.
+// Detects profilers used as the program of a live session.
 #pragma once
 
 #include <string>
@@ -10,10 +10,9 @@
 
 namespace stemtap::cli {
 
-// Wrong use if `command` starts ncu, nsys or compute-sanitizer: they and the injected library exclude
-// each other, so nothing would be recorded, and ncu would not even run its program. Looks through
-// programs such as env and timeout, which start the program that follows them. An empty command is
-// none.
+// Returns a usage error if `command` starts ncu, nsys or compute-sanitizer. A profiler and the
+// injected library cannot be active together: nothing would be recorded, and ncu would not run its
+// program. Looks through wrappers such as env and timeout. Accepts an empty command.
 Status CheckNoProfiler(const std::vector<std::string>& command);
 
 }  // namespace stemtap::cli

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ReadProgress shows on a terminal how far a file has been read, or an evaluation has come, "43 %  reading
-// llm.json.gz", and nothing elsewhere: nothing for what takes less than half a second.
+// ReadProgress shows on a terminal how much of a file has been read or how far an evaluation has
+// progressed, for example "43 %  reading llm.json.gz". It prints nothing if stderr is not a
+// terminal or the operation takes less than half a second.
 #pragma once
 
 #include <chrono>
@@ -19,15 +20,17 @@ class ReadProgress {
   ReadProgress(const ReadProgress&) = delete;
   ReadProgress& operator=(const ReadProgress&) = delete;
 
-  // To be told of the reads of the file at `path`; must not be called once this is gone.
+  // Returns a watch to pass to the reader of the file at `path`. Do not call it after this object
+  // is destroyed.
   ReadWatch Of(const std::string& path);
 
-  // That `done` of `all` is done, and what is being done; `all` 0: not known, and `done` are bytes.
+  // Reports that `done` of `all` units of `what` are complete. If `all` is 0, the total is unknown
+  // and `done` is in bytes.
   void Show(const std::string& what, std::uint64_t done, std::uint64_t all);
 
-  // Takes the line off the terminal, before other output. Later reads may show it again.
+  // Clears the progress line before other output. Later reads may show it again.
   void Clear();
-  // The same, and for good.
+  // Clears the progress line and disables it permanently.
   void End() {
     Clear();
     terminal_ = false;

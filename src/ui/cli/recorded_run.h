@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recorded run that a command line names: one profile, or one for each rank, with or without the
-// metrics of another file.
+// The recorded run that a command line names: one profile or one per rank, optionally with metrics
+// from another file.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,22 @@
 
 namespace stemtap::cli {
 
-// What the option's help calls it.
+// Help text of the option that names the run.
 inline constexpr const char* kRunHelp =
     "recorded run, see 'stemtap formats'; several files are its ranks";
 
-// Whether the run can be read a second time: all of it is in regular files.
+// Returns whether the run can be read twice, which requires that all of it is in regular files.
 bool CanReadAgain(const std::vector<std::string>& paths);
 
-// What files of results call the run.
+// Returns the name of the run in result files.
 std::string RunName(const std::vector<std::string>& paths);
 
-// The files that RunName named, as far as they are there: a path that holds ", " is one file if there
-// is one of that name.
+// Returns the files that RunName named. A path that contains ", " is one file if a file of that
+// name exists.
 std::vector<std::string> RunPaths(const std::string& name);
 
-// `metrics` is empty where there are none. Reads until the end are shown by `progress`.
+// Opens the run. `metrics` is empty if there is no metrics file. Shows reads on `progress` until
+// its End().
 Result<std::unique_ptr<ProfileReader>> OpenRun(const std::vector<std::string>& paths,
                                                const std::string& metrics, ReadProgress& progress);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A user names a session by its directory or by a file in it, and a plan by its file or by the session's
-// directory. Every option that takes a plan or a session accepts both.
+// A user names a session by its directory or a file in it, and a plan by its file or its session
+// directory. Every option that takes a plan or a session accepts both forms.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,14 +9,14 @@
 
 namespace stemtap::cli {
 
-// The plan.json of the session directory `path`; any other path as it is.
+// Returns the plan.json of the session directory `path`; returns any other path unchanged.
 std::string PlanPath(const std::string& path);
 
-// The session directory that `path` names a file of (plan.json, session.json, ...); any other path as it
-// is, such as a plan.json without a session.json next to it.
+// Returns the session directory of the session file (plan.json, session.json, ...) at `path`.
+// Returns any other path unchanged, for example a plan.json without a session.json next to it.
 std::string SessionPath(const std::string& path);
 
-// Options whose values go through PlanPath, or SessionPath.
+// Apply PlanPath or SessionPath to the values of an option.
 CLI::Option* AsPlan(CLI::Option* option);
 CLI::Option* AsSession(CLI::Option* option);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PackedText writes text as the base64 of its gzip: letters, digits, + / = alone, so that nothing in the
-// text can end the HTML element it stands in, whatever kernels and files are called.
+// PackedText writes text as the base64 encoding of its gzip. The output contains only letters,
+// digits, '+', '/' and '=', so kernel and file names cannot end the enclosing HTML element.
 #pragma once
 
 #include <zlib.h>
@@ -18,14 +18,14 @@ namespace stemtap {
 
 class PackedText {
  public:
-  // REQUIRES: `sink` outlives it.
+  // REQUIRES: `sink` outlives this object.
   explicit PackedText(ByteSink& sink);
   ~PackedText();
   PackedText(const PackedText&) = delete;
   PackedText& operator=(const PackedText&) = delete;
 
   Status Write(std::string_view text);
-  // The text is complete. To be called once; the sink is not finished.
+  // Completes the text; does not finish the sink. Call it once.
   Status Finish();
 
  private:
@@ -35,9 +35,9 @@ class PackedText {
   ByteSink& sink_;
   z_stream stream_ = {};
   bool ready_ = false;
-  std::string packed_;  // what the next call of deflate writes to
+  std::string packed_;  // output buffer of the next deflate call
   std::string letters_;
-  std::array<unsigned char, 3> rest_ = {};  // bytes that make no group of three yet
+  std::array<unsigned char, 3> rest_ = {};  // bytes that do not form a group of three yet
   std::size_t rest_size_ = 0;
 };
 

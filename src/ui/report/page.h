@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page that a report is, as the directory report/ builds it: one HTML file that asks for nothing else, with
-// kDataPlaceholder once in it, where the session belongs. It is part of the program.
+// The report page built by the directory report/: one self-contained HTML file with one
+// kDataPlaceholder at the position of the session data. The page is embedded in the program.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,8 @@ namespace stemtap {
 
 inline constexpr std::string_view kDataPlaceholder = "@STEMTAP_DATA@";
 
-// Empty where stemtap was built without it: it takes Node.js to build (cmake/ReportPage.cmake).
+// Returns the page, or an empty string if stemtap was built without it. Building it requires
+// Node.js (cmake/ReportPage.cmake).
 std::string_view ReportPage();
 
 }  // namespace stemtap

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A report is one HTML file that shows a finished session: the page (ui/report/page.h) with what the session
-// left in it. docs/formats/report.md has what that is. Texts are put in as they stand in the files, so that
-// no figure is rounded on the way; each is looked through first.
+// A report is one HTML file that shows a finished session: the page (report/page.h) with the
+// session's files embedded (docs/formats/report.md). JSON texts are checked and then embedded
+// unchanged, so no figure is rounded on the way.
 //
-// ERRORS: which file, where, what was expected. Memory: that of plan.json and of what is kept of the mask.
+//
+// ERRORS: each names the file, the position and what was expected. Memory: the size of plan.json
+// plus the mask events that are kept.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +24,16 @@
 
 namespace stemtap {
 
-// Any part that is longer makes a page that no browser opens: theirs is the longest text at 512 MiB.
+// A longer part makes a page that no browser opens: their maximum string length is 512 MiB.
 inline constexpr std::size_t kMostPartBytes = std::size_t{256} << 20;
 
 struct Report {
-  std::string folder;     // what the session is called
-  std::string plan_file;  // the plan, from the directory that holds the session or the plan alone
-  std::map<std::string, std::string> brief_names;  // of the plan's mangled ones
+  std::string folder;     // display name of the session
+  std::string plan_file;  // path of the plan, relative to the directory that contains the session
+                          // or the plan
+  std::map<std::string, std::string> brief_names;  // for mangled names of the plan
   PlanTotals totals;
-  // JSON texts; empty: there is none.
+  // JSON texts; empty if the file does not exist.
   std::string plan;
   std::string session;
   std::string overview;
@@ -40,11 +43,12 @@ struct Report {
   std::vector<std::string> warnings;
 };
 
-// What `session`, the directory of a finished session or a plan.json alone, and `evaluation`, what
-// `stemtap evaluate --json` printed (empty: none), hold.
+// Loads `session`, the directory of a finished session or a plan.json, and `evaluation`, the output
+// of `stemtap evaluate --json` (empty if there is none).
 Result<Report> LoadReport(const std::string& session, const std::string& evaluation);
 
-// Writes `page` with `report` in it; `sink` is not finished. REQUIRES: `page` holds kDataPlaceholder.
+// Writes `page` with `report` in it; does not finish `sink`. REQUIRES: `page` contains
+// kDataPlaceholder.
 Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string_view page,
                    ByteSink& sink);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Canvas is what lines are drawn for: so many columns of a terminal, or a text as wide as it is. LineMaker
-// puts a line together, cut at that width.
+// Canvas describes the output area of a line: a terminal of a given width, or text of unlimited
+// width. LineMaker builds one line and truncates it at that width.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class LineMaker {
     line_.spans.push_back({std::move(text), style});
     return *this;
   }
-  // Text of the traced program, or a path.
+  // Adds untrusted text: a path or text of the traced program.
   LineMaker& AddData(std::string_view text, Style style = Style::kPlain) {
     return Add(ShownText(text, unicode_, left_), style);
   }

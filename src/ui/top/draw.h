@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frames that `stemtap top` shows. Only rows that are seen are made into text.
+// Draws the frames of `stemtap top`. Only visible rows are formatted.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace stemtap::top {
 
-// The screen, at most `height` lines of at most `width` columns each. `unicode`: the locale has bars and
-// an ellipsis.
+// Draws the screen in at most `height` lines of at most `width` columns. `unicode`: the locale has
+// bar characters and an ellipsis.
 Frame DrawScreen(Model& model, int width, int height, bool unicode);
 
-// All of it as plain text, as wide as it is, in the model's order.
+// Returns everything as plain text without a width limit, in the model's order.
 std::string Snapshot(const Model& model, bool unicode);
 
 }  // namespace stemtap::top

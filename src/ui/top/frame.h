@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frame is what a view shows, as lines of styled text: a terminal paints it, a snapshot prints its text.
-// Text in it is fit for a terminal: nothing that it could obey.
+// Frame is the content of a view as lines of styled text. A terminal paints it; a snapshot prints
+// its text. The text contains no terminal control sequences.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ enum class Style : std::uint8_t {
   kDim,
   kGood,
   kNotice,
-  kBad,      // what must be seen: losses, a killed session
-  kHeading,  // of a table
+  kBad,      // must be noticed: dropped records, a killed session
+  kHeading,  // table heading
   kCursor,   // the row that keys act on
 };
 inline constexpr int kStyles = 8;
@@ -29,7 +29,7 @@ struct Span {
 
 struct Line {
   std::vector<Span> spans;
-  Style rest = Style::kPlain;  // of the columns behind the text
+  Style rest = Style::kPlain;  // style of the columns after the text
 
   std::string Text() const {
     std::string text;
@@ -40,7 +40,7 @@ struct Line {
 
 struct Frame {
   std::vector<Line> lines;
-  int input_column = -1;  // of the last line, where text is being typed; -1: nowhere
+  int input_column = -1;  // cursor column in the last line while text is being typed; -1 otherwise
 };
 
 }  // namespace stemtap::top

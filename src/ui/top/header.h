@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lines above the tables: what is shown, what has to be known of it, its figures.
+// Draws the lines above the tables: title, messages and totals.
 #pragma once
 
 #include <vector>

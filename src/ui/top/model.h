@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Model is what a view shows and what the keys have made of it: which table, its order, its filter, the row
-// that the cursor is on. It knows no terminal.
+// Model contains the state of the view: the displayed table, its order and filter, and the row
+// under the cursor. It does not depend on a terminal.
 #pragma once
 
 #include <cstddef>
@@ -36,14 +36,14 @@ enum class Key : std::uint8_t {
 
 struct KeyPress {
   Key key = Key::kNone;
-  char32_t character = 0;  // of kCharacter, and of control characters: their code
+  char32_t character = 0;  // for kCharacter; for control characters, their code
 };
 
 enum class View : std::uint8_t { kKernels, kClusters, kProcesses, kHelp };
 enum class Order : std::uint8_t { kTime, kLaunches, kMean, kCaptured, kName };
 inline constexpr int kOrders = 5;
 
-// Where a table stands: the row under the cursor, and the first that is seen.
+// Place is the scroll state of a table: the row under the cursor and the first visible row.
 struct Place {
   std::size_t cursor = 0;
   std::size_t first = 0;
@@ -51,16 +51,16 @@ struct Place {
 
 class Model {
  public:
-  // Shows the sessions as they are now. They, and the overviews that they point to, must live until the
+  // Shows the current sessions. They and the overviews that they point to must stay valid until the
   // next call.
   void Show(std::vector<Session> sessions);
   void Press(KeyPress press);
 
   const std::vector<Session>& sessions() const { return sessions_; }
   const ShownRun& run() const { return run_; }
-  // Indices of run().kernels: those that the filter lets through, in order.
+  // Returns the indices of run().kernels that pass the filter, in display order.
   const std::vector<std::uint32_t>& order() const { return order_; }
-  // The kernel whose clusters are shown; null where it is not there.
+  // Returns the kernel whose clusters are shown; null if the overview does not contain it.
   const KernelRow* chosen() const;
 
   View view() const { return view_; }
@@ -70,17 +70,18 @@ class Model {
   bool typing() const { return typing_; }
   bool paused() const { return paused_; }
   bool quit() const { return quit_; }
-  int only() const { return only_; }  // index of the one session that is shown; -1: all
+  int only() const { return only_; }  // index of the only displayed session; -1 for all
 
-  // How many rows the table of the view has, and where it stands once `seen` of them are: the cursor is
-  // among them. Tables whose rows are not chosen from scroll instead.
+  // Rows returns the number of rows in the current table. PlaceIn returns its scroll state for
+  // `seen` visible rows, with the cursor among them. Tables without a selectable row scroll
+  // instead.
   std::size_t Rows() const;
   Place PlaceIn(std::size_t seen);
-  // How many lines the help has: its drawing knows.
+  // Sets the number of help lines, which the drawing code defines.
   void set_help_rows(std::size_t rows) { help_rows_ = rows; }
 
  private:
-  // What makes a kernel, to find it again in the next overview.
+  // Identity identifies a kernel across overviews.
   struct Identity {
     std::string name;
     std::int32_t process = 0;
@@ -108,22 +109,24 @@ class Model {
   View view_ = View::kKernels;
   View before_help_ = View::kKernels;
   Place places_[4];
-  std::size_t seen_ = 1;  // rows, as drawn last
+  std::size_t seen_ = 1;  // rows, as last drawn
   Order sorted_by_ = Order::kTime;
   bool reversed_ = false;
   std::string filter_;
-  std::string filter_before_;  // that escape brings back
+  std::string filter_before_;  // restored by Escape
   bool typing_ = false;
   bool paused_ = false;
   bool quit_ = false;
   int only_ = -1;
   std::size_t help_rows_ = 0;
-  // The cursor stays on its kernel once it has been moved there; the first row is the first, whoever it is.
+  // The cursor stays on its kernel once it has been moved there. In the first row it stays in the
+  // first row, whichever kernel that is.
   std::optional<Identity> held_;
   std::optional<Identity> chosen_;
 };
 
-// Whether `text` holds `part`, whatever the case of ASCII letters. An empty part is in every text.
+// Returns whether `text` contains `part`, ignoring the case of ASCII letters. Every text contains
+// an empty part.
 bool ContainsIgnoringCase(std::string_view text, std::string_view part);
 
 }  // namespace stemtap::top

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Screen is the terminal while it shows frames and gives keys; the only file that knows curses. Whatever
-// ends its life, a signal too, the terminal is left as it was found.
+// Screen draws frames on the terminal and reads keys. It is the only file that uses curses. The
+// terminal is restored however Screen ends, including by a signal.
 //
-// SIGINT, SIGTERM, SIGHUP and SIGQUIT are taken note of, ended() says so; SIGTSTP stops the program with
-// the terminal given back, as a shell expects. There can be one Screen at a time.
+//
+// SIGINT, SIGTERM, SIGHUP and SIGQUIT are recorded and reported by ended(). SIGTSTP restores the
+// terminal and stops the program, as a shell expects. Only one Screen may exist at a time.
 #pragma once
 
 #include <chrono>
@@ -17,8 +18,8 @@ namespace stemtap::top {
 
 class Screen {
  public:
-  // Null where standard output is no terminal that a cursor can be moved on (a file, TERM=dumb), or no
-  // keys can be read.
+  // Returns null if standard output is not a terminal with cursor addressing (a file, TERM=dumb) or
+  // keys cannot be read.
   static std::unique_ptr<Screen> Open();
   ~Screen();
   Screen(const Screen&) = delete;
@@ -28,10 +29,10 @@ class Screen {
   int height() const;
   void Draw(const Frame& frame);
 
-  // Waits for a key, at most so long; kNone where there is none, or the size has changed.
+  // Waits for a key for at most `most`. Returns kNone if no key arrives or the size changed.
   KeyPress Read(std::chrono::milliseconds most);
 
-  // The signal that asks for the end; -1: the terminal is gone; 0: nothing does.
+  // Returns the signal that requested the end, -1 if the terminal is gone, or 0.
   int ended() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which session directory somebody means: by its path, by a process of it, or the newest there is.
-// A directory counts as a session's if it holds an overview.json, or a ring of a traced process.
+// Finds a session directory by its path, by one of its processes, or as the newest one. A directory
+// is a session directory if it contains an overview.json or the ring of a traced process.
 #pragma once
 
 #include <unistd.h>
@@ -13,26 +13,27 @@
 
 namespace stemtap::top {
 
-// Where sessions are looked for. Tests give others.
+// FinderPlaces lists where to search for sessions. Tests override it.
 struct FinderPlaces {
-  std::string here = ".";  // and the directories below, kMostDepth deep
-  // Where programs without a current directory leave their sessions: stemtap-*. For pids only.
+  std::string here = ".";  // searched to a depth of kMostDepth
+  // Contains stemtap-* sessions of programs without a current directory. Searched for pids only.
   std::string other = "/tmp";
-  std::string proc = "/proc";  // of processes that run, the session that they are part of
-  uid_t user = ::geteuid();    // whose sessions count where none is named by its path
+  std::string proc = "/proc";  // maps running processes to their sessions
+  uid_t user = ::geteuid();    // only this user's sessions are found, unless one is named by its
+                               // path
 };
 
-// The directory of the session that `word` names: a directory (or the overview.json in it), the pid of its
-// collector or of a program that it traces or traced.
+// Returns the session directory that `word` names: a directory, the overview.json in it, the pid of
+// its collector, or the pid of a program that it traces or traced.
 Result<std::string> FindSession(const std::string& word, const FinderPlaces& places = {});
 
 enum class Newest : std::uint8_t {
-  kEnded,         // of the sessions that have ended
-  kRunningFirst,  // of the sessions that run; if none does, of all
+  kEnded,         // among sessions that have ended
+  kRunningFirst,  // among running sessions, or among all if none is running
 };
 
-// The session directory below places.here, owned by places.user, whose files are the newest. Symbolic
-// links are not followed. An error if there is none.
+// Returns the session directory below places.here, owned by places.user, that has the newest files.
+// Does not follow symbolic links. Returns an error if there is none.
 Result<std::string> NewestSession(Newest wanted, const FinderPlaces& places = {});
 
 }  // namespace stemtap::top

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SessionWatch follows the overview of one session. It reads, and reads again only what has changed; the
-// session is not disturbed by it.
+// SessionWatch follows the overview of one session. It only reads, and rereads only files that have
+// changed, so it does not disturb the session.
 #pragma once
 
 #include <sys/types.h>
@@ -18,9 +18,9 @@ namespace stemtap::top {
 
 enum class SessionState : std::uint8_t {
   kWaiting,  // no overview yet
-  kRunning,  // or its last files are being written
+  kRunning,  // running, or writing its last files
   kEnded,
-  kKilled,  // it says that it runs, is renewed no more, and its collector is gone
+  kKilled,  // the overview says running, but it is no longer renewed and its collector is gone
 };
 
 class SessionWatch {
@@ -29,27 +29,27 @@ class SessionWatch {
 
   explicit SessionWatch(std::string folder);
 
-  // Looks whether there is something new; true if there is. What overview() gave before is gone then.
+  // Checks for changes and returns whether there are any. Invalidates the previous overview().
   bool Refresh(Clock::time_point now = Clock::now());
 
   const std::string& folder() const { return folder_; }
   SessionState state() const { return state_; }
-  // The last overview that could be read; null before the first.
+  // Returns the last readable overview; null before the first.
   const Overview* overview() const { return known_ ? &overviews_[current_] : nullptr; }
-  // For how long it has not been renewed, in whole seconds; 0 where none is overdue.
+  // Returns how long the overview has not been renewed, in whole seconds; 0 if it is not overdue.
   std::int64_t overdue_s() const { return overdue_s_; }
-  // Launches per second: over the last two seconds, or what comes nearest; of a session that has ended, or
-  // was killed, over all its time. NaN: not known.
+  // Returns the launches per second over the last two seconds, or the closest available period. For
+  // a session that ended or was killed, covers its whole time. NaN if unknown.
   double launches_per_s() const;
-  // Whether there is a plan.json.
+  // Returns whether a plan.json exists.
   bool plan() const { return plan_; }
-  // What is wrong with the file, or why there is none; empty: nothing.
+  // Returns what is wrong with the file or why it is missing; empty if there is no problem.
   const std::string& problem() const { return problem_; }
-  // The bytes of the last overview.
+  // Returns the bytes of the last overview.
   std::string_view text() const { return reader_.text(); }
 
  private:
-  bool Read(Clock::time_point now);  // whether the file is another one
+  bool Read(Clock::time_point now);  // returns whether the file has changed
   void Judge(Clock::time_point now);
 
   struct Stamp {
@@ -64,19 +64,21 @@ class SessionWatch {
   std::string folder_;
   std::string path_;
   OverviewReader reader_;
-  Overview overviews_[2];  // the last that could be read, and the one that is being read
+  Overview overviews_[2];  // the last readable overview, and the one being read
   int current_ = 0;
   bool known_ = false;
-  RateWindow rate_;  // of launches seen, on the session's own clock
+  RateWindow rate_;  // launches seen, on the session's clock
   Stamp stamp_;
-  Clock::time_point renewed_;  // when the file was seen to be another one; at first, its own time
+  Clock::time_point renewed_;  // when the file was last seen to change; initially its modification
+                               // time
   SessionState state_ = SessionState::kWaiting;
   std::int64_t overdue_s_ = 0;
   bool plan_ = false;
   std::string problem_;
 };
 
-// Whether the process `pid` has ended, or is another one that was started after `since_unix_ms`.
+// Returns whether the process `pid` has ended, or was replaced by one that started after
+// `since_unix_ms`.
 bool ProcessIsGone(std::int32_t pid, std::uint64_t since_unix_ms);
 
 }  // namespace stemtap::top

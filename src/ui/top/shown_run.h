@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ShownRun is what one or several sessions (the ranks of a run) come to together: sums, and a row for each
-// kernel of any of them.
+// ShownRun combines one or several sessions (the ranks of a run): totals, and a row for each
+// kernel.
 //
-// The bound of several is the mean of theirs by their time. It holds whatever their errors have to do with
-// each other (the triangle inequality), and is wider than that of a sample drawn for all at once.
+//
+// The bound of several sessions is the mean of their bounds, weighted by time. It holds for any
+// dependence between their errors (triangle inequality) and is wider than the bound of one sample
+// drawn from all sessions.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +18,14 @@
 
 namespace stemtap::top {
 
-// One session as it stands. What it points to lives as long as what is made of it is used.
+// Session is the current state of one session. Its pointers stay valid while derived data is in
+// use.
 struct Session {
   std::string folder;
   SessionState state = SessionState::kWaiting;
-  const Overview* overview = nullptr;  // null: none yet
+  const Overview* overview = nullptr;  // null before the first overview
   std::string problem;
-  // As SessionWatch has them.
+  // See SessionWatch.
   bool plan = false;
   std::int64_t overdue_s = 0;
   double launches_per_s = 0.0;
@@ -30,7 +33,7 @@ struct Session {
 
 struct KernelRow {
   const OverviewKernel* kernel =
-      nullptr;  // the first of those that it sums up: its name, its process
+      nullptr;  // first of the combined kernels; provides name and process
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
   std::uint64_t captured = 0;
@@ -54,9 +57,9 @@ struct ProcessRow {
 struct ShownRun {
   OverviewTotals totals;
   SessionState state = SessionState::kWaiting;
-  double launches_per_s = 0.0;  // of those that run; of all where none does
+  double launches_per_s = 0.0;  // of the running sessions, or of all if none is running
   std::vector<KernelRow> kernels;
-  // The kernels that a row sums up, and the sessions that they are of.
+  // The kernels that each row combines, and their sessions.
   std::vector<const OverviewKernel*> parts;
   std::vector<std::uint32_t> part_sessions;
   std::vector<ProcessRow> processes;
@@ -66,7 +69,7 @@ struct ShownRun {
   }
 };
 
-// `only` is the index of one session that is shown alone; -1: all.
+// `only` is the index of the only displayed session; -1 for all.
 ShownRun MakeShownRun(std::span<const Session> sessions, int only);
 
 }  // namespace stemtap::top

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables, headings first. Of each `seen` rows are drawn from `at.first` on, the one that is `at.cursor`
-// as the cursor's: only rows that are seen are made into text.
+// Draws the tables, heading first. Each draws `seen` rows from `at.first` on and highlights the row
+// `at.cursor`. Only visible rows are formatted.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace stemtap::top {
 
-// All rows of a table, and none of them under a cursor.
+// Draw all rows of a table, without a cursor.
 inline constexpr std::size_t kAllRows = std::numeric_limits<std::size_t>::max();
 inline constexpr Place kNoCursor = {kAllRows, 0};
 
@@ -23,8 +23,9 @@ std::vector<Line> ClusterTable(const Model& model, Place at, std::size_t seen,
 std::vector<Line> ProcessTable(const Model& model, Place at, std::size_t seen,
                                const Canvas& canvas);
 
-// What stands above the clusters of the chosen kernel: its whole name, in at most `name_lines` lines,
-// before it the brief one of one that is mangled, and how long it took how often. None where it is not there.
+// Returns the lines above the clusters of the chosen kernel: its full name in at most `name_lines`
+// lines (after its brief name, if it is mangled), its total time and its launch count. Empty if the
+// overview does not contain the kernel.
 std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const Canvas& canvas);
 
 }  // namespace stemtap::top

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text that takes a given number of a terminal's columns, whatever is in it: kernel names are data of the
-// traced program. Columns are those of the locale (LC_CTYPE), so that its owner must have been set.
+// Fits text into terminal columns. The text is untrusted, because kernel names are data of the
+// traced program. Column widths follow the locale (LC_CTYPE), so the caller must set it first.
 #pragma once
 
 #include <cstddef>
@@ -11,30 +11,30 @@
 
 namespace stemtap::top {
 
-// `text` without anything that a terminal would obey or that has no width of its own (control characters,
-// invalid UTF-8, marks that turn the direction of text): those are written as \xHH or \u{H...}. Without
-// `unicode` so is every byte beyond ASCII. At most `most` columns of it are made, and what may follow is left out.
+// Returns `text` with everything escaped as \xHH or \u{H...} that a terminal would interpret or
+// that has no width of its own (control characters, invalid UTF-8, bidirectional marks). Without
+// `unicode`, also escapes every non-ASCII byte. Returns at most `most` columns and omits the rest.
 std::string ShownText(std::string_view text, bool unicode, int most);
 
-// How many columns a text made by ShownText takes.
+// Returns the number of columns of a text made by ShownText.
 int ColumnsOf(std::string_view shown);
 
-// Its first `columns` columns, with an ellipsis where something is cut. REQUIRES: columns >= 0.
+// Returns the first `columns` columns, with an ellipsis if text is cut. REQUIRES: columns >= 0.
 std::string Cut(std::string_view shown, int columns, bool unicode);
 
-// Its last `columns` columns. REQUIRES: columns >= 0.
+// Returns the last `columns` columns. REQUIRES: columns >= 0.
 std::string_view LastColumns(std::string_view shown, int columns);
 
-// All of it in lines of at most `columns` columns; the last of `most` lines has an ellipsis where something
-// is cut. REQUIRES: columns > 0, most > 0.
+// Wraps the text into lines of at most `columns` columns. The last of `most` lines has an ellipsis
+// if text is cut. REQUIRES: columns > 0, most > 0.
 std::vector<std::string> Wrapped(std::string_view shown, int columns, std::size_t most,
                                  bool unicode);
 
-// The same as Cut, filled up with spaces behind it, or before it.
+// Like Cut, padded with spaces: FitLeft pads after the text, FitRight before it.
 std::string FitLeft(std::string_view shown, int columns, bool unicode);
 std::string FitRight(std::string_view shown, int columns, bool unicode);
 
-// `character` as UTF-8; "" if it is no character.
+// Returns `character` as UTF-8; "" if it is not a character.
 std::string Utf8(char32_t character);
 
 }  // namespace stemtap::top

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Watches sessions on a terminal until its user has seen enough, or prints what they are at now.
+// Shows sessions on a terminal until the user quits, or prints their current state.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@ namespace stemtap::top {
 
 struct TopOptions {
   std::vector<std::string> folders;  // at least one
-  double interval_s = 0.5;           // between two looks at the sessions
+  double interval_s = 0.5;           // between two refreshes
 };
 
-// Fills the terminal; the exit code, 128 + the signal that ended it. Where there is no terminal to fill,
-// the snapshot is left in `snapshot` instead.
+// Runs on the terminal until the user quits and returns the exit code, which is 128 + the signal
+// that ended it. If there is no terminal, stores the snapshot in `snapshot` instead.
 Result<int> Watch(const TopOptions& options, std::string& snapshot);
 
-// What the sessions are at now, as plain text.
+// Returns the current state of the sessions as plain text.
 Result<std::string> SnapshotOf(const TopOptions& options);
 
-// Their overview.json as they are, of several an array of them.
+// Returns the overview.json of the sessions unchanged; an array for several sessions.
 Result<std::string> OverviewsOf(const TopOptions& options);
 
 }  // namespace stemtap::top
