@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap align: whether two recorded runs launch the same kernels in the same order, and a plan for
-// the one re-expressed for the other. See docs/formats/align.md.
+// stemtap align: checks whether two recorded runs launch the same kernels in the same order, and
+// transfers a plan from one run to the other. See docs/formats/align.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,9 +26,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Kernels of unequal count, and dropped samples, that are listed without --all: a screenful.
+// Maximum number of kernels with unequal counts and of dropped samples listed without --all: about
+// one screen.
 constexpr std::size_t kMostListed = 20;
-// Launches shown before and after the place where the order parts.
+// Launches shown before and after the point where the order diverges.
 constexpr std::size_t kContext = 3;
 
 struct AlignArguments {
@@ -66,7 +67,7 @@ ordered_json DeviceJson(std::uint16_t device) {
   return device == shm::kUnknown16 ? ordered_json(nullptr) : ordered_json(device);
 }
 
-// One launch near the place where the order parts.
+// One launch near the point where the order diverges.
 struct Shown {
   std::uint32_t index = 0;
   bool paired = false;
@@ -297,7 +298,7 @@ int RunAlign(const AlignArguments& arguments) {
   if (!arguments.plan.empty()) {
     const Result<PlanTransfer> transfer = CarryPlan(arguments, a.value(), b.value(), alignment);
     if (!transfer.ok()) {
-      if (!arguments.json) PrintText(text);  // it shows why
+      if (!arguments.json) PrintText(text);  // the text shows why
       return Fail(transfer.error());
     }
     Warn(transfer.value().warnings);

@@ -7,8 +7,7 @@
 namespace stemtap::cli {
 namespace {
 
-// CLI11 knows a set of allowed words and a range only as text behind the type: "TEXT:{a,b}",
-// "UINT:0 to 9".
+// CLI11 exposes allowed words and ranges only as text after the type: "TEXT:{a,b}", "UINT:0 to 9".
 void SplitType(const std::string& text, OptionEntry& entry) {
   const std::size_t colon = text.find(':');
   entry.type = text.substr(0, colon);

@@ -12,7 +12,7 @@ bool TakesFolder(const OptionEntry& option) {
   return option.type == "FOLDER";
 }
 
-// Text of which nothing is known may be a file.
+// A TEXT option without choices may be a file.
 bool TakesFile(const OptionEntry& option) {
   return option.choices.empty() && (option.type == "FILE" || option.type == "TEXT");
 }
@@ -23,8 +23,8 @@ std::string Words(const std::vector<std::string>& words) {
   return out;
 }
 
-// The first line of a help text for single quotes: `quote` is how the shell writes one among them. The
-// colons and brackets that zsh's _arguments counts by are left out.
+// Returns the first line of a help text for use in single quotes. `quote` is the shell's escape for
+// a single quote. Omits colons and brackets, which separate fields in zsh's _arguments.
 std::string Line(std::string_view help, std::string_view quote) {
   std::string out;
   for (const char c : help.substr(0, help.find('\n'))) {
@@ -39,7 +39,7 @@ std::string Line(std::string_view help, std::string_view quote) {
   return out;
 }
 
-// What bash's function is to offer for a value.
+// Returns what the bash function offers for a value.
 std::string BashOffer(const OptionEntry& option) {
   if (!option.choices.empty()) return fmt::format("words='{}'", Words(option.choices));
   return TakesFolder(option) ? "paths=-d" : TakesFile(option) ? "paths=-f" : ":";
@@ -53,7 +53,7 @@ std::string Bash(const std::vector<CommandEntry>& table) {
     std::string values;
     std::string rest = ":";
     for (const OptionEntry& option : command.options) {
-      // An option of several values may be behind the word before.
+      // The previous word may be a value of an option with several values.
       if (option.positional || option.repeated) rest = BashOffer(option);
       if (option.positional) continue;
       options += (options.empty() ? "" : " ") + Words(option.names);
@@ -114,7 +114,7 @@ complete -F _stemtap stemtap
                      commands, program_options, cases);
 }
 
-// Colons separate the parts of what _arguments takes.
+// _arguments uses colons as separators.
 std::string ZshWords(const std::vector<std::string>& words) {
   std::string out;
   for (const char c : Words(words)) out += c == ':' ? "\\:" : std::string(1, c);
@@ -142,7 +142,7 @@ std::string Zsh(const std::vector<CommandEntry>& table) {
         continue;
       }
       for (const std::string& name : option.names) {
-        // With the '=', the value may stand behind one or be the next word.
+        // With "=", the value may follow the "=" or be the next word.
         const bool equals = !option.type.empty() && name.starts_with("--");
         arguments += fmt::format(" \\\n        '{}{}{}[{}]", option.repeated ? "*" : "", name,
                                  equals ? "=" : "", Line(option.help, kQuote));
@@ -151,7 +151,7 @@ std::string Zsh(const std::vector<CommandEntry>& table) {
     }
     if (command.name.empty()) continue;
     commands += fmt::format("    '{}:{}'\n", command.name, Line(command.help, kQuote));
-    // What stands behind -- is another command line.
+    // The words after -- are another command line.
     const char* const other =
         "      local -i dashes=${words[(i)--]}\n"
         "      if (( dashes < CURRENT )); then\n"
@@ -195,7 +195,7 @@ std::string Fish(const std::vector<CommandEntry>& table) {
       out += fmt::format("complete -c stemtap -n __fish_use_subcommand -f -a {} -d '{}'\n",
                          command.name, Line(command.help, kQuote));
     }
-    // Files are offered by fish itself, unless it is told not to.
+    // fish offers files by default; -f disables it.
     bool files = command.name.empty();
     for (const OptionEntry& option : command.options) {
       files = files || ((option.positional || option.repeated) && TakesFile(option));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap convert: any profile that can be read, in the canonical form.
+// stemtap convert: writes any readable profile in the canonical form.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -53,7 +53,7 @@ int RunConvert(const ConvertArguments& arguments) {
   for (ProfileBatch batch;;) {
     const Result<std::size_t> read = reader.Read(batch, kBatch);
     if (!read.ok()) return fail(read.error());
-    // Also the empty batch at the end: it carries the metric names of a profile without rows.
+    // Also write the final empty batch: it carries the metric names of a profile without rows.
     const Status written = writer.value()->Write(batch, reader.names(), reader.metric_names());
     if (!written.ok()) return fail(written.error());
     if (read.value() == 0) break;

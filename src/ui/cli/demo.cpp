@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap demo: the whole story on the built-in simulated GPU. A small CUDA program plays a profile,
-// kernel by kernel, under the injected library; captures cost it what a tracer would; the session
-// shows what that saved. Without CUPTI headers at build time the same profile is replayed instead.
+// stemtap demo: runs the full workflow on the built-in simulated GPU. A small CUDA program plays a
+// profile, kernel by kernel, under the injected library. Captures cost the program as much as a
+// tracer would, and the session shows the savings. Without CUPTI headers at build time, the profile
+// is replayed instead.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ struct DemoArguments {
   SamplingFlags sampling;
   std::string profile;
   std::string output;
-  std::string speed;  // real, full; empty: by profile
+  std::string speed;  // real or full; empty: depends on the profile
   std::uint64_t launches = 400'000;
   double capture_factor = 1000.0;
   bool quiet = false;
@@ -37,7 +38,7 @@ struct DemoArguments {
 
 constexpr std::size_t kBatch = 65536;
 
-// The project's own stream as a binary profile at `path`.
+// Writes the generated launch stream as a binary profile to `path`.
 Status GenerateProfile(const DemoArguments& arguments, const std::string& path) {
   LlmDecodeOptions options;
   options.launches = arguments.launches;
@@ -61,8 +62,8 @@ std::string Duration(double seconds) {
   return fmt::format("{:.1f} days", seconds / 86400.0);
 }
 
-// What tracing cost, and what it would have cost. `elapsed_s` is that of a run in real time; 0
-// where kernels and captures did not take their time.
+// Reports what tracing cost and what full tracing would have cost. `elapsed_s` is the duration of a
+// real-time run, or 0 if kernels and captures took no real time.
 std::string Story(const Plan& plan, const SamplerStatus& sampler, double elapsed_s, double factor) {
   const double all = static_cast<double>(plan.totals.duration_ns) * 1e-9 * factor;
   const double captured = static_cast<double>(sampler.captured_duration_ns) * 1e-9 * factor;
@@ -110,7 +111,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   options.listed = arguments.sampling.Listed();
   options.listed.emplace_back("level", std::string("gate"));
   options.listed.emplace_back("actuator", std::string("profiler"));
-  // The simulated GPU's records show the native duration, captured or not.
+  // The simulated GPU records native durations, whether or not a launch is captured.
   options.listed.emplace_back("captured_times", std::string("native"));
   options.native_captures = true;
   options.command = {InstalledPath("bin/stemtap_play"), profile};
@@ -122,7 +123,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
   options.environment = {
-      // Its seconds are not the program's.
+      // No rate limit: wall-clock seconds do not match the simulated time.
       fmt::format("{}=0", shm::kEnvMaxCaptures.name),
       fmt::format("LD_LIBRARY_PATH={}{}{}", fake_gpu, before != nullptr ? ":" : "",
                   before != nullptr ? before : ""),
@@ -155,7 +156,7 @@ int Demo(const DemoArguments& arguments) {
     profile = temporary;
     Tell(fmt::format("stemtap: an LLM decode loop of {} launches\n", arguments.launches));
   } else {
-    // A profile that cannot be read is told here, not by the program that would play it.
+    // Report an unreadable profile here rather than in the program that plays it.
     Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(profile);
     if (!reader.ok()) return Fail(reader.error());
     profile = std::filesystem::absolute(profile).string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap evaluate: what every method costs and how wrong it is, on recorded runs.
+// stemtap evaluate: compares the cost and error of every method on recorded runs.
 #include <fmt/format.h>
 
 #include <memory>
@@ -25,7 +25,7 @@
 namespace stemtap::cli {
 namespace {
 
-// p95 of 20,000 runs is known to 0.7 %, which is what a ratio of speedups near 1 asks for.
+// With 20,000 runs the p95 is accurate to 0.7 %, as speedup ratios close to 1 require.
 constexpr std::uint64_t kEqualErrorRuns = 20000;
 
 struct EvaluateArguments {
@@ -101,7 +101,7 @@ Result<std::vector<const MethodEntry*>> FindMethods(const std::vector<std::strin
   return methods;
 }
 
-// Options that do not go together.
+// Rejects options that are incompatible.
 Status CheckUse(const EvaluateArguments& arguments) {
   if (!arguments.bbv.empty() && arguments.profiles.size() != 1) {
     return Error{fmt::format("--bbv belongs to one profile, expected one PROFILE, got {}",
@@ -166,10 +166,9 @@ int CompareEqualError(const EvaluateArguments& arguments, const BasicBlockVector
   report.one = arguments.equal_error[0];
   report.other = arguments.equal_error[1];
   report.error_bound = options.error_bound;
-  // Workload by workload on the threads there are: preparing a method, which is most of the work,
-  // is done by one thread.
+  // Process workloads in parallel: preparing a method dominates the time and uses one thread.
   struct Compared {
-    Error error;  // empty: none
+    Error error;  // empty if there is none
     bool fatal = false;
     EvaluatedWorkload workload;
     EqualError result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap export: a plan's samples in the form in which a simulator, tracer or profiler takes them.
+// stemtap export: writes a plan's samples in the format of a simulator, tracer or profiler.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@
 namespace stemtap::cli {
 namespace {
 
-// Lists of traces hold a line per kernel; more than this is none.
+// Trace lists have one line per kernel; a larger file is not a trace list.
 constexpr std::size_t kMaxListBytes = std::size_t{1} << 30;
 
 struct ExportArguments {
@@ -48,10 +48,10 @@ struct ExportArguments {
   std::uint64_t timeline_launches = ExportOptions().timeline_launches;
   bool explain = false;
   bool json = false;
-  const CLI::App* command = nullptr;  // says which options were given
+  const CLI::App* command = nullptr;  // reports which options were given
 };
 
-// The words of an option and what they mean.
+// Option words and their meanings.
 template <typename T>
 using Words = std::vector<std::pair<std::string, T>>;
 
@@ -92,7 +92,7 @@ std::vector<std::string> InputsOf(const ExportArguments& arguments,
   return inputs;
 }
 
-// Wrong use that CLI11 does not see.
+// Checks usage rules that CLI11 does not check.
 Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
   const std::string name(consumer.name);
@@ -132,7 +132,7 @@ Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
   return Success{};
 }
 
-// The run that the plan was made of: nullptr where the plan alone is enough.
+// Opens the run that the plan was made from; nullptr if the plan is sufficient.
 Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& arguments,
                                                    const Plan& plan, const Consumer& consumer,
                                                    const std::vector<std::string>& paths) {
@@ -172,11 +172,12 @@ Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& argume
                   shown, why, consumer.tool, or_plain)};
 }
 
-// A file of an earlier export to `output` that the new one would leave beside its own, as if it were one
-// of them; empty: there is none. Nothing says whose a file is for certain, so none is removed.
+// Returns a file of an earlier export to `output` that would remain among the new files and could
+// be mistaken for one of them; empty if there is none. The file is not removed because its origin
+// is not certain.
 std::string FindLeftOver(const std::string& output, const Consumer& consumer,
                          const Exported& exported) {
-  // What stands behind the number of a run.
+  // Suffix after the run number.
   const bool responses = consumer.name == "ncu";
   if (!responses && consumer.name != "accelsim") return {};
   const std::filesystem::path path(output);
@@ -194,7 +195,7 @@ std::string FindLeftOver(const std::string& output, const Consumer& consumer,
     const std::string name = entry->path().filename().string();
     if (!name.starts_with(main) || is_new(name)) continue;
     std::string_view rest = std::string_view(name).substr(main.size());
-    // One setting that several would stand beside now.
+    // A single setting, where the new export would write several.
     if (rest.empty() && !responses) rest = ".1";
     if (responses && rest.ends_with(".rsp")) {
       rest.remove_suffix(4);
@@ -210,7 +211,7 @@ std::string FindLeftOver(const std::string& output, const Consumer& consumer,
   return least.empty() ? least : (path.parent_path() / least).string();
 }
 
-// All of them or none: some alone would be taken for the whole selection.
+// Writes all files or none: a partial set could be mistaken for the whole selection.
 Status WriteFiles(const ExportArguments& arguments, const Exported& exported,
                   std::vector<std::string>& written) {
   for (const ExportedFile& file : exported.files) {
@@ -291,7 +292,7 @@ int RunExport(const ExportArguments& arguments) {
     return Fail({fmt::format("takes {} files, expected -o PATH", exported.files.size()), 2});
   }
   if (!to_stdout) {
-    // All files, now that they are known, and the run that the plan names.
+    // Check all files, now that their names are known, and the run that the plan names.
     std::vector<std::string> outputs = {arguments.weights_csv};
     for (const ExportedFile& file : exported.files) {
       outputs.push_back(arguments.output + file.suffix);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap extrapolate: totals of the whole run from a simulator's or profiler's results on the samples.
+// stemtap extrapolate: estimates totals of the whole run from a simulator's or profiler's results
+// on the samples.
 #include "analysis/extrapolation/extrapolate.h"
 
 #include <fmt/format.h>
@@ -45,7 +46,8 @@ struct ExtrapolateArguments {
 constexpr ResultsSource kSources[] = {ResultsSource::kAccelsim, ResultsSource::kMacsim,
                                       ResultsSource::kNcu, ResultsSource::kCsv};
 
-// "name=numerator/denominator"; the last slash divides, for metric names may hold one.
+// Parses "name=numerator/denominator". Splits at the last slash, because metric names may contain
+// slashes.
 Result<ResultRatio> ParseRatio(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::size_t slash = text.rfind('/');

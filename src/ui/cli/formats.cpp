@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap formats: the profile formats that can be read.
+// stemtap formats: lists the readable profile formats.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap generate: a run that the project invents, as a profile.
+// stemtap generate: writes a synthetic run as a profile.
 #include <fmt/format.h>
 
 #include <cstdint>

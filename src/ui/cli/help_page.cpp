@@ -10,9 +10,10 @@ namespace stemtap::cli {
 namespace {
 
 constexpr std::size_t kWidth = 80;
-constexpr std::size_t kColumn = 26;  // of the descriptions
+constexpr std::size_t kColumn = 26;  // start of the descriptions
 
-// `text` in lines that begin at `column`, the first of them where the last line of `out` ends.
+// Appends `text`, wrapped and indented to `column`. The first line continues the last line of
+// `out`.
 void AppendWrapped(std::string& out, std::string_view text, std::size_t column) {
   std::size_t at = column;
   bool line_start = true;
@@ -44,12 +45,12 @@ std::string Heading(const OptionEntry& option) {
   if (option.choices.empty()) {
     heading += " " + option.type;
   } else {
-    heading += fits ? words : " WORD";  // the description goes through them
+    heading += fits ? words : " WORD";  // the description lists them
   }
   return heading + (option.repeated ? " ..." : "");
 }
 
-// "(0 to 1024, default: 0)"; empty: there is nothing to say.
+// Returns "(0 to 1024, default: 0)", or an empty string if there are no facts.
 std::string Facts(const OptionEntry& option) {
   std::string facts;
   const auto add = [&facts](const std::string& fact) {
@@ -66,7 +67,7 @@ std::string Described(const OptionEntry& option) {
   std::string out = Heading(option);
   out += out.size() + 2 > kColumn ? '\n' + std::string(kColumn, ' ')
                                   : std::string(kColumn - out.size(), ' ');
-  // The first line, then a list of what its words mean.
+  // The first line, then a list of the option's words and their meanings.
   const std::size_t first = std::min(option.help.find('\n'), option.help.size());
   const std::string facts = Facts(option);
   std::string head = option.help.substr(0, first);

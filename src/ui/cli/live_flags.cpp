@@ -20,7 +20,7 @@ namespace stemtap::cli {
 
 namespace {
 
-// The path of library:PATH; nullopt of another actuator.
+// Returns the path in library:PATH, or nullopt for any other actuator.
 std::optional<std::string> LibraryOf(std::string_view actuator) {
   if (!actuator.starts_with(shm::kLibraryActuator)) return std::nullopt;
   return std::string(actuator.substr(std::string_view(shm::kLibraryActuator).size()));
@@ -66,7 +66,7 @@ void LiveFlags::AddTo(CLI::App& command) {
           "--actuator log)")
       ->transform(WholeIn(0, shm::kMostCapturesPerSecond))
       ->envname(shm::kEnvMaxCaptures.name)
-      ->take_last();  // the library's word to a collector of its own comes last
+      ->take_last();  // the injected library's value for its own collector comes last
   command
       .add_option("--share-captures", share_captures_,
                   "processes that run the same kernels, such as ranks:\non: sample a kernel once "
@@ -111,7 +111,7 @@ LiveOptions LiveFlags::Options() const {
   LiveOptions options;
   std::string actuator = actuator_;
   if (const std::optional<std::string> library = LibraryOf(actuator_)) {
-    // The program may go to another directory, and without a slash the loader would search for it.
+    // The program may change its directory, and the loader searches for a name without a slash.
     std::error_code ignored;
     const auto absolute = std::filesystem::absolute(*library, ignored);
     if (!ignored) actuator = shm::kLibraryActuator + absolute.string();
@@ -143,7 +143,7 @@ LiveOptions LiveFlags::Options() const {
 
 namespace {
 
-// Why a session holds no kernel launch, as far as it knows.
+// Returns why a session contains no kernel launch, as far as is known.
 std::string WhyNothing(const LiveOutcome& done) {
   if (!done.failure.empty()) return done.failure;
   for (const ProcessReport& process : done.report.processes) {
@@ -157,7 +157,8 @@ std::string WhyNothing(const LiveOutcome& done) {
 int RunAndReport(const LiveOptions& options, bool require_kernels) {
   const Status no_profiler = CheckNoProfiler(options.command);
   if (!no_profiler.ok()) return Fail(no_profiler.error());
-  // Where a program has it already, it need not be found again (nor can it be, without /proc).
+  // If a program already has the injector loaded, the file is not needed (and without /proc it
+  // cannot be found).
   if (!options.command.empty() && !std::filesystem::exists(options.injector)) {
     return Fail(
         {fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
@@ -199,7 +200,7 @@ int RunAndReport(const LiveOptions& options, bool require_kernels) {
     constexpr std::string_view kWhat = "stemtap: out of memory at the end of the session\n";
     [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kWhat.data(), kWhat.size());
   }
-  // The program's, whatever became of the session.
+  // Return the program's exit code, regardless of the session's outcome.
   return done.report.exit_code;
 }
 

@@ -22,7 +22,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxSessionBytes = std::size_t{64} << 20;
 
-// Whether all that it tells of ran live.
+// Returns whether every part of the session ran live.
 bool RanLive(const json& session) {
   if (session.value("mode", json()) != "merged") return session.value("mode", json()) == "live";
   const json parts = session.value("sessions", json::array());
@@ -31,7 +31,7 @@ bool RanLive(const json& session) {
   });
 }
 
-// The session of `plan`; null where there is none that says it is this plan's.
+// Returns the session of `plan`, or null if no session.json matches the plan.
 json SessionOf(const std::string& path, const Plan& plan) {
   const auto file = std::filesystem::path(path).parent_path() / shm::kSessionFileName;
   Result<std::unique_ptr<ByteSource>> source = OpenByteSource(file.string());
@@ -55,7 +55,8 @@ json SessionOf(const std::string& path, const Plan& plan) {
   return same ? session : json();
 }
 
-// The session of a merged plan that has `device`; their number where none has.
+// Returns the index of the merged plan's session that contains `device`, or the number of sessions
+// if none does.
 std::size_t SessionWith(const std::optional<std::uint16_t>& device, const Plan& plan) {
   const auto at = std::find_if(plan.sessions.begin(), plan.sessions.end(), [&](const auto& s) {
     return device && *device >= s.first_device &&
@@ -64,7 +65,7 @@ std::size_t SessionWith(const std::optional<std::uint16_t>& device, const Plan& 
   return static_cast<std::size_t>(at - plan.sessions.begin());
 }
 
-// What `list` has of session number `session` of a merged plan.
+// Returns the entries of `list` that belong to session number `session` of a merged plan.
 json PartOf(const json& list, std::size_t session) {
   json part = json::array();
   for (const json& item : list) {

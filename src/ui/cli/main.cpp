@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stemtap: live statistical sampling of GPU kernels. Each command has a file of its own.
+// stemtap: live statistical sampling of GPU kernels. Each command has its own file.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/cfg/env.h>
@@ -29,7 +29,7 @@ using namespace std::string_view_literals;
 
 namespace {
 
-// The word of the command line that CLI11 did not know, and the names it might have been meant as.
+// Returns suggestions for `word`, which CLI11 did not recognize.
 std::string Hint(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   const CLI::App* command = &app;
@@ -49,9 +49,10 @@ int WrongUse(const std::string& message) {
   return stemtap::cli::Fail({message, 2});
 }
 
-// Descriptors 0 to 2 that we were started without would be given to the files that we open, and
-// what is meant for the terminal would end in them. What is taken in their place refuses reads, or
-// writes, and is not passed on: a program that we start is without them as it would be alone.
+// If a standard descriptor is closed at startup, the next file opened would reuse its number and
+// receive terminal output. Opens /dev/null instead, in a mode that fails reads of stdin and writes
+// of stdout and stderr. O_CLOEXEC keeps it out of the programs that this process starts, so they
+// see the descriptor closed.
 void TakeStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -62,7 +63,7 @@ void TakeStandardDescriptors() {
 
 int Main(int argc, char** argv) {
   TakeStandardDescriptors();
-  // What the collector does, for whoever looks for a fault: SPDLOG_LEVEL=debug shows it.
+  // SPDLOG_LEVEL=debug shows the collector's log for troubleshooting.
   spdlog::set_default_logger(spdlog::stderr_logger_mt("stemtap"));
   spdlog::set_pattern("stemtap: %l: %v");
   spdlog::set_level(spdlog::level::warn);
@@ -98,7 +99,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version
-    // Help of a command that there is not is none.
+    // Do not print help for an unknown command.
     const std::string word = argc > 1 ? argv[1] : "";
     if (app.get_subcommands().empty() && !word.empty() && word[0] != '-') {
       return WrongUse(fmt::format("unknown command '{}'{}", word, Hint(app, word)));
@@ -107,8 +108,8 @@ int Main(int argc, char** argv) {
     app.exit(help, text);
     return stemtap::cli::Print(text.str());
   } catch (const CLI::ExtrasError&) {
-    // What CLI11 could not place, in the order it was typed; a misspelt option leaves its value
-    // over too, so an option is named first.
+    // Report the first argument that CLI11 could not place, in typed order. A misspelled option
+    // also leaves its value over, so options take precedence.
     const std::vector<std::string> rest = app.remaining(true);
     std::string word;
     for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
@@ -123,7 +124,7 @@ int Main(int argc, char** argv) {
     return WrongUse(fmt::format("{} '{}'{}{}", what, word, Hint(app, word),
                                 of_program ? ", expected stemtap run [options] -- PROGRAM" : ""));
   } catch (const CLI::ParseError& error) {
-    // The first word may be a command that CLI11 did not recognize before it missed one.
+    // The first word may be an unknown command: CLI11 reports the missing command first.
     if (app.get_subcommands().empty() && argc > 1) {
       const std::string word = argv[1];
       return WrongUse(fmt::format("unknown {} '{}'{}", word[0] == '-' ? "option" : "command", word,

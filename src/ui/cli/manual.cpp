@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap help, version, completion, manual: what the program prints about itself.
+// stemtap help, version, completion, manual: print information about the program.
 #include <iterator>
 #include <memory>
 #include <string>
@@ -25,7 +25,7 @@ void AddHelp(CLI::App& app, int& exit_code) {
   });
 }
 
-// The same as --version; hidden.
+// Same as --version; hidden.
 void AddVersion(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("version", "print the version")->group("");
   command->callback([&app, &exit_code] { exit_code = Print(app.version() + "\n"); });
@@ -43,7 +43,7 @@ void AddCompletion(CLI::App& app, int& exit_code) {
   });
 }
 
-// For the build, which installs the page; hidden.
+// Used by the build, which installs the page; hidden.
 void AddManual(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("manual", "print the manual page")->group("");
   command->callback([&app, &exit_code] { exit_code = Print(ManualPage(CommandTable(app))); });

@@ -11,7 +11,7 @@
 namespace stemtap::cli {
 namespace {
 
-// Text as troff prints it: hyphens that can be copied, no request at the start of a line.
+// Escapes text for troff: hyphens can be copied, and no line starts with a request.
 std::string Plain(std::string_view text) {
   std::string out;
   bool line_start = true;
@@ -72,7 +72,7 @@ bool IsShared(const OptionEntry& option) {
   return option.group != "Options" && option.group != "Positionals";
 }
 
-// The first command that has a group of options of its own name, e.g. those of sampling.
+// Returns the first command with a named option group, for example the sampling options.
 const CommandEntry* FirstWithShared(const std::vector<CommandEntry>& table) {
   for (const CommandEntry& command : table) {
     if (std::any_of(command.options.begin(), command.options.end(), IsShared)) return &command;

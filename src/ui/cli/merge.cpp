@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap merge: the sessions of a job's machines as one.
+// stemtap merge: merges the sessions of several machines into one.
 #include <fmt/format.h>
 
 #include <memory>

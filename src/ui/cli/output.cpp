@@ -59,7 +59,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A regular file, or a name that is free: then `inode` is the directory's.
+// Identifies a regular file, or an unused name; for an unused name, `inode` is the directory's.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -68,7 +68,7 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-// Nothing for devices, pipes, directories, and paths that cannot be looked up.
+// Returns nullopt for devices, pipes, directories, and paths that cannot be looked up.
 std::optional<FileIdentity> IdentityOf(const std::string& path, int standard_stream) {
   struct stat status = {};
   const bool found =
@@ -83,7 +83,7 @@ std::optional<FileIdentity> IdentityOf(const std::string& path, int standard_str
   return FileIdentity{status.st_dev, status.st_ino, file.filename().string()};
 }
 
-// The session that `input` is, or is a file of; empty: none.
+// Returns the session that `input` is or belongs to; empty if there is none.
 fs::path SessionOf(const std::string& input) {
   std::error_code error;
   if (fs::is_directory(input, error)) return input;
@@ -150,7 +150,7 @@ std::string DefaultFolder(const std::string& name) {
 }
 
 std::string InstalledLibrary(const std::string& name) {
-  // Debian's directory for libraries of one machine; other systems call it lib or lib64.
+  // Debian uses an architecture-specific directory; other systems use lib or lib64.
   for (const char* folder : {"lib", "lib64", "lib/" STEMTAP_MULTIARCH}) {
     const std::string path = InstalledPath(fmt::format("{}/{}", folder, name));
     std::error_code ignored;

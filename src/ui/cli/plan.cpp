@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap plan: the two-pass plan from a finished profile.
+// stemtap plan: computes the two-pass plan of a finished profile.
 #include <fmt/format.h>
 
 #include <memory>
@@ -32,7 +32,7 @@ struct PlanArguments {
   bool json = false;
 };
 
-// The method of that name if it is none of the sampler's own, which stream; nullptr otherwise.
+// Returns the method of that name, or nullptr if it is one of the sampler's streaming methods.
 const MethodEntry* OtherMethod(const std::string& name) {
   for (const MethodSpec& own : kMethods) {
     if (name == own.name) return nullptr;
@@ -43,7 +43,7 @@ const MethodEntry* OtherMethod(const std::string& name) {
   return nullptr;
 }
 
-// Wrong use that CLI11 does not see.
+// Checks usage rules that CLI11 does not check.
 Status CheckUse(const PlanArguments& arguments) {
   if (!arguments.bbv.empty() && arguments.sampling.method() != "photon") {
     return Error{fmt::format("--bbv is of --method photon, not of {}", arguments.sampling.method()),
@@ -65,8 +65,8 @@ int RunPlan(const PlanArguments& arguments) {
   if (!use.ok()) return Fail(use.error());
   const SamplingOptions options = arguments.sampling.Options();
   const MethodEntry* other = OtherMethod(arguments.sampling.method());
-  // A pipe cannot be read twice, and the other methods want metrics: held in memory. Else
-  // the file is streamed.
+  // Hold the run in memory if it is a pipe, which cannot be read twice, or if the method needs
+  // metrics. Otherwise stream the file.
   const bool hold =
       !CanReadAgain(arguments.profiles) || other != nullptr || !arguments.metrics.empty();
   const std::string run = RunName(arguments.profiles);

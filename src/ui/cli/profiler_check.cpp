@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Programs that run the program named behind them, and behind their options.
+// Programs that run another program, which follows them and their options on the command line.
 constexpr std::string_view kWrappers[] = {"chrt",    "env",     "ionice", "nice",
                                           "nohup",   "numactl", "setsid", "stdbuf",
                                           "taskset", "time",    "timeout"};
@@ -28,7 +28,7 @@ bool IsExecutable(const fs::path& path) {
   return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// Returns the file that a program's name stands for, as the system finds it; empty if there is none.
+// Returns the file that the system runs for `name`; empty if there is none.
 fs::path FindProgram(const std::string& name) {
   if (name.find('/') != std::string::npos) return IsExecutable(name) ? fs::path(name) : fs::path();
   const char* variable = std::getenv("PATH");
@@ -42,7 +42,7 @@ fs::path FindProgram(const std::string& name) {
   }
 }
 
-// Returns the tool that the file is, by its name or by the name of the file that it links to.
+// Returns the profiling tool that the file is, by its name or the name of its link target.
 const shm::ProfilingTool* ToolAt(const fs::path& program) {
   if (const shm::ProfilingTool* tool = shm::ToolOfProgram(program.c_str())) return tool;
   std::error_code ignored;
@@ -55,8 +55,8 @@ Status CheckNoProfiler(const std::vector<std::string>& command) {
   for (const std::string& word : command) {
     const fs::path program = FindProgram(word);
     if (program.empty()) {
-      if (&word == &command.front()) break;  // cannot be started, which is reported later
-      continue;                              // an option or a setting of a wrapper
+      if (&word == &command.front()) break;  // cannot be started; reported later
+      continue;                              // an option or setting of a wrapper
     }
     if (const shm::ProfilingTool* tool = ToolAt(program)) {
       return Error{fmt::format("{}: {} does not work under stemtap; {}", EscapeForTerminal(word),

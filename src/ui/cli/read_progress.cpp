@@ -34,7 +34,7 @@ void ReadProgress::Show(const std::string& what, std::uint64_t done, std::uint64
       all == 0
           ? fmt::format("{:.0f} MB", static_cast<double>(done) * 1e-6)
           : fmt::format("{:.0f} %", 100.0 * static_cast<double>(done) / static_cast<double>(all));
-  // As the progress line of a run: rewritten in place, never wrapped.
+  // Rewritten in place and never wrapped, like the progress line of a run.
   std::fputs(fmt::format("\r\x1b[?7l{}  {}\x1b[K\x1b[?7h", how_far, what).c_str(), stderr);
 }
 

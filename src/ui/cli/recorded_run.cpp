@@ -15,7 +15,7 @@ namespace stemtap::cli {
 bool CanReadAgain(const std::vector<std::string>& paths) {
   return std::all_of(paths.begin(), paths.end(), [](const std::string& path) {
     std::error_code error;
-    // A path that is not there is told when it is opened.
+    // A missing path is reported when it is opened.
     return path != "-" &&
            (std::filesystem::is_regular_file(path, error) || !std::filesystem::exists(path, error));
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap replay: a recorded profile through the online sampler.
+// stemtap replay: feeds a recorded profile to the online sampler.
 #include "session/replay.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ std::string Stem(const std::string& path) {
 int Replay(const ReplayArguments& arguments) {
   const Status use = arguments.sampling.CheckOnline();
   if (!use.ok()) return Fail(use.error());
-  // The sampler's own line takes over where reading goes on under it.
+  // The sampler prints its own progress line from here on.
   ReadProgress progress(arguments.quiet);
   Result<std::unique_ptr<ProfileReader>> reader = OpenRun(arguments.profiles, "", progress);
   progress.End();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap report: a finished session as one HTML file.
+// stemtap report: writes a finished session as one HTML file.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,8 +40,8 @@ std::string ShownSize(std::uint64_t bytes) {
                            : fmt::format("{:.1f} MB", size * 1e-6);
 }
 
-// In the session directory it is for its owner alone, as everything there. Who owns the directory, or may
-// write it, could have put a link there that leads elsewhere.
+// A report in the session directory is private to its owner, like the other files there. A user who
+// owns the directory or can write to it could have placed a symbolic link there.
 Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_session) {
   if (!in_session) return CreateByteSink(path);
   struct stat folder = {};

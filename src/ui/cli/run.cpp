@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap run: the main job, live.
+// stemtap run: records and samples a live program.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ struct RunArguments {
   std::int32_t attach = 0;
 };
 
-// An option of ours behind the program's name may have been meant for the program.
+// Rejects our options after the program's name: they may be meant for the program.
 Status CheckOrder(const CLI::App& command) {
   bool program = false;
   for (const CLI::Option* option : command.parse_order()) {
@@ -41,7 +41,7 @@ int Run(const RunArguments& arguments) {
   if (arguments.command.empty() == (arguments.attach == 0)) {
     return Fail({"expected a program to run: stemtap run [options] -- PROGRAM [ARGUMENTS]", 2});
   }
-  // What an attached library was told by its environment is as it is.
+  // With --attach, the options come from the library's environment and are not checked.
   const Status sound = arguments.attach == 0 ? arguments.live.Check() : Success{};
   if (!sound.ok()) return Fail(sound.error());
   LiveOptions options = arguments.live.Options();
@@ -63,7 +63,7 @@ void AddRun(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("run", "run a program and sample its kernels live");
   auto arguments = std::make_shared<RunArguments>();
   arguments->live.AddTo(*command);
-  // For the injected library, which starts a collector when no 'stemtap run' did.
+  // For the injected library, which starts a collector if 'stemtap run' did not.
   command->add_option("--attach", arguments->attach, "")->group("");
   command->add_option("program", arguments->command, "the program and its arguments, after --");
   command->callback([arguments, command, &exit_code] {

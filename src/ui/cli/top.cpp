@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap top: a session while it runs, on a terminal.
+// stemtap top: shows a running session on a terminal.
 #include "ui/top/top.h"
 
 #include <memory>

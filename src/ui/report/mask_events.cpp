@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* kExpected = "expected an event of a mask.ndjson";
 
-// Keeps every event whose number among those of its kind is a multiple of the kind's stride. When there
-// are too many, the kind that has the most of them gives up every other one.
+// Thinner keeps every event whose number within its kind is a multiple of the kind's stride. If
+// there are too many events, the most frequent kind drops every other one.
 class Thinner {
  public:
   explicit Thinner(std::size_t most) : most_(most) {}
@@ -46,7 +46,7 @@ class Thinner {
   };
   struct Kept {
     ShownEvent event;
-    std::uint64_t number;  // among those of its kind
+    std::uint64_t number;  // sequence number within its kind
   };
 
   void Thin() {
@@ -69,7 +69,7 @@ bool Whole(const simdjson::dom::element& object, std::string_view field, std::ui
   return object[field].get(into) == simdjson::SUCCESS;
 }
 
-// The event of a line; what is wrong with it otherwise.
+// Returns the event of a line, or an error that describes what is wrong with it.
 Result<ShownEvent> EventOf(const simdjson::dom::element& line, const PlanPositions& positions) {
   std::string_view kind;
   std::string_view kernel;

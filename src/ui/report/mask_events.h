@@ -4,7 +4,6 @@
 // mask.ndjson (docs/formats/mask.md) and thinned evenly if there are more than a page can draw. The
 // file is streamed, so memory is bounded by the number of events kept.
 //
-//
 // UNITS: times in ns on the recorder's clock.
 #pragma once
 

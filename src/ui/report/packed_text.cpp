@@ -8,7 +8,7 @@ namespace stemtap {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{64} * 1024;
-constexpr int kWindowOfGzip = 15 + 16;  // zlib's way to ask for a gzip header, which holds no time
+constexpr int kWindowOfGzip = 15 + 16;  // requests a gzip header, which contains no time
 constexpr int kMemoryLevel = 8;         // zlib's default
 
 constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -16,7 +16,7 @@ constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 }  // namespace
 
 PackedText::PackedText(ByteSink& sink) : sink_(sink), packed_(kPieceBytes, '\0') {
-  // Of 30 MB the best level makes 2 % less than the default one, in 0.8 s more.
+  // For 30 MB, the best level is 2 % smaller than the default and takes 0.8 s longer.
   ready_ = deflateInit2(&stream_, Z_BEST_COMPRESSION, Z_DEFLATED, kWindowOfGzip, kMemoryLevel,
                         Z_DEFAULT_STRATEGY) == Z_OK;
 }
@@ -53,7 +53,7 @@ Status PackedText::Deflate(std::string_view text, int flush) {
   for (bool more = true; more;) {
     stream_.next_out = reinterpret_cast<Bytef*>(packed_.data());
     stream_.avail_out = static_cast<uInt>(packed_.size());
-    deflate(&stream_, flush);  // fails only when used wrongly
+    deflate(&stream_, flush);  // fails only if misused
     more = stream_.avail_out == 0;
     const Status written = Encode({packed_.data(), packed_.size() - stream_.avail_out});
     if (!written.ok()) return written;

@@ -2,7 +2,7 @@
 #include "ui/report/page.h"
 
 #ifdef STEMTAP_HAVE_REPORT_PAGE
-// page_bytes.S
+// Defined in page_bytes.S.
 extern "C" {
 extern const char stemtap_report_page_begin[] __attribute__((visibility("hidden")));
 extern const char stemtap_report_page_end[] __attribute__((visibility("hidden")));

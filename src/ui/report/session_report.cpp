@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Events are written this many at a time.
+// Number of events written at a time.
 constexpr std::size_t kEventsAtOnce = 1024;
 
 bool Exists(const fs::path& path) {
@@ -36,7 +36,7 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// `check` says what is wrong with the text, by the name of the file.
+// Reads a JSON part. `check` validates the text and uses the file name in its error.
 template <typename Check>
 Result<std::string> ReadPart(const std::string& path, const char* expected, const Check& check) {
   Result<std::string> text = ReadJsonFile(path, kMostPartBytes, expected);
@@ -46,7 +46,7 @@ Result<std::string> ReadPart(const std::string& path, const char* expected, cons
   return text;
 }
 
-// The part of a session directory that `name` is; empty where there is none.
+// Reads the part `name` of a session directory; empty if the file does not exist.
 template <typename Check>
 Result<std::string> ReadPartOf(const fs::path& folder, const char* name, const char* expected,
                                const Check& check, Report& report) {
@@ -57,7 +57,7 @@ Result<std::string> ReadPartOf(const fs::path& folder, const char* name, const c
   return std::string();
 }
 
-// What a directory without a plan.json is. REQUIRES: that it has none.
+// Describes a directory without a plan.json. REQUIRES: it has none.
 Error NoPlan(const fs::path& folder) {
   const std::string shown = EscapeForTerminal(folder.string());
   for (const char* file : {"overview.json", "mask.ndjson", "session.json"}) {
@@ -70,7 +70,7 @@ Error NoPlan(const fs::path& folder) {
   return Error{fmt::format("{}: is no session folder, expected one with a plan.json in it", shown)};
 }
 
-// "run/" and "." have names too.
+// Also names "run/" and ".".
 std::string NameOf(const std::string& path) {
   std::error_code error;
   fs::path whole = fs::canonical(path, error);
@@ -141,7 +141,7 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
         [&](const std::string& json, const std::string& name) -> Status {
           const Result<SessionJson> read = ParseSession(json, name);
           if (!read.ok()) return read.error();
-          // A damaged ring may have counted anything, so that the rest is still shown.
+          // A damaged ring may contain any counts, so warn and still show the rest.
           const std::string differs = CompareWithPlan(read.value(), plan.totals);
           if (!differs.empty()) report.warnings.push_back(fmt::format("{}: {}", session, differs));
           return Success{};

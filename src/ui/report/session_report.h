@@ -4,7 +4,6 @@
 // session's files embedded (docs/formats/report.md). JSON texts are checked and then embedded
 // unchanged, so no figure is rounded on the way.
 //
-//
 // ERRORS: each names the file, the position and what was expected. Memory: the size of plan.json
 // plus the mask events that are kept.
 #pragma once

@@ -17,7 +17,7 @@
 namespace stemtap::top {
 namespace {
 
-// As wide as anything is: names are cut at 16,384 bytes, each of at most 4 columns when it is escaped.
+// Wider than any line: names are cut at 16,384 bytes of at most 4 columns each when escaped.
 constexpr int kUnlimited = 1 << 20;
 
 constexpr std::pair<const char*, const char*> kHelp[] = {
@@ -70,12 +70,12 @@ void Append(std::vector<Line> from, std::vector<Line>& to) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
-// The table of the view, at most `room` lines, which is at least one.
+// Returns the table of the view in at most `room` lines. REQUIRES: room >= 1.
 std::vector<Line> TableOf(Model& model, std::size_t room, const Canvas& canvas) {
   model.set_help_rows(std::size(kHelp));
   std::vector<Line> lines;
   if (model.view() == View::kClusters) {
-    // A small screen has its clusters all the same, and a long name.
+    // Leave room for clusters on a small screen even if the kernel name is long.
     const std::size_t below = 3 + std::min(model.Rows(), room / 2);
     lines = ChosenKernel(model, room > below ? room - below : 1, canvas);
     lines.resize(std::min(lines.size(), room > 3 ? room - 3 : 0));
@@ -144,8 +144,8 @@ Frame DrawScreen(Model& model, int width, int height, bool unicode) {
   Frame frame;
   if (width <= 0 || height <= 0) return frame;
   const Canvas canvas = {width, unicode, false};
-  // The last line says what keys there are, or takes what is typed. Of a low screen the table has at least
-  // four lines, then the header what is left.
+  // The last line lists the keys or shows the text being typed. On a short screen the table gets at
+  // least four lines and the header gets the rest.
   const std::size_t inner = static_cast<std::size_t>(height) - 1;
   frame.lines = Header(model, canvas);
   frame.lines.resize(std::min(frame.lines.size(), inner > 4 ? inner - 4 : std::size_t{inner > 1}));

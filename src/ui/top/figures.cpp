@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// Three significant digits, never as 1e+03.
+// Formats three significant digits, never as 1e+03.
 std::string Three(double value) {
   const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
   return fmt::format("{:.{}f}", value, decimals);
@@ -28,7 +28,7 @@ std::string Short(double value) {
   return Three(value) + kUnits[unit];
 }
 
-// `bins`, which ascend, without those at either end that hold next to nothing.
+// Returns the sorted `bins` without the bins at either end that are almost empty.
 std::span<const HistogramBin> WithoutEnds(std::span<const HistogramBin> bins) {
   constexpr double kMostLaunches = 1e-3;
   constexpr double kMostTime = 1e-2;
@@ -84,7 +84,7 @@ std::string Percent(double ratio) {
   if (std::isnan(ratio) || std::isinf(ratio)) return "-";
   const double percent = 100.0 * ratio;
   if (percent == 0.0) return "0 %";
-  if (percent >= 9999.5) return ">9999 %";  // digits without end tell no more
+  if (percent >= 9999.5) return ">9999 %";  // more digits add no information
   if (percent >= 0.995 || percent < 0.0) return Three(percent) + " %";
   if (percent < 1e-4) return "<0.0001 %";
   return percent < 0.0995 ? fmt::format("{:.4f} %", percent) : fmt::format("{:.3f} %", percent);
@@ -119,7 +119,7 @@ DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int col
   std::vector<HistogramBin> bins;
   for (const OverviewKernel* kernel : kernels) {
     for (HistogramBin bin : kernel->histogram) {
-      bin.upper_ns = std::max(bin.lower_ns, bin.upper_ns);  // whatever the file says
+      bin.upper_ns = std::max(bin.lower_ns, bin.upper_ns);  // guards against invalid files
       bins.push_back(bin);
     }
   }
@@ -175,7 +175,7 @@ std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns) {
   for (const TimelinePoint& point : totals.timeline)
     bounds[column_at(point.elapsed_s)] = point.bound;
   bounds.back() = std::isnan(totals.bound) ? bounds.back() : totals.bound;
-  // What held goes on to hold.
+  // A bound that held continues to hold.
   double last = kNone;
   double least =
       std::isnan(totals.error_bound) || totals.error_bound <= 0.0 ? 1.0 : totals.error_bound;
@@ -184,7 +184,7 @@ std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns) {
     last = bound;
     if (bound > 0.0) least = std::min(least, bound);
   }
-  // Halved, so that the least is seen as a bar too.
+  // Halve it, so that the minimum also has a visible bar.
   for (double& bound : bounds) {
     if (!std::isnan(bound))
       bound = std::max(0.0, std::log2(std::max(bound, least) / (0.5 * least)));

@@ -29,7 +29,7 @@ std::pair<const char*, Style> StateWord(SessionState state) {
   return {"waiting", Style::kNotice};
 }
 
-// The last part of a directory's path.
+// Returns the last component of a directory's path.
 std::string_view NameOf(std::string_view folder) {
   return folder.substr(folder.rfind('/') + 1);
 }
@@ -61,7 +61,7 @@ Line TitleLine(const Model& model, const Canvas& canvas) {
   return line.AddData(command).Take();
 }
 
-// What has to be known of one session, if anything.
+// Adds the messages about one session, if any.
 void AddMessages(const Session& session, const Canvas& canvas, std::vector<Line>& lines) {
   if (session.state == SessionState::kKilled) {
     lines.push_back(
@@ -102,7 +102,7 @@ void AddMessages(const Session& session, const Canvas& canvas, std::vector<Line>
   }
 }
 
-// Of several sessions, how many there are of each state.
+// Returns how many of several sessions are in each state.
 Line StatesLine(const std::vector<Session>& sessions, const Canvas& canvas) {
   std::array<int, 4> counts{};
   int overdue = 0;
@@ -130,7 +130,7 @@ void AddStoodDown(const std::vector<ProcessRow>& processes, const Canvas& canvas
   const auto stood_down = [](const ProcessRow& row) { return row.process->state == "stood_down"; };
   const auto first = std::find_if(processes.begin(), processes.end(), stood_down);
   if (first == processes.end()) return;
-  // Nothing of them is recorded: the reason is what must be seen.
+  // Disabled processes record nothing, so the reason must be visible.
   lines.push_back(
       canvas.NewLine()
           .Add(fmt::format("{} of {} processes stood down: ",
@@ -147,7 +147,7 @@ std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
     AddMessages(sessions[static_cast<std::size_t>(model.only())], canvas, lines);
   } else {
     if (sessions.size() > 1) lines.push_back(StatesLine(sessions, canvas));
-    // A snapshot cannot be stepped through.
+    // A snapshot cannot step through sessions.
     if (sessions.size() == 1 || canvas.snapshot) {
       for (const Session& session : sessions) AddMessages(session, canvas, lines);
     }
@@ -234,7 +234,7 @@ std::vector<Line> Header(const Model& model, const Canvas& canvas) {
   std::vector<Line> lines = {TitleLine(model, canvas)};
   for (Line& line : MessageLines(model, canvas)) lines.push_back(std::move(line));
   const OverviewTotals& o = model.run().totals;
-  // A low screen has the first of them.
+  // A short screen shows only the first lines.
   const bool lost = o.dropped != 0 || o.gaps != 0;
   if (lost) lines.push_back(DroppedLine(o, canvas));
   lines.push_back(BoundLine(o, canvas));

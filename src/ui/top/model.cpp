@@ -11,7 +11,7 @@
 namespace stemtap::top {
 namespace {
 
-// A filter is a word or two.
+// Filters are short: a word or two.
 constexpr std::size_t kMostFilterBytes = 256;
 
 constexpr std::array<char, 256> kLower = [] {
@@ -64,7 +64,7 @@ void Model::Sort() {
     }
   }
   const auto sort = [this](auto before) {
-    // Rows that are equal stay in the order of the overview.
+    // Equal rows keep the order of the overview.
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
       const std::uint32_t x = reversed_ ? b : a;
       const std::uint32_t y = reversed_ ? a : b;
@@ -91,7 +91,7 @@ void Model::Sort() {
       greatest_first([](const KernelRow& row) { return row.captured; });
       break;
     case Order::kName: {
-      std::vector<std::string> names;  // as they are shown
+      std::vector<std::string> names;  // as displayed
       for (const KernelRow& row : run_.kernels) names.push_back(BriefName(row.kernel->name));
       sort([&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
       break;
@@ -152,14 +152,14 @@ Place Model::PlaceIn(std::size_t seen) {
   Place& at = place();
   seen_ = std::max<std::size_t>(seen, 1);
   at.cursor = rows == 0 ? 0 : std::min(at.cursor, rows - 1);
-  if (view_ == View::kHelp) {  // no cursor in it: it scrolls
+  if (view_ == View::kHelp) {  // scrolls without a cursor
     at.cursor = std::min(at.cursor, rows > seen_ ? rows - seen_ : 0);
     at.first = at.cursor;
     return at;
   }
   if (at.cursor < at.first) at.first = at.cursor;
   if (at.cursor >= at.first + seen_) at.first = at.cursor - seen_ + 1;
-  // No empty rows at the end while there are some before.
+  // Show no empty rows at the end while rows remain above.
   at.first = std::min(at.first, rows > seen_ ? rows - seen_ : 0);
   return at;
 }
@@ -228,7 +228,7 @@ void Model::Type(KeyPress press) {
       filter_ = filter_before_;
       break;
     case Key::kBackspace:
-      // To the beginning of the last character.
+      // Find the start of the last UTF-8 character.
       while (!filter_.empty() && (static_cast<unsigned char>(filter_.back()) & 0xC0) == 0x80) {
         filter_.pop_back();
       }
@@ -257,7 +257,7 @@ void Model::SortBy(Order order) {
 void Model::StepSession(int by) {
   const int count = static_cast<int>(sessions_.size());
   if (count < 2) return;
-  // All of them, then each.
+  // Cycle through all sessions together, then each one.
   only_ = (only_ + 1 + by + count + 1) % (count + 1) - 1;
   Rebuild();
 }

@@ -18,10 +18,10 @@
 namespace stemtap::top {
 namespace {
 
-// Set by handlers, read by the loop.
+// Set by signal handlers, read by the main loop.
 volatile sig_atomic_t g_end_signal = 0;
-volatile sig_atomic_t g_stop = 0;      // SIGTSTP: stop once the terminal is given back
-volatile sig_atomic_t g_continue = 0;  // SIGCONT: somebody else may have drawn meanwhile
+volatile sig_atomic_t g_stop = 0;      // SIGTSTP: stop after restoring the terminal
+volatile sig_atomic_t g_continue = 0;  // SIGCONT: another program may have drawn in the meantime
 
 void NoteEnd(int signal) {
   g_end_signal = signal;
@@ -32,7 +32,7 @@ void NoteStop(int) {
 void NoteContinue(int) {
   g_continue = 1;
 }
-// Its coming ends the wait for a key.
+// The signal interrupts the wait for a key.
 void NoteSize(int) {}
 
 struct Handled {
@@ -43,7 +43,7 @@ constexpr Handled kHandled[] = {{SIGINT, NoteEnd},   {SIGTERM, NoteEnd},  {SIGHU
                                 {SIGQUIT, NoteEnd},  {SIGTSTP, NoteStop}, {SIGCONT, NoteContinue},
                                 {SIGWINCH, NoteSize}};
 
-// An escape sequence comes at once; longer than this after the escape key is another key.
+// An escape sequence arrives at once; a key that follows Escape after this time is separate.
 constexpr int kEscapeDelayMs = 25;
 
 constexpr wint_t kControlL = 12;
@@ -125,9 +125,10 @@ struct Screen::Terminal {
     g_continue = 0;
     for (std::size_t i = 0; i < std::size(kHandled); ++i) {
       struct sigaction action = {};
-      action.sa_handler = kHandled[i].handler;  // without SA_RESTART: poll ends
+      action.sa_handler = kHandled[i].handler;  // without SA_RESTART, so that poll returns
       ::sigaction(kHandled[i].signal, nullptr, &before[i]);
-      // What a parent has us ignore (nohup, a shell without jobs) stays ignored.
+      // A signal that the parent set to be ignored (nohup, a shell without job control) stays
+      // ignored.
       if (before[i].sa_handler == SIG_IGN) continue;
       ::sigaction(kHandled[i].signal, &action, nullptr);
     }
@@ -173,13 +174,12 @@ std::unique_ptr<Screen> Screen::Open() {
   }
   auto terminal = std::make_unique<Terminal>();
   terminal->keys = stdin;
-  if (!::isatty(
-          STDIN_FILENO)) {  // something is piped into us: the keys come from the terminal all the same
+  if (!::isatty(STDIN_FILENO)) {  // standard input is a pipe; read keys from the terminal
     terminal->keys = std::fopen("/dev/tty", "re");
     if (terminal->keys == nullptr) return nullptr;
     terminal->own_keys = true;
   }
-  // Before curses, which sets handlers of its own where there are none.
+  // Must precede curses, which installs its own handlers if there are none.
   terminal->Handle();
   terminal->screen = ::newterm(nullptr, stdout, terminal->keys);
   if (terminal->screen == nullptr) return nullptr;
@@ -230,7 +230,7 @@ void Screen::Draw(const Frame& frame) {
   ::refresh();
 }
 
-// Gives the terminal back, stops as the signal would have, and takes it again.
+// Restores the terminal, stops as SIGTSTP would, and reinitializes the terminal afterwards.
 void Screen::Stop() {
   g_stop = 0;
   ::def_prog_mode();
@@ -239,7 +239,7 @@ void Screen::Stop() {
   struct sigaction usual = {};
   usual.sa_handler = SIG_DFL;
   ::sigaction(SIGTSTP, &usual, &ours);
-  ::raise(SIGTSTP);  // returns when we are continued
+  ::raise(SIGTSTP);  // returns when the process is continued
   ::sigaction(SIGTSTP, &ours, nullptr);
   g_continue = 1;
 }
@@ -269,7 +269,8 @@ KeyPress Screen::Read(std::chrono::milliseconds most) {
     if (ready <= 0) return {};
     status = ::get_wch(&code);
     if (status == ERR) {
-      // Ready, and nothing to read: the end of the terminal. Less than a key may have come, too.
+      // The terminal is readable but has no data: it has ended. An incomplete key sequence is also
+      // possible.
       if ((keys.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) terminal_->gone = true;
       int waiting = 0;
       if (::ioctl(keys.fd, FIONREAD, &waiting) != 0) terminal_->gone = true;
@@ -277,7 +278,7 @@ KeyPress Screen::Read(std::chrono::milliseconds most) {
     }
   }
   if (status != KEY_CODE_YES && code == kControlL) {
-    // Something else has written to the terminal: all of it is drawn again.
+    // Ctrl-L: another program wrote to the terminal, so redraw everything.
     ::clearok(curscr, TRUE);
     return {};
   }

@@ -3,7 +3,6 @@
 // Screen draws frames on the terminal and reads keys. It is the only file that uses curses. The
 // terminal is restored however Screen ends, including by a signal.
 //
-//
 // SIGINT, SIGTERM, SIGHUP and SIGQUIT are recorded and reported by ended(). SIGTSTP restores the
 // terminal and stops the program, as a shell expects. Only one Screen may exist at a time.
 #pragma once

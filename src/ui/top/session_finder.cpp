@@ -26,33 +26,33 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kOverviewName = "overview.json";
-// Sessions lie in the directory that a program was started in, or a few below it. Deeper and more than this
-// is somebody's home directory, and would take seconds.
+// Sessions are in the directory that a program was started in, or a few levels below it. A deeper
+// or larger tree is probably a home directory and would take seconds to search.
 constexpr int kMostDepth = 3;
 constexpr std::size_t kMostFolders = 20000;
-constexpr long kMostPid = 1L << 22;  // PID_MAX_LIMIT of Linux
+constexpr long kMostPid = 1L << 22;  // Linux PID_MAX_LIMIT
 
 struct Candidate {
   std::string folder;
   std::int64_t changed_ns = 0;
 };
 
-// When the newest of the files that make a session was written; nothing where there is none.
+// Returns the modification time of a file in ns; nullopt if it does not exist.
 std::optional<std::int64_t> ChangedAt(const std::string& path) {
   struct stat about = {};
   if (::stat(path.c_str(), &about) != 0) return {};
   return std::int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
 }
 
-// Whether all files of the session in `directory` are written.
+// Returns whether all files of the session in `folder` are written.
 bool HasEnded(const std::string& folder) {
   std::error_code ignored;
   return fs::exists(folder + "/" + shm::kSessionFileName, ignored) &&
          fs::exists(folder + "/plan.json", ignored);
 }
 
-// Whether the collector of the session in `directory` still renews it, or, before its first overview, a
-// process that it traces lives. False if it was killed.
+// Returns whether the session in `folder` runs: its collector renews it or, before the first
+// overview, a traced process is alive. Returns false if the session was killed.
 bool Runs(const std::string& folder) {
   SessionWatch watch(folder);
   watch.Refresh();
@@ -68,13 +68,13 @@ bool Runs(const std::string& folder) {
   return false;
 }
 
-// The directories that hold a session.
+// Search collects the directories that contain a session.
 class Search {
  public:
-  // Only those that `owner` owns, or everybody's.
+  // Considers only directories owned by `owner`, or all directories if it is not set.
   explicit Search(std::optional<uid_t> owner = {}) : owner_(owner) {}
 
-  // `directory` and what is below it, `depth` directories deep.
+  // Searches `folder` and the directories below it, `depth` levels deep.
   void Below(const fs::path& folder, int depth) {
     std::error_code error;
     std::vector<fs::path> inner;
@@ -97,7 +97,7 @@ class Search {
     }
   }
 
-  // The sessions of `user` that lie directly in `directory` under the name that they have where none is given.
+  // Searches `folder` itself for default-named sessions of `user`.
   void Named(const fs::path& folder, uid_t user) {
     std::error_code error;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -121,8 +121,9 @@ class Search {
   std::size_t folders_ = 0;
 };
 
-// The session directory, as the process of /proc/<pid> calls it, that it is part of: both sides map the gate's
-// table and the rings, and the collector writes the mask. Empty where there is none, or it is somebody else's.
+// Returns the session directory that the process in /proc/<pid> belongs to, as that process names
+// it. The traced process and the collector map the gate table and the rings, and the collector also
+// writes the mask. Empty if there is none or it belongs to another user.
 std::string FolderOpenIn(const fs::path& process) {
   std::ifstream maps(process / "maps");
   for (std::string line; std::getline(maps, line);) {
@@ -143,7 +144,8 @@ std::string FolderOpenIn(const fs::path& process) {
   return {};
 }
 
-// The same as it is called here: a process in a container sees other directories by the same names.
+// Returns the same directory as seen from here: in a container, the same path may be a different
+// directory.
 std::string SessionOf(const fs::path& process) {
   const std::string folder = FolderOpenIn(process);
   if (folder.empty()) return folder;
@@ -165,14 +167,14 @@ const Candidate* NewestOf(const std::vector<Candidate>& candidates) {
   return newest == candidates.end() ? nullptr : &*newest;
 }
 
-// Whether `directory` is the session of the process `pid`, as its own files tell.
+// Returns whether the files in `folder` name `pid` as a process of the session.
 bool Names(const std::string& folder, const std::string& pid) {
   std::error_code ignored;
   if (fs::exists(folder + "/" + shm::kRingPrefix + pid, ignored)) return true;
   OverviewReader reader(false);
   Overview overview;
   if (!reader.Read(folder + "/" + kOverviewName, overview).ok()) return false;
-  if (overview.mode == "merged") return false;  // its processes were of several machines
+  if (overview.mode == "merged") return false;  // its processes ran on several machines
   if (std::to_string(overview.pid) == pid) return true;
   return std::any_of(overview.processes.begin(), overview.processes.end(),
                      [&](const OverviewProcess& p) { return std::to_string(p.pid) == pid; });
@@ -210,7 +212,7 @@ Result<std::string> FindSession(const std::string& word, const FinderPlaces& pla
     if (error) return denied();
     Search search;
     search.Below(path, 0);
-    // Where the collector has yet to write anything else.
+    // The collector may not have written any other file yet.
     if (search.found().empty() && !fs::exists(path / shm::kMaskFileName, error)) {
       return Error{fmt::format("{}: holds no {}, expected a session folder",
                                EscapeForTerminal(word), kOverviewName)};

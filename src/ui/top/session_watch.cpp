@@ -21,12 +21,13 @@
 namespace stemtap::top {
 namespace {
 
-// The start of a process is known to a second, and clocks are set by a little.
+// Process start times are accurate to one second, and clocks may be adjusted slightly.
 constexpr std::int64_t kClockSlackSeconds = 5;
-// That an overview may come later than it is due, besides its period: a busy machine or disk.
+// Tolerated delay of an overview beyond its period, for a busy machine or disk.
 constexpr std::chrono::seconds kSlack{1};
 
-// How long ago a file was written, by clocks that may be set, or be those of two machines.
+// Returns how long ago a file was written. The clock may have been adjusted or belong to another
+// machine.
 SessionWatch::Clock::duration AgeOf(const struct stat& about) {
   using std::chrono::system_clock;
   const auto written =
@@ -41,10 +42,10 @@ std::string FileText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Field 22 of /proc/<pid>/stat, in ticks since the machine started, and its state, field 3.
+// Reads the start time (field 22 of /proc/<pid>/stat, in ticks since boot) and the state (field 3).
 bool StartOf(std::int32_t pid, char& state, double& start_s) {
   const std::string text = FileText(fmt::format("/proc/{}/stat", pid));
-  std::size_t at = text.rfind(')');  // the name before it may hold anything
+  std::size_t at = text.rfind(')');  // the preceding name may contain any character
   if (at == std::string::npos || at + 2 >= text.size()) return false;
   state = text[at + 2];
   for (int field = 2; field < 22; ++field) {
@@ -83,7 +84,8 @@ bool SessionWatch::Refresh(Clock::time_point now) {
   const std::string problem = problem_;
   bool changed = Read(now);
   Judge(now);
-  // The last overview may have come between the look at the file and the look at the process.
+  // The collector may have written the last overview after the file check and before the process
+  // check.
   if (state_ == SessionState::kKilled && state != SessionState::kKilled && Read(now)) {
     changed = true;
     Judge(now);
@@ -116,7 +118,7 @@ bool SessionWatch::Read(Clock::time_point now) {
   }
   current_ = 1 - current_;
   known_ = true;
-  rate_.Add(next.elapsed_s, next.seen);  // `observed` grows by whole epochs
+  rate_.Add(next.elapsed_s, next.seen);  // `observed` grows only by whole epochs
   problem_.clear();
   return true;
 }
@@ -131,7 +133,7 @@ double SessionWatch::launches_per_s() const {
   if (state_ != SessionState::kRunning) return rate(o.elapsed_s, 0, o.observed);
   const double recent = rate_.PerSecond();
   if (!std::isnan(recent)) return recent;
-  // What it tells of the time before. In a run of hours these points are minutes apart.
+  // Use the timeline for earlier data. In a run of hours, its points are minutes apart.
   TimelinePoint before;
   for (const TimelinePoint& point : o.timeline) {
     if (point.elapsed_s > o.elapsed_s - RateWindow::kSeconds) break;
@@ -140,8 +142,9 @@ double SessionWatch::launches_per_s() const {
   return rate(o.elapsed_s - before.elapsed_s, before.observed, o.observed);
 }
 
-// Where the overview is renewed the session runs, whatever its pid is here: it may be that of another
-// machine or container, and where the clock was set its collector looks as if it began after it.
+// While the overview is renewed, the session is running, whatever its pid means here. The pid may
+// belong to another machine or container, and after a clock change the collector may appear to have
+// started later than the session.
 void SessionWatch::Judge(Clock::time_point now) {
   overdue_s_ = 0;
   if (!known_) return;

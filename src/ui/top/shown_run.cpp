@@ -28,7 +28,7 @@ void Add(const OverviewKernel& kernel, KernelRow& row) {
   }
 }
 
-// One row for each kernel of one session.
+// Adds one row for each kernel of one session.
 void RowsOfOne(const Overview& overview, std::uint32_t session, ShownRun& run) {
   for (const OverviewKernel& kernel : overview.kernels) {
     KernelRow& row = run.kernels.emplace_back();
@@ -87,7 +87,7 @@ void AddLosses(const OverviewTotals& from, OverviewTotals& to) {
   }
 }
 
-// A sum that leaves out what is not known yet, as a mean by weight.
+// WeightedMean is a mean by weight that skips unknown values.
 struct WeightedMean {
   double sum = 0.0;
   double weight = 0.0;
@@ -101,7 +101,7 @@ struct WeightedMean {
   }
 };
 
-// At the times of the session with the most points, what all had come to.
+// Sums the timelines at the times of the session with the most points.
 std::vector<TimelinePoint> AddTimelines(std::span<const Overview* const> overviews) {
   const auto longest = std::max_element(overviews.begin(), overviews.end(), [](auto* a, auto* b) {
     return a->timeline.size() < b->timeline.size();
@@ -131,7 +131,7 @@ std::vector<TimelinePoint> AddTimelines(std::span<const Overview* const> overvie
 }
 
 OverviewTotals Sum(std::span<const Overview* const> overviews) {
-  // What is no number is that of the first.
+  // Non-numeric fields are copied from the first session.
   OverviewTotals sum = *overviews.front();
   for (const Overview* o : overviews.subspan(1)) {
     sum.ended = sum.ended && o->ended;
@@ -160,7 +160,7 @@ OverviewTotals Sum(std::span<const Overview* const> overviews) {
     asked.Add(o->error_bound, static_cast<double>(o->duration_ns));
   }
   sum.bound = bound.Mean();
-  // The bounds of several sessions are stated apart: none of them is the error of all.
+  // Each session certifies its own bound; no single bound covers the combined error.
   sum.certified_bound = std::numeric_limits<double>::quiet_NaN();
   if (asked.weight > 0.0) sum.error_bound = asked.Mean();
   sum.timeline = AddTimelines(overviews);
@@ -169,7 +169,7 @@ OverviewTotals Sum(std::span<const Overview* const> overviews) {
 
 SessionState StateOf(std::span<const Session> sessions, int only) {
   if (only >= 0) return sessions[static_cast<std::size_t>(only)].state;
-  // What goes on comes first, then what went wrong.
+  // Running states take precedence, then failures.
   for (const SessionState state :
        {SessionState::kRunning, SessionState::kWaiting, SessionState::kKilled}) {
     if (std::any_of(sessions.begin(), sessions.end(),

@@ -3,7 +3,6 @@
 // ShownRun combines one or several sessions (the ranks of a run): totals, and a row for each
 // kernel.
 //
-//
 // The bound of several sessions is the mean of their bounds, weighted by time. It holds for any
 // dependence between their errors (triangle inequality) and is wider than the bound of one sample
 // drawn from all sessions.

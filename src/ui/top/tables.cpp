@@ -14,7 +14,7 @@
 namespace stemtap::top {
 namespace {
 
-// A name of less than this many columns tells nothing: other columns go first.
+// A narrower name is not readable, so other columns are dropped first.
 constexpr int kLeastName = 18;
 
 struct Column {
@@ -23,8 +23,7 @@ struct Column {
   bool left = false;  // aligned
 };
 
-// The titles or the cells of a row, a space between them; the last one, if it is aligned to the left, as
-// it is.
+// Adds the titles or cells of a row, separated by spaces. A left-aligned last cell is not padded.
 void AddCells(const std::vector<Column>& columns, const std::vector<std::string>& cells,
               Style style, const Canvas& canvas, LineMaker& line) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -54,7 +53,7 @@ int WidthOf(const std::vector<Column>& columns) {
   return width;
 }
 
-// Which of the kernels' columns there is room for, besides the name.
+// KernelColumns describes which columns fit next to the kernel name.
 struct KernelColumns {
   int launches = 11;
   bool mean = true;
@@ -66,7 +65,7 @@ struct KernelColumns {
 std::vector<Column> ColumnsOfKernels(const Model& model, const KernelColumns& has, bool unicode) {
   const auto title = [&](Order order, const char* name) {
     if (model.sorted_by() != order) return std::string(name);
-    // A name begins at the start of the alphabet, numbers begin at their greatest.
+    // Names sort ascending by default, numbers descending.
     const bool down = (order == Order::kName) == model.reversed();
     return std::string(unicode ? (down ? "\u25BC" : "\u25B2") : (down ? "v" : "^")) + name;
   };
@@ -100,7 +99,7 @@ KernelColumns ColumnsThatFit(const Model& model, const Canvas& canvas) {
   return has;
 }
 
-// "8,1,2" of 8 by 1 by 2, "8" of 8 by 1 by 1.
+// "8,1,2" for 8 by 1 by 2, "8" for 8 by 1 by 1.
 template <typename T>
 std::string ExtentsOf(const T (&extents)[3]) {
   std::string text = std::to_string(extents[0]);
@@ -109,7 +108,7 @@ std::string ExtentsOf(const T (&extents)[3]) {
   return text;
 }
 
-// What tells kernels of one name apart, before the name.
+// Returns a prefix that distinguishes kernels of the same name.
 std::string Apart(const OverviewKernel& kernel) {
   std::string text;
   if (kernel.config.grid[0] != 0) {
@@ -119,7 +118,7 @@ std::string Apart(const OverviewKernel& kernel) {
   return text;
 }
 
-// Of `all`, in at most seven columns.
+// Returns the share of `all` in at most seven columns.
 std::string TimeShare(std::uint64_t duration_ns, std::uint64_t all) {
   if (all == 0) return "-";
   const double percent =

@@ -11,7 +11,7 @@
 namespace stemtap::top {
 namespace {
 
-// The text that stands for the character at the beginning of `text`, and how much of `text` that is.
+// Cell is the display form of the first character of `text` and its size in bytes.
 struct Cell {
   std::string text;
   int columns = 0;
@@ -26,7 +26,7 @@ Cell CellOf(std::string_view text, bool unicode) {
     const int columns = ::wcwidth(static_cast<wchar_t>(unit.code));
     if (columns > 0) return {std::string(text.substr(0, unit.bytes)), columns, unit.bytes};
   }
-  // Without Unicode every byte is one of its own.
+  // Without Unicode, escape each byte separately.
   const TextUnit shown = unicode ? unit : TextUnit{byte};
   Cell cell{Escaped(shown), 0, shown.bytes};
   cell.columns = static_cast<int>(cell.text.size());
@@ -93,7 +93,7 @@ std::vector<std::string> Wrapped(std::string_view shown, int columns, std::size_
       if (used > columns) break;
       taken += cell.bytes;
     }
-    // The last line, or a character that is wider than any.
+    // The last line, or a character wider than a whole line.
     if (lines.size() + 1 == most || taken == 0) {
       lines.push_back(Cut(shown, columns, unicode));
       break;

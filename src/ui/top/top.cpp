@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Watches = std::vector<std::unique_ptr<SessionWatch>>;
 
-// Whether the terminal has more than ASCII, as the user's locale says.
+// Sets the user's locale and returns whether the terminal supports Unicode.
 bool TakeLocale() {
   std::setlocale(LC_CTYPE, "");
   return std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0;
@@ -51,7 +51,7 @@ std::vector<Session> SessionsOf(const Watches& watches) {
   return sessions;
 }
 
-// All of them, read once. An error if none has anything to show.
+// Reads all sessions once. Returns an error if none has an overview.
 Result<Watches> ReadOnce(const TopOptions& options) {
   Watches watches = WatchesOf(options);
   Refresh(watches);
@@ -100,7 +100,7 @@ Result<int> Watch(const TopOptions& options, std::string& snapshot) {
   }
   const auto interval = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(options.interval_s));
-  // A signal that comes right before the wait for a key is answered after this long.
+  // Maximum delay for a signal that arrives just before the wait for a key.
   constexpr auto kMostWait = std::chrono::milliseconds(250);
   Watches watches = WatchesOf(options);
   Model model;
@@ -114,7 +114,7 @@ Result<int> Watch(const TopOptions& options, std::string& snapshot) {
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
     KeyPress press = screen->Read(std::clamp(wait, std::chrono::milliseconds(0), kMostWait));
     const bool paused = model.paused();
-    // What was typed faster than it is drawn is drawn once.
+    // Process all pending keys before drawing again.
     for (int more = 0; press.key != Key::kNone && more < 256; ++more) {
       model.Press(press);
       press = model.quit() ? KeyPress() : screen->Read(std::chrono::milliseconds(0));
