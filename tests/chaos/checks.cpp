@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Between its push and the two counts a process can be killed: so many records are in doubt.
+// Maximum number of records in doubt: a process can be killed between its push and the two counts.
 constexpr std::uint64_t kInDoubt = 256;
 
 std::string ReadAll(const std::filesystem::path& path) {
@@ -33,7 +33,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Without pids and other numbers, which differ from run to run.
+// Removes pids and other numbers, which differ between runs.
 std::string WithoutNumbers(const std::string& line) {
   std::string result;
   for (const char c : line) {
@@ -42,7 +42,8 @@ std::string WithoutNumbers(const std::string& line) {
   return result;
 }
 
-// The loader's own words on a library of another tool that is missing; each process says them.
+// Returns whether the line is the loader's message about another tool's missing library. Each
+// process prints it.
 bool IsLoaders(const std::string& line) {
   return line.starts_with("ERROR: ld.so:");
 }
@@ -145,7 +146,7 @@ void ReadOverview(const Json& json, Session& session, Breaches& breaches) {
   }
 }
 
-// The last overview is written before session.json is, and says the same.
+// The last overview is written before session.json and must agree with it.
 void CheckOverview(const Session& session, const Circumstances& about, Breaches& breaches) {
   if (!session.finished) return;
   const bool told = std::any_of(
@@ -153,7 +154,7 @@ void CheckOverview(const Session& session, const Circumstances& about, Breaches&
       [](const std::string& w) { return w.starts_with("overview.json could not be written "); });
   if (told && about.folder_touched) return;
   if (!session.overview) {
-    // Whoever deletes a directory may be at it when session.json appears.
+    // A process that deletes the directory may still be at work when session.json appears.
     if (about.folder_deleted) return;
     breaches.push_back("missing: " + (session.folder / "overview.json").string());
   } else if (*session.overview != session.counters) {
@@ -171,7 +172,7 @@ void CheckMask(const std::filesystem::path& file, const Circumstances& about, Br
   const std::string text = ReadAll(file);
   for (const std::string& line : Lines(text)) {
     if (Json::accept(line)) continue;
-    // A collector that is killed, or whose disk is full, may be cut off in its last line.
+    // A killed collector or a full disk may truncate the last line.
     if ((about.collector_killed || about.folder_touched) && text.ends_with(line)) continue;
     breaches.push_back(fmt::format("unreadable: {}: {:.80}", file.string(), line));
     return;
@@ -260,7 +261,7 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       if (!json.is_object()) {
         breaches.push_back("unreadable: " + entry.path().string());
       } else if (name == "cells.json") {
-        continue;  // read by whoever merges the session
+        continue;  // used when the session is merged
       } else if (name == "plan.json") {
         ReadPlan(json, session, breaches);
       } else if (name == "overview.json") {
@@ -278,16 +279,16 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       ReadRing(entry.path(), session, breaches);
     } else if ((name.starts_with("new.ring.") && about.nothing_is_removed) ||
                (name.find(".json.tmp.") != std::string::npos && about.nothing_is_removed)) {
-      continue;  // its writer was killed, or may not remove it any more
+      continue;  // its writer was killed or may no longer remove it
     } else if (name.starts_with("overview.json.tmp.") && about.collector_killed) {
-      continue;  // it is written all the time
+      continue;  // the collector rewrites it continuously
     } else if (!name.ends_with("gate.table") ||
                (!about.collector_killed && !about.folder_touched)) {
       breaches.push_back("left over: " + entry.path().string());
     }
   }
   for (const std::string& ring : session.rings) {
-    // What the collector could not read stays, and it says so: of the ring, or of the whole directory.
+    // An unreadable ring remains, and a warning must name the ring or the whole directory.
     const std::string whole = folder.filename().string() + ": ";
     const bool told =
         std::any_of(session.warnings.begin(), session.warnings.end(), [&](const auto& warning) {
@@ -338,7 +339,8 @@ Truths ReadTruths(const std::filesystem::path& folder, bool names_exact) {
 
 namespace {
 
-// Whether the plan must hold exactly what was launched. `accounts`: how many each process has.
+// Returns whether the plan must match the launches exactly. `accounts`: number of accounts per
+// process.
 bool Complete(const Session& session, const Truths& truths, const std::map<pid_t, int>& accounts,
               const Circumstances& about) {
   if (!session.finished || !about.names_exact || about.unheard_launches) return false;
@@ -386,7 +388,7 @@ Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truth
                                        p.pid, p.state, p.seen, p.kept, p.dropped));
       }
       const auto truth = truths.find(p.pid);
-      // A process that went on as another program has several accounts, and a truth of the last.
+      // After exec, a process has several accounts but only the truth of its last program.
       if (truth == truths.end() || accounts[p.pid] != 1) continue;
       CheckAgainstTruth(p, truth->second, about, breaches);
       for (const auto& [name, t] : truth->second.by_name) {

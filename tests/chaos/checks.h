@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must hold after every round, whatever was done to it. Each check answers with one line per
-// breach; checks_test.cpp shows that each can.
+// The conditions that must hold after every round, whatever faults occurred. Each check returns one
+// line per breach; checks_test.cpp verifies that each check can fail.
 #pragma once
 
 #include <sys/types.h>
@@ -25,14 +25,15 @@ struct Sum {
 };
 using ByName = std::map<std::string, Sum>;
 
-// What the fake driver knows of one process that ended by exit().
+// Truth is the fake driver's record of one process that ended by exit().
 struct Truth {
   std::uint64_t launches = 0;
   ByName by_name;
 };
 using Truths = std::map<pid_t, Truth>;
 
-// What stemtap says of one process: from session.json, or from a ring that a killed collector left.
+// Account is stemtap's record of one process, from session.json or from a ring that a killed
+// collector left.
 struct Account {
   pid_t pid = 0;
   std::string state;
@@ -47,18 +48,18 @@ struct Account {
 
 struct Session {
   std::filesystem::path folder;
-  bool finished = false;  // session.json is there
+  bool finished = false;  // session.json exists
   bool unborn = false;    // its process was killed before it had a ring and a collector
   std::vector<Account> processes;
   std::vector<std::string> warnings;
-  std::vector<std::string> rings;  // files that were left
+  std::vector<std::string> rings;  // files that remain
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;
   std::uint64_t zero_duration = 0;
-  std::uint64_t slowed = 0;  // launches whose durations in the plan are those of their like
+  std::uint64_t slowed = 0;  // launches with imputed durations in the plan
   std::uint64_t samples = 0;
   ByName plan;
-  // What overview.json says, if it is there.
+  // The values of overview.json, if it exists.
   struct Glance {
     bool ended = false;
     std::uint64_t seen = 0;
@@ -68,49 +69,52 @@ struct Session {
     bool operator==(const Glance&) const = default;
   };
   std::optional<Glance> overview;
-  Glance counters;  // what session.json says of the same, if it is there
+  Glance counters;  // the same values from session.json, if it exists
 };
 
-// What of the round the checks have to know.
+// Circumstances describes what the checks must know about the round.
 struct Circumstances {
-  bool collector_killed = false;    // by us
-  bool folder_touched = false;      // by us: deleted, made unwritable, on a full disk; or the
-                                    // collector may give up
-  bool folder_deleted = false;      // by us, perhaps after it was complete
-  bool nothing_is_removed = false;  // the directory cannot be written, or nobody is left who would
-  bool may_die_unborn = false;  // killed while the library makes its directory: nobody is there yet
-  // Launches that the library has no way to know of: made after its goodbye, or while another
-  // profiler has CUPTI and keeps it.
+  bool collector_killed = false;    // by this test
+  bool folder_touched = false;      // by this test: deleted, made unwritable, on a full disk; or
+                                    // the collector may give up
+  bool folder_deleted = false;      // by this test, possibly after it was complete
+  bool nothing_is_removed = false;  // the directory is not writable, or no process is left to
+                                    // remove files
+  bool may_die_unborn = false;      // killed while the library creates its directory, before a
+                                    // collector exists
+  // Launches that the library cannot observe: made after it shut down, or while another profiler
+  // owns CUPTI.
   bool unheard_launches = false;
-  bool names_exact = true;       // kernel names come through as they are
-  bool error_visible = true;     // somebody can read stderr
+  bool names_exact = true;       // kernel names are recorded unchanged
+  bool error_visible = true;     // stderr has a reader
   bool files_truncated = false;  // rings may be unreadable, and the program may end by SIGBUS
-  bool stays_out = false;        // the library was told to do nothing, or found another tool
+  bool stays_out = false;        // the library was disabled by the user, or found another tool
   bool quiet = true;
 };
 
-// The exit status through `stemtap run` is what a shell makes of it; else it is the same.
+// Through `stemtap run`, the exit status is the shell's encoding of it; otherwise it is unchanged.
 Breaches CheckStatus(int bare, int got, bool through_run);
 Breaches CheckOutput(const std::string& bare, const std::string& got);
-// stderr is the program's, plus lines that begin with "stemtap: "; not quiet, plus a summary.
+// stderr must be the program's output plus lines that begin with "stemtap: ", and a summary unless
+// quiet.
 Breaches CheckErrors(const std::string& bare, const std::string& got, bool quiet);
 
-// Reads all that lies in a session directory. A file that cannot be read, one that is none of a
-// session's, and one that should be gone is a breach.
+// Reads all files in a session directory. A breach is a file that cannot be read, does not belong
+// to a session, or should have been removed.
 Session ReadSession(const std::filesystem::path& folder, const Circumstances& about,
                     Breaches& breaches);
-// Files outside of session directories: there must be none.
+// Checks that no files exist outside session directories.
 Breaches CheckNothingElse(const std::filesystem::path& work);
 
 Truths ReadTruths(const std::filesystem::path& folder, bool names_exact);
-// seen = kept + dropped, and both agree with the truth or say why not.
+// Checks that seen = kept + dropped, and that both match the truth or report why they differ.
 Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truths,
                        const std::string& errors, const Circumstances& about);
 
 Breaches CheckProcesses(const std::vector<pid_t>& left);
 Breaches CheckSharedMemory(const std::set<std::string>& before, const std::set<std::string>& after);
 
-// Whether this is a directory that a session was written into.
+// Returns whether a session was written into this directory.
 bool IsSessionFolder(const std::filesystem::path& path);
 
 }  // namespace stemtap::chaos

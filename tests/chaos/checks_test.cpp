@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every check of the chaos test finds its breach; and what is drawn depends on the seed alone.
+// Tests that every check of the chaos test finds its breach, and that drawn rounds depend only on
+// the seed.
 #include "chaos/checks.h"
 
 #include <doctest/doctest.h>
@@ -68,7 +69,7 @@ const char* kPlanJson =
 const char* kOverviewJson = R"({"state":"ended","seen":10,"kept":9,"dropped":1,
     "captured":1,"observed":9,"kernels":[{"name":"k","invocations":9}]})";
 
-// A session directory in which all is well.
+// Example is a session directory without breaches.
 struct Example {
   TempDir scratch;
   Example() {
@@ -171,8 +172,8 @@ TEST_CASE("an overview that is not of this session, or is not there") {
   said.insert(said.find("\"warnings\":[") + 12, R"("overview.json could not be written 1 time")");
   example.scratch.Write("session/session.json", said);
   CHECK(example.Breached({.folder_touched = true}).empty());
-  CHECK(Finds(example.Breached(), "missing: "));  // nothing was done to the directory
-  // Nothing can be asked of a session that did not get to its end.
+  CHECK(Finds(example.Breached(), "missing: "));  // no fault affected the directory
+  // A session that did not finish is not checked.
   const Example killed;
   std::filesystem::remove(killed.scratch / "session/session.json");
   std::filesystem::remove(killed.scratch / "session/overview.json");
@@ -242,7 +243,7 @@ TEST_CASE("a plan that is not of what was launched") {
       Finds(CheckAccounts({session}, {{77, {9, {{"k", {9, 91}}}}}}, "", {}), "the plan's kernels"));
   CHECK(
       Finds(CheckAccounts({session}, {{77, {9, {{"l", {9, 90}}}}}}, "", {}), "the plan's kernels"));
-  // What a tracer slowed counts as its like: only its launches can be told.
+  // Launches slowed by a tracer are imputed, so only the number of launches is exact.
   session.slowed = 1;
   CHECK(CheckAccounts({session}, {{77, {9, {{"k", {9, 91}}}}}}, "", {}).empty());
   CHECK(
@@ -279,7 +280,7 @@ TEST_CASE("shared memory that was left behind") {
   const std::string name = "/stemtap-chaos-test-" + std::to_string(::getpid());
   const std::set<std::string> before = SharedMemory();
   const int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
-  if (fd < 0) return;  // no /dev/shm here
+  if (fd < 0) return;  // /dev/shm is not available
   ::close(fd);
   CHECK(Finds(CheckSharedMemory(before, SharedMemory()), name));
   ::shm_unlink(name.c_str());

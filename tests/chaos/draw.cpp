@@ -77,7 +77,7 @@ class Chance {
   std::uint64_t Between(std::uint64_t least, std::uint64_t most) {
     return least + rng_.Below(most - least + 1);
   }
-  // As many small as large: the logarithm is uniform.
+  // Returns a value with a uniform logarithm: small values are as likely as large ones.
   std::uint64_t Magnitude(std::uint64_t least, std::uint64_t most) {
     std::uint64_t doublings = 0;
     while ((least << (doublings + 1)) <= most) ++doublings;
@@ -166,8 +166,8 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
       break;
     case FaultKind::kLittleMemory:
       f.size = chance.Magnitude(64, 8192);  // MiB
-      // Else malloc reserves an arena for every thread of the program, and whether there is room for
-      // its last thread is chance without us.
+      // Otherwise malloc reserves an arena for every thread, and whether the last thread fits
+      // depends on chance even without stemtap.
       f.env = {{"MALLOC_ARENA_MAX", "1"}};
       break;
     case FaultKind::kCuptiFail:
@@ -255,7 +255,7 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
                {"FAKE_KINETO_TEARDOWN", one_or_none()},
                {"FAKE_KINETO_TSC", one_or_none()},
                {"FAKE_KINETO_ROUNDS", number(chance.Magnitude(1, 16))}};
-      // By launches, or by time for a program that makes few.
+      // Limited by launches, or by time for a program that makes few launches.
       const std::uint64_t start = chance.Magnitude(1, 20'000);
       const bool by_launches = chance.OneIn(2);
       f.env.emplace_back(by_launches ? "FAKE_KINETO_START" : "FAKE_KINETO_START_MS",
@@ -268,14 +268,15 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
       break;
     }
     case FaultKind::kTwoCollectors:
-      f.size = chance.OneIn(2);  // 1: at once, so that it may be the first
+      f.size = chance.OneIn(2);  // 1: start at once, so that it may be the first
       break;
     case FaultKind::kFilesTruncated:
-      // 1: rings, 2: the gate table, 4: a ring of no process, which does not end the program
+      // 1: rings, 2: the gate table, 4: a ring that belongs to no process, which does not end the
+      // program
       f.size = chance.OneIn(2) ? 4 : chance.Between(1, 7);
       break;
     case FaultKind::kCallsRefused:
-      // One family, or all of them but some.
+      // One family, or a random subset of families.
       f.size = chance.OneIn(2) ? std::uint64_t{1} << chance.Between(0, Supervisor::kFamilies - 1)
                                : chance.Between(1, (1u << Supervisor::kFamilies) - 1);
       break;
@@ -306,7 +307,7 @@ bool StartsNothing(Ending ending) {
 bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
   switch (kind) {
     case FaultKind::kNoCollector:
-      return !round.run();  // no one asks for it
+      return !round.run();  // the collector is not requested
     case FaultKind::kDiskFull:
       return machine.mounts;
     case FaultKind::kFolderReadOnly:
@@ -314,7 +315,7 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
       return machine.drops_rights;
     case FaultKind::kHostileNames:
       return !round.python();
-    case FaultKind::kNoMoreThreads:  // another CUPTI client starts CUPTI's thread by itself
+    case FaultKind::kNoMoreThreads:  // another CUPTI client starts CUPTI's thread itself
       return machine.filters && !round.python() && !round.has(FaultKind::kOtherProfiler);
     case FaultKind::kCallsRefused:
       return machine.filters;
@@ -322,15 +323,15 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
       return !round.has(FaultKind::kFilesClosed);
     case FaultKind::kFilesClosed:
       return !round.has(FaultKind::kErrorUnread) && !round.python();
-    case FaultKind::kOtherTool:  // may be preloaded as well
+    case FaultKind::kOtherTool:  // it may also be preloaded
       return !round.has(FaultKind::kOtherProfiler);
     case FaultKind::kOtherProfiler:
       return !round.has(FaultKind::kOtherTool) && !round.has(FaultKind::kNoMoreThreads);
     case FaultKind::kTwoCollectors:
-      return !round.has(FaultKind::kFolderDeleted);  // the second makes it again
+      return !round.has(FaultKind::kFolderDeleted);  // the second collector recreates the directory
     case FaultKind::kFolderDeleted:
       return !round.has(FaultKind::kTwoCollectors);
-    case FaultKind::kFilesTruncated:  // a collector without memory cannot make up for the pages
+    case FaultKind::kFilesTruncated:  // a collector without memory cannot replace the pages
       return !round.has(FaultKind::kCollectorStarved) && !round.has(FaultKind::kLittleMemory);
     case FaultKind::kCollectorStarved:
     case FaultKind::kLittleMemory:
@@ -404,7 +405,7 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
   round.end_permille = chance.Permille();
   DrawWorkload(round, chance);
   if (chance.OneIn(2)) {
-    // Python starts slowly: one round in eight is enough.
+    // Python starts slowly, so one round in eight is enough.
     const bool python = chance.OneIn(4) && machine.python;
     round.wrapper = python ? static_cast<Wrapper>(chance.Between(4, 7))
                            : static_cast<Wrapper>(chance.Between(1, 3));
@@ -423,7 +424,7 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
     round.launches = std::min(round.launches, 50'000l);
     round.work = "plain";
   }
-  // The signal goes to `stemtap run`, or to the program where there is none: nothing in between.
+  // The signal goes to `stemtap run`, or else to the program, with no wrapper in between.
   if (round.ending == Ending::kTermedFromAway) {
     round.wrapper = Wrapper::kNone;
     round.ranks = 1;
@@ -437,13 +438,14 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
   }
   for (Fault& fault : round.faults) {
     if (fault.kind != FaultKind::kOtherProfiler || round.threads == 1) continue;
-    // It ends amid a launch, and of two threads at once: that is its own fault.
+    // The profiler tears CUPTI down during a launch. With two threads, this is unsafe by its own
+    // fault.
     for (auto& [name, value] : fault.env) {
       if (name == "FAKE_KINETO_TEARDOWN") value = "0";
     }
   }
   if (round.has(FaultKind::kNoMoreThreads)) {
-    // A program that starts threads or processes would fail without stemtap as well.
+    // A program that starts threads or processes would also fail without stemtap.
     round.threads = round.ranks = 1;
     round.wrapper = Wrapper::kNone;
     if (!StartsNothing(round.ending)) round.ending = Ending::kReturn;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Round is everything that chance decides about one run: the program, its way of ending, how the
-// library gets in, and what goes wrong meanwhile. It is a function of the seed and the round's
-// number alone; moments are drawn as parts of the bare run's time, so that they fall into the run
-// on any machine.
+// Round contains all random choices of one run: the program, how it ends, how the library is
+// loaded, and which faults occur. It depends only on the seed and the round number. Moments are
+// drawn as fractions of the bare run's time, so they fall into the run on any machine.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +24,11 @@ enum class Ending {
   kThreadExit,
   kForkIdle,
   kForkExec,
-  kDaemon,          // a child uses CUDA when the program has ended
-  kStorm,           // exit() while threads launch, and launches in a handler of atexit
+  kDaemon,          // a child uses CUDA after the program has ended
+  kStorm,           // exit() while threads launch, with launches in an atexit handler
   kKilledQuiet,     // SIGKILL from outside at a drawn moment
-  kKilledInStorm,   // the same while threads launch without end
-  kTermedFromAway,  // SIGTERM from outside, to `stemtap run` where there is one
+  kKilledInStorm,   // the same while threads launch continuously
+  kTermedFromAway,  // SIGTERM from outside, to `stemtap run` if there is one
   kCount
 };
 
@@ -91,17 +90,19 @@ const char* NameOf(Ending ending);
 const char* NameOf(Way way);
 const char* NameOf(Wrapper wrapper);
 const char* NameOf(FaultKind kind);
-// What the fault is, for the report.
+// Returns a description of the fault for the report.
 const char* Explain(FaultKind kind);
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 struct Fault {
   FaultKind kind;
-  int at_permille = 0;     // of the bare run's time and 100 ms
+  int at_permille = 0;     // of the bare run's time plus 100 ms
   std::uint64_t size = 0;  // ms, bytes, KiB, files, a mask, a tool: see draw.cpp
-  Variables env;           // what it sets, for the bare run too if it is the program's or the GPU's
-  bool of_stemtap = false;  // its variables mean nothing to the bare program: only in the other run
+  Variables env;           // variables it sets; also for the bare run if they belong to the program
+                           // or the GPU
+  bool of_stemtap = false;  // its variables have no meaning for the bare program and are set only
+                            // in the other run
 };
 
 struct Round {
@@ -111,14 +112,14 @@ struct Round {
   Way way = Way::kRunKernels;
   Wrapper wrapper = Wrapper::kNone;
   bool quiet = true;        // -q of stemtap run
-  bool gate_alone = false;  // STEMTAP_LEVEL=gate where the library is alone
+  bool gate_alone = false;  // STEMTAP_LEVEL=gate when the library is used without `stemtap run`
   long launches = 1000;
   int threads = 1;
   int devices = 1;
   int ranks = 1;
   const char* work = "plain";  // reload: modules come and go; graph: launches of ten kernels
   bool real_clock = false;
-  int end_permille = 0;  // when the outside kills
+  int end_permille = 0;  // when the outside signal is sent
   std::vector<Fault> faults;
 
   bool run() const { return way <= Way::kRunPreload; }
@@ -128,15 +129,16 @@ struct Round {
   bool has(FaultKind kind) const { return Find(kind) != nullptr; }
 };
 
-// What this machine can do; faults that need more are not drawn.
+// Machine describes what this machine supports. Faults that need more are not drawn.
 struct Machine {
   bool python = false;
-  bool mounts = false;       // tmpfs of its own
-  bool filters = false;      // system calls can be answered in its place (see supervisor.h)
+  bool mounts = false;       // system calls can be intercepted (see supervisor.h)
+  bool filters = false;      // directories can be made unwritable (see host.h)
   bool drops_rights = true;  // directories can be made unwritable (see host.h)
 };
 
-// A stand-in of a profiler: a script of this name that sets these variables and runs its arguments.
+// ToolStandIn replaces a profiler: a script of this name that sets these variables and runs its
+// arguments.
 struct ToolStandIn {
   const char* name;
   Variables variables;
@@ -145,7 +147,7 @@ const ToolStandIn& StandInOf(const Fault& tool_around);
 
 Round Draw(std::uint64_t seed, int number, const Machine& machine);
 
-// One line that says it all.
+// Returns a complete description in one line.
 std::string Describe(const Round& round);
 
 }  // namespace stemtap::chaos

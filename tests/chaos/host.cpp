@@ -40,7 +40,7 @@ void Limit(int which, const std::optional<std::uint64_t>& most) {
   ::setrlimit(static_cast<__rlimit_resource>(which), &limit);
 }
 
-// `fd` is moved to the place of a standard one.
+// Moves `fd` to a standard descriptor.
 void Place(int fd, int standard) {
   if (fd == standard) return;
   ::dup2(fd, standard);

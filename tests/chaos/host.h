@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What chaos needs of the operating system: processes started under harsh conditions, every
-// descendant found by a mark in its environment and reaped, file systems of a few kilobytes.
+// Operating system helpers: start processes under harsh conditions, find and reap every descendant
+// by a mark in its environment, and mount file systems of a few kilobytes.
 //
 // THREADS: one.
 #pragma once
@@ -23,29 +23,29 @@ class Supervisor;
 
 struct Start {
   std::vector<std::string> argv;
-  std::vector<std::string> environment;  // NAME=value, all of it
+  std::vector<std::string> environment;  // the complete environment, as NAME=value
   std::filesystem::path cwd;
-  std::filesystem::path out;  // files that take stdout and stderr
+  std::filesystem::path out;  // files that receive stdout and stderr
   std::filesystem::path err;
   std::uint64_t closed = 0;                   // bit n: descriptor n is closed
   bool error_unread = false;                  // stderr is a pipe without a reader
   std::optional<std::uint64_t> file_limit;    // RLIMIT_FSIZE, bytes
   std::optional<std::uint64_t> few_files;     // RLIMIT_NOFILE
   std::optional<std::uint64_t> memory_limit;  // RLIMIT_AS, bytes
-  Supervisor* supervisor = nullptr;           // answers its system calls
+  Supervisor* supervisor = nullptr;           // intercepts its system calls
 };
 
-// Starts argv[0], a path, in a session of its own. As root it may not override the permissions of
-// files any more, so a directory without write permission is one. Throws if there can be no process.
+// Starts argv[0], a path, in its own session. Drops root's right to override file permissions, so
+// that unwritable directories are unwritable. Throws if the process cannot be started.
 pid_t StartProcess(const Start& start);
 
-// Makes this process the one that orphans are given to, so that all of them can be waited for.
+// Makes this process the parent of orphans, so that it can wait for all of them.
 void AdoptOrphans();
 
-// Everything that has ended and was ours, by adoption too: pid and wait status.
+// Reaper collects pid and wait status of every ended child, including adopted ones.
 class Reaper {
  public:
-  // Whether there is anybody left to wait for. All descendants are: an orphan becomes our child.
+  // Returns whether any descendant is left to wait for. Orphans become children of this process.
   bool Collect();
   std::optional<int> StatusOf(pid_t pid) const;
   const std::map<pid_t, int>& ended() const { return ended_; }
@@ -54,24 +54,24 @@ class Reaper {
   std::map<pid_t, int> ended_;
 };
 
-// Processes whose environment holds `mark` ("NAME=value"); the dead that nobody has waited for are
-// not among them.
+// Returns the processes whose environment contains `mark` ("NAME=value"), without zombies.
 std::vector<pid_t> Marked(const std::string& mark);
-std::filesystem::path ProgramOf(pid_t pid);  // empty: gone, or not ours to know
+std::filesystem::path ProgramOf(pid_t pid);  // empty if it is gone or not readable
 std::vector<pid_t> ChildrenOf(pid_t pid);
-// Whether it has a file of that name open.
+// Returns whether the process has a file of that name open.
 bool HasOpen(pid_t pid, const std::string& name);
 
-// Names in /dev/shm.
+// Returns the names in /dev/shm.
 std::set<std::string> SharedMemory();
 
-// Whether this process got mounts of its own: /dev/shm is then empty and ours alone.
+// Returns whether this process has private mounts. /dev/shm is then empty and private.
 bool OwnMounts();
-// A file system of `kib` in memory at `directory`. False if that is not possible.
+// Mounts an in-memory file system of `kib` at the given directory. Returns false if that is not
+// possible.
 bool MountSmall(const std::filesystem::path& folder, std::uint64_t kib);
 void Unmount(const std::filesystem::path& folder);
 
-// exit 7, signal 9
+// For example "exit 7" or "signal 9".
 std::string StatusText(int status);
 
 }  // namespace stemtap::chaos

@@ -3,11 +3,12 @@
 //   chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--fault NAME] [--keep]
 //   chaos_test --storm LAUNCHES
 //
-// Torments live runs on the simulated GPU and checks after each that nothing was hurt (see
-// docs/reliability.md). Round R of seed S is the same everywhere. Ends after N rounds or M minutes,
-// whatever comes first; --round plays that one alone and says all it sees, --fault those alone that drew it. Prints a table of what
-// was drawn, and exits with 1 if anything was breached, 77 if it cannot run here.
-// --storm: no faults, but so many launches as fast as they come, of which each must be accounted for.
+// Injects faults into live runs on the simulated GPU and checks the result of each (see
+// docs/reliability.md). Round R of seed S is the same on every machine. Ends after N rounds or M
+// minutes, whichever comes first. --round plays only that round and prints details; --fault plays
+// only rounds with that fault. Prints a table of the drawn faults. Exits with 1 if there was a
+// breach, or 77 if it cannot run on this machine. --storm plays LAUNCHES launches at maximum speed
+// without faults; each must be accounted for.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -75,7 +76,7 @@ bool Parse(int argc, char** argv, Options& options) {
   return true;
 }
 
-// The interpreter behind the name, which may be a script that starts a dozen processes.
+// Returns the interpreter behind `python3`, which may be a script that starts a dozen processes.
 std::string FindPython() {
   std::FILE* answer =
       ::popen("python3 -c 'import sys, ctypes; print(sys.executable)' 2>/dev/null", "r");
@@ -137,7 +138,7 @@ void PrintTable(const Tally& tally) {
       tally.dropped);
 }
 
-// 0: no launch is missing.
+// Returns 0 if no launch is missing.
 int PlayStorm(const Options& options, const fs::path& base) {
   Round round;
   round.way = Way::kRunGate;

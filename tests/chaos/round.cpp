@@ -31,7 +31,8 @@ using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
 constexpr int kTickMs = 2;
-// How much later than alone a program may end, and how long what it leaves behind may take.
+// Maximum extra time of a program compared with its bare run, and maximum time of the processes it
+// leaves behind.
 constexpr long kPatienceMs = 60'000;
 constexpr long kLeaveMs = 30'000;
 constexpr long kNominalMs = 400;
@@ -46,7 +47,7 @@ std::string ReadAll(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// One of the two runs.
+// Run is one of the two runs of a round.
 struct Run {
   fs::path folder;  // out, err, truth.*, pids/, and work/, where the program runs
   std::string mark;
@@ -55,19 +56,19 @@ struct Run {
   int status = 0;
   bool timed_out = false;
   long ms = 0;
-  // Of the run with stemtap alone.
-  std::optional<int> program_status;  // where the collector was killed and the program was orphaned
+  // Only for the run with stemtap.
+  std::optional<int> program_status;  // if the collector was killed and the program orphaned
   bool program_known = false;
   bool collector_killed = false;
   std::vector<pid_t> left;
   pid_t second = 0;          // another `stemtap run`
-  std::string second_error;  // what it printed
+  std::string second_error;  // what the second run printed
   Breaches breaches;
 
   fs::path work() const { return folder / "work"; }
   std::string out() const { return Anywhere(ReadAll(folder / "out")); }
   std::string err() const { return Anywhere(ReadAll(folder / "err")); }
-  // The two runs have directories of their own, which a program may name.
+  // Replaces the run's directory, which the program's output may contain.
   std::string Anywhere(std::string text) const {
     const std::string here = folder.string();
     for (std::size_t at = text.find(here); at != std::string::npos; at = text.find(here)) {
@@ -169,7 +170,7 @@ Variables BareVariables(const Round& round, const Run& run) {
                  {"LD_LIBRARY_PATH", test::FakeGpuDir().string()},
                  {"CHAOS_PIDS", (run.folder / "pids").string()},
                  {"FAKE_GPU_TRUTH", (run.folder / "truth.%p").string()},
-                 // A traced launch is slow, and so is each that another thread makes meanwhile.
+                 // A traced launch is slow, and so are concurrent launches of other threads.
                  {"FAKE_GPU_CAPTURE_FACTOR", "20"},
                  {"FAKE_GPU_CLOCK", round.real_clock ? "real" : "virtual"}};
   if (round.has(FaultKind::kTmpdirReadOnly)) Set(v, "TMPDIR", (run.folder / "readonly").string());
@@ -182,7 +183,7 @@ Variables BareVariables(const Round& round, const Run& run) {
   return v;
 }
 
-// How the library gets in.
+// Configures how the library is loaded.
 void AddStemtap(const Round& round, Variables& v, std::vector<std::string>& command) {
   const std::string library = test::InjectorLibrary().string();
   const auto preload = [&] {
@@ -213,8 +214,8 @@ void AddStemtap(const Round& round, Variables& v, std::vector<std::string>& comm
   }
 }
 
-// The signals that are sent: to the program, which ignores them, and to the collector. Not SIGTERM,
-// by which programs end, nor SIGABRT, SIGCHLD and those of faults.
+// Returns the signals that are sent to the program, which ignores them, and to the collector.
+// Excludes SIGTERM, which ends programs, SIGABRT, SIGCHLD and fault signals.
 std::vector<int> SignalsToSend() {
   std::vector<int> signals;
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
@@ -228,14 +229,14 @@ std::vector<int> SignalsToSend() {
   return signals;
 }
 
-// The program ignores them, stemtap around it does not.
+// Makes the program ignore the signals; `stemtap run` does not ignore them.
 void IgnoreSignals(std::vector<std::string>& command) {
   std::string trap = "trap ''";
   for (const int signal : SignalsToSend()) trap += " " + std::to_string(signal);
   command.insert(command.begin(), {"/bin/sh", "-c", trap + "; exec \"$0\" \"$@\""});
 }
 
-// Like ncu, the stand-in runs nothing where a library is named for CUDA, unless the user named it.
+// Like ncu, the stand-in runs nothing if a CUDA injection library is set, unless the user set it.
 std::string WriteStandIn(const ToolStandIn& tool, const Round& round, const fs::path& folder) {
   std::string script = "#!/bin/sh\n";
   if (round.way != Way::kVariable) {
@@ -299,13 +300,13 @@ std::vector<fs::path> SessionFolders(const fs::path& work) {
   return folders;
 }
 
-// Something that is done to a run at a moment of it.
+// Tormentor applies the faults of a round to a run at their drawn moments.
 class Tormentor {
  public:
   Tormentor(const Round& round, Run& run, pid_t root, long span_ms, bool with_stemtap)
       : round_(round), run_(run), root_(root), span_ms_(span_ms), stemtap_(with_stemtap) {}
 
-  // Called every few milliseconds until nothing of the run lives any more.
+  // Called every few milliseconds until no process of the run is alive.
   void Act(long now_ms, bool root_ended) {
     if (round_.killed_from_away() && now_ms >= span_ms_ * round_.end_permille / 1000) {
       EndProgram(root_ended);
@@ -341,7 +342,7 @@ class Tormentor {
 
   const std::set<pid_t>& collectors() const { return collectors_; }
   const std::set<pid_t>& killed() const { return killed_; }
-  // Where the collector has ended before it saw the ring.
+  // Needed if the collector ended before it saw the ring.
   void RemoveFakeRing() const {
     std::error_code gone;
     if (!fake_.empty()) fs::remove(fake_, gone);
@@ -360,7 +361,7 @@ class Tormentor {
     if (round_.ending != Ending::kTermedFromAway) {
       for (const pid_t pid : run_.programs()) ::kill(pid, SIGKILL);
     } else if (!terminated_ && run_.program_ran()) {
-      // A collector that was killed passes nothing on.
+      // A killed collector forwards no signals.
       if (!stemtap_ || !round_.run() || killed_.contains(root_)) {
         for (const pid_t pid : run_.programs()) ::kill(pid, SIGTERM);
       } else {
@@ -388,18 +389,18 @@ class Tormentor {
 
   void Continue(const std::set<pid_t>& stopped, long& until) {
     for (const pid_t pid : stopped) ::kill(pid, SIGCONT);
-    until = -2;  // once is enough
+    until = -2;  // only once
   }
 
   void FindCollectors() {
     for (const pid_t pid : Marked(run_.mark)) {
-      // A child of `stemtap run` is stemtap, too, before it becomes the program.
+      // A child of `stemtap run` also runs stemtap until it execs the program.
       if (round_.run() && pid != root_) continue;
       if (!collectors_.contains(pid) && ProgramOf(pid) == test::StemtapProgram()) {
         collectors_.insert(pid);
       }
     }
-    // The program itself, which is ours to wait for once its collector is killed.
+    // After its collector is killed, the program becomes a child of this process.
     if (program_ == 0 && round_.run() && collectors_.contains(root_)) {
       for (const pid_t child : ChildrenOf(root_)) program_ = child;
     }
@@ -409,7 +410,7 @@ class Tormentor {
     for (const pid_t pid : collectors_) {
       if (killed_.contains(pid)) continue;
       if (pid == root_) {
-        ::kill(pid, SIGSTOP);  // no child may appear between the look and the kill
+        ::kill(pid, SIGSTOP);  // no child may appear between the check and the kill
         for (const pid_t child : ChildrenOf(root_)) program_ = child;
       }
       if (::kill(pid, SIGKILL) == 0) {
@@ -420,11 +421,11 @@ class Tormentor {
   }
 
   void StarveCollectors() {
-    // The program would inherit it, and not even begin.
+    // The program would inherit the limit and could not start.
     if (round_.run() && (program_ == 0 || ProgramOf(program_) == test::StemtapProgram())) return;
     for (const pid_t pid : collectors_) {
-      const rlimit nothing{1, 1};  // what it has it keeps
-      // Before it collects it could not even throw: the same as killed.
+      const rlimit nothing{1, 1};  // existing mappings remain
+      // Before it collects it could not even throw, which would equal a kill.
       if (starved_.contains(pid) || !HasOpen(pid, "mask.ndjson")) continue;
       starved_.insert(pid);
       ::prlimit(pid, RLIMIT_AS, &nothing, nullptr);
@@ -446,14 +447,15 @@ class Tormentor {
     made_read_only_ = !folders.empty() || !round_.run();
   }
 
-  // Once the program runs: before, it would not ignore them, nor `stemtap run` hold them.
+  // Sends signals once the program runs. Before that, the program would not ignore them and
+  // `stemtap run` would not block them.
   void SendSignals() {
     if (signaled_ || !run_.program_ran()) return;
     if (stemtap_ && collectors_.empty()) FindCollectors();
     for (const int signal : SignalsToSend()) {
       for (const pid_t pid : run_.programs()) ::kill(pid, signal);
       for (const pid_t pid : collectors_) {
-        // These end the session of a collector that the library started.
+        // These signals end the session of a collector that the library started.
         const bool ends = signal == SIGHUP || signal == SIGINT || signal == SIGQUIT;
         if (round_.run() || !ends) ::kill(pid, signal);
       }
@@ -461,7 +463,7 @@ class Tormentor {
     signaled_ = true;
   }
 
-  // It has no mark: it is no collector of the program.
+  // The second run has no mark, so it does not count as a collector of the program.
   void StartSecond(const Fault& f, long now_ms) {
     if (run_.second != 0) return;
     const auto folders = SessionFolders(run_.work());
@@ -505,9 +507,9 @@ class Tormentor {
     if ((f.size & 4) != 0) MakeFakeRing(folders.front(), now_ms);
   }
 
-  // A ring that the collector takes for that of this process, and keeps mapped.
+  // Creates a ring that the collector attributes to this process and keeps mapped.
   void MakeFakeRing(const fs::path& folder, long now_ms) {
-    constexpr long kMappedMs = 100;  // five looks of the collector
+    constexpr long kMappedMs = 100;  // five polls of the collector
     shm::RingHeader header;
     header.file_bytes = sizeof(shm::RingFile);
     header.pid = ::getpid();
@@ -541,12 +543,12 @@ class Tormentor {
   long fake_until_ = 0;
 };
 
-// Runs to the end of the last process.
+// Runs until the last process has ended.
 void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
   Reaper reaper;
   const auto begin = Clock::now();
   const pid_t root = StartProcess(run.start);
-  // What is drawn falls into the run; a program that only the outside ends has no time of its own.
+  // Scale drawn moments to the run; a program that runs until it is killed has no time of its own.
   const long span_ms = round.killed_from_away() || !with_stemtap ? kNominalMs : bare_ms + 100;
   Tormentor tormentor(round, run, root, span_ms, with_stemtap);
   std::optional<int> status;
@@ -559,7 +561,7 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
     }
     tormentor.Act(now, status.has_value());
     if (status) {
-      // An orphaned program takes its time, as the root would have.
+      // An orphaned program may run as long as the root would have.
       if (!alive || now > run.ms + kLeaveMs + bare_ms) {
         run.left = Marked(run.mark);
         break;
@@ -602,7 +604,7 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
   for (const pid_t pid : tormentor.collectors()) {
     const std::optional<int> end = reaper.StatusOf(pid);
     if (!end || !WIFSIGNALED(*end) || tormentor.killed().contains(pid)) continue;
-    // SIGTERM may meet `stemtap run` before it listens.
+    // SIGTERM may reach `stemtap run` before it installs its handler.
     if (round.ending == Ending::kTermedFromAway && WTERMSIG(*end) == SIGTERM) continue;
     run.breaches.push_back(fmt::format("collector: ended by {}", StatusText(*end)));
   }
@@ -622,11 +624,12 @@ bool IsShort(const Round& round) {
   return false;
 }
 
-// Whether the user told the library to stay out, or another tool's marks do.
+// Returns whether the library is disabled by the user or by another tool's environment.
 bool StaysOut(const Round& round) {
   if (round.has(FaultKind::kToolAround)) return true;
   if (const Fault* f = round.Find(FaultKind::kOtherTool)) {
-    if (!round.run() || f->env[0].first != "LD_PRELOAD") return true;  // that one is no mark
+    if (!round.run() || f->env[0].first != "LD_PRELOAD")
+      return true;  // LD_PRELOAD does not identify a tool
   }
   if (const Fault* f = round.Find(FaultKind::kBadOptions); f != nullptr && !round.run()) {
     for (const auto& [name, value] : f->env) {
@@ -636,10 +639,10 @@ bool StaysOut(const Round& round) {
   return false;
 }
 
-// stemtap itself must be able to read the plan that it left.
+// Checks that stemtap can read the plan that it wrote.
 Breaches CheckPlanIsRead(const Session& session, const Run& like) {
   const fs::path plan = session.folder / "plan.json";
-  if (session.samples == 0) return {};  // no tool takes an empty plan
+  if (session.samples == 0) return {};  // no tool accepts an empty plan
   Start start;
   start.argv = {test::StemtapProgram().string(),
                 "export",
@@ -676,7 +679,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
     verdict.breaches = {"harness: the bare program does not end"};
     return verdict;
   }
-  // Python cannot always remove its semaphores, alone neither; their names are different each time.
+  // Python cannot always remove its semaphores, even without stemtap. Their names differ each time.
   const bool leaves_memory = SharedMemory() != memory;
   memory = SharedMemory();
   Run run = Prepare(round, folder / "stemtap", python, true);
@@ -693,7 +696,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
 
   Circumstances about;
   const Fault* none = round.Find(FaultKind::kNoCollector);
-  // One that fails as soon as it begins is as good as killed.
+  // A collector that fails as soon as it starts is equivalent to a killed one.
   bool fails = none != nullptr && none->env[0].second == "/bin/false";
   if (const Fault* f = round.Find(FaultKind::kBadOptions); f != nullptr && !round.run()) {
     for (const auto& [name, value] : f->env) fails |= name == "STEMTAP_OPTIONS";
@@ -705,14 +708,14 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
                          round.has(FaultKind::kCollectorStarved);
   const Fault* truncated = round.Find(FaultKind::kFilesTruncated);
   about.files_truncated = truncated != nullptr;
-  // A program that maps a file that is truncated ends by SIGBUS.
+  // A program that maps a truncated file ends by SIGBUS.
   const bool may_die = truncated != nullptr && (truncated->size & 3) != 0;
   about.folder_deleted = round.has(FaultKind::kFolderDeleted);
   about.nothing_is_removed = run.collector_killed || round.has(FaultKind::kFolderReadOnly);
   about.may_die_unborn = !round.run() && round.killed_from_away();
   about.unheard_launches = round.ending == Ending::kStorm || round.ending == Ending::kThreadExit ||
                            round.has(FaultKind::kOtherProfiler);
-  // The kernel amid which the clock is set has another duration.
+  // The kernel during which the clock is set has a different duration.
   about.names_exact = !round.has(FaultKind::kHostileNames) && !round.has(FaultKind::kStaleNames) &&
                       !round.has(FaultKind::kClockStepped);
   const Fault* closed = round.Find(FaultKind::kFilesClosed);
@@ -729,12 +732,12 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   add(bare.breaches);
   add(run.breaches);
   add(CheckProcesses(run.left));
-  // Python's own, where it is killed before it can remove them.
+  // Semaphores of Python, if it is killed before it can remove them.
   const bool may_leave_memory = leaves_memory || (round.python() && round.killed_from_away());
   if (!may_leave_memory) add(CheckSharedMemory(memory, SharedMemory()));
   if (run.timed_out) verdict.breaches.push_back("hang: the program ends 60 s later than alone");
   const std::string errors = run.err();
-  // Where nothing is left for stemtap itself, it may refuse to begin: the program does not run.
+  // If stemtap lacks resources, it may refuse to start, and the program does not run.
   const bool may_refuse = round.run() && (IsShort(round) || round.has(FaultKind::kFolderReadOnly) ||
                                           round.has(FaultKind::kFolderDeleted) ||
                                           round.has(FaultKind::kCollectorStarved) ||
@@ -754,7 +757,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
     }
     add(CheckOutput(bare.out(), run.out()));
     if (about.error_visible) {
-      // What Python's processes say of each other's death is a matter of moments.
+      // The messages of Python's processes about each other's death depend on timing.
       const bool comparable = !round.python() || !round.killed_from_away();
       const bool exact = comparable && about.quiet && !about.collector_killed;
       add(CheckErrors(comparable ? bare.err() : "", errors, exact));

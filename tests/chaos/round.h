@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plays one round: the program alone, then the same with stemtap and all that goes wrong, then the
-// checks.
+// Plays one round: runs the program alone, runs it with stemtap and the drawn faults, and checks
+// the result.
 #pragma once
 
 #include <filesystem>
@@ -15,16 +15,16 @@ namespace stemtap::chaos {
 struct Verdict {
   Breaches breaches;
   std::string by_hand;         // commands that repeat the run with stemtap
-  bool refused = false;        // stemtap could not begin, and said so
-  std::uint64_t launches = 0;  // that the truth knows of
+  bool refused = false;        // stemtap could not start, and reported that
+  std::uint64_t launches = 0;  // number of launches in the truth
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;
-  bool stood_down = false;                   // some process recorded nothing and says why
+  bool stood_down = false;                   // some process recorded nothing and reports the reason
   std::map<std::string, int> refused_calls;  // by a Supervisor
   double seconds = 0;
 };
 
-// `directory` is new, and left as it is. `python` is the interpreter, or empty.
+// Plays in a new directory, which remains afterwards. `python` is the interpreter, or empty.
 Verdict Play(const Round& round, const std::filesystem::path& folder, const std::string& python,
              bool verbose);
 

@@ -37,8 +37,8 @@ struct Call {
   int family;
 };
 
-// What the default profiles of container runtimes refuse or have refused, and what older kernels and
-// sandboxes do not know. Calls without which no program starts are not among them.
+// Calls that default profiles of container runtimes refuse or have refused, and calls that older
+// kernels and sandboxes do not implement. Excludes calls that every program needs to start.
 constexpr Call kCalls[] = {
     {SYS_process_vm_readv, "process_vm_readv", EPERM, 0},
     {SYS_process_vm_writev, "process_vm_writev", EPERM, 0},
@@ -62,7 +62,7 @@ constexpr Call kCalls[] = {
     {SYS_signalfd4, "signalfd4", EPERM, 9},
 };
 
-// The calls that start a thread or a process; clone3 does not exist then, and libc takes clone.
+// Calls that start a thread or a process. clone3 is reported as missing, so libc uses clone.
 constexpr Call kStarts[] = {{SYS_clone, "clone", EAGAIN, -1},
 #ifdef SYS_fork
                             {SYS_fork, "fork", EAGAIN, -1},
@@ -143,8 +143,8 @@ int ProcessOf(int thread) {
   return thread;
 }
 
-// Whether a process has one thread. A call that a signal interrupts is asked for again, and a program
-// that went on as another (exec) begins anew: nothing can be told by counting calls.
+// Returns whether a process has one thread. Counting calls cannot answer this: a call interrupted
+// by a signal is repeated, and exec starts over.
 bool IsAlone(int process) {
   std::error_code gone;
   const std::filesystem::directory_iterator threads(fmt::format("/proc/{}/task", process), gone);
@@ -194,7 +194,7 @@ bool Supervisor::Submit() {
 }
 
 bool Supervisor::Begin() {
-  ::close(sockets_[1]);  // so that a child that fails is noticed
+  ::close(sockets_[1]);  // so that a failing child is noticed
   sockets_[1] = -1;
   listener_ = ReceiveDescriptor(sockets_[0]);
   if (listener_ < 0) return false;
@@ -222,9 +222,10 @@ void Supervisor::Serve() {
   while (!ended_.load(std::memory_order_relaxed)) {
     pollfd ready = {listener_, POLLIN, 0};
     if (::poll(&ready, 1, 20) <= 0) continue;
-    if ((ready.revents & POLLIN) == 0) return;  // all of them have ended
+    if ((ready.revents & POLLIN) == 0) return;  // all supervised processes have ended
     seccomp_notif request = {};
-    if (::ioctl(listener_, SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) continue;  // it was killed
+    if (::ioctl(listener_, SECCOMP_IOCTL_NOTIF_RECV, &request) != 0)
+      continue;  // the caller was killed
     seccomp_notif_resp answer = {};
     answer.id = request.id;
     const Call* call = Find(request.data.nr, refusals_.starts.has_value());

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Supervisor answers system calls of a process and its descendants with an error, as the filters of
-// containers and the limits of a system do, and counts how often it did: a fault that nobody met has
-// not been tried.
+// Supervisor makes system calls of a process and its descendants fail, like container filters and
+// system limits do. It counts the failures, because a fault that no process met was not tested.
 //
 //   Supervisor supervisor({.families = 1u << 3});
 //   fork: in the child  supervisor.Submit();       then exec
 //         in the parent supervisor.Begin();
 //   ... supervisor.End();  supervisor.refused()
 //
-// THREADS: one of its own between Begin and End; the rest from one thread.
+// THREADS: its own thread between Begin and End; call everything else from one thread.
 #pragma once
 
 #include <atomic>
@@ -22,10 +21,11 @@
 namespace stemtap::chaos {
 
 struct Refusals {
-  // Bit n: the calls of family n (see supervisor.cpp) are refused.
+  // If bit n is set, the calls of family n (see supervisor.cpp) fail.
   std::uint64_t families = 0;
-  // So many threads and processes can be started, then no more (EAGAIN, as at RLIMIT_NPROC). The
-  // first thread beside its own that a program other than stemtap starts does not count: CUPTI's.
+  // Number of threads and processes that can be started; later starts fail with EAGAIN, as at
+  // RLIMIT_NPROC. The first additional thread of a program other than stemtap does not count,
+  // because it is CUPTI's.
   std::optional<std::uint64_t> starts;
 };
 
@@ -33,22 +33,23 @@ class Supervisor {
  public:
   static constexpr int kFamilies = 10;
 
-  // Throws if there can be no socket.
+  // Throws if the socket cannot be created.
   explicit Supervisor(const Refusals& refusals);
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Whether this system can do it.
+  // Returns whether this system supports supervision.
   static bool Works();
 
-  // In the child, before exec: from here on the calls are refused. False if there can be no filter.
+  // Call in the child before exec. The calls fail from here on. Returns false if the filter cannot
+  // be installed.
   bool Submit();
-  // In the parent, once the child was started. False if it did not submit.
+  // Call in the parent after the child has started. Returns false if the child did not submit.
   bool Begin();
   void End();
 
-  // How often each call was refused. REQUIRES: End was called.
+  // Returns how often each call failed. REQUIRES: End was called.
   const std::map<std::string, int>& refused() const { return refused_; }
 
  private:

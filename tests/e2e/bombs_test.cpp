@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small compressed files that unpack to gigabytes: each gets its line, soon (what may be read to its end
-// unpacks to 128 MiB), with little memory, and with little written where databases are unpacked.
+// Small compressed files that unpack to gigabytes. Each must fail quickly with one error line
+// (files that may be read to the end unpack to 128 MiB), with little memory, and with few bytes
+// written where databases are unpacked.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -25,14 +26,14 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-// What a child may keep resident: 33 MB for a stream, and for what is held 4 MiB, of which every few
-// bytes can become a launch, a row or a value.
+// Maximum resident memory of a child: 33 MB for a stream. For inputs held in memory, 4 MiB of input
+// may become launches, rows or values of a few bytes each.
 constexpr std::uint64_t kMostResident = 400 * kMiB;
 constexpr std::uint64_t kMostStreamed = 64 * kMiB;
 constexpr std::uint64_t kMostHeld = 95 * kMiB;
 
-// No file longer than this while it lives, in children as well: a database is unpacked into a file that
-// has no name, which nothing else can measure.
+// FileSizeLimit limits the file size in this process and its children. A database is unpacked into
+// an unnamed file, whose size cannot be measured in any other way.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(std::uint64_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
@@ -53,8 +54,8 @@ class FileSizeLimit {
   sighandler_t handler_;
 };
 
-// A file of `head`, then `unit` over and over: 2 GiB, or `pieces` of 128 MiB. Compressed files that follow one another
-// are one, so that a piece of 128 MiB is compressed once.
+// Writes a file of `head` followed by repeated `unit`: 2 GiB, or `pieces` of 128 MiB. Concatenated
+// compressed files are one compressed file, so each 128 MiB piece is compressed once.
 std::string MakeBomb(const TempDir& folder, const std::string& name, std::string_view head,
                      std::string_view unit, int pieces = 16) {
   const auto write = [&](const std::string& file, auto content) {
@@ -83,7 +84,7 @@ std::uint64_t PeakOfChildren() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-// Runs stemtap, which fails with one line that holds `word`, in seconds.
+// Checks that stemtap fails within seconds with one line that contains `word`.
 void Refused(const std::vector<std::string>& arguments, const std::string& word,
              const ProcessOptions& options = {}) {
   std::vector<std::string> argv = {StemtapProgram().string()};
@@ -104,7 +105,7 @@ constexpr std::string_view kCanonical =
     "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
     "shared_bytes,graph_id,name\n";
 
-// A database of one table; `pages` as its header is to say, `version` of it that says so.
+// Returns the header of a one-table database that claims `pages` pages and a matching version.
 std::string DatabaseHead(const TempDir& folder, std::uint32_t pages) {
   const std::string path = (folder / "made.sqlite").string();
   sqlite3* database = nullptr;
@@ -117,7 +118,7 @@ std::string DatabaseHead(const TempDir& folder, std::uint32_t pages) {
   REQUIRE(content.size() >= 4096);
   for (std::size_t i = 0; i < 4; ++i) {
     content[28 + i] = static_cast<char>(pages >> (24 - 8 * i));
-    content[92 + i] = content[24 + i];  // the length is that of this change
+    content[92 + i] = content[24 + i];  // the length is valid for this change
   }
   return content;
 }
@@ -165,7 +166,7 @@ TEST_CASE("a database that unpacks to gigabytes is refused before it is on the d
   };
   const Bomb bombs[] = {
       {"magic.zst", std::string("SQLite format 3\0", 16), "damaged in the header"},
-      // Beyond its own end, within it, and longer than any disk.
+      // Claims an end beyond the file, an end within it, and a size larger than any disk.
       {"short.zst", DatabaseHead(folder, 2), "goes on behind the 8192 bytes"},
       {"honest.zst", DatabaseHead(folder, 524'290), "unpack to more than"},
       {"honest.gz", DatabaseHead(folder, 524'290), "unpack to more than"},
@@ -174,14 +175,15 @@ TEST_CASE("a database that unpacks to gigabytes is refused before it is on the d
   };
   for (const Bomb& bomb : bombs) {
     const std::string path = MakeBomb(folder, bomb.name, bomb.head, zeros);
-    const FileSizeLimit at_most(5 * kMiB);  // 4 MiB may be unpacked of anything
+    const FileSizeLimit at_most(5 * kMiB);  // any input may unpack to 4 MiB
     Refused({"convert", "-o", (folder / "out.csv").string(), path}, bomb.word, options);
     CHECK(std::filesystem::is_empty(scratch.path()));
   }
   CHECK(PeakOfChildren() < kMostStreamed);
 }
 
-// What is held costs 64 bytes a launch and more, so that tiny rows without end would be all memory.
+// Data held in memory costs at least 64 bytes per launch, so endless tiny rows would fill the
+// memory.
 TEST_CASE("profiles that are held, and what stands beside them, end where they unpack too far") {
   struct Bomb {
     const char* name;
@@ -210,7 +212,7 @@ TEST_CASE("profiles that are held, and what stands beside them, end where they u
   const TempDir folder;
   const std::string out = (folder / "out.csv").string();
   for (const Bomb& bomb : held) {
-    // A short one is read: what is refused is how far it unpacks, and not what is in it.
+    // A short file is read successfully, so the failure is due to the unpacked size.
     const std::string end = bomb.row[0] == ',' ? "]}" : "";
     const std::string good = folder.Write("good", bomb.head + bomb.row + bomb.row + end).string();
     const ProcessResult read = RunProcess({StemtapProgram().string(), "convert", "-o", out, good});
@@ -249,7 +251,7 @@ TEST_CASE("files of a session that are a gigabyte of nothing are refused before 
   const std::vector<std::string> merge = {"merge", "-o", "m", "a", "b"};
   for (const char* name : {"plan.json", "cells.json", "session.json", "overview.json"}) {
     CAPTURE(name);
-    // Empty up to its end, behind its own content, and longer than any.
+    // Only zeros, zeros after valid content, and a file above the size limit.
     for (const bool emptied : {true, false}) {
       std::filesystem::remove_all(folder / "b");
       std::filesystem::copy(folder / "a", folder / "b");
@@ -281,7 +283,7 @@ TEST_CASE("plans and results that unpack to gigabytes are refused") {
         MakeBomb(folder, "plan" + std::to_string(number++) + ".json.zst", head, unit);
     Refused({"export", "--to", "csv", "--plan", bomb}, "unpack to more than");
   }
-  // Plain, it is short enough and too deep.
+  // The uncompressed file is short enough but nested too deeply.
   Refused({"export", "--to", "csv", "--plan",
            folder.Write("deep.json", "{\"a\": " + std::string(kMiB, '[')).string()},
           "nests deeper than 64");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong use and bad input: one clear line, and the exit code that is promised.
+// Tests that usage errors and bad input print one clear line and exit with the documented code.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -91,7 +91,7 @@ TEST_CASE("numbers are decimal, whole words and within 64 bits") {
   CheckFailure(Run({"generate", "llm-decode", "-o", "x.csv", "--layers", "-1"}), 2, {"--layers"});
   CheckFailure(Run({"export", "--plan", "x", "--to", "perfetto", "--timeline-launches", "-1"}), 2,
                {"--timeline-launches"});
-  // A 0 in front makes no octal number.
+  // A leading 0 does not make the number octal.
   const auto made = Run({"generate", "llm-decode", "-o", "x.csv", "--launches", "0100"}, options);
   CHECK(made.err.find("stemtap: 100 launches") == 0);
 }
@@ -101,7 +101,7 @@ TEST_CASE("a word that is none of an option's names the nearest, and an empty pa
                {"--method: expected one of optimal, root", "'optimla', did you mean optimal?"});
   CheckFailure(Run({"generate", "llm-decod", "-o", "x.csv"}), 2, {"did you mean llm-decode?"});
   CheckFailure(Run({"run", "--actuator", "profilr", "--", "true"}), 2, {"--actuator", "'profilr'"});
-  // As "$UNSET" gives them: nothing is left out, or written elsewhere, for that.
+  // An empty argument, as from "$UNSET", must fail instead of changing or omitting the output.
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"plan", "x.csv", "-o", ""},
            {"plan", "x.csv", "--metrics", ""},
@@ -170,7 +170,7 @@ TEST_CASE("help and version are commands too") {
 TEST_CASE("--min-samples and --captured-times do what their help says") {
   TempDir scratch;
   const ProcessOptions options{.cwd = scratch.path()};
-  // Clusters with fewer samples than the minimum exist, and the help says which.
+  // Clusters with fewer samples than the minimum exist; the help explains which.
   const auto words = [](const std::string& text) {
     std::istringstream in(text);
     std::string all;
@@ -427,13 +427,13 @@ TEST_CASE(
   refused(export_to("o.csv", "./o.csv"), "o.csv: is to be written twice");
   refused(export_to("o.csv", "here/o.csv"), "o.csv: is to be written twice");
   CHECK_FALSE(std::filesystem::exists(scratch / "o.csv"));
-  // The profile that the plan names is read where none is given.
+  // Without an explicit profile, export reads the profile that the plan names.
   refused({"export", "--plan", "plan.json", "--to", "csv", "-o", "hard.csv"},
           "hard.csv: is the input p.csv");
   CHECK(ReadFile(scratch / "p.csv") == profile);
   CHECK(Run(export_to("o.csv", "w.csv"), options).exit_code == 0);
 
-  // One of a session's files is all of it.
+  // Naming one file of a session protects all of its files.
   REQUIRE(Run({"replay", "p.csv", "-o", "s"}, options).exit_code == 0);
   const std::string cells = ReadFile(scratch / "s/cells.json");
   refused({"export", "--plan", "s/plan.json", "--to", "csv", "-o", "here/s/cells.json"},
@@ -494,7 +494,7 @@ TEST_CASE(
   same({"top", "s", "--json"}, {"top", "s/session.json", "--json"});
   same({"merge", "s", "t", "-q", "--json", "-o", "m1"},
        {"merge", "s/plan.json", "t/session.json", "-q", "--json", "-o", "m2"});
-  // A plan is not written over because it was named by its session.
+  // The plan is protected even if it was named through its session.
   CheckFailure(Run({"export", "--plan", "s", "--to", "csv", "-o", "s/plan.json"}, options), 2,
                {"s/plan.json: is the input"});
   std::filesystem::create_directory(scratch / "empty");
@@ -518,7 +518,7 @@ TEST_CASE("an export of several files that could not all be written leaves none"
     files.push_back(entry.path());
   }
   REQUIRE(files.size() > 1);
-  // A directory in the place of one of the others.
+  // Put a directory in place of one of the other files.
   std::filesystem::remove_all(scratch / "out");
   std::filesystem::create_directories(*std::max_element(files.begin(), files.end()));
   CheckFailure(Run(ncu, options), 1, {"is a folder, expected a file"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main job, live: `stemtap run` and the library alone, on the simulated GPU.
+// Tests `stemtap run` and the injected library on the simulated GPU.
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <pty.h>
@@ -57,7 +57,7 @@ TEST_CASE("a program that ends well is seen whole, at either level") {
     CHECK(gated == (level == "gate" ? 20000u : 0u));
     CHECK(OverviewDiffers(scratch / "session") == "");
     CHECK(ReadJson(scratch / "session/overview.json")["level"] == level);
-    // Rings and gate are gone, the results are there.
+    // Rings and gate are removed; the results exist.
     std::vector<std::string> files;
     for (const auto& f : std::filesystem::directory_iterator(scratch / "session")) {
       files.push_back(f.path().filename());
@@ -112,7 +112,8 @@ TEST_CASE("a session of one process, one device and no graph is exported without
   CHECK(known.out == said.out);
   CHECK(known.out.find("DYNAMIC_KERNEL_RANGE") != std::string::npos);
   CheckFailure(exports(plain, "perfetto"), 1, {"live session", "--profile FILE"});
-  // Elsewhere, or beside the session.json of another run, nobody says so.
+  // Without the session.json, or next to the session.json of another run, nothing confirms plain
+  // launches.
   const std::string session = ReadFile(plain / "session/session.json");
   std::filesystem::remove(plain / "session/session.json");
   CheckFailure(exports(plain, "accelsim"), 1, {"live session", "session.json", "--plain-launches"});
@@ -128,7 +129,8 @@ TEST_CASE("a session of one process, one device and no graph is exported without
     other.replace(other.find(before), before.size(), after);
     plain.Write("session/session.json", other);
     CheckFailure(exports(plain, "accelsim"), 1, {"live session", "--plain-launches"});
-    CHECK((exports(plain, "ncu").exit_code == 0) == after.ends_with("5"));  // counts graphs' too
+    CHECK((exports(plain, "ncu").exit_code == 0) ==
+          after.ends_with("5"));  // ncu also counts graph launches
   }
 
   TempDir graphs;
@@ -148,9 +150,9 @@ TEST_CASE("a recording that costs too much ends, and the user hears of it") {
   CAPTURE(run.err);
   CHECK(run.exit_code == 0);
   const std::size_t first = run.err.find("recording stopped: it cost ");
-  REQUIRE(first != std::string::npos);  // at once
+  REQUIRE(first != std::string::npos);  // reported immediately
   CHECK(run.err.find("more than the 1.500 % of --max-overhead", first) != std::string::npos);
-  CHECK(run.err.find("recording stopped", first + 1) != std::string::npos);  // and at the end
+  CHECK(run.err.find("recording stopped", first + 1) != std::string::npos);  // and again at the end
   const auto session = ReadJson(scratch / "session/session.json");
   CHECK(session["counters"]["gaps"] == 1);
   CHECK(session["counters"]["dropped"] == 0);
@@ -163,8 +165,9 @@ TEST_CASE("a recording that costs too much ends, and the user hears of it") {
 TEST_CASE("a program whose process id is nobody's outside its namespace is seen whole") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
-  options.env.emplace_back("FAKE_GPU_CLOCK", "real");  // a second, for the collector to look
-  const std::string high_id =                          // nobody's here
+  options.env.emplace_back("FAKE_GPU_CLOCK", "real");  // runs for a second, so that the collector
+                                                       // can read it
+  const std::string high_id =                          // unused here
       "echo $(($(cat /proc/sys/kernel/pid_max) - 10)) >/proc/sys/kernel/ns_last_pid && ";
   const auto inside = [&](const std::string& script) {
     return std::vector<std::string>{
@@ -329,7 +332,7 @@ TEST_CASE("a hostile program name or session directory is escaped on the termina
   const auto named = RunProcess(command, options);
   CHECK(named.exit_code == 0);
   check(named.err, "stemtap: session in stemtap-" + escaped + "-");
-  // What the process reports of itself, here that it has no CUPTI.
+  // The reason that the process reports; here, it has no CUPTI.
   auto without = options;
   without.env = {{"LD_LIBRARY_PATH", (scratch / "driver").string()},
                  {"STEMTAP_CUPTI", "/nonexistent/libcupti.so.13"}};
@@ -343,7 +346,7 @@ TEST_CASE("a hostile program name or session directory is escaped on the termina
 TEST_CASE("without a libcupti the program runs undisturbed and one line says so") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
-  // The fake driver alone, and nowhere else to find a CUPTI.
+  // Only the fake driver is available, and CUPTI cannot be found anywhere else.
   std::filesystem::create_directory(scratch / "driver");
   std::filesystem::copy(FakeGpuDir() / "libcuda.so.1", scratch / "driver/libcuda.so.1");
   options.env = {{"LD_LIBRARY_PATH", (scratch / "driver").string()},
@@ -360,7 +363,7 @@ TEST_CASE("the library alone starts a collector, and leaves the same session") {
   auto options = OnFakeGpu(scratch);
   options.env.emplace_back("LD_PRELOAD", InjectorLibrary().string());
   options.env.emplace_back("STEMTAP_OPTIONS", "--error-bound 0.02 -q");
-  options.until_closed = true;  // the collector holds stderr until it is done
+  options.until_closed = true;  // the collector keeps stderr open until it is done
   const auto bare = RunProcess({TestProgram("exit_return").string(), "5000"}, OnFakeGpu(scratch));
   const auto run = RunProcess({TestProgram("exit_return").string(), "5000"}, options);
   CHECK(run.exit_code == bare.exit_code);
@@ -384,7 +387,7 @@ TEST_CASE("the library alone records into the directory that STEMTAP_OPTIONS nam
   auto options = OnFakeGpu(scratch);
   options.env.emplace_back("LD_PRELOAD", InjectorLibrary().string());
   options.env.emplace_back("STEMTAP_OPTIONS", "-o x -q");
-  options.until_closed = true;  // the collector holds stderr until it is done
+  options.until_closed = true;  // the collector keeps stderr open until it is done
   for (const char* name : {"x", "x-2"}) {
     const auto run = RunProcess({TestProgram("exit_return").string(), "5000"}, options);
     CAPTURE(run.err);
@@ -489,7 +492,7 @@ TEST_CASE("the exit code is the program's, though the session cannot be written"
       RunCommand({"-q"}, {"/bin/sh", "-c", program + " 1000; rm -r session"}), OnFakeGpu(scratch));
   CHECK(gone.exit_code == 0);
   CHECK(gone.err.find("stemtap: session/plan.json: cannot be written") != std::string::npos);
-  // The signal that comes with the limit must not end the session.
+  // The signal raised at the file size limit must not end the session.
   const auto limited = RunProcess(
       {"/bin/sh", "-c", "ulimit -f 8; exec \"$0\" run -q -o limited -- \"$1\" 1000; exit $?",
        StemtapProgram().string(), TestProgram("exit_sigkill").string()},
@@ -499,7 +502,7 @@ TEST_CASE("the exit code is the program's, though the session cannot be written"
 
 TEST_CASE("a collector without memory gives up, and waits for the program all the same") {
   TempDir scratch;
-  // The ring fits into what the collector gets, 3,000 kernels with names of 16 kB do not.
+  // The collector's limit has room for the ring but not for 3,000 kernels with names of 16 kB.
   std::string profile =
       "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,"
       "block_y,block_z,shared_bytes,graph_id,name\n";
@@ -525,7 +528,7 @@ TEST_CASE("a collector without memory gives up, and waits for the program all th
   CHECK(run.err.find("no kernel was recorded") == std::string::npos);
 }
 
-// For /bin/sh: what the test was started with besides stdin, stdout and stderr is not the program's.
+// For /bin/sh: closes descriptors that the test inherited besides stdin, stdout and stderr.
 constexpr const char* kCloseOthers = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ";
 
 TEST_CASE("a collector without descriptors names the rings that it could not read") {
@@ -536,7 +539,7 @@ TEST_CASE("a collector without descriptors names the rings that it could not rea
        StemtapProgram().string(), TestProgram("exit_call").string()},
       OnFakeGpu(scratch));
   CHECK(run.exit_code == 7);
-  // Nothing was read, and nobody claims that there was nothing.
+  // Nothing was read, and the report must not claim that there was nothing to read.
   const auto warnings = ReadJson(scratch / "session/session.json")["warnings"];
   REQUIRE(warnings.size() == 2);
   for (const std::string begin : {"not read: session", "overview.json could not be written "}) {
@@ -544,7 +547,7 @@ TEST_CASE("a collector without descriptors names the rings that it could not rea
     CHECK(warning.find(begin) == 0);
     CHECK(warning.find("Too many open files") != std::string::npos);
   }
-  // At the end there was one to be had.
+  // At the end, a descriptor was available.
   CHECK(OverviewDiffers(scratch / "session") == "");
 }
 
@@ -561,7 +564,7 @@ TEST_CASE("five descriptors are enough for a session with a gate") {
 }
 
 TEST_CASE("a collector without a signalfd passes signals on all the same") {
-  // Five descriptors: the session has its directory and its mask.
+  // Five descriptors are enough for the session directory and the mask.
   for (const auto& [name, signal] : {std::pair("TERM", SIGTERM), std::pair("HUP", SIGHUP)}) {
     CAPTURE(name);
     TempDir scratch;
@@ -577,7 +580,7 @@ TEST_CASE("a collector without a signalfd passes signals on all the same") {
   }
 }
 
-// For /bin/sh: says which of the signals in $SIGNALS it got, and ends with code 5 at SIGTERM.
+// For /bin/sh: prints which signals of $SIGNALS it received, and exits with code 5 on SIGTERM.
 constexpr const char* kSaySignals =
     "for s in $SIGNALS; do trap \"echo got $s.\" $s; done; trap 'kill $!; exit 5' TERM; "
     "sleep 60 & echo ready; while kill -0 $! 2>/dev/null; do wait $!; done";
@@ -587,7 +590,8 @@ TEST_CASE("every signal that can be held reaches the program, and none ends the 
   std::vector<int> signals;
   std::string list;
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-    // The kernel's, those of faults, libc's own two, the shell's child, and the one that ends it.
+    // Excludes uncatchable signals, fault signals, libc's two internal signals, SIGCHLD, and
+    // SIGTERM, which ends the program.
     const bool left_out = signal == SIGKILL || signal == SIGSTOP || signal == SIGSEGV ||
                           signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
                           signal == SIGTRAP || signal == SIGSYS || signal == SIGCHLD ||
@@ -614,7 +618,8 @@ TEST_CASE("every signal that can be held reaches the program, and none ends the 
 
 TEST_CASE("a session goes on while its program is stopped by SIGSTOP, whatever came before") {
   TempDir scratch;
-  // SIGTSTP reaches the program, which ignores it; then it is stopped and continued without the session.
+  // SIGTSTP reaches the program, which ignores it. Then the program is stopped and continued
+  // without the session.
   const auto run = RunProcess(
       RunCommand(
           {"-q"},
@@ -632,8 +637,8 @@ TEST_CASE("a session goes on while its program is stopped by SIGSTOP, whatever c
   CHECK(run.exit_code == 5);
 }
 
-// The output of `argv` on a terminal of its own, in which `typed` is typed once it has printed
-// `prompt`. Its wait status is put into `status`.
+// Returns the output of `argv` on its own terminal. Types `typed` after the program prints
+// `prompt`. Stores the wait status in `status`.
 std::string OnTerminal(const std::vector<std::string>& argv, const ProcessOptions& options,
                        const std::string& prompt, const std::string& typed, int& status) {
   int terminal = -1;
@@ -659,7 +664,7 @@ std::string OnTerminal(const std::vector<std::string>& argv, const ProcessOption
     done = true;
     CHECK(::write(terminal, typed.data(), typed.size()) == static_cast<ssize_t>(typed.size()));
   }
-  ::kill(child, SIGKILL);  // nothing happens where it has ended
+  ::kill(child, SIGKILL);  // no effect if it has already ended
   ::waitpid(child, &status, 0);
   ::close(terminal);
   return out;
@@ -668,8 +673,8 @@ std::string OnTerminal(const std::vector<std::string>& argv, const ProcessOption
 TEST_CASE("a Ctrl-C reaches the program once") {
   TempDir scratch;
   int status = 0;
-  // The session sleeps until the program has handled the first SIGINT, so a second one would be
-  // another signal. It takes signals by their number: SIGINT, then SIGTERM.
+  // The session is stopped until the program has handled the first SIGINT, so a second SIGINT would
+  // count separately. Pending signals are delivered in numeric order: SIGINT, then SIGTERM.
   const std::string script =
       "n=0; trap 'n=$((n + 1))' INT; trap 'kill $!; echo last $n; exit 5' TERM; "
       "kill -STOP $PPID; sleep 60 & echo ready; while [ $n = 0 ]; do wait $!; done; "
@@ -685,7 +690,7 @@ TEST_CASE("a Ctrl-C reaches the program once") {
 TEST_CASE("when the terminal stops the program, the session stops, and goes on with it") {
   TempDir scratch;
   int status = 0;
-  // The outer shell does what an interactive one does: it sees its job stop, and continues it.
+  // The outer shell acts like an interactive shell: it sees its job stop and continues it.
   const std::string out =
       OnTerminal({"/bin/bash", "-c",
                   "set -m; \"$0\" run -q -o session -- /bin/sh -c 'echo ready; exec sleep 60'; "
@@ -720,7 +725,7 @@ TEST_CASE("of two runs that want one directory, the second fails, and the first 
 
 TEST_CASE("without -o a run takes the next name that is free") {
   TempDir scratch;
-  // The process id is known before the run begins.
+  // $$ gives the process id before the run begins.
   const auto run =
       RunProcess({"/bin/sh", "-c", "mkdir stemtap-true-$$; exec \"$0\" run -- /bin/true",
                   StemtapProgram().string()},
@@ -761,7 +766,8 @@ TEST_CASE("a report is not written into a folder of others") {
     CheckFailure(refused, 1, {"session: other users can write there", "expected -o FILE"});
     CHECK(RunProcess({stemtap, "report", "session", "-o", "r.html"}, options).exit_code == 0);
   }
-  const bool untouched = ReadFile(target) == "precious";  // a report would be too long to print
+  const bool untouched = ReadFile(target) == "precious";  // a failure report with the content would
+                                                          // be too long to print
   CHECK(untouched);
 }
 
@@ -833,7 +839,7 @@ TEST_CASE("a session's path that no file in it would fit behind is refused") {
   const auto run = RunProcess(
       {StemtapProgram().string(), "run", "-o", deep.string(), "--", "/bin/true"}, options);
   CheckFailure(run, 1, {"the path of the session folder has ", "expected at most 4000"});
-  // What the library is told by somebody else.
+  // A session path that the library gets from another program.
   options.env.emplace_back("CUDA_INJECTION64_PATH", InjectorLibrary().string());
   options.env.emplace_back("STEMTAP_SESSION", deep.string());
   const auto alone = RunProcess({TestProgram("exit_return").string(), "1000"}, options);
@@ -856,7 +862,7 @@ TEST_CASE("several processes of one run are all seen") {
   CHECK(Kept(session) == 7000);
 }
 
-// A language model's 20,000 launches, played at 8,000 a second so that feedback comes in time.
+// Plays 20,000 launches of a language model at 8,000 per second, so that feedback arrives in time.
 std::vector<std::string> PlayDecode(const TempDir& scratch) {
   const auto made = RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches",
                                 "20000", "--seed", "3", "-o", (scratch / "p.csv").string()});
@@ -883,7 +889,7 @@ TEST_CASE("captures that cost no time count as recorded, where the user says so"
 
 TEST_CASE(
     "what a tracer does to the launches it captures is no part of totals, clusters and bound") {
-  // As recorded, the total was 5.7 times the native one, and the bound 62 %.
+  // With recorded durations, the total was 5.7 times the native total, and the bound was 62 %.
   TempDir scratch;
   const auto player = PlayDecode(scratch);
   const auto bare = RunProcess(player, OnFakeGpu(scratch));
@@ -905,15 +911,17 @@ TEST_CASE(
     CHECK(session["counters"]["slowed"].get<std::uint64_t>() == captured);
     CHECK(totals["invocations"] == 20000);
     CHECK(totals["imputed"].get<std::uint64_t>() == captured);
-    // Some forty captures hold 0.3 % of the time. Even if each were imputed as nothing, or as twice
-    // what it took, the total would be off by no more.
+    // About forty captures make up 0.3 % of the time. Even if each were imputed as zero or as twice
+    // its duration, the total would not differ by more.
     CHECK(totals["duration_ns"].get<double>() == doctest::Approx(truth).epsilon(0.004));
-    // A quarter of what it was. How many captures so short a run makes is the machine's matter.
+    // A quarter of the previous bound. The number of captures in such a short run depends on the
+    // machine.
     CHECK(totals["bound"].get<double>() <= 0.15);
     CHECK(totals["uncovered_fraction"].get<double>() <= 0.02);
     CHECK(totals["observed_error"].is_null());
     clusters[slow] = totals["clusters"];
-    // What ran where stays as measured: forty times a thousand native durations.
+    // Device totals contain measured durations: forty captures at a thousand times their native
+    // duration.
     const double measured = session["devices"][0]["duration_ns"];
     if (slow) {
       CHECK(measured > 2 * truth);
@@ -922,7 +930,7 @@ TEST_CASE(
     }
     std::filesystem::remove_all(scratch / "session");
   }
-  // Which launches are captured is a matter of timing, and cuts follow.
+  // Timing decides which launches are captured, and cluster boundaries depend on that.
   CHECK(clusters[1] <= clusters[0] + 8);
   CHECK(clusters[0] <= clusters[1] + 8);
 }
@@ -959,7 +967,7 @@ TEST_CASE("ranks share what is captured, or each has its own") {
   const auto player = PlayDecode(scratch);
   std::string rank;
   for (const std::string& word : player) rank += word + " ";
-  // How many captures either takes depends on when they come; engine_test counts them.
+  // The number of captures in each mode depends on timing; engine_test checks it.
   for (const std::string mode : {"on", "off"}) {
     CAPTURE(mode);
     const auto run = RunProcess(

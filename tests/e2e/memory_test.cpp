@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory is O(kernels + clusters + captures), never O(launches).
+// Tests that memory is O(kernels + clusters + captures), independent of the number of launches.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
@@ -12,7 +12,8 @@
 namespace stemtap::test {
 namespace {
 
-// The largest resident set of any child so far, in bytes. It only grows, so the small run comes first.
+// Returns the maximum resident set of all children so far, in bytes. It only grows, so the small
+// run must come first.
 std::uint64_t PeakOfChildren() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);

@@ -10,7 +10,7 @@
 
 namespace stemtap::test {
 
-// Counts and summed durations of a profile, straight from its importer.
+// Returns counts and total durations of a profile, read directly with its importer.
 inline TotalsByName TotalsOfProfile(const std::filesystem::path& file) {
   TotalsByName totals;
   auto reader = OpenProfile(file.string());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ncu, nsys and compute-sanitizer, under stemtap and around it: small stand-ins, and the real tools
-// where they can be had.
+// Tests ncu, nsys and compute-sanitizer inside and around stemtap: with small stand-ins, and with
+// the real tools where available.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -25,7 +25,7 @@ Words Joined(Words words, const Words& more) {
   return words;
 }
 
-// Options without the marks of a tool, and without the ways in of a library.
+// Returns options without environment variables of tools and without library injection.
 ProcessOptions Clean(const TempDir& scratch, const Variables& more = {}) {
   ProcessOptions options = OnFakeGpu(scratch);
   options.unset_env = {"LD_PRELOAD", "CUDA_INJECTION64_PATH"};
@@ -33,7 +33,7 @@ ProcessOptions Clean(const TempDir& scratch, const Variables& more = {}) {
   return options;
 }
 
-// An executable script called `name` that leaves the file `started` and runs its arguments.
+// Writes an executable script `name` that creates the file `started` and runs its arguments.
 fs::path StandIn(const TempDir& dir, const std::string& name) {
   const fs::path file =
       dir.Write(name, "#!/bin/sh\n: > \"${0%/*}/started\"\n[ $# = 0 ] || exec \"$@\"\n");
@@ -136,8 +136,8 @@ fs::path FileIn(const fs::path& directory, const char* name) {
   return {};
 }
 
-// What a tool and the program that it profiles do: with the library preloaded, and with `stemtap run`
-// around the program, as alone.
+// Checks that a tool and its profiled program behave the same alone, with the library preloaded,
+// and with `stemtap run` around the program.
 void CheckUndisturbed(const Words& tool, const Words& program, const std::string& libraries) {
   const TempDir scratch;
   ProcessOptions options = Clean(scratch, {{"LD_LIBRARY_PATH", libraries}});
@@ -178,10 +178,10 @@ TEST_CASE("the real ncu profiles a program beside the library as without it") {
   STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
   const auto ncu = RealNvidia("ncu");
   STEMTAP_SKIP_WITHOUT_REAL(ncu);
-  // The script, which starts the program of the same name.
+  // The launcher script, which starts the binary of the same name.
   const fs::path tool = *ncu / "usr/lib/nsight-compute/ncu";
   REQUIRE(fs::exists(tool));
-  // Calls cuInit of the driver on the library path.
+  // Calls cuInit of the first driver on the library path.
   const Words program = {"/bin/sh", "-c",
                          "\"$0\" libcuda.so.1 cuInit 1 && echo \"the program's line\"; exit 7",
                          STEMTAP_TEST_DRIVER_ANSWERS};
@@ -198,7 +198,7 @@ TEST_CASE("the real nsys profiles a program beside the library as without it") {
   REQUIRE(fs::exists(tool));
   const std::string libraries =
       drivers.directories().front().string() + ":" + (*nsys / "usr/lib/x86_64-linux-gnu").string();
-  // Without a device, its library does not survive a cuInit of the program.
+  // Without a device, nsys's library crashes when the program calls cuInit.
   CheckUndisturbed(
       {tool.string(), "profile", "--trace=cuda", "--force-overwrite=true", "-o", "report"},
       {"/bin/sh", "-c", "echo \"the program's line\"; exit 7"}, libraries);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every recorded profile, played live through the injector on the simulated GPU: what the session saw is what
-// the file holds, exactly; and replay sees the same.
+// Plays every recorded profile through the injector on the simulated GPU. The session must match
+// the profile exactly, and so must a replay.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -15,7 +15,7 @@ std::string Stemtap() {
   return StemtapProgram().string();
 }
 
-// A decode loop of `launches`, generated once per test case.
+// Generates a decode loop of `launches` launches.
 std::filesystem::path Generate(const TempDir& scratch, const char* launches) {
   const auto file = scratch / "decode.stemtap.zst";
   const auto made = RunProcess(
@@ -24,7 +24,7 @@ std::filesystem::path Generate(const TempDir& scratch, const char* launches) {
   return file;
 }
 
-// All but when things were: a replay takes the time it takes.
+// Removes times, which differ between runs.
 nlohmann::json WithoutTimes(const std::filesystem::path& file) {
   nlohmann::json overview = ReadJson(file);
   for (const char* name : {"started_unix_ms", "elapsed_s", "period_ms"}) overview.erase(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where sessions are recorded, what they left, and the profile it should agree with.
+// Helpers that record sessions, read their files, and find the profile to compare with.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ inline TotalsByName TotalsOfPlan(const nlohmann::json& plan) {
   return totals;
 }
 
-// Whether what overview.json says at the end is what session.json and plan.json say; if not, what differs.
+// Compares the final overview.json with session.json and plan.json. Returns the difference; empty
+// if there is none.
 inline std::string OverviewDiffers(const std::filesystem::path& folder) {
   const nlohmann::json overview = ReadJson(folder / "overview.json");
   const nlohmann::json session = ReadJson(folder / "session.json");

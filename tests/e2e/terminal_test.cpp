@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel names, file names and command-line words are data: whatever they hold, nothing that a terminal
-// obeys and nothing invisible reaches it.
+// Kernel names, file names and command-line words are data. Tests that no control sequence or
+// invisible character in them reaches the terminal.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -17,7 +17,8 @@ namespace stemtap::test {
 namespace {
 
 // An escape sequence, its one-byte form, a right-to-left override, a zero-width space, a byte order
-// mark, a line separator, an Arabic letter mark, a tag character, a lone byte, and what ends a line.
+// mark, a line separator, an Arabic letter mark, a tag character, an invalid byte, and a line
+// break.
 constexpr std::string_view kHostile =
     "bad\x1B["
     "31m\xC2\x9B\xE2\x80\xAE\xE2\x80\x8B\xEF\xBB\xBF\xE2\x80\xA8\xD8\x9C\xF3\xA0\x81\x81\xFF"
@@ -43,7 +44,7 @@ void CheckSafe(std::string_view text) {
 
 struct Scratch {
   TempDir folder;
-  std::string file{kHostile};  // of a profile with a kernel of that name
+  std::string file{kHostile};  // name of a profile that contains a kernel of the same name
   ProcessOptions options;
 
   Scratch() {
@@ -61,7 +62,7 @@ struct Scratch {
     arguments.insert(arguments.begin(), StemtapProgram().string());
     return RunProcess(arguments, options);
   }
-  // Runs a command that prints the hostile name, on stdout or stderr.
+  // Runs a command that prints the hostile name to stdout or stderr.
   ProcessResult Shows(const std::vector<std::string>& arguments, int code = 0,
                       std::string_view escaped = kEscapedStart) const {
     CAPTURE(arguments);
@@ -124,7 +125,7 @@ TEST_CASE("error messages escape what they name, and stay one line") {
   fails({"extrapolate", "--plan", none, "--results", none}, 1);
   fails({"merge", none, none, "-o", "x"}, 1);
   fails({"top", none}, 1);
-  // A word, and the content of a file, are cut.
+  // Command-line words and file content are cut.
   CheckFailure(scratch.Shows({"plan", "--method", none, "x"}, 2), 2, {"--method"});
   scratch.folder.Write("cell.csv",
                        "index,start_ns,duration_ns,name\n0,0,\"" + scratch.file + "\",k\n");

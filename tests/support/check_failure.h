@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every command of stemtap fails.
+// The common form of all stemtap failures.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 
 namespace stemtap::test {
 
-// Failed with `code` and one line on stderr, which contains all of `words`; nothing on stdout.
+// Checks for exit code `code`, one line on stderr that contains all of `words`, and no stdout.
 inline void CheckFailure(const ProcessResult& result, int code,
                          const std::vector<std::string>& words) {
   CAPTURE(result.err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where this build put what end-to-end tests start and preload. The values come from
-// tests/support/CMakeLists.txt.
+// Build paths of the programs and libraries that end-to-end tests use. tests/support/CMakeLists.txt
+// defines the values.
 #pragma once
 
 #include <filesystem>
@@ -22,11 +22,11 @@ inline std::filesystem::path StemtapProgram() {
 inline std::filesystem::path InjectorLibrary() {
   return STEMTAP_TEST_INJECTOR;
 }
-// The directory of the fake libcuda.so.1 and libcupti.so.13: put it into LD_LIBRARY_PATH.
+// Directory of the fake libcuda.so.1 and libcupti.so.13; add it to LD_LIBRARY_PATH.
 inline std::filesystem::path FakeGpuDir() {
   return STEMTAP_TEST_FAKE_GPU_DIR;
 }
-// A program that tests run under the injector, by name (tests/programs).
+// A program of tests/programs that tests run under the injector.
 inline std::filesystem::path TestProgram(const char* name) {
   return std::filesystem::path(STEMTAP_TEST_PROGRAM_DIR) / name;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Process is a child process under test: its stdout and stderr are collected apart, it never
-// outlives its deadline, and waiting is done in poll() on the pipes and a pidfd, never by sleeping.
+// Process is a child process under test. It collects stdout and stderr separately, never outlives
+// its deadline, and waits with poll() on the pipes and a pidfd instead of sleeping.
 //
 //   const ProcessResult result = RunProcess({StemtapProgram(), "formats"});
 //   REQUIRE(result.exit_code == 0);
@@ -26,30 +26,30 @@
 namespace stemtap::test {
 
 struct ProcessOptions {
-  // Set on top of the test's own environment, which is inherited.
+  // Added to the test's environment, which the child inherits.
   std::vector<std::pair<std::string, std::string>> env;
   std::vector<std::string> unset_env;
-  std::filesystem::path cwd;  // empty: the test's own
-  // Counted from the start. When it passes, the child and its process group are killed.
+  std::filesystem::path cwd;  // empty: the test's directory
+  // Measured from the start. When it expires, the child and its process group are killed.
   std::chrono::milliseconds timeout{60'000};
-  // Wait not only for the child but until no process holds its stdout or stderr any more: the way
-  // to wait for a background process that the child left behind.
+  // Also waits until no process holds the child's stdout or stderr, for example a background
+  // process that the child left behind.
   bool until_closed = false;
 };
 
 struct ProcessResult {
-  int exit_code = -1;      // -1 when ended by a signal; 127 when the program could not be started
-  int signal = 0;          // the signal that ended it, 0 when it exited
-  bool timed_out = false;  // then signal is SIGKILL, unless only background processes were late
+  int exit_code = -1;      // -1 if ended by a signal; 127 if the program could not be started
+  int signal = 0;          // the signal that ended it, or 0 if it exited
+  bool timed_out = false;  // signal is then SIGKILL, unless only background processes were late
   std::string out;
   std::string err;
 };
 
 class Process {
  public:
-  // Starts `argv[0]`, searched in PATH when it has no slash. REQUIRES: argv is not empty.
+  // Starts `argv[0]`, searched in PATH if it contains no slash. REQUIRES: argv is not empty.
   explicit Process(const std::vector<std::string>& argv, const ProcessOptions& options = {});
-  // Kills what still runs, with its process group.
+  // Kills the child and its process group if they are still running.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -58,19 +58,19 @@ class Process {
   const std::string& out() const { return result_.out; }
   const std::string& err() const { return result_.err; }
 
-  // Sends `signal` to the child alone. Nothing happens when it is gone.
+  // Sends `signal` to the child only. Does nothing if the child has ended.
   void Signal(int signal);
 
-  // Waits until stdout (stderr) so far contains `text`. False when the child ends or the deadline
-  // passes first.
+  // Waits until stdout (stderr) contains `text`. Returns false if the child ends or the deadline
+  // expires first.
   bool WaitForOutput(std::string_view text);
   bool WaitForError(std::string_view text);
 
-  // Waits for the end. May be called again: the answer is the same.
+  // Waits for the child to end. May be called again and returns the same result.
   const ProcessResult& Wait();
 
  private:
-  bool PumpOnce();  // false when there is nothing left to wait for
+  bool PumpOnce();  // returns false when there is nothing left to wait for
   bool Drain(int& fd, std::string& into);
   void Reap();
   void KillGroup();
@@ -84,7 +84,7 @@ class Process {
   ProcessResult result_;
 };
 
-// Starts and waits.
+// Starts a process and waits for it.
 ProcessResult RunProcess(const std::vector<std::string>& argv, const ProcessOptions& options = {});
 
 }  // namespace stemtap::test

@@ -87,7 +87,7 @@ TEST_CASE("a background process is waited for only when asked") {
   const std::string fifo = (dir / "fifo").string();
   REQUIRE(RunProcess({"mkfifo", fifo}).exit_code == 0);
 
-  // The background reader holds stdout until someone writes into the fifo.
+  // The background reader keeps stdout open until the test writes to the fifo.
   const std::string script = "(read x < '" + fifo + "'; echo late $x) & echo early";
   Process quick({"sh", "-c", script});
   CHECK(quick.Wait().out == "early\n");

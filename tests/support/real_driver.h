@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real driver library on a machine without a device.
+// Runs the real driver library on a machine without a device.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@
 
 namespace stemtap::test {
 
-// RealDrivers finds every real libcuda.so.1. As root this library creates /dev/nvidiactl, also where
-// there is no device; the destructor removes a file that was not there before.
+// RealDrivers finds every real libcuda.so.1. As root, this library creates /dev/nvidiactl even
+// without a device; the destructor removes the file if it did not exist before.
 class RealDrivers {
  public:
   RealDrivers() : had_device_file_(std::filesystem::exists(kDeviceFile)) {
     const auto root = RealNvidia("driver");
-    // With a kernel driver, cuInit answers something else.
+    // With a kernel driver, cuInit returns a different result.
     if (!root || std::filesystem::exists("/proc/driver/nvidia")) return;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(*root)) {
       if (entry.path().filename() == "libcuda.so.1")
@@ -31,8 +31,8 @@ class RealDrivers {
   RealDrivers(const RealDrivers&) = delete;
   RealDrivers& operator=(const RealDrivers&) = delete;
 
-  // The directories that contain a libcuda.so.1: none where it cannot be had, or where this machine
-  // has a driver.
+  // Returns the directories that contain a libcuda.so.1. Empty if the library is unavailable or
+  // this machine has a driver.
   const std::vector<std::filesystem::path>& directories() const { return directories_; }
 
  private:
@@ -43,7 +43,7 @@ class RealDrivers {
 
 }  // namespace stemtap::test
 
-// Ends the test case with a message when there is no real driver library. Needs doctest.
+// Ends the test case with a message if there is no real driver library. Requires doctest.
 #define STEMTAP_SKIP_WITHOUT_DRIVERS(drivers)                                              \
   do {                                                                                     \
     if ((drivers).directories().empty()) {                                                 \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a Python script of the tests against real ncu and the reports that come with it. Skips the
-// test case, visibly, where ncu or Python cannot be had.
+// Runs a Python script of the tests against the real ncu and its sample reports. Skips the test
+// case with a message if ncu or Python is unavailable.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -17,8 +17,8 @@
 
 namespace stemtap::test {
 
-// Runs `script NCU STEMTAP SCRATCH REPORT...`, a path under tests. It succeeds by exit code 0 and a
-// last line that ends in `success`.
+// Runs `script NCU STEMTAP SCRATCH REPORT...`; `script` is a path under tests. Succeeds if the exit
+// code is 0 and the last line ends in `success`.
 inline void CheckWithRealNcu(const std::string& script, const std::string& success) {
   const std::optional<std::filesystem::path> package = RealNvidia("ncu");
   STEMTAP_SKIP_WITHOUT_REAL(package);

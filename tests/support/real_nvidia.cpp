@@ -10,8 +10,8 @@
 namespace stemtap::test {
 namespace {
 
-// The time for one download of several hundred MB, including the wait for another test's download.
-// A longer time would exceed the timeout of a test.
+// Time limit for one download of several hundred MB, including the wait for another test's
+// download. A longer limit would exceed the timeout of a test.
 constexpr std::chrono::milliseconds kTimeout{180'000};
 
 }  // namespace

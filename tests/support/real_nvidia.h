@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real NVIDIA software that runs without a GPU: ncu, nsys, libcupti, libcuda. The program that the
-// CMake variable STEMTAP_REAL_NVIDIA names downloads it into a cache. Tests that need it skip,
-// visibly, where it cannot be had:
+// Real NVIDIA software that runs without a GPU: ncu, nsys, libcupti, libcuda. The program in the
+// CMake variable STEMTAP_REAL_NVIDIA downloads it into a cache. Tests that need it skip with a
+// message if it is unavailable:
 //
 //   const std::optional<std::filesystem::path> ncu = RealNvidia("ncu");
 //   STEMTAP_SKIP_WITHOUT_REAL(ncu);
@@ -13,16 +13,15 @@
 
 namespace stemtap::test {
 
-// Returns the directory with the unpacked software of one kind: "driver", "cupti", "ncu" or "nsys".
-// Returns nothing where it cannot be had within three minutes. Each kind is looked up once per
-// process.
+// Returns the directory of the unpacked software of one kind: "driver", "cupti", "ncu" or "nsys".
+// Returns nullopt if it is not available within three minutes. Looks up each kind once per process.
 //
 // THREADS: one test thread.
 std::optional<std::filesystem::path> RealNvidia(const char* kind);
 
 }  // namespace stemtap::test
 
-// Ends the test case with a message when `found`, a result of RealNvidia, is empty. Needs doctest.
+// Ends the test case with a message if `found`, a result of RealNvidia, is empty. Requires doctest.
 #define STEMTAP_SKIP_WITHOUT_REAL(found)                                    \
   do {                                                                      \
     if (!(found)) {                                                         \

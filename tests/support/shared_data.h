@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recorded profiles and golden vectors that are too large for the repository lie in a directory
-// `shared` beside the checkout. Tests that need one skip, visibly, where the directory is absent:
+// Recorded profiles and golden vectors that are too large for the repository are in a directory
+// `shared` next to the checkout. Tests that need one skip with a message if the directory does not
+// exist:
 //
 //   const auto file = SharedPath("vectors/root.json");
 //   STEMTAP_SKIP_WITHOUT(file);
@@ -14,7 +15,7 @@
 
 namespace stemtap {
 
-// The path of a file or directory under ../shared; empty when there is none.
+// Returns the path of a file or directory under ../shared; empty if it does not exist.
 inline std::filesystem::path SharedPath(std::string_view name) {
   const std::filesystem::path path = test::SourceDir() / ".." / "shared" / name;
   std::error_code ignored;
@@ -23,7 +24,7 @@ inline std::filesystem::path SharedPath(std::string_view name) {
 
 }  // namespace stemtap
 
-// Ends the test case with a message when `path` is empty. Needs doctest.
+// Ends the test case with a message if `path` is empty. Requires doctest.
 #define STEMTAP_SKIP_WITHOUT(path)                                                              \
   do {                                                                                          \
     if ((path).empty()) {                                                                       \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TempDir is a scratch directory of one test case, removed with everything in it at the end.
+// TempDir is the scratch directory of one test case. The destructor removes it with its content.
 #pragma once
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ class TempDir {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
-  // Writes a file of the directory and returns its path.
+  // Writes a file in the directory and returns its path.
   std::filesystem::path Write(std::string_view name, std::string_view content) const {
     const std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
@@ -43,7 +43,7 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-// The content of a file; "" when it cannot be read.
+// Returns the content of a file; "" if it cannot be read.
 inline std::string ReadFile(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // stemtap demo: runs the full workflow on the built-in simulated GPU. A small CUDA program plays a
-// profile, kernel by kernel, under the injected library. Captures cost the program as much as a
-// tracer would, and the session shows the savings. Without CUPTI headers at build time, the profile
-// is replayed instead.
+// profile, kernel by kernel, under the injected library. Captures have the cost of a real tracer,
+// and the session shows the savings. Without CUPTI headers at build time, the profile is replayed
+// instead.
 #include <fmt/format.h>
 #include <unistd.h>
 

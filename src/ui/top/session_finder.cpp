@@ -44,15 +44,15 @@ std::optional<std::int64_t> ChangedAt(const std::string& path) {
   return std::int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
 }
 
-// Returns whether all files of the session in `folder` are written.
+// Returns whether all files of the session are written.
 bool HasEnded(const std::string& folder) {
   std::error_code ignored;
   return fs::exists(folder + "/" + shm::kSessionFileName, ignored) &&
          fs::exists(folder + "/plan.json", ignored);
 }
 
-// Returns whether the session in `folder` runs: its collector renews it or, before the first
-// overview, a traced process is alive. Returns false if the session was killed.
+// Returns whether the session is running: its collector renews it or, before the first overview, a
+// traced process is alive. Returns false if the session was killed.
 bool Runs(const std::string& folder) {
   SessionWatch watch(folder);
   watch.Refresh();
@@ -74,7 +74,7 @@ class Search {
   // Considers only directories owned by `owner`, or all directories if it is not set.
   explicit Search(std::optional<uid_t> owner = {}) : owner_(owner) {}
 
-  // Searches `folder` and the directories below it, `depth` levels deep.
+  // Searches a directory and the directories below it, `depth` levels deep.
   void Below(const fs::path& folder, int depth) {
     std::error_code error;
     std::vector<fs::path> inner;
@@ -97,7 +97,7 @@ class Search {
     }
   }
 
-  // Searches `folder` itself for default-named sessions of `user`.
+  // Searches one directory for default-named sessions of `user`.
   void Named(const fs::path& folder, uid_t user) {
     std::error_code error;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -167,7 +167,7 @@ const Candidate* NewestOf(const std::vector<Candidate>& candidates) {
   return newest == candidates.end() ? nullptr : &*newest;
 }
 
-// Returns whether the files in `folder` name `pid` as a process of the session.
+// Returns whether the session's own files list `pid` as one of its processes.
 bool Names(const std::string& folder, const std::string& pid) {
   std::error_code ignored;
   if (fs::exists(folder + "/" + shm::kRingPrefix + pid, ignored)) return true;

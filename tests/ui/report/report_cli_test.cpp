@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// report, run as a user does. What the page then shows is looked at in a browser (tests/browser).
+// Runs the report command as a user does. The browser tests (tests/browser) check what the page
+// shows.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -75,13 +76,13 @@ TEST_CASE(
   test::ProcessOptions options;
   options.cwd = session.folder.path();
   const std::vector<std::string> report = {test::StemtapProgram().string(), "report"};
-  // Still runs, and is newer: the overview says so, and there is no plan yet.
+  // Newer and still running: it has an overview but no plan yet.
   session.folder.Write("running/overview.json", test::kOverviewJson);
   const auto result = RunProcess(report, options);
   CAPTURE(result.err);
   CHECK(result.exit_code == 0);
   CHECK(std::filesystem::exists(session.folder / "run/report.html"));
-  // There are sessions above and beside it.
+  // There are sessions above and next to this directory.
   options.cwd = session.folder.Write("empty/a/x", "").parent_path();
   CheckFailure(RunProcess(report, options), 1, {"no session below the current directory; name"});
   options.cwd = session.folder / "running";
@@ -103,7 +104,7 @@ TEST_CASE("a report stands in the session folder, or where it is wanted") {
          (perms::group_all | perms::others_all)) == perms::none);
   CHECK(json::parse(test::DataOf(first))["folder"] == "run");
 
-  // Again: in its place, whole, and beside an evaluation.
+  // A second run replaces the report atomically; an evaluation can be added.
   const std::string evaluation =
       session.folder.Write("evaluation.json", test::kEvaluationJson).string();
   const std::string output = (session.folder / "other.html").string();
@@ -120,7 +121,7 @@ TEST_CASE("a report stands in the session folder, or where it is wanted") {
   CHECK(ReadFile(session.folder / "run/report.html") == first);
   CHECK(RunReport({session.run}).exit_code == 0);
 
-  // A file of the session's directory stands for the session, a plan elsewhere for itself.
+  // A file of the session directory selects the session; a plan elsewhere selects itself.
   result = RunReport({session.run + "/plan.json", "-o", "-"});
   REQUIRE(result.exit_code == 0);
   CHECK(json::parse(test::DataOf(result.out))["session"].is_object());
@@ -156,7 +157,7 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
     CheckFailure(RunReport({session.run, "-o", path}), 2, {path + ": is the input"});
     CheckFailure(RunReport({plan, "-o", path}), 2, {path + ": is the input"});
   }
-  // A report does not show cells.json, but it is the session's all the same.
+  // A report does not show cells.json, but it belongs to the session.
   const std::string cells = session.folder.Write("run/cells.json", "{}").string();
   CheckFailure(RunReport({session.run, "-o", cells}), 2, {cells + ": is the input"});
   CHECK(ReadFile(cells) == "{}");
@@ -167,7 +168,7 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
   CheckFailure(RunReport({session.run}), 1, {"run/session.json: ", "line 1"});
   std::filesystem::remove(plan);
   CheckFailure(RunReport({session.run}), 1, {"still runs", "stemtap top"});
-  // Nothing is left of what failed.
+  // The failed command leaves no files behind.
   CHECK(!std::filesystem::exists(session.folder / "run/report.html"));
   for (const auto& entry : std::filesystem::recursive_directory_iterator(session.folder.path())) {
     CHECK(entry.path().string().find(".tmp.") == std::string::npos);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small session made by hand: what a collector leaves, with a name that would break out of a page if
-// anything let it, and numbers that no double holds.
+// A small handmade session with the files that a collector writes. It contains a name that would
+// break out of a page without escaping, and numbers that do not fit a double.
 #pragma once
 
 namespace stemtap::test {

@@ -21,7 +21,7 @@ constexpr std::string_view kPage =
     "<!doctype html><script type=\"application/octet-stream\" "
     "id=\"stemtap-data\">@STEMTAP_DATA@</script>\n";
 
-// A directory with all files of a session, but those that a test takes away or spoils.
+// Session is a directory with all session files; tests remove or corrupt some of them.
 struct Session {
   TempDir folder;
 
@@ -43,7 +43,7 @@ std::string Html(const Report& report) {
   return sink.text;
 }
 
-// The text of `value` stands as it is behind "member":
+// Returns whether the text of `value` follows "member": unchanged.
 bool HasVerbatim(const std::string& text, const std::string& member, const std::string& value) {
   return text.find("\"" + member + "\":" + value) != std::string::npos;
 }
@@ -110,7 +110,7 @@ TEST_CASE("nothing of a session ends the element that it stands in") {
     ++ends;
   }
   CHECK(ends == 1);
-  // The last component of "<b>\xFF</script>" is "script>".
+  // The last path component of "<b>\xFF</script>" is "script>".
   CHECK(json::parse(test::DataOf(html))["folder"] == "script>");
 }
 

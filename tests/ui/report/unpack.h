@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Undoes what PackedText does, by other means, and makes what it writes to visible.
+// Decodes the output of PackedText with an independent implementation, and captures written text.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@
 
 namespace stemtap::test {
 
-// Holds what is written; fails from the moment that it holds `most` bytes.
+// MemorySink stores written bytes. Writes fail once it contains `most` bytes.
 class MemorySink : public ByteSink {
  public:
   explicit MemorySink(std::size_t most = SIZE_MAX) : most_(most) {}
@@ -35,7 +35,7 @@ class MemorySink : public ByteSink {
   std::size_t most_;
 };
 
-// "" where `text` is no base64.
+// Returns "" if `text` is not base64.
 inline std::string FromBase64(std::string_view text) {
   static constexpr std::string_view kLetters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -65,7 +65,7 @@ inline std::string Unpacked(std::string_view base64) {
   return std::move(text).value();
 }
 
-// The data of a page, between `<script ... id="stemtap-data">` and the end of that element.
+// Returns the data of a page: the text of the element `<script ... id="stemtap-data">`.
 inline std::string DataOf(std::string_view page) {
   static constexpr std::string_view kBegin = "id=\"stemtap-data\">";
   const std::size_t begin = page.find(kBegin);

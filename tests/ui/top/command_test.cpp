@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap top without a terminal.
+// Tests stemtap top without a terminal.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -73,7 +73,7 @@ TEST_CASE("of several sessions a snapshot has those that there are, and says wha
     CAPTURE(line);
     CHECK(result.out.find(line) != std::string::npos);
   }
-  // An array of overviews cannot leave one out.
+  // An array of overviews must be complete.
   CheckFailure(Top(dir, {"rank0", "rank1", "--json"}), 1, {"rank1/overview.json: No such file"});
   CheckFailure(Top(dir, {"rank1", "rank1"}), 1, {"rank1/overview.json: No such file"});
 }
@@ -95,7 +95,7 @@ TEST_CASE("what cannot be shown is one line") {
 TEST_CASE("a session is found by its collector's id") {
   const TempDir dir;
   MadeOverview made;
-  made.pid = 4194305;  // more than there can be
+  made.pid = 4194305;  // above the maximum pid
   MakeSession(dir, "deep/down/s", made);
   std::filesystem::last_write_time(
       dir / "deep/down/s/overview.json",

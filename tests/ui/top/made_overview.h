@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Overviews as a collector would write them, for tests of what reads them.
+// Generates overviews in the collector's format, for tests of their readers.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 namespace stemtap::test {
 
 struct MadeKernel {
-  std::string name;  // as it stands between the quotes of JSON
+  std::string name;  // as written between JSON quotes
   std::uint64_t invocations = 1000;
   std::uint64_t duration_ns = 5000000;
   std::uint64_t captured = 3;
@@ -26,7 +26,7 @@ struct MadeKernel {
 
 struct MadeOverview {
   std::string state = "running";
-  std::int32_t pid = static_cast<std::int32_t>(::getpid());  // alive
+  std::int32_t pid = static_cast<std::int32_t>(::getpid());  // a live process
   double elapsed_s = 12.5;
   std::vector<MadeKernel> kernels = {{"gemm_alpha", 1000, 6000000, 5},
                                      {"Softmax_beta", 3000, 3000000, 7},
@@ -38,7 +38,7 @@ struct MadeOverview {
       R"([{"pid":4242,"program":"python3","state":"recording","reason":"","seen":4500,"kept":4500,"dropped":0,"captured":21}])";
   std::string bound = "0.061";
   std::string certified_bound = "null";
-  bool large = false;  // as many bins and points as there can be
+  bool large = false;  // maximum number of bins and points
 };
 
 inline std::string JsonOf(const MadeOverview& made) {
@@ -51,7 +51,7 @@ inline std::string JsonOf(const MadeOverview& made) {
     const std::uint64_t mean = k.invocations == 0 ? 1 : k.duration_ns / k.invocations + 1;
     const std::uint64_t open = k.invocations > 7 ? 7 : 0;
     std::string histogram;
-    // Bins of launches that there are.
+    // The number of bins is limited by the number of launches.
     const std::uint64_t bins = std::min<std::uint64_t>(made.large ? 24 : 2, k.invocations);
     const std::uint64_t step = std::max<std::uint64_t>(mean / 16, 1);
     for (std::uint64_t i = 0; i < bins; ++i) {
@@ -82,7 +82,7 @@ inline std::string JsonOf(const MadeOverview& made) {
       kernels);
 }
 
-// As the collector does: a reader finds the old one or the new one.
+// Replaces the file atomically, as the collector does.
 inline void WriteOverview(const std::filesystem::path& folder, const std::string& json) {
   const std::filesystem::path beside = folder / "new.overview.json";
   std::ofstream(beside, std::ios::binary) << json;

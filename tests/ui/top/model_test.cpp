@@ -22,7 +22,7 @@ using test::MadeOverview;
 
 namespace {
 
-// Overviews and a model of them.
+// Shown contains overviews and a model that shows them.
 struct Shown {
   explicit Shown(const std::vector<MadeOverview>& made) { Again(made); }
 
@@ -56,7 +56,7 @@ struct Shown {
     for (const Line& line : frame.lines) text += line.Text() + "\n";
     return text;
   }
-  // The text of the row under the cursor.
+  // Returns the text of the row under the cursor.
   std::string Cursor(int height = 24) {
     for (const Line& line : DrawScreen(model, 80, height, false).lines) {
       if (line.rest == Style::kCursor) return line.Text();
@@ -100,7 +100,7 @@ TEST_CASE("kernels stand by time, and by what else is asked for") {
   CHECK(shown.Names() == Names{"Softmax_beta", "gemm_alpha", "relu"});
   shown.Type("r");
   CHECK(shown.Names() == Names{"relu", "gemm_alpha", "Softmax_beta"});
-  shown.Type("s");  // on to the first again
+  shown.Type("s");  // wraps around to the first order
   CHECK(shown.Names() == Names{"gemm_alpha", "Softmax_beta", "relu"});
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("the filter works as it is typed, whatever the case") {
   shown.model.Press({Key::kBackspace});
   shown.model.Press({Key::kCharacter, 21});  // Ctrl-U
   CHECK(shown.Names().size() == 3);
-  shown.Type("q");  // a letter now
+  shown.Type("q");  // now an ordinary letter
   CHECK(!shown.model.quit());
   CHECK(shown.Names().empty());
   CHECK(Has(shown.Screen(), "no kernel's name holds the filter"));
@@ -134,7 +134,7 @@ TEST_CASE("the filter works as it is typed, whatever the case") {
   CHECK(Has(shown.Screen(), "filter: ta (1 of 3"));
   shown.model.Press({Key::kEscape});
   CHECK(shown.Names().size() == 3);
-  // The rows can be gone through meanwhile, and the program left.
+  // While typing, the cursor keys still work and the program can be quit.
   shown.Type("/a");
   shown.model.Press({Key::kDown});
   CHECK(Has(shown.Cursor(), "Softmax_beta"));
@@ -145,7 +145,7 @@ TEST_CASE("the filter works as it is typed, whatever the case") {
   shown.model.Press({Key::kQuit});
   CHECK(shown.model.quit());
   shown.model.Press({Key::kEscape});
-  // A character of several bytes goes as a whole.
+  // A multibyte character is deleted as a whole.
   shown.Type("/");
   shown.model.Press({Key::kCharacter, 0x4E2D});
   shown.model.Press({Key::kBackspace});
@@ -217,7 +217,7 @@ TEST_CASE("the clusters of a kernel are one key away") {
   CHECK(Has(screen, "closed"));
   CHECK(Has(screen, "SPREAD"));
   CHECK(shown.model.Rows() == 2);
-  // A kernel that is gone leaves an empty table.
+  // The table is empty if its kernel no longer exists.
   MadeOverview next;
   next.kernels.resize(1);
   shown.Again({next});
@@ -237,18 +237,18 @@ TEST_CASE("names are brief in the table, and in full above the clusters") {
   CHECK(Has(shown.Screen(), " relu<Half>\n"));
   shown.Type("n");
   CHECK(shown.Names() == Names{name, "void a::relu<z::Half>(int)"});
-  shown.Type("/a::");  // a filter is of the whole name
+  shown.Type("/a::");  // the filter applies to the full name
   CHECK(shown.Names() == Names{"void a::relu<z::Half>(int)"});
   shown.model.Press({Key::kEscape});
   shown.Type("g");
   shown.model.Press({Key::kEnter});
   CHECK(Has(shown.Screen(), name.substr(0, 80) + "\n" + name.substr(80) + "\n1 launches"));
-  // One that nobody can read is told twice.
+  // A mangled name is shown in both forms.
   made.kernels[0].name = "_ZN3lib4gemmILi4EfEEvPf";
   Shown mangled({made});
   mangled.model.Press({Key::kEnter});
   CHECK(Has(mangled.Screen(), "\ngemm<4 float>\n_ZN3lib4gemmILi4EfEEvPf\n1 launches"));
-  // A name of many lines leaves room for what it is the name of.
+  // A very long name leaves room for the table below it.
   made.kernels[0].name = std::string(4000, 'y');
   Shown longest({made});
   longest.model.Press({Key::kEnter});
@@ -305,7 +305,7 @@ TEST_CASE("the header says when the bound is the observed error") {
   made.certified_bound = "0.048";
   CHECK(Has(Shown({made}).Screen(),
             "the bound is the observed error, which exceeds the certified bound, 4.80 %\n"));
-  // The bound of several sessions is the mean of theirs.
+  // The bound of several sessions is the mean of their bounds.
   Shown several({made, made});
   CHECK_FALSE(Has(several.Screen(), "observed error"));
 }
@@ -362,7 +362,7 @@ TEST_CASE("help and pause are told, and quitting ends") {
   CHECK(Has(shown.Screen(), "sort by time, launches, mean, captured, name"));
   CHECK(Has(shown.Screen(80, 8), "KEYS"));
   CHECK(Has(shown.Screen(80, 30), "bias of joined launches"));
-  CHECK(!Has(shown.Screen(80, 30), "~"));  // nothing is cut
+  CHECK(!Has(shown.Screen(80, 30), "~"));  // no text is cut
   shown.Type("jjjjjjjjjjjjjjjjjjjjjjjjjj");
   CHECK(Has(shown.Screen(80, 8), "bias of joined launches"));
   shown.Type("?");
@@ -390,7 +390,7 @@ TEST_CASE("several sessions are summed, and gone through one by one") {
   std::string screen = shown.Screen();
   CHECK(Has(screen, "2 sessions"));
   CHECK(Has(screen, "1 running  1 ended"));
-  CHECK(shown.model.run().launches_per_s == 1000.0);  // that of the one that runs
+  CHECK(shown.model.run().launches_per_s == 1000.0);  // only the running session
   CHECK(shown.Names() == Names{"relu", "gemm_alpha", "Softmax_beta", "other"});
   const KernelRow& relu = shown.model.run().kernels[shown.model.order()[0]];
   CHECK(relu.invocations == 600);
@@ -402,13 +402,13 @@ TEST_CASE("several sessions are summed, and gone through one by one") {
   CHECK(sum.observed == 4601);
   CHECK(sum.dropped == 5);
   CHECK(sum.kernels_known == 4);
-  // By time: 10,000,000 ns at 0.061 and 9,000,001 ns at 0.2.
+  // Weighted by time: 10,000,000 ns at 0.061 and 9,000,001 ns at 0.2.
   CHECK(sum.bound == doctest::Approx((0.061 * 10000000 + 0.2 * 9000001) / 19000001));
   CHECK(sum.timeline.size() == 3);
   CHECK(sum.timeline[2].observed == 4000);
   CHECK(sum.timeline[2].bound == doctest::Approx(0.1));
 
-  shown.model.Press({Key::kEnter});  // the clusters of both
+  shown.model.Press({Key::kEnter});  // the clusters of both sessions
   CHECK(shown.model.Rows() == 4);
   CHECK(Has(shown.Screen(), "SESSION"));
   shown.model.Press({Key::kEscape});
@@ -494,7 +494,7 @@ TEST_CASE("a low screen has rows before it has figures") {
   CHECK(Has(screen, "gemm_alpha"));
   CHECK(Has(screen, "relu"));
   CHECK(Has(screen, "q quit"));
-  // Of these what is lost, then how good the sample is.
+  // A short screen shows dropped records first, then the quality of the sample.
   CHECK(Has(shown.Screen(80, 7), "\nbound 6.10 %"));
   MadeOverview made;
   made.dropped = 12;
@@ -539,7 +539,7 @@ TEST_CASE("what has to be known of a session is below its title") {
   CHECK(second_line(session) == "ended, without a plan.json in /s");
   session.plan = true;
   CHECK(second_line(session) == "ended, the plan is /s/plan.json");
-  // Of several, how many.
+  // For several sessions, shows counts.
   session.overdue_s = 75;
   model.Show({session, session});
   CHECK(Has(Snapshot(model, false), "2 ended  2 not renewed\n"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap top on a terminal, as its user sees it.
+// Tests stemtap top on a terminal, as the user sees it.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ fs::path MakeSession(const TempDir& dir, const char* name, const MadeOverview& m
   return dir / name;
 }
 
-// Position of the line that holds `text`; -1: none.
+// Returns the line number of the line that contains `text`; -1 if there is none.
 int LineOf(const std::string& screen, const std::string& text) {
   std::istringstream lines(screen);
   int number = 0;
@@ -43,7 +43,7 @@ bool Has(const std::string& screen, const std::string& text) {
   return LineOf(screen, text) >= 0;
 }
 
-// Rewrites the overview ten times a second.
+// Writer rewrites the overview ten times a second.
 class Writer {
  public:
   Writer(fs::path folder, MadeOverview made)
@@ -100,7 +100,7 @@ TEST_CASE("a session fills a terminal of 80 by 24, and of 200 by 60") {
   CHECK(Has(screen, "DURATIONS"));
   CHECK(Has(screen, std::string(100, 'x')));
 
-  // Down to nothing, and back.
+  // Shrink the terminal to one cell, and grow it again.
   for (const auto& [columns, rows] :
        {std::pair(80, 6), {40, 3}, {20, 2}, {5, 1}, {1, 1}, {200, 1}}) {
     terminal.Resize(columns, rows);
@@ -189,7 +189,7 @@ TEST_CASE("figures move while the session runs, stand while paused, and end with
   WriteOverview(session, JsonOf(made));
   CHECK(terminal.WaitFor("ended 2:01:03"));
   CHECK(Has(terminal.Screen(), "ended, the plan is s/plan.json"));
-  CHECK(terminal.AlternateScreen());  // it stays
+  CHECK(terminal.AlternateScreen());  // the screen stays open
   terminal.Keys({"q"});
   CHECK(terminal.WaitUntilGone("ended 2:01:03"));
 }
@@ -258,7 +258,7 @@ TEST_CASE("the terminal is left as it was, whatever the end") {
     REQUIRE(terminal.WaitFor("q quit"));
     CHECK(terminal.AlternateScreen());
     if (end.signal != nullptr) {
-      // Our own, whatever else of the name runs on the machine.
+      // Select our own process by its current directory; others may run the same program.
       const ProcessResult sent =
           RunProcess({"sh", "-c",
                       std::string("for p in /proc/[0-9]*; do [ \"$(readlink $p/cwd)\" = \"$0\" ] "
@@ -277,7 +277,7 @@ TEST_CASE("the terminal is left as it was, whatever the end") {
     CHECK(!ReadFile(dir / "before").empty());
     CHECK(ReadFile(dir / "before") == ReadFile(dir / "after"));
     CHECK(!Has(terminal.Screen(), "gemm_alpha"));
-    terminal.Line("echo typed");  // and is seen to be
+    terminal.Line("echo typed");  // the input is echoed
     CHECK(terminal.WaitFor("echo typed"));
   }
 }
@@ -287,8 +287,8 @@ TEST_CASE("it ends with its terminal, even where nobody tells it") {
   MakeSession(dir, "s", {});
   {
     Terminal terminal(dir, 80, 24);
-    // What the shell ignores its programs ignore. Once the terminal is gone, only the file can tell; a
-    // shell with jobs would not go on to it.
+    // Programs inherit the signals that the shell ignores. Once the terminal is gone, only the file
+    // contains the result; a shell with job control would not continue to that command.
     terminal.Line("sh -c \"trap '' HUP; $TOP s --interval 0.1; echo code=\\$? >ended\"");
     REQUIRE(terminal.WaitFor("q quit"));
   }

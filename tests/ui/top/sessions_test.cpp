@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Places that hold nothing but what the test makes.
+// Returns places that contain only what the test creates.
 FinderPlaces PlacesIn(const TempDir& dir) {
   fs::create_directories(dir / "here");
   fs::create_directories(dir / "other");
@@ -55,7 +55,7 @@ fs::path EndedSession(const fs::path& folder, int age) {
   return folder;
 }
 
-// A process id that nobody has.
+// Returns an unused process id.
 std::int32_t DeadPid() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -69,7 +69,7 @@ TEST_CASE("the newest session is one below the current directory, or none") {
   const TempDir dir;
   const FinderPlaces places = PlacesIn(dir);
   const auto newest = [&](Newest wanted) { return NewestSession(wanted, places); };
-  // Neither beside it, nor above it, nor where others leave theirs, nor that of a running process.
+  // Does not find sessions next to or above the directory, in /tmp, or of a running process.
   EndedSession(dir / "other/stemtap-x-1", 0);
   EndedSession(dir / "stemtap-above", 0);
   MakeSession(dir / "beside/s", {}, 0);
@@ -87,7 +87,7 @@ TEST_CASE("the newest session is one below the current directory, or none") {
   CHECK(newest(Newest::kEnded).value() == (dir / "here/runs/today/out").string());
   EndedSession(dir / "here/runs/today/too/deep", 50);
   CHECK(newest(Newest::kEnded).value() == (dir / "here/runs/today/out").string());
-  // The current directory itself.
+  // The current directory itself can be a session.
   EndedSession(dir / "here", 40);
   CHECK(newest(Newest::kEnded).value() + "/" == (dir / "here/").string());
 }
@@ -104,7 +104,7 @@ TEST_CASE("a report is never of a session that runs, and top prefers one that do
   EndedSession(dir / "here/ended", 20);
   CHECK(NewestSession(Newest::kEnded, places).value() == (dir / "here/ended").string());
   CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/running").string());
-  // Neither is one that was killed.
+  // A killed session does not count as running.
   MadeOverview killed;
   killed.pid = DeadPid();
   MakeSession(dir / "here/running", killed, 60);
@@ -112,7 +112,7 @@ TEST_CASE("a report is never of a session that runs, and top prefers one that do
   MakeSession(dir / "here/killed", killed, 10);
   CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/killed").string());
   CHECK(NewestSession(Newest::kEnded, places).value() == (dir / "here/ended").string());
-  // A session that has just begun has a ring and no overview yet.
+  // A new session has a ring and no overview yet.
   dir.Write("here/began/ring." + std::to_string(::getpid()), "");
   Age(dir / ("here/began/ring." + std::to_string(::getpid())), 90);
   CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/began").string());
@@ -131,7 +131,7 @@ TEST_CASE("sessions that others own, or that a link leads to, are not taken for 
   --places.user;
   fs::remove_all(dir / "here/s");
   CHECK(!NewestSession(Newest::kEnded, places).ok());
-  // One of another user, where this one may make such.
+  // A session of another user, if this test may create one.
   EndedSession(dir / "here/theirs", 0);
   if (::geteuid() != 0 || ::chown((dir / "here/theirs").c_str(), 65534, 65534) != 0) {
     MESSAGE("SKIPPED: only root can give a directory away");
@@ -147,7 +147,7 @@ TEST_CASE("a folder that may not be read is not said to be none") {
   const fs::path overview = session / "overview.json";
   fs::permissions(session, fs::perms::none);
   const uid_t before = ::geteuid();
-  if (before == 0) {  // whom nothing is forbidden
+  if (before == 0) {  // root ignores permissions
     fs::permissions(dir.path(), fs::perms::all);
     REQUIRE(::seteuid(65534) == 0);
   }
@@ -189,10 +189,10 @@ TEST_CASE("a session is found by a process of it") {
   MakeSession(dir / "here/s", made, 0);
   MakeSession(dir / "here/older", made, 90);
   CHECK(FindSession("777", places).value() == (dir / "here/s").string());
-  CHECK(FindSession("4242", places).value() == (dir / "here/s").string());  // a traced one
+  CHECK(FindSession("4242", places).value() == (dir / "here/s").string());  // a traced process
   dir.Write("here/r/ring.888", "");
   CHECK(FindSession("888", places).value() == (dir / "here/r").string());
-  // One that several were merged into is of no process here: others had that id on other machines.
+  // A merged session belongs to no local process: its pids come from other machines.
   std::string merged = JsonOf(made);
   merged.replace(merged.find("\"live\""), 6, "\"merged\"");
   dir.Write("here/job/overview.json", merged);
@@ -200,13 +200,13 @@ TEST_CASE("a session is found by a process of it") {
   CHECK(FindSession("4242", places).value() == (dir / "here/s").string());
   CHECK(!FindSession("77", places).ok());
   CHECK(!FindSession("99999999999999999999", places).ok());
-  // What a process has open tells, wherever its session lies.
+  // The open files of a process identify its session, wherever the session is.
   fs::create_directories(dir / "proc/55/fd");
   fs::create_symlink("/far/away/mask.ndjson", dir / "proc/55/fd/7");
   CHECK(FindSession("55", places).value() == "/far/away");
   dir.Write("proc/56/maps", "7f00-7f01 rw-s 00000000 08:01 12   /far/of f/ring.56\n");
   CHECK(FindSession("56", places).value() == "/far/of f");
-  // In a container its path is one of the container's, whatever there is of that name here.
+  // In a container, the path refers to the container's file system, whatever has that name here.
   const fs::path inner = dir / "here/s";
   dir.Write("proc/57/maps", "7f00-7f01 rw-s 00000000 08:01 12   " + inner.string() + "/ring.57\n");
   CHECK(FindSession("57", places).value() == inner.string());
@@ -218,7 +218,7 @@ TEST_CASE("a session is found by a process of it") {
 TEST_CASE("an overview is read again only when it has changed") {
   const TempDir dir;
   SessionWatch watch(dir.path().string());
-  CHECK(watch.Refresh());  // that there is none
+  CHECK(watch.Refresh());  // reports that there is no overview
   CHECK(watch.state() == SessionState::kWaiting);
   CHECK(watch.overview() == nullptr);
   CHECK(watch.problem().find("overview.json: No such file") != std::string::npos);
@@ -234,7 +234,7 @@ TEST_CASE("an overview is read again only when it has changed") {
   CHECK(watch.text() == JsonOf(made));
   CHECK(!watch.Refresh());
 
-  // What cannot be read leaves what was, and a word.
+  // An unreadable file keeps the previous overview and sets a problem.
   dir.Write("overview.json", "{\"sche");
   CHECK(watch.Refresh());
   CHECK(watch.overview()->kernels.size() == 3);
@@ -253,11 +253,12 @@ TEST_CASE("a session that is renewed no more was killed, if its collector is gon
   SessionWatch watch(dir.path().string());
   auto now = SessionWatch::Clock::now();
   watch.Refresh(now);
-  CHECK(watch.state() == SessionState::kRunning);  // on another machine, for all that is known
+  CHECK(watch.state() == SessionState::kRunning);  // possibly on another machine
   CHECK(watch.Refresh(now += 4s));
   CHECK(watch.state() == SessionState::kKilled);
   CHECK(watch.overdue_s() == 0);
-  // It does run on another machine, or another was begun in the same directory: and so is killed again.
+  // The session does run on another machine, or a new one started in the same directory; then it is
+  // killed again.
   made.elapsed_s += 1;
   WriteOverview(dir.path(), JsonOf(made));
   watch.Refresh(now);
@@ -292,7 +293,7 @@ TEST_CASE("figures that get old beside a collector that lives are told of") {
   CHECK(watch.Refresh(now += 8s));
   CHECK(watch.state() == SessionState::kRunning);
   CHECK(watch.overdue_s() == 10);
-  // One that is due every 30 seconds is not overdue yet.
+  // A session with a period of 30 seconds is not overdue yet.
   std::string json = JsonOf(made);
   json.replace(json.find("\"period_ms\":1000"), 16, "\"period_ms\":30000");
   WriteOverview(dir.path(), json);
@@ -331,7 +332,8 @@ TEST_CASE("the rate is that of the last seconds, however far apart the points of
   CHECK(std::isnan(watch.launches_per_s()));
   MadeOverview made;
   made.kernels = {{"k", 10000, 1}};
-  // Launches are worked off by the thousands: what is seen beside them here is what was dropped.
+  // Observed launches grow in steps of thousands, so this test counts the other launches as
+  // dropped.
   const auto show = [&](double elapsed_s, std::uint64_t seen) {
     made.elapsed_s = elapsed_s;
     made.dropped = seen - made.kernels[0].invocations;
@@ -348,14 +350,14 @@ TEST_CASE("the rate is that of the last seconds, however far apart the points of
   show(17.0, 11500);
   CHECK(watch.launches_per_s() == doctest::Approx(500));
   for (int second = 18; second < 25; ++second) show(second, 11500);
-  CHECK(watch.launches_per_s() == 0.0);  // the program stands still
+  CHECK(watch.launches_per_s() == 0.0);  // the program launches nothing
   show(24.0, 11600);
-  CHECK(watch.launches_per_s() == doctest::Approx(8000.0 / 14));  // as at first
+  CHECK(watch.launches_per_s() == doctest::Approx(8000.0 / 14));  // same rate as at the start
   // Another session in the same directory.
   made.kernels[0].invocations = 300;
   show(1.0, 300);
   CHECK(watch.launches_per_s() == doctest::Approx(300));
-  // Of one that has ended all counts.
+  // For an ended session, the rate covers the whole run.
   dir.Write("plan.json", "{}");
   made.state = "ended";
   made.kernels[0].invocations = 400;

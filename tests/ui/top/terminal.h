@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Terminal is a pseudo-terminal with a shell in it, given by a tmux server of its own. What is waited for
-// is looked for until it is there; a deadline that correct code does not meet on a busy machine is long.
+// Terminal is a pseudo-terminal that runs a shell, provided by its own tmux server. Tests poll
+// until the expected text appears; the deadline is long enough for a busy machine.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ namespace stemtap::test {
 
 class Terminal {
  public:
-  // The shell runs in `directory`, with stemtap as $TOP.
+  // The shell runs in the given directory, with stemtap as $TOP.
   Terminal(const TempDir& folder, int columns, int rows, const std::string& name = "")
       : folder_(folder.path().string()) {
     static int count = 0;
@@ -39,7 +39,7 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Ends this test program, visibly, where there is no tmux.
+  // Exits this test program with a visible message if tmux is not installed.
   static void SkipWithoutTmux() {
     if (RunProcess({"tmux", "-V"}).exit_code == 0) return;
     std::fputs("SKIPPED: tmux is not installed\n", stdout);
@@ -47,7 +47,7 @@ class Terminal {
     std::_Exit(77);
   }
 
-  // As tmux names them: "j", "Enter", "C-c".
+  // Uses the key names of tmux: "j", "Enter", "C-c".
   void Keys(const std::vector<std::string>& keys) {
     std::vector<std::string> argv = {"send-keys"};
     argv.insert(argv.end(), keys.begin(), keys.end());
@@ -62,7 +62,7 @@ class Terminal {
               .exit_code == 0);
   }
   std::string Screen() { return Tmux({"capture-pane", "-p"}).out; }
-  // With the escape sequences of colors.
+  // Includes the escape sequences of colors.
   std::string Coloured() { return Tmux({"capture-pane", "-p", "-e"}).out; }
   bool AlternateScreen() { return Tmux({"display-message", "-p", "#{alternate_on}"}).out == "1\n"; }
 

@@ -14,7 +14,7 @@ using namespace stemtap::top;
 
 namespace {
 
-// Widths are those of a locale that knows characters.
+// Column widths require a locale with Unicode support.
 bool HaveUnicode() {
   return std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
 }
@@ -25,9 +25,9 @@ TEST_CASE("text keeps nothing that a terminal would obey") {
   REQUIRE(HaveUnicode());
   CHECK(ShownText("a\x1B[31mb\n\x7F", true, 100) == "a\\x1B[31mb\\x0A\\x7F");
   CHECK(ShownText("\xC2\x9B", true, 100) == "\\u{9B}");              // C1: CSI
-  CHECK(ShownText("\xE2\x80\xAE", true, 100) == "\\u{202E}");        // turns the direction
+  CHECK(ShownText("\xE2\x80\xAE", true, 100) == "\\u{202E}");        // changes the text direction
   CHECK(ShownText("e\xCC\x81", true, 100) == "e\\u{301}");           // has no column of its own
-  CHECK(ShownText("\xFF\xC3(", true, 100) == "\\xFF\\xC3(");         // no UTF-8
+  CHECK(ShownText("\xFF\xC3(", true, 100) == "\\xFF\\xC3(");         // invalid UTF-8
   CHECK(ShownText("\xED\xA0\x80", true, 100) == "\\xED\\xA0\\x80");  // a surrogate
   CHECK(ShownText("\xC0\xAF", true, 100) == "\\xC0\\xAF");           // overlong
   CHECK(ShownText("\xE4\xB8\xAD\xC3\xA9", true, 100) == "\xE4\xB8\xAD\xC3\xA9");
@@ -162,7 +162,7 @@ TEST_CASE("a narrow peak is narrow, and none is none") {
   const DurationAxis axis = DurationsOf(kernels, 9, false);
   REQUIRE(axis.launches.size() == 9);
   CHECK(axis.launches[4] == doctest::Approx(120));
-  // Whatever the file says, nothing is read or written outside.
+  // Invalid bins must not cause reads or writes out of bounds.
   kernel.histogram = {{0, 0, 1}, {18446744073709551615u, 0, 2}, {5, 18446744073709551615u, 3}};
   double sum = 0;
   for (const double count : DurationsOf(kernels, 5, false).launches) sum += count;
