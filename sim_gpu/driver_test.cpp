@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the fake driver answers where no device is needed, and that the real one answers the same.
+// Tests the fake driver's results without a device, and compares them with the real driver.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace stemtap::test {
 namespace {
 
-// What `driver_answers` prints about the driver in `directory`.
+// Returns the output of `driver_answers` for the driver in `directory`.
 std::string Answers(const std::filesystem::path& directory, std::vector<std::string> arguments,
                     const Environment& env = {}) {
   ProcessOptions options;
@@ -25,7 +25,7 @@ std::string Answers(const std::filesystem::path& directory, std::vector<std::str
   return result.out;
 }
 
-// The order in which cuInit, called three times, loads, calls and unloads the injected library.
+// Returns the order in which three calls of cuInit load, call and unload the injected library.
 std::string Injections(const std::filesystem::path& directory, const char* library_returns) {
   return Answers(
       directory, {"cuInit", "3"},
@@ -65,7 +65,7 @@ TEST_CASE("the real driver knows the functions of the fake from the same version
     CHECK(fake.find("cuLaunchKernel 4000 0: 0 found, status 0, without status 0, old 0\n") !=
           std::string::npos);
     const std::string real = Answers(directory, {"entry_points"});
-    // Shows only the first difference: there are a hundred thousand lines.
+    // Prints only the first difference, because there are a hundred thousand lines.
     const auto [ours, theirs] = std::mismatch(fake.begin(), fake.end(), real.begin(), real.end());
     const std::size_t at = fake.rfind('\n', static_cast<std::size_t>(ours - fake.begin()));
     INFO("fake: " << fake.substr(at + 1, 200) << "real: " << real.substr(at + 1, 200));

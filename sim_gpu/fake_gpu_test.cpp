@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fakes themselves: each test runs one scenario of fake_gpu_probe and reads what it printed.
+// Tests the fakes: each test runs one scenario of fake_gpu_probe and checks its output.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -112,7 +112,8 @@ TEST_CASE("lent buffers are cleared unless the client has done so") {
 
 TEST_CASE("the kernels of a graph launch share a correlation id") {
   const auto seen = Values("graph");
-  CHECK(seen.at("records") == "10");  // the graph from before the kind was on yields none
+  CHECK(seen.at("records") == "10");  // a graph instantiated before the kind was enabled yields
+                                      // none
   CHECK(seen.at("correlations") == "2");
   CHECK(seen.at("graphs") == "1");
   CHECK(seen.at("nodes") == "5");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kinds beside kernels: graphs as a whole, and what CUPTI itself costs.
+// Tests record kinds other than kernels: whole graphs, and CUPTI's overhead.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -29,7 +29,7 @@ TEST_CASE("a graph is recorded as a whole or by its kernels, as was on when it w
 }
 
 TEST_CASE("the record of a graph shows its launch") {
-  // Under the virtual clock each launch costs 2.5 us, so kernels of 1 us begin that far apart.
+  // With the virtual clock, each launch costs 2.5 us, so kernels of 1 us start that far apart.
   for (const auto& [version, bytes] : {std::pair{"130001", "56"}, {"21", "56"}, {"20", "48"}}) {
     CAPTURE(version);
     const auto seen = Values("graph_record", {{"FAKE_CUPTI_VERSION", version}});
@@ -51,7 +51,7 @@ TEST_CASE("what recording costs is told per buffer, and felt per launch") {
                                           {"FAKE_CUPTI_OVERHEAD_NS", "3000"},
                                           {"FAKE_CUPTI_INSTRUMENTATION_NS", "70000"}});
     CHECK(seen.at("kernels") == "2000");
-    // The module's record has a share in the buffer that it came in.
+    // The module's record also counts in the overhead of its buffer.
     CHECK(Number(seen, "overhead_ns") == 2001 * 3000);
     CHECK(seen.at("overheads") == seen.at("buffers"));
     CHECK(seen.at("instrumentation_ns") == "70000");

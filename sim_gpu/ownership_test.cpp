@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clients that touch what is CUPTI's, or hold a lock that its callbacks want, are ended with a
-// message.
+// Tests that clients that touch CUPTI's buffers, or hold a lock that their callbacks need, are
+// ended with a message.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -13,7 +13,7 @@
 namespace stemtap::test {
 namespace {
 
-// Whether the scenario was ended by the fake, with these words.
+// Returns whether the fake ended the scenario with this message.
 bool EndedWith(const std::string& scenario, const std::string& words, const Environment& env = {}) {
   const ProcessResult result = Probe(scenario, env);
   INFO(result.err);

@@ -54,7 +54,7 @@ void Complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size, 
         delivered.names.emplace_back(static_cast<const char*>(delivered.records.back().name));
     }
   }
-  // What is the client's again may be scribbled over: the fake must not look at it any more.
+  // Overwrite the returned buffer: the fake must not read it any more.
   std::memset(buffer, 0xA5, size);
   std::free(buffer);
   const std::lock_guard lock(g_mutex);

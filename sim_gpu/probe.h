@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fake_gpu_probe is a CUPTI client of the plainest kind: it does what one scenario says and prints
-// what it saw as `key value` lines, for fake_gpu_test to judge. A program of its own, because the
-// fakes read their environment once per process, and some scenarios end it.
+// fake_gpu_probe is a minimal CUPTI client. It runs one scenario and prints its observations as
+// `key value` lines for fake_gpu_test. It is a separate program, because the fakes read their
+// environment once per process and some scenarios end the process.
 #pragma once
 
 #include <cupti.h>
@@ -19,7 +19,7 @@
 
 namespace probe {
 
-// Dies with a message unless the call succeeded.
+// Exits with a message unless the call succeeded.
 void Check(CUresult result, const char* what);
 void Check(CUptiResult result, const char* what);
 
@@ -43,27 +43,27 @@ class Gpu {
   std::vector<CUstream> streams_;
 };
 
-// Delivered is one buffer as the complete callback got it, copied, with the names spelled out.
+// Delivered is a copy of one buffer from the complete callback, with resolved names.
 struct Delivered {
   std::vector<std::uint8_t> bytes;
-  std::vector<CUpti_ActivityKernel9> records;  // what the usual sizes of record have in common
+  std::vector<CUpti_ActivityKernel9> records;  // common prefix of the usual record sizes
   std::vector<std::string> names;
-  std::vector<CUpti_ActivityGraphTrace> graphs;  // what both sizes have in common
+  std::vector<CUpti_ActivityGraphTrace> graphs;  // common prefix of both sizes
   std::vector<CUpti_ActivityOverhead> overheads;
   std::thread::id thread;
 };
 
-// Client registers buffer callbacks and keeps what is delivered. One per process.
+// Client registers buffer callbacks and stores delivered buffers. One per process.
 class Client {
  public:
-  // Size of the buffers it lends, and what it does wrong on purpose.
+  // Size of its buffers, and its intentional errors.
   static std::size_t buffer_bytes;
   static std::size_t max_records;
   static bool lends_null;
   static bool lends_unaligned;
   static bool flushes_in_callback;
-  static std::uint8_t fill;  // what lent buffers are filled with
-  // Called first in the callbacks; the first may replace the buffer that will be lent.
+  static std::uint8_t fill;  // fill byte of lent buffers
+  // Called first in the callbacks; on_request may replace the buffer that will be lent.
   static std::function<void(std::uint8_t*& buffer)> on_request;
   static std::function<void()> on_complete;
 
@@ -74,21 +74,21 @@ class Client {
   static std::uint64_t requests();
 };
 
-// All records of some deliveries, in order.
+// Returns all records of the deliveries, in order.
 std::vector<CUpti_ActivityKernel9> Records(const std::vector<Delivered>& delivered);
 
 // Captures five kernels of 1 us each from stream 0 and instantiates the graph.
 CUgraphExec FiveKernelGraph(Gpu& gpu);
 
-// Nanoseconds of CLOCK_MONOTONIC.
+// Returns CLOCK_MONOTONIC in nanoseconds.
 std::uint64_t WallTime();
 
-// The scenarios, by file.
-int RunActivity(const std::string& scenario);   // -1: not one of these
-int RunCallbacks(const std::string& scenario);  // -1: not one of these
-int RunKinds(const std::string& scenario);      // -1: not one of these
-int RunMisuse(const std::string& scenario);     // -1: not one of these
-int RunOwnership(const std::string& scenario);  // -1: not one of these
-int RunTimes(const std::string& scenario);      // -1: not one of these
+// The scenarios of each file. Each function returns -1 if the scenario is not in its file.
+int RunActivity(const std::string& scenario);
+int RunCallbacks(const std::string& scenario);
+int RunKinds(const std::string& scenario);
+int RunMisuse(const std::string& scenario);
+int RunOwnership(const std::string& scenario);
+int RunTimes(const std::string& scenario);
 
 }  // namespace probe

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios of the activity API: what is recorded, when it is delivered, in which order.
+// Scenarios of the activity API: what is recorded, when it is delivered, and in which order.
 #include <cudaProfiler.h>
 #include <dlfcn.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMinute = 60'000'000'000;
 
-// Ends without destructors and exit handlers, for kernels may still be under way.
+// Exits without destructors and exit handlers, because kernels may still be running.
 [[noreturn]] void Leave() {
   std::fflush(stdout);
   std::_Exit(0);
@@ -40,7 +40,7 @@ void PrintSums(const std::vector<CUpti_ActivityKernel9>& records) {
   Print("dropped_again", dropped);
 }
 
-// 10,000 kernels from one thread; every duration must come back.
+// Launches 10,000 kernels from one thread; every duration must be recorded.
 void Count() {
   Gpu gpu;
   Client::Start();
@@ -53,14 +53,14 @@ void Count() {
   Print("requested_on_launching_thread",
         static_cast<std::uint64_t>(
             std::count(threads.begin(), threads.end(), std::this_thread::get_id())));
-  // The last buffer is only part filled, so the worker cannot have delivered it.
+  // The last buffer is only partially filled, so the worker cannot have delivered it.
   const bool here = std::any_of(delivered.begin(), delivered.end(), [](const Delivered& one) {
     return one.thread == std::this_thread::get_id();
   });
   Print("flushed_on_this_thread", here);
 }
 
-// With FAKE_CUPTI_LATE=1 buffers come after FlushAll has returned, on another thread.
+// With FAKE_CUPTI_LATE=1, another thread delivers buffers after FlushAll has returned.
 void Late() {
   Gpu gpu;
   Client::Start();
@@ -94,7 +94,7 @@ void OneRecord() {
   Print("name", delivered[0].names.at(0));
 }
 
-// Two streams: one kernel takes long, those of the other overtake it.
+// Two streams: kernels of the second stream overtake a long kernel of the first.
 void Order() {
   Gpu gpu(2);
   Client::Start();
@@ -109,7 +109,7 @@ void Order() {
   Print("last_correlation_is_lowest", records.back().correlationId < records.front().correlationId);
 }
 
-// Under the real clock a kernel of a minute stays under way.
+// With the real clock, a kernel of one minute keeps running.
 void Withheld() {
   Gpu gpu(2);
   Client::Start();
@@ -164,7 +164,7 @@ void LaunchFromThreads(Gpu& gpu, int threads, int launches) {
   for (std::thread& thread : running) thread.join();
 }
 
-// Eight threads, flushed from a ninth all the while.
+// Eight threads launch while a ninth flushes continuously.
 void Threads() {
   Gpu gpu(8);
   Client::Start();
@@ -187,7 +187,7 @@ void Threads() {
   Print("distinct_correlations", correlations.size());
 }
 
-// How many buffers eight threads ask for, with a buffer for each and with one for all.
+// Counts the buffers that eight threads request, with one buffer per thread and with one for all.
 void BufferPerThread(bool per_thread) {
   std::uint8_t value = per_thread ? 1 : 0;
   std::size_t bytes = sizeof value;
@@ -201,7 +201,7 @@ void BufferPerThread(bool per_thread) {
   Print("records", Records(Client::Take()).size());
 }
 
-// Kernel10 is 216 bytes: buffers of exactly ten, of at most three, of none.
+// Kernel10 has 216 bytes: tests buffers of exactly ten records, of at most three, and of none.
 void Sizes() {
   Gpu gpu;
   Client::buffer_bytes = 10 * sizeof(CUpti_ActivityKernel10) + 100;
@@ -221,7 +221,7 @@ void Sizes() {
   PrintSums(Records(delivered));
 }
 
-// The fake clears lent buffers, unless the client says that it has done so.
+// The fake clears lent buffers, unless the client declares that they are zero.
 void ZeroFill(bool client_zeroes) {
   std::uint8_t value = client_zeroes ? 1 : 0;
   std::size_t bytes = sizeof value;
@@ -243,7 +243,8 @@ void ZeroFill(bool client_zeroes) {
   Print("tail", lent[sizeof lent - 1]);
 }
 
-// Graph launches: N kernels under one correlation id, none for a graph made before the kind was on.
+// Graph launches: N kernels with one correlation id; none for a graph instantiated before the kind
+// was enabled.
 void Graph() {
   Gpu gpu;
   const CUgraphExec early = FiveKernelGraph(gpu);
@@ -280,7 +281,7 @@ void UnloadedModule() {
   Print("name", Client::Take().at(0).names.at(0));
 }
 
-// A pointer kept past the completion callback points to nothing.
+// A name pointer is invalid after the complete callback.
 void StaleName() {
   Gpu gpu;
   Client::Start();
@@ -292,7 +293,7 @@ void StaleName() {
   Print("name", name);  // a segmentation fault
 }
 
-// Switching the kind off and on again.
+// Disables the kind and enables it again.
 void Disable() {
   Gpu gpu;
   Client::Start();
@@ -335,7 +336,7 @@ void Capture() {
   Print("native_ns", statistics.duration_ns);
 }
 
-// Feeds the fake's buffers to NVIDIA's own reader.
+// Reads the fake's buffers with NVIDIA's reader.
 void RealReader() {
   const char* path = std::getenv("REAL_CUPTI");
   void* library = path == nullptr ? nullptr : dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -383,8 +384,8 @@ void RealReader() {
 
 using NextRecord = decltype(&cuptiActivityGetNextRecord);
 
-// The size of a record of this kind: the distance between two records in a buffer of nothing else.
-// 0 if the reader does not know the kind.
+// Returns the size of a record of this kind: the distance between two records in a buffer of only
+// this kind. Returns 0 if the reader does not support the kind.
 std::uint64_t RecordSize(NextRecord next, std::uint64_t kind) {
   std::vector<std::uint64_t> words(128, kind);  // several records of the largest kind
   auto* buffer = reinterpret_cast<std::uint8_t*>(words.data());
@@ -397,7 +398,7 @@ std::uint64_t RecordSize(NextRecord next, std::uint64_t kind) {
                                     reinterpret_cast<const std::uint8_t*>(first));
 }
 
-// Sizes of all records that the fake yields, as the fake and as NVIDIA's library step over them.
+// Compares the sizes of all the fake's records as the fake and NVIDIA's library step over them.
 void RecordSizes() {
   const char* path = std::getenv("REAL_CUPTI");
   void* library = path == nullptr ? nullptr : dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -424,7 +425,7 @@ void RecordSizes() {
   Leave();
 }
 
-// Nanoseconds per launch, not judged: `off`, `kernels`, `gate` with callbacks on top.
+// Prints nanoseconds per launch, without a check: `off`, `kernels`, and `gate` with callbacks.
 void Speed() {
   Gpu gpu;
   const CUfunction spin = gpu.Function("spin");

@@ -12,7 +12,7 @@ namespace {
 
 void Ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
 
-// A second subscriber is refused and told who was there; the slot is free again afterwards.
+// A second subscriber is refused and receives the owner's name; the slot is free again afterwards.
 void Subscribers() {
   Gpu gpu;
   CUpti_SubscriberParams params = {};
@@ -31,7 +31,7 @@ void Subscribers() {
   Print("after", cuptiSubscribe(&two, Ignore, nullptr));
 }
 
-// What a gate sees of one launch of each sort.
+// Seen contains what a gate observes for one launch of each kind.
 struct Seen {
   int enters = 0, exits = 0;
   std::uint32_t correlation = 0;
@@ -152,7 +152,7 @@ void Resources() {
                                               seen[CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING]));
 }
 
-// Subscribe to see whether somebody is there, leave at once, record all the same.
+// Subscribes to detect another subscriber, unsubscribes at once, and still records.
 void ProbeAndLeave() {
   Gpu gpu;
   CUpti_SubscriberHandle subscriber;
@@ -164,7 +164,7 @@ void ProbeAndLeave() {
   Print("records", Records(Client::Take()).size());
 }
 
-// cuptiFinalize at the exit of a launch, as Kineto tears CUPTI down: afterwards it is as at first.
+// Calls cuptiFinalize at the exit of a launch, as Kineto does; CUPTI is then in its initial state.
 void FinalizeAtExit() {
   Gpu gpu;
   static int calls = 0;
@@ -195,7 +195,8 @@ void FinalizeAtExit() {
   gpu.Launch(1000);
   for (int i = 0; i < 10; ++i) gpu.Launch(1000);
   Print("calls", static_cast<std::uint64_t>(calls));  // one entry, one exit
-  Print("records", Records(Client::Take()).size());   // those of before, delivered by it
+  Print("records", Records(Client::Take()).size());   // earlier records, which cuptiFinalize
+                                                      // delivered
   Print("flush", cuptiActivityFlushAll(0));           // no callbacks are registered
   Print("per_thread", attribute(9, false));
   Print("old_handle", cuptiUnsubscribe(subscriber));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios of the kinds beside kernels: graphs as a whole, and what CUPTI itself costs.
+// Scenarios of record kinds other than kernels: whole graphs, and CUPTI's overhead.
 #include <functional>
 #include <map>
 
@@ -39,8 +39,8 @@ Sum Flushed() {
   return sum;
 }
 
-// Graphs instantiated before anything was on, with kernels on, and with graphs on as well; each is
-// launched three times, and then one kernel outside of them.
+// Instantiates graphs with nothing enabled, with kernels enabled, and with graphs enabled as well.
+// Launches each three times, and then one kernel outside the graphs.
 void GraphTrace() {
   Gpu gpu;
   const CUgraphExec nothing = FiveKernelGraph(gpu);
@@ -89,7 +89,7 @@ void GraphRecord() {
   Print("correlated", graph.correlationId != 0);
 }
 
-// What recording costs, once told and once felt, and none of it when nothing is recorded.
+// Measures the cost of recording, as reported and as observed, and without recording.
 void Overhead() {
   constexpr int kLaunches = 2000;
   Gpu gpu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios of what CUDA and CUPTI refuse, some of which end the process; and of cuInit.
+// Scenarios of calls that CUDA and CUPTI refuse, some of which end the process; and of cuInit.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ void FlushInCallback() {
   cuptiActivityFlushAll(0);
 }
 
-// With FAKE_CUPTI_FORK=hang the child is still there after a while, and is killed.
+// With FAKE_CUPTI_FORK=hang, the child is still running after a while and is killed.
 void ForkHangs() {
   Gpu gpu;
   Client::Start();
@@ -57,7 +57,7 @@ void ForkHangs() {
   if (ended == 0) waitpid(child, &status, 0);
 }
 
-// What the child of a fork gets from CUDA; `cupti`: it also calls CUPTI.
+// Prints CUDA's result in a forked child; `cupti`: the child also calls CUPTI.
 void Fork(bool cupti) {
   Gpu gpu;
   Client::Start();
@@ -84,7 +84,7 @@ void Uninitialized() {
   Print("version", cuDriverGetVersion(&version));
 }
 
-// Eight threads initialize at once.
+// Eight threads initialize concurrently.
 void Initialize() {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) threads.emplace_back([] { Check(cuInit(0), "cuInit"); });

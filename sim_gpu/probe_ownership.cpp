@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios of clients that touch what is CUPTI's, or hold a lock that CUPTI's callbacks want. Most
+// Scenarios of clients that touch CUPTI's buffers, or hold a lock that CUPTI's callbacks need. Most
 // of them end the process.
 #include <sys/mman.h>
 
@@ -13,7 +13,7 @@
 namespace probe {
 namespace {
 
-// Memory of the client's that it has lent; it comes back through the ordinary callback.
+// The memory that the client has lent last; the complete callback returns it.
 std::uint8_t* g_lent = nullptr;
 
 void Remember() {
@@ -24,7 +24,7 @@ void Flush() {
   Check(cuptiActivityFlushAll(0), "FlushAll");
 }
 
-// The head of a record that waits is written to, and another kernel launched.
+// Overwrites the start of a pending record and launches another kernel.
 void TouchRecord() {
   Gpu gpu;
   Remember();
@@ -34,20 +34,20 @@ void TouchRecord() {
   gpu.Launch(1000);
 }
 
-// As TouchRecord, at a place that nobody looks at before the delivery.
+// Like TouchRecord, at a place that is checked only at delivery.
 void TouchAtDelivery() {
   Gpu gpu;
   Remember();
   Client::Start();
   for (int i = 0; i < 3; ++i) gpu.Launch(1000);
-  g_lent[sizeof(CUpti_ActivityKernel10) + 24] ^= 1;  // the end of the second
+  g_lent[sizeof(CUpti_ActivityKernel10) + 24] ^= 1;  // the end time of the second record
   gpu.Launch(1000);
   Print("launched", 4);
   std::fflush(stdout);
   Flush();
 }
 
-// Beyond the records.
+// Writes beyond the records.
 void TouchRest() {
   Gpu gpu;
   Remember();
@@ -62,7 +62,7 @@ void ReadOwned() {
   Remember();
   Client::Start();
   gpu.Launch(1000);
-  // The middle of it, which is a whole page in any case.
+  // Reads the middle, which is always a whole page.
   Print("read", static_cast<const volatile std::uint8_t*>(g_lent)[std::size_t{32} * 1024]);
 }
 
@@ -91,7 +91,7 @@ void UnmapOwned() {
   Flush();
 }
 
-// The same memory for every request: what is in it is nobody's, but nothing dies.
+// Lends the same memory for every request: its contents are unspecified, but the process survives.
 void LendTwice() {
   static std::uint8_t memory[64 * 1024] __attribute__((aligned(64)));
   Gpu gpu(4);
@@ -115,7 +115,7 @@ void LendTwice() {
   Flush();
 }
 
-// Ends with one buffer out.
+// Exits without returning one buffer.
 void KeepOne() {
   Gpu gpu;
   Client::Start();
@@ -124,7 +124,7 @@ void KeepOne() {
   gpu.Launch(1000);
 }
 
-// The client's lock, held by one thread while another is in a callback of CUPTI's and waits for it.
+// The client's lock: one thread holds it while another waits for it in a CUPTI callback.
 std::mutex g_client;
 std::mutex g_mutex;
 std::condition_variable g_changed;
@@ -176,8 +176,8 @@ void GetDropped() {
   cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped);
 }
 
-// NVIDIA's samples ask for the drops in the complete callback, and a lock that is let go in time is
-// none that deadlocks.
+// NVIDIA's samples query dropped records in the complete callback. A lock that is released in time
+// does not deadlock.
 void NoDeadlock() {
   Gpu gpu;
   Client::buffer_bytes = 2 * sizeof(CUpti_ActivityKernel10);

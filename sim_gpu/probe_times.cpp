@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios of times that are not what a client expects: another clock, a clock that was set, none
-// at all.
+// Scenarios of unexpected times: another clock, an adjusted clock, or no times.
 #include <time.h>
 
 #include <algorithm>
@@ -17,10 +16,10 @@ std::uint64_t Ticks() {
   return 3 * WallTime();
 }
 
-// The sum of what records show, and how many end before they begin.
+// Shown sums recorded durations and counts records that end before they start.
 struct Shown {
   std::uint64_t records = 0;
-  std::uint64_t duration = 0;  // of those that do not
+  std::uint64_t duration = 0;  // of records that do not
   std::uint64_t backwards = 0;
   std::uint64_t without = 0;
 };
@@ -75,7 +74,7 @@ void ClockStep() {
   const auto records = Records(Client::Take());
   Print("records", records.size());
   Print("clock_went_back", after < before);
-  // In the order of their true ends.
+  // Sorted by true end.
   Print("first_ns", records.at(0).end - records.at(0).start);
   Print("second_is_backwards", records.at(1).end < records.at(1).start);
   Print("second_is_off_by", records.at(1).start - records.at(1).end + 1000);
@@ -83,7 +82,7 @@ void ClockStep() {
   Print("third_begins_before_first", records.at(2).start < records.at(0).start);
 }
 
-// 600 kernels of a graph, with the leak set to fill the pool at 100 of them.
+// 600 kernels of a graph, with a leak that fills the pool at 100 of them.
 void GraphLeak(bool copies) {
   Gpu gpu;
   Client::Start();
@@ -99,7 +98,7 @@ void GraphLeak(bool copies) {
   Print("without_times", shown.without);
 }
 
-// Two streams; one kernel at a time with KERNEL.
+// Two streams; KERNEL serializes their kernels.
 void Serial(CUpti_ActivityKind kind) {
   Gpu gpu(2);
   Client::Start(kind);
@@ -124,7 +123,7 @@ void Serial(CUpti_ActivityKind kind) {
   Print("graph_kernels_without_times", of_graph);
 }
 
-// A part-filled buffer is no matter of the period's; a full one is.
+// The flush period does not affect a partially filled buffer; a full one is delivered.
 void FlushPeriod() {
   Gpu gpu;
   Client::buffer_bytes = 10 * sizeof(CUpti_ActivityKernel10);

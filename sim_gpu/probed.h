@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Running one scenario of fake_gpu_probe and reading what it printed.
+// Runs one scenario of fake_gpu_probe and parses its output.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ inline ProcessResult Probe(const std::string& scenario, const Environment& env =
   return RunProcess({STEMTAP_TEST_FAKE_GPU_PROBE, scenario}, options);
 }
 
-// What a scenario printed, by key.
+// Returns the output of a scenario by key.
 inline std::map<std::string, std::string> Values(const std::string& scenario,
                                                  const Environment& env = {}) {
   const ProcessResult result = Probe(scenario, env);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The programs of tests/programs without anything injected: they end as they say, and the ground
-// truth that the fake driver writes is what they launched.
+// Runs the programs of tests/programs without injection. They must end as documented, and the fake
+// driver's ground truth must match their launches.
 #include <doctest/doctest.h>
 #include <signal.h>
 

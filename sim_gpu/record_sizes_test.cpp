@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sizes of the fake's records against NVIDIA's own libraries: cuptiActivityGetNextRecord steps
-// through a buffer without a driver or a GPU.
+// Compares the sizes of the fake's records with NVIDIA's libraries: cuptiActivityGetNextRecord
+// iterates over a buffer without a driver or a GPU.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -15,7 +15,7 @@
 namespace stemtap::test {
 namespace {
 
-// Every libcupti below a directory.
+// Returns every libcupti below a directory.
 std::vector<std::filesystem::path> CuptisIn(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
@@ -25,7 +25,7 @@ std::vector<std::filesystem::path> CuptisIn(const std::filesystem::path& directo
   return found;
 }
 
-// Compares all records and returns the CUPTI version of the library.
+// Compares all record sizes and returns the CUPTI version of the library.
 std::string CheckSizes(const std::filesystem::path& library) {
   CAPTURE(library.string());
   const Environment env = {{"REAL_CUPTI", library.string()}};
@@ -34,7 +34,7 @@ std::string CheckSizes(const std::filesystem::path& library) {
       Values("record_sizes", {{"REAL_CUPTI", library.string()}, {"FAKE_CUPTI_VERSION", version}});
   CAPTURE(version);
   CHECK(sizes.at("is_another") == "1");
-  // CUDA 11.1 has the version number of CUDA 11.2 to 11.4, and shorter kernel records.
+  // CUDA 11.1 reports the same version as CUDA 11.2 to 11.4 and has shorter kernel records.
   const bool ambiguous = library.filename() == "libcupti.so.11.1";
   for (const std::string kind : {"kernel", "concurrent_kernel"}) {
     CAPTURE(kind);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ApiCall is one launch call as the fake CUPTI sees it: it numbers the call, and shows it at entry
-// and, when it goes out of scope, at exit. Nobody listening costs one load.
+// ApiCall reports one launch call to the fake CUPTI: it numbers the call and reports its entry and,
+// when it goes out of scope, its exit. Without a listener it costs one load.
 #pragma once
 
 #include "cuda/objects.h"
@@ -11,7 +11,7 @@ namespace fake_gpu {
 
 class ApiCall {
  public:
-  // `params` is the struct of generated_cuda_meta.h that belongs to `cbid`, alive as long as this.
+  // `params` is the struct of generated_cuda_meta.h for `cbid`. REQUIRES: it outlives this object.
   ApiCall(std::uint32_t cbid, const char* function_name, const void* params,
           const char* symbol_name, CUctx_st* context)
       : correlation_id_(NextCorrelation()), hooks_(HooksFor(FAKE_GPU_INTEREST_API)) {
@@ -43,7 +43,7 @@ class ApiCall {
  private:
   const std::uint32_t correlation_id_;
   const FakeGpuHooks* const hooks_;
-  FakeGpuApiCall call_;  // set when hooks_ is
+  FakeGpuApiCall call_;  // set if hooks_ is set
 };
 
 }  // namespace fake_gpu

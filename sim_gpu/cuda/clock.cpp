@@ -33,7 +33,7 @@ std::atomic<std::uint64_t>& VirtualNow() {
   return now;
 }
 
-std::atomic<std::uint64_t> g_launches{0};  // counted for FAKE_GPU_CLOCK_STEP_AT only
+std::atomic<std::uint64_t> g_launches{0};  // counted only for FAKE_GPU_CLOCK_STEP_AT
 
 }  // namespace
 
@@ -46,7 +46,7 @@ bool ClockIsReal() {
 }
 
 std::uint64_t Now() {
-  // Relaxed throughout: the time publishes nothing but itself.
+  // Relaxed throughout: the clock value publishes no other data.
   return ClockIsReal() ? RealTime() : VirtualNow().load(std::memory_order_relaxed);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host clock of the simulated GPU, in nanoseconds. Virtual: it begins at CLOCK_REALTIME and moves
-// only with launches and synchronization, so that a run takes no longer than the CPU needs. Real:
-// it is CLOCK_REALTIME, the clock in which CUPTI reports.
+// The host clock of the simulated GPU, in nanoseconds. The virtual clock starts at CLOCK_REALTIME
+// and advances only with launches and synchronization, so a run takes only CPU time. The real clock
+// is CLOCK_REALTIME, in which CUPTI reports.
 //
 // THREADS: any.
 #pragma once
@@ -14,20 +14,20 @@ namespace fake_gpu {
 std::uint64_t RealTime();
 bool ClockIsReal();
 
-// The host clock now.
+// Returns the host clock.
 std::uint64_t Now();
 
-// The host clock at a launch; the virtual one moves on by the cost of launching.
+// Returns the host clock at a launch. Advances the virtual clock by the cost of a launch.
 std::uint64_t NowAtLaunch();
 
-// Returns when the host clock has reached `time_ns`: sleeps, or moves the virtual clock forward.
+// Returns when the host clock has reached `time_ns`: sleeps, or advances the virtual clock.
 void WaitUntil(std::uint64_t time_ns);
 
-// Blocks the thread for wall time, whatever the clock, and returns the nanoseconds it took.
+// Blocks the thread in wall time with either clock, and returns the nanoseconds it took.
 std::uint64_t SleepReally(std::uint64_t duration_ns);
 
-// How far CLOCK_REALTIME, as the program would read it, has been set when the next kernel begins and
-// when it ends; counts launches. The fake's own times are not affected.
+// ClockStep is the adjustment of CLOCK_REALTIME, as the program would read it, at the start and the
+// end of the next kernel. Counts launches. Does not affect the fake's own times.
 struct ClockStep {
   std::int64_t at_start_ns = 0;
   std::int64_t at_end_ns = 0;
@@ -35,7 +35,7 @@ struct ClockStep {
 ClockStep StepOfNextLaunch();
 std::int64_t StepNow();
 
-// Takes time of the thread without sleeping: spins, or moves the virtual clock forward.
+// Uses time of the thread without sleeping: spins, or advances the virtual clock.
 void Spend(std::uint64_t duration_ns);
 
 }  // namespace fake_gpu

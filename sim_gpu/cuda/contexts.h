@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which context is current on this thread, and the primary context of each device.
+// Tracks the current context of each thread and the primary context of each device.
 //
-// THREADS: any; the stack of current contexts is each thread's own.
+// THREADS: any; each thread has its own stack of current contexts.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,18 @@
 
 namespace fake_gpu {
 
-// nullptr when none is current.
+// Returns nullptr if no context is current.
 CUctx_st* CurrentContext();
 
-// The primary context of `device`, created at first use. nullptr when there is no such device.
+// Returns the primary context of `device`, created on first use; nullptr if the device does not
+// exist.
 CUctx_st* PrimaryContext(int device);
 
-// The stream behind a handle: the default stream of the current context for CU_STREAM_LEGACY,
-// CU_STREAM_PER_THREAD and nullptr. nullptr when that needs a context and none is current.
+// Returns the stream of a handle. CU_STREAM_LEGACY, CU_STREAM_PER_THREAD and nullptr mean the
+// default stream of the current context; returns nullptr if there is no current context.
 CUstream_st* ResolveStream(CUstream handle);
 
-// Creates a stream that its context owns, under `id` or the next free one.
+// Creates a stream in its context, with `id` or the next free id.
 CUstream_st* NewStream(CUctx_st& context, std::optional<std::uint32_t> id = std::nullopt);
 
 // Loads an empty module into `context`, which owns it.

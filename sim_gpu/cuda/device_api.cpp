@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Devices: cuDevice*. All are alike, of compute capability 8.0.
+// Devices: cuDevice*. All devices are identical; the default compute capability is 8.0.
 #include <cstdio>
 #include <cstring>
 

@@ -10,7 +10,7 @@
 namespace fake_gpu {
 namespace {
 
-// Relaxed throughout: counters and a switch, nothing is published through them.
+// Relaxed throughout: counters and a switch that publish no other data.
 std::atomic<bool> g_capturing{false};
 std::atomic<std::uint64_t> g_captured{0};
 std::atomic<std::uint64_t> g_capture_ns{0};
@@ -47,7 +47,7 @@ void Report(const Launch& launch, Span span) {
   hooks->kernel(&kernel);
 }
 
-// Waits while the launch queue of the stream is full. Real clock only; `lock` is let go meanwhile.
+// Waits while the launch queue of the stream is full. Real clock only; releases `lock` meanwhile.
 void WaitForQueue(CUstream_st& stream, std::unique_lock<std::mutex>& lock) {
   if (stream.queue_ends.empty()) stream.queue_ends.assign(kLaunchQueue, 0);
   for (;;) {
@@ -73,7 +73,7 @@ Span Enqueue(const Launch& launch) {
   return span;
 }
 
-// Runs one captured kernel while no other captured one runs, and returns its record.
+// Runs one captured kernel exclusively of other captured kernels and returns its record.
 Span CaptureAlone(const Launch& launch, const Launch& shown, std::uint64_t slow_ns) {
   static std::mutex one_at_a_time;
   const std::lock_guard alone(one_at_a_time);

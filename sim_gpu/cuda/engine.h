@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The virtual GPU: decides when a kernel starts and ends. Streams run side by side without bound,
-// kernels of one stream one after another:
+// The virtual GPU: decides when a kernel starts and ends. Any number of streams run concurrently;
+// kernels of one stream run in order:
 //
-//   start = max(end of the stream's last kernel, host clock at the launch)     end = start +
-//   duration
+//   start = max(end of the stream's last kernel, host clock at the launch)
+//   end   = start + duration
 //
-// Times are therefore known at the launch. Under the virtual clock that is all; under the real one
-// synchronization sleeps until the end, and a launch waits while kLaunchQueue others are
-// unfinished.
+// All times are therefore known at the launch. With the real clock, synchronization sleeps until
+// the end, and a launch waits while kLaunchQueue others are unfinished.
 //
-// Between cuProfilerStart and cuProfilerStop kernels are captured: each is serialized with its
-// context and blocks the launching thread for `capture_factor` times its duration of wall time, the
-// way a tracer replays or instruments it. Its record shows the native duration all the same.
+// Kernels between cuProfilerStart and cuProfilerStop are captured: each is serialized with its
+// context and blocks the launching thread for `capture_factor` times its duration in wall time,
+// like a tracer that replays or instruments it. Its record still shows the native duration.
 //
 // THREADS: any.
 #pragma once
@@ -35,10 +34,10 @@ struct Launch {
   std::uint32_t correlation_id = 0;
   std::uint32_t graph_id = 0;
   std::uint64_t graph_node_id = 0;
-  bool recorded = true;  // false: CUPTI shall not hear of it
+  bool recorded = true;  // false: CUPTI does not record it
 };
 
-// When a kernel runs, in host time.
+// Span is the execution time of a kernel, in host time.
 struct Span {
   std::uint64_t start_ns = 0;
   std::uint64_t end_ns = 0;
@@ -51,7 +50,7 @@ Span Run(const Launch& launch);
 void Synchronize(CUstream_st& stream);
 void Synchronize(CUctx_st& context);
 
-// The end of the last kernel, not before now.
+// Returns the end of the stream's last kernel, or the current time if that is later.
 std::uint64_t ReadyTime(CUstream_st& stream);
 
 void SetCapturing(bool on);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuGetProcAddress: names without version suffix, answered with the newest variant that the
-// requested CUDA version has.
+// cuGetProcAddress: maps names without version suffix to the newest variant of the requested CUDA
+// version.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -13,8 +13,9 @@
 
 namespace {
 
-// The CUDA version that introduced a function, as 1000 * major + 10 * minor. Functions that are not
-// in the table exist since kOldestVersion. driver_test compares all answers with the real driver.
+// Introduced is the CUDA version that introduced a function, as 1000 * major + 10 * minor.
+// Functions that are not in the table exist since kOldestVersion. driver_test compares all results
+// with the real driver.
 struct Introduced {
   std::string_view symbol;
   int version;
@@ -103,7 +104,7 @@ constexpr Introduced kIntroduced[] = {
     {"cuStreamIsCapturing", 10000},
     {"cuStreamWaitEvent", 3020},
 };
-// The per-thread variants of older functions appeared together.
+// The per-thread variants of older functions appeared in the same version.
 constexpr int kPerThreadVersion = 7000;
 
 int VersionOf(std::string_view symbol) {
@@ -112,7 +113,7 @@ int VersionOf(std::string_view symbol) {
   return at == std::end(kIntroduced) ? kOldestVersion : at->version;
 }
 
-// This library, wherever it was loaded from and whether or not its symbols are global.
+// Returns a handle of this library, regardless of its path and symbol visibility.
 void* Self() {
   static void* self = [] {
     Dl_info info;
@@ -122,13 +123,13 @@ void* Self() {
   return self;
 }
 
-// The per-thread variant of `symbol`, null if there is none.
+// Returns the per-thread variant of `symbol`, or null if there is none.
 void* PerThread(const std::string& symbol) {
   void* found = dlsym(Self(), (symbol + "_ptsz").c_str());
   return found != nullptr ? found : dlsym(Self(), (symbol + "_ptds").c_str());
 }
 
-// Whether this is a name as cuGetProcAddress takes it: of the API, and of no particular variant.
+// Returns whether cuGetProcAddress accepts this name: an API function without a variant suffix.
 bool IsName(std::string_view name) {
   const std::size_t suffix = name.rfind('_');
   return name.starts_with("cu") &&
@@ -146,7 +147,7 @@ CUdriverProcAddressQueryResult Find(const std::string& name, int version, bool p
       const std::string symbol = name + suffix;
       void* found = per_thread ? PerThread(symbol) : dlsym(Self(), symbol.c_str());
       const int introduced = std::max(VersionOf(symbol), per_thread ? kPerThreadVersion : 0);
-      // A driver does not know the functions of its successors.
+      // A driver does not contain functions of later versions.
       if (found == nullptr || introduced > fake_gpu::settings().driver_version) continue;
       known = true;
       if (version < introduced) continue;
@@ -162,7 +163,7 @@ CUdriverProcAddressQueryResult Find(const std::string& name, int version, bool p
 
 }  // namespace
 
-// Succeeds also when there is no such function: a null pointer and the status report that.
+// Also succeeds if the function does not exist: a null pointer and the status report that.
 FAKE_GPU_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version,
                                              cuuint64_t flags,
                                              CUdriverProcAddressQueryResult* status) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Graphs of kernel nodes: built node by node or captured from a stream, instantiated, launched. The
-// nodes of a launch run in the order they were added and share the launch's correlation id.
-// Dependencies are not kept.
+// nodes of a launch run in insertion order and share its correlation id. Dependencies are ignored.
 #include <cupti.h>
 
 #include "cuda/api_call.h"
@@ -87,8 +86,8 @@ CUresult EndCapture(CUstream handle, CUgraph* out) {
   return CUDA_SUCCESS;
 }
 
-// Whether a stream that the legacy default stream waits for is being captured: CUDA then refuses to
-// say anything about the default stream.
+// Returns whether a stream that the legacy default stream waits for is being captured. CUDA then
+// refuses queries of the default stream.
 bool CaptureForbidsDefault(CUctx_st& context) {
   const std::lock_guard lock(context.mutex);
   for (const auto& stream : context.streams) {
@@ -166,7 +165,7 @@ FAKE_GPU_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph g
   exec->yields = YieldsNow();
   for (const auto& node : graph->nodes) {
     exec->nodes.push_back(*node);
-    // The nodes of an executable graph are clones with ids of their own.
+    // The nodes of an executable graph are clones with their own ids.
     exec->nodes.back().id = g_next_node_id.fetch_add(1, std::memory_order_relaxed);
   }
   *out = exec.release();

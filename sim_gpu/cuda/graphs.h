@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the launch call shares with graphs.
+// Helpers shared by launches and graphs.
 #pragma once
 
 #include "cuda/engine.h"
@@ -9,7 +9,7 @@
 
 namespace fake_gpu {
 
-// The duration that a launch asks for: see fake_gpu.h.
+// Returns the duration that a launch requests; see fake_gpu.h.
 inline std::uint64_t DurationOf(void** kernel_params) {
   return kernel_params == nullptr || kernel_params[0] == nullptr
              ? FAKE_GPU_DEFAULT_DURATION_NS

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuInit, with the injection that the real driver offers, and versions.
+// cuInit with library injection like the real driver, and version queries.
 //
-// cuInit loads the library named by CUDA_INJECTION64_PATH and calls its InitializeInjection, once
-// per process, in the first thread that initializes. "none" and a library that cannot be loaded are
-// ignored. A library that returns 0, or has no such function, is unloaded, and loaded again at the
-// next cuInit. After a fork the child of an initialized process cannot use CUDA at all.
+// cuInit loads the library in CUDA_INJECTION64_PATH and calls its InitializeInjection once per
+// process, in the first thread that initializes. It ignores "none" and libraries that cannot be
+// loaded. If InitializeInjection is missing or returns 0, the library is unloaded, and loaded again
+// by the next cuInit. After a fork, the child of an initialized process cannot use CUDA.
 #include <cupti.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ namespace {
 
 thread_local bool t_initialising = false;
 
-// Returns false if a library was loaded and refused: it was unloaded again.
+// Returns false if a library was loaded, refused and unloaded again.
 bool Inject() {
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
   if (path == nullptr || *path == '\0' || std::strcmp(path, "none") == 0) return true;
@@ -45,7 +45,7 @@ void Initialize() {
   g_next_correlation.store(settings().first_correlation, std::memory_order_relaxed);
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
   SetTruthProcess();
-  // Ready before the injection: what it loads may call the driver.
+  // Becomes ready before the injection, because the injected library may call the driver.
   g_phase.store(Phase::kReady, std::memory_order_release);
 }
 
@@ -86,8 +86,8 @@ FAKE_GPU_EXPORT CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 
-// The real driver's private tables, which the CUDA runtime asks for: there are none, so programs of
-// the runtime API cannot run on the fake.
+// Returns the real driver's private tables, which the CUDA runtime requires. The fake has none, so
+// programs of the runtime API cannot run on it.
 FAKE_GPU_EXPORT CUresult cuGetExportTable(const void** table, const CUuuid*) {
   if (table != nullptr) *table = nullptr;
   return CUDA_ERROR_NOT_FOUND;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches: cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel, each under its plain and
-// its per-thread-stream name, which differ in the callback id and the parameter struct alone.
+// Launches: cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel, each with its plain and
+// its per-thread-stream name. These differ only in callback id and parameter struct.
 #include <cupti.h>
 
 #include "cuda/api_call.h"

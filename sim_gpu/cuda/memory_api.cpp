@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory: device memory is host memory, copies take no time and leave no record.
+// Memory: device memory is host memory; copies take no time and are not recorded.
 #include <cstdlib>
 #include <cstring>
 
@@ -10,7 +10,7 @@ using namespace fake_gpu;
 
 namespace {
 
-constexpr std::size_t kAlignment = 256;  // of every real device allocation
+constexpr std::size_t kAlignment = 256;  // alignment of every real device allocation
 
 void* Pointer(CUdeviceptr address) {
   return reinterpret_cast<void*>(address);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modules and functions: cuModule*, cuFunc*. A module's image is never looked at; every name
+// Modules and functions: cuModule*, cuFunc*. The module image is ignored; every function name
 // exists.
 #include <cupti.h>
 
@@ -60,7 +60,8 @@ FAKE_GPU_EXPORT CUresult cuModuleUnload(CUmodule module) {
     gone = std::move(*found);
     all.erase(found);
   }
-  return CUDA_SUCCESS;  // destroyed here, outside the lock: the fake CUPTI is told of its names
+  return CUDA_SUCCESS;  // the module is destroyed outside the lock, because its destructor hands
+                        // its names to the fake CUPTI
 }
 
 FAKE_GPU_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NameArena holds the kernel names of one module in mappings of its own, so that a name read after
-// the module is gone ends in a segmentation fault instead of in plausible text.
+// NameArena stores the kernel names of one module in separate mappings, so that reading a name
+// after the module is unloaded causes a segmentation fault instead of returning plausible text.
 //
 // THREADS: the owner serializes.
 #pragma once
@@ -15,13 +15,13 @@ namespace fake_gpu {
 class NameArena {
  public:
   NameArena() = default;
-  // Hands the mappings to the fake CUPTI, which still may have to deliver records that point into
-  // them; unmaps them where there is none.
+  // Hands the mappings to the fake CUPTI, which may still have to deliver records that point into
+  // them. Unmaps them if there is no fake CUPTI.
   ~NameArena();
   NameArena(const NameArena&) = delete;
   NameArena& operator=(const NameArena&) = delete;
 
-  // A zero-terminated copy that lives as long as the arena.
+  // Returns a zero-terminated copy that lives as long as the arena.
   std::string_view Add(std::string_view name);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The objects behind the driver's opaque handles. cuda.h declares the tags (CUstream is a
-// CUstream_st*), the fake defines them, so a handle is its object and needs no cast.
+// CUstream_st*) and the fake defines them, so a handle points to its object without a cast.
 //
 // Ownership: a context owns its streams and modules, a module its functions and their names, a
 // graph its nodes.
@@ -22,10 +22,10 @@
 
 namespace fake_gpu {
 
-// As many launches may wait on one stream as the queue of a real driver holds.
+// Maximum number of launches queued on one stream, as in a real driver.
 inline constexpr std::size_t kLaunchQueue = 1024;
 
-// The id that CUPTI shows for the default stream, and for the first stream of a program's own.
+// CUPTI's ids of the default stream and of the first stream that a program creates.
 inline constexpr std::uint32_t kDefaultStreamId = 7;
 inline constexpr std::uint32_t kFirstStreamId = 13;
 
@@ -49,21 +49,21 @@ struct CUmod_st {
   std::uint32_t id = 0;
   std::mutex mutex;
   fake_gpu::NameArena names;
-  std::map<std::string_view, std::unique_ptr<CUfunc_st>> functions;  // keys lie in `names`
+  std::map<std::string_view, std::unique_ptr<CUfunc_st>> functions;  // keys point into `names`
 };
 
-// CUstream_st is a queue of kernels that run one after another.
+// CUstream_st is a queue of kernels that run in order.
 struct CUstream_st {
   CUctx_st* context = nullptr;
   std::uint32_t id = fake_gpu::kDefaultStreamId;
   unsigned flags = 0;
   int priority = 0;
 
-  std::mutex mutex;                       // guards what follows
+  std::mutex mutex;                       // guards the members below
   std::uint64_t ready_ns = 0;             // end of the last kernel
-  std::uint64_t launched = 0;             // counts into queue_ends
+  std::uint64_t launched = 0;             // index into queue_ends
   std::vector<std::uint64_t> queue_ends;  // real clock only: ends of the last kLaunchQueue kernels
-  CUgraph_st* capture = nullptr;          // launches go into this graph
+  CUgraph_st* capture = nullptr;          // if set, launches are added to this graph
 };
 
 struct CUctx_st {
@@ -72,7 +72,7 @@ struct CUctx_st {
   unsigned flags = 0;
   int references = 0;  // primary contexts only
 
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   CUstream_st default_stream;
   std::vector<std::unique_ptr<CUstream_st>> streams;
   std::vector<std::unique_ptr<CUmod_st>> modules;
@@ -94,13 +94,13 @@ struct CUgraphNode_st {
 
 struct CUgraph_st {
   std::uint32_t id = 0;
-  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;  // in the order they were added
+  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;  // in insertion order
 };
 
 struct CUgraphExec_st {
   std::uint32_t id = 0;
-  // What CUPTI recorded when it was instantiated decides what its launches yield: the graph as a
-  // whole, or each kernel, or nothing.
+  // The record kinds that were enabled at instantiation decide what its launches yield: a record of
+  // the whole graph, one per kernel, or none.
   enum class Yields { kNothing, kKernels, kGraph };
   Yields yields = Yields::kNothing;
   std::vector<CUgraphNode_st> nodes;

@@ -33,7 +33,7 @@ Settings Read() {
 }  // namespace
 
 const Settings& settings() {
-  // Leaked: calls may come after the destructors of the process.
+  // Leaked: calls may come after the process's destructors.
   static const Settings& read = *new Settings(Read());
   return read;
 }

@@ -11,7 +11,7 @@ std::atomic<std::uint32_t> g_interest{0};
 std::atomic<std::uint32_t> g_next_correlation{1};
 
 void TellResource(std::uint32_t cbid, CUcontext context, CUstream stream, std::uint32_t module_id) {
-  // Whoever records kernels instruments the modules they are in.
+  // A client that records kernels instruments their modules.
   constexpr std::uint32_t kInterest =
       FAKE_GPU_INTEREST_RESOURCES | FAKE_GPU_INTEREST_KERNELS | FAKE_GPU_INTEREST_GRAPHS;
   if (const FakeGpuHooks* hooks = HooksFor(kInterest)) {
@@ -25,7 +25,7 @@ void TellResource(std::uint32_t cbid, CUcontext context, CUstream stream, std::u
 using namespace fake_gpu;
 
 FAKE_GPU_EXPORT void fakeGpuConnect(const FakeGpuHooks* hooks) {
-  g_hooks.store(hooks, std::memory_order_release);  // matched by the acquire in HooksFor
+  g_hooks.store(hooks, std::memory_order_release);  // pairs with the acquire in HooksFor
 }
 
 FAKE_GPU_EXPORT void fakeGpuSetInterest(uint32_t interest) {

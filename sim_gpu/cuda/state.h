@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of the fake driver in this process: initialized or not, forked or not, and the line to
-// the fake CUPTI.
+// State of the fake driver in this process: initialization, fork, and the connection to the fake
+// CUPTI.
 //
 // THREADS: any.
 #pragma once
@@ -11,10 +11,10 @@
 
 #include "fake_gpu.h"
 
-// Marks what libcuda.so.1 exports; everything else is hidden.
+// Marks the exports of libcuda.so.1; everything else is hidden.
 #define FAKE_GPU_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Begins every driver call that needs cuInit.
+// Begins every driver call that requires cuInit.
 #define FAKE_GPU_REQUIRE_READY()                                                                  \
   do {                                                                                            \
     if (const CUresult fake_gpu_state = ::fake_gpu::CheckReady(); fake_gpu_state != CUDA_SUCCESS) \
@@ -26,8 +26,8 @@
     if (!(condition)) return (error);      \
   } while (false)
 
-// Exports `name` as a second name of `target`, which is defined in the same file. Both are strings,
-// because cuda.h makes macros of many old names.
+// Exports `name` as an alias of `target`, which is defined in the same file. Both are strings,
+// because cuda.h defines macros for many old names.
 #define FAKE_GPU_ALIAS(name, target) \
   __asm__(".globl " name "\n.type " name ", @function\n.set " name ", " target "\n")
 
@@ -41,18 +41,18 @@ extern std::atomic<std::uint32_t> g_interest;
 extern std::atomic<std::uint32_t> g_next_correlation;
 
 inline CUresult CheckReady() {
-  // Relaxed: what cuInit set up is published to other threads by the program's own synchronization,
-  // as the real driver requires.
+  // Relaxed: the program's own synchronization publishes what cuInit set up to other threads, as
+  // the real driver requires.
   return g_phase.load(std::memory_order_relaxed) == Phase::kReady ? CUDA_SUCCESS
                                                                   : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-// The hooks, if the fake CUPTI wants to be told about any of `interest`; else nullptr.
+// Returns the hooks if the fake CUPTI requested any of `interest`; otherwise nullptr.
 inline const FakeGpuHooks* HooksFor(std::uint32_t interest) {
-  // Relaxed: a launch that races with the switch may fall on either side. The hooks are a constant
+  // Relaxed: a launch that races with the switch may see either value. The hooks are a constant
   // table, connected before any interest is set.
   if ((g_interest.load(std::memory_order_relaxed) & interest) == 0) return nullptr;
-  return g_hooks.load(std::memory_order_acquire);  // matched by the release in fakeGpuConnect
+  return g_hooks.load(std::memory_order_acquire);  // pairs with the release in fakeGpuConnect
 }
 
 inline std::uint32_t NextCorrelation() {

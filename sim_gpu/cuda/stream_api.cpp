@@ -41,7 +41,7 @@ FAKE_GPU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   const auto found = std::find_if(all.begin(), all.end(),
                                   [stream](const auto& one) { return one.get() == stream; });
   FAKE_GPU_REQUIRE(found != all.end(), CUDA_ERROR_INVALID_HANDLE);
-  // Its kernels still run to their end; what synchronizes the context waits for them.
+  // Its kernels still run to their end, and synchronizing the context waits for them.
   CUstream_st& rest = context.default_stream;
   const std::uint64_t ready = (*found)->ready_ns;
   all.erase(found);
@@ -65,7 +65,7 @@ FAKE_GPU_EXPORT CUresult cuStreamQuery(CUstream handle) {
   FAKE_GPU_REQUIRE_READY();
   CUstream_st* stream = ResolveStream(handle);
   FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
-  // Under the virtual clock work is done when anybody looks, so that polling ends.
+  // With the virtual clock, work is complete whenever it is queried, so that polling ends.
   if (!ClockIsReal()) WaitUntil(ReadyTime(*stream));
   return ReadyTime(*stream) <= Now() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }

@@ -57,7 +57,7 @@ std::string FileName() {
   return name;
 }
 
-// Runs after the handlers of atexit, so launches made there are in it.
+// Runs after atexit handlers, so it includes their launches.
 __attribute__((destructor)) void WriteTruth() {
   if (truth().process != getpid() || settings().truth_file.empty()) return;
   std::FILE* file = std::fopen(FileName().c_str(), "w");

@@ -29,13 +29,13 @@ bool KindExists(CUpti_ActivityKind kind) {
   return kind > CUPTI_ACTIVITY_KIND_INVALID && kind < CUPTI_ACTIVITY_KIND_COUNT;
 }
 
-// Kinds that the fake would have to yield records for, and does not.
+// Returns whether the fake does not implement records of this kind.
 bool IsMissing(CUpti_ActivityKind kind) {
   return kind == CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE || kind == CUPTI_ACTIVITY_KIND_DRIVER ||
          kind == CUPTI_ACTIVITY_KIND_RUNTIME;
 }
 
-// Has the driver tell what records of this kind need, or no more.
+// Makes the driver report what records of this kind need, or stops it.
 void Switch(CUpti_ActivityKind kind, bool on) {
   if (on && RecordBytes(kind) != 0) StartWorker();
   if (IsKernelKind(kind)) {
@@ -131,7 +131,7 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiActivityFlush(CUcontext, uint32_t, uint32_t f
   return FlushEither(flag);
 }
 
-// Full buffers are delivered at once anyway, which is all that a period would change.
+// Does nothing: the fake delivers full buffers at once, which is all that a period would change.
 FAKE_CUPTI_EXPORT CUptiResult cuptiActivityFlushPeriod(uint32_t) {
   FAKE_CUPTI_ENTER(cuptiActivityFlushPeriod);
   return CUPTI_SUCCESS;
@@ -159,7 +159,8 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint3
                                                                 size_t* dropped) {
   FAKE_CUPTI_ENTER(cuptiActivityGetNumDroppedRecords);
   FAKE_CUPTI_REQUIRE(dropped != nullptr, CUPTI_ERROR_INVALID_PARAMETER);
-  // NVIDIA's samples ask in the complete callback; in the other one its buffer's lock is held.
+  // NVIDIA's samples call this in the complete callback. In the request callback, the buffer's lock
+  // is held.
   if (thread_role() == ThreadRole::kRequestCallback) {
     Die("cuptiActivityGetNumDroppedRecords called from the request callback, which deadlocks");
   }

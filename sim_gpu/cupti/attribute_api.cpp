@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attributes and switches of the activity API. Two attributes change what the fake does, the others
-// are kept and given back.
+// Attributes and switches of the activity API. Two attributes change the fake's behavior; the
+// others are stored and returned.
 #include <array>
 #include <cstring>
 #include <mutex>
@@ -17,11 +17,11 @@ namespace {
 struct Attribute {
   CUpti_ActivityAttribute id;
   std::size_t bytes;
-  std::uint64_t value;  // little endian, as many bytes as given
+  std::uint64_t value;  // little endian, of the given size
 };
 
 std::mutex g_mutex;
-// Defaults: cupti_activity.h.
+// Defaults from cupti_activity.h.
 constexpr Attribute kDefaults[] = {
     {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, sizeof(size_t), 3'200'000},
     {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP, sizeof(size_t), 8u << 20},
@@ -96,7 +96,7 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiActivityEnableLaunchAttributes(uint8_t) {
   return CUPTI_SUCCESS;
 }
 
-// Blackwell alone has it, and the fake devices are of compute capability 8.0.
+// Only Blackwell supports it; the fake devices default to compute capability 8.0.
 FAKE_CUPTI_EXPORT CUptiResult cuptiActivityEnableHWTrace(uint8_t) {
   FAKE_CUPTI_ENTER(cuptiActivityEnableHWTrace);
   return Remember(CUPTI_ERROR_NOT_SUPPORTED);

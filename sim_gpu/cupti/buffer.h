@@ -5,9 +5,9 @@
 //   data  ┌ record 0 ┬ record 1 ┬ ... ┬ unused ┬ room for one overhead record ┐  size
 //           entries[0] entries[1]
 //
-// What the fake knows of its records is kept in `entries`, not read back from the client's memory:
-// there the times may be in another unit by the time of delivery, and what is there is compared
-// with what was written (ownership.h).
+// Record data is kept in `entries` and not read back from the client's memory: the times there may
+// use another unit by the time of delivery, and the memory is compared with what was written
+// (ownership.h).
 #pragma once
 
 #include <array>
@@ -20,16 +20,17 @@
 namespace fake_cupti {
 
 struct Entry {
-  std::uint64_t start_ns;  // of the host clock, whatever the record shows
+  std::uint64_t start_ns;  // host clock, whatever the record shows
   std::uint64_t end_ns;
   std::uint32_t offset;  // into the buffer
   std::uint32_t bytes;
-  std::uint32_t check;  // of the record as it was written
+  std::uint32_t check;  // checksum of the record as written
 };
 
-// Lease is shared by all that were lent the same memory.
+// Lease is shared by all buffers in the same memory.
 struct Lease {
-  std::atomic<bool> shared{false};  // lent again while it was out: its contents are nobody's
+  std::atomic<bool> shared{false};  // lent again before it was returned; the contents are not
+                                    // checked
 };
 
 struct Buffer {
@@ -40,12 +41,12 @@ struct Buffer {
   std::vector<Entry> entries;
   std::uint64_t last_end_ns = 0;  // when the last kernel in it ends
   std::uint64_t sequence = 0;     // see Hold()
-  std::uint32_t thread = 0;       // which asked for it
+  std::uint32_t thread = 0;       // thread that requested it
 
   std::shared_ptr<Lease> lease;
-  bool zeroed = false;   // what is unused was all zero when it was lent
-  bool guarded = false;  // out of the client's reach just now
-  // The beginnings of the first and the last record, as they were written.
+  bool zeroed = false;   // the unused part was all zero when the buffer was lent
+  bool guarded = false;  // currently inaccessible to the client
+  // The first bytes of the first and the last record, as written.
   std::array<std::uint64_t, 2> first_head{};
   std::array<std::uint64_t, 2> last_head{};
 };

@@ -22,7 +22,7 @@
 namespace fake_cupti {
 namespace {
 
-// Slot is where launches of one thread, or of all, write.
+// Slot contains the buffer to which launches of one thread, or of all threads, write.
 struct Slot {
   std::timed_mutex mutex;
   Buffer buffer;           // guarded by mutex; data == nullptr: none
@@ -40,7 +40,7 @@ Registry& registry() {
   return instance;
 }
 
-// Relaxed throughout: switches and counters; the client serializes what must be in order.
+// Relaxed throughout: switches and counters; the client serializes where order matters.
 std::atomic<CUpti_BuffersCallbackRequestFunc> g_request{nullptr};
 std::atomic<CUpti_BuffersCallbackCompleteFunc> g_complete{nullptr};
 std::atomic<bool> g_client_zeroes{false};
@@ -52,12 +52,11 @@ std::atomic<std::uint64_t> g_leaked{0};  // bytes of device memory
 std::atomic<std::uint64_t> g_dropped{0};
 std::atomic<std::uint64_t> g_records{0};
 
-// The slot of this thread is no more: it launches from a destructor, after its own variables are
-// destroyed.
+// Set after this thread's slot is destroyed: the thread may still launch from a destructor.
 thread_local bool t_slot_gone = false;
 
-// Registers the slot of this thread, and gives it up when the thread ends: what is in it stays to
-// be flushed.
+// ThreadSlot registers the slot of this thread and abandons it when the thread ends. Its content
+// stays until it is flushed.
 class ThreadSlot {
  public:
   ThreadSlot() : slot_(std::make_shared<Slot>()) {
@@ -92,12 +91,13 @@ void ForgetAbandonedSlots() {
   const std::lock_guard lock(registry().mutex);
   std::erase_if(registry().slots, [](const std::shared_ptr<Slot>& slot) {
     if (!slot->abandoned) return false;
-    const std::lock_guard slot_lock(slot->mutex);  // nobody calls the client in there any more
+    const std::lock_guard slot_lock(slot->mutex);  // no callback of the client runs in there any
+                                                   // more
     return slot->buffer.data == nullptr;
   });
 }
 
-// Asks the client for a buffer; false when it gives none.
+// Requests a buffer from the client; returns false if it provides none.
 bool Request(Buffer& buffer) {
   const auto request = g_request.load(std::memory_order_relaxed);
   if (request == nullptr) return false;
@@ -136,8 +136,8 @@ bool Fits(const Buffer& buffer, std::size_t bytes) {
   return buffer.used + bytes + reserved <= buffer.size;
 }
 
-// Buffers that one record has made ready for delivery: the one it did not fit into, and the one
-// that is full because of it.
+// Done contains the buffers that one record made ready for delivery: the buffer that the record did
+// not fit into, and the buffer that the record filled.
 struct Done {
   Buffer buffers[2];
   std::size_t count = 0;
@@ -145,7 +145,7 @@ struct Done {
   void Take(Buffer& buffer) { buffers[count++] = std::exchange(buffer, {}); }
 };
 
-// Puts a record into the slot, or counts it as dropped. `write` gets the address.
+// Writes a record into the slot, or counts it as dropped. `write` receives the address.
 template <typename Write>
 void Append(Slot& slot, std::size_t bytes, RecordTimes times, bool dropped, Write write,
             Done& done) {
@@ -167,7 +167,7 @@ void Append(Slot& slot, std::size_t bytes, RecordTimes times, bool dropped, Writ
   if (buffer.data != nullptr && !Fits(buffer, bytes)) done.Take(buffer);
 }
 
-// As Append, into the slot of this thread; hands on what that fills.
+// Appends to the slot of this thread and hands over the buffers that become ready.
 template <typename Write>
 void Put(std::size_t bytes, RecordTimes times, bool dropped, Write write) {
   Done done;
@@ -179,15 +179,15 @@ bool EveryNth(std::uint64_t n, std::uint64_t count) {
   return n != 0 && count % n == 0;
 }
 
-// What FAKE_CUPTI_ZERO_TIMESTAMPS and FAKE_CUPTI_DROP say about the next record of a kernel or
-// graph.
+// Fate is the effect of FAKE_CUPTI_ZERO_TIMESTAMPS and FAKE_CUPTI_DROP on the next kernel or graph
+// record.
 struct Fate {
   bool without_times;
   bool dropped;
 };
 
-// `of_graph`: it is the record of a kernel of a graph, which leaks device memory before CUDA 13.3
-// unless copies are recorded too (parca-dev/parcagpu#23).
+// `of_graph`: a kernel record of a graph. Before CUDA 13.3 such a record leaks device memory unless
+// copies are also recorded (parca-dev/parcagpu#23).
 Fate NextFate(bool of_graph) {
   const std::uint64_t count = g_records.fetch_add(1, std::memory_order_relaxed) + 1;
   Fate fate = {EveryNth(settings().zero_every, count), EveryNth(settings().drop_every, count)};
@@ -200,7 +200,7 @@ Fate NextFate(bool of_graph) {
   return fate;
 }
 
-// Writes what a record of these times shows.
+// Writes the times that the record shows.
 void WriteShownTimes(std::uint64_t start_ns, std::uint64_t end_ns, FakeGpuClockStep step, Fate fate,
                      std::uint8_t* at) {
   if (fate.without_times) {
@@ -212,7 +212,7 @@ void WriteShownTimes(std::uint64_t start_ns, std::uint64_t end_ns, FakeGpuClockS
   }
 }
 
-// Takes the buffers out of their slots that may be delivered.
+// Takes the buffers that may be delivered out of their slots.
 void TakeFromSlots(bool forced, std::vector<Buffer>& taken) {
   for (const std::shared_ptr<Slot>& slot : AllSlots()) {
     const auto lock = LockBuffer(slot->mutex, "cuptiActivityFlushAll");
@@ -268,7 +268,7 @@ bool OverheadIsOn() {
 void RecordKernel(const FakeGpuKernel* kernel) {
   Fate fate = NextFate(kernel->graph_id != 0);
   const CUpti_ActivityKind kind = g_kind.load(std::memory_order_relaxed);
-  // As documented of the real one.
+  // As documented for the real CUPTI.
   if (kind == CUPTI_ACTIVITY_KIND_KERNEL && kernel->graph_id != 0) fate.without_times = true;
   Put(KernelRecordBytes(), {kernel->start_ns, kernel->end_ns}, fate.dropped, [&](std::uint8_t* at) {
     WriteKernelRecord(*kernel, kind, at);
@@ -305,7 +305,7 @@ void Flush(bool forced) {
   TakeFromSlots(forced, taken);
   if (settings().late && !forced) {
     for (Buffer& buffer : taken) HandToWorker(std::move(buffer));
-    return;  // in the worker's hand, and nobody waits for it here
+    return;  // the worker delivers them, and this thread does not wait
   }
   for (Buffer& buffer : taken) Deliver(std::move(buffer), forced);
   AwaitDeliveries();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The callback API: cuptiSubscribe, cuptiEnableCallback and their kin.
+// The callback API: cuptiSubscribe, cuptiEnableCallback and related functions.
 #include <algorithm>
 #include <cstring>
 
@@ -20,7 +20,7 @@ bool DomainExists(CUpti_CallbackDomain domain) {
   return domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE;
 }
 
-// Writes the incumbent's name where the client wants it, cut to the room there is.
+// Copies the current subscriber's name to the client's buffer, truncated to its size.
 void TellIncumbent(const std::string& name, CUpti_SubscriberParams* params) {
   if (params == nullptr || params->oldSubscriberName == nullptr || params->oldSubscriberSize == 0) {
     return;

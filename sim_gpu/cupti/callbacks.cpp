@@ -19,7 +19,7 @@ struct CUpti_Subscriber_st {
 namespace fake_cupti {
 namespace {
 
-// More than any domain of CUPTI 13 has (the driver's 807).
+// Larger than any callback domain of CUPTI 13 (the driver domain has 807).
 constexpr std::size_t kMaxCallbacks = 1024;
 
 std::mutex g_mutex;
@@ -28,11 +28,11 @@ CUpti_Subscriber_st& slot() {
   return instance;
 }
 
-// Relaxed: a switch takes effect at once, and a launch that races with it may fall on either side.
+// Relaxed: a switch takes effect at once, and a launch that races with it may see either value.
 std::atomic<bool> g_on[CUPTI_CB_DOMAIN_SIZE][kMaxCallbacks];
 std::atomic<int> g_count_on[CUPTI_CB_DOMAIN_SIZE];
 
-// Detects a client that switches callbacks from two threads at once.
+// Detects a client that switches callbacks from two threads concurrently.
 std::atomic<bool> g_switching{false};
 
 class Switching {
@@ -113,7 +113,7 @@ bool Subscribe(CUpti_CallbackFunc callback, void* userdata, const char* name,
   slot().name +=
       std::string(name == nullptr ? "unknown" : name).substr(0, CUPTI_SUBSCRIBER_NAME_MAX_LEN);
   slot().userdata.store(userdata, std::memory_order_relaxed);
-  slot().callback.store(callback, std::memory_order_release);  // matched in Call
+  slot().callback.store(callback, std::memory_order_release);  // pairs with the load in Call
   *handle = &slot();
   return true;
 }

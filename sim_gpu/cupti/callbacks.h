@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one subscriber and its callbacks: who is subscribed, which callbacks are on, and calling
-// them.
+// The single subscriber and its callbacks: subscription, enabled callbacks, and dispatch.
 //
-// THREADS: any. Switching callbacks must be serialized by the client, who is ended if it does not.
+// THREADS: any. The client must serialize switching; otherwise the process is aborted.
 #pragma once
 
 #include <cupti.h>
@@ -14,17 +13,17 @@
 
 namespace fake_cupti {
 
-// Takes the slot; false when it is taken, then `incumbent` is the owner's name.
+// Takes the slot. Returns false if it is taken, with the owner's name in `incumbent`.
 bool Subscribe(CUpti_CallbackFunc callback, void* userdata, const char* name,
                CUpti_SubscriberHandle* handle, std::string& incumbent);
 
-// Frees the slot and switches all callbacks off. False when `handle` is not the subscriber.
+// Frees the slot and disables all callbacks. Returns false if `handle` is not the subscriber.
 bool Unsubscribe(CUpti_SubscriberHandle handle);
 void UnsubscribeAnybody();
 
 bool IsSubscriber(CUpti_SubscriberHandle handle);
 
-// False for a callback that does not exist.
+// Returns false if the callback does not exist.
 bool CallbackExists(CUpti_CallbackDomain domain, CUpti_CallbackId cbid);
 void SetCallback(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool on);
 void SetDomain(CUpti_CallbackDomain domain, bool on);

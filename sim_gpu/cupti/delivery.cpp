@@ -29,8 +29,8 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-// A launch waits no longer than this for the worker: a client that never returns from its complete
-// callback shall not hang the program, which the real CUPTI does not either.
+// Maximum time that a launch waits for the worker. A client that never returns from its complete
+// callback must not hang the program; it does not with the real CUPTI either.
 constexpr auto kPatience = std::chrono::seconds(1);
 
 struct Queue {
@@ -50,7 +50,7 @@ struct Held {
   std::condition_variable changed;
   std::uint64_t next = 0;
   std::set<std::uint64_t> sequences;
-  std::set<std::uint64_t> in_hand;  // of these, some thread is about to deliver
+  std::set<std::uint64_t> in_hand;  // the subset that a thread is about to deliver
 };
 
 Held& held() {
@@ -104,7 +104,7 @@ void RunWorker() {
   }
 }
 
-// Puts the records into the order in which their kernels ended.
+// Sorts the records by the end of their kernels.
 void SortByEnd(Buffer& buffer) {
   const auto earlier = [](const Entry& a, const Entry& b) { return a.end_ns < b.end_ns; };
   std::vector<Entry>& entries = buffer.entries;
@@ -119,7 +119,7 @@ void SortByEnd(Buffer& buffer) {
   }
 }
 
-// What a forced flush shows of kernels that have not ended, or not even begun.
+// Fills in what a forced flush shows for kernels that have not ended or started.
 void CutShort(const Buffer& buffer) {
   for (const Entry& entry : buffer.entries) {
     if (HasEnded(entry.end_ns)) continue;
@@ -131,7 +131,7 @@ void CutShort(const Buffer& buffer) {
   }
 }
 
-// Ends the buffer with a record of what CUPTI cost for the others.
+// Appends a record of CUPTI's cost for the other records.
 void AddOverhead(Buffer& buffer) {
   const std::size_t bytes = RecordBytes(CUPTI_ACTIVITY_KIND_OVERHEAD);
   if (!OverheadIsOn() || buffer.used + bytes > buffer.size) return;
@@ -166,7 +166,7 @@ void StartWorker() {
   const std::lock_guard lock(queue().mutex);
   if (queue().started) return;
   queue().started = true;
-  // Signals are the program's, not this thread's.
+  // Signals are for the program's threads, not for this one.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -179,7 +179,7 @@ void HandToWorker(Buffer buffer) {
   std::unique_lock lock(q.mutex);
   q.full.push_back(std::move(buffer));
   q.changed.notify_all();
-  if (!HasEnded(~std::uint64_t{0})) return;  // real clock: the launch queue is what slows down
+  if (!HasEnded(~std::uint64_t{0})) return;  // real clock: the launch queue throttles the program
   q.changed.wait_for(lock, kPatience, [&q] { return q.full.size() <= settings().max_pending; });
 }
 

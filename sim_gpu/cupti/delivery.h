@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last stage of a buffer's way: the queue of full buffers, the thread that delivers them, and
-// the delivery itself. See buffers.h for the picture.
+// The last stage of a buffer: the queue of full buffers, the thread that delivers them, and the
+// delivery itself. See the diagram in buffers.h.
 //
 // THREADS: any.
 #pragma once
@@ -15,31 +15,30 @@
 
 namespace fake_cupti {
 
-// Numbers a buffer that the fake now holds; Deliver lets go of it.
+// Assigns a sequence number to a buffer that the fake now owns; Deliver releases it.
 std::uint64_t Hold();
-// The number that the next buffer will get, and the oldest one held (the next one if there is
-// none).
+// NextBufferSequence returns the next buffer's number. OldestBufferSequence returns the oldest
+// owned one, or the next one if there is none.
 std::uint64_t NextBufferSequence();
 std::uint64_t OldestBufferSequence();
 
-// Queues a buffer for the worker thread. Under the virtual clock it waits while too many are
-// queued.
+// Queues a buffer for the worker thread. With the virtual clock, waits while too many are queued.
 void HandToWorker(Buffer buffer);
 
 // Moves the queued buffers that may be delivered now, or all, to `taken`.
 void TakeFromWorker(bool all, std::vector<Buffer>& taken);
 
-// From here on some thread is about to deliver the buffer; TakeFromWorker does it by itself.
+// Marks that a thread is about to deliver the buffer. TakeFromWorker does this itself.
 void TakeInHand(const Buffer& buffer);
 
-// Returns when all buffers that any thread has in hand now are delivered, or the process has ended
-// because one is not.
+// Returns when all buffers that any thread is currently delivering are delivered. Ends the process
+// if one is not delivered in time.
 void AwaitDeliveries();
 
-// Orders the records, and gives the buffer back to the client on this thread.
+// Sorts the records and returns the buffer to the client on this thread.
 void Deliver(Buffer buffer, bool forced);
 
-// The client's complete callback now in force.
+// Returns the client's current complete callback.
 CUpti_BuffersCallbackCompleteFunc CompleteCallback();
 
 }  // namespace fake_cupti

@@ -20,7 +20,7 @@ void OnResource(const FakeGpuResource* resource) {
   DispatchResource(resource);
 }
 
-// What the truth says of buffers.
+// Reports the buffer counts for the ground truth.
 void Report(char* text, std::size_t bytes) {
   const Ownership sums = OwnershipSoFar();
   std::snprintf(text, bytes,
@@ -62,7 +62,7 @@ bool ResolveAll(void* library, Driver& driver) {
 }  // namespace
 
 const Driver* ConnectedDriver() {
-  // Acquire: matched by the release below, so that g_driver is seen whole.
+  // Acquire: pairs with the release below and makes g_driver visible.
   if (g_connected.load(std::memory_order_acquire)) return &g_driver;
   const std::lock_guard lock(g_mutex);
   if (g_connected.load(std::memory_order_relaxed)) return &g_driver;

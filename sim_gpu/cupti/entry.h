@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every entry point of the fake CUPTI begins with: the scripted errors, the record of the last
-// error, and the rules that a client must not break. Breaking one ends the process with a message,
-// where the real CUPTI would hang, crash or go wrong later.
+// Common prologue of every entry point of the fake CUPTI: scripted errors, the last error, and the
+// rules for clients. Breaking a rule ends the process with a message where the real CUPTI would
+// hang, crash or misbehave later.
 //
-// FAKE_CUPTI_FAIL="cuptiActivityEnable=999,cuptiSubscribe@2=39": every call of the first returns
-// 999, the second call of the other returns 39.
+// FAKE_CUPTI_FAIL="cuptiActivityEnable=999,cuptiSubscribe@2=39": every call of the first function
+// returns 999, and the second call of the other function returns 39.
 //
 // THREADS: any.
 #pragma once
@@ -15,10 +15,10 @@
 #include <atomic>
 #include <cstdint>
 
-// Marks what libcupti.so.13 exports; everything else is hidden.
+// Marks the exports of libcupti.so.13; everything else is hidden.
 #define FAKE_CUPTI_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Begins the entry point `name`; returns the scripted error when there is one.
+// Begins the entry point `name`; returns the scripted error if there is one.
 #define FAKE_CUPTI_ENTER(name)                                       \
   static ::fake_cupti::ScriptedError fake_cupti_script(#name);       \
   ::fake_cupti::CheckCaller(#name);                                  \
@@ -33,12 +33,12 @@
 
 namespace fake_cupti {
 
-// ScriptedError is what FAKE_CUPTI_FAIL says about one function.
+// ScriptedError contains the FAKE_CUPTI_FAIL setting of one function.
 class ScriptedError {
  public:
   explicit ScriptedError(const char* function);
 
-  // The result to return now; CUPTI_SUCCESS: go on.
+  // Returns the scripted result of this call; CUPTI_SUCCESS means to continue.
   CUptiResult Next() {
     if (error_ == CUPTI_SUCCESS) return CUPTI_SUCCESS;
     const std::uint64_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -51,19 +51,19 @@ class ScriptedError {
   std::atomic<std::uint64_t> calls_{0};
 };
 
-// Keeps `error` for cuptiGetLastError of this thread and returns it.
+// Stores `error` for cuptiGetLastError of this thread and returns it.
 CUptiResult Remember(CUptiResult error);
 CUptiResult TakeLastError();
 
-// Aborts in a child of fork() whose parent had used CUPTI.
+// Aborts in a forked child whose parent had used CUPTI.
 void CheckCaller(const char* function);
 
-// From now on this process counts as a user of CUPTI.
+// Marks this process as a user of CUPTI.
 void MarkUsed();
 
 [[noreturn]] void Die(const char* what);
 
-// ThreadRole is set while a callback of the client runs on this thread.
+// ThreadRole is set while a client callback runs on this thread.
 enum class ThreadRole {
   kNone,
   kRequestCallback,
@@ -84,7 +84,7 @@ class ScopedRole {
   const ThreadRole before_;
 };
 
-// Runs a callback of the client, which must not throw: the real CUPTI is C and is torn apart.
+// Runs a client callback, which must not throw: the real CUPTI is C code and cannot unwind.
 template <typename Callback>
 void Guarded(Callback callback) {
   try {

@@ -49,7 +49,7 @@ CUptiResult TextOf(CUptiResult result, const char** text) {
   return CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-// Ids are asked of the driver.
+// Converts a driver result: ids come from the driver.
 CUptiResult FromDriver(CUresult result) {
   return result == CUDA_SUCCESS ? CUPTI_SUCCESS : Remember(CUPTI_ERROR_INVALID_PARAMETER);
 }
@@ -63,7 +63,7 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiGetVersion(uint32_t* version) {
   return CUPTI_SUCCESS;
 }
 
-// Even when the virtual clock has run ahead of it, CLOCK_REALTIME, or the clock of a client.
+// Returns CLOCK_REALTIME, even if the virtual clock is ahead of it, or the client's clock.
 FAKE_CUPTI_EXPORT CUptiResult cuptiGetTimestamp(uint64_t* timestamp) {
   FAKE_CUPTI_ENTER(cuptiGetTimestamp);
   FAKE_CUPTI_REQUIRE(timestamp != nullptr, CUPTI_ERROR_INVALID_PARAMETER);

@@ -15,7 +15,7 @@
 namespace fake_cupti {
 namespace {
 
-// Of each page so much of the unused rest is looked at.
+// Number of bytes checked per page of the unused part.
 constexpr std::size_t kSample = 64;
 
 struct Lent {
@@ -39,13 +39,14 @@ std::size_t PageBytes() {
   return bytes;
 }
 
-// The pages that lie wholly within the buffer: others share a page with who knows what.
+// Pages contains the pages that are entirely within the buffer. Partial pages may contain other
+// data.
 struct Pages {
   std::uint8_t* begin;
   std::size_t bytes;  // 0: none
 };
 
-// How far the address lies into its page.
+// Returns the offset of the address within its page.
 std::size_t OffsetInPage(const std::uint8_t* address) {
   return reinterpret_cast<std::uintptr_t>(address) % PageBytes();
 }
@@ -70,7 +71,7 @@ bool IsMapped(const Buffer& buffer) {
   return mincore(buffer.data - before, bytes, resident.data()) == 0;
 }
 
-// Whether samples of what lies beyond `used` are zero.
+// Returns whether samples beyond `used` are zero.
 bool RestIsZero(const Buffer& buffer) {
   static constexpr std::uint8_t kZero[kSample] = {};
   for (std::size_t at = buffer.used; at < buffer.size; at += PageBytes()) {
@@ -86,7 +87,8 @@ std::array<std::uint64_t, 2> HeadOf(const std::uint8_t* record) {
   return head;
 }
 
-// Of the bytes that every record has. Independent products: this is done for each launch.
+// Returns a checksum of the bytes that every record has. Uses independent products, because it runs
+// at each launch.
 std::uint32_t CheckOf(const std::uint8_t* record) {
   std::uint64_t words[5];
   std::memcpy(words, record, sizeof words);

@@ -16,7 +16,7 @@ static_assert(sizeof(CUpti_ActivityKernel4) == 144 && sizeof(CUpti_ActivityKerne
               sizeof(CUpti_ActivityKernel6) == 168 && sizeof(CUpti_ActivityKernel7) == 176 &&
               sizeof(CUpti_ActivityKernel8) == 200 && sizeof(CUpti_ActivityKernel9) == 208 &&
               sizeof(NewestKernel) == 216);
-// Each is the beginning of the next, as far as the fake fills them.
+// Returns whether the older record is a prefix of the newest one in the fields that the fake fills.
 template <typename Older>
 constexpr bool IsBeginning() {
   return offsetof(Older, start) == offsetof(NewestKernel, start) &&
@@ -90,7 +90,7 @@ std::size_t RecordBytes(CUpti_ActivityKind kind) {
 
 void WriteKernelRecord(const FakeGpuKernel& kernel, CUpti_ActivityKind kind, unsigned char* at) {
   const std::size_t bytes = KernelRecordBytes();
-  NewestKernel older;  // where the record is shorter than the newest
+  NewestKernel older;  // used if the record is shorter than the newest
   NewestKernel& record = bytes < sizeof older ? older : *reinterpret_cast<NewestKernel*>(at);
   std::memset(&record, 0, sizeof record);
   record.kind = kind;

@@ -8,7 +8,7 @@
 namespace fake_cupti {
 
 const Settings& settings() {
-  // Leaked: calls may come after the destructors of the process.
+  // Leaked: calls may come after the process's destructors.
   static const Settings& read = *new Settings{
       .version =
           static_cast<std::uint32_t>(fake_env::Number("FAKE_CUPTI_VERSION", CUPTI_API_VERSION)),

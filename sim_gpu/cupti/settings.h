@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings of the fake CUPTI: every environment variable that libcupti.so.13 reads, once, at the
-// first use, but for FAKE_CUPTI_FAIL (scripted_error.h). docs/design/fake-gpu.md lists them.
+// Settings of the fake CUPTI: libcupti.so.13 reads all its environment variables once, on first
+// use, except FAKE_CUPTI_FAIL (entry.h). docs/design/fake-gpu.md lists them.
 #pragma once
 
 #include <cstdint>
@@ -10,43 +10,44 @@
 namespace fake_cupti {
 
 struct Settings {
-  // FAKE_CUPTI_VERSION. Decides the size of records (records.h); below 27 a client that returns no
-  // buffer crashes the process, as CUPTI before 12.9 does.
+  // FAKE_CUPTI_VERSION: decides the size of records (records.h). Below 27, a client that returns no
+  // buffer crashes the process, as with CUPTI before 12.9.
   std::uint32_t version;
-  // FAKE_CUPTI_OCCUPIED: name of a tool that holds the subscriber slot already.
+  // FAKE_CUPTI_OCCUPIED: name of a tool that already holds the subscriber slot.
   std::string occupied_by;
   // FAKE_CUPTI_ZERO_TIMESTAMPS=N: every Nth kernel record has start == end == 0.
   std::uint64_t zero_every = 0;
-  // FAKE_CUPTI_DROP=N: every Nth kernel record is dropped, and counted as such.
+  // FAKE_CUPTI_DROP=N: every Nth kernel record is dropped and counted as dropped.
   std::uint64_t drop_every = 0;
-  // FAKE_CUPTI_TICKS: what cuptiGetTimestamp counts per nanosecond, as after Kineto has installed the
-  // processor's cycle counter. Records are not changed.
+  // FAKE_CUPTI_TICKS: ticks of cuptiGetTimestamp per nanosecond, as after Kineto has registered the
+  // processor's cycle counter. Does not change records.
   double ticks = 1;
-  // FAKE_CUPTI_LATE=1: what FlushAll finds is delivered by the worker thread, after it returned.
+  // FAKE_CUPTI_LATE=1: the worker thread delivers the buffers of FlushAll after it has returned.
   bool late = false;
-  // FAKE_CUPTI_OVERHEAD_NS: what recording costs the launching thread, per record. It takes that
-  // long (under the virtual clock, of that clock), and OVERHEAD records say so.
+  // FAKE_CUPTI_OVERHEAD_NS: cost of recording for the launching thread, per record. The thread
+  // takes that long (on the virtual clock, if used), and OVERHEAD records report it.
   std::uint64_t overhead_ns = 0;
-  // FAKE_CUPTI_INSTRUMENTATION_NS: the same for each module that is loaded.
+  // FAKE_CUPTI_INSTRUMENTATION_NS: the same for each module load.
   std::uint64_t instrumentation_ns = 0;
-  // FAKE_CUPTI_GUARD=1: buffers that the fake owns are unreadable for the client.
+  // FAKE_CUPTI_GUARD=1: the client cannot access buffers that the fake owns.
   bool guard = false;
-  // FAKE_CUPTI_DEADLOCK_MS: who waits for a callback of the client's for longer has deadlocked. The
-  // default leaves a busy machine its time.
+  // FAKE_CUPTI_DEADLOCK_MS: a longer wait for a client callback is a deadlock. The default
+  // tolerates a busy machine.
   std::uint64_t deadlock_ms = 30'000;
-  // FAKE_CUPTI_CALLBACK_US: how long CUPTI holds its lock before it calls the client. A deadlock that
-  // needs the right moment comes for certain.
+  // FAKE_CUPTI_CALLBACK_US: how long CUPTI holds its lock before it calls the client. Makes
+  // timing-dependent deadlocks reproducible.
   std::uint64_t callback_us = 0;
   // FAKE_CUPTI_GRAPH_LEAK: bytes of device memory that each kernel record of a graph leaks, before
-  // version 130300 and unless MEMCPY and MEMSET are on too; once they exceed DEVICE_BUFFER_SIZE times
-  // DEVICE_BUFFER_POOL_LIMIT, such records have no times. 32 is what is known of the real one.
+  // version 130300 and unless MEMCPY and MEMSET are also enabled. If the leak exceeds
+  // DEVICE_BUFFER_SIZE times DEVICE_BUFFER_POOL_LIMIT, these records have no times. The known value
+  // for the real CUPTI is 32.
   std::uint64_t graph_leak_bytes = 0;
-  // FAKE_CUPTI_FORK=hang: a call in a forked child never returns, as the real one; abort: it ends the
-  // process.
+  // FAKE_CUPTI_FORK=hang: a call in a forked child never returns, as with the real CUPTI; abort: it
+  // ends the process.
   bool fork_hangs = false;
-  // FAKE_CUPTI_MAX_PENDING: full buffers that may wait for the worker. Under the virtual clock a
-  // launch waits beyond that, because nothing else slows the program down to what a GPU would do:
-  // it fills a buffer of 512 KiB in 0.2 ms, where kernels of 5 us take 12 ms.
+  // FAKE_CUPTI_MAX_PENDING: maximum number of full buffers waiting for the worker. With the virtual
+  // clock, a launch waits beyond that, because nothing else slows the program to the speed of a
+  // GPU: it fills a buffer of 512 KiB in 0.2 ms, while kernels of 5 us take 12 ms.
   std::uint64_t max_pending = 1;
 };
 

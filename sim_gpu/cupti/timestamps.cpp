@@ -13,9 +13,9 @@
 namespace fake_cupti {
 namespace {
 
-// The rate of the client's clock is known once so much time has passed.
+// Minimum elapsed time to determine the rate of the client's clock.
 constexpr std::uint64_t kShortestBase = 2'000'000;
-// Two readings further apart are not of one moment: 1 % of the above.
+// Maximum distance of two readings of one moment: 1 % of the above.
 constexpr std::uint64_t kMostApart = 20'000;
 
 std::uint64_t Read(clockid_t clock) {
@@ -25,17 +25,17 @@ std::uint64_t Read(clockid_t clock) {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// The first reading: three clocks at one moment.
+// Base is the first reading: three clocks at one moment.
 struct Base {
   CUpti_TimestampCallbackFunc callback = nullptr;
   std::uint64_t client = 0;
   std::uint64_t monotonic_ns = 0;
-  std::uint64_t host_ns = 0;  // of the simulated GPU's host clock, in which records are written
+  std::uint64_t host_ns = 0;  // simulated GPU's host clock, in which records are written
 };
 
 std::mutex g_mutex;
 Base g_base;                            // guarded by g_mutex
-std::atomic<bool> g_registered{false};  // whether g_base.callback is set; spares the lock
+std::atomic<bool> g_registered{false};  // whether g_base.callback is set; avoids the lock
 
 Base BaseNow() {
   if (!g_registered.load(std::memory_order_relaxed)) return {};
@@ -43,7 +43,8 @@ Base BaseNow() {
   return g_base;
 }
 
-// Reads both clocks at one moment: again, if the thread lost its core in between.
+// Reading contains both clocks at one moment; the read is repeated if the thread was preempted in
+// between.
 struct Reading {
   std::uint64_t client;
   std::uint64_t monotonic_ns;
@@ -57,7 +58,7 @@ Reading ReadBoth(CUpti_TimestampCallbackFunc callback) {
   }
 }
 
-// Ticks of the client's clock per nanosecond.
+// Returns the ticks of the client's clock per nanosecond.
 double RateOf(const Base& base) {
   for (;;) {
     const Reading now = ReadBoth(base.callback);

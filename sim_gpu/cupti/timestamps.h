@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The clock that CUPTI shows: CLOCK_REALTIME, or what a client has registered for the whole process,
-// which cannot be undone. Kineto registers the processor's cycle counter.
+// The clock that CUPTI reports: CLOCK_REALTIME, or a clock that a client has registered for the
+// whole process, which cannot be undone. Kineto registers the processor's cycle counter.
 //
-// With a client's clock, records of kernels that began after it was registered are converted at
-// delivery, as CUPTI converts the GPU's times: linearly, between two readings of the client's clock
-// beside ours. Records from before it keep their times, in the same buffer.
+// With a client's clock, records of kernels that started after its registration are converted at
+// delivery, as CUPTI converts GPU times: linearly, between two simultaneous readings of the
+// client's clock and ours. Earlier records keep their times, even in the same buffer.
 //
 // THREADS: any.
 #pragma once
@@ -19,10 +19,10 @@
 namespace fake_cupti {
 
 void SetTimestampCallback(CUpti_TimestampCallbackFunc callback);
-// Back to CLOCK_REALTIME, as cuptiFinalize leaves it.
+// Resets to CLOCK_REALTIME, as cuptiFinalize does.
 void ResetTimestampCallback();
 
-// What cuptiGetTimestamp says.
+// Returns the value of cuptiGetTimestamp.
 std::uint64_t TimestampNow();
 
 // Converts the times of the records to the client's clock, if there is one.

@@ -17,7 +17,7 @@ namespace {
 struct Running {
   std::mutex mutex;
   std::condition_variable changed;
-  std::set<unsigned long> callbacks;  // numbered in the order of their begin
+  std::set<unsigned long> callbacks;  // numbered in start order
   unsigned long next = 0;
 };
 
@@ -26,7 +26,7 @@ Running& running() {
   return instance;
 }
 
-// The callback that this thread is in.
+// The callback that runs on this thread.
 thread_local bool t_in_callback = false;
 thread_local unsigned long t_callback = 0;
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The locks that the real CUPTI holds while it calls its client, and what a client waits for that
-// calls it meanwhile. A client that holds a lock of its own across such a call, and takes the same
-// lock in a buffer callback, deadlocks (kineto#1347):
+// The locks that the real CUPTI holds while it calls its client, and the waits of concurrent calls.
+// A client that holds its own lock across one of these calls, and takes the same lock in a buffer
+// callback, deadlocks (kineto#1347):
 //
 //   thread A                                  thread B, in its complete callback
-//   takes the client's lock                   runs in CUPTI's lock
+//   takes the client's lock                   holds CUPTI's lock
 //   calls cuptiActivityGetNumDroppedRecords   waits for the client's lock
 //   waits for CUPTI's lock
 //
-// So cuptiActivityGetNumDroppedRecords waits here for all complete callbacks that run on other
-// threads, and for the lock of every buffer, which is held in the request callback;
-// cuptiActivityFlushAll waits for these, and for whoever has a buffer to deliver. Who waits for FAKE_CUPTI_DEADLOCK_MS
-// ends the process with a message that names both.
+// Therefore, cuptiActivityGetNumDroppedRecords waits for all complete callbacks on other threads,
+// and for the lock of every buffer, which is held in the request callback. cuptiActivityFlushAll
+// waits for the same, and for threads that have a buffer to deliver. A wait longer than
+// FAKE_CUPTI_DEADLOCK_MS ends the process with a message that names both calls.
 //
 // THREADS: any.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace fake_cupti {
 
-// While one lives, a complete callback runs on this thread.
+// CompleteScope exists while a complete callback runs on this thread.
 class CompleteScope {
  public:
   CompleteScope();
@@ -33,19 +33,19 @@ class CompleteScope {
   unsigned long number_;
 };
 
-// Returns when the complete callbacks that run on other threads now have returned.
+// Returns when the complete callbacks that currently run on other threads have returned.
 void AwaitCallbacks(const char* call);
 
-// Ends the process: `call` has waited too long for a callback of `holder`'s kind.
+// Ends the process: `call` waited too long for a callback of kind `holder`.
 [[noreturn]] void DieOfDeadlock(const char* call, const char* holder);
 
-// FAKE_CUPTI_CALLBACK_US, before a callback.
+// Waits FAKE_CUPTI_CALLBACK_US before a callback.
 void HoldLockAWhile();
 
-// How long a wait may last.
+// Returns the maximum duration of a wait.
 unsigned long DeadlockMs();
 
-// The lock of a buffer, for `call`; ends the process when it is not to be had.
+// Locks a buffer for `call`; ends the process if the lock is not available in time.
 std::unique_lock<std::timed_mutex> LockBuffer(std::timed_mutex& mutex, const char* call);
 
 }  // namespace fake_cupti

@@ -132,8 +132,8 @@ struct Round {
 // Machine describes what this machine supports. Faults that need more are not drawn.
 struct Machine {
   bool python = false;
-  bool mounts = false;       // system calls can be intercepted (see supervisor.h)
-  bool filters = false;      // directories can be made unwritable (see host.h)
+  bool mounts = false;       // private tmpfs mounts
+  bool filters = false;      // system calls can be intercepted (see supervisor.h)
   bool drops_rights = true;  // directories can be made unwritable (see host.h)
 };
 

@@ -49,7 +49,7 @@ std::string ReadAll(const fs::path& path) {
 
 // Run is one of the two runs of a round.
 struct Run {
-  fs::path folder;  // out, err, truth.*, pids/, and work/, where the program runs
+  fs::path folder;  // contains out, err, truth.*, pids/, and work/, the program's directory
   std::string mark;
   Start start;
   std::unique_ptr<Supervisor> supervisor;

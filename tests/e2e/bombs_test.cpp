@@ -105,7 +105,7 @@ constexpr std::string_view kCanonical =
     "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
     "shared_bytes,graph_id,name\n";
 
-// Returns the header of a one-table database that claims `pages` pages and a matching version.
+// Returns a database of one table whose header claims `pages` pages and marks that count as valid.
 std::string DatabaseHead(const TempDir& folder, std::uint32_t pages) {
   const std::string path = (folder / "made.sqlite").string();
   sqlite3* database = nullptr;
@@ -118,7 +118,8 @@ std::string DatabaseHead(const TempDir& folder, std::uint32_t pages) {
   REQUIRE(content.size() >= 4096);
   for (std::size_t i = 0; i < 4; ++i) {
     content[28 + i] = static_cast<char>(pages >> (24 - 8 * i));
-    content[92 + i] = content[24 + i];  // the length is valid for this change
+    content[92 + i] = content[24 + i];  // version-valid-for: the page count is valid for the
+                                        // current change counter
   }
   return content;
 }
