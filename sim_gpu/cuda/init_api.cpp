@@ -70,7 +70,7 @@ using namespace fake_gpu;
 
 FAKE_GPU_EXPORT CUresult cuInit(unsigned flags) {
   FAKE_GPU_REQUIRE(flags == 0, CUDA_ERROR_INVALID_VALUE);
-  // An injected library that calls cuInit itself holds the mutex already.
+  // An injected library that calls cuInit already holds the mutex.
   if (t_initialising) return CUDA_SUCCESS;
   static std::mutex mutex;
   if (g_phase.load(std::memory_order_relaxed) != Phase::kForked) {
