@@ -112,8 +112,7 @@ TEST_CASE("lent buffers are cleared unless the client has done so") {
 
 TEST_CASE("the kernels of a graph launch share a correlation id") {
   const auto seen = Values("graph");
-  CHECK(seen.at("records") == "10");  // a graph instantiated before the kind was enabled yields
-                                      // none
+  CHECK(seen.at("records") == "10");  // a graph from before the kind was enabled yields none
   CHECK(seen.at("correlations") == "2");
   CHECK(seen.at("graphs") == "1");
   CHECK(seen.at("nodes") == "5");

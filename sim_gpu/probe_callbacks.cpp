@@ -195,8 +195,7 @@ void FinalizeAtExit() {
   gpu.Launch(1000);
   for (int i = 0; i < 10; ++i) gpu.Launch(1000);
   Print("calls", static_cast<std::uint64_t>(calls));  // one entry, one exit
-  Print("records", Records(Client::Take()).size());   // earlier records, which cuptiFinalize
-                                                      // delivered
+  Print("records", Records(Client::Take()).size());   // delivered by cuptiFinalize
   Print("flush", cuptiActivityFlushAll(0));           // no callbacks are registered
   Print("per_thread", attribute(9, false));
   Print("old_handle", cuptiUnsubscribe(subscriber));

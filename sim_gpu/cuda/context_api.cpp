@@ -24,8 +24,7 @@ thread_local ContextStack t_stack = {};
 
 struct Contexts {
   std::mutex mutex;
-  std::vector<std::unique_ptr<CUctx_st>> all;  // primary contexts stay, because their handles stay
-                                               // valid
+  std::vector<std::unique_ptr<CUctx_st>> all;  // primary contexts are kept with their handles
   std::map<int, CUctx_st*> primary;
   std::uint32_t next_uid = 1;
 };

@@ -29,8 +29,7 @@ struct Entry {
 
 // Lease is shared by all buffers in the same memory.
 struct Lease {
-  std::atomic<bool> shared{false};  // lent again before it was returned; the contents are not
-                                    // checked
+  std::atomic<bool> shared{false};  // lent again before it was returned; contents not checked
 };
 
 struct Buffer {

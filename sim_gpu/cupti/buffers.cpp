@@ -91,8 +91,7 @@ void ForgetAbandonedSlots() {
   const std::lock_guard lock(registry().mutex);
   std::erase_if(registry().slots, [](const std::shared_ptr<Slot>& slot) {
     if (!slot->abandoned) return false;
-    const std::lock_guard slot_lock(slot->mutex);  // no callback of the client runs in there any
-                                                   // more
+    const std::lock_guard slot_lock(slot->mutex);  // no client callback runs in there any more
     return slot->buffer.data == nullptr;
   });
 }

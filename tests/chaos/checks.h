@@ -78,10 +78,8 @@ struct Circumstances {
   bool folder_touched = false;      // by this test: deleted, made unwritable, on a full disk; or
                                     // the collector may give up
   bool folder_deleted = false;      // by this test, possibly after it was complete
-  bool nothing_is_removed = false;  // the directory is not writable, or no process is left to
-                                    // remove files
-  bool may_die_unborn = false;      // killed while the library creates its directory, before a
-                                    // collector exists
+  bool nothing_is_removed = false;  // directory not writable, or no process left to remove files
+  bool may_die_unborn = false;      // killed before the library has a collector
   // Launches that the library cannot observe: made after it shut down, or while another profiler
   // owns CUPTI.
   bool unheard_launches = false;

@@ -97,12 +97,10 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 
 struct Fault {
   FaultKind kind;
-  int at_permille = 0;     // of the bare run's time plus 100 ms
-  std::uint64_t size = 0;  // ms, bytes, KiB, files, a mask, a tool: see draw.cpp
-  Variables env;           // variables it sets; also for the bare run if they belong to the program
-                           // or the GPU
-  bool of_stemtap = false;  // its variables have no meaning for the bare program and are set only
-                            // in the other run
+  int at_permille = 0;      // of the bare run's time plus 100 ms
+  std::uint64_t size = 0;   // ms, bytes, KiB, files, a mask, a tool: see draw.cpp
+  Variables env;            // variables to set; in the bare run too if not stemtap's
+  bool of_stemtap = false;  // the bare program ignores its variables; set only with stemtap
 };
 
 struct Round {

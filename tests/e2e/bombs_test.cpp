@@ -118,8 +118,7 @@ std::string DatabaseHead(const TempDir& folder, std::uint32_t pages) {
   REQUIRE(content.size() >= 4096);
   for (std::size_t i = 0; i < 4; ++i) {
     content[28 + i] = static_cast<char>(pages >> (24 - 8 * i));
-    content[92 + i] = content[24 + i];  // version-valid-for: the page count is valid for the
-                                        // current change counter
+    content[92 + i] = content[24 + i];  // marks the page count as valid
   }
   return content;
 }

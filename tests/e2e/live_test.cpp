@@ -129,8 +129,7 @@ TEST_CASE("a session of one process, one device and no graph is exported without
     other.replace(other.find(before), before.size(), after);
     plain.Write("session/session.json", other);
     CheckFailure(exports(plain, "accelsim"), 1, {"live session", "--plain-launches"});
-    CHECK((exports(plain, "ncu").exit_code == 0) ==
-          after.ends_with("5"));  // ncu also counts graph launches
+    CHECK((exports(plain, "ncu").exit_code == 0) == after.ends_with("5"));  // counts graphs too
   }
 
   TempDir graphs;
@@ -165,8 +164,7 @@ TEST_CASE("a recording that costs too much ends, and the user hears of it") {
 TEST_CASE("a program whose process id is nobody's outside its namespace is seen whole") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
-  options.env.emplace_back("FAKE_GPU_CLOCK", "real");  // runs for a second, so that the collector
-                                                       // can read it
+  options.env.emplace_back("FAKE_GPU_CLOCK", "real");  // runs for a second: time to read it
   const std::string high_id =                          // unused here
       "echo $(($(cat /proc/sys/kernel/pid_max) - 10)) >/proc/sys/kernel/ns_last_pid && ";
   const auto inside = [&](const std::string& script) {
@@ -766,8 +764,7 @@ TEST_CASE("a report is not written into a folder of others") {
     CheckFailure(refused, 1, {"session: other users can write there", "expected -o FILE"});
     CHECK(RunProcess({stemtap, "report", "session", "-o", "r.html"}, options).exit_code == 0);
   }
-  const bool untouched = ReadFile(target) == "precious";  // a failure report with the content would
-                                                          // be too long to print
+  const bool untouched = ReadFile(target) == "precious";  // avoids printing a long text on failure
   CHECK(untouched);
 }
 
@@ -839,7 +836,7 @@ TEST_CASE("a session's path that no file in it would fit behind is refused") {
   const auto run = RunProcess(
       {StemtapProgram().string(), "run", "-o", deep.string(), "--", "/bin/true"}, options);
   CheckFailure(run, 1, {"the path of the session folder has ", "expected at most 4000"});
-  // A session path that the library gets from another program.
+  // The library gets the path from its environment.
   options.env.emplace_back("CUDA_INJECTION64_PATH", InjectorLibrary().string());
   options.env.emplace_back("STEMTAP_SESSION", deep.string());
   const auto alone = RunProcess({TestProgram("exit_return").string(), "1000"}, options);

@@ -55,8 +55,7 @@ class PlanPositions {
 
  private:
   static constexpr std::size_t kSeveral = SIZE_MAX;
-  std::unordered_map<std::string, std::size_t> by_name_;  // kSeveral if several kernels have the
-                                                          // name
+  std::unordered_map<std::string, std::size_t> by_name_;  // kSeveral if not unique
   std::unordered_map<std::uint64_t, std::size_t> by_sample_;
 };
 

@@ -28,8 +28,7 @@ inline constexpr std::size_t kMostPartBytes = std::size_t{256} << 20;
 
 struct Report {
   std::string folder;     // display name of the session
-  std::string plan_file;  // path of the plan, relative to the directory that contains the session
-                          // or the plan
+  std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name
   std::map<std::string, std::string> brief_names;  // for mangled names of the plan
   PlanTotals totals;
   // JSON texts; empty if the file does not exist.

@@ -19,8 +19,7 @@ struct FinderPlaces {
   // Contains stemtap-* sessions of programs without a current directory. Searched for pids only.
   std::string other = "/tmp";
   std::string proc = "/proc";  // maps running processes to their sessions
-  uid_t user = ::geteuid();    // only this user's sessions are found, unless one is named by its
-                               // path
+  uid_t user = ::geteuid();    // owner of the sessions to find, unless one is named by path
 };
 
 // Returns the session directory that `word` names: a directory, the overview.json in it, the pid of

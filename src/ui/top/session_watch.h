@@ -69,8 +69,7 @@ class SessionWatch {
   bool known_ = false;
   RateWindow rate_;  // launches seen, on the session's clock
   Stamp stamp_;
-  Clock::time_point renewed_;  // when the file was last seen to change; initially its modification
-                               // time
+  Clock::time_point renewed_;  // last change of the file; initially its modification time
   SessionState state_ = SessionState::kWaiting;
   std::int64_t overdue_s_ = 0;
   bool plan_ = false;

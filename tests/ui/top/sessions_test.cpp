@@ -69,7 +69,7 @@ TEST_CASE("the newest session is one below the current directory, or none") {
   const TempDir dir;
   const FinderPlaces places = PlacesIn(dir);
   const auto newest = [&](Newest wanted) { return NewestSession(wanted, places); };
-  // Does not find sessions next to or above the directory, in /tmp, or of a running process.
+  // Does not find sessions next to or above `here`, in `other`, or of a running process.
   EndedSession(dir / "other/stemtap-x-1", 0);
   EndedSession(dir / "stemtap-above", 0);
   MakeSession(dir / "beside/s", {}, 0);
@@ -352,7 +352,7 @@ TEST_CASE("the rate is that of the last seconds, however far apart the points of
   for (int second = 18; second < 25; ++second) show(second, 11500);
   CHECK(watch.launches_per_s() == 0.0);  // the program launches nothing
   show(24.0, 11600);
-  CHECK(watch.launches_per_s() == doctest::Approx(8000.0 / 14));  // same rate as at the start
+  CHECK(watch.launches_per_s() == doctest::Approx(8000.0 / 14));  // from the timeline
   // Another session in the same directory.
   made.kernels[0].invocations = 300;
   show(1.0, 300);
