@@ -8,7 +8,7 @@
 #include "cupti/entry.h"
 #include "cupti/settings.h"
 
-// What the opaque handle points to.
+// The object behind the opaque handle.
 struct CUpti_Subscriber_st {
   std::atomic<CUpti_CallbackFunc> callback{nullptr};
   std::atomic<void*> userdata{nullptr};
