@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A report is one HTML file that shows a finished session: the page (report/page.h) with the
+// A report is one HTML file that shows a finished session: the page (ui/report/page.h) with the
 // session's files embedded (docs/formats/report.md). JSON texts are checked and then embedded
 // unchanged, so no figure is rounded on the way.
 //
