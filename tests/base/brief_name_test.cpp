@@ -33,15 +33,15 @@ TEST_CASE("of a mangled name the function and its arguments are told") {
   CHECK(BriefName("_ZN2at6native29vectorized_elementwise_kernelILi8ENS0_11FillFunctorIN3c104HalfE"
                   "EESt5arrayIPcLm1EEEEviT0_T1_") ==
         "vectorized_elementwise_kernel<8 FillFunctor Half array char 1>");
-  // Often arguments are all that tells two apart: types, and a minus among them.
+  // Often only the arguments distinguish two kernels: types, and sometimes a minus sign.
   CHECK(BriefName("_ZN1n5indexIfljLi2ELin2EEEvNS_6ParamsE") == "index<float long uint 2 -2>");
-  // Numbers of lambdas, values of enumerators and lengths of arrays are no identifiers.
+  // Lambda numbers, enumerator values and argument lengths are not identifiers.
   CHECK(BriefName("_Z4launIZ4initvENKUlvE_clEv5ThingEvT_") == "laun<init Thing>");
   CHECK(BriefName("_Z4mainILN1n4ModeE2ELi32EA4_fEvv") == "main<Mode 32 float>");
 }
 
 TEST_CASE("whatever a name is, it gets not much longer") {
-  // Each level stands for two of the one before: demangled, gigabytes.
+  // Each level doubles the previous one; the demangled name would take gigabytes.
   std::string bomb = "_Z1f1pI1aS0_E";
   for (int level = 0; level < 30; ++level) bomb += "S_IS" + std::to_string(level % 10) + "_S_E";
   CHECK(BriefName(bomb) == "f");

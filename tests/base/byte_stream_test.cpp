@@ -49,7 +49,7 @@ Result<std::string> DrainMemory(std::string_view bytes, std::size_t piece) {
   return Drain(*source.value(), piece);
 }
 
-// `size` bytes that compress, but not to nothing.
+// Returns `size` bytes of compressible text that does not compress to almost nothing.
 std::string SomeText(std::size_t size) {
   Rng rng(7);
   std::string text;
@@ -172,7 +172,7 @@ TEST_CASE("an error in compressed data says at which byte") {
     folder.Write("damaged", std::string_view(stored).substr(0, 1000));
     CheckFails(DrainFile(path), path, "ends after 1000 bytes");
     folder.Write("damaged", stored + "garbage");
-    // Both formats look at a few bytes of what follows before they refuse it.
+    // Both formats read a few of the following bytes before they reject them.
     const Result<std::string> read = DrainFile(path);
     REQUIRE_FALSE(read.ok());
     const std::string& message = read.error().message;
@@ -390,9 +390,9 @@ TEST_CASE("what unpacks to very much more is refused where it is held as a whole
     CHECK(more.error().message.starts_with((folder / name).string() + ": "));
     CHECK(more.error().message.find("bytes unpack to more than") != std::string::npos);
   }
-  CHECK(drained("a", 5).ok());  // as long as it stands there
+  CHECK(drained("a", 5).ok());  // an uncompressed file has no limit
 
-  // Content that packs less is not asked how long it is.
+  // Content with a lower compression ratio is exempt from the length limit.
   const std::string text = SomeText(8 * block.size());
   auto sink = CreateByteSink((folder / "text.zst").string());
   REQUIRE(sink.ok());

@@ -136,7 +136,7 @@ TEST_CASE("a row with a NUL byte is an error, the rows before it are not") {
   }
 }
 
-// Rows longer than what is read at a time, and cells that were split before the text moved.
+// Covers rows longer than one read, and cells that were split before the buffer moved.
 TEST_CASE("cells stay whole while their row is read on") {
   std::string text;
   for (int i = 0; i < 5; ++i) {

@@ -31,7 +31,7 @@ TEST_CASE("of several processes that claim one directory at once, one gets it") 
       if (child == 0) {
         char byte = 0;
         ::close(gate[1]);
-        // All of them begin when the last one is there.
+        // All processes start when the last one is ready.
         if (::read(gate[0], &byte, 1) != 0) ::_exit(2);
         ::_exit(Directory::Claim(path, "claim").ok() ? 0 : 1);
       }
@@ -76,7 +76,7 @@ TEST_CASE("a name that was not given gives way to what is there") {
   const std::string path = (scratch / "s").string();
   CHECK(Directory::ClaimNew(path, "claim").value().path() == path);
   CHECK(Directory::ClaimNew(path, "claim").value().path() == path + "-2");
-  fs::create_directory(path + "-3");  // empty, but somebody's
+  fs::create_directory(path + "-3");  // empty, but it belongs to another user
   CHECK(Directory::ClaimNew(path, "claim").value().path() == path + "-4");
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("a directory that others can write is refused, and left as it was") {
   }
   TempDir scratch;
   REQUIRE(::mkdir((scratch / "s").c_str(), 0755) == 0);
-  CHECK(Directory::Claim((scratch / "s").string(), "claim").ok());  // others may only read
+  CHECK(Directory::Claim((scratch / "s").string(), "claim").ok());  // others only have read access
 }
 
 TEST_CASE("a directory of another user is refused, though root could write there") {

@@ -25,7 +25,7 @@ TEST_CASE("a rate covers the last two seconds, or the next longer time between r
   CHECK(window.PerSecond() == doctest::Approx(500));
   window.Add(3.0, 1000);
   CHECK(window.PerSecond() == doctest::Approx(0));
-  window.Add(60.0, 1570);  // readings that are far apart
+  window.Add(60.0, 1570);  // readings far apart
   CHECK(window.PerSecond() == doctest::Approx(10));
 }
 

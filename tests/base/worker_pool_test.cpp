@@ -19,7 +19,7 @@
 namespace stemtap {
 namespace {
 
-// How often each part was called.
+// Returns how often each part was called.
 std::vector<int> Calls(WorkerPool& pool, std::size_t count) {
   std::vector<std::atomic<int>> calls(count);
   pool.ForEach(count, [&](std::size_t i) { ++calls[i]; });
@@ -37,7 +37,7 @@ TEST_CASE("every part is called once") {
 
 TEST_CASE("parts run beside each other") {
   WorkerPool pool(4);
-  // Each waits for all others: one thread alone would wait forever, and so would three.
+  // Each part waits for all others, so fewer threads than parts would deadlock.
   std::atomic<int> arrived{0};
   std::atomic<bool> late{false};
   pool.ForEach(4, [&](std::size_t) {
@@ -66,11 +66,11 @@ TEST_CASE("what a part throws is thrown, and no part is called again") {
 
 constexpr const char* kMoreThreads = "STEMTAP_TEST_MORE_THREADS";
 
-// A process of its own: one that has had threads cannot be forked and have others.
+// Runs in a separate process: a process that has had threads cannot be forked and start more.
 TEST_CASE("a process that may have few threads" * doctest::skip()) {
   const char* more = std::getenv(kMoreThreads);
   REQUIRE(more != nullptr);
-  // Root knows no such limit, and the threads of all processes of a user count.
+  // The limit does not apply to root, and it counts the threads of all processes of a user.
   const auto user = static_cast<uid_t>(1'000'000 + ::getpid());
   const rlim_t most = 1 + std::strtoul(more, nullptr, 10);
   const rlimit limit = {most, most};
@@ -90,7 +90,7 @@ TEST_CASE("a process that may have few threads" * doctest::skip()) {
     }
     for (std::thread& thread : threads) thread.join();
   }
-  CHECK(possible < most);  // a sanitizer has a thread of its own
+  CHECK(possible < most);  // a sanitizer has its own thread
   WorkerPool pool(8);
   for (int i = 0; i < 2; ++i) CHECK(Calls(pool, 1000) == std::vector<int>(1000, 1));
 }
@@ -99,7 +99,7 @@ TEST_CASE("where threads cannot be started the calling thread does the work, eac
   for (const int more : {0, 1, 2, 5, 7}) {
     CAPTURE(more);
     test::ProcessOptions options;
-    // The leak sanitizer needs a thread as well.
+    // The leak sanitizer also needs a thread.
     options.env = {{kMoreThreads, std::to_string(more)}, {"ASAN_OPTIONS", "detect_leaks=0"}};
     const auto run = test::RunProcess(
         {"/proc/self/exe", "--no-skip", "--test-case=a process that may have few threads"},

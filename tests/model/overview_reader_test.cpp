@@ -13,7 +13,7 @@ using namespace stemtap;
 
 namespace {
 
-// The example of docs/formats/overview.md, with its lists filled.
+// The example in docs/formats/overview.md, with its lists filled in.
 const std::string kExample = R"json({ "schema": "stemtap.overview/1", "tool": "stemtap 0.1.0",
   "mode": "live", "state": "running",
   "pid": 4240, "started_unix_ms": 1795310000123, "elapsed_s": 12.31, "period_ms": 1000,

@@ -9,7 +9,7 @@
 namespace stemtap {
 namespace {
 
-// 8 launches that samples were drawn from, 100 to 107 ns, and 4 joined ones of 60 ns.
+// A cluster of 8 sampled launches, 100 to 107 ns, and 4 joined launches of 60 ns.
 Plan Example() {
   Plan plan;
   PlanCluster& cluster = plan.kernels.emplace_back().clusters.emplace_back();

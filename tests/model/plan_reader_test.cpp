@@ -170,7 +170,8 @@ TEST_CASE("what is no plan is refused with the place") {
         std::string::npos);
 }
 
-// Two kernels of two clusters, one of which has no sample; calibrated weights.
+// Returns a plan with calibrated weights and two kernels of two clusters each; one cluster has no
+// sample.
 Plan Consistent() {
   Plan plan;
   plan.source = "run.csv";
@@ -270,7 +271,7 @@ TEST_CASE("a plan that contradicts itself is refused with the place and what was
         "p: kernels[1]: is listed before; expected each kernel once");
   CHECK(error("/kernels/1/duration_ns", 1201).find("kernels[1].duration_ns: is 1201") !=
         std::string::npos);
-  // Every number of the totals is held to the kernels, but those that only the run knows.
+  // Every total is checked against the kernels, except those that only the run knows.
   for (const char* field : {"invocations", "duration_ns", "kernels", "clusters", "samples",
                             "sampled_duration_ns", "speedup", "observed_error"}) {
     CAPTURE(field);
@@ -342,7 +343,7 @@ TEST_CASE("the sessions of a merged plan must be those of its totals") {
   CHECK(error("/sessions/0/bound", -0.1).find("sessions[0].bound: is -0.1") != std::string::npos);
   CHECK(error("/sessions/0/certified_bound", 0.11) ==
         "p: sessions[0].certified_bound: is 0.11; expected a number from 0 to bound, 0.1");
-  // The error of one session is not known: the stated bounds of the sessions make the bound.
+  // If the error of one session is unknown, the stated bounds of the sessions make the bound.
   json unknown = good;
   unknown["totals"]["observed_error"] = nullptr;
   unknown["totals"]["bound"] = 0.25;
@@ -351,7 +352,7 @@ TEST_CASE("the sessions of a merged plan must be those of its totals") {
   CHECK_FALSE(ParsePlan(unknown.dump(), "p").ok());
 }
 
-// Two of the ten launches of each sampled cluster are joined ones: eight take 101 ns, two 96.
+// In each sampled cluster, two of the ten launches are joined: eight take 101 ns, two 96 ns.
 Plan WithJoined() {
   Plan plan = Consistent();
   for (PlanKernel& kernel : plan.kernels) {
@@ -385,7 +386,7 @@ TEST_CASE("joined launches read back, and must fit the cluster") {
   CHECK(error("joined", -1) == at + "joined: expected a whole number");
   CHECK(error("joined_bias_ns", nullptr).starts_with(at + "joined_bias_ns: is null"));
   CHECK(error("joined_bias_ns", "x") == at + "joined_bias_ns: expected a number");
-  // The joined launches would take less than no time, or the others would.
+  // Otherwise the joined launches, or the others, would have a negative duration.
   CHECK(error("joined_bias_ns", 251).starts_with(at + "joined_bias_ns: is 251"));
   CHECK(error("joined_bias_ns", -1001).starts_with(at + "joined_bias_ns: is -1001"));
   CHECK(error("joined_bias_ns", 50).starts_with("p: totals.joined_fraction: is 0.16; expected "));
@@ -442,7 +443,7 @@ TEST_CASE("a key that is there twice is refused wherever it is") {
         "p: totals.bound: is there twice, expected a plan.json");
   CHECK(error("\"device\"", "\"index\": 5, ") ==
         "p: kernels[0].clusters[0].samples[0].index: is there twice, expected a plan.json");
-  // The same key, written in another way.
+  // The same key in an escaped form.
   CHECK(error("\"device\"", "\"\\u0069ndex\": 5, ") ==
         "p: kernels[0].clusters[0].samples[0].index: is there twice, expected a plan.json");
   CHECK(error("\"dropped\"", "\"later\": {\"a\": [1, {\"b\": 1, \"b\": 2}]}, ") ==

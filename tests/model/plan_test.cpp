@@ -57,7 +57,7 @@ TEST_CASE("the summary names the observed error where it is the stated bound") {
            "\nthe observed error, 6.10 %, exceeds the certified bound, 4.80 %, so the bound is the "
            "observed error\n"));
   CHECK_FALSE(Says(plan, "covers"));
-  // The plan does not show why.
+  // The plan does not contain the cause.
   for (const char* guess : {"drift", "chance", "random"}) CHECK_FALSE(Says(plan, guess));
   state(0.0, 1e-16);
   CHECK_FALSE(Says(plan, "exceeds"));
@@ -106,7 +106,7 @@ TEST_CASE("the summary reports a run of which only first launches were captured"
   CHECK(says({SampledKernel(60, {0, 1})}));
   CHECK_FALSE(says({SampledKernel(60, {0, 2})}));
   CHECK_FALSE(says({SampledKernel(60, {})}));
-  CHECK_FALSE(says({SampledKernel(2, {0, 1})}));  // sampled whole
+  CHECK_FALSE(says({SampledKernel(2, {0, 1})}));  // fully sampled
   CHECK_FALSE(says({SampledKernel(40, {0}), SampledKernel(60, {0, 30})}));
   plan.totals.observed_error = 0.3;
   StateBound(plan.totals);
@@ -114,7 +114,7 @@ TEST_CASE("the summary reports a run of which only first launches were captured"
 }
 
 TEST_CASE("time and mean of the launches of a cluster follow from the bias of the joined ones") {
-  // 90 launches of 100 ns that samples were drawn from, 10 joined ones of 60 ns.
+  // 90 sampled launches of 100 ns and 10 joined launches of 60 ns.
   PlanCluster cluster;
   cluster.count = 100;
   cluster.mean_ns = 96.0;

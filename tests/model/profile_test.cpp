@@ -12,7 +12,7 @@
 namespace stemtap {
 namespace {
 
-// 40,000 rows of two alternating names and one metric, then, if asked, an error.
+// Returns 40,000 rows of two alternating names and one metric, followed by an optional error.
 class CountingReader : public ProfileReader {
  public:
   explicit CountingReader(bool fails) : fails_(fails) {
@@ -67,7 +67,7 @@ TEST_CASE("an error of the reader is the answer") {
   CHECK(loaded.error().message == "f:1: broken, expected whole");
 }
 
-// Launches of the given durations, which can be read again.
+// A rewindable reader of launches with the given durations.
 class DurationReader : public ProfileReader {
  public:
   explicit DurationReader(std::vector<std::uint64_t> durations) : durations_(std::move(durations)) {
@@ -95,7 +95,7 @@ TEST_CASE("durations that exceed 63 bits in all are refused at the launch where 
   ProfileBatch batch;
   DurationReader fits({RunTime::kMaxNs - 7, 3, 4});
   CHECK(fits.Read(batch, 9).ok());
-  // What was read is not added twice.
+  // Rows that were already read are not added twice.
   CHECK(fits.Rewind());
   CHECK(fits.Read(batch, 9).ok());
 
@@ -115,9 +115,9 @@ TEST_CASE("perturbed launches count with the longest duration that their mean ma
   CHECK(time.AddPerturbed(RunTime::kMaxNs / 4));
   CHECK(time.AddPerturbed(1));
   CHECK(time.AddPerturbed(1));
-  // Four launches of a quarter, and 10 ns.
+  // Four launches of a quarter each, plus 10 ns.
   CHECK_FALSE(time.AddPerturbed(1));
-  // What is refused is not added.
+  // A rejected duration is not added.
   CHECK(time.Add(RunTime::kMaxNs / 8));
   CHECK_FALSE(time.Add(RunTime::kMaxNs / 2));
 }

@@ -34,11 +34,11 @@ using test::MetricOutcome;
 using test::MetricShape;
 
 constexpr double kAsked = 0.05;
-// Chosen before any run. No seed up to here was used to design the sampler.
+// Fixed before any run. No seed below this one was used to design the sampler.
 constexpr std::uint64_t kFirstSeed = 1001;
 
 enum class Durations {
-  kOneInSevenLong,        // 1 to 4 us, or anything up to 5 ms: these hold nearly all time
+  kOneInSevenLong,        // 1 to 4 us, or up to 5 ms; the long launches take nearly all time
   kOneInTenTenTimesLong,  // 1 to 4 us, or 10 to 40 us
 };
 
@@ -128,7 +128,7 @@ CaseOutcome RunCase(const BoundCase& of, std::uint64_t seed) {
 struct IntervalTally {
   std::uint64_t runs = 0;
   std::uint64_t misses = 0;
-  std::uint64_t misses_as_is = 0;  // of the interval that is not widened
+  std::uint64_t misses_as_is = 0;  // of the interval without widening
   std::uint64_t negative = 0;
   std::uint64_t negative_scaled = 0;  // of the estimate / covered share of time
   double error = 0.0;                 // sum over runs
@@ -188,7 +188,7 @@ struct CaseTally {
   }
 };
 
-// Cases, and all of them together as the last one.
+// Runs all cases. The last element of the result is the total over all cases.
 std::vector<CaseTally> RunCases(const std::vector<BoundCase>& cases, std::uint64_t seeds) {
   std::vector<CaseOutcome> outcomes(cases.size() * seeds);
   test::RunInParallel(outcomes.size(), [&](std::size_t i) {

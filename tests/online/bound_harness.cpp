@@ -121,7 +121,7 @@ BoundOutcome PlanStream(const LaunchStream& stream, const SamplingOptions& optio
 }
 
 void RunInParallel(std::size_t count, const std::function<void(std::size_t)>& run) {
-  std::atomic<std::size_t> next{0};  // every thread takes the next run; no other data is ordered
+  std::atomic<std::size_t> next{0};  // each thread takes the next run; no other data is ordered
   std::vector<std::thread> threads(std::max(1u, std::thread::hardware_concurrency()));
   for (std::thread& thread : threads) {
     thread = std::thread([&] {

@@ -17,7 +17,7 @@
 
 namespace stemtap::test {
 
-// Without optimization, or under a sanitizer, a run takes 5 to 20 times as long.
+// Without optimization or under a sanitizer, a run takes 5 to 20 times as long.
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 inline constexpr bool kSlowBuild = false;
 #else
@@ -44,7 +44,7 @@ std::string KernelName(std::uint32_t kernel);
 // The process id of a process of the stream; 0 if there is only one process.
 std::int32_t ProcessId(const LaunchStream& stream, std::uint16_t process);
 
-// BoundOutcome is what one run states, and how far its plain estimate is from the truth.
+// BoundOutcome holds the bound that a run states and the error of its plain estimate.
 struct BoundOutcome {
   double bound = 0.0;  // PlanTotals::certified_bound; the stated bound covers every run
   double error = 0.0;  // (plain estimate - total) / total
@@ -76,9 +76,9 @@ class BoundTally {
   std::uint64_t runs() const { return runs_; }
   std::uint64_t misses() const { return misses_; }
   double coverage() const;
-  // Of runs with an error, those that estimate too little. NaN if there are none.
+  // The share of underestimates among runs with an error. NaN if there are none.
   double negative_share() const;
-  // The figures as one row of a table.
+  // Returns the figures as one table row.
   std::string Row() const;
   static std::string Header();
 
@@ -87,7 +87,7 @@ class BoundTally {
   std::uint64_t misses_ = 0;
   std::uint64_t negative_ = 0;
   std::uint64_t positive_ = 0;
-  std::uint64_t over_ = 0;  // the bound exceeds what was asked
+  std::uint64_t over_ = 0;  // the bound exceeds the requested one
   double uncovered_ = 0.0;
   std::vector<double> bounds_;
   std::vector<double> captured_;

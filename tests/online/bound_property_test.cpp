@@ -4,8 +4,8 @@
 // parameters. Kernels and modes are independent draws or repeat a fixed sequence. Given its mode,
 // the duration of a launch is an independent draw: workloads do not drift.
 //
-// Workload n is drawn from the seed n alone. To see one workload, the same with 20 other seeds of the
-// sampler, or other workloads:
+// Workload n depends only on the seed n. To run one workload, the same workload with 20 other seeds
+// of the sampler, or other workloads:
 //   STEMTAP_BOUND_FIRST=17 STEMTAP_BOUND_RUNS=1 bound_property_test
 //   STEMTAP_BOUND_FIRST=17 STEMTAP_BOUND_RUNS=1 STEMTAP_BOUND_SEEDS=20 bound_property_test
 //   STEMTAP_BOUND_FIRST=5001 bound_property_test
@@ -49,7 +49,7 @@ constexpr std::uint64_t kSlowBuildRuns = 40;
 // The distribution of the durations of one mode.
 enum class Skew { kConstant, kUniform, kLogNormal, kPareto };
 
-// What decides the mode of a launch.
+// Predictor is the property of a launch that determines its mode.
 enum class Predictor { kGrid, kSequence, kNothing, kPartly };
 
 struct Mode {
@@ -77,7 +77,7 @@ struct Workload {
   bool rare_modes = false;
   bool rare_kernels = false;
   Predictor predictor = Predictor::kGrid;
-  double predicted_share = 1.0;  // kPartly: launches whose grid is that of their mode
+  double predicted_share = 1.0;  // kPartly: launches that have the grid of their mode
   std::uint32_t grids = 1;       // kNothing: grids that launches draw from
   std::vector<Kernel> kernels;
 };
@@ -143,7 +143,7 @@ constexpr SkewLevel kSkewLevels[] = {
     {"log-normal 0.4-1", Skew::kLogNormal, 0.4, 1.0, false, 2},
     {"log-normal 1-1.5", Skew::kLogNormal, 1.0, 1.5, true, 1},
     {"Pareto 1.5-3", Skew::kPareto, 1.5, 3.0, true, 1},
-    {"mixed", Skew::kConstant, 0.0, 0.0, true, 1}};  // each mode has its own
+    {"mixed", Skew::kConstant, 0.0, 0.0, true, 1}};  // each mode has its own shape
 constexpr std::size_t kMixed = std::size(kSkewLevels) - 1;
 
 const SkewLevel& DrawSkew(Rng& rng) {
@@ -155,7 +155,7 @@ const SkewLevel& DrawSkew(Rng& rng) {
   return *level;
 }
 
-// Shares of `count` parts, cumulative: even, or over `decades` orders of magnitude.
+// Returns the cumulative shares of `count` parts: even, or over `decades` orders of magnitude.
 std::vector<double> DrawShares(Rng& rng, std::size_t count, double decades) {
   std::vector<double> shares;
   double sum = 0.0;
@@ -209,7 +209,7 @@ Workload DrawWorkload(std::uint64_t seed) {
 }
 
 std::uint64_t DrawDuration(Rng& rng, const Mode& mode) {
-  // Beyond this factor a tail is cut: durations of a run must fit into 64 bits.
+  // Tails are cut at this factor: the durations of a run must fit into 64 bits.
   constexpr double kLargestFactor = 1e5;
   double factor = 1.0;
   switch (mode.skew) {
@@ -302,7 +302,7 @@ const char* LagLevel(const Workload& workload) {
   return share < 0.01 ? "< 1 %" : share < 0.1 ? "1-10 %" : share < 0.6 ? "10-50 %" : ">= 100 %";
 }
 
-// Uncovered time counts in full, so runs with much of it are within their bound in any case.
+// The bound counts uncovered time in full, so runs with much of it are always within their bound.
 const char* UncoveredLevel(double uncovered) {
   return uncovered < 1e-3 ? "< 0.1 %" : uncovered < 0.05 ? "0.1-5 %" : ">= 5 %";
 }
@@ -313,7 +313,7 @@ const char* AskedLevel(double asked) {
 
 constexpr const char* kAll = "all";
 
-// The regions that a run is in: each level of each parameter is one.
+// Returns the regions of a run: one for each parameter, by its level.
 std::vector<std::string> RegionsOf(const Workload& workload, const BoundOutcome& outcome) {
   return {kAll,
           fmt::format("kernels {}", KernelLevel(workload.kernels.size())),
@@ -370,7 +370,7 @@ struct WorkloadOutcome {
   }
 };
 
-// Outcomes are in order of the seeds.
+// Returns outcomes in the order of the seeds.
 std::vector<WorkloadOutcome> RunAll(std::uint64_t first, std::uint64_t runs) {
   std::vector<WorkloadOutcome> outcomes(runs);
   test::RunInParallel(runs, [&](std::size_t i) {
@@ -387,7 +387,7 @@ void PrintTable(const char* title, const Tallies& tallies) {
   for (const auto& [region, tally] : tallies) fmt::print("{:<54}{}\n", region, tally.Row());
 }
 
-// Two levels that fall short together although each passes alone.
+// Prints pairs of levels that fall short together although each level passes separately.
 void PrintShortPairs(const Tallies& pairs) {
   Tallies low;
   for (const auto& [pair, tally] : pairs) {

@@ -35,7 +35,7 @@ SampledRange Empty(std::uint64_t count, double mean, const Moments& first_sight 
 
 constexpr std::size_t kUncovered = ~std::size_t{0};
 
-// For each stratum, the stratum whose captures stand for it.
+// Returns, for each stratum, the stratum whose captures represent it.
 std::vector<std::size_t> Homes(const std::vector<JointStratum>& joined) {
   std::vector<std::size_t> homes;
   for (const JointStratum& joint : joined) {
@@ -50,7 +50,7 @@ std::vector<std::size_t> HomesOf(const std::vector<SampledRange>& strata, double
   return Homes(JoinStrata(strata, bias_ns));
 }
 
-// Expected error of the kernel's estimate if `homes` stand for its strata.
+// Expected error of the kernel's estimate if the strata are represented by `homes`.
 double BiasOf(const std::vector<SampledRange>& strata, const std::vector<std::size_t>& homes) {
   double bias = 0.0;
   for (std::size_t i = 0; i < strata.size(); ++i) {
@@ -133,7 +133,7 @@ TEST_CASE("a stratum that may join either neighbor joins the one that balances t
 }
 
 TEST_CASE("uncovered time is balanced by joins upwards") {
-  // Alone, the second stratum joins the neighbor below: -50 is closer to 0 than +100.
+  // On its own, the second stratum joins the neighbor below: -50 is closer to 0 than +100.
   CHECK(HomesOf({Sampled(50, 95.0), Empty(10, 100.0), Sampled(50, 110.0)}) ==
         std::vector<std::size_t>{0, 0, 2});
   CHECK(HomesOf({Empty(10, 20.0), Sampled(50, 95.0), Empty(10, 100.0), Sampled(50, 110.0)}) ==
@@ -151,7 +151,7 @@ TEST_CASE("captures at first sight stand for a stratum that no neighbor may stan
   CHECK(joined[1].all.count() == 100);
   CHECK(joined[1].bias_ns == doctest::Approx(100 * 150.0));
   CHECK(bias == doctest::Approx(100 * 150.0));
-  // Which launch comes first is not random: the error is the bias, and no variance is added.
+  // The order of launches is not random: the error is the bias, and no variance is added.
   CHECK(JointVariance(joined[1]) == 0.0);
 }
 
@@ -198,7 +198,8 @@ TEST_CASE("an uncovered stratum adds no variance: its time counts in full") {
   CHECK(JointVariance(joined.at(0)) == 0.0);
 }
 
-// Least |bias| over all ways to divide the one gap of `strata` between the sampled strata around it.
+// Returns the least |bias| over all divisions of the one gap of `strata` between its sampled
+// neighbors.
 double LeastBias(const std::vector<SampledRange>& strata, double before) {
   double least = std::numeric_limits<double>::infinity();
   const std::size_t last = strata.size() - 1;

@@ -19,7 +19,7 @@ double Variance(const std::vector<Stratum>& strata, const std::vector<std::uint6
   return sum;
 }
 
-// Captured time of what is missing, at `costs` a capture.
+// Returns the captured time of the missing samples at `costs` per capture.
 double FurtherCost(const std::vector<double>& costs, const std::vector<std::uint64_t>& had,
                    const std::vector<std::uint64_t>& sizes) {
   double cost = 0.0;
@@ -76,7 +76,7 @@ TEST_CASE("of two equal strata the one with the cheaper captures is given more o
   const auto uneven =
       CompleteSizes(strata, std::vector{40.0, 10.0}, none, Least(strata, 1), budget);
   CHECK(even == std::vector<std::uint64_t>{20, 20});
-  // Optimal sizes are as 1 / sqrt(cost): 1 to 2.
+  // Optimal sizes are proportional to 1 / sqrt(cost): 1 to 2.
   CHECK(uneven[0] < 20);
   CHECK(static_cast<double>(uneven[1]) ==
         doctest::Approx(2.0 * static_cast<double>(uneven[0])).epsilon(0.1));
@@ -110,7 +110,7 @@ TEST_CASE("completion meets the budget at the least further cost, by brute force
         }
       }
     }
-    // Whole sizes by steps are not always the best whole sizes; at most a sample of each off.
+    // Stepwise integer sizes are not always optimal; each differs by at most one sample.
     CHECK(FurtherCost(costs, had, sizes) <= least + dearest + 1e-9);
   }
 }

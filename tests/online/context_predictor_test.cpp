@@ -8,7 +8,7 @@
 namespace stemtap {
 namespace {
 
-// Two clusters, cut at bin 100.
+// Two clusters, split at bin 100.
 std::size_t ClusterOf(std::uint32_t bin) {
   return bin < 100 ? 0 : 1;
 }
@@ -63,12 +63,12 @@ TEST_CASE("outliers do not unseat a prediction") {
 
 TEST_CASE("a node of a graph is a context where its history does not tell") {
   ContextPredictor contexts(1);
-  // Nodes 20, 21 and 22 have one history; the last falls into the other cluster.
+  // Nodes 20, 21 and 22 share one history; node 22 is in the other cluster.
   for (int i = 0; i < 100; ++i) {
     contexts.Observe(7, 8, 50, ClusterOf, 20);
     contexts.Observe(7, 8, 60, ClusterOf, 21);
     contexts.Observe(7, 8, 150, ClusterOf, 22);
-    contexts.Observe(9, 8, 50, ClusterOf, 30);  // told by its history
+    contexts.Observe(9, 8, 50, ClusterOf, 30);  // predicted by its history
   }
   std::size_t nodes = 0;
   for (const auto& c : Changed(contexts, true)) {
@@ -96,7 +96,8 @@ TEST_CASE("contexts are bounded, what is beyond is counted") {
     contexts.Observe(key * 0x9E3779B97F4A7C15u, 8, 50, ClusterOf);
   }
   CHECK(contexts.size() == ContextPredictor::kMostContexts);
-  CHECK(contexts.refused() == 100001 - ContextPredictor::kMostContexts);  // 8 is one of them
+  // 8 is one of the contexts.
+  CHECK(contexts.refused() == 100001 - ContextPredictor::kMostContexts);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kShort = 1000;
 constexpr std::uint64_t kLong = 9000;
 
-// A kernel whose launches differ in their history only.
+// A kernel whose launches differ only in their history.
 struct Kernel {
   void Launch(std::uint64_t history, std::uint64_t duration, std::uint8_t flags = 0) {
     Observation& seen = batch.emplace_back();
@@ -34,7 +34,7 @@ struct Kernel {
     batch.clear();
     state.UpdateCells();
   }
-  // Observes what was launched and cuts the kernel below each of `durations`.
+  // Observes the pending launches and cuts the kernel below each of `durations`.
   void Cut(const std::vector<std::uint64_t>& durations = {}) {
     Observe();
     std::vector<std::size_t> first_cells = {0};
@@ -45,7 +45,7 @@ struct Kernel {
     }
     state.SetCut(first_cells, true);
   }
-  // Observes what was launched since the cut.
+  // Observes the launches since the cut.
   void Update() {
     Observe();
     state.SetCut(state.CurrentFirstCells(), false);
@@ -63,7 +63,7 @@ struct Kernel {
   std::vector<Observation> batch;
 };
 
-// A kernel with a short and a long cluster, and `launches` more made by launch(kernel, i).
+// A kernel with a short and a long cluster and `launches` more launches from launch(kernel, i).
 template <typename Launch>
 Kernel TwoModes(int launches, const Launch& launch) {
   Kernel kernel;
@@ -92,8 +92,8 @@ TEST_CASE(
 }
 
 TEST_CASE("clusters that nothing predicts share the common line, and misses are in the price") {
-  // Contexts predict both clusters, but no better than a guess. The modes are wide: of each bin of
-  // durations, only a few predictions are known.
+  // Contexts predict both clusters, but no better than a guess. The modes are wide, so only a few
+  // predictions are known for each duration bin.
   std::mt19937_64 random(1);
   const Kernel kernel = TwoModes(4000, [&random](Kernel& k, int i) {
     const std::uint64_t mode = random() % 2 == 0 ? kLong : kShort;
@@ -125,7 +125,7 @@ TEST_CASE("a rare cluster inside a predicted one is captured through the launche
 }
 
 TEST_CASE("a context that rarely comes back is no source, however well it predicts") {
-  // History 11 precedes long launches alone, but few of them.
+  // History 11 precedes only long launches, but few of them.
   const auto launch = [](int share) {
     return [share](Kernel& k, int i) {
       const auto varied = static_cast<std::uint64_t>(i % 97);
@@ -256,8 +256,8 @@ TEST_CASE("a capture from before the kernel drifted stands only until there is a
   }
 }
 
-// What becomes of a capture among the first 64 launches when 640 launches more follow. A launch takes
-// duration(i).
+// Returns whether a capture among the first 64 launches is outlived when 640 more launches follow.
+// Launch i takes duration(i).
 template <typename Duration>
 bool IsOutlived(const Duration& duration, const std::vector<std::uint64_t>& cut = {}) {
   Kernel kernel;

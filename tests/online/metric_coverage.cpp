@@ -21,7 +21,7 @@
 namespace stemtap::test {
 namespace {
 
-// What identifies a kernel of a plan: name, process, and grid with --group-by launch.
+// The identity of a kernel of a plan: name, process, and grid with --group-by launch.
 using KernelKey = std::tuple<std::string, std::int32_t, std::uint32_t>;
 
 class ClusterFinder {
@@ -36,8 +36,8 @@ class ClusterFinder {
     }
   }
 
-  // The cluster of a launch. For a launch that is not a sample, the narrowest one that its duration
-  // falls into: clusters of launches captured at first sight overlap the others.
+  // Returns the cluster of a launch. For a launch that is not a sample, this is the narrowest
+  // cluster whose range contains its duration: clusters of exploratory captures overlap the others.
   const PlanCluster& Find(std::size_t index) const {
     if (const auto at = of_sample_.find(index); at != of_sample_.end()) return *at->second;
     const StreamLaunch& launch = stream_.launches[index];
@@ -62,8 +62,8 @@ class ClusterFinder {
   bool by_launch_ = false;
 };
 
-// d e, e lognormal with mean 1 and variance s^2. The correlation with d is
-// cv / sqrt(cv^2 + s^2 (1 + cv^2)), which gives s.
+// The value is d e, where e is lognormal with mean 1 and variance s^2. The correlation with d is cv
+// / sqrt(cv^2 + s^2 (1 + cv^2)), which gives s.
 double DrawProportional(const PlanCluster& cluster, double duration_ns, Rng& rng) {
   constexpr double kRatio = 1.0 / (kMetricCorrelation * kMetricCorrelation) - 1.0;
   const double normal = Normal(rng);
@@ -72,7 +72,7 @@ double DrawProportional(const PlanCluster& cluster, double duration_ns, Rng& rng
   return duration_ns * std::exp(std::sqrt(log_variance) * normal - 0.5 * log_variance);
 }
 
-// The relative spread is that of duration, but at most kMostSpread: values stay positive.
+// The relative spread is the spread of the duration, but at most kMostSpread, so values stay positive.
 double DrawLinear(const PlanCluster& cluster, double duration_ns, Rng& rng) {
   constexpr double kMostSpread = 0.4;
   constexpr double kLeast = 0.01;

@@ -3,9 +3,9 @@
 // Generates a metric for the launches of a stream and compares the intervals of Extrapolate with
 // the metric's total over the run, which is known.
 //
-// PROMISE  The interval covers the total over the run with the stated confidence, except for the
-// stated share of time that it does not cover (MetricEstimate: uncovered plus joined). The metric
-// of that time is not known from samples. The check widens the interval by that share: it supposes
+// GUARANTEE  The interval covers the total over the run with the stated confidence, except for the
+// stated share of time that it does not cover (MetricEstimate: uncovered plus joined). Samples do
+// not determine the metric of that time. The check widens the interval by that share: it assumes
 // that the metric per ns of that time is between 0 and twice the estimate for the other time.
 //
 // THREADS: none.  UNITS: ns; shares and errors are ratios.
@@ -45,12 +45,12 @@ struct MetricOutcome {
   double share_outside = 0.0;  // of time: uncovered plus joined
 };
 
-// A value for each launch of `stream`. The mean in a cluster is that of duration times a factor of
-// the kernel between 0.1 and 10. REQUIRES: `plan` was made from `stream`.
+// Returns a value for each launch of `stream`. The mean in a cluster is the mean duration times a
+// factor of the kernel between 0.1 and 10. REQUIRES: `plan` was made from `stream`.
 std::vector<double> DrawMetric(const LaunchStream& stream, const Plan& plan, MetricShape shape,
                                Rng& rng);
 
-// The intervals for the total of `values`, from the values of the samples of `plan` alone.
+// Returns the intervals for the total of `values`, computed only from the samples of `plan`.
 MetricOutcome ExtrapolateMetric(const Plan& plan, const std::vector<double>& values);
 
 }  // namespace stemtap::test

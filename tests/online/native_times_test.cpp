@@ -38,7 +38,7 @@ TEST_CASE("a captured launch counts in its context, and hardly moves its mean an
   CHECK(cells[1].mean() == doctest::Approx(5000.0));
   CHECK(bins == std::vector<std::uint32_t>{LogSketch::BinOf(999), LogSketch::BinOf(5000)});
   CHECK(times.imputed_ns() == doctest::Approx(10 * 1000 + 5000).epsilon(0.002));
-  CHECK(times.GroupMeanOf(fast_one) == 999);  // by the last few, alternately 990 and 1010
+  CHECK(times.GroupMeanOf(fast_one) == 999);  // mean of the last few, alternately 990 and 1010
   CHECK(times.GroupMeanOf(slow_one) == 5000);
 }
 
@@ -50,8 +50,8 @@ TEST_CASE("contexts that are hardly known are one group with others of their con
   }
   const std::uint32_t told = times.ContextOf(5, 100);
   for (int i = 0; i < 8; ++i) times.AddNative(told, 9000);
-  // 12 launches of four contexts, 2500 on average; a configuration that is hardly known itself
-  // belongs to the kernel.
+  // 12 launches of four contexts, 2500 on average. A configuration with too few launches of its own
+  // uses the kernel's mean.
   const std::uint32_t alone = times.ContextOf(6, 200);
   times.AddNative(alone, 77);
   times.AddCaptured(alone, 77'000, true);
@@ -59,7 +59,7 @@ TEST_CASE("contexts that are hardly known are one group with others of their con
   const KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 3);
   CHECK(cells[0].count() == 2);
-  CHECK(cells[0].mean() == 77.0);  // by the only native launch of its context
+  CHECK(cells[0].mean() == 77.0);  // from the only native launch of its context
   CHECK(cells[1].count() == 12);
   CHECK(cells[1].mean() == doctest::Approx(2500.0));
   CHECK(cells[2].count() == 8);
@@ -85,7 +85,7 @@ TEST_CASE("captures of a context that is hardly known spread as its configuratio
   CHECK(cells[0].mean() == doctest::Approx(1000.0));
   CHECK(cells[0].variance() == doctest::Approx(100'000.0 / 11));
 
-  // Seven that are equal by chance are no better, eight are believed.
+  // Seven launches can be equal by chance; eight are trusted.
   const std::uint32_t seven = times.ContextOf(3, 200);
   for (int i = 0; i < 7; ++i) times.AddNative(seven, 5000);
   for (int i = 0; i < 93; ++i) times.AddCaptured(seven, 1'000'000, true);
@@ -114,7 +114,7 @@ TEST_CASE("a context that was only captured counts as its configuration does") {
   CHECK(cells[1].count() == 11);
   CHECK(times.GroupMeanOf(one) == 2000);
   CHECK(times.CapturedMeanOf(one) == 2000);
-  CHECK(times.LocalMeanOf(one) == 0);  // nothing is known of its own context
+  CHECK(times.LocalMeanOf(one) == 0);  // its context has no native launches
   CHECK(times.MeanOf(captured) == 2000);
   CHECK(times.imputed_ns() == 2000);
 }
@@ -136,7 +136,7 @@ TEST_CASE("a context whose durations move counts captures as those of their time
   std::vector<std::uint32_t> bins;
   const KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 2);
-  // Those that began a regime are of it, though none of them alone told that it had begun.
+  // The launches that began a regime belong to it, although each of them was inconclusive.
   CHECK(cells[0].count() == 1020);
   CHECK(cells[0].mean() == doctest::Approx(1009.5).epsilon(0.001));
   CHECK(cells[1].count() == 510);
@@ -152,7 +152,7 @@ TEST_CASE("captures at the turn from one regime to the next are of the one that 
   std::vector<std::uint32_t> captured;
   for (int i = 0; i < 50; ++i) captured.push_back(times.AddCaptured(context, 5'000'000, true));
   times.AddBeside(context, 5'000'000);
-  // Nothing says yet that they were not like those before.
+  // Nothing yet distinguishes them from the previous launches.
   std::vector<std::uint32_t> bins;
   KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 1);
@@ -167,7 +167,7 @@ TEST_CASE("captures at the turn from one regime to the next are of the one that 
     CHECK(times.LocalMeanOf(one) == doctest::Approx(3000).epsilon(0.01));
     CHECK(times.GroupMeanOf(one) == doctest::Approx(3009).epsilon(0.01));
   }
-  // One launch alone that does not fit begins nothing.
+  // A single outlier does not begin a regime.
   times.AddNative(context, 9000);
   const std::uint32_t after = times.AddCaptured(context, 5'000'000, true);
   times.AddNative(context, 3000);
@@ -188,7 +188,7 @@ TEST_CASE("where durations drift a captured launch counts as those about it") {
   const KernelCells cells = times.Cells(bins);
   REQUIRE(captured.size() == 4);
   for (std::uint64_t i = 0; i < 4; ++i) {
-    // The average of the last eight or so is seven launches old.
+    // The average of about the last eight launches lags by seven launches.
     CHECK(times.LocalMeanOf(captured[i]) == doctest::Approx(1250 + 250 * i - 7).epsilon(0.005));
   }
 }
@@ -204,7 +204,7 @@ TEST_CASE("where no launch is native the recorded durations are all there is") {
   CHECK(cells[0].count() == 2);
   CHECK(cells[0].mean() == 5000.0);
   CHECK(times.imputed_ns() == 10000);
-  // One native launch anywhere in the kernel, and they are none of it any more.
+  // After one native launch anywhere in the kernel, they no longer belong to it.
   times.AddNative(times.ContextOf(3, 300), 5);
   cells = times.Cells(bins);
   REQUIRE(cells.size() == 1);

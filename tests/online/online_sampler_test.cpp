@@ -15,8 +15,8 @@
 namespace stemtap {
 namespace {
 
-// A gate, a sampler and a stream of launches that are observed `lag` launches after they ask the
-// gate. Captured launches take `slow_down` times as long; 1: captures are only noted.
+// A gate, a sampler and a stream of launches. Each launch is observed `lag` launches after it asks
+// the gate. Captured launches take `slow_down` times as long; with 1, captures are only recorded.
 struct Bench {
   explicit Bench(SamplingOptions options = {}, std::size_t feedback_lag = 500,
                  std::uint64_t slow_down = 1)
@@ -98,8 +98,8 @@ double CalibratedTotal(const Plan& plan) {
   return total;
 }
 
-// What the samples took natively, each with the weight that `weigh` gives it, over what all launches
-// did; 1: no error.
+// Returns the native durations of the samples, weighted by `weigh`, divided by the total of all
+// launches; 1 means no error.
 template <typename Weigh>
 double NativeShare(const Bench& bench, const Plan& plan, Weigh weigh) {
   double estimate = 0.0;
@@ -166,7 +166,7 @@ TEST_CASE("a launch captured at first sight stands for itself alone, unless ther
     const Plan plan = bench.Finish();
     const std::vector<PlanCluster>& clusters = plan.kernels[0].clusters;
     if (launches == 100) {
-      // Shorter than the feedback: 3 % off, and nothing better to be had.
+      // The run is shorter than the feedback lag: the error is 3 %, and no better estimate exists.
       CHECK(plan.totals.samples == 1);
       CHECK(plan.totals.observed_error == doctest::Approx(0.0297).epsilon(0.01));
       continue;
@@ -202,7 +202,7 @@ TEST_CASE("a capture made before the kernel drifted gives way to later ones") {
   Bench bench(options);
   std::mt19937_64 random(12);
   constexpr std::uint64_t kWarmUp = 3000;
-  // Short enough that the later captures are not outlived too.
+  // Short enough that the later captures are not outlived as well.
   for (std::uint64_t i = 0; i < 30000; ++i) {
     bench.Launch("gemm", (10000 + random() % 4000) * (i < kWarmUp ? 5 : 4) / 4);
   }
@@ -232,7 +232,7 @@ TEST_CASE("a cluster that no context predicts is captured through another's laun
       const Plan plan = bench.Finish();
       CHECK(plan.totals.uncovered_fraction == 0.0);
       CHECK(plan.totals.bound <= 0.05);
-      // How many miss is chance; what they cost is little in any run.
+      // The number of misses is random; their cost is small in every run.
       CHECK(plan.totals.sampled_duration_ns <= plan.totals.duration_ns / 500);
       captured += bench.captured;
     }
@@ -267,7 +267,7 @@ TEST_CASE("the calibrated estimate is the known total without the uncovered time
     bench.Launch("k" + std::to_string(i % 7), static_cast<std::uint64_t>(durations(random)));
   }
   const Plan plan = bench.Finish();
-  // Few launches in a tail that no neighbor may stand for.
+  // Few launches are in a tail that no neighbor may represent.
   CHECK(plan.totals.uncovered_fraction < 0.002);
   const double covered = 1.0 - plan.totals.uncovered_fraction;
   CHECK(CalibratedTotal(plan) ==
@@ -292,7 +292,7 @@ TEST_CASE(
   }
   const Plan plan = bench.Finish();
   REQUIRE(plan.kernels.size() == 1);
-  // And the launch captured at first sight.
+  // Plus the exploratory capture.
   REQUIRE(plan.kernels[0].clusters.size() == 3);
   CHECK(plan.kernels[0].clusters[2].count == 1);
   for (const PlanCluster& c : plan.kernels[0].clusters) CHECK(c.captured >= 1);
@@ -314,8 +314,8 @@ TEST_CASE("with any lag, captures never run away from their credits") {
     const Plan plan = bench.Finish();
     std::uint64_t targets = 0;
     for (const PlanCluster& c : plan.kernels[0].clusters) targets += c.target;
-    // A kernel whose clusters no context tells apart: what falls elsewhere is bounded by the misses
-    // allowed, twice the target and a handful a cluster.
+    // No context separates the clusters of this kernel. Captures in other clusters are limited by
+    // the allowed misses: twice the target and a few per cluster.
     CHECK(bench.captured <= 4 * targets + 12 * plan.kernels[0].clusters.size());
   }
 }
@@ -407,13 +407,13 @@ TEST_CASE(
   }
 }
 
-// Drift: what a kernel's durations do over 60,000 launches. Each must end within its bound of 5 %
-// at few captures, with clusters that fit what was seen last.
+// Drift: how a kernel's durations change over 60,000 launches. Each case must end within its bound
+// of 5 % with few captures, and its clusters must fit the latest launches.
 TEST_CASE(
     "drift: growth, steps, phases, a new mode late and a warm-up do not leave stale clusters") {
   struct Drift {
     const char* name;
-    double (*mean)(double at);  // at: 0..1 of the run
+    double (*mean)(double at);  // at: position in the run, 0 to 1
   };
   const Drift drifts[] = {
       {"growth", [](double at) { return 5000.0 * (1.0 + 4.0 * at); }},
@@ -516,7 +516,8 @@ TEST_CASE("nothing but first sights is captured before enough was observed") {
   CHECK(open_at == 4000);
 }
 
-// Three kernels in a row, one of them with two configurations of which one takes ten times as long.
+// Launches three kernels in turn. One has two configurations, and one of these takes ten times as
+// long.
 void PlayModes(Bench& bench, int launches, double noise, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::lognormal_distribution<double> factor(0.0, noise);
@@ -539,7 +540,7 @@ TEST_CASE("what captures cost is no part of the total, the clusters or the bound
 
   CHECK(plan.totals.invocations == native.totals.invocations);
   const auto truth = static_cast<double>(native.totals.duration_ns);
-  // A mean stands for each capture: off by 3 % of it, the noise, and those by chance.
+  // Each capture is imputed with a mean: the errors are 3 % noise each and average out.
   CHECK(static_cast<double>(plan.totals.duration_ns) == doctest::Approx(truth).epsilon(0.001));
   CHECK(plan.totals.imputed == for_real.captured);
   CHECK(plan.totals.native_unknown == 0);
@@ -556,7 +557,7 @@ TEST_CASE("what captures cost is no part of the total, the clusters or the bound
       CHECK(c.upper_ns < 1'000'000);
       for (const PlanSample& s : c.samples) {
         CHECK(s.imputed);
-        // The mean of its like, within the noise of what it really took.
+        // Imputed with the context's mean, which is within the noise of the true duration.
         CHECK(static_cast<double>(s.record.duration_ns) ==
               doctest::Approx(static_cast<double>(for_real.native[s.index])).epsilon(0.2));
       }
@@ -568,8 +569,9 @@ TEST_CASE("what captures cost is no part of the total, the clusters or the bound
 }
 
 TEST_CASE("the bound holds for what the samples took, though that is never recorded") {
-  // Half of gemm's launches take three times as long, and nothing tells which: a cut between the two
-  // would be met by captures at random. 95 % asked for; fewer than 90 of 100 have a chance of 2 %.
+  // Half of gemm's launches take three times as long, and no context predicts which: captures would
+  // fall on either side of a cut at random. The confidence is 95 %; fewer than 90 of 100 has a
+  // probability of 2 %.
   int within = 0;
   double widest = 0.0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
@@ -585,12 +587,12 @@ TEST_CASE("the bound holds for what the samples took, though that is never recor
   }
   CAPTURE(within);
   CHECK(within >= 90);
-  // ... and is of use: wide enough is no art.
+  // ... and the bound is not trivially wide.
   CHECK(widest <= 0.1);
 }
 
 TEST_CASE("captured for real, the weights in force keep the bound where durations drift and turn") {
-  // One kernel grows by half as a sequence does and begins anew, one has two phases.
+  // One kernel repeatedly grows by half along a sequence; another has two phases.
   int within = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SamplingOptions options;

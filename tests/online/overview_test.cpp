@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an overview says of kernels, against what was launched and against the plan.
+// Compares the kernels of an overview with the launches and with the plan.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ TEST_CASE("bins are joined no further than it takes") {
   LogSketch sketch;
   for (std::uint64_t d = 0; d < 64; ++d) sketch.Add(d);
   CHECK(JoinedBins(sketch).size() == 64);
-  sketch.Add(64);  // a bin more: two and two
+  sketch.Add(64);  // one more bin: two and two
   const std::vector<HistogramBin> bins = JoinedBins(sketch);
   CHECK(bins.size() == 33);
   CHECK(bins[0].upper_ns == 2);
@@ -132,7 +132,7 @@ TEST_CASE("a kernel whose clock is years off has no slices, and costs the others
   CHECK(overview.kernels[1].slices.size() > 32);
 }
 
-// Launches of three kernels through a sampler that captures what its gate lets through.
+// Sends launches of three kernels through a sampler that captures what its gate selects.
 struct Course {
   explicit Course(std::uint64_t slow_down = 1)
       : sampler(SamplingOptions{}, *gate, 0, slow_down != 1), slow(slow_down) {}
@@ -214,7 +214,7 @@ void CheckSums(const Overview& o, int launches) {
     CAPTURE(k.name);
     CHECK(k.invocations == static_cast<std::uint64_t>(launches));
     const std::uint64_t binned = Sum(k.histogram, [](const auto& b) { return b.count; });
-    if (o.slowed == 0) CHECK(binned + 1 == k.invocations);  // without the first sight
+    if (o.slowed == 0) CHECK(binned + 1 == k.invocations);  // without the exploratory capture
     if (o.slowed != 0) CHECK(binned + k.imputed == k.invocations);
     const std::uint64_t sliced = Sum(k.slices, [](const auto& s) { return s.invocations; });
     CHECK(sliced == (k.name == "untimed" ? 0 : k.invocations));
@@ -294,7 +294,7 @@ TEST_CASE("of very many kernels those with the most time are listed, and all are
   Course course;
   constexpr std::uint64_t kKernels = Overview::kMostKernels + 100;
   for (std::uint64_t k = 0; k < kKernels; ++k) {
-    const std::uint64_t rank = (k * 7919) % kKernels;  // in no order
+    const std::uint64_t rank = (k * 7919) % kKernels;  // pseudo-random order
     course.Launch("k" + std::to_string(rank), 1000 + k, 1'000'000 - rank);
     course.Launch("k" + std::to_string(rank), 1000 + k, 1'000'000 - rank);
   }

@@ -75,7 +75,8 @@ TEST_CASE("KKT: free sizes have one marginal price, clamped ones lie on its righ
     const auto strata = RandomStrata(random, 2 + random() % 10, 3000);
     const ErrorTarget target{0.005 + 0.0005 * static_cast<double>(random() % 200), kZ};
     const auto m = AllocateReal(strata, target, Population::kFinite);
-    // Price of stratum i: d(budget)/d(cost) = (b_i / m_i^2) / a_i, equal for all free ones.
+    // The price of stratum i, d(budget)/d(cost) = (b_i / m_i^2) / a_i, is equal for all free
+    // strata.
     double price = -1;
     double total = 0;
     for (const Stratum& s : strata) total += s.sum();
@@ -87,7 +88,7 @@ TEST_CASE("KKT: free sizes have one marginal price, clamped ones lie on its righ
         CHECK(own == doctest::Approx(price).epsilon(1e-6));
       }
     }
-    if (price < 0) continue;  // every size clamped: nothing more to check
+    if (price < 0) continue;  // every size is clamped
     double used = 0;
     for (std::size_t i = 0; i < strata.size(); ++i) {
       const double n = static_cast<double>(strata[i].count);
@@ -98,7 +99,7 @@ TEST_CASE("KKT: free sizes have one marginal price, clamped ones lie on its righ
       if (m[i] <= 1.0) CHECK(own <= price * (1 + 1e-6));
       if (m[i] >= n) CHECK(own >= price * (1 - 1e-6));
     }
-    // Complementary slackness: with a free size the budget is used up.
+    // Complementary slackness: if any size is free, the budget is fully used.
     const double budget = target.error_bound * total / kZ;
     CHECK(used == doctest::Approx(budget * budget).epsilon(1e-6));
   }

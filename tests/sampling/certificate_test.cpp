@@ -34,9 +34,9 @@ TEST_CASE("calibrated weights fall back to plain ones where nothing was measured
 }
 
 TEST_CASE("the bound covers the error as often as it says") {
-  // 2,000 samples of 40 from one uniform stratum of 1,000. The error is normal to a good approximation;
-  // the share within the bound has a standard error of sqrt(0.95 * 0.05 / 2000) = 0.0049, and six of
-  // those (false failure about 1e-9) are 0.029.
+  // 2,000 samples of size 40 from one uniform stratum of 1,000. The error is approximately normal.
+  // The share within the bound has a standard error of sqrt(0.95 * 0.05 / 2000) = 0.0049; six
+  // standard errors (false failure about 1e-9) are 0.029.
   std::mt19937_64 random(17);
   std::vector<double> values(1000);
   Moments moments;

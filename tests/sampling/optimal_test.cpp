@@ -39,7 +39,7 @@ Figures FiguresOf(const OptimalStrata& solved, const ErrorTarget& target) {
   return figures;
 }
 
-// The true optimum of one kernel by enumeration of all cuts and all sizes.
+// Finds the true optimum of one kernel by enumerating all cuts and all sizes.
 double BruteForce(const std::vector<Moments>& cells, const ErrorTarget& target,
                   std::uint64_t floor) {
   double total = 0.0;
@@ -97,7 +97,7 @@ TEST_CASE("optimal: close to the enumerated optimum on small kernels") {
       CHECK(got.bound <= target.error_bound * (1 + 1e-9));
       CHECK(got.cost <= 1.25 * best);
       CHECK(got.cost >= best * (1 - 1e-9));
-      CHECK(solved.lower_bound <= best * 1.01);  // it counts an overhead per sample
+      CHECK(solved.lower_bound <= best * 1.01);  // the lower bound counts an overhead per sample
 
       sum += got.cost / best;
       ++cases;
@@ -106,7 +106,7 @@ TEST_CASE("optimal: close to the enumerated optimum on small kernels") {
   CHECK(sum / cases <= 1.02);
 }
 
-// Kernels with two modes and a tail each, some hot, most not.
+// Kernels with two modes and a tail each; some are hot, most are not.
 Rows ManyKernels(std::size_t kernels, std::uint64_t seed) {
   Rng rng(seed);
   Rows rows;
@@ -182,15 +182,15 @@ TEST_CASE("optimal: degenerate rows") {
   };
   CHECK(solve({}).kernels.empty());
   CHECK(solve({{}}).kernels.front().empty());
-  // Zero durations only: no time, no variance, one sample.
+  // Only zero durations: no time, no variance, one sample.
   const OptimalStrata zeros = solve({{Moments(1000, 0.0, 0.0)}});
   REQUIRE(zeros.kernels.front().size() == 1);
   CHECK(zeros.kernels.front().front().sample_size == 1);
-  // Zeros beside a kernel with spread.
+  // Zeros together with a kernel that has spread.
   const OptimalStrata mixed =
       solve({{Moments(1000, 0.0, 0.0), Moments(1000, 500.0, 0.0)}, {}, {Moments(5, 10.0, 0.0)}});
   CHECK(FiguresOf(mixed, target).bound <= 0.05);
-  // One giant among a million: taken for itself.
+  // One giant among a million launches gets its own stratum.
   const OptimalStrata giant = solve({{Moments(1'000'000, 1e3, 1e8), Moments(1, 1e12, 0.0)}}, 2);
   REQUIRE(giant.kernels.front().size() == 2);
   CHECK(giant.kernels.front()[1].sample_size == 1);

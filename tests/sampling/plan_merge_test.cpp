@@ -17,7 +17,7 @@
 namespace stemtap {
 namespace {
 
-// One stratum of a made session: all its durations, and how many are drawn.
+// MadeCluster is one stratum of a generated session: all its durations and the number of draws.
 struct MadeCluster {
   std::vector<std::uint64_t> durations;
   std::size_t samples = 0;
@@ -50,7 +50,7 @@ std::vector<Moments> CellsOf(std::vector<std::uint64_t> durations) {
   return cells;
 }
 
-// The plan of a session, which draws its samples at random.
+// Returns the plan of a session, with randomly drawn samples.
 Plan PlanOf(const MadeSession& session, const std::string& id, std::mt19937_64& random,
             SamplingOptions options = {}) {
   PlanBuilder builder(options);
@@ -97,7 +97,7 @@ Plan PlanOf(const MadeSession& session, const std::string& id, std::mt19937_64& 
   return plan;
 }
 
-// `clusters` kernels' strata of log-normal durations, skewed, of a few samples each.
+// Returns `clusters` strata of skewed, log-normal durations with a few samples each.
 MadeSession Skewed(std::uint64_t seed, std::size_t clusters) {
   std::mt19937_64 random(seed);
   MadeSession session;
@@ -170,7 +170,7 @@ TEST_CASE("estimates and counts of merged plans are the sums, every sample keeps
   }
   CHECK(merged.totals.invocations == sum.invocations);
   CHECK(merged.totals.duration_ns == sum.duration_ns);
-  CHECK(merged.totals.kernels == 6);  // of one name one
+  CHECK(merged.totals.kernels == 6);  // kernels with the same name are merged
   CHECK(merged.kernels.size() == 6);
   CHECK(merged.totals.clusters == sum.clusters);
   CHECK(merged.totals.samples == sum.samples);
@@ -202,7 +202,7 @@ TEST_CASE("a plan merged alone keeps its numbers") {
 
 TEST_CASE("neither order nor grouping changes the numbers") {
   std::mt19937_64 random(3);
-  // Two of them are alike but for their samples: ties, which no order may decide.
+  // Two plans differ only in their samples. The tie must not be broken by the input order.
   const Plan a = PlanOf(Skewed(5, 6), "a", random);
   const Plan b = PlanOf(Skewed(5, 6), "b", random);
   const Plan c = PlanOf(Skewed(6, 9), "c", random);
@@ -213,7 +213,7 @@ TEST_CASE("neither order nor grouping changes the numbers") {
   CheckSameNumbers(flat, Merge({Merge({a, b}), c, d}));
   CheckSameNumbers(flat, Merge({a, Merge({b, Merge({c, d})})}));
   CheckSameNumbers(flat, Merge({Merge({d, b}), Merge({c, a})}));
-  // The same order is the same plan, whatever was merged before.
+  // The same order gives the same plan, regardless of earlier merges.
   CHECK(PlanToJson(flat) == PlanToJson(Merge({Merge({a, b}), Merge({c, d})})));
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("launches follow each other, devices are numbered anew") {
                              PlanOf(Skewed(1, 2), "c", random)};
   plans[0].sessions[0].devices = {0, 3};
   plans[0].kernels[0].clusters[0].samples[0].record.device = 1;
-  plans[0].sessions[0].launches = 805;  // five were excluded
+  plans[0].sessions[0].launches = 805;  // five launches were excluded
   plans[2].kernels[0].clusters[0].samples[0].record.device = shm::kUnknown16;
   const Plan merged = Merge(plans);
   CHECK(merged.sessions[0].first_index == 0);
@@ -235,7 +235,7 @@ TEST_CASE("launches follow each other, devices are numbered anew") {
     for (const PlanCluster& cluster : kernel.clusters) {
       for (const PlanSample& s : cluster.samples) {
         const std::size_t of = s.index < 805 ? 0 : s.index < 1605 ? 1 : 2;
-        // The kernel's launches before: 400 of it in each session.
+        // The kernel has 400 earlier launches in each session.
         CHECK(s.occurrence >= 400 * of);
         CHECK(s.occurrence < 400 * (of + 1));
         const bool odd = s.record.device == shm::kUnknown16 || (of == 0 && s.record.device == 1);
@@ -258,7 +258,7 @@ TEST_CASE(
   CHECK(more.kernels.size() == 3);
 }
 
-// What the bound of `merged` would be without the one or the other part.
+// Certificate and Joint each compute one part of the bound of `merged`.
 double Certificate(const Plan& merged) {
   std::vector<SampledStratum> strata;
   for (const PlanKernel& kernel : merged.kernels) {
@@ -287,8 +287,8 @@ struct Coverage {
   double certificate = 0.0;
 };
 
-// The share of `rounds` in which the error of `machines` sessions alike is within each bound; they draw
-// their samples independently, or all the same ones.
+// Returns the share of `rounds` in which the error of `machines` identical sessions is within each
+// bound. The sessions draw their samples independently, or all draw the same samples.
 Coverage Cover(const MadeSession& session, std::size_t machines, bool same_draws, int rounds) {
   std::mt19937_64 random(6);
   Coverage share;
@@ -297,7 +297,7 @@ Coverage Cover(const MadeSession& session, std::size_t machines, bool same_draws
   double certificate = 0.0;
   for (int round = 0; round < rounds; ++round) {
     const std::uint64_t seed = random();
-    // Estimates follow from the draws; the bound does not, and is worked out once.
+    // Estimates depend on the draws. The bound does not, so it is computed once.
     double estimate = 0.0;
     double total = 0.0;
     std::vector<Plan> plans;
@@ -337,22 +337,22 @@ Coverage Cover(const MadeSession& session, std::size_t machines, bool same_draws
   return {share.bound / counted, share.joint / counted, share.certificate / counted};
 }
 
-// 1,000 rounds: the standard error of a share of 0.95 is 0.007, and six of these 0.041; the certificate's
-// margin (97 %) leaves 0.02 of that.
+// 1,000 rounds: the standard error of a share of 0.95 is 0.007, and six of them are 0.041. The
+// certificate's margin (97 %) leaves 0.02.
 TEST_CASE("the certified bound holds whether sessions err alike or independently") {
   const MadeSession skewed = Skewed(7, 5);
   const Coverage apart = Cover(skewed, 4, false, 1000);
   CHECK(apart.bound >= 0.95);
   const Coverage alike = Cover(skewed, 4, true, 1000);
   CHECK(alike.bound >= 0.95);
-  // Errors that all go the same way do not average out: the certificate of independent draws knows
-  // nothing of it.
+  // Errors with the same sign do not average out. The certificate of independent draws does not
+  // account for this.
   CHECK(alike.certificate < 0.80);
 }
 
 TEST_CASE("what is too rare for the bound of one session is in that of many") {
-  // One launch in 1,000 is a giant, and hit by a sample of 20 in 2 % of sessions: in none of the 97 %
-  // that a session's bound is of. Of five sessions one in ten has a hit.
+  // One launch in 1,000 is a giant. A sample of 20 hits it in 2 % of sessions, which are outside
+  // the 97 % that a session's bound covers. With five sessions, one merge in ten has a hit.
   MadeCluster cluster;
   cluster.durations.assign(999, 1000);
   cluster.durations.push_back(1000000);
@@ -374,7 +374,7 @@ TEST_CASE("the certified bound is between those of the sessions, or that of the 
   CHECK(merged.totals.bound == std::max(certified, merged.totals.observed_error));
 }
 
-// A kernel of 100 launches of 1,000 ns and 100 of 3,000 ns, of which `samples` short ones are captured.
+// A kernel of 100 launches of 1,000 ns and 100 of 3,000 ns; `samples` short launches are captured.
 Plan OnlyShort(const std::string& id, std::size_t samples) {
   PlanBuilder builder(SamplingOptions{});
   SampledCluster cluster;
@@ -414,7 +414,7 @@ TEST_CASE("an observed error above the certified bound is the stated bound, merg
   const Plan merged = Merge({a, OnlyShort("b", 30)});
   CHECK(merged.totals.certified_bound < 0.3);
   CHECK(merged.totals.bound == doctest::Approx(0.5));
-  // The error of the merged plan is not known, but the stated bound of one session is its error.
+  // The error of the merged plan is unknown, but the stated bound of one session is its error.
   Plan imputed = OnlyShort("c", 20);
   imputed.totals.observed_error = NAN;
   imputed.totals.imputed = 3;
@@ -427,7 +427,7 @@ TEST_CASE("an observed error above the certified bound is the stated bound, merg
 }
 
 TEST_CASE("joined launches add their bias to the merged certificate, and their share of the time") {
-  // 100 launches that four samples were drawn from, and ten of 7,000 ns that none was drawn from.
+  // 100 launches with four samples, and ten unsampled launches of 7,000 ns.
   const auto plan_of = [](const std::string& id, bool joined) {
     PlanBuilder builder(SamplingOptions{});
     SampledCluster cluster;

@@ -14,7 +14,7 @@
 namespace stemtap {
 namespace {
 
-// Two values: `rare` of `count` invocations last `slow`, the others `fast`.
+// Two values: `rare` of `count` launches take `slow`, the others take `fast`.
 KernelCells TwoValues(std::uint64_t count, std::uint64_t rare, double fast, double slow) {
   return {Moments(count - rare, fast, 0.0), Moments(rare, slow, 0.0)};
 }
@@ -26,8 +26,8 @@ SampledStratum Sampled(const KernelCells& cells, std::uint64_t samples) {
 }
 
 TEST_CASE("certificate: one draw from a skewed stratum, where the quantile is known") {
-  // One draw hits the rare value with chance 0.1: five in a hundred of the errors beyond any
-  // smaller bound, so the bound is the error of the hit, which the normal bound misses by far.
+  // One draw hits the rare value with probability 0.1, so more than 5 % of errors exceed any
+  // smaller bound. The bound is the error of a hit, which is far above the normal bound.
   const KernelCells cells = TwoValues(1000, 100, 1000.0, 2000.0);
   const double total = 900 * 1000.0 + 100 * 2000.0;
   const double error_of_hit = (1000 * 2000.0 - total) / total;
@@ -36,7 +36,7 @@ TEST_CASE("certificate: one draw from a skewed stratum, where the quantile is kn
   const std::vector<Stratum> strata = {one.whole};
   const std::vector<std::uint64_t> sizes = {1};
   CHECK(ErrorBound(strata, sizes, 1.96) < 0.7 * error_of_hit);
-  // A rare value of chance 0.01 lies beyond the 95 % quantile: the error is that of a miss.
+  // A rare value of probability 0.01 is beyond the 95 % quantile: the bound is the error of a miss.
   const KernelCells rarer = TwoValues(1000, 10, 1000.0, 2000.0);
   const double rarer_total = 990 * 1000.0 + 10 * 2000.0;
   const SampledStratum other = Sampled(rarer, 1);
@@ -52,15 +52,15 @@ TEST_CASE("certificate: many draws agree with the normal bound at its margin") {
     const SampledStratum s = Sampled(cells, samples);
     const std::vector<Stratum> strata = {s.whole};
     const std::vector<std::uint64_t> sizes = {samples};
-    // 3 % instead of 5 % beyond: 2.170 standard errors instead of 1.960.
+    // 3 % instead of 5 % are outside: 2.170 standard errors instead of 1.960.
     const double normal = ErrorBound(strata, sizes, 2.1701);
     CHECK(std::fabs(CertifiedBound(std::span(&s, 1), 0.95) / normal - 1.0) < 0.05);
   }
 }
 
 TEST_CASE("certificate: a rare giant in a cluster of many samples") {
-  // 150 of 1,000: the giant is hit in 15 % of samples, which no normal law of that variance allows
-  // for.
+  // 150 of 1,000: 15 % of samples hit the giant, which a normal distribution of the same variance
+  // does not predict.
   const KernelCells cells = TwoValues(1000, 1, 1000.0, 10000.0);
   const SampledStratum s = Sampled(cells, 150);
   const double hit = (1000.0 / 150 * (149 * 1000.0 + 10000.0) - 1009000.0) / 1009000.0;
@@ -95,7 +95,7 @@ TEST_CASE("certificate: ends") {
   CHECK(CertifiedBound(std::span(&zero, 1), 0.95) == 0.0);
 }
 
-// A workload with a skewed kernel, a bimodal one and a tail.
+// A workload with a skewed kernel, a bimodal kernel and a tail.
 std::vector<KernelCells> Workload(std::uint64_t seed) {
   Rng rng(seed);
   std::vector<KernelCells> kernels;
@@ -112,7 +112,7 @@ std::vector<KernelCells> Workload(std::uint64_t seed) {
   return kernels;
 }
 
-// Draws as a plan does and returns the relative error of the plain estimate.
+// Draws samples like a plan and returns the relative error of the plain estimate.
 double DrawnError(const std::vector<KernelCells>& kernels, const SampleDesign& design,
                   Selection selection, Rng& rng) {
   double estimate = 0.0;

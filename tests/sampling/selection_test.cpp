@@ -19,7 +19,7 @@ struct Shape {
   std::uint64_t size;
 };
 
-// Variance of the mean of the values drawn, over many draws, around the values' own mean.
+// Returns the mean squared error of the sample mean over many draws.
 double SquaredError(Selection selection, const std::vector<double>& values, std::uint64_t size) {
   double mean = 0.0;
   for (const double v : values) mean += v / static_cast<double>(values.size());
@@ -37,7 +37,7 @@ double SquaredError(Selection selection, const std::vector<double>& values, std:
 }
 
 TEST_CASE("selection: every rank has the same chance, none twice") {
-  // Whole parts and not, an odd and an even number of them, parts of one.
+  // Covers sizes that do and do not divide the count, odd and even part counts, and parts of one.
   for (const Shape shape : {Shape{10, 4}, Shape{10, 5}, Shape{11, 2}, Shape{11, 3}, Shape{9, 8},
                             Shape{12, 1}, Shape{7, 4}}) {
     for (const Selection selection : {Selection::kRandom, Selection::kBalanced}) {
@@ -94,7 +94,7 @@ TEST_CASE("selection: balanced errors on a straight row vanish in pairs, and are
         0.1 * SquaredError(Selection::kRandom, skewed, 2));
   CHECK(SquaredError(Selection::kBalanced, skewed, 3) <
         0.1 * SquaredError(Selection::kRandom, skewed, 3));
-  // One giant is hit as often either way; 12 of 4,000 draws, 2 of 300 each: one in five by chance.
+  // Both selections hit the giant equally often, so the errors differ only by chance (one in five).
   CHECK(SquaredError(Selection::kBalanced, giant, 2) <
         1.5 * SquaredError(Selection::kRandom, giant, 2));
 }

@@ -37,7 +37,7 @@ SamplingOptions Optimal() {
   return options;
 }
 
-// Three kernels, the second bimodal by grid.
+// Three kernels; the second is bimodal by grid.
 Profile Mixed() {
   Profile profile;
   Rng rng(3);
@@ -111,7 +111,7 @@ TEST_CASE("two-pass: over seeds the error is within the certified bound") {
     CHECK(totals.certified_bound <= options.error_bound);
     within += totals.observed_error <= totals.certified_bound;
   }
-  // At least 95 % are promised; three standard errors of 300 runs are 11.
+  // The guarantee is at least 95 %; three standard errors of 300 runs are 11.
   CHECK(within >= 285 - 11);
 }
 

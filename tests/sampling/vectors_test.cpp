@@ -62,7 +62,7 @@ TEST_CASE("golden: allocation, unboxed and boxed") {
       for (std::size_t i = 0; i < strata.size(); ++i) {
         CAPTURE(name);
         CAPTURE(i);
-        // The file holds nine decimals.
+        // The file contains nine decimals.
         CHECK(std::fabs(sizes[i] - c[name][i].get<double>()) <=
               1e-6 * c[name][i].get<double>() + 1e-9);
       }
@@ -122,8 +122,8 @@ TEST_CASE("golden: plain and calibrated weights") {
   }
 }
 
-// The file's variance is N^2 sigma^2 / m (1 - m/N); ours, with S^2, is the larger one, so that a sample
-// within our budget is within the file's.
+// The file uses the variance N^2 sigma^2 / m (1 - m/N). Ours uses S^2 and is larger, so a sample
+// within our budget is also within the file's budget.
 TEST_CASE("golden: optimal strata") {
   const std::string path = SharedPath("vectors/optimal.json");
   STEMTAP_SKIP_WITHOUT(path);

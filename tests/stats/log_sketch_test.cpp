@@ -12,7 +12,7 @@ namespace stemtap {
 namespace {
 
 bool SameBins(const LogSketch& a, const LogSketch& b) {
-  // The dense windows may differ where empty; what they hold may not.
+  // The dense windows may differ in empty bins; their contents must be equal.
   const auto bin_at = [](const LogSketch& s, std::uint32_t bin) {
     const std::uint32_t at = bin - s.first_bin();
     return at < s.bins().size() ? s.bins()[at] : LogSketch::Bin{};
@@ -28,7 +28,7 @@ bool SameBins(const LogSketch& a, const LogSketch& b) {
   return a.count() == b.count() && a.total_duration() == b.total_duration();
 }
 
-// The sketch beside the values it was fed, every answer compared with theirs.
+// CheckedSketch compares every answer of the sketch with the values it was fed.
 struct CheckedSketch {
   LogSketch sketch;
   std::vector<std::uint64_t> values;

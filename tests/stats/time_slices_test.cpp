@@ -15,7 +15,7 @@ namespace {
 using Launches = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // start, duration
 using Sums = std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>>;
 
-// What the launches give at this width, one by one.
+// Computes the sums at this width launch by launch.
 Sums ByHand(const Launches& launches, std::uint32_t shift) {
   Sums sums;
   for (const auto& [start, duration] : launches) {
@@ -63,11 +63,11 @@ TEST_CASE("slices hold what the launches add up to, whatever order these came in
       for (int i = 0; i < 3000; ++i) {
         launches.emplace_back(base + (random() >> (63 - spread)), random() % 1'000'000);
       }
-      CheckExact(launches);  // at random
+      CheckExact(launches);  // random
       std::sort(launches.begin(), launches.end());
-      CheckExact(launches);  // grows upwards
+      CheckExact(launches);  // grows upward
       std::reverse(launches.begin(), launches.end());
-      CheckExact(launches);  // grows downwards
+      CheckExact(launches);  // grows downward
       CHECK(Sliced(launches).shift() <= static_cast<std::uint32_t>(spread));
     }
   }
@@ -119,7 +119,7 @@ TEST_CASE("where the wild start comes first, the slices begin anew with the othe
   for (std::uint64_t i = 0; i < 1000; ++i) {
     slices.Add((std::uint64_t{1} << 60) + i * 1'000'000, 10);
   }
-  CHECK(slices.launches() == 999);  // the second of them outvotes the first
+  CHECK(slices.launches() == 999);  // the vote of the second launch outweighs the first
   CHECK(slices.shift() == 24);
 }
 
