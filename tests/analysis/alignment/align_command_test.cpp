@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// align, run as a user does.
+// Runs the align command as a user does.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ std::string Stemtap() {
   return test::StemtapProgram().string();
 }
 
-// A profile of 200 launches of two kernels; `head` stands before them.
+// Returns a profile of 200 launches of two kernels, preceded by `head`.
 std::string ProfileText(const std::string& head, int slower) {
   std::string text =
       "duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,shared_bytes,name\n";
@@ -111,7 +111,7 @@ TEST_CASE("launches that changed streams are named as such") {
   const std::string b = folder.Write("b.csv", head + "1,1,k\n1,1,k\n1,1,k\n1,2,k\n").string();
   const auto moved = RunProcess({Stemtap(), "align", a, b});
   CHECK(moved.out.find("on streams that do not correspond") != std::string::npos);
-  // They part at launch 1, so the listing begins with launch 0.
+  // The runs diverge at launch 1, so the listing begins with launch 0.
   CHECK(moved.out.find("  B          0  stream 1  ") != std::string::npos);
   CHECK(moved.out.find("        1  stream 2  ") != std::string::npos);
   CHECK(moved.out.find("  B          1  stream 1  ") != std::string::npos);

@@ -103,7 +103,7 @@ TEST_CASE("streams that interleave differently are no difference of order") {
     Launch(a, {"copy", 1, 1, 1});
     Launch(a, {"math", 1, 1, 2});
   }
-  // The other way round, in bursts, and the streams have other numbers.
+  // The same launches in reverse order and in bursts, with different stream numbers.
   for (int i = 0; i < 5; ++i) {
     for (int k = 0; k < 2; ++k) Launch(b, {"math", 1, 1, 31});
     for (int k = 0; k < 2; ++k) Launch(b, {"copy", 1, 1, 30});
@@ -125,7 +125,7 @@ TEST_CASE("kernels that change streams are not identical") {
 }
 
 TEST_CASE("launches that changed streams part where they did") {
-  // Two streams in turns, but from launch 41 on all on one in B.
+  // Two alternating streams; in B, all launches from 41 on are on one stream.
   Run a, b;
   for (std::uint32_t i = 0; i < 100; ++i) {
     Launch(a, {"k", 1, 1, i % 2});

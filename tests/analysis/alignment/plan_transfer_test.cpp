@@ -14,8 +14,8 @@ namespace {
 
 using test::Launch;
 
-// Run A: ten times gemm (100 ns + i), norm (20 ns), then 1000 ns gemms at i = 8, 9. Run B has a warm-up
-// first, takes twice as long, and `tuned` launches of "tune" where A has one.
+// Run A: ten times gemm (100 ns + i, but 1000 ns + i for i = 8, 9) and norm (20 ns). Run B starts
+// with a warm-up, takes twice as long, and has `tuned` launches of "tune" where A has one.
 Run RunA() {
   Run run;
   for (std::uint64_t i = 0; i < 10; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("samples become their partners, durations those of B") {
   CHECK(small.stddev_ns == doctest::Approx(2 * std::sqrt(5.25)));
   CHECK(plan.kernels[0].clusters[1].lower_ns == 2016);
   CHECK(plan.kernels[0].duration_ns == 2 * (8 * 100 + 28 + 2 * 1000 + 17));
-  // The warm-up is new: part of the totals, without a sample.
+  // The warm-up is new: it counts in the totals and has no sample.
   CHECK(plan.kernels[3].name == "warm_up");
   CHECK(plan.kernels[3].clusters[0].samples.empty());
   CHECK(plan.totals.invocations == 22);
@@ -154,7 +154,7 @@ TEST_CASE("a count that differs on the devices is refused though the sums are eq
 TEST_CASE("a sample without a partner leaves its weight to the rest of its cluster") {
   const Run a = RunA();
   Run b = RunB();
-  // The second gemm of B has another grid: its count is as before, its launch is another.
+  // The second gemm of B has another grid: the count is unchanged, but the launch differs.
   b.launches[3].grid[0] = 99;
   const auto refused = Carry(PlanOfA(a), a, b);
   REQUIRE_FALSE(refused.ok());
@@ -195,19 +195,19 @@ TEST_CASE("a cluster none of whose launches has a partner is not taken to last n
   CHECK(gemm.clusters[1].upper_ns == 1010);
   CHECK(gemm.clusters[1].mean_ns == 1008.5);
   CHECK(gemm.clusters[1].stddev_ns == 0.5);
-  // By the means at hand: gemm takes 5690 of 6650 ns, the warm-up 500.
+  // By the available means, gemm takes 5690 of 6650 ns and the warm-up 500.
   const double bare = 2 * 1008.5;
   CHECK(dropped.value().plan.totals.uncovered_fraction ==
         doctest::Approx((500 + 5690 * bare / (bare + 8 * 207)) / 6650));
 
-  // No gemm is left: all its time is uncovered.
+  // No gemm remains, so all of its time is uncovered.
   for (std::size_t i = 1; i < 21; i += 2) b.launches[i].grid[0] = 99;
   dropped = Carry(PlanOfA(a), a, b, true);
   REQUIRE(dropped.ok());
   CHECK(dropped.value().dropped.size() == 3);
   CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx((500 + 5690) / 6650.0));
 
-  // The same where A took no time that would share it out.
+  // The same if A has no time to distribute.
   Run idle = RunA();
   Plan plan = PlanOfA(a);
   for (RunLaunch& launch : idle.launches) {
@@ -333,7 +333,7 @@ TEST_CASE("kernels are told apart as the plan does, and its exclusion holds for 
   CHECK(totals.calibrated_estimate_ns == doctest::Approx(408.0));
   CHECK(done.value().plan.kernels[1].clusters[0].samples[0].occurrence == 1);
 
-  // Equal counts by name, unequal ones by launch: the samples are named, not lost.
+  // Counts are equal by kernel name but not by launch, so the samples are rejected with an error.
   b.launches[0].grid[0] = 2;
   b.launches[4].grid[0] = 2;
   const auto refused = Carry(plan, a, b);
@@ -341,7 +341,7 @@ TEST_CASE("kernels are told apart as the plan does, and its exclusion holds for 
   CHECK(refused.error().message.find("2 of 2 samples") != std::string::npos);
 }
 
-// One sample, the first launch of `name` in `a`, for all of a kernel's launches.
+// Returns a kernel with one sample, the first launch of `name` in `a`, for all of its launches.
 PlanKernel WholeKernel(const Run& a, const std::string& name, std::uint64_t first,
                        std::uint64_t count) {
   const std::uint64_t time = a.launches[first].duration_ns;
@@ -357,8 +357,8 @@ PlanKernel WholeKernel(const Run& a, const std::string& name, std::uint64_t firs
 }
 
 TEST_CASE("a partner with another grid is another kernel where the plan tells grids apart") {
-  // One launch of B has no grid, so grids are compared nowhere; B runs its small and large k the
-  // other way round.
+  // One launch of B has no grid, so no grids are compared. B runs its small and large k in reverse
+  // order.
   Run a, b;
   for (int i = 0; i < 4; ++i) {
     Launch(a, {"k", 1000, 1});
@@ -388,7 +388,7 @@ TEST_CASE("a partner with another grid is another kernel where the plan tells gr
   REQUIRE(dropped.value().plan.kernels.size() == 3);
   const PlanKernel& small = dropped.value().plan.kernels[0];
   CHECK(small.duration_ns == 4000);
-  CHECK(small.clusters[0].mean_ns == 1000);  // not that of the partners
+  CHECK(small.clusters[0].mean_ns == 1000);  // not the mean of the partners
   CHECK(dropped.value().plan.totals.samples == 0);
   CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx(1.0));
 }
@@ -422,7 +422,7 @@ TEST_CASE("kernels that only the compilers' marks tell apart are kernels of A, b
   CHECK(dropped.value().plan.totals.samples == 1);
   CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx(60.0 / 74.0));
 
-  // The same where A alone has both.
+  // The same if only A has both.
   for (RunLaunch& launch : b.launches) {
     if (launch.name_id == 1) launch.name_id = 0;
   }

@@ -21,7 +21,7 @@ Sequence Letters(std::string_view text) {
   return sequence;
 }
 
-// Aligns and checks what holds of every pairing.
+// Aligns and checks the properties that every pairing has.
 std::vector<SequencePair> Align(const Sequence& a, const Sequence& b, std::size_t symbols = 26) {
   const std::vector<SequencePair> pairs = AlignSequences(a, b, symbols);
   std::size_t wrong = 0;
@@ -41,7 +41,7 @@ std::size_t Paired(std::string_view a, std::string_view b) {
   return Align(Letters(a), Letters(b)).size();
 }
 
-// The length of the longest common subsequence, by the table.
+// Returns the length of the longest common subsequence, computed with the full table.
 std::size_t Longest(const Sequence& a, const Sequence& b) {
   std::vector<std::size_t> row(b.size() + 1, 0);
   for (const std::uint32_t x : a) {
@@ -78,7 +78,7 @@ TEST_CASE("an insertion shifts what follows and nothing else") {
 }
 
 TEST_CASE("symbols of equal count keep their occurrence across a foreign block") {
-  // x stands for an autotuning kernel that only b repeats, ab for the loop.
+  // x is an autotuning kernel that only b repeats; ab is the loop.
   Sequence a, b;
   for (int i = 0; i < 50; ++i) {
     a.insert(a.end(), {0, 1, 2});
@@ -92,7 +92,7 @@ TEST_CASE("symbols of equal count keep their occurrence across a foreign block")
 }
 
 TEST_CASE("never worse than the occurrence numbers or the shortest edits on small cases") {
-  // All three ways must be taken: few symbols make counts differ and equal by chance.
+  // All three paths must be taken: with few symbols, counts are equal or differ by chance.
   Rng rng(7);
   std::size_t short_of = 0;
   std::size_t longest = 0;
@@ -118,13 +118,13 @@ TEST_CASE("never worse than the occurrence numbers or the shortest edits on smal
     short_of += best - found;
     longest += best;
   }
-  // The pairing is not promised to be the longest; it may lack 2 in 100.
+  // The pairing need not be the longest; it may lack 2 %.
   CHECK(short_of * 50 <= longest);
 }
 
 TEST_CASE("a long foreign block does not lose the thread") {
-  // 20000 launches more than Myers' bound, of a kernel that the rest uses too; neither at the
-  // beginning nor at the end, where pairing what is alike would do.
+  // A kernel that also occurs elsewhere has 20000 launches more than Myers' bound. They are neither
+  // at the beginning nor at the end, where pairing equal prefixes and suffixes would suffice.
   Rng rng(11);
   Sequence a;
   for (int i = 0; i < 60000; ++i) a.push_back(static_cast<std::uint32_t>(rng.Below(50)));
@@ -138,7 +138,7 @@ TEST_CASE("a long foreign block does not lose the thread") {
 }
 
 TEST_CASE("differences beyond the bound of edits are still paired in order") {
-  // Every count differs, so that only edits are left; more edits than the bound.
+  // Every count differs, so only the edit script remains; it exceeds the bound.
   Rng rng(3);
   Sequence a, b;
   for (int i = 0; i < 60000; ++i) {

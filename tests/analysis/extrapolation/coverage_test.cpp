@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the intervals cover the truth, for plans of the real planner over generated runs whose
-// metrics are known for every launch. docs/math/extrapolate.md has the figures: print them anew with
+// Measures how often the intervals cover the truth, for plans of the real planner over generated
+// runs whose metrics are known for every launch. docs/math/extrapolate.md lists the figures. To
+// print them again:
 //   results_test --no-skip --test-case='*figures*'
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ using test::Normal;
 
 struct Metric {
   const char* name;
-  // The value of a launch of `kernel` that took d ns.
+  // Returns the value of a launch of `kernel` that took d ns.
   double (*value)(Rng& rng, std::uint32_t kernel, double d);
 };
 
@@ -59,9 +60,9 @@ const Metric& MetricOf(std::string_view name) {
 
 struct Coverage {
   double covered[2] = {};  // share of seeds, plain and calibrated
-  double width[2] = {};    // mean half of the interval by 1.96 standard deviations of the error
-  double bias[2] = {};     // mean error by its standard deviation
-  double spread[2] = {};   // standard deviation of the error by the truth
+  double width[2] = {};    // mean of half the interval / (1.96 standard deviations of the error)
+  double bias[2] = {};     // mean error / its standard deviation
+  double spread[2] = {};   // standard deviation of the error / the truth
 };
 
 struct Design {
@@ -108,9 +109,9 @@ Design MakeDesign(const std::string& workload, std::uint64_t launches, double er
   return design;
 }
 
-// The same strata and sizes, samples drawn anew by every seed as the planner draws them: each subset
-// of a cluster with the same chance.
-// With a denominator, the ratio of the two totals is estimated.
+// Keeps the strata and sizes and redraws the samples for every seed as the planner does: every
+// subset of a cluster has the same probability. With a denominator, the ratio of the two totals is
+// estimated.
 Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds,
                  double prior_degrees, const Metric* denominator = nullptr) {
   Rng rng(4711);
@@ -160,7 +161,7 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
           below.empty() ? EstimateTotal(clusters, weights, 0.95, prior_degrees)
                         : EstimateRatio(clusters, denominators, weights, 0.95, prior_degrees);
       const double error = estimate.value - truth;
-      // The rounding of a sum of 1e5 terms counts as none.
+      // Rounding in a sum of 1e5 terms is not an error.
       const double rounding = 1e-9 * std::abs(truth);
       coverage.covered[w] +=
           estimate.lower <= truth + rounding && estimate.upper >= truth - rounding;
@@ -181,7 +182,7 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
   return coverage;
 }
 
-// Ratios of two totals, by name.
+// Ratios of two totals, by metric name.
 const char* const kRatios[][2] = {{"correlated", "mildly skewed"}, {"mildly skewed", "correlated"},
                                   {"skewed", "correlated"},        {"skewed", "skewed"},
                                   {"uncorrelated", "correlated"},  {"power 1.5", "correlated"}};
@@ -213,13 +214,13 @@ TEST_CASE("figures: coverage by workload, metric and prior" * doctest::skip()) {
   }
 }
 
-// With two samples a cluster; what falls short of the stated 95 % is in docs/math/extrapolate.md.
+// Uses two samples per cluster. docs/math/extrapolate.md lists the metrics below the stated 95 %.
 TEST_CASE("intervals cover the truth as often as they state, and are not absurdly wide") {
   struct Bound {
     const char* metric;
     const char* denominator;  // of a ratio; null: a total
     double least;             // share of 1,000 seeds
-    double widest;            // mean half of the interval by 1.96 standard deviations
+    double widest;            // mean of half the interval / (1.96 standard deviations)
   };
   const Bound bounds[] = {{"correlated", nullptr, 0.935, 1.25},
                           {"uncorrelated", nullptr, 0.945, 1.4},

@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kKernels = 200;
 constexpr double kMeanNs = 1000.0;
 
-// A cluster of 1,000 launches with lognormal durations, of which `samples` have values.
+// ClusterShape describes a cluster of 1,000 launches with lognormal durations; `samples` of them
+// have values.
 struct ClusterShape {
   double width;       // standard deviation / mean
   double elasticity;  // value = 1 - elasticity + elasticity * duration / mean, times noise
@@ -39,7 +40,7 @@ ObservedCluster MakeCluster(std::size_t kernel, const ClusterShape& shape, Rng& 
   return cluster;
 }
 
-// Every kernel has one cluster of each shape.
+// Builds a run in which every kernel has one cluster of each shape.
 std::vector<ObservedCluster> MakeRun(const ClusterShape& narrow, const ClusterShape& wide,
                                      Rng& rng) {
   std::vector<ObservedCluster> clusters;
@@ -85,12 +86,13 @@ TEST_CASE("a few clusters do not decide how the elasticity changes with width") 
   CHECK(std::fabs(curves[0].tilt) < 0.05);
 }
 
-// Half of the interval, as a multiple of 1.96 times the true standard error.
+// Returns half of the interval as a multiple of 1.96 times the true standard error.
 double WidthOfInterval(const ClusterShape& narrow, const ClusterShape& wide, Rng& rng) {
   const std::vector<ObservedCluster> clusters = MakeRun(narrow, wide, rng);
   double variance = 0.0;
   for (const ClusterShape& shape : {narrow, wide}) {
-    // Variance of d e / mean with independent lognormal d and e. Calibration removes that of d.
+    // Variance of d e / mean with independent lognormal d and e. Calibration removes the variance
+    // of d.
     const double of_noise = std::expm1(shape.noise * shape.noise);
     variance += kKernels * 1e6 / shape.samples * (1.0 - shape.samples / 1e3) * of_noise *
                 (1.0 + shape.width * shape.width);
@@ -101,8 +103,8 @@ double WidthOfInterval(const ClusterShape& narrow, const ClusterShape& wide, Rng
 
 TEST_CASE("the spread of values may change with the width of clusters") {
   Rng rng(3);
-  // Nearly all samples are in one kind of cluster, and nearly all uncertainty in the other. Pooled
-  // spreads would make the intervals about half as wide as they should be.
+  // Nearly all samples are in one kind of cluster, and nearly all uncertainty is in the other.
+  // Pooled spreads would make the intervals about half as wide as they should be.
   for (const double width : {WidthOfInterval({0.2, 1.0, 0.1, 12}, {0.8, 1.0, 0.4, 3}, rng),
                              WidthOfInterval({0.2, 1.0, 0.4, 3}, {0.8, 1.0, 0.1, 12}, rng)}) {
     CHECK(width > 0.8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// extrapolate, run as a user does.
+// Runs the extrapolate command as a user does.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -34,7 +34,7 @@ struct Files {
     REQUIRE(planned.exit_code == 0);
     json = nlohmann::json::parse(planned.out);
   }
-  // id,cycles of every sample, cycles = 2 * duration, but the first `left_out`.
+  // Returns id,cycles of every sample except the first `left_out`; cycles = 2 * duration.
   std::string Results(std::size_t left_out = 0) const {
     std::string csv = "id,cycles,insts\n";
     for (const auto& kernel : json.at("kernels")) {

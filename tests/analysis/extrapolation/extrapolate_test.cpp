@@ -22,7 +22,7 @@ TEST_CASE("Student's quantiles are those of the tables") {
   CHECK(std::isinf(StudentQuantile(0.95, 0.0)));
 }
 
-// 100 launches of mean 10 ns; the two seen took 8 and 12.
+// 100 launches with a mean of 10 ns; the two samples took 8 and 12 ns.
 ObservedCluster Cluster(double a, double b) {
   return {0, 100.0, 10.0, 2.0, {{8.0, a}, {12.0, b}}};
 }
@@ -31,7 +31,7 @@ TEST_CASE("totals are weighted sums; without spread around duration nothing is u
   const std::vector<ObservedCluster> one = {Cluster(16.0, 24.0)};
   const Estimate plain = EstimateTotal(one, Weights::kPlain, 0.95);
   CHECK(plain.value == 2000.0);
-  // What is uncertain is duration, whose spread is known: 2 * 100 * 2 * sqrt(100/99 * 0.98 / 2).
+  // Only duration is uncertain, and its spread is known: 2 * 100 * 2 * sqrt(100/99 * 0.98 / 2).
   CHECK(
       plain.half_width ==
       doctest::Approx(1.959964 * 200.0 * 2.0 * std::sqrt(100.0 / 99.0 * 0.98 / 2.0)).epsilon(1e-6));
@@ -40,7 +40,7 @@ TEST_CASE("totals are weighted sums; without spread around duration nothing is u
   CHECK(calibrated.half_width == doctest::Approx(0.0));
 }
 
-// What docs/math/extrapolate.md does not promise.
+// A limitation that docs/math/extrapolate.md states.
 TEST_CASE("results without any difference have a plain interval of no width") {
   for (const double value : {0.0, 7.0}) {
     CAPTURE(value);
@@ -67,7 +67,7 @@ TEST_CASE("one sample alone gives no interval; beside others it borrows theirs")
   two.push_back({0, 100.0, 20.0, 2.0, {{20.0, 44.0}}});  // collapsed with its neighbor
   CHECK(EstimateTotal(two, Weights::kCalibrated, 0.95).half_width > 0.0);
   std::vector<ObservedCluster> other = lone;
-  other.push_back({1, 100.0, 20.0, 2.0, {{18.0, 44.0}, {22.0, 40.0}}});  // of another kernel
+  other.push_back({1, 100.0, 20.0, 2.0, {{18.0, 44.0}, {22.0, 40.0}}});  // from another kernel
   const Estimate borrowed = EstimateTotal(other, Weights::kCalibrated, 0.95);
   CHECK(borrowed.half_width > 0.0);
   CHECK(std::isfinite(borrowed.half_width));
@@ -122,7 +122,7 @@ TEST_CASE(
 // The estimated bias of one cluster is  value * theta * alpha (alpha - b) / (1 + theta), with
 // theta = (1 - n/N)/n * (sigma/mu)^2 and alpha = b limited to [0, 1].
 TEST_CASE("calibrated intervals lie around the total less its bias, which is 0 for b in [0, 1]") {
-  // Four durations over a factor of 8 settle the power: 0 for a constant metric, 2 for d^2.
+  // Four durations over a factor of 8 determine the power: 0 for a constant metric, 2 for d^2.
   const auto cluster = [](double power) {
     ObservedCluster made{0, 100.0, 20.0, 10.0, {}};
     for (const double d : {5.0, 10.0, 20.0, 40.0}) {
@@ -142,7 +142,7 @@ TEST_CASE("calibrated intervals lie around the total less its bias, which is 0 f
   }
 }
 
-// Two kernels. Cluster means are in proportion to duration. Within clusters, values have a constant
+// Two kernels. Cluster means are proportional to duration. Within clusters, values have a constant
 // part: they grow by half the relative change of duration.
 TEST_CASE("a constant part of values within clusters does not bias the calibrated total") {
   const auto value = [](double mean_ns, double duration_ns) {
@@ -165,7 +165,8 @@ TEST_CASE("a constant part of values within clusters does not bias the calibrate
         doctest::Approx(truth).epsilon(0.02));
 }
 
-// 1 / d, where a few long launches make the spread of d: they cannot make that of 1 / d.
+// The metric is 1 / d. A few long launches dominate the spread of d but cannot dominate the spread
+// of 1 / d.
 TEST_CASE("long outliers do not widen what falls with duration") {
   const auto estimate = [](double stddev_ns) {
     const std::vector<ObservedCluster> clusters = {
@@ -258,7 +259,7 @@ TEST_CASE("what is missing is corrected for within its cluster, and a lost clust
   const Result<Extrapolation> got = Extrapolate(plan, results, match.value(), {});
   REQUIRE(got.ok());
   const MetricEstimate& metric = got.value().metrics[0];
-  CHECK(metric.plain.value == 70.0);  // ten times the one, not five
+  CHECK(metric.plain.value == 70.0);  // ten times the one value, not five times
   CHECK(std::isnan(metric.planned));
   CHECK(metric.uncovered_fraction == doctest::Approx(40.0 / 140.0));
   CHECK(got.value().uncovered_clusters == 1);
@@ -266,7 +267,8 @@ TEST_CASE("what is missing is corrected for within its cluster, and a lost clust
 
 TEST_CASE("joined launches of clusters with a result are outside the intervals, by metric") {
   Plan plan = SmallPlan();
-  // Of the ten launches of "a", two of 30 ns in all are joined; the other eight have a mean of 8.75 ns.
+  // Of the ten launches of "a", two with a total of 30 ns are joined. The other eight have a mean
+  // of 8.75 ns.
   PlanCluster& joined = plan.kernels[0].clusters[0];
   joined.joined = 2;
   joined.joined_bias_ns = 2 * 8.75 - 30.0;
@@ -282,7 +284,7 @@ TEST_CASE("joined launches of clusters with a result are outside the intervals, 
   const Extrapolation all = of(Table({{3, 7.0}, {5, 7.0}, {8, 1.0}}));
   CHECK(all.joined_fraction == doctest::Approx(30.0 / 140.0));
   CHECK(all.uncovered_fraction == 0.0);
-  // A cluster without a result is uncovered as a whole.
+  // A cluster without a result is entirely uncovered.
   const Extrapolation lost = of(Table({{8, 1.0}}));
   CHECK(lost.joined_fraction == 0.0);
   CHECK(lost.uncovered_fraction == doctest::Approx(100.0 / 140.0));
@@ -352,7 +354,7 @@ KernelResults Named(const std::vector<std::string>& names) {
 }
 
 TEST_CASE("rows of ncu never go to another instance of a template") {
-  // In launch order f<4>, f<8>, f<4>, f<8>; the reports have one kernel after the other.
+  // The launch order is f<4>, f<8>, f<4>, f<8>; the reports list one kernel after the other.
   Plan plan;
   plan.kernels = {Pair("void f<4>(float*)", 0, 2), Pair("void f<8>(float*)", 1, 3)};
   using Rows = std::vector<std::size_t>;
@@ -375,8 +377,8 @@ TEST_CASE("rows of ncu never go to another instance of a template") {
   };
   refused({"f", "f", "f", "f"});
   refused({"void f<4>(float*)", "f"});
-  refused({"void f<(int)4>(float *)", "void f<4>(float *)"});  // are these two kernels?
-  // A function of one kernel on both sides is in no doubt.
+  refused({"void f<(int)4>(float *)", "void f<4>(float *)"});  // may be one kernel or two
+  // If a function has one kernel on both sides, the match is unambiguous.
   plan.kernels = {Pair("void f<float const*>(float*)", 0, 2), Pair("g", 1, 3)};
   const Result<Match> match = MatchResults(plan, Named({"g", "f<const float *>", "h"}), {});
   REQUIRE(match.ok());
@@ -395,7 +397,7 @@ TEST_CASE("a launch that was drawn twice has its result twice") {
   CHECK(match.value().missing_count == 0);
   CHECK(match.value().duplicate_count == 1);
   CHECK(match.value().rows[0][0] == std::vector<std::size_t>{0, 0});
-  // ncu profiles it once.
+  // ncu profiles the kernel once.
   const Result<Match> ncu = MatchResults(plan, Named({"a(int)", "b(int)"}), {});
   REQUIRE(ncu.ok());
   CHECK(ncu.value().missing_count == 0);
@@ -452,7 +454,7 @@ TEST_CASE("ids that each session of a merged plan counts for itself need --ids")
     ids.index_of = {{4, 3}};
     CHECK(MatchResults(plan, results, ids).ok());
   }
-  // A table of one's own has the plan's indexes.
+  // A user's table has the plan's indexes.
   CHECK(MatchResults(plan, Table({{3, 1}}, ResultsSource::kCsv), {}).ok());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan of the real planner, results written as each consumer writes them, and the totals that come
-// back: the weighted sums, to rounding.
+// Plans with the real planner, writes results in the format of each consumer, and compares the
+// extrapolated totals with the weighted sums, up to rounding.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -50,7 +50,7 @@ std::vector<Launch> InOrder(const Plan& plan) {
   return launches;
 }
 
-// Known for every launch: whole, so that the text carries it exactly.
+// Known for every launch, and an integer, so the text represents it exactly.
 std::uint64_t Cycles(const Launch& launch) {
   return 3 * launch.sample->record.duration_ns + launch.sample->index % 97;
 }
@@ -149,11 +149,12 @@ TEST_CASE("results of every source come back as the known weighted totals") {
     const Result<Extrapolation> got = Extrapolate(plan, results.value(), match.value(), {});
     REQUIRE(got.ok());
     const MetricEstimate& cycles = got.value().metrics[0];
-    // Cycles are nearly in proportion to duration: so is the calibrated total to the planned one.
+    // Cycles are nearly proportional to duration, and so is the calibrated total to the planned
+    // total.
     CHECK(cycles.calibrated.value == doctest::Approx(weighted).epsilon(0.001));
     CHECK(cycles.planned == doctest::Approx(weighted).epsilon(1e-12));
     CHECK(cycles.plain.value == doctest::Approx(plain).epsilon(1e-12));
-    // Proportional to duration: the calibrated total is the true one, and certain.
+    // The metric is proportional to duration: the calibrated total is exact and has no uncertainty.
     const MetricEstimate& proportional = got.value().metrics[1];
     const double truth = 7.0 * static_cast<double>(plan.totals.duration_ns);
     CHECK(proportional.calibrated.value == doctest::Approx(truth).epsilon(1e-12));

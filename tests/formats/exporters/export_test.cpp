@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap export, run as a user does.
+// Runs stemtap export as a user does.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -21,7 +21,8 @@ using test::ReadFile;
 using test::RunProcess;
 using test::TempDir;
 
-// A profile of eight launches on one device and its plan, of all of the four launches of `b`.
+// Planned holds a profile of eight launches on one device and its plan. All four launches of `b`
+// are planned.
 class Planned {
  public:
   explicit Planned(const std::string& device = "0") {
@@ -64,7 +65,7 @@ TEST_CASE("the selection goes to standard output, the rest to stderr; excluded k
 }
 
 TEST_CASE("several streams: launches have the numbers in which the program launched them") {
-  // All of `a` ran before all of `b`, on streams of their own; the program launched them in turns.
+  // All of `a` ran before all of `b`, on separate streams; the program launched them alternately.
   const auto exported = [](bool with_ids) {
     std::string csv =
         "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Device,Strm,Name\n";
@@ -102,7 +103,8 @@ TEST_CASE("a plan of several ranks finds its files") {
   const auto exported = [&] {
     return RunProcess({Planned::Stemtap(), "export", "--plan", plan, "--to", "accelsim"});
   };
-  // A comma within a name is not told from one between two: said, and cured with --profile.
+  // A comma in a name is ambiguous in a list of names. The command reports it, and --profile
+  // resolves it.
   CHECK(exported().exit_code == 1);
   std::filesystem::rename(b, folder / "b.csv");
   REQUIRE(RunProcess({Planned::Stemtap(), "plan", a, (folder / "b.csv").string(), "--min-samples",
@@ -143,10 +145,10 @@ TEST_CASE("a file of a larger export is not left beside those of a smaller one")
   const auto refused = exported("kernels");
   CHECK(refused.exit_code == 1);
   CHECK(refused.err.starts_with("stemtap: " + script + ".2.rsp: would be taken for one of"));
-  // Nothing was written, and nothing removed.
+  // Nothing was written or removed.
   CHECK(ReadFile(script) == before);
   CHECK(std::filesystem::exists(script + ".4.rsp"));
-  // Files of other names harm nobody.
+  // Unrelated file names do not conflict.
   std::filesystem::remove(script + ".2.rsp");
   std::filesystem::remove(script + ".3.rsp");
   std::filesystem::rename(script + ".4.rsp", script + ".four.rsp");
@@ -154,7 +156,7 @@ TEST_CASE("a file of a larger export is not left beside those of a smaller one")
   planned.folder_.Write("sel2.7.rsp", "");
   CHECK(exported("kernels").exit_code == 0);
 
-  // One setting for Accel-Sim beside an earlier one of several.
+  // A single Accel-Sim setting next to an earlier export with several.
   const std::string setting = planned.At("range");
   planned.folder_.Write("range.2", "# Launches to trace with Accel-Sim, 2 of 2, by stemtap.\n");
   const auto beside = planned.Export({"--to", "accelsim", "-o", setting});

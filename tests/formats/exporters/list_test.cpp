@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of lists of traces that exist: Accel-Sim's kernelslist.g, MacSim's kernel_config.txt.
+// Tests partial lists of existing traces: Accel-Sim's kernelslist.g and MacSim's kernel_config.txt.
 #include "stand_ins.h"
 
 namespace stemtap {
@@ -18,7 +18,7 @@ Profile Launches(std::uint32_t count) {
   return profile;
 }
 
-// What the simulator reads: lines that begin with MemcpyHtoD or kernel, all others ignored.
+// Returns what the simulator reads: lines that begin with MemcpyHtoD or kernel. It ignores others.
 std::vector<std::uint64_t> Simulated(const std::string& list) {
   std::vector<std::uint64_t> ids;
   std::istringstream in(list);

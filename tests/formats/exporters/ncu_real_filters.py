@@ -93,7 +93,7 @@ def main():
                 runs += count
     if len(plans) < 3:
         sys.exit(f"{len(plans)} different plans, expected at least 3")
-    # By default, ncu prints simplified names, which no filter matches: the export says so.
+    # By default, ncu prints simplified names, which no filter matches; the export reports this.
     names = write_page(report, "renamed.csv")
     originals = write_page(report, "demangled.csv", *BASES["demangled"])
     planned = plan_of("renamed.csv", 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs of an export, given to real ncu in import mode.
+// Runs the exported ncu commands with the real ncu in import mode.
 #include "support/real_ncu.h"
 
 namespace stemtap::test {

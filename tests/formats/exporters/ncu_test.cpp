@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs of ncu that the script makes profile the planned launches and nothing else, whichever way
-// ncu counts.
+// The script's ncu runs profile exactly the planned launches, for every way that ncu counts.
 #include <algorithm>
 
 #include "stand_ins.h"
@@ -33,14 +32,14 @@ std::string KernelId(const Arguments& call) {
   return at == call.end() ? std::string() : *(at + 1);
 }
 
-// Runs the script and adds up what its runs profile.
+// Runs the script and collects the launches that its ncu runs profile.
 Indices Profiled(const Exported& exported, const Run& run, NcuCount count) {
   Indices all;
   const auto calls = NcuCalls(exported.files[0].content);
   CHECK(calls.size() == exported.runs);
   REQUIRE(exported.files.size() == 1 + calls.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    // The response file holds the same options, one a line.
+    // The response file contains the same options, one per line.
     std::string lines;
     for (const std::string& argument : calls[i]) {
       CHECK(argument.find_first_of(" \t\n\"'\\") == std::string::npos);
@@ -90,7 +89,7 @@ TEST_CASE("a kernel never shares its run, for ncu counts what matches the filter
   CHECK(calls[0][3] == "no");
   CHECK(KernelId(calls[1]) == "::regex:^b$:^(1|2)$");
   CHECK(KernelId(calls[2]) == "::regex:^c$:^(2)$");
-  // Demangled names may be those that ncu renames.
+  // ncu may rename demangled names.
   REQUIRE(exported.notes.size() == 1);
   CHECK(exported.notes[0].find("--rename-kernels no") != std::string::npos);
   CheckEveryWay(profile, {0, 1, 3, 4, 5}, Demangled());
@@ -161,7 +160,7 @@ TEST_CASE("hostile names reach ncu as data") {
 }
 
 TEST_CASE("two kernels that no filter tells apart") {
-  // Colons, blanks and quotes can only be matched by any character.
+  // Colons, blanks and quotes can only be matched by a wildcard.
   const Profile profile = Of({"a::b(int)", "a:'b(int)", "a::c(int)"});
   CheckEveryWay(profile, {0, 1, 2});
   ExportOptions kernels;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tool cannot express is an error that says what to do, never a selection of something else.
+// If a tool cannot express a selection, the export fails with an error that says what to do. It
+// never selects other launches.
 #include <limits>
 
 #include "stand_ins.h"
@@ -70,7 +71,7 @@ TEST_CASE("a profile without devices is one of one device only on the user's wor
   ExportOptions options;
   options.counting.plain_launches = true;
   CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options), "on which device"));
-  // Several ranks are several processes, whatever the user says.
+  // Several ranks are several processes, regardless of the options.
   for (shm::KernelRecord& r : profile.records) r.device = shm::kUnknown16;
   options.counting.ranks = 2;
   CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options), "of 2 ranks"));
@@ -107,7 +108,7 @@ TEST_CASE("a profile of another run") {
   slower.records[2].duration_ns = 99;
   CHECK(Says(RefusalOf("sieve", slower, plan),
              "launch 2 is 'axpy' of 99 ns, expected 'axpy' of 12 ns"));
-  // What was captured for real has no duration of its own.
+  // Perturbed launches have no recorded duration.
   Plan imputed = plan;
   for (PlanKernel& kernel : imputed.kernels) {
     for (PlanCluster& cluster : kernel.clusters) {

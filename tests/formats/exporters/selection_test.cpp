@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each tool would select by what was exported is what was planned, on made and on real runs.
+// Each tool selects exactly the planned launches from the export, for generated and real runs.
 #include "stand_ins.h"
 
 namespace stemtap {
@@ -7,7 +7,8 @@ namespace {
 
 using namespace stemtap::test;
 
-// 24 launches of three names. Every third one on the second device when `devices` is 2; launches 8 to
+// 24 launches of three kernels. If `devices` is 2, every third launch is on the second device. If
+// `graphs` is true, a graph makes launches 8 to 15.
 // 15 by a graph when `graphs`.
 Profile Made(int devices = 1, bool graphs = false) {
   Profile profile;
@@ -27,8 +28,8 @@ Profile Made(int devices = 1, bool graphs = false) {
   return profile;
 }
 
-// Every consumer that one counter per process serves, and Accel-Sim, for one process or the process
-// of one device.
+// Checks every consumer that supports one counter per process, and Accel-Sim, for one process or
+// for the process of one device.
 void CheckNumbers(const Profile& profile, const Plan& plan, const Indices& planned,
                   const ExportOptions& options, const Run& run) {
   CHECK_FALSE(planned.empty());
@@ -87,7 +88,8 @@ TEST_CASE("a run with one device and no graph") {
 
 TEST_CASE("each device has a context with a counter of its own") {
   const Profile profile = Made(2);
-  // Launch 2 is the first of device 1, launch 0 the first of device 0: one setting, nothing besides.
+  // Launch 2 is the first of device 1 and launch 0 the first of device 0: one setting selects
+  // exactly both.
   const Indices both = {0, 2};
   CHECK(AccelSimUnion(Exports("accelsim", profile, PlanOf(profile, both)), {profile}) == both);
 
@@ -118,7 +120,8 @@ TEST_CASE("each device has a context with a counter of its own") {
 
 TEST_CASE("several contexts of a process never have two consecutive numbers in one setting") {
   const Profile profile = Made(2);
-  // Device 0 launches 0, 1, 3, 4, 6, 7, ...; device 1 launches 2, 5, 8, ... Numbers 2 to 4 of each.
+  // Device 0 launches 0, 1, 3, 4, 6, 7, ...; device 1 launches 2, 5, 8, ... Numbers 2 to 4 on each
+  // device are planned.
   const Indices planned = {1, 3, 4, 5, 8, 11};
   const Exported exported = Exports("accelsim", profile, PlanOf(profile, planned));
   REQUIRE(exported.files.size() == 2);
@@ -128,14 +131,14 @@ TEST_CASE("several contexts of a process never have two consecutive numbers in o
   REQUIRE(exported.notes.size() == 1);
   CHECK(exported.notes[0].starts_with("consecutive numbers are in different settings"));
   CHECK(AccelSimUnion(exported, {profile}) == planned);
-  // Each process has a switch of its own.
+  // Each process has its own setting.
   ExportOptions options;
   options.counting.device = 0;
   options.counting.processes = Processes::kPerDevice;
   const Exported ranks = Exports("accelsim", profile, PlanOf(profile, planned), options);
   CHECK(ranks.files.size() == 1);
   CHECK(AccelSimUnion(ranks, {profile, false, 0}) == OnDevice(profile, planned, 0));
-  // The older tracers count over all devices, or per context: nothing says which one it is.
+  // Older tracers count over all devices or per context; the trace does not indicate which.
   options = {};
   options.counting.processes = Processes::kOne;
   const Exported windows =
@@ -186,7 +189,7 @@ TEST_CASE("real runs of one device") {
     const Plan plan = MakePlan(profile);
     CheckNumbers(profile, plan, Planned(plan), {}, {profile});
     CHECK(AccelSimUnion(Exports("accelsim", profile, plan), {profile}) == Planned(plan));
-    // Plain weights: the sizes of the clusters add up to the run.
+    // Plain weights: the cluster sizes add up to the run.
     const MacSimList list = ReadMacSim(Exports("macsim", profile, plan).files[0].content);
     CHECK(list.launches == doctest::Approx(static_cast<double>(profile.records.size())));
   }
@@ -221,7 +224,7 @@ TEST_CASE("a real run, part of which is launched by graphs") {
   Profile profile = Load(path.string());
   const Plan plan = MakePlan(profile);
   const Indices planned = Planned(plan);
-  // Every launch that is not planned, in the second quarter of the run.
+  // All unplanned launches in the second quarter of the run.
   for (std::size_t i = profile.records.size() / 4; i < profile.records.size() / 2; ++i) {
     if (!planned.contains(i)) profile.records[i].graph_id = 1;
   }

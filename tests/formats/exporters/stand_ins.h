@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stand-ins for the tools that a selection is written for: each reads what was exported by the tool's
-// own documented rule, counts the launches of a profile in its own way, and says which it selects.
-// They share no code with src/formats/exporters.
+// Models of the tools that read a selection. Each model reads the exported files by the tool's
+// documented rules, counts the launches of a profile the tool's way, and returns the selected
+// launches. The models share no code with src/formats/exporters.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -50,7 +50,7 @@ inline Plan MakePlan(const Profile& profile, double error_bound = 0.05) {
   return plan;
 }
 
-// A plan of these launches, one cluster each.
+// Returns a plan of these launches, with one cluster each.
 inline Plan PlanOf(const Profile& profile, const Indices& indices) {
   Plan plan;
   plan.source = "profile";
@@ -117,20 +117,21 @@ inline std::string RefusalOf(const std::string& to, const Profile& profile, cons
   return exported.error().message;
 }
 
-// What is counted of a launch: a replay of a graph is not, unless the run has none.
+// Run describes how a tool counts launches. Graph replays are not counted unless the run has no
+// graphs.
 struct Run {
   const Profile& profile;
   bool graphs_off = false;
-  int only_device = -1;  // the process of this device alone
+  int only_device = -1;  // only the process of this device
 
   bool Launched(const shm::KernelRecord& r) const {
     return (graphs_off || r.graph_id == 0) && (only_device < 0 || r.device == only_device);
   }
 };
 
-// ---- Accel-Sim: 1-based, a counter per context; tokens by operator>>, std::stoull on each part. One
-// switch for all contexts: a launch that is selected turns it on, and a launch whose successor in its
-// context is not selected turns it off behind itself ----
+// ---- Accel-Sim: 1-based, one counter per context; tokens by operator>>, std::stoull on each part.
+// All contexts share one switch: a selected launch turns it on, and a launch whose successor in its
+// context is not selected turns it off afterward ----
 
 inline Indices AccelSimTraces(const std::string& value, const Run& run) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
@@ -166,7 +167,7 @@ inline Indices AccelSimTraces(const std::string& value, const Run& run) {
   return traced;
 }
 
-// The value as a shell sees it that read the file.
+// Returns the value that a shell sees after it sources the file.
 inline std::string SourcedRange(const std::string& text) {
   TempDir folder;
   const std::string file = folder.Write("accelsim.env", text).string();
@@ -177,7 +178,7 @@ inline std::string SourcedRange(const std::string& text) {
   return shell.out;
 }
 
-// ---- Tools of one window per run: what the script sets, as a program sees it ----
+// ---- Tools with one window per run: the script's settings as a program sees them ----
 
 using Window = std::pair<std::uint64_t, std::uint64_t>;
 
@@ -203,7 +204,7 @@ inline std::vector<Window> WindowsSeen(const std::string& script, const std::str
   return windows;
 }
 
-// Launches whose number, counted from `base` over the process, `selects` takes.
+// Returns the launches whose per-process number, counted from `base`, satisfies `selects`.
 template <typename Selects>
 Indices ProcessSelects(const Run& run, std::uint64_t base, const Selects& selects) {
   Indices selected;
@@ -216,11 +217,12 @@ Indices ProcessSelects(const Run& run, std::uint64_t base, const Selects& select
   return selected;
 }
 
-// ---- MacSim: two lines skipped, then "size n id..." up to an empty line; no list: everything ----
+// ---- MacSim: skips two lines, then reads "size n id..." up to an empty line; no list means
+// everything ----
 
 struct MacSimList {
   std::vector<int> ids;
-  double launches = 0.0;  // that the samples stand for
+  double launches = 0.0;  // the number of launches that the samples represent
 };
 
 inline MacSimList ReadMacSim(const std::string& text) {
@@ -266,15 +268,15 @@ inline Indices SieveTraces(const std::string& text, const Run& run) {
 
 // ---- ncu: run by run, by its arguments ----
 
-// What an invocation number counts. Import mode of ncu 2024.2 counts matches of the filter; the
-// documents say the launches of a name, or, in newer versions, those of a name with one context,
-// stream, grid, block and shared memory.
+// What an ncu launch number counts. In import mode, ncu 2024.2 counts matches of the filter. The
+// documentation specifies the launches of a name or, in newer versions, the launches of a name with
+// the same context, stream, grid, block and shared memory.
 enum class NcuCount { kMatches, kName, kLaunch };
 constexpr NcuCount kNcuCounts[] = {NcuCount::kMatches, NcuCount::kName, NcuCount::kLaunch};
 
 using Arguments = std::vector<std::string>;
 
-// The arguments of every call of ncu that the script makes.
+// Returns the arguments of every ncu call in the script.
 inline std::vector<Arguments> NcuCalls(const std::string& script) {
   TempDir folder;
   const std::string file = folder.Write("script", script).string();

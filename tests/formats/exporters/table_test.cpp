@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selections for no tool in particular, and the timeline.
+// Tests tool-independent selections and the timeline.
 #include <roaring/roaring.h>
 
 #include <cmath>

@@ -60,7 +60,7 @@ std::string ThreeKernels() {
   return bytes;
 }
 
-// `bytes` with `value` written over record `record` at `offset`.
+// Returns `bytes` with `value` written over record `record` at `offset`.
 template <typename T>
 std::string With(std::string bytes, std::size_t record, std::size_t offset, T value) {
   std::memcpy(bytes.data() + record * shm::kRecordBytes + offset, &value, sizeof(value));

@@ -108,7 +108,7 @@ TEST_CASE("reading in tiny pieces changes nothing") {
 }
 
 TEST_CASE("rows across the border of the buffer") {
-  // Rows of 67 bytes: the border of 256 KiB falls on every byte of a row as the head grows.
+  // Rows of 67 bytes: as the head grows, the 256 KiB boundary falls on every byte of a row.
   const std::string name(57, 'n');
   for (std::size_t shift = 0; shift < 70; ++shift) {
     std::string text = "duration_ns,name\n1," + std::string(1 + shift, 'x') + "\r\n";

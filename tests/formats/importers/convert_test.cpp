@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// convert and generate, run as a user does: what goes to which stream.
+// Runs convert and generate as a user does and checks what each writes to stdout and stderr.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -83,7 +83,8 @@ TEST_CASE("JSON and the profile do not share standard output") {
   CHECK(made.out.empty());
 }
 
-// The twelve counters of PKA for 20 launches of two kernels, as ncu's details page has them.
+// Returns the twelve PKA counters for 20 launches of two kernels, in the format of ncu's details
+// page.
 std::string CountersOfTwoKernels() {
   std::string page =
       "==PROF== Connected to process 7\n"
@@ -145,7 +146,7 @@ TEST_CASE("metrics of a part of the launches are never taken for those of all") 
   const auto converted = RunProcess({Stemtap(), "convert", csv, "--metrics", ncu, "-o", "-"});
   CHECK(converted.exit_code == 0);
   CHECK(converted.err.find(said) != std::string::npos);
-  // A method that needs them says which launch has none, and nothing is planned.
+  // A method that needs counters reports the launch without them and writes no plan.
   for (const char* method : {"pka", "sieve"}) {
     const auto plan = RunProcess({Stemtap(), "plan", csv, "--method", method, "--metrics", ncu,
                                   "-o", (folder / "plan.json").string()});
@@ -172,7 +173,7 @@ TEST_CASE("metrics that do not belong to the profile are one clear line") {
   CHECK_FALSE(std::filesystem::exists(output));
   CHECK(RunProcess({Stemtap(), "evaluate", csv, csv, "--metrics", ncu}).exit_code == 2);
   CHECK(RunProcess({Stemtap(), "convert", "-", "--metrics", "-", "-o", output}).exit_code == 2);
-  // As a profile, the page has no durations.
+  // As a standalone profile, the page has no durations.
   const auto alone = RunProcess({Stemtap(), "convert", ncu, "-o", output});
   CHECK(alone.exit_code == 1);
   CHECK(alone.err.find("gpu__time_duration.sum") != std::string::npos);

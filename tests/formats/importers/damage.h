@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every importer of text owes to damaged files.
+// Checks of damaged files that every text importer must pass.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -15,7 +15,8 @@
 
 namespace stemtap::test {
 
-// `text` as a profile, or one line that says what was expected.
+// Returns whether `text` can be read as a profile. On failure, the error must be one line that
+// states what was expected.
 inline bool CanRead(std::string_view text) {
   const auto message = [&]() -> std::string {
     auto reader = OpenProfile(std::make_unique<MemorySource>("t.csv", text));
@@ -31,14 +32,14 @@ inline bool CanRead(std::string_view text) {
   return false;
 }
 
-// A file that ends within its last row is refused, and one with a byte that is another is read or
-// refused. REQUIRES: `text` can be read, and ends in a line end.
+// A file truncated within its last row is rejected; a file with one changed byte is read or
+// rejected. REQUIRES: `text` can be read and ends in a newline.
 inline void CheckDamage(const std::string& text) {
   REQUIRE(CanRead(text));
   const std::size_t last_row = text.rfind('\n', text.size() - 2) + 1;
   for (std::size_t size = 0; size < text.size() - 1; ++size) {
     const bool read = CanRead(std::string_view(text).substr(0, size));
-    // With a closing quote at its end, a row is whole.
+    // If a row ends in a closing quote, it is complete.
     if (size <= last_row || (size + 1 == text.size() && text[size - 1] == '"')) continue;
     CAPTURE(text.substr(last_row, size - last_row));
     CHECK_FALSE(read);
@@ -51,7 +52,7 @@ inline void CheckDamage(const std::string& text) {
     }
     damaged[i] = text[i];
   }
-  // UTF-16, as some shells redirect.
+  // UTF-16, as written by the redirection of some shells.
   std::string wide = "\xFF\xFE";
   for (const char c : text) wide.append({c, '\0'});
   CHECK_FALSE(CanRead(wide));

@@ -27,7 +27,7 @@ void CheckError(std::string_view text, std::string_view part) {
   const std::string message = ErrorOf(text);
   CAPTURE(message);
   CAPTURE(part);
-  CHECK(message.starts_with("t.csv: "));  // no line: JSON may have one alone
+  CHECK(message.starts_with("t.csv: "));  // no line number: JSON may be on a single line
   CHECK(message.find(part) != std::string::npos);
 }
 
@@ -42,7 +42,7 @@ const std::string& NameOf(const Profile& profile, std::size_t row) {
   return profile.names.name(profile.records[row].name_id);
 }
 
-// A kernel event that starts `ts` microseconds after the base.
+// Returns a kernel event that starts `ts` microseconds after the base.
 std::string Kernel(std::string_view ts, std::string_view dur = "1", std::string_view args = "",
                    std::string_view name = "k") {
   return std::string(R"({"ph":"X","cat":"kernel","name":")")
@@ -59,7 +59,7 @@ std::string Kernel(std::string_view ts, std::string_view dur = "1", std::string_
 constexpr std::string_view kRuntime =
     R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","ts":1,"dur":1,"args":{}})";
 
-// As Kineto writes it, with all kinds of events beside the kernels.
+// The format that Kineto writes, with all kinds of events between the kernels.
 constexpr std::string_view kTrace = R"json(
 {
   "schemaVersion": 1,
@@ -321,7 +321,7 @@ TEST_CASE("kineto: a trace without kernels is legal and says what may be wrong")
   }
 }
 
-// A complete event of XLA on thread `tid` of process `pid`, `ts` microseconds after the base.
+// Returns a complete XLA event on thread `tid` of process `pid`, `ts` microseconds after the base.
 std::string Xla(int pid, int tid, std::string_view ts, std::string_view name,
                 std::string_view args) {
   return R"({"ph":"X","pid":)" + std::to_string(pid) + R"(,"tid":)" + std::to_string(tid) +
@@ -501,8 +501,8 @@ TEST_CASE("kineto: a trace cut anywhere is an error") {
 }
 
 TEST_CASE("kineto: damage never does harm") {
-  // Every byte of a trace replaced by bytes that mean something: an error, or a profile with no more
-  // kernels than the trace has.
+  // Replaces every byte of a trace by syntactically relevant bytes. The result is an error or a
+  // profile with no more kernels than the trace has.
   const std::string text = "{\"x\":[1,{}],\"traceEvents\":[" +
                            Kernel("1", "2", R"("grid":[1,2,3])") + "," + Kernel("3") +
                            "],\"y\":\"\\\\\"}";
@@ -527,7 +527,7 @@ TEST_CASE("kineto: reading in tiny pieces changes nothing") {
 }
 
 TEST_CASE("kineto: events across the border of the window") {
-  // The border falls on every byte of an event as the head grows.
+  // As the head grows, the read boundary falls on every byte of an event.
   const std::string event = Kernel("1", "2", R"("device":3,"x":"\\\"]")");
   const std::string runtime(kRuntime);
   for (std::size_t shift = 0; shift < event.size() + runtime.size() + 4; ++shift) {
@@ -553,7 +553,7 @@ TEST_CASE("kineto: values larger than the window, and too large ones") {
                 Kernel("1") + ",{\"ph\":\"M\",\"x\":\"" + megabyte + "\"}," + Kernel("2") +
                 "],\"b\":[\"" + megabyte + "\"]}");
   CHECK(profile.records.size() == 2);
-  // Many small elements behind a large one, in a window that has grown.
+  // Many small elements after a large one, in a grown window.
   std::string many = "{\"a\":[\"" + megabyte + "\"";
   for (int i = 0; i < 1000000; ++i) many += ",1";
   CHECK(MustParse(many + "],\"traceEvents\":[" + Kernel("1") + "]}").records.size() == 1);
@@ -594,15 +594,15 @@ TEST_CASE("kineto: what is taken for a trace") {
   CHECK_FALSE(LooksLikeKinetoJson("{a},duration_ns\n"));
 }
 
-// The recorded traces beside the checkout and the profiles made of them, row by row. No exception is
-// needed: the profile of two ranks holds the rows of both, told apart by device, with the clock of
-// the first; the one of 128 windows begins with the window that is there.
+// Compares the recorded traces next to the checkout with their profiles row by row, without
+// exceptions. The profile of two ranks contains the rows of both, distinguished by device, with the
+// clock of the first. The profile of 128 windows begins with the available window.
 struct Recorded {
   std::string_view trace;
   std::string_view profile;
   std::size_t kernels;
-  int device;   // only the rows of this device; -1: all
-  bool prefix;  // the profile goes on
+  int device;   // only the rows of this device; -1 means all
+  bool prefix;  // the profile has further rows
 };
 
 constexpr std::array kRecorded = {

@@ -102,7 +102,7 @@ TEST_CASE("names of one function are joined last, and counted together") {
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] ==
         "ncu.csv: 1 kernels are joined by their function's name alone, such as 'scale'");
-  // An equal name comes first: f(int) is not also an f of the function's.
+  // An equal name has priority: f(int) does not also match f by its function name.
   const Profile mixed = MustJoin("name,duration_ns\nf(int),1\nf(float),1\n",
                                  "name,duration_ns,m\nf,1,1\nf(int),1,2\n");
   CHECK(Column(mixed) == std::vector{2.0, 1.0});
@@ -179,7 +179,7 @@ TEST_CASE("the n-th launch is counted on its device where both files name the sa
   };
   CHECK(Column(joined("1,0,k,10\n3,0,k,30\n2,1,k,20\n4,1,k,40\n")) ==
         std::vector{10.0, 20.0, 30.0, 40.0});
-  // Other devices: in order, and said.
+  // Different devices are matched in order, with a warning.
   const Profile other = joined("1,5,k,10\n3,5,k,30\n2,5,k,20\n4,5,k,40\n");
   CHECK(Column(other) == std::vector{10.0, 30.0, 20.0, 40.0});
   REQUIRE_FALSE(other.warnings.empty());

@@ -20,7 +20,7 @@
 namespace stemtap {
 namespace {
 
-// Metrics alone, durations or not.
+// Reads metrics only, with or without durations.
 Profile Metrics(std::string_view text) {
   auto reader = OpenNcuMetrics(std::make_unique<MemorySource>("t.csv", text));
   if (!reader.ok()) FAIL(reader.error().message);
@@ -119,7 +119,7 @@ TEST_CASE("ncu details page: a row for each metric") {
   CHECK(p.warnings[1].starts_with("t.csv: durations are not printed in ns"));
 }
 
-// A row of ncu 2024 without the columns of rules, which are behind an empty cell.
+// A row of ncu 2024 without the rule columns, which follow an empty cell.
 std::string ShortDetail(const std::string& id, const std::string& metric, const std::string& unit,
                         const std::string& value, const std::string& section = "S") {
   std::string row = Detail(id, "a", metric, unit, value, section);
@@ -148,7 +148,7 @@ TEST_CASE("ncu details page: rows of metrics lack the columns of rules") {
   CHECK(p.metrics[1][0] == 8.0);
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] == "t.csv: 1 rows without a metric (advice) left out");
-  // Not without its value, and not with more columns than the header.
+  // Rejects a row without its value or with more columns than the header.
   CHECK(ErrorOf(RulesHeader() + Launch("0", "a") + ",\"S\",\"Duration\",\"ns\"\n") ==
         "t.csv:2: 14 cells, expected 15 to 20");
   std::string long_rule = rule;
@@ -175,7 +175,7 @@ TEST_CASE("ncu: a header that is longer than what decides the format") {
   CHECK(p.records[0].duration_ns == 992);
   REQUIRE(p.metrics.size() == count + 1);
   for (std::size_t i = 0; i < count; ++i) CHECK(p.metrics[i][0] == static_cast<double>(i + 1));
-  // As metrics beside a profile; without durations only an ncu page can serve.
+  // The page is valid as metrics for a profile. Without durations, only an ncu page is valid.
   header.replace(header.find("gpu__time_duration"), 18, "gpu__time_absent__");
   const auto metrics = OpenMetrics(std::make_unique<MemorySource>("t.csv", header + units + row));
   REQUIRE(metrics.ok());
@@ -225,7 +225,7 @@ TEST_CASE("ncu: tables of other columns within the page are left out") {
   REQUIRE(p.metric_names == std::vector<std::string>{"Duration", "Executed Instructions"});
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] == "t.csv: 3 lines that are no part of the table left out");
-  // Only right behind its header, and only with its columns.
+  // Valid only directly after its header and only with its columns.
   CHECK(ErrorOf(RulesHeader() + rows + other + more + "\"1\",\"RTX\",\"0-15\"\n") ==
         "t.csv:7: 3 cells, expected 15 to 20");
   CHECK(ErrorOf(RulesHeader() + rows + other + "\"1\",\"RTX\"\n") ==
@@ -286,7 +286,7 @@ TEST_CASE("ncu: the decimal mark is that of the file") {
   CHECK(read({"-1,5", "4,0e-05"}) == std::vector{-1.5, 4.0e-05});
   CHECK(read({"12", "123456"}) == std::vector{12.0, 123456.0});
   CHECK(read({"1e+3", "1.5"}) == std::vector{1000.0, 1.5});
-  // 2.816 bytes cannot be read: the comma is no decimal mark.
+  // 2.816 bytes is impossible, so the comma is not a decimal mark.
   CHECK(read({"2,816"}, "dram__bytes_read.sum", "byte") == std::vector{2816.0});
   CHECK(read({"2.816"}, "smsp__inst_executed.sum", "inst") == std::vector{2816.0});
   CHECK(read({"2,816"}, "sm__cycles_elapsed.max", "cycle") == std::vector{2816.0});
@@ -343,7 +343,7 @@ TEST_CASE("ncu: a profile needs durations, metrics do not") {
             .starts_with("t.csv:2: launch 0 has no Duration"));
   CHECK(ErrorOf(kDetailsHeader + Detail("0", "a", "Duration", "", "5")) ==
         "t.csv: Duration has the unit '', expected a time");
-  // .avg serves too, .sum before it.
+  // .avg is also accepted, but .sum has priority.
   CHECK(MustParse(kDetailsHeader + Detail("0", "a", "gpu__time_duration.avg", "ns", "7") +
                   Detail("0", "a", "gpu__time_duration.sum", "ns", "8"))
             .records[0]
@@ -399,7 +399,7 @@ TEST_CASE("ncu: damage is an error with its line") {
   std::string many = kDetailsHeader;
   for (int i = 0; i <= 16384; ++i) many += Detail("0", "a", "m" + std::to_string(i), "", "1");
   CHECK(ErrorOf(many) == "t.csv:16386: more than 16384 metrics, expected a page of ncu");
-  // As many launches as metrics would be a table of their product.
+  // A table of as many launches as metrics would have quadratic size.
   std::string sparse = kDetailsHeader;
   for (int i = 0; i < 3000; ++i) {
     sparse += Detail(std::to_string(i), "a", "m" + std::to_string(i), "", "1");
