@@ -72,7 +72,8 @@ double DrawProportional(const PlanCluster& cluster, double duration_ns, Rng& rng
   return duration_ns * std::exp(std::sqrt(log_variance) * normal - 0.5 * log_variance);
 }
 
-// The relative spread is the spread of the duration, but at most kMostSpread, so values stay positive.
+// The relative spread equals the spread of the duration but is at most kMostSpread, so values stay
+// positive.
 double DrawLinear(const PlanCluster& cluster, double duration_ns, Rng& rng) {
   constexpr double kMostSpread = 0.4;
   constexpr double kLeast = 0.01;

@@ -118,7 +118,7 @@ TEST_CASE("never worse than the occurrence numbers or the shortest edits on smal
     short_of += best - found;
     longest += best;
   }
-  // The pairing need not be the longest; it may lack 2 %.
+  // The pairing is not guaranteed to be the longest; it may lack 2 %.
   CHECK(short_of * 50 <= longest);
 }
 

@@ -135,7 +135,7 @@ def main():
             what = f"{os.path.basename(report)} {' '.join(options)}"
             if not expected or not all(len(launch[3]) >= 50 for launch in expected):
                 sys.exit(f"{what}: next to nothing in it")
-            # Pages without a column "Duration" serve as metrics of a profile.
+            # Pages without a "Duration" column are only valid as metrics of a profile.
             if any("Duration" in l[3] or "gpu__time_duration.sum" in l[3] for l in expected):
                 run(STEMTAP, "convert", ncu_csv, "-o", profile)
             else:
@@ -143,13 +143,13 @@ def main():
                     csv.writer(file).writerows([["duration_ns", "name"]] +
                                                [[1, launch[0]] for launch in expected])
                 run(STEMTAP, "convert", all_csv, "--metrics", ncu_csv, "-o", profile)
-                # Such a profile knows neither grid nor block.
+                # Such a profile has neither grid nor block.
                 expected = [(l[0], "(, , )", "(, , )", l[3]) for l in expected]
             if len(expected) != (2 * len(REPORTS) if report == several else 1):
                 sys.exit(f"{what}: {len(expected)} launches")
             values += compare(what, expected, profile)
             pages += 1
-    # All reports as one: each kernel has one launch, which is its sample.
+    # All reports together: each kernel has one launch, which is its sample.
     for options in (["--page", "raw"], []):
         parts = []
         for i, report in enumerate(REPORTS):

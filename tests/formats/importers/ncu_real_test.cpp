@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reports that come with real ncu, printed by it and read by every reader of its pages.
+// Prints the reports that come with the real ncu and reads them with every reader of ncu pages.
 #include "support/real_ncu.h"
 
 namespace stemtap::test {

@@ -27,7 +27,7 @@ const std::string kExec =
     "API Start (ns),API Dur (ns),Queue Start (ns),Queue Dur (ns),Kernel Start (ns),Kernel Dur (ns),"
     "Total Dur (ns),PID,TID,DevId,API Function,GridXYZ,BlockXYZ,Kernel Name\n";
 
-// Few columns, of which none may be left out, and shared memory to the byte.
+// The minimal set of columns, all required, with shared memory in bytes.
 const std::string kShort = "Start (ns),Duration (ns),GrdX,Name\n";
 
 const std::string& NameOf(const Profile& profile, std::size_t row) {
@@ -113,7 +113,7 @@ TEST_CASE("cuda_kern_exec_trace in another order is refused") {
 }
 
 TEST_CASE("cuda_gpu_trace: ids of different devices may be of different processes") {
-  // As two programs wrote it, each with a counter of its own.
+  // Two programs wrote the report, each with its own counter.
   const Profile profile = MustParse(
       "Start (ns),Duration (ns),CorrId,GrdX,Device,Strm,Name\n"
       "10,1,900,1,0,7,a\n20,1,5,1,1,7,b\n30,1,800,1,0,8,c\n40,1,6,1,1,7,d\n");
@@ -316,7 +316,7 @@ TEST_CASE("damaged text is an error or other numbers, never a crash") {
   for (int run = 0; run < 1000; ++run) {
     std::string damaged = texts[run % 2];
     const std::size_t header = run % 2 == 0 ? kTrace.size() : kExec.size();
-    const std::size_t from = run % 4 < 2 ? 0 : header;  // in the header, too, or behind it only
+    const std::size_t from = run % 4 < 2 ? 0 : header;  // in the header as well, or only after it
     for (int i = 0; i < 3; ++i) {
       damaged[from + random() % (damaged.size() - from)] = bytes[random() % bytes.size()];
     }
@@ -353,7 +353,7 @@ TEST_CASE("recognised by the header alone, within 64 KiB") {
   CHECK(none.error().message.starts_with("t.csv: no header of cuda_gpu_trace"));
 }
 
-// --- Recorded reports, against the canonical profiles of the same runs -----------------------------
+// --- Recorded reports, compared with the canonical profiles of the same runs ---------------------
 
 struct Pair {
   Profile report;
@@ -371,7 +371,7 @@ Profile LoadShared(const std::filesystem::path& path,
   return std::move(profile).value();
 }
 
-// What both reports carry; starts count from `first`.
+// Compares the fields that both reports contain; starts are relative to `first`.
 bool SameKernel(const Pair& pair, std::size_t row, std::size_t expected_row, std::uint64_t first) {
   const shm::KernelRecord& a = pair.report.records[row];
   const shm::KernelRecord& b = pair.expected.records[expected_row];
@@ -432,8 +432,8 @@ TEST_CASE("recorded cuda_kern_exec_trace equals it but for streams, shared memor
     REQUIRE(pair.report.records.size() == run.kernels - run.lost);
     REQUIRE(pair.report.warnings.size() == 1);
     CHECK(pair.report.warnings[0].find("leaves out every kernel") != std::string::npos);
-    // The lost kernels are those that were launched before the capture began: every other row is in
-    // its place.
+    // The missing kernels were launched before the capture began. Every other row is at its
+    // expected position.
     std::size_t row = 0;
     std::size_t lost = 0;
     std::uint64_t first = 0;

@@ -23,7 +23,7 @@
 namespace stemtap {
 namespace {
 
-// Databases are made by the statements that a test needs.
+// Creates databases with the SQL statements of a test.
 void Run(sqlite3* database, const std::string& sql) {
   char* message = nullptr;
   const int code = sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &message);
@@ -55,7 +55,7 @@ std::string OldRow(std::int64_t start, std::int64_t end, int name = 3) {
          ",4,10,20,30,16,8,4,1024,2048);";
 }
 
-// Few columns, in another order and case, of which all but three may be left out.
+// Few columns, in another order and case; all but three are optional.
 const std::string kNew =
     "CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);"
     "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
@@ -89,7 +89,7 @@ Profile MustLoad(const std::filesystem::path& file) {
   return std::move(profile).value();
 }
 
-// Without the directory, which differs from run to run.
+// Returns the error without the directory, which differs between runs.
 std::string ErrorOf(const std::filesystem::path& file) {
   const Result<Profile> profile = LoadFile(file);
   REQUIRE_FALSE(profile.ok());
@@ -124,7 +124,7 @@ std::vector<std::string> Files(const test::TempDir& folder) {
   return names;
 }
 
-// Sets $TMPDIR as long as it lives.
+// Sets $TMPDIR for its lifetime.
 class TmpDirSetting {
  public:
   explicit TmpDirSetting(const std::filesystem::path& folder) {
@@ -357,7 +357,7 @@ TEST_CASE("what a hostile database stores does not run") {
   const std::string names =
       "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
       "INSERT INTO StringIds VALUES (1, 'k');";
-  // Endless rows.
+  // A view with infinitely many rows.
   CHECK(ErrorOfMade(names +
                     "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE r(n) AS (SELECT 1 "
                     "UNION ALL SELECT n + 1 FROM r) SELECT n AS start, n + 1 AS end, 1 AS "
@@ -371,7 +371,7 @@ TEST_CASE("what a hostile database stores does not run") {
             .starts_with("StringIds is a view or a virtual table,"));
   CHECK(ErrorOfMade(kernels + "CREATE VIRTUAL TABLE StringIds USING fts5(id, value)")
             .starts_with("StringIds is a view or a virtual table,"));
-  // Columns that are computed.
+  // Computed columns.
   CHECK(ErrorOfMade("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT AS "
                     "(printf('%.*c', 1000, 'x')));" +
                     kernels + "INSERT INTO StringIds (id) VALUES (1)") ==
@@ -392,7 +392,7 @@ TEST_CASE("a cut file is an error, wherever it is cut") {
     CAPTURE(size);
     CHECK(ErrorOf(folder.Write("cut.sqlite", content.substr(0, size)))
               .starts_with("cut short, " + std::to_string(size) + " bytes"));
-    // The same through a pipe.
+    // The same content through a pipe.
     const std::string part = content.substr(0, size);
     const Result<Profile> piped =
         Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", part)));
@@ -409,14 +409,14 @@ TEST_CASE("damaged pages are an error or other numbers, never a crash") {
   for (int i = 0; i < 300; ++i) sql += OldRow(i, i + 1, 3 + 2 * (i % 2));
   Make(whole, sql);
   const std::string content = test::ReadFile(whole);
-  // A page that is lost is found.
+  // Every missing page is detected.
   for (std::size_t page = 1; page < content.size() / 4096; ++page) {
     std::string damaged = content;
     std::fill_n(damaged.begin() + static_cast<std::ptrdiff_t>(page * 4096), 4096, '\xFF');
     CAPTURE(page);
     CHECK_FALSE(LoadFile(folder.Write("page.sqlite", damaged)).ok());
   }
-  // Single bytes, behind the magic.
+  // Changes single bytes after the magic number.
   std::uint64_t state = 1;
   const auto random = [&] {
     return (state = state * 6364136223846793005U + 1442695040888963407U) >> 33;
@@ -445,12 +445,12 @@ TEST_CASE("pages that name one another again and again come to an end") {
   Run(database, sql + "COMMIT");
   sqlite3_close(database);
   std::string content = test::ReadFile(file);
-  std::vector<std::size_t> inner;  // pages of the kernels' tree that name others, the root first
+  std::vector<std::size_t> inner;  // interior pages of the kernel table's tree, root first
   for (std::size_t page = 512; page + 512 <= content.size(); page += 512) {
     if (content[page] == 5) inner.push_back(page);
   }
   REQUIRE(inner.size() > 4);
-  // Each of their cells is made to name the next of these pages: 60 times the rows for each.
+  // Points every cell of a page at the next page: each level multiplies the rows by 60.
   for (std::size_t i = 0; i + 1 < inner.size(); ++i) {
     const std::size_t page = inner[i];
     const auto short_at = [&](std::size_t at) {
@@ -484,7 +484,7 @@ TEST_CASE("content that has no file of its own is unpacked, and nothing stays be
   }
   CHECK(Files(scratch).empty());
 
-  // No room: a limit on the size of files stands for a full disk.
+  // A limit on the file size simulates a full disk.
   rlimit limit = {};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &limit) == 0);
   rlimit small = limit;
@@ -532,7 +532,7 @@ TEST_CASE("a plain file is not touched, whatever its journal mode and its name")
   }
 }
 
-// The same launches as the profile of that name that the tests compare everything with.
+// Compares each export with the canonical profile of the same name.
 TEST_CASE("recorded exports equal their canonical profiles") {
   for (const std::string name : {"assignment_bg_r19", "cloverleaf_nsys", "gtls_transit_search_a",
                                  "nsysai_mfu_2gpu_before"}) {

@@ -100,7 +100,7 @@ TEST_CASE("nvprof: a column of correlation ids leaves names alone") {
       MustParse("\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\nus,us,,\n1,1,\"a [4]\",17\n");
   CHECK(p.names.name(0) == "a [4]");
   CHECK(p.records[0].correlation_id == 17);
-  // Without one and without the suffix there is none.
+  // Without the column and a numeric suffix, there is no correlation id.
   const Profile bare = MustParse("\"Start\",\"Duration\",\"Name\"\nus,us,\n1,1,\"a [x]\"\n");
   CHECK(bare.names.name(0) == "a [x]");
   REQUIRE(bare.warnings.size() == 1);
@@ -149,7 +149,7 @@ TEST_CASE("nvprof: bad tables are errors") {
   CHECK(ErrorOf(kHeader + kUnits + std::string(5'000'000, '1'))
             .starts_with("t.csv:3: a line of more than 4194304 bytes, expected"));
   CHECK(MustParse(kHeader + kUnits).records.empty());
-  // The last cell has no quote to prove it whole.
+  // The last cell has no closing quote that proves it complete.
   CHECK(ErrorOf("\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\nus,us,,\n1,1,\"a\",17")
             .starts_with("t.csv:3: no line end behind the last row"));
 }
@@ -161,14 +161,14 @@ TEST_CASE("nvprof: other files are not taken for a trace") {
   CHECK_FALSE(LooksLikeNvprofCsv(""));
 }
 
-// Row by row: the profile beside it was made from the same file by another reader.
+// Compares row by row with a profile that another reader made from the same file.
 TEST_CASE("nvprof: recorded files equal their namesakes") {
   struct File {
     const char* name;
     std::size_t kernels;
     std::uint64_t copies;
-    // Shared bytes here and in the namesake, which cuts off where this reader rounds: 2.128906 KB
-    // are 2179.9997 bytes, which can only be 2180.
+    // Shared bytes here and in the reference profile, which truncates where this reader rounds:
+    // 2.128906 KB is 2179.9997 bytes, which can only be 2180.
     std::set<std::pair<std::uint32_t, std::uint32_t>> shared;
   };
   const File files[] = {{"magus_cudasdk_scan", 3300, 18, {{4, 3}}},

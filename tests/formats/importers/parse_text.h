@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of text formats share: a text as the profile "t.csv", found by its content alone.
+// Shared helpers for tests of text formats: they read a text as the profile "t.csv", whose format
+// is detected from its content.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -17,7 +18,7 @@
 
 namespace stemtap {
 
-// `text` as a profile, read in pieces of `piece` bytes.
+// Returns `text` as a profile, read in pieces of `piece` bytes.
 inline Result<Profile> Parse(std::string_view text, std::size_t piece = kReadBytes) {
   Result<std::unique_ptr<ProfileReader>> reader =
       OpenProfile(std::make_unique<MemorySource>("t.csv", text, piece));
@@ -31,7 +32,7 @@ inline Profile MustParse(std::string_view text, std::size_t piece = kReadBytes) 
   return std::move(profile).value();
 }
 
-// The error that `text` gives: one line that names the file and says what was expected.
+// Returns the error for `text`: one line that contains the file name and what was expected.
 inline std::string ErrorOf(std::string_view text) {
   CAPTURE(text.substr(0, 200));
   const Result<Profile> profile = Parse(text);

@@ -42,7 +42,8 @@ TEST_CASE("several files are the ranks of one run: one after the other, devices 
   using Values = std::vector<std::uint64_t>;
   CHECK(column([](const auto& r) { return r.duration_ns; }) == Values{1, 2, 3, 4, 5});
   CHECK(column([](const auto& r) { return r.start_ns; }) == Values{900, 950, 960, 5, 6});
-  // Rank 0 uses its devices 3 and 1, whatever first, rank 1 its 3 and one that it does not name.
+  // Rank 0 uses its devices 3 and 1 in either order; rank 1 uses its device 3 and an unknown
+  // device.
   CHECK(column([](const auto& r) { return r.device; }) == Values{1, 0, 1, 2, shm::kUnknown16});
   std::string names;
   for (const shm::KernelRecord& record : run.records) names += run.names.name(record.name_id);
@@ -73,7 +74,7 @@ std::vector<std::uint16_t> DevicesOf(const Profile& run) {
 
 TEST_CASE("the devices of a rank keep their order, however its file is read") {
   const test::TempDir folder;
-  // One is read from its file, the other held in memory.
+  // One profile is read from a file; the other is in memory.
   const std::string csv =
       folder.Write("a.csv", "duration_ns,device,name\n1,7,x\n2,2,x\n3,7,x\n4,5,x\n").string();
   const std::string held =

@@ -26,7 +26,7 @@ shm::KernelRecord At(std::uint64_t start, std::uint32_t id, std::uint32_t stream
   return record;
 }
 
-// The starts of all launches, in the order in which they are handed out.
+// Returns the starts of all launches in the order in which the reader returns them.
 std::vector<std::uint64_t> Starts(RecordedLaunches& launches) {
   launches.Finish("file");
   ProfileBatch batch;
@@ -41,9 +41,9 @@ using Times = std::vector<std::uint64_t>;
 TEST_CASE("launch order is that of correlation ids, a graph's kernels by start") {
   RecordedLaunches launches;
   launches.Add(At(0, 10, 1), "k");
-  launches.Add(At(5, 13, 1), "k");  // launched last, ran early: its stream was free
+  launches.Add(At(5, 13, 1), "k");  // launched last, but ran early because its stream was free
   launches.Add(At(7, 11, 2), "k");
-  launches.Add(At(8, 0, 2), "k");  // unknown: stays behind the launch before it
+  launches.Add(At(8, 0, 2), "k");  // unknown: stays after the launch before it
   launches.Add(At(30, 12, 3), "k");
   launches.Add(At(20, 12, 4), "k");
   CHECK(Starts(launches) == Times{0, 7, 8, 20, 30, 5});
@@ -61,7 +61,7 @@ TEST_CASE("launches that share a correlation id across streams without a graph a
     record.graph_node = graph_node;
     launches.Add(record, "k");
     launches.SetProcess(2);
-    launches.Add(At(7, 10, 1), "k");  // ids of another process are others
+    launches.Add(At(7, 10, 1), "k");  // ids are per process
     launches.Finish("file");
     return launches.warnings();
   };
@@ -75,7 +75,7 @@ TEST_CASE("launches that share a correlation id across streams without a graph a
   CHECK_FALSE(counted(warnings_of(10, 4)));
   CHECK_FALSE(counted(warnings_of(11, 0)));
   CHECK_FALSE(counted(warnings_of(0, 0)));
-  CHECK_FALSE(counted(warnings_of(10, 0, 1)));  // one stream: order of start is that of launch
+  CHECK_FALSE(counted(warnings_of(10, 0, 1)));  // one stream: start order is launch order
 }
 
 TEST_CASE("launches that are recorded twice are counted") {
@@ -135,13 +135,13 @@ TEST_CASE("ids that contradict a stream are not taken for launch order") {
     CAPTURE(streams);
     RecordedLaunches launches;
     for (std::uint32_t i = 0; i < 300; ++i) {
-      const bool wrong = i % 50 == 1;  // 2 in a hundred
+      const bool wrong = i % 50 == 1;  // 2 %
       launches.Add(At(i * 10, wrong ? i - 1 : i + 1, i % 50 < 2 ? 0 : i % streams), "k");
     }
     Times in_order;
     for (std::uint64_t i = 0; i < 300; ++i) in_order.push_back(i * 10);
     CHECK(Starts(launches) == in_order);
-    // On one stream launches ran as they were launched, whatever their ids.
+    // On one stream, launches run in launch order, regardless of their ids.
     REQUIRE(launches.warnings().size() == streams - 1);
     if (streams == 2) {
       CHECK(launches.warnings()[0] ==

@@ -56,7 +56,7 @@ const std::string& NameOf(const Profile& profile, std::size_t row) {
   return profile.names.name(profile.records[row].name_id);
 }
 
-// The tables of ROCm 7, as far as they matter, of the recording `id`.
+// Returns the relevant ROCm 7 tables of the recording `id`.
 std::string Tables(const std::string& id) {
   return "CREATE TABLE rocpd_info_agent" + id +
          " (id INTEGER PRIMARY KEY, guid TEXT, nid INTEGER, pid INTEGER, type TEXT,"
@@ -82,7 +82,8 @@ std::string Tables(const std::string& id) {
          " (9, 'g', NULL, NULL);";
 }
 
-// A dispatch of `kernel` on `agent` and `stream`, number `dispatch` of process `pid` on `node`.
+// Returns dispatch number `dispatch` of `kernel` on `agent` and `stream` by process `pid` on
+// `node`.
 std::string Dispatch(const std::string& id, int dispatch, int kernel, int agent, int stream,
                      std::int64_t start, std::int64_t end, int pid = 2, int node = 1) {
   const auto text = [](std::int64_t value) { return std::to_string(value); };
@@ -130,7 +131,7 @@ TEST_CASE("rocpd: several processes and recordings in one database") {
                Dispatch(kId, 1, 7, 4, 0, 30, 40, 3) + Dispatch(other, 1, 8, 4, 0, 20, 30));
   REQUIRE(profile.records.size() == 3);
   CHECK(NameOf(profile, 1) == "_Z3mulPf");
-  // Three processes that each call their GPU 0.
+  // Three processes, each with its own GPU 0.
   CHECK(profile.records[0].device == 0);
   CHECK(profile.records[1].device == 1);
   CHECK(profile.records[2].device == 2);

@@ -16,7 +16,7 @@
 namespace stemtap {
 namespace {
 
-// ROCm 6.2, 6.4, 7, and what rocpd writes.
+// The headers of ROCm 6.2, 6.4 and 7, and the header that rocpd writes.
 const std::string kHeader62 =
     "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Kernel_Id\",\"Kernel_Name\",\"Correlation_Id\","
     "\"Start_Timestamp\",\"End_Timestamp\",\"Private_Segment_Size\",\"Group_Segment_Size\","
@@ -98,7 +98,7 @@ TEST_CASE("rocprofv3: a grid that is no multiple of the work-group is rounded up
 }
 
 TEST_CASE("rocprofv3: agents become device ordinals") {
-  // With the CPUs counted, the ordinal is the rank among those that ran a kernel.
+  // If agent numbers include CPUs, the ordinal is the rank among the agents that ran a kernel.
   const Profile p = MustParse(kHeader + Row("\"Agent 9\"", "1", "a()", "1", "2") +
                               Row("\"Agent 4\"", "2", "a()", "3", "4"));
   CHECK(p.records[0].device == 1);
@@ -107,7 +107,7 @@ TEST_CASE("rocprofv3: agents become device ordinals") {
   CHECK(
       p.warnings[0] ==
       "t.csv: agents are numbered with the CPUs, the devices are counted instead: 4 as 0, 9 as 1");
-  // Counted by type it is the ordinal.
+  // If agents are numbered by type, the number is the ordinal.
   const Profile typed = MustParse(kHeader + Row("\"GPU 3\"", "1", "a()", "1", "2") +
                                   Row("\"GPU 1\"", "1", "a()", "3", "4"));
   CHECK(typed.records[0].device == 3);
@@ -123,7 +123,7 @@ TEST_CASE("rocprofv3: truncated names are told by what they stand for") {
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0].starts_with(
       "t.csv: 1 names look truncated: each stands for several kernels, such as 'gemm'."));
-  // Each device has ids of its own.
+  // Ids are per device.
   CHECK(MustParse(kHeader + Row("\"GPU 0\"", "1", "gemm", "1", "2") +
                   Row("\"GPU 1\"", "2", "gemm", "3", "4"))
             .warnings.empty());

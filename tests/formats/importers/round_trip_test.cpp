@@ -72,7 +72,8 @@ TEST_CASE("CSV, binary and CSV again give the same bytes") {
   CheckRoundTrip(test::SourceDir() / "tests/data/tiny.csv");
 }
 
-// Counts by hand: the canonical form puts the duration third, and these names hold no line ends.
+// Counts without the reader: the canonical form has the duration in the third column, and these
+// names contain no newlines.
 TEST_CASE("every recorded profile has its rows, durations and zeros") {
   const auto profiles = SharedPath("data/profiles");
   STEMTAP_SKIP_WITHOUT(profiles);

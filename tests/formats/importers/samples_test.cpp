@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/data/formats holds one invented run in the form of every profiler (make.py there): read, it is
-// the same run, as far as each form carries it.
+// tests/data/formats contains one synthetic run in the format of every profiler (see make.py
+// there). Each file reads as the same run, up to the fields that its format contains.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ TEST_CASE("one run in the form of every profiler reads as the same run") {
     REQUIRE(leading.ok());
     for (const ProfileFormat& other : ProfileFormats()) {
       CAPTURE(other.name);
-      // The canonical form is what no other is; a table of durations asks nothing of its header.
+      // The canonical form is detected as no other format; a table of durations accepts any header.
       if (other.name != "stem-csv") CHECK(other.detect(leading.value()) == (other.name == format));
     }
 
@@ -79,7 +79,7 @@ TEST_CASE("one run in the form of every profiler reads as the same run") {
       CHECK(profile.metrics[1][2] == 3000.0);
     }
   }
-  // The binary form is read and written by the round trips.
+  // The round-trip tests read and write the binary form.
   for (const ProfileFormat& format : ProfileFormats()) {
     CHECK((format.name == "stemtap" || seen.count(std::string(format.name)) == 1));
   }
@@ -92,11 +92,11 @@ TEST_CASE("what looks like another format at first is known by its header") {
     }
     return std::string("none");
   };
-  // A program that prints JSON, under Nsight Compute.
+  // A program that prints JSON, run under Nsight Compute.
   CHECK(format_of("{\"step\": 1, \"loss\": 0.5}\n" +
                   test::ReadFile(kSamples / "ncu-csv/raw.csv")) == "ncu-csv");
   CHECK(format_of("[1]\n" + test::ReadFile(kSamples / "nvprof-csv/sample.csv")) == "nvprof-csv");
-  // Counters of rocprofv3: the columns of a trace, a row for each counter.
+  // Counters of rocprofv3: the columns of a trace, with one row per counter.
   CHECK(format_of("\"Kernel_Name\",\"Counter_Name\",\"Counter_Value\",\"Start_Timestamp\",\"End_"
                   "Timestamp\"\n\"k\",\"SQ_WAVES\",4,1,2\n") == "none");
 }
@@ -112,7 +112,7 @@ TEST_CASE("nvprof: a program's line may begin with a digit") {
   REQUIRE(with.ok());
   CHECK(with.value().records.size() == 12);
   CHECK_FALSE(with.value().warnings.empty());
-  CHECK_FALSE(read(sample + "0.26").ok());  // a row that was cut
+  CHECK_FALSE(read(sample + "0.26").ok());  // a truncated row
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Importers give launches in launch order; the profiles that were made of recorded files by others
-// have them in order of start.
+// Importers return launches in launch order. The reference profiles of recorded files, made by
+// other tools, are in start order.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace stemtap {
 
-// The launches of `profile` by start; those that started together as they come.
+// Returns the launches of `profile` by start; launches with equal starts keep their order.
 inline std::vector<shm::KernelRecord> InStartOrder(const Profile& profile) {
   std::vector<shm::KernelRecord> records = profile.records;
   std::stable_sort(records.begin(), records.end(),

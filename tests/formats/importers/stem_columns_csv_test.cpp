@@ -26,7 +26,7 @@ const std::string kHead =
 TEST_CASE("columns of durations: rows in turn, from left to right") {
   for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
     const Result<Profile> parsed = Parse(kHead + ",,5", piece);
-    CHECK_FALSE(parsed.ok());  // the last duration may be cut
+    CHECK_FALSE(parsed.ok());  // the last duration may be truncated
     const Result<Profile> whole = Parse(kHead + ",,5\n\n", piece);
     REQUIRE(whole.ok());
     const Profile& p = whole.value();
@@ -84,7 +84,7 @@ TEST_CASE("no other table is taken for columns of durations") {
   const std::string rows = "1,2\n3,4\n5,6\n7,8\n";
   CHECK(LooksLikeStemColumnsCsv("ka,kb\n" + rows));
   CHECK(LooksLikeStemColumnsCsv("Cluster 0 of PKA,Cluster1 of PKA\n" + rows));
-  // Slips in a canonical CSV.
+  // Typos in a canonical CSV header.
   for (const char* header :
        {"duration,kernel", "durationns,foo", "Duration_ns,foo", "duration_n,name1", "foo,nmae",
         "start_ns,foo", "foo,gird_x", "blockx,foo", "foo,shared_byte", "idx,foo_ns", "index,foo"}) {

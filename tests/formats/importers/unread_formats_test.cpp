@@ -25,7 +25,7 @@ std::string Varint(std::uint64_t value) {
   return bytes + static_cast<char>(value);
 }
 
-// Fields of protocol buffers.
+// Builds protocol buffer fields.
 std::string Number(std::uint64_t field, std::uint64_t value) {
   return Varint(field << 3) + Varint(value);
 }
@@ -88,7 +88,7 @@ TEST_CASE("a file of a format that is not read names its tool and the command th
     CHECK(message.find(c.tool) != std::string::npos);
     CHECK(message.find(c.command) != std::string::npos);
   }
-  // Every entry of the table was met.
+  // The test covers every entry of the table.
   for (const UnreadFormat& format : UnreadFormats()) {
     CAPTURE(format.name);
     CHECK(std::any_of(cases.begin(), cases.end(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is taken from each source, and what is refused.
+// Tests the values that are read from each source and the inputs that are rejected.
 #include "formats/results/results_reader.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace stemtap {
 namespace {
 
 Result<KernelResults> Read(const std::string& text, ResultsOptions options = {}) {
-  // Small pieces, so that lines fall across reads.
+  // Small pieces, so that lines span reads.
   return ReadResults(std::make_unique<MemorySource>("log", text, 7), options);
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("a value of a size that nothing counts is missing, and said to be") {
   CHECK(csv.warnings[0] ==
         "log: a of log:2 is 1e+31, expected 0 or a size from 1e-30 to 1e+30 (3 such values), taken "
         "as missing");
-  // A unit can make a number one that no double holds.
+  // A unit can scale a number beyond the range of double.
   const KernelResults ncu =
       Good("\"ID\",\"Kernel Name\",\"dram\"\n\"\",\"\",\"Gbyte\"\n\"0\",\"a\",\"1e308\"\n");
   CHECK(std::isnan(Value(ncu, 0, "dram")));
@@ -85,7 +85,7 @@ TEST_CASE("an Accel-Sim uid is mapped to the id of the n-th trace") {
   CHECK(Value(results, 1, "gpu_sim_cycle") == 300.0);
   CHECK(Value(results, 0, "gpu_sim_insn") == 640.0);
   CHECK(Value(results, 0, "gpu_occupancy") == 12.5);
-  // Counts since the start are differenced, and running totals of what is there per kernel left out.
+  // Cumulative counts are differenced. Running totals of per-kernel values are left out.
   CHECK(Value(results, 0, "L2_total_cache_accesses") == 10.0);
   CHECK(Value(results, 1, "L2_total_cache_accesses") == 25.0);
   CHECK(Value(results, 1, "gpgpu_n_load_insn") == 75.0);  // printed with two spaces before the '='
@@ -151,7 +151,7 @@ TEST_CASE("an Accel-Sim configuration without occupancy is no reason to warn") {
   CHECK(results.rows.size() == 2);
   CHECK(results.warnings.empty());
   CHECK(std::isnan(Value(results, 0, "gpu_occupancy")));
-  // Another statistic that is no number is one that is missing.
+  // Any other non-numeric statistic is missing.
   CHECK(Good("Processing kernel t/kernel-5.traceg\nkernel_name = a\nkernel_launch_uid = 1\n"
              "gpu_sim_cycle = -nan\n" +
              kExit)
@@ -166,7 +166,7 @@ TEST_CASE("an Accel-Sim log is whole or an error") {
   const KernelResults results = Good(log, cut);
   CHECK(results.rows.size() == 1);
   CHECK(results.warnings.size() == 1);
-  // Cut anywhere, it is never taken for whole.
+  // A log truncated at any point is never accepted as complete.
   const std::string whole = log + kExit;
   for (std::size_t size = 0; size + 2 < whole.size(); ++size) {
     CHECK_FALSE(Read(whole.substr(0, size)).ok());
@@ -192,7 +192,8 @@ TEST_CASE("an Accel-Sim run that was started again ends the one before") {
     REQUIRE(results.warnings.size() == 1);
     CHECK(results.warnings[0].find("kernel id 8") != std::string::npos);
   }
-  // Killed before its first launch, and while a kernel ran: nothing is half, nothing is left out.
+  // Killed before its first launch or while a kernel ran: no partial results are used and nothing
+  // is skipped.
   const std::string begun = "Processing kernel t/kernel-5.traceg\n";
   CHECK(Good(begun + "Accel-Sim [build x]\n" + second, cut).rows.size() == 2);
   const std::string running = begun + "launching kernel name: a uid: 1\n";
@@ -200,9 +201,9 @@ TEST_CASE("an Accel-Sim run that was started again ends the one before") {
   const KernelResults ran = Good(running + second, cut);
   REQUIRE(ran.rows.size() == 2);
   CHECK(ran.rows[0].id == 8);
-  // Which of them the run before began, nothing tells.
+  // The log does not show which of the two the earlier run began.
   Refused(running + begun + second, "2 lines 'Processing kernel'", cut);
-  // A run that met its limit has said so.
+  // A run that reached its limit reports the limit.
   const std::string limit =
       "GPGPU-Sim: ** break due to reaching the maximum cycles (or instructions) **\n";
   CHECK(Good(first + limit + second).rows.size() == 3);
@@ -278,7 +279,7 @@ TEST_CASE("MacSim instructions are the sum over the warps of a kernel") {
     CHECK(Value(results, 1, "cycles") == 81.0);
   };
   check(Good(log));
-  // The totals of cores at the end are no warps.
+  // The core totals at the end are not warps.
   const KernelResults whole = Good(log + "**Core 00" + total + "90   cycles:190 (190) seconds:0\n" +
                                    "**Core 01" + total + "67   cycles:190 (190) seconds:0\n");
   check(whole);
@@ -340,10 +341,10 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
   Refused(header + "\"0\",\"1\",\"f\",\"S\",\"Dur", "not closed");
   Refused(header + "\"0\",\"1\",\"f\"\n", "log:2: 3 cells, expected 7");
   Refused(header + "\"0\",\"1\",\"f\",\"S\",\"Duration\",\"us\",12", "no line end");
-  // The row's first line has an end.
+  // The first line of the row ends in a newline.
   Refused(header + "\"0\",\"1\",\"f\",\"S\n\",\"Duration\",\"us\",12", "log:2: no line end");
   CHECK(Good(header + "\"0\",\"1\",\"f\",\"S\n\",\"Duration\",\"us\",\"12\"").rows.size() == 1);
-  // One name in two sections, as ncu has it. The section says nothing of the metric's kind.
+  // ncu prints one name in two sections. The section does not determine the metric's kind.
   const KernelResults two = Good(header +
                                  "\"0\",\"1\",\"f\",\"S\",\"D\",\"%\",\"12\"\n"
                                  "\"0\",\"1\",\"f\",\"Throughput\",\"D\",\"Gbyte\",\"3\"\n"

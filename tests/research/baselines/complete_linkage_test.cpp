@@ -25,7 +25,8 @@ double Distance(const std::vector<double>& values, std::size_t columns, std::siz
   return std::sqrt(sum);
 }
 
-// The definition, step by step: the two clusters with the least distance of their farthest members.
+// The definition step by step: merges the two clusters with the smallest distance between their
+// farthest members.
 Clusters ByDefinition(const std::vector<double>& values, std::size_t columns, double threshold) {
   std::vector<std::vector<std::size_t>> clusters;
   for (std::size_t i = 0; i < values.size() / columns; ++i) clusters.push_back({i});
@@ -61,8 +62,8 @@ Clusters ByDefinition(const std::vector<double>& values, std::size_t columns, do
 }
 
 TEST_CASE("worked example: 0, 1, 2.2, 3, 10 at a threshold of 2") {
-  // 2.2 and 3 merge first (0.8), then 0 and 1 (1.0); their farthest members are 3 apart, so they
-  // stay.
+  // 2.2 and 3 merge first (0.8), then 0 and 1 (1.0). The farthest members of the two clusters are 3
+  // apart, so the clusters stay separate.
   const std::vector<double> values = {0, 1, 2.2, 3, 10};
   CHECK(*CompleteLinkage(values, 1, 2.0) == Clusters{0, 0, 1, 1, 2});
   CHECK(*CompleteLinkage(values, 1, 3.0) == Clusters{0, 0, 0, 0, 1});
@@ -71,7 +72,7 @@ TEST_CASE("worked example: 0, 1, 2.2, 3, 10 at a threshold of 2") {
 }
 
 TEST_CASE("random points: the clusters of the definition") {
-  // Distances of random doubles are all different, so the definition leaves no choice.
+  // Distances of random doubles are all different, so the result is unique.
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
     Rng rng(seed);
@@ -99,7 +100,7 @@ TEST_CASE("the limit counts the points that remain together, not all") {
   for (int i = 0; i < 100; ++i) values.push_back(i < 50 ? 0.001 * i : 1'000.0 + 0.001 * i);
   CHECK(CompleteLinkage(values, 1, 0.1, 50).has_value());
   CHECK(!CompleteLinkage(values, 1, 0.1, 49).has_value());
-  // A hundred thousand points with gaps between them need no distances at all.
+  // A hundred thousand points with gaps between them require no distance computations.
   values.clear();
   for (int i = 0; i < 100'000; ++i) values.push_back(i);
   CHECK(CompleteLinkage(values, 1, 0.1)->back() == 99'999);

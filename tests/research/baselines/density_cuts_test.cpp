@@ -24,7 +24,8 @@ CountedValues Counted(const std::vector<double>& values) {
   return result;
 }
 
-// The parts cover all values and none varies by the threshold or more.
+// Checks that the parts cover all values and that the variation of each part is below the
+// threshold.
 void CheckParts(const CountedValues& v, const std::vector<std::size_t>& starts, double threshold) {
   REQUIRE(!starts.empty());
   CHECK(starts.front() == 0);
@@ -88,8 +89,8 @@ TEST_CASE("without valleys, over many magnitudes, parts still end below the thre
   const CountedValues v = Counted(values);
   const auto starts = DensityCuts(v, 0.4);
   CheckParts(v, starts, 0.4);
-  // A cut of 2-means halves the range of such values, and halving 9 decades takes 30 cuts; valleys
-  // of chance where values are sparse add some (73 in all). A bandwidth from quartiles made 412.
+  // A 2-means cut halves the range of such values, and halving 9 decades takes 30 cuts. Random
+  // valleys in sparse regions add some (73 in all). A quartile-based bandwidth made 412 cuts.
   CHECK(starts.size() < 100);
 }
 

@@ -12,8 +12,8 @@
 namespace stemtap {
 namespace {
 
-// The least inertia of any division of `points` (one column) into at most k clusters, by trying
-// all.
+// Returns the smallest inertia of any partition of `points` (one column) into at most k clusters,
+// by exhaustive search.
 double LeastInertia(const std::vector<double>& points, const std::vector<std::uint64_t>& weights,
                     std::size_t k) {
   double least = std::numeric_limits<double>::infinity();
@@ -48,8 +48,8 @@ TEST_CASE("few points: no division is better than the one that k-means finds") {
       weights.push_back(1 + random.Below(5));
     }
     for (std::size_t k = 1; k <= 3; ++k) {
-      // Four starts miss the optimum of seven random points in some of a hundred cases; sixteen
-      // calls make that never, for these seeds.
+      // Four starts miss the optimum of seven random points in some of a hundred cases. For these
+      // seeds, sixteen calls always find it.
       double best = std::numeric_limits<double>::infinity();
       for (std::uint64_t seed = 0; seed < 16; ++seed) {
         Rng rng(seed);
@@ -78,7 +78,7 @@ TEST_CASE("groups that lie far apart are found, whatever the seed") {
       ids.insert(found.cluster_of[i]);
     }
     CHECK(ids.size() == 5);
-    // A uniform square of side 1 leaves 1/12 in each direction; 200 points.
+    // A uniform square of side 1 has variance 1/12 in each direction; 200 points.
     CHECK(found.inertia < 200.0 * 2.0 / 12.0 * 1.3);
   }
 }

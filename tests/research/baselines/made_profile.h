@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profiles made by hand for the tests of the methods.
+// Synthetic profiles for the tests of the methods.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct MadeProfile {
   std::vector<std::uint32_t> groups;
   SamplingOptions options;
 
-  // One more launch; its group is its name's.
+  // Adds one launch; its group is the kernel name.
   void Add(std::string_view name, std::uint64_t duration_ns, std::uint32_t block_x = 128,
            std::uint32_t grid_x = 1) {
     shm::KernelRecord r;
@@ -39,7 +39,7 @@ struct MadeProfile {
     profile.metrics.push_back(std::move(cells));
   }
 
-  // Keeps `name` out of the sample.
+  // Excludes `name` from sampling.
   void Exclude(std::string_view name) {
     const std::uint32_t id = profile.names.Intern(name);
     for (std::size_t i = 0; i < groups.size(); ++i) {

@@ -9,7 +9,8 @@
 namespace stemtap {
 namespace {
 
-// Two clusters, even and odd launches, across all kernels; the first launch of each stands for it.
+// A method with two clusters, even and odd launches of all kernels. The first launch of each
+// cluster represents it.
 class EvenOdd : public PreparedMethod {
  public:
   explicit EvenOdd(std::size_t launches) {
@@ -69,7 +70,7 @@ TEST_CASE("method plan: clusters across kernels, their weights and totals") {
   CHECK(plan.kernels[1].clusters[1].mean_ns == 200.0);
   options.weights = Weights::kCalibrated;
   const Plan calibrated = PlanByMethod(profile, kEvenOdd, options, nullptr).value();
-  // Evens take 60 in all, estimated as 40.
+  // Even launches take 60 in all and are estimated as 40.
   CHECK(calibrated.kernels[0].clusters[0].samples.front().weight == doctest::Approx(6.0));
 }
 

@@ -39,7 +39,8 @@ struct MadeLaunches : MadeProfile {
 };
 
 TEST_CASE("a launch on a known path is skipped, one on another path is sampled") {
-  // (3, 4) and (6, 8) point the same way; (4, 3) is 0.283 off: |(0.6, 0.8) - (0.8, 0.6)|.
+  // (3, 4) and (6, 8) have the same direction; (4, 3) is at distance 0.283: |(0.6, 0.8) - (0.8,
+  // 0.6)|.
   const MadeLaunches made(4,
                           "0,64,100,0:3 1:4\n"
                           "1,64,250,0:6 1:8\n"
@@ -48,15 +49,15 @@ TEST_CASE("a launch on a known path is skipped, one on another path is sampled")
   const auto photon = made.Prepared();
   CHECK(ClustersOf(*photon) == std::vector<std::uint32_t>{0, 0, 1, 0});
   CHECK(Indices(photon->Draw(1)) == std::vector<std::uint64_t>{0, 2});
-  // Launch 0 stands for its own instructions, 2.5 times as many and as many again.
+  // Launch 0 represents its own instructions, 2.5 times as many, and the same number again.
   CHECK(WeightsOf(photon->Draw(1)) == std::vector<double>{4.5, 1});
   CHECK(photon->deterministic());
   CHECK(std::isnan(photon->bound()));
 }
 
 TEST_CASE("the threshold is a distance of 0.05 between vectors of length 1") {
-  // Against (1000, 0): at (1000, 49) the distance is 2 sin(atan(0.049) / 2) = 0.04895, at (1000,
-  // 51) it is 0.05093.
+  // Distances from (1000, 0): (1000, 49) is at 2 sin(atan(0.049) / 2) = 0.04895 and (1000, 51) is
+  // at 0.05093.
   const MadeLaunches made(3,
                           "0,64,,0:1000\n"
                           "1,64,,0:1000 1:49\n"
@@ -65,9 +66,9 @@ TEST_CASE("the threshold is a distance of 0.05 between vectors of length 1") {
 }
 
 TEST_CASE("kinds of warps count by their share, in whatever order they are listed") {
-  // Shares 0.75 and 0.25; 0.75 and 0.25 listed the other way round; 0.70 and 0.30, which is
-  // sqrt(0.05^2 + 0.05^2) = 0.0707 off; 0.74 and 0.26, 0.014 off; one kind alone, 0.354 off; and
-  // the first again, one kind listed in two rows.
+  // The shares are 0.75 and 0.25; the same in reverse order; 0.70 and 0.30, at distance sqrt(0.05^2
+  // + 0.05^2) = 0.0707; 0.74 and 0.26, at distance 0.014; only one kind, at distance 0.354; and the
+  // first shares again, with one kind in two rows.
   const MadeLaunches made(6,
                           "0,75,,0:1\n0,25,,1:1\n"
                           "1,25,,1:1\n1,75,,0:1\n"
@@ -89,20 +90,20 @@ TEST_CASE("below a full GPU the number of warps must be equal, above it the most
                           "6,2559,,0:1\n");  // just not full: sampled
   CHECK(ClustersOf(*made.Prepared()) == std::vector<std::uint32_t>{0, 1, 2, 2, 3, 0, 4});
 
-  // Two samples too far from each other, with 4000 and 8000 warps, and launches near both.
+  // Two samples too far from each other, with 4000 and 8000 warps, and launches that are near both.
   const MadeLaunches both(4,
                           "0,4000,,0:1000\n"
                           "1,8000,,0:1000 1:60\n"
                           "2,7000,,0:1000 1:30\n"
                           "3,5000,,0:1000 1:30\n");
   CHECK(ClustersOf(*both.Prepared()) == std::vector<std::uint32_t>{0, 1, 1, 0});
-  // Also where the path of the other is nearer: 0.02 against 0.04.
+  // The same if the path of the other sample is nearer: 0.02 instead of 0.04.
   const MadeLaunches warps(3,
                            "0,4000,,0:1000\n"
                            "1,8000,,0:1000 1:60\n"
                            "2,7000,,0:1000 1:20\n");
   CHECK(ClustersOf(*warps.Prepared()) == std::vector<std::uint32_t>{0, 1, 1});
-  // With equal numbers of warps the nearer path does.
+  // If the numbers of warps are equal, the nearer path decides.
   const MadeLaunches paths(3,
                            "0,4000,,0:1000\n"
                            "1,4000,,0:1000 1:60\n"
@@ -111,8 +112,8 @@ TEST_CASE("below a full GPU the number of warps must be equal, above it the most
 }
 
 TEST_CASE("a sample taken later may fit a known path better") {
-  // Launch 1 is near 0 in path; launch 2 is sampled (too far from 0), and then stands nearer to the
-  // path of launch 1, in warps, when that comes again as launch 3.
+  // Launch 1 has a path near launch 0. Launch 2 is sampled because it is too far from launch 0.
+  // Launch 3 repeats the path of launch 1, and launch 2 is nearer to it in warps.
   const MadeLaunches made(4,
                           "0,4000,,0:1000\n"
                           "1,7000,,0:1000 1:30\n"

@@ -22,7 +22,7 @@ using test::Indices;
 using test::MadeProfile;
 using test::WeightsOf;
 
-// Columns of the twelve metrics: column c of launch i holds value(i, c).
+// Adds the columns of the twelve metrics: column c of launch i contains value(i, c).
 template <typename Value>
 void AddPkaMetrics(MadeProfile& made, Value value) {
   std::size_t column = 0;
@@ -40,7 +40,7 @@ TEST_CASE("three kinds of launches with their own counters and durations: three 
   const std::uint64_t durations[] = {700, 100, 2'500};
   for (std::size_t i = 0; i < 60; ++i) made.Add("kernel", durations[i % 3]);
   Rng rng(1);
-  // Counters differ by kind, and by a little noise within one.
+  // Counters differ between kinds and vary slightly within a kind.
   AddPkaMetrics(made, [&](std::size_t i, std::size_t c) {
     return 1'000.0 * static_cast<double>(1 + (i % 3) * (c + 1)) + rng.Uniform();
   });
@@ -50,7 +50,7 @@ TEST_CASE("three kinds of launches with their own counters and durations: three 
   CHECK(pka.cluster_count() == 3);
   CHECK(pka.deterministic());
   CHECK(std::isnan(pka.bound()));
-  // The first of each kind, for all twenty.
+  // The first launch of each kind represents all twenty.
   CHECK(Indices(pka.Draw(1)) == std::vector<std::uint64_t>{0, 1, 2});
   CHECK(WeightsOf(pka.Draw(1)) == std::vector<double>{20, 20, 20});
   CHECK(made.Estimate(pka.Draw(5)) == made.total());
@@ -58,8 +58,8 @@ TEST_CASE("three kinds of launches with their own counters and durations: three 
 }
 
 TEST_CASE("the k whose projected total errs least is taken, the smallest of equals") {
-  // Counters grow in three steps, but only the last step changes the duration: two clusters predict
-  // the total as exactly as three, one does not.
+  // Counters grow in three steps, but only the last step changes the duration. Two clusters predict
+  // the total as exactly as three; one cluster does not.
   MadeProfile made;
   for (std::size_t i = 0; i < 40; ++i) made.Add("kernel", i % 4 == 3 ? 9'000 : 1'000);
   AddPkaMetrics(made, [&](std::size_t i, std::size_t) {
@@ -73,7 +73,8 @@ TEST_CASE("the k whose projected total errs least is taken, the smallest of equa
 }
 
 TEST_CASE("what the counters do not show, pka does not see") {
-  // All counters equal: one cluster, the first launch stands for all, slow ones included.
+  // All counters are equal: there is one cluster, and the first launch represents all, including
+  // slow launches.
   MadeProfile made;
   for (std::size_t i = 0; i < 10; ++i) made.Add("kernel", i < 5 ? 100 : 300);
   AddPkaMetrics(made, [](std::size_t, std::size_t c) { return static_cast<double>(c); });

@@ -36,8 +36,8 @@ TEST_CASE("rows that differ are told apart, equal ones are counted, in order of 
 }
 
 TEST_CASE("two columns that move together are one component, a constant one is none") {
-  // Three times (1, 2, 5) and once (3, 6, 5): mean 1.5 and sd sqrt(0.75) in the first column, so
-  // the standardised values are -1/sqrt(3) and sqrt(3), and the component is sqrt(2) times as long.
+  // Three times (1, 2, 5) and once (3, 6, 5): the first column has mean 1.5 and sd sqrt(0.75), so
+  // the standardized values are -1/sqrt(3) and sqrt(3), and the component is sqrt(2) times as long.
   const Scores scores = PrincipalComponents(Rows(3, {1, 2, 5, 3, 6, 5}, {3, 1}), 0.9995);
   REQUIRE(scores.columns == 1);
   CHECK(std::abs(scores.values[0]) == doctest::Approx(std::sqrt(2.0 / 3.0)).epsilon(1e-12));
@@ -46,8 +46,8 @@ TEST_CASE("two columns that move together are one component, a constant one is n
 }
 
 TEST_CASE("golden: five weighted rows of three columns") {
-  // Computed apart, by Jacobi rotations in Python: variances 2.6369, 0.3424, 0.0207, in shares of
-  // the whole 0.87897, 0.99310, 1. The sign of a component is free.
+  // Computed independently by Jacobi rotations in Python: variances 2.6369, 0.3424, 0.0207;
+  // cumulative shares 0.87897, 0.99310, 1. The sign of a component is arbitrary.
   const DistinctRows rows =
       Rows(3, {1, 10, 3, 2, 8, 3.5, 3, 9, 1, 4, 4, 2, 5, 1, 7}, {1, 2, 1, 1, 3});
   const double first[] = {2.0072975697501203, 1.1684359641377362, 1.5478833482160916,
@@ -96,7 +96,7 @@ TEST_CASE("a repeated row weighs as much as its copies") {
 TEST_CASE("without variance there is no component") {
   CHECK(PrincipalComponents(Rows(2, {}, {}), 0.9995).columns == 0);
   CHECK(PrincipalComponents(Rows(2, {7, 7}, {1}), 0.9995).columns == 0);
-  // 0.1 + 0.2 and 0.3 differ by rounding alone.
+  // 0.1 + 0.2 and 0.3 differ only by rounding.
   CHECK(PrincipalComponents(Rows(1, {0.1 + 0.2, 0.3}, {1, 1}), 0.9995).columns == 0);
 }
 

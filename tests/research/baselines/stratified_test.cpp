@@ -36,7 +36,7 @@ std::unique_ptr<PreparedMethod> Prepared(std::string_view name, const MadeProfil
   return nullptr;
 }
 
-// Two kernels; one has two modes, interleaved, with a few percent of noise.
+// Two kernels; one has two interleaved modes with a few percent of noise.
 MadeProfile TwoKernels() {
   MadeProfile made;
   Rng rng(7);
@@ -65,7 +65,7 @@ TEST_CASE("every method that cuts by duration covers all invocations, each once,
       last = s.index;
       weights[method->clusters()[s.index]] += s.weight;
     }
-    // The weights of a cluster's samples stand for all of it.
+    // The sample weights of a cluster represent the whole cluster.
     for (const auto& [cluster, count] : counts) {
       CHECK(weights[cluster] == doctest::Approx(static_cast<double>(count)).epsilon(1e-12));
     }
@@ -102,8 +102,8 @@ TEST_CASE("the estimates of optimal and root have no bias") {
   for (const char* name : {"optimal", "root"}) {
     CAPTURE(name);
     const auto method = Prepared(name, made);
-    // The bound is z sigma of one draw; the mean of 2,000 has a standard error of bound / z /
-    // sqrt(2000). Six of them: correct code fails with a chance of about 2e-9.
+    // The bound is z sigma of one draw. The mean of 2,000 has a standard error of bound / z /
+    // sqrt(2000). With six standard errors, correct code fails with a probability of about 2e-9.
     double sum = 0.0;
     for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
       sum += made.Estimate(method->Draw(seed)) / made.total() - 1.0;
@@ -112,7 +112,7 @@ TEST_CASE("the estimates of optimal and root have no bias") {
   }
 }
 
-// A profile read from memory.
+// A profile reader over memory.
 class MadeReader : public ProfileReader {
  public:
   explicit MadeReader(const Profile& profile) : profile_(profile) {
@@ -173,7 +173,7 @@ TEST_CASE("a method draws what the two-pass plan selects, seed by seed") {
 TEST_CASE("first takes the first launches of each cluster, whatever the seed") {
   MadeProfile made;
   made.options.selection = Selection::kFirst;
-  // Falling durations: the last launch is the shortest, so that duration order is not launch order.
+  // Durations decrease: the last launch is the shortest, so duration order is not launch order.
   for (std::uint64_t i = 0; i < 1000; ++i) made.Add("decay", 11'000 - i);
   const auto method = Prepared("root", made);
   CHECK(method->deterministic());
@@ -204,7 +204,7 @@ TEST_CASE("balanced draws spread over a cluster's durations") {
     balanced_square += b * b;
     random_square += r * r;
   }
-  // Systematic draws along sorted values leave about 1/m^2 of the variance, m >= 30 a cluster.
+  // Systematic draws from sorted values have about 1/m^2 of the variance, with m >= 30 per cluster.
   CHECK(balanced_square < 0.1 * random_square);
 }
 

@@ -48,12 +48,11 @@ TEST_CASE("no error at all is met by the cheapest that has none") {
   const std::vector<TunedPoint> points = {Point(0.0, 2.0), Point(0.0, 5.0), Point(0.1, 50.0)};
   CHECK(SpeedupAt(points, 0.0, end) == 5.0);
   CHECK(end == TuningEnd::kMet);
-  // There is no sample between exact and 10 % off.
+  // There is no data point between exact and 10 % error.
   CHECK(SpeedupAt(points, 0.05, end) == 5.0);
 }
 
-// Samples of one kernel as the bound asks by the central limit theorem; `waste` as many again are
-// captured and count for nothing.
+// Returns the number of samples of one kernel that the bound requires by the central limit theorem.
 std::uint64_t SizeFor(const MethodInput& input) {
   double mean = 0.0;
   double squares = 0.0;
@@ -75,7 +74,7 @@ class Wasteful : public test::DrawSome {
   MethodSample Draw(std::uint64_t seed) const override {
     MethodSample sample = DrawSome::Draw(seed);
     const std::size_t useful = sample.invocations.size();
-    // The same launches again in the account of costs: indices need not differ for that.
+    // Counts the same launches again as cost; the indices may repeat.
     for (std::size_t i = 0; i < useful; ++i) {
       sample.invocations.push_back({sample.invocations[i].index, 0.0});
     }
@@ -115,15 +114,15 @@ TEST_CASE("a method that captures everything twice costs twice as much at equal 
   const EqualError& e = compared.value();
   CHECK(e.forward.end == TuningEnd::kMet);
   CHECK(e.backward.end == TuningEnd::kMet);
-  // p95 of 4,000 runs is known to 1.6 % (one standard deviation), the speedup to twice that, and
-  // both methods' draws count: 4.5 %. Five of them either way.
+  // p95 of 4,000 runs has a standard deviation of 1.6 %, and the speedup twice that. With the draws
+  // of both methods, it is 4.5 %. The tolerance is five of them.
   CHECK(std::fabs(e.forward.ratio - 2.0) < 0.45);
   CHECK(std::fabs(e.backward.ratio - 2.0) < 0.45);
   CHECK(e.ratio == e.forward.ratio);
   CHECK(e.ratio_low <= e.ratio);
   CHECK(e.ratio_high >= e.ratio);
   CHECK(e.ratio_high - e.ratio_low < 1.0);
-  // It asks for half the error: to err alike it must be asked for twice as much.
+  // The method requests half the error, so an equal error requires twice the bound.
   CHECK(std::fabs(e.forward.tuned.error_bound - 0.1) < 0.015);
 }
 

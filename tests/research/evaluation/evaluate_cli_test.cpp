@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap evaluate, run as a user would: wrong use, bad input, and what it prints and writes.
+// Runs stemtap evaluate as a user does: incorrect usage, invalid input, and its output.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -106,7 +106,7 @@ TEST_CASE("evaluate: table, JSON and CSV tell the same, whatever the number of t
     }
   }
   CHECK(one == four);
-  // Three times as long each: what holds for the one holds for the other, relative errors and all.
+  // All durations are three times as long, so relative errors are the same in both directions.
   CHECK(one["rows"][0]["against"]["plain"]["mean"].get<double>() ==
         doctest::Approx(one["rows"][0]["error"]["mean"].get<double>()));
   CHECK(one["rows"][0]["against"]["calibrated"]["max"].get<double>() < 1e-9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods on workloads whose errors can be counted out.
+// Tests methods on workloads whose errors can be enumerated.
 #include "research/evaluation/evaluate_method.h"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,8 @@ SamplingOptions Take(std::uint64_t samples, double bound) {
   return options;
 }
 
-// Two of {100, 100, 300, 300}: of the 6 pairs 4 hold one of each and are exact, 2 are off by half.
+// Draws two of {100, 100, 300, 300}: of the 6 pairs, 4 contain one of each and are exact, and 2
+// have an error of 50 %.
 TEST_CASE("two-point stratum: errors and coverage are those counted out") {
   const EvaluatedRun w = OneKernel({100, 300, 100, 300});
   constexpr std::uint64_t kRuns = 9000;
@@ -46,8 +47,8 @@ TEST_CASE("two-point stratum: errors and coverage are those counted out") {
     const double size = std::fabs(run.error);
     CHECK((size < 1e-12 || std::fabs(size - 0.5) < 1e-12));
   }
-  // Share of exact runs 2/3, standard deviation sqrt(2/9/9000) = 0.005. Six of them: another seed
-  // fails with a chance of 2e-9.
+  // The share of exact runs is 2/3, with standard deviation sqrt(2/9/9000) = 0.005. With six
+  // standard deviations, another seed fails with a probability of 2e-9.
   CHECK(std::fabs(tight.statistics.coverage - 2.0 / 3.0) < 0.03);
   CHECK(std::fabs(tight.statistics.error.mean - 1.0 / 6.0) < 0.015);
   CHECK(std::fabs(tight.statistics.error.bias) < 0.02);
@@ -55,7 +56,7 @@ TEST_CASE("two-point stratum: errors and coverage are those counted out") {
   CHECK(tight.statistics.p95_over_bound == doctest::Approx(1.25));
   CHECK(tight.statistics.samples == 2.0);
   CHECK(tight.statistics.clusters == 1.0);
-  // Sampled time 400 on average of 800.
+  // The mean sampled time is 400 of 800.
   CHECK(std::fabs(tight.statistics.speedup - 2.0) < 0.03);
   CHECK(Evaluated(w, Take(2, 0.5), kRuns).statistics.coverage == 1.0);
 }
@@ -101,16 +102,17 @@ TEST_CASE("a deterministic method is drawn once") {
 
 TEST_CASE(
     "another run: plain weights carry over, calibrated ones take their error from the first") {
-  // Kernel k twice as slow on the other, kernel s as fast as before.
+  // On the other run, kernel k is twice as slow and kernel s is unchanged.
   EvaluatedRun w = MakeTestWorkload({{"k", 100}, {"s", 50}, {"k", 300}, {"s", 50}});
   REQUIRE(HoldAgainst(w, "slow", MakeProfile({{"k", 200}, {"s", 50}, {"k", 600}, {"s", 50}})).ok());
   SamplingOptions options = Take(1, 0.1);
   options.selection = Selection::kFirst;
   const RunOutcome run = Evaluated(w, options, 1).runs[0];
-  // Sampled: k 100 and s 50, each standing for two. 300 of 500; on the other 2 (200 + 50) of 900.
+  // The samples k = 100 and s = 50 each represent two launches: 300 of 500. On the other run, 2
+  // (200 + 50) of 900.
   CHECK(run.error == doctest::Approx(300.0 / 500.0 - 1.0));
   CHECK(run.against_plain == doctest::Approx(500.0 / 900.0 - 1.0));
-  // Calibrated: k's 100 stands for 400, so 4 x 200 + 2 x 50 = 900.
+  // Calibrated: the sample k = 100 represents 400, so 4 x 200 + 2 x 50 = 900.
   CHECK(run.against_calibrated == doctest::Approx(0.0));
 }
 
@@ -154,7 +156,7 @@ TEST_CASE("online: a kernel that always takes the same time is captured a few ti
   request.runs = 2;
   request.online = true;
   request.lag = 100;
-  request.two_pass = &kSome;  // which takes 1 sample
+  request.two_pass = &kSome;  // takes 1 sample
   WorkerPool pool(2);
   Evaluation evaluation;
   AddWorkload(w, request, pool, evaluation);
@@ -182,8 +184,9 @@ const MethodEntry& MethodOf(Method method) {
   return Methods()[0];
 }
 
-// The elimination works on a matrix that shrinks: both kernels get shorter from launch to launch.
-// The configuration that shows it whole is STEM-only, two strata of 30 samples each.
+// The elimination works on a matrix that shrinks, so both kernels get shorter from launch to
+// launch. The configuration that shows the full effect is STEM-only, with two strata of 30 samples
+// each.
 TEST_CASE("taking the first fails on Rodinia gaussian, the default does not") {
   const auto file = SharedPath("data/profiles/rodinia_gaussian_8k_a.csv.gz");
   STEMTAP_SKIP_WITHOUT(file);
@@ -195,8 +198,8 @@ TEST_CASE("taking the first fails on Rodinia gaussian, the default does not") {
   const auto workload = MakeEvaluatedRun("gaussian", std::move(profile).value(), options);
   REQUIRE(workload.ok());
 
-  // Drawn from at random, |bias| of 400 runs whose errors are about 2.3 % is 0.12 %, six of them
-  // 0.7 %.
+  // With random draws, |bias| of 400 runs with errors of about 2.3 % has a standard error of 0.12
+  // %; six of them are 0.7 %.
   const MethodEvaluation drawn =
       Evaluated(workload.value(), options, 400, 2, MethodOf(Method::kStem));
   CHECK(std::fabs(drawn.statistics.error.bias) < 0.007);
@@ -208,12 +211,12 @@ TEST_CASE("taking the first fails on Rodinia gaussian, the default does not") {
   CHECK(first.statistics.samples == drawn.statistics.samples);
   CHECK(first.statistics.error.bias > 0.30);
   CHECK(first.statistics.error.bias > 5.0 * drawn.statistics.bound);
-  // Cutting finer hides some of it; the bound asked for is missed all the same.
+  // Finer strata hide part of the effect, but the requested bound is still missed.
   const MethodEvaluation root = Evaluated(workload.value(), options, 1, 1, MethodOf(Method::kRoot));
   CHECK(root.statistics.error.bias > 2.0 * options.error_bound);
 
-  // Of the default, whatever it is, at least 95 % of runs are to be within the bound; 400 runs show
-  // at least 88 % of it but for a chance below 1e-6.
+  // At least 95 % of runs with the default options must be within the bound. With 400 runs, at
+  // least 88 % are within it, except with a probability below 1e-6.
   const SamplingOptions standard;
   const MethodEvaluation standing =
       Evaluated(workload.value(), standard, 400, 2, MethodOf(standard.method));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/evaluate fills the page it is given, and leaves alone what it does not know.
+// tools/evaluate fills in the given page and leaves unknown content unchanged.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -43,7 +43,8 @@ TEST_CASE("the script fills every table of the page") {
     page += std::string("<!-- begin ") + section + " -->\nold\n<!-- end " + section + " -->\n";
   }
   const std::string output = scratch.Write("page.md", page + "after\n").string();
-  // Named as the run of which taking the first is shown; long enough to be among the large.
+  // Has the name of the run that the first-sample section uses, and is long enough to count as
+  // large.
   std::string csv = "index,duration_ns,name\n";
   for (int i = 0; i < 6000; ++i) {
     csv += std::to_string(i) + "," + std::to_string(9000 - i + i * 37 % 101) + ",k\n";

@@ -50,7 +50,7 @@ TEST_CASE("workload: without kernel time there is nothing to be wrong about") {
 
 TEST_CASE("another run: other durations are the same launches") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30}});
-  // The names come in another order of ids.
+  // The kernel names have ids in a different order.
   Profile other = MakeProfile({{"z", 1}, {"b", 1}});
   other.records.clear();
   for (const auto& [name, ns] : {std::pair{"a", 11}, {"b", 22}, {"a", 33}}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workloads and methods made by hand, whose errors are known beforehand.
+// Synthetic workloads and methods with known errors.
 #pragma once
 
 #include <algorithm>
@@ -45,14 +45,14 @@ inline EvaluatedRun MakeTestWorkload(const std::vector<MadeLaunch>& launches,
   return MakeEvaluatedRun("made", MakeProfile(launches), options).value();
 }
 
-// One kernel, with these durations in order of launch.
+// Returns one kernel with these durations in launch order.
 inline EvaluatedRun OneKernel(std::initializer_list<std::uint64_t> durations) {
   std::vector<MadeLaunch> launches;
   for (const std::uint64_t d : durations) launches.push_back({"k", d});
   return MakeTestWorkload(launches);
 }
 
-// Draws `size` of each kernel group at random, and says that it errs by `bound` at most.
+// Draws `size` launches of each kernel group at random and states the error bound `bound`.
 class DrawSome : public PreparedMethod {
  public:
   DrawSome(const MethodInput& input, std::uint64_t size, double bound, Selection selection)
@@ -92,7 +92,7 @@ class DrawSome : public PreparedMethod {
   std::vector<std::vector<std::uint64_t>> members_;
 };
 
-// options.min_samples of each kernel; the bound it states is options.error_bound.
+// Draws options.min_samples of each kernel and states the bound options.error_bound.
 inline constexpr MethodEntry kSome = {
     "some", "min_samples of each kernel at random",
     [](const MethodInput& input) -> Result<std::unique_ptr<PreparedMethod>> {
@@ -100,7 +100,7 @@ inline constexpr MethodEntry kSome = {
           input, input.options.min_samples, input.options.error_bound, input.options.selection));
     }};
 
-// A method whose input is never there.
+// A method whose input is never available.
 inline constexpr MethodEntry kLacking = {
     "lacking", "needs what nobody has",
     [](const MethodInput&) -> Result<std::unique_ptr<PreparedMethod>> {

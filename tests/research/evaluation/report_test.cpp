@@ -13,8 +13,9 @@
 namespace stemtap {
 namespace {
 
-// One workload with a wild name, held against another run, one method with a bound, one without,
-// and the online sampler: whatever a report can show.
+// Returns an evaluation with everything that a report can contain: one workload with unusual
+// characters in its name, compared with another run; one method with a bound, one without, and the
+// online sampler.
 Evaluation Everything() {
   EvaluatedRun w = test::MakeTestWorkload({{"k", 100}, {"k", 300}, {"k", 200}});
   w.name = "dir/with,comma \"quoted\" \x1b[31m" + std::string(100, 'n') + ".csv";
@@ -37,7 +38,7 @@ Evaluation Everything() {
   unbounded.evaluation.statistics.p95_over_bound = NAN;
   unbounded.evaluation.statistics.speedup = INFINITY;
   evaluation.rows.push_back(unbounded);
-  // A second workload, so that there is a summary.
+  // A second workload produces a summary.
   AddWorkload(w, request, pool, evaluation);
   return evaluation;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of runs and over workloads, against values worked out by hand.
+// Tests statistics of runs and over workloads with values calculated by hand.
 #include "research/evaluation/run_statistics.h"
 
 #include <doctest/doctest.h>

@@ -102,7 +102,7 @@ TEST_CASE("launches look like launches: extents, streams, times that ascend, a b
     REQUIRE((r.stream == 7 || r.stream == 13));
     REQUIRE(r.duration_ns >= 1'000);
     if (i > 0) REQUIRE(r.start_ns > run.records[i - 1].start_ns);
-    REQUIRE(r.start_ns >= ends[r.stream]);  // a stream runs one kernel after the other
+    REQUIRE(r.start_ns >= ends[r.stream]);  // a stream runs one kernel at a time
     ends[r.stream] = r.start_ns + r.duration_ns;
     busy += r.duration_ns;
   }
@@ -112,10 +112,9 @@ TEST_CASE("launches look like launches: extents, streams, times that ascend, a b
   CHECK(static_cast<double>(busy) / static_cast<double>(ends[7]) > 0.85);
 }
 
-// Each launch is an outlier with p = 1 / 20,000, independently: of 4,000,000 launches 200 are
-// expected, with a standard deviation of 14.1. Six of them are passed for fewer than one seed in
-// 10^7 (Poisson tails: 6e-9 above, 2e-11 below); the seed is fixed, so the test never fails by
-// chance.
+// Each launch is an outlier with p = 1 / 20,000, independently: 200 of 4,000,000 launches are
+// expected, with a standard error of 14.1. Fewer than one seed in 10^7 exceeds six of them (Poisson
+// tails: 6e-9 above, 2e-11 below). The seed is fixed, so the test never fails by chance.
 TEST_CASE("one launch in 20,000 is an outlier, five to thirty times slower") {
   LlmDecodeOptions options = Launches(4'000'000);
   const std::unique_ptr<ProfileReader> with = MakeLlmDecode(options);
@@ -161,7 +160,7 @@ TEST_CASE("the warm-up is 25 to 10 percent slower and ends") {
   }
 }
 
-// The noise of a kernel whose launches all have the same median is its spread.
+// If all launches of a kernel have the same median, the noise is the spread of the durations.
 TEST_CASE("noise is log-normal with the sigma of the kernel") {
   LlmDecodeOptions options = Launches(400'000);
   options.warmup_launches = 0;
@@ -209,10 +208,10 @@ TEST_CASE("attention grows with the context, its grid by one split per 256 token
     at_this_many = r.grid[1] == splits ? at_this_many + 1 : 1;
     REQUIRE(at_this_many <= 256 * options.layers);
     splits = r.grid[1];
-    // The results of several splits are combined at once.
+    // The results of several splits are combined immediately.
     REQUIRE((run.name(i + 1).find("CombineSplits") != std::string::npos) == (splits > 1));
   }
-  CHECK(prompts >= 3);  // each begins with a context of its own
+  CHECK(prompts >= 3);  // each begins with its own context
   REQUIRE(by_splits.size() >= 5);
   double before = 0;
   for (const auto& [count, total] : by_splits) {
@@ -235,7 +234,7 @@ TEST_CASE("layers and heads shape the model") {
     if (IsDecodeAttention(run, i)) REQUIRE(run.records[i].grid[2] == 32);
   }
   CHECK(appends <= 3 * steps);
-  CHECK(appends + 3 >= 3 * steps);  // the last step may be cut
+  CHECK(appends + 3 >= 3 * steps);  // the last step may be truncated
 }
 
 TEST_CASE("options out of range are refused, and a reader of them says so") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generated run read whole, and how two of them compare.
+// Reads a generated run completely and compares two runs.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ struct Run {
   const std::string& name(std::size_t i) const { return reader->names().name(records[i].name_id); }
 };
 
-// `limit`: records asked for at a time.
+// Reads the run with at most `limit` records per request.
 inline Run ReadWhole(std::unique_ptr<ProfileReader> reader, std::size_t limit) {
   Run run;
   run.reader = std::move(reader);
@@ -44,7 +44,7 @@ inline bool SameBytes(const Run& a, const Run& b) {
                      a.records.size() * sizeof(shm::KernelRecord)) == 0;
 }
 
-// Everything but the times.
+// Compares everything except the times.
 inline bool SameLaunches(const Run& a, const Run& b) {
   if (a.records.size() != b.records.size()) return false;
   for (std::size_t i = 0; i < a.records.size(); ++i) {

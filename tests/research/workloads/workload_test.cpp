@@ -77,12 +77,12 @@ TEST_CASE("another noise seed, or the other GPU, is another run of the same laun
       equal += first.records[i].duration_ns == second.records[i].duration_ns;
     }
     CHECK(equal < first.records.size() / 50);
-    options.noise_seed = 7;  // the other GPU knows no noise
+    options.noise_seed = 7;  // the other GPU has no noise
     CHECK(SameBytes(other, RunOf(workload.name, options)));
   }
 }
 
-// Where the script has no state but the kernel and its grid, these decide the duration.
+// If the script has no state other than the kernel and its grid, these determine the duration.
 TEST_CASE("on the other GPU a kernel at a grid has one duration") {
   const auto durations = [](const char* workload) {
     WorkloadOptions options = Launches(400'000);
@@ -99,7 +99,7 @@ TEST_CASE("on the other GPU a kernel at a grid has one duration") {
   CHECK(durations("warmup") == 1);
   CHECK(durations("outliers") == 1);
   CHECK(durations("rare-kernels") == 1);
-  CHECK(durations("phases") <= 3);  // one in each phase
+  CHECK(durations("phases") <= 3);  // one per phase
 }
 
 TEST_CASE("the other GPU scales a kernel by what bounds it") {
@@ -123,7 +123,7 @@ TEST_CASE(
     }
     return sum / count / 55'000.0;
   };
-  // 200 values of sigma 2 %: a standard error of 0.14 %, so 1 % is seven of them.
+  // 200 values with sigma 2 %: the standard error is 0.14 %, so 1 % is seven standard errors.
   CHECK(std::fabs(around(0) - (1 + 0.4 * 0.968)) <
         0.01);  // 0.968: the mean decay of 2,400 launches
   CHECK(std::fabs(around(24'400) - 1.2) < 0.01);
@@ -171,12 +171,12 @@ TEST_CASE("outliers: one launch in 200 is at least four times slower, and one is
       continue;
     }
     const double factor = static_cast<double>(run.records[i].duration_ns) / kMedians[i % 12];
-    outliers += factor > 3;  // noise alone stays below 1.25, an outlier above 4 x 0.8
+    outliers += factor > 3;  // noise alone is below 1.25, an outlier is above 4 x 0.8
     beyond_16 += factor > 16;
   }
   CHECK(giants == 1);
-  // Expected 5,000 with sigma 71, and an eighth of them beyond four times the least: 625, sigma 25
-  // (log-normal noise around that edge moves it by less than 2 %). Six sigma.
+  // Expected: 5,000 with sigma 71. An eighth of them exceeds four times the minimum: 625, sigma 25.
+  // Log-normal noise near that limit changes it by less than 2 %. The tolerance is six sigma.
   CHECK(std::fabs(outliers - 5'000) < 6 * 71);
   CHECK(std::fabs(beyond_16 - 625) < 6 * 25 + 13);
 }
@@ -204,10 +204,11 @@ TEST_CASE("rare kernels: thousands of names, most once or a few times, 16 at the
 
 TEST_CASE("training: all-reduces wait, two ways and together within a step") {
   const Run run = RunOf("training", Launches(1'000'000));
-  std::vector<double> step_means;  // of the layers' all-reduces, in ns beyond the wire's 1.2 ms
+  // Of the layers' all-reduces, in ns above the wire time of 1.2 ms.
+  std::vector<double> step_means;
   double sum = 0;
   int count = 0;
-  double within = 0;  // most wait of a step divided by its least, where there is much
+  double within = 0;  // maximum wait of a step / its minimum, for large waits
   double least = 1e18;
   double most = 0;
   for (std::size_t i = 0; i < run.records.size(); ++i) {
@@ -235,14 +236,14 @@ TEST_CASE("training: all-reduces wait, two ways and together within a step") {
                                              [ns](double mean) { return mean > ns; })) /
            static_cast<double>(step_means.size());
   };
-  // A mean of 12 waits strays less than 30 % from the step's. One step in eight waits 2 ms or
-  // more, of the others 20 us / 1 ms to the power 1.5 = 0.3 % one of 1 ms: 12.8 %, with a standard
-  // error of 0.6 % at 3,500 steps.
+  // A mean of 12 waits differs by less than 30 % from the step's mean. One step in eight waits 2 ms
+  // or more. Of the others, 20 us / 1 ms to the power 1.5 = 0.3 % wait 1 ms: 12.8 %, with a
+  // standard error of 0.6 % at 3,500 steps.
   CHECK(std::fabs(beyond(1.3e6) - 0.127) < 0.036);
   CHECK(beyond(10e6) > 0.003);
   CHECK(*std::max_element(step_means.begin(), step_means.end()) < 76e6);
   CHECK(within > 1.5);
-  CHECK(within < 4);  // 3/2 to 1/2, and the wire's noise
+  CHECK(within < 4);  // 3/2 to 1/2, plus the wire's noise
 }
 
 TEST_CASE("training: on the other GPU all-reduces only cross the wire") {
@@ -275,7 +276,7 @@ TEST_CASE("llm-serve: decode batches 1 to 32 requests, attention grows with thei
     }
     if (run.name(i).find("SplitDecode") == std::string::npos) continue;
     batches.insert(r.grid[0]);
-    if (r.grid[0] == before) REQUIRE(r.duration_ns >= before_ns);  // nobody came or went
+    if (r.grid[0] == before) REQUIRE(r.duration_ns >= before_ns);  // no request joined or left
     before = r.grid[0];
     before_ns = r.duration_ns;
   }
