@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aligns two runs: partners are partners of one another, every launch is paired or counted, and a run
-// is the same as itself.
+// Aligns two runs. Partners must be symmetric, every launch must be paired or counted, and a run
+// must equal itself.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as the basic-block vectors of --bbv, twice in pieces of other sizes: the two are equal
-// and hold together, or the same line says what is wrong.
+// Reads arbitrary bytes as the basic-block vectors of --bbv, twice with different read sizes. Both
+// results must be equal and consistent, or both must fail with the same one-line error.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

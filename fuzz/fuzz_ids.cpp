@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as the table of --ids, twice in pieces of other sizes: equal, not empty, or one line.
+// Reads arbitrary bytes as the table of --ids, twice with different read sizes. Both results must
+// be equal and non-empty, or the error must be one line.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as a list of traces, of which the part that a plan chose is taken: some lines of the
-// list, that hold each planned kernel once, or one line that says what is wrong.
+// Reads arbitrary bytes as a list of traces and selects the planned part. The result must be lines
+// of the list that contain each planned kernel once, or a one-line error.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace stemtap;
 
-// Launches 0, 1 and 10, which both tools call 1, 2 and 11.
+// Launches 0, 1 and 10. Both tools number them 1, 2 and 11.
 CountedPlan MakePlan() {
   CountedPlan counted;
   for (const std::uint64_t id : {1, 2, 11}) counted.samples.emplace_back().id = id;
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   EXPECT(part.value().files.size() == 1 && part.value().ids == 3);
   EXPECT(CountLines(part.value().files[0].content, accelsim ? "kernel-" : "Kernel") == 3);
-  // The part of the part is itself.
+  // Selecting from the selected part must return the same part.
   options.list = part.value().files[0].content;
   const Result<Exported> again = consumer->write({counted, options, nullptr, ""});
   EXPECT(again.ok() && again.value().files[0].content == options.list);

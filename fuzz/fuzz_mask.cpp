@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as a mask.ndjson, in pieces of other sizes and thinned to a few: the same, and within bounds.
+// Reads arbitrary bytes as a mask.ndjson, with different read sizes and thinned to a few. The
+// results must be equal and within bounds.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,7 +15,7 @@ namespace {
 
 using namespace stemtap;
 
-// Two kernels of one name, which only a sample tells apart, and one of another.
+// Two kernels with the same name, distinguished only by a sample, and one with another name.
 Plan SomePlan() {
   Plan plan;
   for (const char* name : {"a", "a", "b"}) {

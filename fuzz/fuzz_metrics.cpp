@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins any bytes as metrics to any bytes as a profile: the launches are those of the profile, in its
-// order and with its durations, each with a cell of each metric; or one line says what is wrong.
+// Joins arbitrary bytes as metrics with arbitrary bytes as a profile. The result must have the
+// launches of the profile in order, with their durations and a cell for each metric, or the error
+// must be one line.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as an overview.json; what is read is written and read again, to the same bytes, and shown, alone and with itself, on screens of a few
-// sizes, whose lines fit and hold nothing that a terminal would obey.
+// Reads arbitrary bytes as an overview.json. An accepted overview is written and read again, which
+// must give the same bytes. It is also rendered, alone and compared with itself, on screens of
+// several sizes; lines must fit and must not contain terminal control characters.
 #include <clocale>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as a plan.json; what is read is written and read again, to the same bytes.
+// Reads arbitrary bytes as a plan.json. An accepted plan is written and read again, which must give
+// the same bytes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

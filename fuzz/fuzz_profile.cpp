@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as a profile of one format: whatever they are, the reader ends with launches or with
-// one line that says what is wrong, and the launches name kernels that there are.
+// Reads arbitrary bytes as a profile of one format. The reader must return launches that refer to
+// existing kernels, or a one-line error.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view content(reinterpret_cast<const char*>(data), size);
   format.detect(content);
   if (const auto unread = RefuseUnread("input", content)) ExpectOneLine(*unread, "input");
-  // Small pieces find what only shows at the seams of a stream.
+  // Small pieces find defects that occur only at read boundaries.
   const std::size_t piece = size % 3 == 0 ? 7 : kReadBytes;
   auto opened = format.open(std::make_unique<MemorySource>("input", content, piece));
   if (!opened.ok()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as results of one source, twice in pieces of other sizes: the two are equal, or the
-// same line says what is wrong. What is read is matched to a plan and extrapolated: totals are finite.
+// Reads arbitrary bytes as results of one source, twice with different read sizes. Both results
+// must be equal, or both must fail with the same one-line error. Accepted results are matched to a
+// plan and extrapolated; totals must be finite.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -29,8 +30,8 @@ ResultsSource Source() {
   std::abort();
 }
 
-// Twelve launches of three kernels, those of tests/data/results: one sampled whole, one in part, one
-// with clusters that borrow their spread.
+// Twelve launches of three kernels, as in tests/data/results: one fully sampled, one partially
+// sampled, one with clusters that use the spread of other clusters.
 Plan MakePlan() {
   Plan plan;
   const char* const names[] = {"axpy(float*)", "reduce_sum", "gemm(half*, half*)"};
@@ -68,7 +69,7 @@ Result<KernelResults> Read(std::string_view content, std::size_t piece, bool all
   return ReadResults(std::make_unique<MemorySource>("input", content, piece), options);
 }
 
-// All that was read, to compare; every value is finite or missing.
+// Returns all results as text for comparison; every value must be finite or missing.
 std::string Dump(const KernelResults& results) {
   std::string text;
   for (const ResultMetric& metric : results.metrics) {
@@ -108,7 +109,7 @@ void ExpectTotals(const KernelResults& results) {
   if (!made.ok()) return ExpectOneLine(made.error().message);
   for (const MetricEstimate& metric : made.value().metrics) {
     EXPECT(metric.uncovered_fraction >= 0.0 && metric.uncovered_fraction <= 1.0);
-    // A ratio to nothing is none.
+    // A ratio with a zero denominator is undefined.
     if (metric.samples == 0 || (!metric.additive && std::isnan(metric.plain.value))) continue;
     ExpectFinite(metric.plain);
     ExpectFinite(metric.calibrated);
@@ -131,13 +132,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!results.ok()) {
     ExpectOneLine(results.error(), "input");
     EXPECT(results.error().message == again.error().message);
-    if (cut.ok()) EXPECT(!cut.value().warnings.empty());  // that it is not whole
+    if (cut.ok()) EXPECT(!cut.value().warnings.empty());  // the log is incomplete
     return 0;
   }
   const std::string text = Dump(results.value());
   EXPECT(text == Dump(again.value()));
   EXPECT(cut.ok() && text == Dump(cut.value()));
-  if (Source() == ResultsSource::kAccelsim) {  // whole: it says itself how it ended
+  if (Source() == ResultsSource::kAccelsim) {  // complete: the log states how it ended
     EXPECT(content.find("exit detected") != std::string_view::npos ||
            content.find("break due to") != std::string_view::npos);
   }

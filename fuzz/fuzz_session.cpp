@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edits values of a session's plan, session, overview and cells, one to four at a time, and has every
-// reader read them. The first byte chooses the session, then five bytes are an edit.
+// Edits one to four values of a session's plan, session, overview and cells and reads the session
+// with every reader. The first byte selects the session; each edit takes five bytes.
 #include <unistd.h>
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace stemtap;
 
-// In memory where there is such a place: every input is written and read as files.
+// Uses a directory in memory if available: every input is written and read as files.
 struct Scratch {
   std::filesystem::path path;
   Scratch() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Edits of a JSON text that leave it valid JSON, most of the time: one value becomes another, a field
-// or item is there twice, or is gone. Texts and not documents are edited, since no document has a key
-// twice.
+// Edits JSON text so that it usually remains valid JSON: replaces a value, or duplicates or removes
+// a field or item. The edits apply to text rather than to a parsed document because a document
+// cannot contain a duplicate key.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace stemtap {
 
-// A field of an object or an item of an array: [begin, end) holds the key, if any, and the value.
+// JsonPlace is a field of an object or an item of an array: [begin, end) contains the key, if any,
+// and the value.
 struct JsonPlace {
   std::size_t begin = 0;
   std::size_t value = 0;
@@ -80,7 +81,7 @@ class Scanner {
 };
 
 inline std::string Value(std::uint8_t number, std::string_view present) {
-  // Whole numbers near the present one.
+  // Integers near the current value.
   const bool whole = !present.empty() && present.size() < 18 &&
                      present.find_first_not_of("0123456789") == std::string_view::npos;
   if (whole && number < 5) {
@@ -124,13 +125,13 @@ inline std::string Value(std::uint8_t number, std::string_view present) {
 
 }  // namespace json_edits
 
-// The fields and items of `text`, outer before inner. REQUIRES: `text` is valid JSON.
+// Returns the fields and items of `text`, outer before inner. REQUIRES: `text` is valid JSON.
 inline std::vector<JsonPlace> JsonPlaces(std::string_view text) {
   return json_edits::Scanner(text).Places();
 }
 
-// Edits one place of `text` as four bytes say: two choose the place, one what is done, one the value.
-// REQUIRES: `text` is valid JSON; it still is, unless a number became none.
+// Edits one place of `text` by four bytes: two select the place, one the operation, one the value.
+// REQUIRES: `text` is valid JSON. It remains valid unless a number becomes invalid.
 inline void EditJson(std::string& text, std::uint16_t place, std::uint8_t deed,
                      std::uint8_t value) {
   const std::vector<JsonPlace> places = JsonPlaces(text);
@@ -139,7 +140,7 @@ inline void EditJson(std::string& text, std::uint16_t place, std::uint8_t deed,
   const std::string key = text.substr(at.begin, at.value - at.begin);
   const std::string present = text.substr(at.value, at.end - at.value);
   switch (deed % 8) {
-    case 0:  // gone, with one comma
+    case 0:  // removed, with one comma
     {
       std::size_t begin = at.begin;
       std::size_t end = at.end;
@@ -153,10 +154,10 @@ inline void EditJson(std::string& text, std::uint16_t place, std::uint8_t deed,
       text.erase(begin, end - begin);
       return;
     }
-    case 1:  // there twice
+    case 1:  // duplicated
       text.insert(at.begin, key + present + ", ");
       return;
-    case 2:  // there twice, first or last with another value
+    case 2:  // duplicated; the first or last has another value
       text.insert(value % 2 == 0 ? at.begin : at.end,
                   value % 2 == 0 ? key + json_edits::Value(value / 2, present) + ", "
                                  : ", " + key + json_edits::Value(value / 2, present));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every fuzzer holds its reader to.
+// Checks shared by all fuzzers.
 #pragma once
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-// Names a broken promise in the fuzzer's report.
+// Reports the failed condition in the fuzzer's output.
 #define EXPECT(condition) \
   if (!(condition)) std::abort()
 
@@ -20,7 +20,7 @@ inline void ExpectOneLine(std::string_view text) {
   EXPECT(text.find('\n') == std::string_view::npos);
 }
 
-// An error is one line that begins with the file's name.
+// Checks that an error is one line that begins with the file's name.
 inline void ExpectOneLine(const Error& error, std::string_view name) {
   ExpectOneLine(error.message);
   EXPECT(error.message.starts_with(name));

@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first promise that does not hold is thrown, and caught in Read.
+// Throws the first violated condition; Read catches it.
 void Hold(bool holds, const std::string& promise) {
   if (!holds) throw std::logic_error(promise);
 }
@@ -46,7 +46,8 @@ bool Near(double a, double b) {
   return std::fabs(a - b) <= 1e-5 * std::max(std::fabs(a), std::fabs(b)) + 1e-9;
 }
 
-// Three kernels; the first has two modes. `more_ns` makes another run of the same launches.
+// Returns a profile of three kernels; the first has two modes. `more_ns` makes another run of the
+// same launches.
 Profile MadeProfile(std::uint64_t more_ns) {
   Profile profile;
   for (const char* name : {"gemm", "softmax", "copy"}) profile.names.Intern(name);
@@ -87,7 +88,7 @@ std::vector<std::string> TextsOf(const fs::path& folder) {
   return texts;
 }
 
-// Sums over the plan, made anew; __int128 holds any.
+// PlanSums recomputes the sums over the plan; __int128 cannot overflow.
 struct PlanSums {
   __extension__ using Sum = __int128;
   Sum invocations = 0;
@@ -157,7 +158,7 @@ void HoldExports(const Plan& plan, const PlanSums& sums) {
   }
 }
 
-// Results that are the durations give back the time of the clusters that have samples.
+// Results that equal the durations must extrapolate to the time of the clusters with samples.
 void HoldExtrapolation(const Plan& plan, const PlanSums& sums) {
   KernelResults results;
   results.metrics = {{"time", "ns", MetricKind::kSum}};
@@ -263,7 +264,8 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
     if (!overview.ok()) HoldOneLine(overview.error(), "overview");
     if (overview.ok()) HoldOverview(overview.value());
 
-    // What these read first is refused by them as well: some of it is tried.
+    // LoadReport and the readers after it read the plan first and reject the same files, so only
+    // some invalid plans are tried.
     if (!plan.ok() && texts[0].size() % 8 != 0) return outcome;
     const Result<Report> report = LoadReport(folder.string(), "");
     if (!report.ok()) HoldOneLine(report.error(), "report");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two files in one input, a line "--" between them.
+// Two files in one input, separated by a line "--".
 #pragma once
 
 #include <memory>

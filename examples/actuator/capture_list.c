@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An actuator that writes down the launches that stemtap captures, and how long each call took on the
- * CPU: one line of CSV each, into CAPTURE_LIST or capture-list-<pid>.csv in the current folder. Where
- * this one looks at the clock, yours switches its tracer on and off. See README.md.
+ * An actuator that writes one CSV line for each launch that stemtap captures, with the CPU time of
+ * the call, to CAPTURE_LIST or to capture-list-<pid>.csv in the current directory. A real actuator
+ * turns its tracer on and off where this one reads the clock. See README.md.
  */
 #define _POSIX_C_SOURCE 199309L
 
@@ -22,7 +22,7 @@ static double Seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A kernel's name may hold commas and quotes: in quotes, each quote doubled. */
+/* Quotes a kernel name, which may contain commas and quotes; each quote is doubled. */
 static void WriteQuoted(const char* text) {
   putc('"', list);
   for (; *text != '\0'; ++text) {

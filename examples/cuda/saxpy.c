@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A CUDA program of the driver API alone: y = a x + y again and again, on vectors of three sizes. It knows
- * nothing of stemtap.
+ * A CUDA program that uses only the driver API: it repeats y = a x + y on vectors of three sizes. It
+ * does not depend on stemtap.
  *
  *   saxpy [LAUNCHES]
  *
- * It prints what the vectors hold in the end, which must not change under stemtap. */
+ * It prints the final contents of the vectors, which must not change under stemtap. */
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* For any GPU of compute capability 5.0 or later: the driver compiles it. */
+/* For any GPU of compute capability 5.0 or later; the driver compiles it. */
 static const char* kPtx =
     ".version 6.0\n.target sm_50\n.address_size 64\n"
     ".visible .entry saxpy(.param .u64 n, .param .u64 x, .param .u64 y, .param .f32 a) {\n"
@@ -55,7 +55,8 @@ int main(int argc, char** argv) {
   Check(cuMemsetD32(y, 0, sizes[2]), "cuMemsetD32");
   float a = 1.0f;
   for (int i = 0; i < launches; ++i) {
-    /* n comes first since stemtap's fake GPU takes the first parameter for the kernel's nanoseconds. */
+    /* n comes first because stemtap's simulated GPU uses the first parameter as the kernel's
+     * nanoseconds. */
     unsigned long long n = sizes[i % 3];
     void* parameters[] = {&n, &x, &y, &a};
     const unsigned blocks = (unsigned)((n + 255) / 256);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An NVBit tool that instruments only the launches that stemtap picks. It counts their warp
-// instructions, as a stand-in for whatever a real tool collects, and prints one line per captured
-// launch: `<index>,<warp instructions>,<kernel>`, index as in the session's plan.json.
+// An NVBit tool that instruments only the launches that stemtap selects. It counts their warp
+// instructions, as an example of the data that a real tool collects, and prints one line per
+// captured launch: `<index>,<warp instructions>,<kernel>`. The index is the index in the session's
+// plan.json.
 //
-// Every launch is asked for before its function is instrumented, so that kernels which are never picked
-// cost nothing but the question. Launches that run natively are timed with CUDA events and reported; an
-// instrumented one is not native, so its duration is left unknown. Like other NVBit tools this one waits
-// for each kernel, and lets one thread launch at a time, hence launches of one process do not overlap.
+// The tool asks the gate about every launch before it instruments the function, so a kernel that is
+// never selected costs only the query. Native launches are timed with CUDA events and reported. An
+// instrumented launch is not native, so its duration remains unknown. Like other NVBit tools, this
+// tool waits for each kernel and lets one thread launch at a time, so launches of one process do
+// not overlap.
 //
-// Not traced, and counted at the end: launches made while their stream is captured into a graph (the
+// Launches that a stream capture records into a graph are not traced, only counted at the end: the
+// function version would have to be selected at each replay.
 // function would have to be chosen at each replay).
 #include <cstdint>
 #include <cstdio>
@@ -18,25 +21,25 @@
 #include <utility>
 #include <vector>
 
-// Once per tool, and first; they bring the driver's declarations.
+// Include once per tool and before nvbit.h; it declares the driver API.
 #include "nvbit_tool.h"
-// The interface itself.
+// The stemtap gate interface.
 #include "nvbit.h"
 #include "stemtap/gate.h"
 
-// Counted on the device by inject_funcs.cu.
+// Incremented on the device by inject_funcs.cu.
 __managed__ uint64_t warp_instructions = 0;
 
 namespace {
 
-// What a launch call asks for.
+// The arguments of a launch call.
 struct LaunchCall {
   CUfunction function = nullptr;
   CUstream stream = nullptr;
   stemtap_launch launch = {};
 };
 
-// A thread's launch between its two callbacks.
+// The state of a thread's launch between its two callbacks.
 struct UnderWay {
   std::unique_lock<std::mutex> alone;
   stemtap_answer answer = {};
@@ -45,12 +48,12 @@ struct UnderWay {
   bool active = false;
 };
 
-// Held from the callback before a launch to the one after it, since what lies between is one for the
-// whole process: the counter, and which version of a function runs. NVBit does not see to that.
+// Held from the callback before a launch to the callback after it. It protects process-wide state:
+// the counter and the selected function version. NVBit does not synchronize this.
 std::mutex mutex;
 thread_local UnderWay under_way;
-// NVBit before 1.7.5 calls back for the CUDA calls of the tool itself: on the thread that makes them, so
-// that other threads' launches are looked at meanwhile.
+// NVBit before 1.7.5 also calls back for the tool's own CUDA calls, on the calling thread. The flag
+// is per thread so that launches of other threads are still handled.
 thread_local bool in_tool = false;
 stemtap_gate* gate = nullptr;
 std::unordered_set<CUfunction> instrumented;
@@ -66,14 +69,14 @@ void SetConfig(stemtap_launch& launch, unsigned gx, unsigned gy, unsigned gz, un
   launch.block[2] = bz;
 }
 
-// Whether stream 0 of the call is the calling thread's own, as in programs built with
-// --default-stream per-thread.
+// Returns whether stream 0 of the call is the calling thread's own stream, as in programs built
+// with --default-stream per-thread.
 bool PerThreadDefault(nvbit_api_cuda_t cbid) {
   return cbid == API_CUDA_cuLaunchKernel_ptsz || cbid == API_CUDA_cuLaunchCooperativeKernel_ptsz ||
          cbid == API_CUDA_cuLaunchKernelEx_ptsz;
 }
 
-// False when `cbid` launches no kernel.
+// Returns false if `cbid` does not launch a kernel.
 bool ReadCall(nvbit_api_cuda_t cbid, void* params, LaunchCall& call) {
   switch (cbid) {
     case API_CUDA_cuLaunchKernel:
@@ -94,7 +97,7 @@ bool ReadCall(nvbit_api_cuda_t cbid, void* params, LaunchCall& call) {
                 p->blockDimZ);
       return true;
     }
-    case API_CUDA_cuLaunchKernelEx:  // what cuBLAS uses on Hopper
+    case API_CUDA_cuLaunchKernelEx:  // used by cuBLAS on Hopper
     case API_CUDA_cuLaunchKernelEx_ptsz: {
       const auto* p = static_cast<const cuLaunchKernelEx_params*>(params);
       call.function = p->f;
@@ -138,7 +141,7 @@ void BeforeLaunch(CUcontext ctx, LaunchCall& call) {
   stemtap_launch& launch = call.launch;
   launch.struct_size = sizeof launch;
   launch.name = nvbit_get_func_name(ctx, call.function, true);
-  launch.shared_bytes = STEMTAP_UNKNOWN_32;  // the call states the dynamic share alone
+  launch.shared_bytes = STEMTAP_UNKNOWN_32;  // the call states only the dynamic shared memory
   CUdevice device = 0;
   launch.device =
       cuCtxGetDevice(&device) == CUDA_SUCCESS ? static_cast<uint32_t>(device) : STEMTAP_UNKNOWN_32;
@@ -152,7 +155,7 @@ void BeforeLaunch(CUcontext ctx, LaunchCall& call) {
     warp_instructions = 0;
     Instrument(ctx, call.function);
   }
-  // A function stays instrumented once it is: each launch says which version it wants.
+  // A function remains instrumented, so each launch selects the version to run.
   if (instrumented.count(call.function) != 0) {
     nvbit_enable_instrumented(ctx, call.function, capture);
   }
@@ -166,7 +169,7 @@ void BeforeLaunch(CUcontext ctx, LaunchCall& call) {
   }
 }
 
-// The time between the two events; false when it could not be had.
+// Returns the time between the two events, or false if it is unavailable.
 bool Elapsed(CUstream stream, uint64_t& duration_ns) {
   float ms = 0;
   if (under_way.start == nullptr || under_way.stop == nullptr) return false;
@@ -184,7 +187,7 @@ void DestroyEvents() {
   if (under_way.stop != nullptr) cuEventDestroy(under_way.stop);
 }
 
-// A launch whose second callback never came.
+// Abandons a launch whose second callback was not called.
 void Forget() {
   if (under_way.active) stemtap_gate_abandon(gate, under_way.answer.id);
   DestroyEvents();
@@ -217,7 +220,7 @@ void AfterLaunch(CUcontext ctx, const LaunchCall& call, CUresult result) {
 }  // namespace
 
 void nvbit_at_init() {
-  gate = stemtap_gate_open(nullptr);  // STEMTAP_SESSION and STEMTAP_OPTIONS say how
+  gate = stemtap_gate_open(nullptr);  // configured by STEMTAP_SESSION and STEMTAP_OPTIONS
 }
 
 void nvbit_at_term() {

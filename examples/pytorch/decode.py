@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Greedy decoding with a GPT-2-sized transformer of random weights: a realistic stream of kernels
-that needs PyTorch and nothing else, no download of a model.
+"""Greedy decoding with a GPT-2-sized transformer with random weights: a realistic stream of
+kernels that requires only PyTorch and no model download.
 
     python3 examples/pytorch/decode.py --tokens 512
     stemtap run -- python3 examples/pytorch/decode.py --tokens 512 --cuda-graph
 
-Eager decoding attends over the tokens so far, so the durations of its attention kernels grow with
-the sequence. With --cuda-graph each token is one graph replay, which must attend over the whole
-cache, since shapes are fixed when the graph is captured.
+Eager decoding attends over all previous tokens, so the durations of its attention kernels grow with
+the sequence. With --cuda-graph, each token is one graph replay that attends over the whole cache,
+because shapes are fixed when the graph is captured.
 
-The checksum depends on every token: two runs with the same options must print the same one.
+The checksum depends on every token: two runs with the same options must print the same checksum.
 """
 
 import argparse

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small convolutional network on random images: forward, backward and optimiser kernels, and with
-torchrun the all-reduces of data-parallel training. It needs PyTorch and nothing else, no download of data.
+"""Trains a small convolutional network on random images: forward, backward and optimizer kernels, and
+with torchrun the all-reduces of data-parallel training. It requires only PyTorch and no data set.
 
     stemtap run -- python3 train.py --steps 200
     stemtap run --exclude nccl -- torchrun --nproc-per-node 2 train.py --steps 200
 
-The loss printed at the end depends on every step; kernels that add in another order from run to run
-move its last digits.
+The loss printed at the end depends on every step. Kernels that add in a different order in each run
+change its last digits.
 """
 
 import argparse

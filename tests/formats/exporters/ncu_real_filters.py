@@ -34,7 +34,7 @@ def path(name):
 
 
 def write_page(report, file_name, *options):
-    """The raw page as a profile; returns the names of the launches."""
+    """Writes the raw page as a profile; returns the names of the launches."""
     table = rows(NCU, report, "--print-units", "base", *options)
     with open(path(file_name), "w", newline="") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
@@ -42,7 +42,7 @@ def write_page(report, file_name, *options):
 
 
 def plan_of(profile, seed):
-    """The launches of a plan of the profile."""
+    """Returns the launches of a plan of the profile."""
     run(STEMTAP, "plan", path(profile), "--seed", seed, "-o", path("plan.json"))
     with open(path("plan.json")) as file:
         return sorted(sample["index"] for kernel in json.load(file)["kernels"]
@@ -50,7 +50,7 @@ def plan_of(profile, seed):
 
 
 def selected_by(report, response, known={}):
-    """The launches of a report that ncu takes with a response file."""
+    """Returns the launches of a report that ncu selects with a response file."""
     with open(response) as file:
         options = file.read()
     if options not in known:

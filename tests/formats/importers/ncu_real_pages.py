@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what stemtap reads of real ncu pages against a count by Python's csv module.
+"""Compares real ncu pages as stemtap reads them with the same pages read by Python's csv module.
 
     ncu_real_pages.py NCU STEMTAP SCRATCH REPORT...
 
-Every report, and one of all their launches twice, is printed in several pages by `NCU --import` and
-read as a profile. All reports together are read as results of a plan and as metrics beside a profile. Prints what was compared;
-exits with 1 at the first difference.
+`NCU --import` prints every report, and one report with all their launches twice, in several pages.
+Each page is read as a profile. All reports together are read as results of a plan and as metrics of
+a profile. Prints the number of compared values; exits with 1 at the first difference.
 """
 import csv
 import json
@@ -51,7 +51,7 @@ def number(cell, unit):
 
 
 def table(path):
-    """The launches of a page: kernel, grid, block and a dictionary of metrics."""
+    """Returns the launches of a page: kernel, grid, block and a dictionary of metrics."""
     with open(path, newline="") as file:
         rows = list(csv.reader(file))
     header = rows[0]
