@@ -13,7 +13,6 @@
 //
 // Launches that a stream capture records into a graph are not traced, only counted at the end: the
 // function version would have to be selected at each replay.
-// function would have to be chosen at each replay).
 #include <cstdint>
 #include <cstdio>
 #include <mutex>

@@ -76,7 +76,7 @@ TEST_CASE("a name that was not given gives way to what is there") {
   const std::string path = (scratch / "s").string();
   CHECK(Directory::ClaimNew(path, "claim").value().path() == path);
   CHECK(Directory::ClaimNew(path, "claim").value().path() == path + "-2");
-  fs::create_directory(path + "-3");  // empty, but it belongs to another user
+  fs::create_directory(path + "-3");  // empty, but already in use
   CHECK(Directory::ClaimNew(path, "claim").value().path() == path + "-4");
 }
 

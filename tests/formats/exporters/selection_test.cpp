@@ -9,7 +9,6 @@ using namespace stemtap::test;
 
 // 24 launches of three kernels. If `devices` is 2, every third launch is on the second device. If
 // `graphs` is true, a graph makes launches 8 to 15.
-// 15 by a graph when `graphs`.
 Profile Made(int devices = 1, bool graphs = false) {
   Profile profile;
   for (std::uint32_t i = 0; i < 24; ++i) {

@@ -27,7 +27,7 @@ const std::string kExec =
     "API Start (ns),API Dur (ns),Queue Start (ns),Queue Dur (ns),Kernel Start (ns),Kernel Dur (ns),"
     "Total Dur (ns),PID,TID,DevId,API Function,GridXYZ,BlockXYZ,Kernel Name\n";
 
-// The minimal set of columns, all required, with shared memory in bytes.
+// The minimal set of columns; all are required.
 const std::string kShort = "Start (ns),Duration (ns),GrdX,Name\n";
 
 const std::string& NameOf(const Profile& profile, std::size_t row) {
