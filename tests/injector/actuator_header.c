@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stemtap/actuator.h is C99, alone and beside the gate's header, and laid out as version 1. */
+/*
+ * stemtap/actuator.h compiles as C99, with and without the gate's header, and has the layout of
+ * version 1.
+ */
 #include <stddef.h>
 
 #include "stemtap/actuator.h"

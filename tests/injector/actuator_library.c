@@ -18,7 +18,7 @@
 #include "programs/handshake.h"
 #include "stemtap/actuator.h"
 
-static int inside = 0; /* between start and stop; no lock: they never overlap */
+static int inside = 0; /* between start and stop; no lock, because they never overlap */
 static long refused = 0;
 
 static long Number(const char* name) {

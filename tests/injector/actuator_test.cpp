@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library of the user's as the actuator: what it is called with, what its refusals do, and what
-// becomes of a program whose actuator cannot be had.
+// Tests for a user-supplied actuator library: its call arguments, the effect of its refusals, and
+// programs whose actuator cannot be loaded.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ TEST_CASE("start and stop bracket each captured launch, and are told which one i
   Ring ring = Drained(injected);
   ring.Drain();
   CHECK(ring.captured() == 3);
-  // The id is the record's.
+  // The id matches the record's id.
   for (const auto& [call, at] : {std::pair{1, 3}, {3, 4}, {5, 10}}) {
     const Ring::Kernel& kernel = ring.kernels()[static_cast<std::size_t>(at)];
     CHECK((kernel.record.flags & shm::kFlagCaptured) != 0);
@@ -97,7 +97,8 @@ TEST_CASE("a launch that the library refuses keeps its credit, and the next is a
   CHECK(ring.lost(shm::Loss::kCapturesDenied) == 4);
   CHECK(injected.gate().spent(kSlot) == 1);
   CHECK((ring.kernels()[4].record.flags & shm::kFlagCaptured) != 0);
-  CHECK((ring.kernels()[10].record.flags & shm::kFlagCaptured) != 0);  // the first of new
+  CHECK((ring.kernels()[10].record.flags & shm::kFlagCaptured) !=
+        0);  // the first launch of an unknown kernel
   CHECK(std::count_if(ring.kernels().begin(), ring.kernels().end(),
                       [](const Ring::Kernel& kernel) { return kernel.record.flags != 0; }) == 2);
   CHECK(Calls(injected).size() == 6);  // init, two pairs, exit
@@ -160,7 +161,7 @@ TEST_CASE("a launch from inside start runs, and is not captured itself") {
   CHECK(ring.kept() == 6);
   CHECK(ring.gated() == 6);
   CHECK(ring.captured() == 3);
-  CHECK(ring.lost(shm::Loss::kCapturesDenied) == 2);  // the third had no credit left to ask with
+  CHECK(ring.lost(shm::Loss::kCapturesDenied) == 2);  // no credit was left for a third request
   CHECK(injected.gate().spent(kSlot) == 3);
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("what is not kept ready is made on the spot, up to the most there can 
   }
   CHECK(lent.size() == BufferPool::kMostBuffers);
   CHECK(pool->lent_weak() == BufferPool::kMostBuffers);
-  pool->Grow();  // finds nothing left to make
+  pool->Grow();  // no buffer left to make
   CHECK(pool->Lend() == nullptr);
   pool->Return(*lent.begin(), 0);
   CHECK(pool->Lend() == *lent.begin());
@@ -135,7 +135,8 @@ TEST_CASE("buffers of others are not taken for ours") {
 
 TEST_CASE("threads that lend and return never share a buffer") {
   const auto pool = MakePool();
-  constexpr int kThreads = 6;  // more than buffers at first: the empty list is met too
+  constexpr int kThreads =
+      6;  // more threads than initial buffers, so that the list also runs empty
   constexpr int kRounds = 1'000'000;
   std::atomic<std::uint64_t> shared{0}, dirty{0}, lent{0};
   std::atomic<bool> done{false};
@@ -149,13 +150,13 @@ TEST_CASE("threads that lend and return never share a buffer") {
   for (int t = 1; t <= kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int round = 0; round < kRounds; ++round) {
-        // Two at a time, the first going back while the second is kept: the order in which a free
-        // list without a count of changes hands out a buffer twice.
+        // Lends two at a time and returns the first while keeping the second. In this order, a free
+        // list without a change count lends a buffer twice.
         void* held[] = {pool->Lend(), pool->Lend()};
         for (void* buffer : held) {
           if (buffer == nullptr) continue;
-          // Plain memory: if two hold the buffer, one sees the other's mark, and the thread
-          // sanitizer sees both.
+          // Plain memory: if two threads hold the buffer, one sees the other's mark, and the thread
+          // sanitizer reports both.
           volatile int* mark = static_cast<int*>(buffer);
           if (*mark != 0) dirty.fetch_add(1);
           *mark = t;
@@ -177,7 +178,7 @@ TEST_CASE("threads that lend and return never share a buffer") {
   CHECK(dirty.load() == 0);
   CHECK(lent.load() > kRounds);
   CHECK(pool->lent_weak() == 0);
-  // None went missing: all that were made can be lent again, each once.
+  // No buffer was lost: every buffer can be lent again exactly once.
   std::set<void*> all;
   while (void* buffer = pool->Lend()) REQUIRE(all.insert(buffer).second);
   CHECK(all.size() >= BufferPool::kKeepFree);

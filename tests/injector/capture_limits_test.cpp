@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What keeps captures from harming the program: the limit per second, the watchdog, and graphs that
-// are being captured meanwhile.
+// Limits that keep captures from harming the program: captures per second, the watchdog, and graphs
+// under stream capture.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::uint64_t NameKey(std::string_view name) {
   return shm::NameKey(shm::NameHash(name.data(), name.size()));
 }
 
-// A gate in which each of `names` has a thousand credits.
+// A gate in which each kernel in `names` has a thousand credits.
 struct Granted : Injected {
   explicit Granted(const std::vector<std::string>& names) {
     for (const std::string& name : names) REQUIRE(gate().Publish(NameKey(name), kSlot));
@@ -68,7 +68,7 @@ TEST_CASE("beyond the limit a launch goes by, counted, and keeps its credit") {
   const auto start = std::chrono::steady_clock::now();
   const Launches run(injected, {"gemm:500"},
                      Acting("profiler", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "20"}}));
-  // As many as a second brings at once, and as came in the meantime.
+  // One second's burst, plus what accrued in the meantime.
   const double took =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   CHECK(run.ring.captured() >= 20);
@@ -124,7 +124,7 @@ TEST_CASE("a launch that does not come back from its capture is the last one") {
   std::ofstream(go) << "go";
   const ProcessResult result = child.Wait();
   CHECK(result.exit_code == 0);
-  CHECK(result.err == "stemtap: " + said + "\n");  // said when it happened, and once
+  CHECK(result.err == "stemtap: " + said + "\n");  // reported once, when it happened
   ring.Drain();
   CHECK(ring.kept() == 51);
   CHECK(ring.captured() == 1);
@@ -139,7 +139,7 @@ TEST_CASE("a captured kernel after which none ends is the last one") {
       Acting(kLibrary, {{"STEMTAP_WATCHDOG_MS", "300"}, {"FAKE_GPU_CLOCK", "real"}}));
   const std::string said =
       "no more captures: endless was captured, and no kernel record has come for 0.3 s";
-  CHECK(run.reason().starts_with(said));  // records may have come again just before the end
+  CHECK(run.reason().starts_with(said));  // records may have arrived again just before the end
   CHECK(run.result.err == "stemtap: " + said + "\n");
   CHECK(run.ring.kept() == 22);
   CHECK(run.ring.captured() == 2);
@@ -164,7 +164,7 @@ TEST_CASE("recording that stops in the midst of a capture leaves the actuator it
   injected.gate().Grant(kSlot, 1);
   const std::string go = injected.scratch("go").string();
   const std::string log = injected.scratch("calls").string();
-  // Eight threads, of which one is held in its capture.
+  // Eight threads, one of which is blocked in its capture.
   Process child(Command("threads", {"4000000"}),
                 injected.Options(Acting(kLibrary, {{"FAKE_GPU_CLOCK", "real"},
                                                    {"STEMTAP_MAX_OVERHEAD", "0.001"},
@@ -178,7 +178,7 @@ TEST_CASE("recording that stops in the midst of a capture leaves the actuator it
   CHECK(WaitUntil([&] {
     return std::string(ring.header().reason).find("recording stopped") != std::string::npos;
   }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // some looks of the flusher
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // several watchdog checks
   std::ofstream(go) << "go";
   CHECK(child.Wait().exit_code == 0);
   const std::string calls = ReadFile(log);
@@ -194,7 +194,7 @@ TEST_CASE("recording that stops in the midst of a capture leaves the actuator it
 
 TEST_CASE("a program that rests, or takes its time between captures, is let be") {
   Granted injected({"gemm"});
-  // Every other record is lost: its capture stays pending for ever.
+  // Every other record is lost, so its capture stays pending forever.
   const Launches run(injected, {"gemm:4", "pause/700", "gemm:4", "pause/700", "gemm:4"},
                      Acting("profiler", {{"STEMTAP_WATCHDOG_MS", "400"},
                                          {"STEMTAP_FLUSH_MS", "100"},
@@ -219,7 +219,7 @@ TEST_CASE("0 is no watchdog, and log captures are not watched") {
 }
 
 TEST_CASE("when recording has stopped, so have captures") {
-  // It costs too much, see levels_test; some 3 s of 6.
+  // Exceeds the overhead budget (see levels_test) after about 3 s of 6 s.
   Granted injected({"gemm_tile_128"});
   injected.gate().Grant(kSlot, 1'000'000);
   REQUIRE(injected
@@ -239,8 +239,7 @@ TEST_CASE("when recording has stopped, so have captures") {
   std::uint64_t marked = 0;
   for (const Ring::Kernel& kernel : ring.kernels()) marked += kernel.record.flags != 0;
   CHECK(marked >= 50);
-  // Of one flush period, the last, the records may not have come, nor those for which nobody made room
-  // in the ring.
+  // Records of the last flush period may be missing, as may records for which the ring had no room.
   CHECK(ring.captured() >= marked);
   if (ring.lost(shm::Loss::kRingFull) == 0) CHECK(ring.captured() <= marked + 50 / 2);
 }
@@ -249,7 +248,7 @@ TEST_CASE("while another stream is captured into a graph, no actuator acts") {
   for (const std::string actuator : {"profiler", kLibrary}) {
     CAPTURE(actuator);
     Granted injected({"gemm"});
-    // own: into the stream that is being captured. They do not run, and are not counted as denied.
+    // own/ launches into the captured stream. They do not run and do not count as denied.
     const Launches run(injected, {"gemm:2", "begin/", "gemm:3", "own/gemm:4", "end/", "gemm:5"},
                        Acting(actuator, {}));
     CHECK(run.ring.kept() == 10);
@@ -297,7 +296,7 @@ TEST_CASE("launches that become nodes of a graph, or cannot be captured, take no
 }
 
 TEST_CASE("the legacy default stream, of which CUDA says nothing amid a capture, is left alone") {
-  // Even where the actuator only notes: the driver answers with an error.
+  // The driver returns an error even if the actuator only takes notes.
   Granted injected({"gemm"});
   const Launches run(injected, {"null/gemm:2", "begin/", "null/gemm:3", "end/", "null/gemm:4"},
                      Acting("log", {}));

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kPeriod = 200'000'000;
 
-// Two clocks, the second of which may run at any rate and jump.
+// Two clocks. The second can run at any rate and can jump.
 struct Clocks {
   ClockCheck check;
   std::uint64_t ours = 5'000'000'000;
@@ -30,7 +30,7 @@ TEST_CASE("a clock that counts nanoseconds is believed, whatever it began with")
     clocks.theirs = begin;
     for (int i = 0; i < 100; ++i) {
       CHECK(clocks.Sample());
-      clocks.Pass(kPeriod, i % 2 == 0 ? 1.0005 : 0.9995);  // as NTP slews it
+      clocks.Pass(kPeriod, i % 2 == 0 ? 1.0005 : 0.9995);  // as when NTP slews the clock
     }
   }
 }
@@ -68,7 +68,7 @@ TEST_CASE("another unit is noticed at the second interval, and its end at the fi
 TEST_CASE("short intervals are joined until they can be judged") {
   Clocks clocks;
   clocks.Sample();
-  // 1 ms at 2 GHz: off by 1 ms each, which is noise until 50 of them are together.
+  // 1 ms at 2 GHz: each sample is off by 1 ms, which counts as noise until 50 samples agree.
   int samples = 0;
   while (clocks.Sample()) {
     clocks.Pass(1'000'000, 2);
@@ -90,10 +90,10 @@ TEST_CASE("a sample in the midst of which the thread lost its core is left out")
 
 TEST_CASE("once CUPTI's clock was CLOCK_REALTIME, a record of another time is not believed") {
   constexpr std::uint64_t kNow = 1'800'000'000'000'000'000;
-  constexpr std::uint64_t kCycles = 40'000'000'000'000'000;  // at 3 GHz, of half a year
+  constexpr std::uint64_t kCycles = 40'000'000'000'000'000;  // half a year at 3 GHz
   ClockCheck check;
   check.Sample(5'000, kCycles, kNow, 5'100);
-  CHECK(check.Believes(kCycles, kNow));  // another clock, as far as is known
+  CHECK(check.Believes(kCycles, kNow));  // a different clock, from what is known so far
   check.Sample(6'000, kNow, kNow + 50, 6'100);
   CHECK(check.Believes(kNow, kNow + 50));
   CHECK(check.Believes(kNow - 3'600'000'000'000, kNow));
@@ -101,7 +101,7 @@ TEST_CASE("once CUPTI's clock was CLOCK_REALTIME, a record of another time is no
   CHECK_FALSE(check.Believes(kCycles, kNow));
   CHECK_FALSE(check.Believes(0, kNow));
   CHECK_FALSE(check.Believes(~std::uint64_t{0}, kNow));
-  // Kineto's cycle counter, seen in CUPTI's clock too: what was known stays known.
+  // Kineto's cycle counter, sampled from CUPTI's clock as well; earlier knowledge is kept.
   check.Sample(7'000, kCycles, kNow, 7'100);
   CHECK_FALSE(check.Believes(kCycles, kNow));
 }

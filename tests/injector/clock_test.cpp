@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Another profiler replaces CUPTI's clock, for the whole process.
+// Tests for another profiler that replaces CUPTI's clock for the whole process.
 #include <doctest/doctest.h>
 
 #include "injector/injected.h"
@@ -8,7 +8,7 @@
 namespace stemtap::test {
 namespace {
 
-// Long enough for some flushes: a real GPU's 12 us per kernel, one flush every 50 ms.
+// Long enough for several flushes: 12 us per kernel as on a real GPU, one flush every 50 ms.
 const std::vector<std::string> kArguments = {"50000"};
 const Variables kSlow = {{"FAKE_GPU_CLOCK", "real"}, {"STEMTAP_FLUSH_MS", "60"}};
 
@@ -22,7 +22,7 @@ TEST_CASE("timestamps that are no nanoseconds are not recorded, and the header t
   CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.seen() == 50'000);
   CHECK(ring.seen() == ring.kept() + ring.lost_records());
-  // Two intervals have to be seen first.
+  // The clock check needs two intervals first.
   CHECK(ring.lost(shm::Loss::kBadTimestamps) > 20'000);
   CHECK(std::string(ring.header().reason).find("does not count nanoseconds") != std::string::npos);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that was given the library and no session: the library starts a collector, and the
-// program does not notice.
+// Tests for programs that have the library but no session: the library starts a collector, and the
+// program is not affected.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kUnnoticed = "sigchld 0 children 0 handler 1 mask 0 files 0\n";
 
-// The options of a run in `directory` with the library preloaded, and no session.
+// Options of a run in `folder` with the library preloaded and without a session.
 ProcessOptions Preloaded(const TempDir& folder, const Variables& more = {}) {
   Variables variables = {{"LD_PRELOAD", InjectorLibrary().string()},
                          {"STEMTAP_COLLECTOR", STEMTAP_TEST_RECORD_START}};
@@ -49,7 +49,7 @@ bool Exists(const std::filesystem::path& file) {
   return std::filesystem::exists(file);
 }
 
-// Lets the collector that was started into `session` go, and waits until it has.
+// Releases the collector that was started into `session` and waits until it has ended.
 void Dismiss(const std::filesystem::path& session) {
   std::ofstream(session / "leave") << "leave";
   CHECK(WaitUntil([&] { return Exists(session / "left"); }));
@@ -80,7 +80,7 @@ TEST_CASE("the program does not see its collector") {
 
 TEST_CASE("stdout closes with the program, stderr is the collector's too") {
   const TempDir folder;
-  // Also a descriptor that the program left open for its children.
+  // Includes a descriptor that the program left open for its children.
   int extra[2];
   REQUIRE(pipe(extra) == 0);
   const std::string go = (folder / "go").string();
@@ -93,7 +93,7 @@ TEST_CASE("stdout closes with the program, stderr is the collector's too") {
   CHECK(child.Wait().exit_code == 0);
   CHECK(child.out() == std::string("waiting\n") + kUnnoticed);
   CHECK(child.err() == "collector was here\n");
-  // The end of the pipe is seen although the collector lives: it holds it no more.
+  // The reader sees the end of the pipe although the collector runs: the collector closed its copy.
   pollfd end = {extra[0], POLLIN, 0};
   CHECK(poll(&end, 1, 60'000) == 1);
   CHECK((end.revents & POLLHUP) != 0);
@@ -102,11 +102,11 @@ TEST_CASE("stdout closes with the program, stderr is the collector's too") {
   Dismiss(session);
 }
 
-// A pipe whose reader sees the end when, and only when, nobody holds the other side.
+// The reader of a pipe sees the end only after every holder of the write end has closed it.
 TEST_CASE("a reader of the program's output is not kept waiting") {
   const TempDir folder;
   ProcessOptions options = Preloaded(folder);
-  // The shell ends when `cat` has seen the end of the program's stdout.
+  // The shell ends after `cat` has seen the end of the program's stdout.
   const ProcessResult result =
       RunProcess({"/bin/sh", "-c", "{ env -u STEMTAP_DISABLE \"$0\" 2>/dev/null; } | cat",
                   STEMTAP_TEST_WATCH_CHILDREN},
@@ -122,11 +122,11 @@ TEST_CASE("a reader of the program's output is not kept waiting") {
   Dismiss(session);
 }
 
-// Reports are off: the fakes are built without the sanitizer, which takes their locks for races.
+// Reports are off: the fakes are built without the sanitizer, which reports their locks as races.
 const Variables kSanitizer = {{"TSAN_OPTIONS", "report_bugs=0"}};
 
-// Builds watch_children with a compiler's thread sanitizer; false where such a program cannot be
-// built or does not run.
+// Builds watch_children with a compiler's thread sanitizer. Returns false if the program cannot be
+// built or run.
 bool BuildWithThreadSanitizer(const std::string& compiler, const std::filesystem::path& program) {
   const std::string tests = (SourceDir() / "tests").string();
   return RunProcess({compiler, "-fsanitize=thread", "-O1", "-D_GNU_SOURCE", "-I", tests, "-isystem",
@@ -145,7 +145,7 @@ TEST_CASE("a program under a thread sanitizer does not see its collector either"
       MESSAGE("SKIPPED: no " << compiler << " with a thread sanitizer that works here");
       continue;
     }
-    // The runtime of clang is in the program, that of gcc is a library.
+    // Clang links its runtime into the program; gcc's runtime is a shared library.
     for (const char* way : {"LD_PRELOAD", "CUDA_INJECTION64_PATH"}) {
       CAPTURE(std::string(way));
       ProcessOptions options = BareOptions({{way, InjectorLibrary().string()},
@@ -176,7 +176,7 @@ struct Started {
   std::filesystem::path session;
 };
 
-// `session`: where it is expected; empty: where it is by default.
+// `session` is the expected session directory; if empty, the default.
 Started Start(const TempDir& folder, const Variables& more, std::filesystem::path session = {}) {
   Process child({STEMTAP_TEST_WATCH_CHILDREN}, Preloaded(folder, more));
   Started started;
@@ -231,7 +231,7 @@ TEST_CASE("STEMTAP_OPTIONS may name the session directory") {
     CHECK(std::filesystem::path(argv[5]).lexically_normal() == real + "/out");
     CHECK(std::vector<std::string>(argv.begin() + 10, argv.end()) ==
           std::vector<std::string>{"-q", "--exclude", "a b", "--max-captures-per-second", "0"});
-    // A second process with these options has a directory of its own.
+    // A second process with these options gets its own directory.
     const Started second = Start(folder, variables, folder / "out-2");
     CHECK(std::filesystem::path(second.argv.at(5)).lexically_normal() == real + "/out-2");
   }
@@ -265,7 +265,7 @@ TEST_CASE(
     "blocked") {
   const TempDir folder;
   int pipes[2];
-  REQUIRE(pipe(pipes) == 0);  // inherited by the program, and by nobody it starts
+  REQUIRE(pipe(pipes) == 0);  // inherited by the program, but not by its children
   const Started started = Start(folder, {});
   close(pipes[0]);
   close(pipes[1]);
@@ -281,7 +281,8 @@ TEST_CASE(
   CHECK(parent != started.program);
   CHECK(parent > 0);
   CHECK(session == pid);
-  CHECK(blocked == 29);  // of 31, until it takes them itself; SIGKILL and SIGSTOP cannot be
+  CHECK(blocked ==
+        29);  // of 31, until the collector handles them; SIGKILL and SIGSTOP cannot be blocked
 }
 
 TEST_CASE("no collector: one line on stderr, and nothing is left that nobody would read") {
@@ -313,7 +314,8 @@ TEST_CASE("no ring can be made: no folder is left") {
 
 TEST_CASE("a folder of the same name is left alone, the session gets another") {
   const TempDir folder;
-  // What stands there is known only once the pid is: a shell makes it and becomes the program.
+  // The directory name contains the pid, so a shell creates the directory and then becomes the
+  // program.
   Process child({"/bin/sh", "-c", "mkdir stemtap-watch_children-$$ && exec \"$0\"",
                  STEMTAP_TEST_WATCH_CHILDREN},
                 Preloaded(folder));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which libcupti is taken where there are several, and what becomes of one that is newer than
-// known.
+// Tests which libcupti is loaded if there are several, and how a newer, unknown version is handled.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -14,8 +13,8 @@
 namespace stemtap::test {
 namespace {
 
-// A machine with the fake CUPTI on the loader's path, as version 13, and once more in Python
-// packages, as version 12, beside a CUDA runtime of that version.
+// A machine with the simulated CUPTI 13 on the loader's path and CUPTI 12 in Python packages, next
+// to a CUDA 12 runtime.
 struct Machine {
   Injected injected;
   std::filesystem::path packages = injected.scratch("lib/python3/site-packages");
@@ -26,11 +25,11 @@ struct Machine {
     std::filesystem::create_directories(runtime.parent_path());
     std::filesystem::create_directories(wheel.parent_path());
     std::filesystem::copy_file(STEMTAP_TEST_EMPTY_LIBRARY, runtime);
-    // A copy, since the maps of a process show where links lead.
+    // A copy, because /proc/self/maps shows the targets of links.
     std::filesystem::copy_file(FakeGpuDir() / "libcupti.so.13", wheel);
   }
 
-  // The files named libcupti* that the program has mapped after it has launched.
+  // The files named libcupti* that the program has mapped after a launch.
   std::set<std::string> Mapped(const Variables& variables) const {
     const std::string go = injected.scratch("go").string();
     Process child(Command("exit_sigkill", {"100", go}), injected.Options(variables));
@@ -57,7 +56,7 @@ TEST_CASE("without a CUDA runtime the driver's version is taken, from the loader
 
 TEST_CASE("the version of the loaded CUDA runtime is taken, from the packages it came with") {
   const Machine machine;
-  // What torch would load later; and no other, two would break each other.
+  // The library that torch would load later, and no other: two would break each other.
   CHECK(machine.Mapped({{"LD_PRELOAD", machine.runtime.string()}}) ==
         std::set<std::string>{machine.wheel.string()});
 }

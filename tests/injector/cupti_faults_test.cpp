@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the real CUPTI does to its clients, and what it does not forgive them: the injected library
-// breaks no rule that the fake one watches, and no time that is wrong gets through.
+// Tests known misbehavior of CUPTI: the injected library breaks no rule that the simulated CUPTI
+// checks, and no wrong time is recorded.
 #include <doctest/doctest.h>
 
 #include <sstream>
@@ -11,7 +11,7 @@
 namespace stemtap::test {
 namespace {
 
-// What the truth says of one of the numbers on its first line.
+// Returns the value of `key` on the first line of the ground truth.
 std::uint64_t FirstLine(const Injected& injected, const std::string& key) {
   std::istringstream words(ReadFile(injected.scratch("truth")));
   std::string word;
@@ -54,11 +54,12 @@ TEST_CASE("lent buffers are left alone, come zeroed, and all come back") {
   }
 }
 
-// A lock held across the call meets a callback in every second run: eight miss it one time in 250.
+// A lock held across the call meets a callback in every second run: all eight runs miss it with
+// probability 1/250.
 TEST_CASE("no lock is held across a call that a callback waits for") {
   for (int run = 0; run < 8; ++run) {
     const Injected injected;
-    // Shorter than the library waits at exit, where such a lock would be let go.
+    // Shorter than the library's wait at exit, which would release such a lock.
     const ProcessResult result = injected.Run("threads", {"300000"},
                                               {{"FAKE_CUPTI_DEADLOCK_MS", "400"},
                                                {"FAKE_CUPTI_CALLBACK_US", "5000"},
@@ -102,7 +103,7 @@ TEST_CASE("a clock that is set amid a kernel costs at most that record") {
       const Injected injected;
       REQUIRE(injected
                   .Run("exit_return", {"10000"},
-                       {{"FAKE_GPU_CLOCK_STEP_AT", "5002"},  // a kernel of 12 us
+                       {{"FAKE_GPU_CLOCK_STEP_AT", "5002"},  // inside a kernel of 12 us
                         {"FAKE_GPU_CLOCK_STEP_NS", step},
                         {"FAKE_GPU_CLOCK", clock}})
                   .exit_code == 0);

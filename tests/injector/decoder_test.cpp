@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DecodeKernel on records written byte by byte, at the offsets that CUPTI documents for
+// Tests DecodeKernel on records written byte by byte, at the offsets that CUPTI documents for
 // CUpti_ActivityKernel4 (CUDA 10.1) to Kernel10 (CUDA 13).
 #include "recording/decoder.h"
 
@@ -12,7 +12,7 @@
 namespace stemtap::inject {
 namespace {
 
-// A kernel record of CUDA 13, every byte that no test sets being junk.
+// A kernel record of CUDA 13. Every byte that a test does not set contains junk.
 class Bytes {
  public:
   Bytes() {
@@ -98,7 +98,7 @@ TEST_CASE("a record without usable times is told apart, by reason") {
     CAPTURE(c.start);
     CAPTURE(c.end);
     CHECK(bytes.Decode() == c.expected);
-    // Known all the same: a captured launch that lost its times must be forgotten as captured.
+    // Decoded anyway: a captured launch without valid times must leave the pending captures.
     CHECK(bytes.record.correlation_id == 0xFFFFFFF0);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library between cuInit and what cuInit expects of it, on the fake driver and on the real one,
+// Tests that the library forwards cuInit correctly, on the simulated driver and on the real driver,
 // which finds no device here.
 #include <doctest/doctest.h>
 
@@ -15,13 +15,13 @@
 namespace stemtap::test {
 namespace {
 
-// Calls cuInit of the driver in `directory` three times.
+// Calls cuInit from the driver in `directory` three times.
 std::vector<std::string> ThreeInits(const std::filesystem::path& directory) {
   return {STEMTAP_TEST_DRIVER_ANSWERS, (directory / "libcuda.so.1").string(), "cuInit", "3"};
 }
 
-// What a library that returns `value` reports when cuInit is called three times: on its own, or
-// behind ours.
+// Returns what an injection library that returns `value` reports when cuInit is called three times:
+// loaded by itself, or chained behind ours.
 std::string OnItsOwn(const std::filesystem::path& driver, const std::string& value) {
   return RunProcess(ThreeInits(driver),
                     BareOptions({{"CUDA_INJECTION64_PATH", STEMTAP_TEST_INJECTED},
@@ -92,7 +92,7 @@ TEST_CASE("with the real driver and no device the library disables itself") {
       CAPTURE(std::string(level));
       for (const char* way : {"CUDA_INJECTION64_PATH", "LD_PRELOAD"}) {
         CAPTURE(std::string(way));
-        // CUPTI is looked for, or named, or cannot be had.
+        // CUPTI is searched for, named, or unavailable.
         CheckDisabled(driver, {{way, InjectorLibrary().string()}, {"STEMTAP_LEVEL", level}});
         CheckDisabled(driver, {{way, InjectorLibrary().string()},
                                {"STEMTAP_LEVEL", level},

@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A shared library in which nothing is. */
+/* An empty shared library. */
 extern int stemtap_test_empty_library;
 int stemtap_test_empty_library = 1;

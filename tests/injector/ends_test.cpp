@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The programs of tests/programs with the library in them: they print and end as without it, and
-// whatever way they end, what was launched is in the ring.
+// Runs the programs of tests/programs with the library: their output and exit status do not change,
+// and however they end, their launches are in the ring.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -28,7 +28,7 @@ void CheckAccounts(const Ring& ring) {
   CHECK(ring.kernels().size() == ring.kept());
 }
 
-// What tests/programs/victim.h launches: kernel i % 3 at step i.
+// The launches of tests/programs/victim.h: kernel i % 3 at step i.
 ByName VictimTruth(std::uint64_t launches) {
   static const char* const kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
                                        "void reduce<float, 256>(float const*, float*, int)"};
@@ -51,7 +51,7 @@ TEST_CASE("programs that end cleanly: everything is kept, to the nanosecond") {
          {Case{"exit_return", {"10000", "print"}}, Case{"exit_call", {"10000"}},
           Case{"threads", {"20000"}}, Case{"graph", {"10000"}},
           Case{"fork_child", {"2000", "check"}}, Case{"reload_modules", {"5000"}}}) {
-      // With kernels under way at the end, not all of them can be kept: see below.
+      // If kernels are still running at the end, some of their records are lost: see below.
       if (clock[0] == 'r' && c.program == std::string("exit_call")) continue;
       CAPTURE(c.program);
       CAPTURE(clock);
@@ -79,7 +79,7 @@ TEST_CASE("the header tells who recorded") {
   REQUIRE(injected.Run("exit_return").exit_code == 0);
   const Ring ring(injected.RingFile());
   CHECK(std::string(ring.header().program) == "exit_return");
-  using std::filesystem::perms;  // kernel names are for the owner alone
+  using std::filesystem::perms;  // only the owner may read kernel names
   CHECK(std::filesystem::status(injected.RingFile()).permissions() ==
         (perms::owner_read | perms::owner_write));
   CHECK(injected.RingFile().filename() == "ring." + std::to_string(ring.header().pid));
@@ -149,7 +149,7 @@ TEST_CASE("kernels of graphs carry the graph") {
   CHECK(ring.kernels()[0].record.graph_node == ring.kernels()[10].record.graph_node);
 }
 
-// Ends without handlers of atexit: what the flusher fetched by then is there.
+// Ends without atexit handlers: the ring contains what the flusher fetched until then.
 void CheckAbruptEnd(const char* program) {
   CAPTURE(program);
   const Injected injected;
@@ -157,7 +157,7 @@ void CheckAbruptEnd(const char* program) {
   Process child(Command(program, {"10000", go.string()}), injected.Options());
   REQUIRE(child.WaitForOutput("launched\n"));
   Ring ring(injected.RingFile());
-  // All kernels have ended; the flusher comes by every 200 ms.
+  // All kernels have ended; the flusher runs every 200 ms.
   CHECK(WaitUntil([&] { return ring.kept() == 10000; }));
   std::ofstream(go) << "go";
   const ProcessResult injected_result = child.Wait();
@@ -180,7 +180,7 @@ TEST_CASE("_exit with no wait: the ring makes sense") {
   CheckSame(injected.Run("exit_underscore", {"50000"}),
             RunProcess(Command("exit_underscore", {"50000"}), BareOptions()));
   Ring ring(injected.RingFile());
-  ring.Drain();  // throws if a record makes no sense
+  ring.Drain();  // throws if a record is inconsistent
   CHECK(ring.kernels().size() >= ring.kept());
   CHECK(ring.kernels().size() <= 50000);
 }
@@ -200,7 +200,7 @@ TEST_CASE("killed while it records: nothing that counts as kept is missing") {
     Process child(Command("exit_return", {"3000000"}), injected.Options());
     REQUIRE(WaitUntil([&] { return injected.RingFiles().size() == 1; }));
     Ring ring(injected.RingFile());
-    // A different place each time, in the midst of decoding.
+    // A different point each time, during decoding.
     const std::uint64_t enough = 3000 + static_cast<std::uint64_t>(attempt) * 1777;
     REQUIRE(WaitUntil([&] { return ring.kept() >= enough; }));
     child.Signal(SIGKILL);
@@ -208,7 +208,7 @@ TEST_CASE("killed while it records: nothing that counts as kept is missing") {
     ring.Drain();
     CHECK(ring.kernels().size() >= ring.kept());
     CHECK(ring.kernels().size() <= ring.kept() + 256);
-    // It may have died between the push and one of the two counts.
+    // The program may have died between the push and one of the two counts.
     CHECK(ring.seen() <= ring.kept() + ring.lost_records());
     CHECK(ring.seen() + 256 >= ring.kept() + ring.lost_records());
     recorded += ring.state() == shm::RingState::kRecording;
@@ -297,7 +297,7 @@ TEST_CASE("a ring that nobody empties: what does not fit is counted") {
   ring.Drain();
   CheckAccounts(ring);
   CHECK(ring.seen() == 400000);
-  // All of it is used but for a batch that a name definition may have cut short.
+  // The ring is full, except for a batch that a name definition may have cut short.
   CHECK(ring.kept() + ring.names() <= shm::kRingCapacity);
   CHECK(ring.kept() > shm::kRingCapacity - 512);
   CHECK(ring.lost(shm::Loss::kRingFull) == 400000 - ring.kept());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ways to end that ends_test.cpp does not try (tests/programs/exit_how.c): the program ends as
-// without the library, and what counts as kept is there.
+// Tests further ways to end (tests/programs/exit_how.c) that ends_test.cpp does not cover: the
+// program ends as without the library, and the records counted as kept are in the ring.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -11,7 +11,7 @@ namespace stemtap::test {
 namespace {
 
 struct Ended {
-  std::uint64_t launches = 0;  // as the fake driver counted; 0 if it could not
+  std::uint64_t launches = 0;  // as counted by the simulated driver; 0 if it could not count
   std::uint64_t kept = 0, lost = 0;
   shm::RingState state{};
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gate in a program: exactly the granted credits are spent, exactly those records are marked,
-// and what must not be captured is not. The test writes the gate table, as the collector would.
+// Tests the gate in a program: the granted credits are spent exactly, exactly those records are
+// marked, and excluded launches are not captured. The test writes the gate table like the
+// collector.
 #include <doctest/doctest.h>
 #include <sys/utsname.h>
 
@@ -34,7 +35,7 @@ Variables GateLevel(const Variables& more = {}) {
   return variables;
 }
 
-// A run of launch_list in gate level.
+// A run of launch_list at the gate level.
 struct Launches {
   explicit Launches(const Injected& injected, const std::vector<std::string>& list,
                     const Variables& more = {})
@@ -47,7 +48,7 @@ struct Launches {
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
   }
 
-  // Positions, in the order of launch, of the records that are marked as captured.
+  // Positions, in launch order, of the records marked as captured.
   std::vector<std::size_t> marked() const {
     std::vector<std::size_t> at;
     for (std::size_t i = 0; i < ring.kernels().size(); ++i) {
@@ -55,7 +56,7 @@ struct Launches {
     }
     return at;
   }
-  // What launch_list printed.
+  // The number of captures that launch_list printed.
   std::uint64_t captured_by_gpu() const {
     return std::stoull(result.out.substr(result.out.rfind(' ') + 1));
   }
@@ -118,7 +119,7 @@ TEST_CASE("the more specific key is asked first") {
   const std::uint64_t a = HashOf("a");
   const std::uint64_t b = HashOf("b");
   shm::GateTable& gate = injected.gate();
-  // b after a, a: slot 2. b in this shape: slot 3. b otherwise: slot 4.
+  // b after a, a: slot 2. b in this configuration: slot 3. b otherwise: slot 4.
   const shm::LaunchHistory after_a_a = shm::Advance(shm::Advance(0, a), a);
   REQUIRE(gate.Publish(shm::HistoryKey(shm::ConfigKey(b, kShape), after_a_a), 2));
   REQUIRE(gate.Publish(shm::ConfigKey(b, kShape), 3));
@@ -195,7 +196,7 @@ TEST_CASE("kernels that wait for others are never captured, however they are lau
   CHECK(run.marked().empty());
   CHECK(run.captured_by_gpu() == 0);
   CHECK(gate.spent(kSlot) == 0);
-  // The first of them, once.
+  // The reason names the first of them, once.
   CHECK(std::string(run.ring.header().reason) ==
         "never captured: ncclDevKernel_AllReduce (NCCL: it waits for other GPUs)");
 }
@@ -329,7 +330,7 @@ TEST_CASE("several processes spend the credits of one table") {
 
 TEST_CASE("names that come back under the same address are told apart") {
   Injected injected;
-  // reload_modules: other names in the places of unloaded ones, handles and pointers alike.
+  // reload_modules: other names at the places of unloaded ones, for both handles and pointers.
   REQUIRE(injected.gate().Publish(NameKey("gemm_tile_128"), 1));
   REQUIRE(injected.gate().Publish(NameKey("odd__tile_128"), 2));
   injected.gate().Grant(1, 100'000);
@@ -354,20 +355,20 @@ TEST_CASE("captures whose records are lost do not block later ones") {
     Injected injected;
     REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
     injected.gate().Grant(kSlot, 1'000'000);
-    // Every other record is lost, far more than there are places. STEMTAP_FLUSH_MS: the records of
-    // the others come back while the program runs.
+    // Every other record is lost, far more than the table has entries. STEMTAP_FLUSH_MS: the other
+    // records arrive while the program runs.
     const Launches run(injected, {"gemm:20000"},
                        {{loss, "2"}, {"STEMTAP_FLUSH_MS", "10"}, {"STEMTAP_BUFFER_KB", "16"}});
     CHECK(run.ring.kept() == 10'000);
     CHECK(run.ring.captured() + run.ring.lost(shm::Loss::kCapturesDenied) == 20'000);
     if (std::string(loss) == "FAKE_CUPTI_ZERO_TIMESTAMPS") {
-      // The credit of a capture whose record came to nothing is given back: what stays spent is
-      // what the collector hears of.
+      // If the record of a capture is lost, its credit is returned: the spent credits match the
+      // captures that the collector sees.
       CHECK(run.marked().size() == injected.gate().spent(kSlot));
       CHECK(run.ring.captured() > 10'000);
     } else {
-      // CUPTI does not say which records it dropped: these places are free again only when others
-      // are a million calls further.
+      // CUPTI does not report which records it dropped: these entries become free only after
+      // another million calls.
       CHECK(run.ring.captured() == injected.gate().spent(kSlot));
       CHECK(run.ring.captured() >= 1024);
     }

@@ -103,7 +103,7 @@ ByName SumByName(const Ring& ring) {
 
 namespace {
 
-// The later of two with the same name holds.
+// If a name occurs twice, the later value wins.
 void Set(Variables& variables, const Variables& more) {
   for (const auto& later : more) {
     std::erase_if(variables, [&](const auto& earlier) { return earlier.first == later.first; });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Injected runs a program on the simulated GPU with the library in it, in a session directory of its own,
-// and reads what the library left there: the ring of every process, and beside it the ground truth
-// that the fake driver writes. The test stands in for the collector.
+// Injected runs a program with the library on the simulated GPU, in its own session directory, and
+// reads the results: the ring of every process and the ground truth that the simulated driver
+// writes. The test replaces the collector.
 //
 // THREADS: one test thread per object.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace stemtap::test {
 
-// The ring file of one process, mapped as the collector maps it.
+// Ring is the ring file of one process, mapped as the collector maps it.
 class Ring {
  public:
   struct Kernel {
@@ -35,8 +35,8 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  // Takes out what is there and appends it to kernels(). Throws on records that make no sense: a
-  // name used before its definition, defined twice, cut off, or with a wrong hash.
+  // Drains the ring and appends its records to kernels(). Throws on inconsistent records: a name
+  // that is used before its definition, defined twice, truncated, or has a wrong hash.
   void Drain();
   const std::vector<Kernel>& kernels() const { return kernels_; }
   std::size_t names() const { return names_.size(); }
@@ -48,7 +48,7 @@ class Ring {
   std::uint64_t lost(shm::Loss loss) const {
     return header().losses[static_cast<std::uint32_t>(loss)].load(std::memory_order_relaxed);
   }
-  // Sum of the losses that are kernel records.
+  // Returns the number of lost kernel records, summed over all reasons.
   std::uint64_t lost_records() const;
   std::uint64_t seen() const { return header().seen.load(std::memory_order_relaxed); }
   std::uint64_t kept() const { return header().kept.load(std::memory_order_relaxed); }
@@ -69,7 +69,7 @@ class Ring {
   std::size_t name_left_ = 0;
 };
 
-// How often a name was launched, and for how long.
+// Number of launches of a kernel and their total duration.
 struct Launched {
   std::uint64_t count = 0;
   std::uint64_t duration_ns = 0;
@@ -87,30 +87,31 @@ struct Truth {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// The environment without any of our variables, the simulated GPU on the library path, and `more`.
+// Returns the environment without stemtap variables, with the simulated GPU on the library path,
+// plus `more`.
 ProcessOptions BareOptions(const Variables& more = {});
 
 class Injected {
  public:
   Injected();
 
-  // Options of a run with the library: BareOptions, the library as CUDA's injection target, the
-  // session and the file for the truth.
+  // Returns the options of a run with the library: BareOptions, the library as CUDA's injection
+  // target, the session, and the path of the ground truth.
   ProcessOptions Options(const Variables& more = {}) const;
-  // Runs `program` of tests/programs, or a path, to its end.
+  // Runs `program`, a program of tests/programs or a path, to its end.
   ProcessResult Run(const std::string& program,
                     const std::vector<std::string>& arguments = {"1000"},
                     const Variables& more = {}) const;
 
-  // Where the collector would put the gate table; made at the first call.
+  // Returns the gate table at the collector's path; created on the first call.
   shm::GateTable& gate() { return gate_file().table; }
   shm::GateFile& gate_file();
 
   std::filesystem::path session() const { return dir_ / "session"; }
   std::filesystem::path scratch(std::string_view name) const { return dir_ / name; }
-  // Ring files of the session.
+  // Returns the ring files of the session.
   std::vector<std::filesystem::path> RingFiles() const;
-  // The ring of the only process. Throws if there is not exactly one.
+  // Returns the ring file of the only process. Throws if there is not exactly one.
   std::filesystem::path RingFile() const;
   Truth ReadTruth() const;
 
@@ -119,7 +120,7 @@ class Injected {
   shm::GateFile* gate_ = nullptr;
 };
 
-// The argv of a program of tests/programs or of a path, with arguments.
+// Returns the argv of a program of tests/programs, or of a path, with arguments.
 std::vector<std::string> Command(const std::string& program,
                                  const std::vector<std::string>& arguments);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kineto in the same process (tests/programs/fake_kineto.c): it gets its own records, the injected
-// library gets the rest, and says what it does not know.
+// Tests with Kineto in the same process (tests/programs/fake_kineto.c): Kineto gets its own
+// records, the injected library gets the rest and reports what it could not record.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -51,7 +51,7 @@ Result Run(const Injected& injected, const std::string& program, const Variables
   return result;
 }
 
-// What victim.h launches takes 2,000, 12,000 or 22,000 ns and up to 499 more.
+// Launches of victim.h take 2,000, 12,000 or 22,000 ns, plus up to 499 ns.
 void CheckNoDurationIsWrong(const Ring& ring) {
   for (const Ring::Kernel& kernel : ring.kernels()) {
     const std::uint64_t rest = kernel.record.duration_ns % 10'000;
@@ -86,8 +86,8 @@ TEST_CASE("a session of Kineto's: it has its third, we have ours, the gap is tol
                                 With(kThird, {{"FAKE_KINETO_SUBSCRIBE", subscribes},
                                               {"FAKE_KINETO_TEARDOWN", teardown}}));
       CHECK(result.kineto.sessions == 1);
-      // The buffers that we had lent by then are filled first, and go to Kineto, which does not know
-      // them and lets them be.
+      // The buffers that the library had lent by then are filled first. They go to Kineto, which
+      // does not know them and ignores them.
       const std::uint64_t theirs = result.kineto.records + result.kineto.unknown_records;
       CHECK(result.kineto.records > 0);
       CHECK(theirs >= 3000);
@@ -95,7 +95,7 @@ TEST_CASE("a session of Kineto's: it has its third, we have ours, the gap is tol
       Ring ring(injected.RingFile());
       CheckAccounts(ring);
       CHECK(ring.lost(shm::Loss::kGaps) == 1);
-      // The launch in whose end cuptiFinalize is called is nobody's.
+      // The launch during whose end cuptiFinalize is called appears in neither set of records.
       const std::uint64_t nobodys = teardown[0] == '1' ? 1 : 0;
       CHECK(ring.kept() + theirs == 9000 - nobodys);
       CHECK(ring.lost(shm::Loss::kForeignBuffers) == result.kineto.unknown_buffers);
@@ -155,13 +155,13 @@ TEST_CASE("the cycle counter as CUPTI's clock: no duration is wrong") {
   RunWithCycleCounter("0");
 }
 
-// After a pause no buffer of ours is out when the session begins, and nobody looks at the clock
-// until records in the wrong unit are there.
+// After a pause the library has lent no buffer when the session begins, and the clock is not
+// checked until records in the wrong unit arrive.
 TEST_CASE("the cycle counter, set while nothing is recorded") {
   RunWithCycleCounter("100");
 }
 
-// Launches between the end of a session and the moment at which we notice are in nobody's records.
+// Launches between the end of a session and its detection are recorded by neither client.
 TEST_CASE("sessions at random times, in random programs") {
   std::mt19937 random(20261);  // NOLINT: the same draws every time
   const auto draw = [&random](std::uint32_t below) { return random() % below; };
@@ -170,7 +170,7 @@ TEST_CASE("sessions at random times, in random programs") {
                                             "exit_call"};
     const std::string program = kPrograms[draw(5)];
     const std::uint32_t launches = 1000 + draw(20'000);
-    // A launch of the graph is ten kernels.
+    // A graph launch is ten kernels.
     const std::uint32_t calls = program == "graph" ? launches / 10 : launches;
     const std::uint32_t start = draw(calls);
     const Variables variables = {{"FAKE_KINETO_START", std::to_string(start)},
@@ -211,7 +211,7 @@ TEST_CASE("Kineto that finds the gate's subscriber does nothing, and nothing is 
 
 TEST_CASE("what another profiler's flushes cost does not end its recording, nor ours") {
   const Injected injected;
-  // Of some 7 s, five are Kineto's; the budget would be spent after three of them.
+  // Of about 7 s, five belong to Kineto; the budget would be exceeded after three of them.
   const Result result = Run(injected, "exit_return",
                             {{"FAKE_GPU_CLOCK", "real"},
                              {"FAKE_KINETO_SUBSCRIBE", "0"},
@@ -236,7 +236,7 @@ TEST_CASE("sessions by the clock, as in a program that finds CUDA by dlsym") {
        {"FAKE_KINETO_ROUNDS", "2"}},
       {"40000"});
   Ring ring(injected.RingFile());
-  if (ring.state() == shm::RingState::kStoodDown) {  // a slow start: the session came first
+  if (ring.state() == shm::RingState::kStoodDown) {  // slow start: the session came first
     CHECK(std::string(ring.header().reason).find("in use by another tool") != std::string::npos);
     return;
   }
