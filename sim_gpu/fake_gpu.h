@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the fake libcuda.so.1 exports beyond the CUDA driver API. Two users: programs that play a
- * recorded profile (first part) and the fake libcupti.so.13 (second part). See
- * docs/design/fake-gpu.md.
+ * Functions that the simulated libcuda.so.1 exports beyond the CUDA driver API. They have two
+ * users: programs that play a recorded profile (first part) and the simulated libcupti.so.13
+ * (second part). See docs/design/fake-gpu.md.
  *
  * THREADS: every function may be called from any thread.
  */
@@ -18,8 +18,8 @@ extern "C" {
 #endif
 
 /*
- * The convention of the fake: a kernel does nothing but take time, and its first parameter,
- * `*(uint64_t*)kernelParams[0]`, says how many nanoseconds. Without parameters it takes this long.
+ * A simulated kernel only takes time. Its first parameter, `*(uint64_t*)kernelParams[0]`, is its
+ * duration in nanoseconds. Without parameters it takes this long.
  */
 #define FAKE_GPU_DEFAULT_DURATION_NS 5000
 
@@ -27,32 +27,36 @@ extern "C" {
 
 /* FakeGpuStatistics sums up the launches of this process so far. */
 typedef struct FakeGpuStatistics {
-  uint64_t launches;    /* kernels, those inside graph launches included */
+  uint64_t launches;    /* kernels, including kernels inside graph launches */
   uint64_t duration_ns; /* their native durations */
   uint64_t captured;    /* kernels launched between cuProfilerStart and cuProfilerStop */
-  uint64_t capture_ns;  /* wall time that the launching threads lost to those */
+  uint64_t capture_ns;  /* wall time that the launching threads lost to captures */
 } FakeGpuStatistics;
 
 CUresult fakeGpuGetStatistics(FakeGpuStatistics* statistics);
 
 /*
- * Creates a stream in the primary context of `device`, under the id that CUPTI records shall show.
- * Unlike a real stream it can be launched into whichever context is current.
+ * Creates a stream in the primary context of `device`, with the id that CUPTI records report.
+ * Unlike a real stream, it accepts launches in any current context.
  */
 CUresult fakeGpuStreamCreate(CUstream* stream, int device, uint32_t stream_id);
 
-/* ---------------------------------------------------------------- for the fake CUPTI */
+/* ---------------------------------------------------------------- for the simulated CUPTI */
 
-/* FakeGpuClockStep is how far the realtime clock had been set forth or back when something began and
- * when it ended: FAKE_GPU_CLOCK_STEP_AT. Times of the fake are without it, what CUPTI shows is with
- * it. */
+/*
+ * FakeGpuClockStep is how far the realtime clock had been set forward or back when an event began
+ * and when it ended: FAKE_GPU_CLOCK_STEP_AT. Simulated times exclude the step; times that CUPTI
+ * reports include it.
+ */
 typedef struct FakeGpuClockStep {
   int64_t at_start_ns;
   int64_t at_end_ns;
 } FakeGpuClockStep;
 
-/* FakeGpuKernel is one kernel whose times are decided. Pointers live until the call returns, the
- * name until the retire_names of its module. */
+/*
+ * FakeGpuKernel is one kernel whose times are known. Pointers are valid until the call returns, the
+ * name until retire_names is called for its module.
+ */
 typedef struct FakeGpuKernel {
   uint64_t start_ns;
   uint64_t end_ns;
@@ -71,8 +75,10 @@ typedef struct FakeGpuKernel {
   FakeGpuClockStep step;
 } FakeGpuKernel;
 
-/* FakeGpuGraph is one launch of a graph as a whole: from the start of its first kernel to the end of
- * the last. */
+/*
+ * FakeGpuGraph is one launch of a whole graph: from the start of its first kernel to the end of its
+ * last.
+ */
 typedef struct FakeGpuGraph {
   uint64_t start_ns;
   uint64_t end_ns;
@@ -84,7 +90,7 @@ typedef struct FakeGpuGraph {
   FakeGpuClockStep step;
 } FakeGpuGraph;
 
-/* FakeGpuApiCall is a driver call in progress; the same object is shown at entry and at exit. */
+/* FakeGpuApiCall is a driver call in progress; entry and exit pass the same object. */
 typedef struct FakeGpuApiCall {
   uint32_t cbid; /* CUpti_driver_api_trace_cbid */
   const char* function_name;
@@ -93,11 +99,11 @@ typedef struct FakeGpuApiCall {
   CUcontext context;
   uint32_t context_uid;
   uint32_t correlation_id;
-  uint64_t correlation_data; /* the cell that entry and exit share */
+  uint64_t correlation_data; /* storage shared by entry and exit */
   CUresult result;           /* valid at exit */
 } FakeGpuApiCall;
 
-/* FakeGpuResource is something created or about to be destroyed. */
+/* FakeGpuResource is an object that was created or is about to be destroyed. */
 typedef struct FakeGpuResource {
   uint32_t cbid; /* CUpti_CallbackIdResource */
   CUcontext context;
@@ -105,28 +111,34 @@ typedef struct FakeGpuResource {
   uint32_t module_id;
 } FakeGpuResource;
 
-/* FakeGpuHooks is how the fake driver tells the fake CUPTI what happens. All are called on the
- * thread that called the driver, without any lock of the driver's held. */
+/*
+ * FakeGpuHooks connects the simulated driver to the simulated CUPTI. All hooks run on the thread
+ * that called the driver, and the driver holds no lock meanwhile.
+ */
 typedef struct FakeGpuHooks {
   void (*api)(FakeGpuApiCall* call, int is_exit);
   void (*kernel)(const FakeGpuKernel* kernel);
   void (*graph)(const FakeGpuGraph* graph);
   void (*resource)(const FakeGpuResource* resource);
-  /* The names in this mapping belong to an unloaded module: the hook unmaps it once no record that
-   * is still to be delivered can point into it. */
+  /*
+   * The names in this mapping belong to an unloaded module: the hook unmaps it after no record
+   * still to be delivered can point into it.
+   */
   void (*retire_names)(void* mapping, size_t bytes);
-  /* Writes what shall follow on the first line of the truth: words and numbers, with a space before
-   * each. */
+  /*
+   * Writes further fields for the first line of the ground truth: words and numbers, each preceded
+   * by a space.
+   */
   void (*report)(char* text, size_t bytes);
 } FakeGpuHooks;
 
-/* What the fake CUPTI wants to be told. retire_names is called whenever hooks are connected. */
+/* Events that the simulated CUPTI subscribes to. retire_names is always called while hooks are connected. */
 enum {
   FAKE_GPU_INTEREST_KERNELS = 1,
   FAKE_GPU_INTEREST_API = 2,
   FAKE_GPU_INTEREST_RESOURCES = 4,
   FAKE_GPU_INTEREST_GRAPHS = 8,
-  FAKE_GPU_SERIALISE = 16 /* not to be told anything: one kernel at a time */
+  FAKE_GPU_SERIALISE = 16 /* no event: run one kernel at a time */
 };
 
 void fakeGpuConnect(const FakeGpuHooks* hooks);
@@ -134,13 +146,15 @@ void fakeGpuSetInterest(uint32_t interest);
 
 /* Nanoseconds of the host clock: virtual, or CLOCK_REALTIME. */
 uint64_t fakeGpuNow(void);
-/* 1: kernels are complete as soon as anybody asks. 0: when the wall clock has passed their end. */
+/* 1: kernels are complete as soon as they are queried. 0: when the wall clock has passed their end. */
 int fakeGpuClockIsVirtual(void);
-/* Takes so much time of the calling thread, which does not sleep: the virtual clock moves on, or the
- * thread spins. */
+/*
+ * Uses this much time of the calling thread without sleeping: the virtual clock advances, or the
+ * thread spins.
+ */
 void fakeGpuSpend(uint64_t duration_ns);
 
-/* How far the realtime clock has been set by now. */
+/* How far the realtime clock has been set so far. */
 int64_t fakeGpuClockStepNow(void);
 
 CUresult fakeGpuContextUid(CUcontext context, uint32_t* uid);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library for CUDA_INJECTION64_PATH that reports when it is loaded, asked to initialize, and
-   unloaded. It returns 1, or what INJECTED_RETURNS says. */
+/*
+ * A library for CUDA_INJECTION64_PATH that reports when it is loaded, initialized and unloaded. It
+ * returns 1, or the value of INJECTED_RETURNS.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

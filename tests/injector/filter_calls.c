@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that confines itself once CUDA is initialized: from then on, process_vm_readv in any of
- * its threads ends it. Launches as many kernels as the first argument says. Exits with 77 where no
- * such filter can be installed.
+ * A program that installs a seccomp filter after CUDA is initialized: from then on,
+ * process_vm_readv in any of its threads ends the program. The first argument is the number of
+ * kernels to launch. Exits with 77 if no such filter can be installed.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

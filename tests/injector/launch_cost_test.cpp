@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the library costs the thread that launches, in instructions: exact, and the same on every
-// machine. In `kernels` level none but when CUPTI asks for a buffer; in `gate` level so many per
-// launch. What CUPTI itself does is not the library's, and not the fake's to tell.
+// Tests what the library costs the launching thread, in instructions: an exact number, the same on
+// every machine. At the `kernels` level a launch costs nothing unless CUPTI requests a buffer; at
+// the `gate` level it costs a fixed number of instructions. The cost of CUPTI itself is not
+// measured; the simulated CUPTI cannot show it.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -19,17 +20,17 @@ namespace stemtap::test {
 namespace {
 
 constexpr long kWarm = 48;
-constexpr long kCounted = 48;  // shapes and names come again every twelve
+constexpr long kCounted = 48;  // configurations and names repeat every twelve launches
 constexpr std::uint32_t kSlot = 7;
-// Of programs/victim.h.
+// The names of programs/victim.h.
 constexpr std::string_view kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
                                        "void reduce<float, 256>(float const*, float*, int)"};
 
-// Without a flush between the start of the program and the end of the count.
+// No flush between the start of the program and the end of the count.
 const Variables kNoFlush = {{"STEMTAP_FLUSH_MS", "10000"}, {"FAKE_CUPTI_MAX_PENDING", "1000000"}};
 
-// The instructions of `counted` launches after kWarm. Nothing, with a message, where no program may
-// be traced.
+// Counts the instructions of `counted` launches after kWarm. Returns nothing, with a message, if
+// programs cannot be traced here.
 std::optional<Steps> Count(const Injected& injected, long counted, Variables variables) {
   variables.insert(variables.end(), kNoFlush.begin(), kNoFlush.end());
   const std::string go_on = injected.scratch("go_on").string();
@@ -50,7 +51,7 @@ std::optional<Steps> Count(const Injected& injected, long counted, Variables var
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(result.err == "");
-  // All was seen: the launches were recorded, and it is their cost that was counted.
+  // All launches were recorded, so the count covers the cost of recording.
   Ring ring(injected.RingFile());
   ring.Drain();
   CHECK(ring.kernels().size() == static_cast<std::size_t>(kWarm + counted));
@@ -77,12 +78,12 @@ TEST_CASE("kernels level: a buffer is handed over in few instructions") {
   const Injected injected;
   const auto steps = Count(injected, 300, {{"STEMTAP_BUFFER_KB", "16"}});
   if (!steps) return;
-  // Of records of 208 to 256 bytes, 64 to 78 go into a buffer.
+  // A buffer takes 64 to 78 records of 208 to 256 bytes.
   CHECK(steps->visits.size() >= 3);
   CHECK(steps->visits.size() <= 5);
   CHECK(Entries(*steps).size() == 1);
   std::uint64_t most = 0;
-  std::uint64_t system_calls = 0;  // buffers that were not there: one mmap
+  std::uint64_t system_calls = 0;  // buffers that had to be made: one mmap each
   for (const Visit& visit : steps->visits) {
     most = std::max(most, visit.own);
     system_calls += visit.libc != 0;
@@ -90,12 +91,13 @@ TEST_CASE("kernels level: a buffer is handed over in few instructions") {
   MESSAGE(steps->visits.size() << " buffers in 300 launches: " << steps->own()
                                << " instructions, at most " << most << " for one; " << system_calls
                                << " buffers were made on the spot");
-  // GCC 12: 72 where a buffer must be made.
+  // GCC 12: 72 if a buffer must be made.
   CHECK(most <= 80);
 }
 
 TEST_CASE("kernels level: no callback is switched on") {
-  // A CUPTI that refuses to switch one on is not even noticed; in gate level it is.
+  // If CUPTI refuses to enable a callback, the `kernels` level does not notice; the `gate` level
+  // does.
   const Variables refusing = {{"FAKE_CUPTI_FAIL",
                                "cuptiEnableCallback=999,cuptiEnableDomain=999,"
                                "cuptiEnableAllDomains=999"}};
@@ -117,7 +119,7 @@ std::uint64_t NameOf(long step) {
   return shm::NameHash(name.data(), name.size());
 }
 
-// What the collector would have published for every launch of the program (victim.h, LaunchOne).
+// The collector's entry for every launch of the program (victim.h, LaunchOne).
 void Publish(shm::GateTable& table, Key key, std::uint32_t slot) {
   for (long step = 0; step < 12; ++step) {
     const std::uint64_t name = NameOf(step);
@@ -132,7 +134,7 @@ void Publish(shm::GateTable& table, Key key, std::uint32_t slot) {
   }
 }
 
-// Instructions per launch in gate level, of both visits.
+// Checks the instructions per launch at the gate level, for both visits.
 void CheckPerLaunch(const std::string& what, const Steps& steps, double most_own,
                     double most_libc) {
   double own = 0;
@@ -145,7 +147,7 @@ void CheckPerLaunch(const std::string& what, const Steps& steps, double most_own
   }
   MESSAGE(what << ": " << own << " instructions per launch, and " << libc << " in libc, "
                << elsewhere << " elsewhere");
-  CHECK(steps.visits.size() == 2 * kCounted);  // as the launch begins, and as it returns
+  CHECK(steps.visits.size() == 2 * kCounted);  // at entry and at exit of each launch
   CHECK(Entries(steps).size() == 1);
   CHECK(own > 0);
   CHECK(own <= most_own);
@@ -163,8 +165,8 @@ TEST_CASE("gate level: so many instructions per launch") {
     double most_own, most_libc;
     std::uint32_t accept = shm::kAcceptAll;
   };
-  // A quarter more than GCC 12 makes of it (248, 259, 278, 258, 287, 283, 428), for other compilers. libc
-  // measures a name whose end could lie on another page.
+  // GCC 12's counts (248, 259, 278, 258, 287, 283, 428) plus a quarter, for other compilers. libc
+  // measures a name whose end could be on another page.
   const Case cases[] = {
       {"closed, known by its history", Key::kHistory, shm::kClosedSlot, 0, 0, 310, 60},
       {"closed, known by its shape", Key::kConfig, shm::kClosedSlot, 0, 0, 325, 60},
@@ -179,7 +181,7 @@ TEST_CASE("gate level: so many instructions per launch") {
     Injected injected;
     shm::GateTable& table = injected.gate();
     if (c.key) Publish(table, *c.key, c.slot);
-    // The first launches have another history: captured once each if their names are unknown.
+    // The first launches have a different history: captured once each if their names are unknown.
     if (c.key == Key::kHistory) Publish(table, Key::kName, shm::kClosedSlot);
     table.Grant(c.slot, c.credits, c.accept);
     const auto steps = Count(injected, kCounted, gate);

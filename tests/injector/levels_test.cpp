@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each level records, and when recording stops because it costs too much.
+// Tests what each level records, and when recording stops because it costs too much.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace stemtap::test {
 namespace {
 
-// tests/programs/graph.c: graph launches of ten kernels each.
+// tests/programs/graph.c launches graphs of ten kernels each.
 constexpr std::uint64_t kKernels = 10'000;
 constexpr std::uint64_t kGraphs = kKernels / 10;
 
@@ -44,8 +44,8 @@ TEST_CASE("level graph: one record per launch of a graph, as long as its kernels
     CHECK(correlations.size() == kGraphs);
     std::uint64_t truth = 0;
     for (const auto& [name, launched] : injected.ReadTruth().by_name) truth += launched.duration_ns;
-    // One stream, whose kernels follow each other without a gap, but for the first graph's: its
-    // first kernel, of 2 us, has ended when the second is launched, 2.5 us later.
+    // One stream whose kernels run back to back, except in the first graph: its first kernel, of 2
+    // us, ends before the second is launched, 2.5 us later.
     CHECK(sum >= truth);
     CHECK(sum - truth <= 2'500);
   }
@@ -83,7 +83,7 @@ TEST_CASE("level kernels has no graph records, and names no kernel a graph") {
   }));
 }
 
-// Real time: kernels of 10 us and more, launched for some seconds.
+// Real time: kernels of at least 10 us, launched for several seconds.
 const Variables kRealTime = {{"FAKE_GPU_CLOCK", "real"}, {"STEMTAP_FLUSH_MS", "50"}};
 
 Variables With(Variables variables, const Variables& more) {
@@ -103,7 +103,7 @@ TEST_CASE("what CUPTI costs beyond the budget ends the recording, and the progra
   ring.Drain();
   CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.lost(shm::Loss::kGaps) == 1);
-  // Nobody empties the ring, which on a slow machine may be full before the third second is over.
+  // The test does not drain the ring, which may fill up within three seconds on a slow machine.
   CHECK(ring.lost_records() == ring.lost(shm::Loss::kRingFull));
   CHECK(ring.seen() == ring.kept() + ring.lost_records());
   CHECK(std::string(ring.header().reason).find("recording stopped") != std::string::npos);
@@ -123,7 +123,7 @@ TEST_CASE("what the gate costs is counted, and it is off when the recording has 
   Ring ring(injected.RingFile());
   ring.Drain();
   CHECK(ring.lost(shm::Loss::kGaps) == 1);
-  // Each launch passes the gate for some nanoseconds at least, until there is none.
+  // Each launch spends at least some nanoseconds in the gate, until the gate is disabled.
   CHECK(ring.header().cost_program_ns.load() >= ring.gated());
   CHECK(ring.gated() >= ring.kept());
   CHECK(ring.gated() < kLaunches * 9 / 10);
@@ -132,7 +132,7 @@ TEST_CASE("what the gate costs is counted, and it is off when the recording has 
 
 TEST_CASE("a budget that is kept changes nothing") {
   const Injected injected;
-  constexpr std::uint64_t kLaunches = 200'000;  // the ring takes 262,144
+  constexpr std::uint64_t kLaunches = 200'000;  // the ring holds 262,144
   REQUIRE(injected
               .Run("exit_return", {std::to_string(kLaunches)},
                    With(kRealTime, {{"STEMTAP_MAX_OVERHEAD", "100"}}))
@@ -142,7 +142,7 @@ TEST_CASE("a budget that is kept changes nothing") {
   CHECK(ring.kept() == kLaunches);
   CHECK(ring.lost(shm::Loss::kGaps) == 0);
   CHECK(std::string(ring.header().reason).empty());
-  // What it costs is told, budget or not.
+  // The cost is reported with or without a budget.
   CHECK(ring.header().cost_program_ns.load() > 0);
   CHECK(ring.header().cost_background_ns.load() > 0);
 }

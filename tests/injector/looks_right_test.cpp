@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The check that records of an unknown CUPTI have to pass.
+// Tests the check that records of an unknown CUPTI version must pass.
 #include <doctest/doctest.h>
 
 #include "recording/decoder.h"
@@ -50,7 +50,7 @@ TEST_CASE("what no kernel can be does not") {
   CHECK_FALSE(with([](auto& k) { k.block[0] = 33, k.block[1] = 32; }));
   CHECK_FALSE(with([](auto& k) { k.correlation_id = 0; }));
   CHECK_FALSE(with([](auto& k) { k.device = shm::kUnknown16; }));
-  // end < start wraps, and a pointer read as a time is far away.
+  // end < start wraps around, and a pointer read as a time is far in the future.
   CHECK_FALSE(with([](auto& k) { k.duration_ns = ~std::uint64_t{0} - 5; }));
   CHECK_FALSE(with([](auto& k) { k.duration_ns = 0x00007F0012345678; }));
   CHECK_FALSE(LooksRight(shm::KernelRecord{}));

@@ -24,7 +24,7 @@ TEST_CASE("ids go by content, whatever address the name has") {
   CHECK(ids->Add(HashOf(here)) == 0);
   CHECK(ids->Find(HashOf(there)) == 0);
 
-  // The same address with another name in it, as after a module was unloaded.
+  // The same address with another name in it, as after a module is unloaded.
   std::string reused = "first_name";
   CHECK(ids->Add(HashOf(reused)) == 1);
   reused.replace(0, 5, "other");
@@ -46,10 +46,11 @@ TEST_CASE("ids are dense, stay as they are, and end when the table is full") {
 
 TEST_CASE("hashes that share a place are kept apart, across the end of the table too") {
   const auto ids = std::make_unique<NameIds>();
-  // The last place of the table, 2^17 - 1: the second and third go round to the first places.
+  // The last entry of the table, 2^17 - 1: the second and third id wrap around to the first
+  // entries.
   const std::uint64_t last = std::uint64_t{0x1FFFF} << 32;
   for (std::uint32_t i = 0; i < 3; ++i) CHECK(ids->Add(last | (i + 1)) == i);
-  CHECK(ids->Add(7) == 3);  // its own place, 0, is taken by then
+  CHECK(ids->Add(7) == 3);  // its own entry, 0, is already taken
   for (std::uint32_t i = 0; i < 3; ++i) CHECK(ids->Find(last | (i + 1)) == i);
   CHECK(ids->Find(7) == 3);
   CHECK(ids->Find(last | 9) == NameIds::kNone);

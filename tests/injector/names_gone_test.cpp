@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernel names whose memory goes while their records are still to come.
+// Tests kernel names whose memory is unmapped before their records arrive.
 #include <doctest/doctest.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -23,7 +23,7 @@
 namespace stemtap::inject {
 namespace {
 
-// Three pages of which any can be taken away.
+// Three pages, each of which can be unmapped.
 class Pages {
  public:
   Pages()
@@ -69,12 +69,12 @@ TEST_CASE("a name is read no further than its end or the most that is kept") {
   const std::string just(shm::kMaxNameBytes, 'k');
   CHECK(reader->Read(just.c_str()) == shm::kMaxNameBytes);
   const std::string longer(3 * shm::kMaxNameBytes, 'k');
-  reader->Forget();  // both may lie on one page
+  reader->Forget();  // both may be on one page
   CHECK(reader->Read(longer.c_str()) == shm::kMaxNameBytes + 1);
   Pages pages;
   pages.Unmap(2);
   char* last = pages.at(2) - 6;
-  std::memcpy(last, "short", 6);  // ends with the page
+  std::memcpy(last, "short", 6);  // ends at the end of the page
   CHECK(TextOf(*reader, last) == "short");
 }
 
@@ -91,11 +91,11 @@ TEST_CASE("a name that is gone, or of which a part is gone, is told") {
   CHECK(reader->Read(pages.at(1) + 10) == NameReader::kGone);
   CHECK(reader->Read(nullptr) == NameReader::kGone);
   CHECK(errno == EDOM);
-  CHECK(reader->Read(pages.at(0)) == 0);  // this page is there
+  CHECK(reader->Read(pages.at(0)) == 0);  // this page is mapped
 }
 
-// 0 if a name is read, and one that is gone is told, where process_vm_readv has the given end, one of
-// SECCOMP_RET_...; 2 if no filter can be installed here.
+// Returns 0 if a name is read and an unmapped name is detected while a filter applies `end`, one of
+// SECCOMP_RET_..., to process_vm_readv; 2 if no filter can be installed here.
 int ReadWhereFiltered(NameReader& reader, Pages& pages, std::uint32_t end) {
   sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
@@ -112,7 +112,7 @@ int ReadWhereFiltered(NameReader& reader, Pages& pages, std::uint32_t end) {
 }
 
 TEST_CASE("a name that is gone is told where the system does not copy from process to process") {
-  // An error code, or the end of the program.
+  // An error code, or termination of the program.
   for (const std::uint32_t end : {SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_KILL_PROCESS}) {
     CAPTURE(end);
     Pages pages;
@@ -121,7 +121,7 @@ TEST_CASE("a name that is gone is told where the system does not copy from proce
     pages.Unmap(2);
     const pid_t child = fork();
     if (child == 0) {
-      // Names were read before there was a filter.
+      // Names were read before the filter was installed.
       if (TextOf(*reader, pages.at(0) + 10) != "a name") _exit(1);
       reader->Forget();
       _exit(ReadWhereFiltered(*reader, pages, end));
@@ -151,7 +151,7 @@ TEST_CASE("what was read stands until it is forgotten") {
 TEST_CASE("what is no text is no name") {
   CHECK(NameReader::Plausible("", 0));
   CHECK(NameReader::Plausible("void k<float, 2>(float*)", 24));
-  CHECK(NameReader::Plausible("_Z5k\xc3\xa4rnelv", 11));  // identifiers may hold any letters
+  CHECK(NameReader::Plausible("_Z5k\xc3\xa4rnelv", 11));  // identifiers may contain any letters
   CHECK_FALSE(NameReader::Plausible("k\x01", 2));
   CHECK_FALSE(
       NameReader::Plausible("\x7f"

@@ -15,7 +15,7 @@ namespace {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// Sets variables on top of an environment without any of ours, and takes them back.
+// Sets variables on top of an environment without stemtap variables, and restores it.
 class Environment {
  public:
   explicit Environment(const Variables& variables) {
@@ -217,7 +217,7 @@ TEST_CASE("marks of other tools are recognised by their names") {
     REQUIRE(ToolInProcess() != nullptr);
     CHECK(ToolInProcess() == c.second);
   }
-  // Settings of the same tools that a user may keep in a shell profile.
+  // Settings of the same tools that users may have in a shell profile.
   const Environment environment(
       Variables{{"NSYS_NVTX_PROFILER_REGISTER_ONLY", "0"}, {"NV_SOMETHING", "1"}});
   CHECK(ToolInProcess() == nullptr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another tool's library for CUDA_INJECTION64_PATH, which says on stderr that it was initialised. */
+/* Another tool's library for CUDA_INJECTION64_PATH; it reports on stderr that it was initialized. */
 #include <unistd.h>
 
 int InitializeInjection(void);
@@ -9,7 +9,7 @@ int InitializeInjection(void) {
 }
 
 #ifdef STEMTAP_TEST_NVBIT
-/* What every tool built on NVBit defines. */
+/* Every NVBit tool defines this. */
 void nvbit_at_init(void);
 void nvbit_at_init(void) {}
 #endif

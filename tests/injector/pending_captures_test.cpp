@@ -19,7 +19,7 @@ TEST_CASE("what was added is taken once, with its slot and flags") {
   Capture capture{};
   CHECK_FALSE(pending->Take(5, capture));
   REQUIRE(pending->Add(5, {65'535, 3}));
-  REQUIRE(pending->Add(0, {0, 1}));  // a correlation id like any other
+  REQUIRE(pending->Add(0, {0, 1}));  // 0 is a valid correlation id
   CHECK_FALSE(pending->Take(6, capture));
   REQUIRE(pending->Take(5, capture));
   CHECK(capture.slot == 65'535);
@@ -75,17 +75,17 @@ TEST_CASE("no room near its place is no room") {
 
 TEST_CASE("captures whose record never came make room for new ones in the end") {
   const auto pending = std::make_unique<PendingCaptures>();
-  const std::uint32_t first = 0xFFFFF000u;  // the wrap does not make them young again
+  const std::uint32_t first = 0xFFFFF000u;  // the wrap does not make them recent again
   for (std::uint32_t i = 0; i < PendingCaptures::kEntries; ++i) {
     REQUIRE(pending->Add(first + i, {1, 1}));
   }
   const std::uint32_t later = first + PendingCaptures::kEntries + PendingCaptures::kStale;
-  CHECK_FALSE(pending->Add(first + PendingCaptures::kStale, {2, 1}));  // nobody is old enough yet
+  CHECK_FALSE(pending->Add(first + PendingCaptures::kStale, {2, 1}));  // no capture is stale yet
   REQUIRE(pending->Add(later, {2, 1}));
   Capture capture{};
   REQUIRE(pending->Take(later, capture));
   CHECK(capture.slot == 2);
-  // It took the place of one, the others are still there.
+  // It replaced one capture; the others are still pending.
   std::uint32_t left = 0;
   for (std::uint32_t i = 0; i < PendingCaptures::kEntries; ++i)
     left += pending->Take(first + i, capture);
@@ -97,7 +97,7 @@ TEST_CASE("threads that add and one that takes lose nothing and mix nothing up")
   constexpr std::uint32_t kThreads = 4;
   constexpr std::uint32_t kEach = 50'000;
   std::atomic<std::uint32_t> next_id{0xFFFFFFFFu - 10'000};
-  std::mutex mutex;  // stands for CUPTI, which orders the record after the launch
+  std::mutex mutex;  // replaces CUPTI, which orders the record after the launch
   std::vector<std::uint32_t> records;
   std::atomic<std::uint32_t> running{kThreads};
   std::atomic<std::uint64_t> refused{0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the injected library asks of a process it is loaded into: libc alone, no younger than
-// GLIBC_2.17 (2012), one visible symbol, no thread-local storage, no executable stack.
+// Tests what the injected library requires of a process: only libc, no newer than GLIBC_2.17
+// (2012), one visible symbol, no thread-local storage, no executable stack.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace stemtap::test {
 namespace {
 
-// The output of a tool of binutils; empty, with a message, where it is not installed.
+// Returns the output of a binutils tool; empty, with a message, if the tool is not installed.
 std::string OutputOf(const std::vector<std::string>& argv) {
   const ProcessResult result = RunProcess(argv);
   if (result.exit_code == 127) {
@@ -49,7 +49,7 @@ TEST_CASE("the library needs libc.so.6 and nothing else") {
   }
   CHECK(needed == std::vector<std::string>{"[libc.so.6]"});
   CHECK(dynamic.find("NODELETE") != std::string::npos);  // CUPTI keeps pointers into it
-  CHECK(dynamic.find("NOW") != std::string::npos);       // what is missing shows at the load
+  CHECK(dynamic.find("NOW") != std::string::npos);  // missing symbols are reported at load time
 }
 
 TEST_CASE("one symbol is visible") {
@@ -71,7 +71,7 @@ TEST_CASE("no symbol is younger than GLIBC_2.17, none comes from a C++ runtime")
       CHECK(std::stoi(match[1]) <= 17);
       ++versioned;
     } else {
-      // Without a version only what is weak and may be missing.
+      // Only weak symbols that may be missing have no version.
       CHECK(line.find(" w ") != std::string::npos);
     }
     CHECK(line.find("GLIBCXX") == std::string::npos);
@@ -82,7 +82,7 @@ TEST_CASE("no symbol is younger than GLIBC_2.17, none comes from a C++ runtime")
 }
 
 TEST_CASE("the loader is asked for no younger feature and no younger processor") {
-  // What no symbol shows: relative relocations in the short form ask for GLIBC_ABI_DT_RELR (2.36).
+  // Not visible in the symbols: short relative relocations require GLIBC_ABI_DT_RELR (2.36).
   const std::string versions = OutputOf({"readelf", "-VW", InjectorLibrary()});
   if (versions.empty()) return;
   int needs = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library preloaded into programs that have nothing to do with CUDA: they do not notice.
+// Tests the library preloaded into programs that do not use CUDA: their behavior does not change.
 #include <doctest/doctest.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -40,7 +40,7 @@ ProcessResult Run(const std::vector<std::string>& argv, const Variables& more, b
   return RunProcess(argv, options);
 }
 
-// CUDA_INJECTION64_PATH as a preloaded program sees it; "(unset)" if it does not.
+// Returns CUDA_INJECTION64_PATH as a preloaded program sees it; "(unset)" if it is not set.
 std::string InjectionPath(const Variables& more) {
   const ProcessResult result =
       Run({"/bin/sh", "-c", "printf %s \"${CUDA_INJECTION64_PATH-(unset)}\""}, more, true);
@@ -80,7 +80,7 @@ TEST_CASE("switched off, or in another tool's process, nothing is set") {
   CHECK(InjectionPath({{"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "1"}}) == "(unset)");
 }
 
-// CUDA_INJECTION64_PATH as a program called `name` sees it, which `shell` starts.
+// Returns CUDA_INJECTION64_PATH as a program called `name` sees it when `shell` starts the program.
 std::string InjectionPathIn(const std::string& name, const std::string& shell,
                             const Variables& more = {}) {
   const TempDir dir;
@@ -102,7 +102,7 @@ TEST_CASE("ncu, nsys and compute-sanitizer themselves do not get the library's p
     CHECK(InjectionPathIn(name, "") == "(unset)");
     // Neither from the shell that starts them, and already has it.
     CHECK(InjectionPathIn(name, "\"$0\"") == "(unset)");
-    // What somebody else set is left alone.
+    // Values set by the user are kept.
     CHECK(InjectionPathIn(name, "", {{"CUDA_INJECTION64_PATH", "/another/tool.so"}}) ==
           "/another/tool.so");
     CHECK(InjectionPathIn(name, "", {{"CUDA_INJECTION64_PATH", "none"}}) == "none");
@@ -144,12 +144,12 @@ TEST_CASE("programs without CUDA do what they do") {
     CHECK(preloaded.out == bare.out);
     CHECK(preloaded.err == bare.err);
   }
-  // Nothing was left in the directory either.
+  // The directory contains no new files either.
   CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 1);
 }
 
 TEST_CASE("a program sees one variable more, and no descriptor, thread or signal setting") {
-  // Of /proc/self/status, what a library could change in passing.
+  // The fields of /proc/self/status that a library could change.
   const std::vector<std::string> argv = {
       "/bin/sh", "-c", "exec grep -E '^(Threads|Sig(Blk|Ign|Cgt)|FDSize|Umask)' /proc/self/status"};
   const ProcessResult bare = Run(argv, {}, false);
@@ -173,7 +173,7 @@ TEST_CASE("a program sees one variable more, and no descriptor, thread or signal
   CHECK(variables(true) == expected);
 }
 
-// Microseconds from start to end of /bin/true under `environment`.
+// Returns the microseconds from start to end of /bin/true under `environment`.
 double RunTrue(const std::vector<char*>& environment) {
   static char program[] = "/bin/true";
   char* argv[] = {program, nullptr};
@@ -192,11 +192,13 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// A share of the program's own time, not a time: the same machine takes 560 us for /bin/true, or 760 us
+// Measures a fraction of the program's own time, not an absolute time: /bin/true takes 560 us on
+// the same machine, or 760 us while others use its host, and the library's share stays at 12.5 to
+// 14 %.
 // while others use its host, and the library's share stays at 12.5 to 14 %.
 TEST_CASE("the library adds at most 15 % to the start and end of a small program") {
   constexpr int kPairs = 300;
-  constexpr int kAttempts = 5;  // other programs of the machine can only make it look slower
+  constexpr int kAttempts = 5;  // other programs can only make the library look slower
   constexpr double kAllowed = 0.15;
   std::string path = "PATH=/bin";
   std::string preload = "LD_PRELOAD=" + InjectorLibrary().string();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The profiler's switch belongs to the process: captures of several threads must not end each
-// other.
+// The profiler switch is per process: captures of several threads must not end each other.
 #include <doctest/doctest.h>
 
 #include "injector/injected.h"
@@ -15,8 +14,8 @@ TEST_CASE("a capture is profiled to its end, whatever other threads capture mean
   const std::string name = "gemm_tile_128";
   REQUIRE(injected.gate().Publish(shm::NameKey(shm::NameHash(name.data(), name.size())), 1));
   injected.gate().Grant(1, 1000);
-  // A captured launch blocks its thread, 20 times as long as the kernel takes, so that others come
-  // in between; and its record shows that time, so that each can be told.
+  // A captured launch blocks its thread for 20 times the kernel's duration, so that other threads
+  // launch meanwhile. Its record shows this time, which identifies captured launches.
   const ProcessResult result = injected.Run("threads", {"9000"},
                                             {{"STEMTAP_LEVEL", "gate"},
                                              {"STEMTAP_ACTUATOR", "profiler"},
@@ -32,13 +31,13 @@ TEST_CASE("a capture is profiled to its end, whatever other threads capture mean
   for (const Ring::Kernel& kernel : ring.kernels()) {
     if (kernel.record.flags == 0) continue;
     ++marked;
-    // Natively no kernel of the program takes more than 22.5 us.
+    // Without a capture, no kernel of the program takes more than 22.5 us.
     not_profiled += kernel.record.duration_ns < 30'000;
   }
   CHECK(not_profiled == 0);
   CHECK(marked == ring.captured());
   CHECK(marked > 100);
-  // Those that met another capture were let go, with their credit.
+  // Launches that met another capture were not captured, and their credits were returned.
   std::uint64_t paid = 0;
   for (const Ring::Kernel& kernel : ring.kernels()) paid += kernel.record.credit_slot == 1;
   CHECK(injected.gate().spent(1) == paid);

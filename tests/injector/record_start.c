@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stands in for the collector. Writes what it was started with into the folder that follows
- * --output: `argv` and `environ`, a line each, `fds`, `fd target` a line each, `self`, its pid,
- * parent, session and blocked signals. Prints a line on stdout. Then it stays until the file
- * `leave` is in that folder.
+ * Replaces the collector. Writes its start conditions into the directory that follows --output:
+ * `argv` and `environ`, one entry per line; `fds`, one `fd target` per line; `self`: pid, parent,
+ * session and blocked signals. Prints a line on stdout, then runs until the file `leave` exists in
+ * that directory.
  */
 #include <dirent.h>
 #include <signal.h>

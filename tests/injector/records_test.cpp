@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Versions of CUPTI, records that are damaged or dropped, and other profilers in the process.
+// Tests versions of CUPTI, damaged and dropped records, and other profilers in the process.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -92,8 +92,8 @@ TEST_CASE("any buffer size and flush period will do") {
                   .exit_code == 0);
       Ring ring(injected.RingFile());
       ring.Drain();
-      // A program that is much faster than a GPU can use up the pool; what was lost then is
-      // unknown, but that it was is not.
+      // A program that is much faster than a GPU can exhaust the pool. The number of lost records
+      // is unknown then, but the loss is counted.
       if (ring.lost(shm::Loss::kPoolExhausted) == 0) {
         CHECK(ring.kept() == 20'000);
         CHECK(SumByName(ring) == injected.ReadTruth().by_name);
@@ -131,14 +131,16 @@ TEST_CASE("a profiler that comes later gets CUPTI and all of its own records") {
       REQUIRE(r.out.starts_with("subscribe=0 records="));
       return std::stoll(r.out.substr(r.out.rfind('=') + 1));
     };
-    // Buffers that we had lent by then come back to it, not to us: it may find records in them.
+    // Buffers that the library had lent by then go to the other profiler, which may find records in
+    // them.
     CHECK(records(result) >= records(bare));
     Ring ring(injected.RingFile());
     ring.Drain();
     CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
     CHECK(ring.kept() == ring.kernels().size());
-    // Each record went to one of both, and those that it got of ours show as a buffer.
+    // Each record went to one of the two clients. Records of ours that the other client got show up
+    // as a buffer.
     CHECK(records(result) - records(bare) + static_cast<long long>(ring.kept()) <= 9000);
     if (records(result) > records(bare)) CHECK(ring.lost(shm::Loss::kForeignBuffers) > 0);
   }
@@ -161,12 +163,14 @@ TEST_CASE("a profiler that stops gives CUPTI back, and the gap is told") {
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
     CHECK(ring.lost(shm::Loss::kGaps) == 1);
     CHECK(std::string(ring.header().reason).starts_with("another profiler had CUPTI"));
-    // The last third is ours again, whole; of the first it may have got what was not flushed yet.
+    // The library records the whole last third. The other client may have received the part of the
+    // first third that was not flushed yet.
     CHECK(ring.kept() >= 3000);
     CHECK(static_cast<long long>(ring.kept()) + theirs == 9000);
     const std::vector<Ring::Kernel>& kernels = ring.kernels();
     REQUIRE(kernels.size() >= 3000);
-    // Not always the last in the ring: CUPTI's worker may be behind the flusher with a full buffer.
+    // Not always the last record in the ring: CUPTI's worker may deliver a full buffer after the
+    // flusher.
     std::uint32_t last = 0;
     for (const Ring::Kernel& kernel : kernels) last = std::max(last, kernel.record.correlation_id);
     std::size_t of_the_last_third = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `stemtap run --level gate` as a user starts it: actuators, what is never captured, and options that
-// do not go together.
+// Tests `stemtap run --level gate` as a user starts it: actuators, kernels that are never captured,
+// and conflicting options.
 #include <doctest/doctest.h>
 
 #include <regex>
@@ -68,7 +68,7 @@ TEST_CASE("the example writes down each captured launch") {
   REQUIRE(lines.size() >= 3);
   CHECK(lines[0] ==
         "launch,correlation_id,device,grid,block,shared_bytes,first_sight,call_us,kernel");
-  // The collector may have granted credits by then: at least the first sights are there.
+  // The collector may have granted credits by then: there are at least the exploratory captures.
   CHECK(std::regex_match(lines[1],
                          std::regex("0,[0-9]+,0,1x1x1,32x1x1,0,1,[0-9]+\\.[0-9]{3},\"gemm\"")));
   CHECK(std::regex_match(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * secure_start LIBCUDA: loads the driver by its path, for the loader searches none of the usual places
- * in a program with more rights than its user; calls cuInit; prints whether it is such a program.
+ * secure_start LIBCUDA: loads the driver by its path, because the loader skips the usual
+ * directories in a program with more rights than its user. Calls cuInit, then prints whether the
+ * program is such a program.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where nothing can be recorded: the program runs on as if nothing were there, and the reason is
-// found in the ring or, where there is none, as one line on stderr.
+// Tests conditions under which nothing can be recorded: the program is not affected, and the reason
+// is in the ring or, without a ring, in one line on stderr.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ const ProcessResult& Bare() {
   return result;
 }
 
-// Runs exit_return and checks that it does what it does without the library.
+// Runs exit_return and checks that its behavior matches a run without the library.
 std::unique_ptr<Ring> RunUndisturbed(const Injected& injected, const Variables& variables) {
   const ProcessResult result = injected.Run("exit_return", kArguments, variables);
   CHECK(result.exit_code == 0);
@@ -36,7 +36,7 @@ std::unique_ptr<Ring> RunUndisturbed(const Injected& injected, const Variables& 
   return ring;
 }
 
-// The reason for which nothing was recorded; "recorded" if it was.
+// Returns the reason for which recording is disabled, or "recorded".
 std::string ReasonFor(const Variables& variables) {
   const Injected injected;
   const auto ring = RunUndisturbed(injected, variables);
@@ -52,16 +52,16 @@ bool Holds(const std::string& text, std::string_view part) {
 }
 
 TEST_CASE("no CUPTI") {
-  // Not on the machine, as far as the library can know: this one exists nowhere.
+  // Not installed: this path does not exist on any machine.
   CHECK(Holds(ReasonFor({{"STEMTAP_CUPTI", "/no/such/libcupti.so"}}), "CUPTI not found"));
-  // A driver so old that no CUPTI is looked for.
+  // A driver that is too old for CUPTI: none is searched for.
   CHECK(Holds(ReasonFor({{"FAKE_GPU_DRIVER_VERSION", "9020"}}), "CUPTI not found"));
 }
 
 TEST_CASE("no CUPTI: a folder that has only the driver") {
   const TempDir dir;
   std::filesystem::create_symlink(FakeGpuDir() / "libcuda.so.1", dir / "libcuda.so.1");
-  // A driver of a CUDA that is not out: nothing on this machine can be its CUPTI.
+  // A driver of an unreleased CUDA version: no library on this machine can be its CUPTI.
   const std::string reason = ReasonFor({{"LD_LIBRARY_PATH", dir.path().string()},
                                         {"CUDA_HOME", dir.path().string()},
                                         {"STEMTAP_CUPTI", (dir / "libcupti.so.13").string()}});
@@ -77,7 +77,7 @@ TEST_CASE("CUPTI where STEMTAP_CUPTI and CUDA_HOME say") {
   const TempDir dir;
   std::filesystem::create_symlink(FakeGpuDir() / "libcuda.so.1", dir / "libcuda.so.1");
   std::filesystem::create_directories(dir / "home/extras/CUPTI/lib64");
-  // A driver of CUDA 12: its CUPTI is the one that the loader is least likely to know.
+  // A driver of CUDA 12: its CUPTI is least likely to be on the loader's path.
   const std::filesystem::path cupti = dir / "home/extras/CUPTI/lib64/libcupti.so.12";
   std::filesystem::create_symlink(FakeGpuDir() / "libcupti.so.13", cupti);
   const Variables common = {{"LD_LIBRARY_PATH", dir.path().string()},
@@ -86,7 +86,7 @@ TEST_CASE("CUPTI where STEMTAP_CUPTI and CUDA_HOME say") {
   named.emplace_back("STEMTAP_CUPTI", cupti.string());
   CHECK(ReasonFor(named) == "recorded");
 
-  // The loader goes first.
+  // The loader's path has priority.
   if (RunProcess({"sh", "-c", "ldconfig -p | grep -q 'libcupti.so.12 '"}).exit_code == 0) {
     MESSAGE("SKIPPED in part: the loader's cache of this machine has a libcupti.so.12");
     return;
@@ -145,7 +145,7 @@ TEST_CASE("another injection library is loaded after ours, and both work") {
   ring.Drain();
   CHECK(ring.kept() == kLaunches);
 
-  // Whatever becomes of ours, and whatever of the other.
+  // Whether ours works or not, and whatever the other one does.
   const Injected off;
   CHECK(off.Run("exit_return", kArguments,
                 {{"STEMTAP_CHAIN", STEMTAP_TEST_OTHER_LIBRARY}, {"STEMTAP_DISABLE", "1"}})
@@ -235,7 +235,7 @@ TEST_CASE("records that cannot be fetched are not claimed") {
     CHECK(ring->seen() == ring->kept() + ring->lost_records());
     CHECK(ring->kept() == ring->kernels().size());
     CHECK(ring->kept() < kLaunches);
-    // The buffer that never came back shows.
+    // The buffer that never came back is counted.
     CHECK(ring->lost(shm::Loss::kForeignBuffers) == 1);
   }
 }
@@ -245,7 +245,7 @@ TEST_CASE("a program with more rights than its user is left alone") {
   const auto run = [&](bool secure) {
     const std::string program = injected.scratch(secure ? "secure" : "plain").string();
     std::filesystem::copy_file(STEMTAP_TEST_SECURE_START, program);
-    // For root, who may give the program away: whoever runs it then has its owner's rights.
+    // Only root can change the owner of the program: the program then runs with its owner's rights.
     if (secure) {
       REQUIRE(chown(program.c_str(), kNobody, kNobody) == 0);
       REQUIRE(chmod(program.c_str(), 04755) == 0);
@@ -320,7 +320,7 @@ TEST_CASE("a limit on file sizes does not kill the program") {
 
 TEST_CASE("no memory for buffers: the reason is told") {
   const Injected injected;
-  // Enough for the program; a sixteenth of it are not eight buffers of 16 MiB.
+  // Enough for the program, but a sixteenth of it is less than eight buffers of 16 MiB.
   ProcessOptions options =
       injected.Options({{"STEMTAP_BUFFER_KB", "16384"}, {"MALLOC_ARENA_MAX", "1"}});
   const ProcessResult result = RunProcess(
@@ -340,7 +340,7 @@ TEST_CASE("where addresses are limited, the program keeps most of them") {
   for (const char* kib : {"573440", "600000"}) {
     CAPTURE(kib);
     const Injected injected;
-    // The C library's arenas would take what they can get, too.
+    // The C library's arenas would also take all they can get.
     const ProcessResult result =
         injected.Run("/bin/sh", {"-c", command, program, kib}, {{"MALLOC_ARENA_MAX", "1"}});
     CHECK(result.exit_code == 0);
@@ -354,7 +354,7 @@ TEST_CASE("where addresses are limited, the program keeps most of them") {
   CHECK(result.exit_code == 0);
   CHECK(Holds(result.err, "nothing will be recorded: the limit of address space"));
   CHECK(injected.RingFiles().empty());
-  // With eight arenas a core there is room for one core's less than what is asked for.
+  // With eight arenas per core, there is room for one core fewer than requested.
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   const std::string little = std::to_string((256 + 512 * cores - 1) * 1024);
   const ProcessResult arenas = injected.Run("/bin/sh", {"-c", command, program, little});
@@ -376,7 +376,7 @@ TEST_CASE("a session that has ended: one line on stderr, and no ring") {
 
 TEST_CASE("stderr that nobody reads any more does not end the program") {
   const Injected injected;
-  // A pipe whose only reader goes before the program comes.
+  // A pipe whose only reader ends before the program starts.
   const ProcessResult result =
       injected.Run("/bin/sh",
                    {"-c", "mkfifo \"$1\" && exec 3<>\"$1\" 2>\"$1\" 3<&- && exec \"$0\" 1000",

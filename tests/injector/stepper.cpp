@@ -25,7 +25,7 @@ void Trace(long request, pid_t thread, long data, const char* what) {
   if (ptrace(static_cast<__ptrace_request>(request), thread, nullptr, data) != 0) Fail(what);
 }
 
-// The signal that the thread stopped with.
+// Returns the signal that stopped the thread.
 int AwaitStop(pid_t thread) {
   int status = 0;
   while (waitpid(thread, &status, __WALL) < 0) {
@@ -36,9 +36,9 @@ int AwaitStop(pid_t thread) {
 }
 
 struct Registers {
-  std::uint64_t at;     // the instruction to come
+  std::uint64_t at;     // the next instruction
   std::uint64_t stack;  // the stack pointer
-  std::uint64_t link;   // the return address of a call just made, where a register holds it
+  std::uint64_t link;   // the return address right after a call, if a register contains it
 };
 
 Registers ReadRegisters(pid_t thread) {
@@ -54,7 +54,7 @@ Registers ReadRegisters(pid_t thread) {
 #endif
 }
 
-// Where a call that was just made returns to.
+// Returns the return address of a call that was just made.
 std::uint64_t ReturnAddress(pid_t thread, const Registers& registers) {
 #if defined(__x86_64__)
   errno = 0;
@@ -68,7 +68,7 @@ std::uint64_t ReturnAddress(pid_t thread, const Registers& registers) {
 #endif
 }
 
-// The addresses that a file is mapped to, holes between its segments included.
+// The address range that a file is mapped to, including holes between its segments.
 struct Range {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -102,7 +102,8 @@ Stepper::Stepper(pid_t pid, std::string library) : pid_(pid), library_(std::move
   if (ptrace(PTRACE_SEIZE, pid_, nullptr, nullptr) != 0) {
     throw Forbidden(std::string("PTRACE_SEIZE: ") + strerror(errno));
   }
-  // The threads that matter were started before; a thread that comes or goes meanwhile is none.
+  // The threads that matter were started earlier; threads that start or end meanwhile do not
+  // matter.
   for (const auto& entry :
        std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
     const pid_t thread = std::stoi(entry.path().filename().string());

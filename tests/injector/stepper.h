@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stepper runs the first thread of a program one instruction at a time and counts those that lie in
-// one library: an exact cost, the same on every machine and under any load.
+// Stepper runs the first thread of a program one instruction at a time and counts the instructions
+// inside one library: an exact cost, the same on every machine and under any load.
 //
 //   Process program({"step_launches", ...});
 //   program.WaitForOutput("ready\n");
@@ -9,8 +9,8 @@
 //   <let the program go on>
 //   const Steps steps = stepper.CountBetweenSignals(SIGUSR1);
 //
-// From the constructor on all other threads of the program stand still, so that what is counted
-// does not depend on when they run.
+// The constructor stops all other threads of the program, so that the count does not depend on
+// their scheduling.
 //
 // ERRORS: std::runtime_error when the program does something unexpected.
 // THREADS: one; a tracer is a thread.
@@ -25,12 +25,12 @@
 
 namespace stemtap::test {
 
-// A call into the library, with all that it called in turn.
+// A call into the library, including everything that it calls.
 struct Visit {
-  std::uint64_t entry = 0;      // where it began, from the start of the library
-  std::uint64_t own = 0;        // instructions of the library
-  std::uint64_t libc = 0;       // of libc, called from there
-  std::uint64_t elsewhere = 0;  // of others, called from there
+  std::uint64_t entry = 0;      // entry point, as an offset into the library
+  std::uint64_t own = 0;        // instructions in the library
+  std::uint64_t libc = 0;       // in libc, called from the library
+  std::uint64_t elsewhere = 0;  // in other code, called from the library
 };
 
 struct Steps {
@@ -46,20 +46,20 @@ struct Steps {
 
 class Stepper {
  public:
-  // Not allowed here: seccomp, Yama or another tracer.
+  // Tracing is not allowed here: seccomp, Yama or another tracer.
   struct Forbidden : std::runtime_error {
     using std::runtime_error::runtime_error;
   };
 
-  // Stops every thread of `pid` but the first. Throws Forbidden. `library` is part of a path.
+  // Stops every thread of `pid` except the first. Throws Forbidden. `library` is part of a path.
   Stepper(pid_t pid, std::string library);
-  // Lets go of the program, which runs on.
+  // Detaches from the program, which continues.
   ~Stepper();
   Stepper(const Stepper&) = delete;
   Stepper& operator=(const Stepper&) = delete;
 
-  // Lets the first thread run until it sends itself `signal`, and counts until it does so again. Both
-  // are swallowed.
+  // Runs the first thread until it sends itself `signal`, and counts until it does so again. The
+  // program receives neither signal.
   Steps CountBetweenSignals(int signal);
 
  private:

@@ -54,7 +54,7 @@ TEST_CASE("one per second, and a clock that steps back a little") {
   TokenBucket bucket;
   bucket.Init(1);
   CHECK(TakenAt(bucket, kNow) == 1);
-  CHECK(TakenAt(bucket, kNow - 1000) == 0);  // another thread read its clock before
+  CHECK(TakenAt(bucket, kNow - 1000) == 0);  // another thread read its clock earlier
   CHECK(TakenAt(bucket, kNow + kSecond - 1) == 0);
   CHECK(TakenAt(bucket, kNow + kSecond) == 1);
 }

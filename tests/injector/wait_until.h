@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waiting for something that only shared memory or /proc tell.
+// Waits for conditions that are visible only in shared memory or /proc.
 #pragma once
 
 #include <time.h>
@@ -9,7 +9,7 @@
 
 namespace stemtap::test {
 
-// Asks `condition` every millisecond; false when a minute has passed.
+// Checks `condition` every millisecond. Returns false after a minute.
 template <typename Condition>
 bool WaitUntil(const Condition& condition) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that would notice a child it did not start. It counts SIGCHLD and looks at its mask,
- * its children and its open files before and after CUDA is initialised, launches 1,000 kernels, and
- * prints what it saw. With a file as argument it waits until that file exists before it ends, and
- * prints `waiting` before that; further files are waited for likewise.
+ * A program that would notice a child that it did not start. It counts SIGCHLD, compares its signal
+ * mask, children and open files before and after CUDA is initialized, launches 1,000 kernels, and
+ * prints the results. If the first argument is a file, it prints `waiting` and waits until the file
+ * exists before it ends; it waits for further files in the same way.
  */
 #include <dirent.h>
 #include <errno.h>

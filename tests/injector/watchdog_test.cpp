@@ -15,7 +15,7 @@ namespace {
 
 using Alarm = Watchdog::Alarm;
 
-// Looks with a limit of 30, and no more than 50 from one to the next.
+// Checks with a limit of 30, and at most 50 between checks.
 struct Watched {
   Watchdog dog;
   Watched() { dog.Init(30, 50); }
@@ -30,7 +30,7 @@ TEST_CASE("a launch that stays in its capture") {
   CHECK(w.Look(1000, 0, 0, 0, false) == Alarm::kNone);
   CHECK(w.Look(1010, 1005, 0, 0, true) == Alarm::kNone);
   CHECK(w.Look(1040, 1005, 0, 0, true) == Alarm::kNone);
-  CHECK(w.Look(1041, 1005, 0, 500, true) == Alarm::kInActuator);  // whatever other kernels do
+  CHECK(w.Look(1041, 1005, 0, 500, true) == Alarm::kInActuator);  // regardless of other kernels
 }
 
 TEST_CASE("captures one after another are each watched for themselves") {
@@ -45,7 +45,7 @@ TEST_CASE("a process that was stopped amid a capture is given its time again") {
   Watched w;
   w.dog.Init(60, 50);
   CHECK(w.Look(1000, 999, 0, 0, true) == Alarm::kNone);
-  CHECK(w.Look(100'000, 999, 0, 0, true) == Alarm::kNone);  // stopped in between
+  CHECK(w.Look(100'000, 999, 0, 0, true) == Alarm::kNone);  // the process was stopped in between
   CHECK(w.Look(100'010, 999, 0, 0, true) == Alarm::kNone);
   CHECK(w.Look(100'011, 999, 0, 0, true) == Alarm::kInActuator);
   Watched pending;
@@ -58,7 +58,7 @@ TEST_CASE("a process that was stopped amid a capture is given its time again") {
 TEST_CASE("captures after which no kernel ends") {
   Watched w;
   CHECK(w.Look(1000, 0, 1, 7, true) == Alarm::kNone);
-  CHECK(w.Look(1020, 0, 3, 7, true) == Alarm::kNone);  // more captures do not put it off
+  CHECK(w.Look(1020, 0, 3, 7, true) == Alarm::kNone);  // more captures do not delay the alarm
   CHECK(w.Look(1030, 0, 4, 7, true) == Alarm::kNone);
   CHECK(w.Look(1031, 0, 4, 7, true) == Alarm::kNoRecord);
 }
@@ -68,7 +68,7 @@ TEST_CASE("a record after the capture, then silence: the program rests") {
   CHECK(w.Look(1000, 0, 1, 7, true) == Alarm::kNone);
   CHECK(w.Look(1010, 0, 1, 8, true) == Alarm::kNone);
   CHECK(w.Look(9000, 0, 1, 8, true) == Alarm::kNone);
-  // The next one is watched anew, from when it was made.
+  // The next capture is timed from its own start.
   CHECK(w.Look(9010, 0, 2, 8, true) == Alarm::kNone);
   CHECK(w.Look(9040, 0, 2, 8, true) == Alarm::kNone);
   CHECK(w.Look(9041, 0, 2, 8, true) == Alarm::kNoRecord);
