@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gate costs at a launch: one look-up, and the whole decision with its back-off.
+// Measures the cost of the gate at a launch: one lookup, and the whole decision with its back-off.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLaunches = 4096;
 
-// 2,000 contexts, as a busy profile has, looked up in an order that repeats as a layer loop does.
+// 2,000 contexts, as in a large profile, looked up in a repeating order like a layer loop.
 struct Published {
   std::unique_ptr<shm::GateTable> gate = std::make_unique<shm::GateTable>();
   std::vector<std::uint64_t> keys;
@@ -53,7 +53,7 @@ void GateLookupAndSpendNothing(benchmark::State& state) {
 }
 BENCHMARK(GateLookupAndSpendNothing);
 
-// Every launch finds an open credit and draws a number that the slot rejects.
+// Every launch finds an open credit and makes a draw that the slot rejects.
 void GateLookupAndDraw(benchmark::State& state) {
   const Published published;
   const shm::LaunchDraws draws(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a JSON trace of torch.profiler from memory: finding the ends of events, checking all of
-// them, and walking the kernels. Beside each kernel stand its launch, two operators and an arrow.
+// Reads a torch.profiler JSON trace from memory: finding the ends of events, checking all of them,
+// and iterating over the kernels. Each kernel comes with its launch, two operators and an arrow.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

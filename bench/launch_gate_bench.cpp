@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gate costs a launch, in the code that is injected: its callback is called as CUPTI would, at
-// the entry and at the exit of cuLaunchKernel. The benchmark's own loop is in the figures;
-// GateCallback/nothing is the loop alone.
+// Measures the cost of the gate for a launch in the injected code: the benchmark calls its callback
+// as CUPTI would, at the entry and at the exit of cuLaunchKernel. The results include the
+// benchmark's own loop; GateCallback/nothing measures the loop by itself.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ enum class Known { kNothing, kHistory, kShape, kName, kUnknown, kSpent, kRejecte
 
 constexpr std::uint32_t kOpenSlot = 9;
 
-// A directory with the ring and the gate table of a session; gone when the benchmark is.
+// Session is a temporary directory with the ring and the gate table of a session.
 class Session {
  public:
   Session() {
@@ -54,7 +54,8 @@ class Session {
   inject::SessionFiles files_;
 };
 
-// The launches of one thread: a loop over `functions` kernels, each in one of four shapes.
+// Loop is the launches of one thread: a loop over `functions` kernels with four launch
+// configurations each.
 struct Loop {
   std::vector<std::string> names;
   std::size_t launches;
@@ -90,13 +91,13 @@ struct Loop {
       if (known == Known::kShape) table.Publish(shape, shm::kClosedSlot);
       if (known == Known::kName) table.Publish(shm::NameKey(name), shm::kClosedSlot);
     }
-    // Open, but no draw is accepted (but one of 2^32).
+    // Open, but only one draw of 2^32 is accepted.
     if (known == Known::kRejected) table.Grant(kOpenSlot, 1, 0);
   }
 };
 
-// A launch, as CUPTI shows it: on its stack, where it has just been written. However many kernels there
-// are, it is in the first cache; their names, and what the gate knows of them, are where they were left.
+// Call is a launch as CUPTI presents it: just written to the stack. It is in the L1 cache however
+// many kernels there are; the kernels' names and their gate entries are not moved.
 struct Call {
   cuLaunchKernel_params params = {};
   CUpti_CallbackData entry = {};
@@ -123,14 +124,14 @@ struct Call {
     params.f = reinterpret_cast<CUfunction>(0x550000000000 + kernel * 0x1c0);
     params.gridDimX = Loop::GridOf(i);
     entry.symbolName = exit.symbolName = loop.names[kernel].c_str();
-    // Captures of unknown names wait by it for their records.
+    // Captures of unknown kernels use the correlation id to wait for their records.
     entry.correlationId = exit.correlationId = static_cast<std::uint32_t>(i);
   }
 };
 
 void CUPTIAPI Nothing(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
 
-// The gate and what it reads. Threads share it, as the threads of a program do.
+// Injected is the gate and its inputs. Threads share it, like the threads of a program.
 struct Injected {
   Session session;
   std::unique_ptr<inject::DurationEngine> engine = std::make_unique<inject::DurationEngine>();
@@ -153,7 +154,7 @@ void CleanUp(const benchmark::State&) {
 template <Known known>
 void GateCallback(benchmark::State& state) {
   const Loop loop(static_cast<int>(state.range(0)));
-  // Every thread publishes the same contexts; the table has one writer.
+  // Every thread would publish the same contexts, and the table has a single writer.
   if (state.thread_index() == 0) loop.Publish(g_injected->session.table(), known);
   CUpti_CallbackFunc callback = known == Known::kNothing ? Nothing : inject::LaunchGate::OnCallback;
   benchmark::DoNotOptimize(callback);

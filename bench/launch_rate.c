@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints how many nanoseconds one of COUNT launches took, in a row, on the fake GPU. */
+/* Prints the mean duration in nanoseconds of COUNT consecutive launches on the simulated GPU. */
 #include <time.h>
 
 #include "programs/victim.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an overview costs a session: describing the kernels, and making JSON of it. The collector gives
-// it 2 % of its time, so fifty times this is how often it can be written.
+// Measures the cost of a session overview: describing the kernels and writing them as JSON. The
+// collector spends 2 % of its time on it, so the minimum interval between overviews is fifty times
+// this.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -14,7 +15,7 @@
 namespace stemtap {
 namespace {
 
-// Arg: kernels, 500 launches of each with durations over an octave.
+// Arg: number of kernels, each with 500 launches whose durations span an octave.
 void OverviewWrite(benchmark::State& state) {
   auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(SamplingOptions{}, *gate);

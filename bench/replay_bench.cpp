@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay end to end: a profile file on disk to a plan, session files left out. The file is made once, from
-// the decode generator, as an uncompressed binary profile.
+// Replays a profile from a file on disk to a plan, without writing session files. The file is
+// written once, by the decode generator, as an uncompressed binary profile.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

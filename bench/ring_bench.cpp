@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a record costs to cross the ring: push and pop of 64 bytes. Between two threads the figure holds
-// only where both have a core of their own; on one thread it is the work alone.
+// Measures the cost of moving a record through the ring: push and pop of 64 bytes. The two-thread
+// result is valid only if each thread has its own core; the single-thread result measures only the
+// work.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t kBurst = std::size_t{1} << 20;
 
-// Pushes kBurst records in pieces of `batch` while another thread takes them out.
+// Pushes kBurst records in batches of `batch` while another thread pops them.
 void RingCrossing(benchmark::State& state) {
   const auto batch = static_cast<std::size_t>(state.range(0));
   auto queue = std::make_unique<shm::RecordQueue>();
@@ -36,7 +37,7 @@ void RingCrossing(benchmark::State& state) {
 }
 BENCHMARK(RingCrossing)->Arg(1)->Arg(16)->Arg(256)->UseRealTime();
 
-// Pushes and pops pieces of 256 in turn, as the injector stages and the collector drains them.
+// Alternately pushes and pops batches of 256, as the injector stages and the collector drains them.
 void RingPushPop(benchmark::State& state) {
   constexpr std::size_t kPiece = 256;
   auto queue = std::make_unique<shm::RecordQueue>();

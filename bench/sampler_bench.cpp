@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one record costs the online sampler, single-threaded, epochs and allocations included.
+// Measures the cost of one record in the online sampler, single-threaded, including epochs and
+// allocations.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -13,7 +14,7 @@
 namespace stemtap {
 namespace {
 
-// A decode loop's observations, keys and all, as the engine hands them over.
+// Observations of a decode loop, including keys, as the engine passes them on.
 std::vector<Observation> DecodeObservations(OnlineSampler& sampler, std::size_t count) {
   LlmDecodeOptions options;
   options.launches = count;
@@ -42,7 +43,7 @@ void SamplerUpdate(benchmark::State& state) {
   constexpr std::size_t kEpoch = 8192;
   auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(SamplingOptions{}, *gate);
-  // As many as the engine holds back at the default lag: in cache, as they are there.
+  // As many as the engine holds back at the default lag: they are in cache, as in the engine.
   const std::vector<Observation> seen = DecodeObservations(sampler, 1 << 15);
   std::size_t at = 0;
   for (auto _ : state) {

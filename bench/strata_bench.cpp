@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it takes to cut and size the clusters of many kernels at once, and to plan a whole run.
+// Measures the time to build and size the clusters of many kernels at once, and to plan a whole
+// run.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -15,8 +16,8 @@
 namespace stemtap {
 namespace {
 
-// 10,000 kernels of 100 bins each: a mode and a floor of noise, some kernels e^12 times as hot as
-// others.
+// 10,000 kernels of 100 bins each: a mode and a noise floor. Some kernels have e^12 times the
+// launches of others.
 std::vector<KernelCells> ManyKernels() {
   Rng rng(1);
   std::vector<KernelCells> kernels;
@@ -38,7 +39,7 @@ std::vector<KernelCells> ManyKernels() {
   return kernels;
 }
 
-// Range 0: the error bound in 1/10,000; range 1: whether the search begins at the last one's price.
+// Range 0: the error bound in 1/10,000. Range 1: whether the search starts at the previous price.
 void CutTenThousandKernels(benchmark::State& state) {
   const std::vector<KernelCells> kernels = ManyKernels();
   WorkerPool pool(2);
@@ -58,7 +59,7 @@ BENCHMARK(CutTenThousandKernels)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-// A decode loop of 4 million launches, generated twice, planned in two passes.
+// A decode loop of 4 million launches, generated twice and planned in two passes.
 void PlanDecodeLoop(benchmark::State& state) {
   LlmDecodeOptions loop;
   loop.launches = 4'000'000;

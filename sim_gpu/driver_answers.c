@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints what a libcuda.so.1 answers where no device is needed, so that the answers of the fake and
-   of the real driver can be compared:
+/* Prints results of a libcuda.so.1 that need no device, to compare the simulated driver with the
+   real driver:
 
-     driver_answers LIBCUDA cuInit COUNT      calls cuInit COUNT times and prints each end
+     driver_answers LIBCUDA cuInit COUNT      calls cuInit COUNT times and prints each result
      driver_answers LIBCUDA version           prints the driver's version
      driver_answers LIBCUDA entry_points      prints what cuGetProcAddress finds
 
@@ -19,7 +19,10 @@ typedef CUresult (*FindFunction)(const char*, void**, int, cuuint64_t,
                                  CUdriverProcAddressQueryResult*);
 typedef CUresult (*OldFindFunction)(const char*, void**, int, cuuint64_t);
 
-/* With and without variants, per thread and not, from old and new versions, and what is no name. */
+/*
+ * Names with and without variants, per-thread and not, from old and new versions, and invalid
+ * names.
+ */
 static const char* const kNames[] = {"cuInit",
                                      "cuCtxCreate",
                                      "cuCtxDestroy",

@@ -132,7 +132,7 @@ typedef struct FakeGpuHooks {
   void (*report)(char* text, size_t bytes);
 } FakeGpuHooks;
 
-/* Events that the simulated CUPTI subscribes to. retire_names is always called while hooks are connected. */
+/* Events that the simulated CUPTI requests. retire_names is called whenever hooks are connected. */
 enum {
   FAKE_GPU_INTEREST_KERNELS = 1,
   FAKE_GPU_INTEREST_API = 2,
@@ -146,7 +146,7 @@ void fakeGpuSetInterest(uint32_t interest);
 
 /* Nanoseconds of the host clock: virtual, or CLOCK_REALTIME. */
 uint64_t fakeGpuNow(void);
-/* 1: kernels are complete as soon as they are queried. 0: when the wall clock has passed their end. */
+/* 1: kernels are complete when queried. 0: when the wall clock has passed their end. */
 int fakeGpuClockIsVirtual(void);
 /*
  * Uses this much time of the calling thread without sleeping: the virtual clock advances, or the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gpu_probe on the simulated GPU: that every experiment runs and counts right. What it measures there is
-// the fake.
+// Tests gpu_probe on the simulated GPU: every experiment runs and counts correctly. The measured
+// values describe the simulation.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -34,7 +34,7 @@ TEST_CASE("every experiment has its answers") {
   CHECK(e.size() == 11);
   CHECK(e["callbacks"]["called_ns"] > 0.0);
   CHECK(e["records-kernels"]["recording"]["graph_of_100_ns"] > 0.0);
-  // 41 blocks of 500 launches, 20 graphs and 20 graphs with a wait, and one graph before.
+  // 41 blocks of 500 launches, 20 graphs and 20 graphs with a wait, and one graph before them.
   CHECK(e["records-kernels"]["got"]["kernels"] == 41 * 500 + (41 * 40 + 1) * 100);
   CHECK(e["records-graphs"]["got"]["graphs"] == 41 * 40 + 1);
   CHECK(e["subscribing"]["second_beside_it"] == 39);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library for STEMTAP_ACTUATOR that writes down what it is called with. Variables tell it what to do:
+ * A library for STEMTAP_ACTUATOR that logs its calls. Environment variables control it:
  *
  *   ACTUATOR_LOG=FILE       one line for each call
- *   ACTUATOR_INIT=CODE      what init answers
- *   ACTUATOR_REFUSE=N       start refuses the first N
- *   ACTUATOR_BLOCK=FILE     start waits until the file is there
+ *   ACTUATOR_INIT=CODE      result of init
+ *   ACTUATOR_REFUSE=N       start refuses the first N captures
+ *   ACTUATOR_BLOCK=FILE     start waits until the file exists
  *   ACTUATOR_LAUNCH=1       start launches the kernel itself, once more
  *
  * STEMTAP_TEST_NO_STOP: built without stemtap_capture_stop.

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches what its arguments list, in that order, one stream, 5 us each:
+ * Launches the kernels listed in its arguments, in that order, on one stream, 5 us each:
  *
  *   NAME:COUNT           cuLaunchKernel
  *   coop/NAME:COUNT      cuLaunchCooperativeKernel
  *   ex/NAME:COUNT        cuLaunchKernelEx, excoop/ with the cooperative attribute
  *   ptsz/NAME:COUNT      the per-thread-stream variant of cuLaunchKernel
- *   bad/NAME:COUNT       cuLaunchKernel with a grid of 0, which is refused
+ *   bad/NAME:COUNT       cuLaunchKernel with a grid of 0, which the driver rejects
  *   null/NAME:COUNT      cuLaunchKernel into the legacy default stream
- *   long/NAME:MS         one cuLaunchKernel of so many milliseconds, with another grid and some shared
- *                        memory; bad/ and the others take 5 us
- *   begin/, end/         begins, ends to capture another stream into a graph
- *   badbegin/, badend/   the same where it is refused: amid a capture, and outside
+ *   long/NAME:MS         one cuLaunchKernel of MS milliseconds, with another grid and some
+ *                        shared memory; bad/ and the others take 5 us
+ *   begin/, end/         begins and ends the capture of another stream into a graph
+ *   badbegin/, badend/   the same where it is an error: during a capture, and outside
  *   own/NAME:COUNT       cuLaunchKernel into that other stream
- *   pause/MS             launches nothing for so long
- *   wait/FILE            synchronises, prints `waiting`, goes on when the file is there
+ *   pause/MS             launches nothing for MS milliseconds
+ *   wait/FILE            synchronizes, prints `waiting`, continues when the file exists
  *
- * Grid and block are those of `1,1,1 x 32,1,1`. Prints how many kernels the fake GPU saw launched,
- * and how many between cuProfilerStart and cuProfilerStop.
+ * Grid and block are `1,1,1 x 32,1,1`. Prints the number of kernels launched on the simulated GPU,
+ * and how many of them between cuProfilerStart and cuProfilerStop.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static CUresult LaunchEx(CUfunction function, CUstream stream, int cooperative) 
   return cuLaunchKernelEx(&config, function, NULL, NULL);
 }
 
-/* The stream that begin/ and end/ capture, own/ launches into. */
+/* The stream that begin/ and end/ capture and that own/ launches into. */
 static CUstream other;
 
 static int CaptureGraph(const char* item) {

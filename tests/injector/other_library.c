@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another tool's library for CUDA_INJECTION64_PATH; it reports on stderr that it was initialized. */
+/* Another tool's library for CUDA_INJECTION64_PATH; reports on stderr that it was initialized. */
 #include <unistd.h>
 
 int InitializeInjection(void);

@@ -145,7 +145,7 @@ TEST_CASE("another injection library is loaded after ours, and both work") {
   ring.Drain();
   CHECK(ring.kept() == kLaunches);
 
-  // Whether ours works or not, and whatever the other one does.
+  // Neither library depends on the other: ours may be disabled, the other may fail.
   const Injected off;
   CHECK(off.Run("exit_return", kArguments,
                 {{"STEMTAP_CHAIN", STEMTAP_TEST_OTHER_LIBRARY}, {"STEMTAP_DISABLE", "1"}})

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches for a tracer that counts instructions (stepper.h):
+ * Launches kernels for a tracer that counts instructions (stepper.h):
  *
  *   step_launches WARM COUNT FILE
  *
  * Makes WARM launches, prints `ready`, waits for FILE, and makes COUNT more between two SIGUSR1,
- * which the tracer swallows.
+ * which the tracer intercepts.
  */
 #include <signal.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for NVBit and the part of the CUDA driver that examples/nvbit uses, so that the example can be
-// compiled and run without either: the names and shapes of the public interfaces, declarations alone.
-// Numbers of enumerators are this file's own. The test defines the functions.
+// Replaces NVBit and the part of the CUDA driver that examples/nvbit uses, so that the example
+// compiles and runs without either: only declarations, with the names and signatures of the public
+// interfaces. Enumerator values differ from the originals. The test defines the functions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #define __managed__
 
-// The driver.
+// The CUDA driver.
 using CUdevice = int;
 using CUcontext = struct CUctx_st*;
 using CUfunction = struct CUfunc_st*;
@@ -35,7 +35,7 @@ CUresult cuEventElapsedTime(float* ms, CUevent start, CUevent stop);
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status);
 CUresult cuStreamSynchronize(CUstream stream);
 
-// Parameters of the launch calls, as the driver's callbacks hand them over.
+// Parameters of the launch calls, as driver callbacks receive them.
 struct cuLaunchKernel_params {
   CUfunction f;
   unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
@@ -70,14 +70,14 @@ enum ipoint_t { IPOINT_BEFORE, IPOINT_AFTER };
 class Instr;
 
 extern "C" {
-// The tool's.
+// Defined by the tool.
 void nvbit_at_init();
 void nvbit_at_term();
 void nvbit_at_cuda_event(CUcontext ctx, int is_exit, nvbit_api_cuda_t cbid, const char* name,
                          void* params, CUresult* status);
 }
 
-// NVBit's.
+// Defined by NVBit.
 const std::vector<Instr*>& nvbit_get_instrs(CUcontext ctx, CUfunction function);
 std::vector<CUfunction> nvbit_get_related_functions(CUcontext ctx, CUfunction function);
 const char* nvbit_get_func_name(CUcontext ctx, CUfunction function, bool mangled = false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plays launches through the callbacks of examples/nvbit, with a driver, an NVBit and a gate that only
-// take notes.
+// Plays launches through the callbacks of examples/nvbit, with a driver, an NVBit and a gate that
+// only record calls.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -27,9 +27,9 @@ struct Driver {
   bool capturing = false;
   int live_events = 0;
   int inserted_calls = 0;
-  std::map<CUfunction, bool> enabled;  // as last set
-  std::set<CUstream> streams;          // that calls named
-  std::function<void()> meanwhile;     // done once, during the next callback before a launch
+  std::map<CUfunction, bool> enabled;  // most recent setting
+  std::set<CUstream> streams;          // streams named in calls
+  std::function<void()> meanwhile;     // runs once, during the next callback before a launch
 };
 
 Driver driver;
@@ -116,7 +116,7 @@ void Launch(CUfunction function, CUresult result = CUDA_SUCCESS) {
   Call(API_CUDA_cuLaunchKernel, &params, result);
 }
 
-// Every answer is followed by one word on its launch, and nothing is left open.
+// Every answer is followed by exactly one report for its launch, and no launch is pending.
 void End() {
   for (std::uint64_t i = 0; i < stub_gate.asked; ++i) {
     CHECK(stub_gate.observed[i] + stub_gate.abandoned[i] == 1);
@@ -126,7 +126,7 @@ void End() {
   CHECK(stub_gate.open == 0);
 }
 
-// One case, in order: a function once instrumented stays so for the life of the tool.
+// One case, in order: an instrumented function stays instrumented while the tool runs.
 TEST_CASE("the NVBit example asks at each launch and tells what it took") {
   Begin();
   Launch(kGemm);  // captured: instrumented, not timed
@@ -166,7 +166,8 @@ TEST_CASE("the NVBit example asks at each launch and tells what it took") {
   CHECK(stub_gate.abandoned[5] == 1);
   driver.events_fail = false;
 
-  driver.capturing = true;  // into a graph: not asked, and never instrumented
+  driver.capturing =
+      true;  // into a graph: the gate is not asked, and the kernel is never instrumented
   driver.enabled[kGemm] = true;
   Launch(kGemm);
   CHECK_FALSE(driver.enabled[kGemm]);
@@ -201,7 +202,7 @@ TEST_CASE("stream 0 is the thread's own where the call says so") {
   End();
 }
 
-// Starts a thread that launches norm, and gives it time to get as far as it can.
+// Starts a thread that launches norm, and gives it time to run until it blocks.
 std::thread LaunchElsewhere() {
   static std::atomic<bool> launched;
   launched = false;
@@ -254,7 +255,7 @@ TEST_CASE("a gate that has failed lets every launch run as it was") {
   End();
 }
 
-// What is laid down for version 1 stays: a library reads callers' structs by these places.
+// The layout of version 1 is fixed: a library reads callers' structs by these offsets.
 static_assert(sizeof(stemtap_answer) == 16);
 static_assert(offsetof(stemtap_launch, name) == 8);
 static_assert(offsetof(stemtap_launch, grid) == 16);

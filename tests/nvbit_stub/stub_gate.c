@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A gate that captures the first launch of each name and notes all it is told. In C99, so that the header
- * is compiled as such. */
+ * A gate that captures the first launch of each kernel and records all calls. Written in C99, so
+ * that the header is compiled as C99. */
 #include "nvbit_stub/stub_gate.h"
 
 #include <string.h>

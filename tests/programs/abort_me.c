@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches and ends by abort(). */
+/* Launches kernels and ends by abort(). */
 #include "victim.h"
 
 int main(int argc, char** argv) {

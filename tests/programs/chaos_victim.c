@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program that tests/chaos torments. What it launches and how it ends are told by its
- * arguments, NAME=VALUE each:
+ * The program that tests/chaos runs under faults. Its arguments, NAME=VALUE each, define its
+ * launches and its end:
  *
- *   launches=N threads=T devices=D ranks=R   how much, by how many
+ *   launches=N threads=T devices=D ranks=R   amount of work
  *   names=plain|hostile                      hostile: escape sequences, quotes, newlines, 20 kB
  *   work=plain|reload|graph                  one thread for the latter two
  *   end=...                                  see End() and main()
  *
- * It prints what it launched and what a guest could have changed in it: open files, children,
- * signals, memory of its own. All of that is the same in every run with the same arguments, so any
- * difference is somebody else's doing. A line that cannot be written becomes exit code 21.
+ * It prints its launches and everything that a guest could have changed: open files, children,
+ * signals, its own memory. The output is the same in every run with the same arguments, so any
+ * difference was caused by the guest. If a line cannot be written, the exit code is 21.
  *
- * CHAOS_PIDS names a folder in which each process makes a folder named by its pid, once it runs.
+ * If CHAOS_PIDS names a directory, each process creates a directory in it, named by its pid, once
+ * it runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,7 @@ static void CountChild(int signal) {
   ++g_sigchld;
 }
 
-/* Only complete lines, each by one write(2): no buffer that a child could flush again. */
+/* Writes only complete lines, each by one write(2), so that a child cannot flush a buffer again. */
 static void Say(const char* line) {
   const size_t size = strlen(line);
   if (write(STDOUT_FILENO, line, size) != (ssize_t)size) g_output_failed = 1;
@@ -95,10 +96,10 @@ static void MarkPid(void) {
   char path[512];
   if (folder == NULL) return;
   snprintf(path, sizeof(path), "%s/%d", folder, (int)getpid());
-  mkdir(path, 0777); /* takes no descriptor and no file size, whatever the limits are */
+  mkdir(path, 0777); /* needs no descriptor and no file, so limits do not apply */
 }
 
-/* Runs this program again with its arguments, but for those in `changed`. */
+/* Runs this program again with its arguments, except those in `changed`. */
 static void RunAgain(char** argv, const char* const* changed) {
   char* arguments[16] = {argv[0]};
   int count = 1;
@@ -124,7 +125,7 @@ static int WaitForChild(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* As a launcher of ranks does: all at once, the worst answer is ours. It uses no CUDA itself. */
+/* Starts all ranks at once, without using CUDA itself, and returns the worst exit code. */
 static int RunRanks(char** argv, int ranks) {
   pid_t children[64];
   int worst = 0;
@@ -136,7 +137,7 @@ static int RunRanks(char** argv, int ranks) {
       char rank[16];
       snprintf(rank, sizeof(rank), "%d", i);
       setenv("RANK", rank, 1);
-      /* Ranks that print would mix their lines. */
+      /* Output of several ranks would be interleaved. */
       const int null = open("/dev/null", O_WRONLY);
       if (null >= 0 && null != STDOUT_FILENO) {
         dup2(null, STDOUT_FILENO);
@@ -162,7 +163,7 @@ static void MakeHostileNames(void) {
     for (int at = 0; at < kHostileBytes; ++at) {
       g_hostile_names[i][at] = kPiece[(size_t)(at + i) % (sizeof(kPiece) - 1)];
     }
-    /* One long, one short, one longer than is kept. */
+    /* One long, one short, one above the maximum length. */
     g_hostile_names[i][i == 0 ? kHostileBytes : i == 1 ? 60 : 16380] = 0;
   }
 }
@@ -227,7 +228,7 @@ static void* Launch(void* argument) {
   return NULL;
 }
 
-/* Never stops: the end of the process comes in between. */
+/* Never stops: the process ends while this runs. */
 static void* LaunchForEver(void* argument) {
   Victim own = *(const Victim*)argument;
   if (cuCtxSetCurrent(own.context) != CUDA_SUCCESS) return NULL;
@@ -297,10 +298,12 @@ static int OpenFiles(void) {
   return files;
 }
 
-/* What a guest in this process could have left behind. */
+/* Prints what a guest in this process could have left behind. */
 static void DescribeProcess(void) {
-  /* The fewest of ten counts: what other threads open for a moment (a library that is being loaded, the
-   * status of a thread, once for each of a thousand activity buffers) is not left behind. */
+  /*
+   * The minimum of ten counts excludes files that other threads open briefly: a library that is
+   * being loaded, or the status of a thread, once for each of a thousand activity buffers.
+   */
   int open_files = OpenFiles();
   for (int again = 1; again < 10; ++again) {
     usleep(5000);
@@ -361,13 +364,13 @@ static int End(char** argv) {
   }
   if (Ends("exec")) RunAgain(argv, kChild);
   if (Ends("daemon") && fork() == 0) {
-    const struct timespec later = {0, 200000000}; /* the session is over by then */
+    const struct timespec later = {0, 200000000}; /* the session has ended by then */
     setsid();
     nanosleep(&later, NULL);
     RunAgain(argv, kChild);
   }
   if (Ends("wait")) {
-    for (;;) pause(); /* the harness kills */
+    for (;;) pause(); /* the harness kills the process */
   }
   if (Ends("thread_exit")) {
     pthread_t thread;
@@ -381,12 +384,12 @@ int main(int argc, char** argv) {
   Arguments* a = &g_arguments;
   ParseArguments(argc, argv, a);
   if (a->ranks > 1) return RunRanks(argv, a->ranks);
-  /* Children that end; not those that are stopped, which the harness does. */
+  /* Counts children that end, but not children that the harness stops. */
   const struct sigaction count = {.sa_handler = CountChild, .sa_flags = SA_NOCLDSTOP | SA_RESTART};
   sigaction(SIGCHLD, &count, NULL);
   MakeHostileNames();
   Say("begin\n");
-  MarkPid(); /* from here on it may be killed at any time, so a program that will be says no more */
+  MarkPid(); /* the harness may kill the process from here on, so killed programs print no more */
   if (Ends("storm")) atexit(LaunchAtExit); /* runs after the guest's own handler */
   Check(cuInit(0), "cuInit");
   for (int i = 0; i < a->devices; ++i) OpenDevice(i, &g_victims[i]);
@@ -395,7 +398,7 @@ int main(int argc, char** argv) {
     exit(Code(8));
   }
   if (Ends("thread_exit")) {
-    pthread_t thread; /* flies while another thread exits */
+    pthread_t thread; /* launches while another thread exits */
     if (StartThread(&thread, LaunchForEver, &g_victims[0]) != 0) _exit(25);
   }
   LaunchAll(a, 0, a->launches / 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches and calls exit(7) with everything still open and kernels under way. */
+/* Launches kernels and calls exit(7) with everything still open and kernels running. */
 #include "victim.h"
 
 int main(int argc, char** argv) {

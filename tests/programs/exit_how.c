@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches kernels and ends in one of the ways that a program can end. Usage:
+ * Launches kernels and ends in one of several ways. Usage:
  *
  *   exit_how LAUNCHES HOW
  *
- * quick: quick_exit(11). sigterm: kills itself so. exec: becomes /bin/true. thread: another thread
- * calls exit(12) while this one launches on without end. storm: eight threads launch without end
- * while this one calls exit(13). destructor: returns 0, and a destructor of the program launches as
- * many kernels again. reset: returns 0 with nothing synchronised and nothing destroyed.
+ * quick       calls quick_exit(11)
+ * sigterm     sends SIGTERM to itself
+ * exec        becomes /bin/true
+ * thread      another thread calls exit(12) while this one keeps launching
+ * storm       eight threads keep launching while this one calls exit(13)
+ * destructor  returns 0, and a destructor of the program launches the same number of kernels again
+ * reset       returns 0 without synchronizing or destroying anything
  */
 #define _DEFAULT_SOURCE
 #include <pthread.h>

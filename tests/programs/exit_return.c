@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches, cleans up and returns from main. With a second argument it prints the truth of what it
- * launched: launches and nanoseconds. */
+/*
+ * Launches kernels, cleans up and returns from main. With a second argument it prints the ground
+ * truth of its launches: their number and their total nanoseconds.
+ */
 #include "victim.h"
 
 int main(int argc, char** argv) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches, says so, waits for the word and kills itself. The word is a file that appears (second
- * argument), or the end of a line on standard input. */
+/*
+ * Launches kernels, reports it, waits for a signal from the test and kills itself. The signal is a
+ * file that appears (second argument) or the end of a line on standard input.
+ */
 #include <signal.h>
 #include <unistd.h>
 

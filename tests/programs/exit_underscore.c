@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches, synchronises and calls _exit(9): no handler of atexit runs. With a file as the second
- * argument it first waits until that file exists. */
+/*
+ * Launches kernels, synchronizes and calls _exit(9), so no atexit handler runs. With a file as the
+ * second argument it first waits until that file exists.
+ */
 #include <unistd.h>
 
 #include "handshake.h"

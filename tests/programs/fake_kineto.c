@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for Kineto, the profiler inside PyTorch, to be preloaded into any program: it uses CUPTI
- * the way Kineto does, in sessions, and so takes it away from whoever had it. It counts the launches
- * of the program (cuLaunchKernel, cuGraphLaunch), on whose threads it starts and stops. Environment:
+ * Replaces Kineto, PyTorch's profiler, and can be preloaded into any program. It uses CUPTI like
+ * Kineto, in sessions, and takes it away from the previous client. It counts the launches of the
+ * program (cuLaunchKernel, cuGraphLaunch) and starts and stops on the launching threads.
+ * Environment:
  *
- *   FAKE_KINETO_START       the launch before which the first session starts; unset: none ever does
- *   FAKE_KINETO_STOP        the launch before which it stops; unset: it goes on to the end
- *   FAKE_KINETO_START_MS    the same in milliseconds since the program began, from a thread of its
- *   FAKE_KINETO_STOP_MS     own, for programs that find CUDA by dlsym
- *   FAKE_KINETO_ROUNDS      sessions in all, each as far from the one before as that is long; 1
+ *   FAKE_KINETO_START       the launch before which the first session starts; unset: no session
+ *   FAKE_KINETO_STOP        the launch before which it stops; unset: it runs to the end
+ *   FAKE_KINETO_START_MS    the same in milliseconds since the program began, from a separate
+ *   FAKE_KINETO_STOP_MS     thread, for programs that find CUDA by dlsym
+ *   FAKE_KINETO_ROUNDS      number of sessions (default 1); the gap between two is one session long
  *   FAKE_KINETO_SUBSCRIBE   1 (default): subscribes first and does nothing if it cannot, as before
  *                           2026-08; 0: does not subscribe
- *   FAKE_KINETO_TSC         1: registers the cycle counter as CUPTI's clock, for good
- *   FAKE_KINETO_TEARDOWN    1: ends a session with cuptiFinalize, called when the next launch returns
+ *   FAKE_KINETO_TSC         1: registers the cycle counter as CUPTI's clock, permanently
+ *   FAKE_KINETO_TEARDOWN    1: ends a session with cuptiFinalize when the next launch returns
  *   FAKE_KINETO_WARMUP_MS   how long the program pauses before each session
  *   FAKE_KINETO_WAIT_MS     how long the program pauses after each session
  *   FAKE_KINETO_REPORT      a file to write at the end; %p becomes the process id:
  *                           sessions 1 subscribe 0 records 3000 unknown_buffers 1
  *                           unknown_records 7 lent 0
  *
- * `subscribe` is the last result. Unknown buffers are those of other clients that came to it; Kineto
- * does not look at them. `lent` counts buffers that did not come back.
+ * `subscribe` is the last result. Unknown buffers are other clients' buffers that Kineto received;
+ * it does not read them. `lent` counts buffers that did not come back.
  */
 #define _GNU_SOURCE
 #include <cupti.h>
@@ -59,7 +60,7 @@ static int g_sessions = 0;
 static atomic_long g_launches, g_records, g_unknown_buffers, g_unknown_records;
 static atomic_int g_finalize_wanted;
 
-/* Kineto keeps a table of the buffers it has lent, and reports others that come back. */
+/* Kineto keeps a table of the buffers that it has lent, and reports unknown buffers. */
 static pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t* g_lent[kMostBuffers];
 
@@ -142,7 +143,7 @@ static int Load(void) {
   return g_cupti.Finalize != NULL;
 }
 
-/* Whether a session has begun. */
+/* Returns whether a session has begun. */
 static int Start(void) {
   Pause("FAKE_KINETO_WARMUP_MS");
   if (g_cupti.Finalize == NULL && !Load()) return 0;
@@ -178,7 +179,7 @@ static void Stop(void) {
   if (Setting("FAKE_KINETO_TEARDOWN", 0)) Teardown();
 }
 
-/* When the sessions begin and end, in launches or in milliseconds. */
+/* The start and end of the sessions, in launches or in milliseconds. */
 typedef struct Plan {
   long start, stop, rounds;
 } Plan;
@@ -188,7 +189,7 @@ static Plan ReadPlan(const char* start, const char* stop) {
   return plan;
 }
 
-/* The times of round `round`, counted from 0; -1: never. */
+/* The start and end of round `round`, counted from 0; -1: never. */
 static long StartOf(const Plan* plan, long round) {
   if (plan->start < 0 || (round > 0 && plan->stop < 0)) return -1;
   return plan->start + 2 * round * (plan->stop - plan->start);
@@ -200,14 +201,14 @@ static long StopOf(const Plan* plan, long round) {
 
 static Plan g_plan;     /* in launches */
 static Plan g_plan_ms;  /* in milliseconds */
-static pid_t g_process; /* a forked child leaves CUPTI alone */
+static pid_t g_process; /* a forked child does not use CUPTI */
 static atomic_int g_running;
 
 static void StopAndPause(void) {
   if (atomic_exchange(&g_running, 0) == 0) return;
   Stop();
   if (!Setting("FAKE_KINETO_TEARDOWN", 0))
-    Pause("FAKE_KINETO_WAIT_MS"); /* else when that is done */
+    Pause("FAKE_KINETO_WAIT_MS"); /* otherwise after cuptiFinalize */
 }
 
 static void BeforeLaunch(void) {

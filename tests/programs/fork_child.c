@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uses CUDA, forks a child that does not touch it and exits normally, and goes on. The child ends
- * with 5 when CUDA does not refuse it, the parent with 6 when the child ended badly. */
+/*
+ * Uses CUDA, forks a child that does not use CUDA and exits normally, and continues. The child
+ * exits with 5 if CUDA does not reject it, the parent with 6 if the child failed.
+ */
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forks before cuInit; parent and child both use CUDA, each for the given number of launches. */
+/* Forks before cuInit. Parent and child both use CUDA, each for the given number of launches. */
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Captures ten kernels from a stream into a graph and launches it until at least the given number
- * of kernels has run; prints that number. */
+/*
+ * Captures ten kernels from a stream into a graph and launches it until at least the given number
+ * of kernels has run; prints the number of kernels.
+ */
 #include "victim.h"
 
 enum { kNodes = 10 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a test that lets a program go on. Both end after 60 seconds at the latest. */
+/* Waits for a test to let a program continue. Both functions return after at most 60 seconds. */
 #ifndef STEMTAP_TESTS_HANDSHAKE_H_
 #define STEMTAP_TESTS_HANDSHAKE_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that has nothing to do with CUDA. */
+/* A program that does not use CUDA. */
 #include <stdio.h>
 
 int main(void) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Player launches the invocations of a recorded profile on the simulated GPU, one kernel each: same
-// name, device, stream, shape and duration. Launch order is kept within a stream; with several
-// threads each stream belongs to one of them.
+// Player replays the launches of a recorded profile on the simulated GPU, one kernel each, with the
+// same name, device, stream, launch configuration and duration. Launch order is preserved within a
+// stream; with several threads, each stream belongs to one thread.
 //
-// THREADS: one; the player starts its own.
+// THREADS: one; the player starts its own threads.
 #pragma once
 
 #include <cuda.h>
@@ -27,7 +27,7 @@ struct PlayOptions {
   bool real_time = false;  // launch at the recorded times, relative to the first
   unsigned threads = 1;    // launching threads
   std::uint64_t repeat = 1;
-  double rate = 0;  // at most so many launches per second of wall time; 0: no limit
+  double rate = 0;  // maximum launches per second of wall time; 0: no limit
 };
 
 class Player {
@@ -37,10 +37,10 @@ class Player {
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
 
-  // Plays the profile once from its beginning to its end.
+  // Plays the profile once from beginning to end.
   Status Play(ProfileReader& reader);
 
-  // Waits for all kernels and destroys streams and module.
+  // Waits for all kernels and destroys the streams and the module.
   Status Finish();
 
   std::uint64_t launches() const { return launches_; }
@@ -72,9 +72,9 @@ class Player {
 
   // Pacing.
   std::uint64_t first_start_ns_ = shm::kUnknownTime;  // of the profile
-  std::uint64_t begin_ns_ = 0;                        // of the play, steady clock
+  std::uint64_t begin_ns_ = 0;                        // start of playback, steady clock
 
-  // Threads 1 and up; thread 0 is the caller's. All meet before and after each batch.
+  // Threads 1 and up; thread 0 is the caller's. All threads meet before and after each batch.
   std::unique_ptr<std::barrier<>> barrier_;
   std::vector<std::thread> threads_;
   bool stop_ = false;

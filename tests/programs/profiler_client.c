@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program with a profiler of its own, as PyTorch has in Kineto. Usage:
+ * A program with its own profiler, like PyTorch with Kineto. Usage:
  *
  *   profiler_client [LAUNCHES] [before|after|between|kineto|finalize]
  *
- * before: the profiler starts before cuInit and stays; after: it starts after half of the launches
- * and stays; between: it records the middle third and stops the way Kineto does, which switches the
- * kind off for everybody. kineto: as between, but it stays subscribed, as Kineto does, and sets
- * PER_THREAD_ACTIVITY_BUFFER back to 0; finalize: as between, and ends with cuptiFinalize. Both wait
- * 300 ms before the last third. Prints `subscribe=<result> records=<what it got itself>`.
+ * before: the profiler starts before cuInit and stays. after: it starts after half of the launches
+ * and stays. between: it records the middle third and stops like Kineto, which disables the
+ * activity kind for every client. kineto: like between, but it stays subscribed, as Kineto does,
+ * and resets PER_THREAD_ACTIVITY_BUFFER to 0. finalize: like between, and ends with cuptiFinalize.
+ * The last two wait 300 ms before the last third. Prints `subscribe=<result> records=<own
+ * records>`.
  */
 #include <cupti.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static void Complete(CUcontext context, uint32_t stream, uint8_t* buffer, size_t
   while (cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
     __atomic_fetch_add(&g_records, 1, __ATOMIC_RELAXED);
   }
-  /* A buffer may be another client's, so it is not freed: Kineto reports those as unknown. */
+  /* Not freed, because it may be another client's: Kineto reports such buffers as unknown. */
 }
 
 static void Ignore(void* data, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* info) {

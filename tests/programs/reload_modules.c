@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads a module, launches its kernels 100 times and unloads it, over and over, until the given
- * number of kernels has run. Every other module has other names (`odd_...`) of the same length in
- * the same places, so function handles and name pointers come back with another meaning. */
+/*
+ * Repeatedly loads a module, launches its kernels 100 times and unloads it, until the given number
+ * of kernels has run. Every other module has other names (`odd_...`) of the same length at the same
+ * addresses, so function handles and name pointers are reused with another meaning.
+ */
 #include "victim.h"
 
 static const char* const kOddNames[kKernels] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stemtap_play is an ordinary CUDA program, of the driver API alone, whose kernels are those of a
-// recorded profile. It knows nothing of CUPTI: what watches it is injected.
+// stemtap_play is an ordinary CUDA program that uses only the driver API and launches the kernels
+// of a recorded profile. It does not use CUPTI; the profiler is injected.
 //
 //   stemtap_play PROFILE [--real-time] [--threads N] [--repeat N] [--rate LAUNCHES_PER_SECOND]
 //
@@ -23,7 +23,7 @@ constexpr const char* kUsage =
     "usage: stemtap_play PROFILE [--real-time] [--threads N] [--repeat N] [--rate PER_SECOND]\n";
 constexpr unsigned kMaxThreads = 256;
 
-// False on wrong use.
+// Returns false on invalid input.
 bool ParseNumber(const char* text, double& number) {
   char* end = nullptr;
   number = text == nullptr ? 0 : std::strtod(text, &end);
@@ -67,7 +67,7 @@ Status PlayAll(const PlayOptions& options) {
 }
 
 int Run(const PlayOptions& options) {
-  // Recorded times can only be kept by a GPU that takes its time. A choice already made stands.
+  // Recorded times require a GPU that runs in real time. An existing setting is kept.
   if (options.real_time) setenv("FAKE_GPU_CLOCK", "real", 0);
   if (const CUresult result = cuInit(0); result != CUDA_SUCCESS) {
     std::fprintf(stderr, "stemtap_play: cuInit: CUDA error %d\n", static_cast<int>(result));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eight threads share the launches, each on a stream of its own. */
+/* Eight threads share the launches, each on its own stream. */
 #include <pthread.h>
 
 #include "victim.h"

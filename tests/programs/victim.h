@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the small CUDA programs share: a device, a stream, three kernels, and a loop that launches
+ * Shared by the small CUDA programs: a device, a stream, three kernels, and a loop that launches
  * them. Each program takes the number of launches as its first argument.
  *
- * Kernel i % 3 is launched at step i for DurationOf(i) nanoseconds, so a test can compute the
+ * Step i launches kernel i % 3 for DurationOf(i) nanoseconds, so a test can compute the ground
  * truth.
  */
 #ifndef STEMTAP_TESTS_VICTIM_H_
@@ -40,7 +40,7 @@ static inline uint64_t DurationOf(long step) {
   return 2000 + (uint64_t)(step % kKernels) * 10000 + (uint64_t)(step * 37 % 500);
 }
 
-/* cuInit must have been called. Makes the primary context of device 0 current. */
+/* Makes the primary context of device 0 current. cuInit must have been called. */
 static inline void OpenNamed(Victim* victim, const char* const names[kKernels]) {
   CUdevice device;
   Check(cuDeviceGet(&device, 0), "cuDeviceGet");
@@ -77,7 +77,7 @@ static inline void Close(Victim* victim) {
   Check(cuDevicePrimaryCtxRelease(0), "cuDevicePrimaryCtxRelease");
 }
 
-/* The whole life of a well-behaved program, up to but without Close(). */
+/* Runs a well-behaved program from start to end, except for Close(). */
 static inline void InitAndLaunch(Victim* victim, long count) {
   Check(cuInit(0), "cuInit");
   Open(victim);
