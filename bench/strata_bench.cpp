@@ -16,8 +16,8 @@
 namespace stemtap {
 namespace {
 
-// 10,000 kernels of 100 bins each: a mode and a noise floor. Some kernels have e^12 times the
-// launches of others.
+// 10,000 kernels of 100 bins each: a mode and a noise floor. Kernels differ by up to e^12 in
+// their number of launches.
 std::vector<KernelCells> ManyKernels() {
   Rng rng(1);
   std::vector<KernelCells> kernels;

@@ -77,7 +77,7 @@ TEST_CASE("start and stop bracket each captured launch, and are told which one i
   // The id matches the record's id.
   for (const auto& [call, at] : {std::pair{1, 3}, {3, 4}, {5, 10}}) {
     const Ring::Kernel& kernel = ring.kernels()[static_cast<std::size_t>(at)];
-    CHECK((kernel.record.flags & shm::kFlagCaptured) != 0);
+    CHECK((kernel.record.flags & shm::kFlagCaptured) != 0);  // first of kernel new
     CHECK(calls[static_cast<std::size_t>(call)].find(
               " id " + std::to_string(kernel.record.correlation_id) + " ") != std::string::npos);
   }

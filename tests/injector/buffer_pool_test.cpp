@@ -135,8 +135,7 @@ TEST_CASE("buffers of others are not taken for ours") {
 
 TEST_CASE("threads that lend and return never share a buffer") {
   const auto pool = MakePool();
-  constexpr int kThreads =
-      6;  // more threads than initial buffers, so that the list also runs empty
+  constexpr int kThreads = 6;  // more than initial buffers, so that the list also runs empty
   constexpr int kRounds = 1'000'000;
   std::atomic<std::uint64_t> shared{0}, dirty{0}, lent{0};
   std::atomic<bool> done{false};

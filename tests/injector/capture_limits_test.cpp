@@ -164,7 +164,7 @@ TEST_CASE("recording that stops in the midst of a capture leaves the actuator it
   injected.gate().Grant(kSlot, 1);
   const std::string go = injected.scratch("go").string();
   const std::string log = injected.scratch("calls").string();
-  // Eight threads, one of which is blocked in its capture.
+  // Eight threads; one thread is blocked in its capture.
   Process child(Command("threads", {"4000000"}),
                 injected.Options(Acting(kLibrary, {{"FAKE_GPU_CLOCK", "real"},
                                                    {"STEMTAP_MAX_OVERHEAD", "0.001"},

@@ -281,8 +281,7 @@ TEST_CASE(
   CHECK(parent != started.program);
   CHECK(parent > 0);
   CHECK(session == pid);
-  CHECK(blocked ==
-        29);  // of 31, until the collector handles them; SIGKILL and SIGSTOP cannot be blocked
+  CHECK(blocked == 29);  // of 31, until it handles them; SIGKILL and SIGSTOP cannot be blocked
 }
 
 TEST_CASE("no collector: one line on stderr, and nothing is left that nobody would read") {

@@ -15,7 +15,7 @@ namespace {
 
 using Intervals = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
-// By sorting all of them.
+// Computes the union by sorting all intervals.
 std::uint64_t UnionOf(Intervals intervals) {
   std::sort(intervals.begin(), intervals.end());
   std::uint64_t sum = 0;
@@ -48,12 +48,12 @@ shm::KernelRecord At(std::uint64_t start, std::uint64_t duration, std::uint16_t 
 TEST_CASE("busy time is the length of the union") {
   CHECK(BusyOf({}) == 0);
   CHECK(BusyOf({{10, 20}, {30, 35}}) == 15);
-  CHECK(BusyOf({{10, 20}, {20, 25}}) == 15);             // one behind the other
-  CHECK(BusyOf({{10, 20}, {15, 25}}) == 15);             // side by side
-  CHECK(BusyOf({{10, 90}, {20, 30}, {40, 50}}) == 80);   // within
-  CHECK(BusyOf({{50, 60}, {10, 20}, {30, 35}}) == 25);   // overtaken
-  CHECK(BusyOf({{10, 20}, {30, 40}, {15, 35}}) == 30);   // joins two
-  CHECK(BusyOf({{30, 40}, {50, 60}, {10, 100}}) == 90);  // swallows all
+  CHECK(BusyOf({{10, 20}, {20, 25}}) == 15);             // adjacent
+  CHECK(BusyOf({{10, 20}, {15, 25}}) == 15);             // overlapping
+  CHECK(BusyOf({{10, 90}, {20, 30}, {40, 50}}) == 80);   // nested
+  CHECK(BusyOf({{50, 60}, {10, 20}, {30, 35}}) == 25);   // out of order
+  CHECK(BusyOf({{10, 20}, {30, 40}, {15, 35}}) == 30);   // joins two intervals
+  CHECK(BusyOf({{30, 40}, {50, 60}, {10, 100}}) == 90);  // covers all intervals
   CHECK(BusyOf({{10, 10}, {10, 10}}) == 0);
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("what comes too late is cut, and counted as cut") {
   BusyTime busy;
   for (std::uint64_t i = 0; i < 1000; ++i) busy.Add(100 * i, 100 * i + 10);
   CHECK(busy.busy_ns() == 10000);
-  busy.Add(0, 60);  // 10 of it were known; the rest is not added any more
+  busy.Add(0, 60);  // 10 ns overlap known time; the rest is no longer added
   CHECK(busy.busy_ns() == 10000);
   CHECK(busy.cut_ns() == 60);
 }

@@ -22,7 +22,8 @@ struct Decisions {
   std::string mask;
 };
 
-// 60,000 launches of 40 kernels with shapes, streams and modes, through the whole engine.
+// Runs 60,000 launches of 40 kernels with several configurations, streams and modes through the
+// whole engine.
 Decisions Decide(unsigned threads, std::uint64_t lag) {
   test::TempDir folder;
   const std::string path = (folder / "mask.ndjson").string();
@@ -66,7 +67,7 @@ TEST_CASE("the lag is part of the input") {
   CHECK(Decide(1, 0).mask != Decide(1, 20000).mask);
 }
 
-// Launches that spend a credit of a slot that accepts one in ten, with no feedback.
+// Returns the launches that spend a credit of a slot that accepts one in ten, without feedback.
 std::vector<int> Spenders(std::uint64_t seed, unsigned threads) {
   MaskWriter mask;
   auto gate = std::make_unique<shm::GateTable>();
@@ -147,7 +148,7 @@ TEST_CASE("excluded launches are counted and belong to their stream's history, n
   CHECK(plan.totals.kernels == 1);
   CHECK(excluded.invocations == 1000);
   CHECK(excluded.duration_ns == 500'000);
-  // Launch indices are those of the run, the excluded launches in it.
+  // Launch indices refer to the run and count excluded launches.
   for (const PlanKernel& k : plan.kernels) {
     for (const PlanCluster& c : k.clusters) {
       for (const PlanSample& s : c.samples) {
@@ -221,7 +222,7 @@ TEST_CASE(
     shm::KernelRecord record;
     record.name_id = id;
     record.grid[0] = 1 + i % 3;
-    // Two of the three configurations cannot be told apart by their durations.
+    // Two of the three configurations have indistinguishable durations.
     record.duration_ns = i % 3 == 0 ? 5000 : 1000 + i % 2;
     engine.Push(record);
   }
@@ -253,7 +254,7 @@ TEST_CASE("an engine that was given nothing has an empty plan") {
   CHECK(plan.kernels.empty());
 }
 
-// One launch at a time, its plan's totals at the end.
+// Pushes single launches and returns the totals of the plan at the end.
 struct RealCaptures {
   explicit RealCaptures(Captures captures = Captures::kForReal)
       : engine(SamplingOptions{}, *gate, GateAsked::kAtLaunch, 0, pool, mask, captures),
@@ -282,14 +283,14 @@ TEST_CASE("launches that run beside one that is captured for real count as their
   run.Launch(0, 100);
   run.Launch(1000, 100);
   run.Launch(2000, 50'000, shm::kFlagCaptured);
-  run.Launch(1950, 777);               // began before, ends in it
-  run.Launch(30'000, 777);             // within
-  run.Launch(51'999, 777);             // ends after it
+  run.Launch(1950, 777);               // begins before the capture, ends in it
+  run.Launch(30'000, 777);             // within the capture
+  run.Launch(51'999, 777);             // begins in the capture, ends after it
   run.Launch(40'000, 100, 0, 1);       // another device
   run.Launch(40'000, 100, 0, 0, 1);    // another process
-  run.Launch(52'000, 100);             // after it
-  run.Launch(1900, 100);               // before it
-  run.Launch(shm::kUnknownTime, 100);  // no telling
+  run.Launch(52'000, 100);             // after the capture
+  run.Launch(1900, 100);               // before the capture
+  run.Launch(shm::kUnknownTime, 100);  // unknown start
   const Plan plan = run.engine.Finish();
   CHECK(run.engine.status().slowed == 4);
   CHECK(run.engine.status().slowed_beside == 3);
@@ -297,7 +298,7 @@ TEST_CASE("launches that run beside one that is captured for real count as their
   CHECK(plan.totals.duration_ns == 1100);
   CHECK(plan.totals.imputed == 4);
   CHECK(plan.totals.imputed_duration_ns == 400);
-  // What ran where stays as it was measured.
+  // Measured device times are not changed.
   std::uint64_t measured = 0;
   for (const DeviceTotals& d : run.engine.devices()) measured += d.duration_ns;
   CHECK(measured == 7 * 100 + 50'000 + 3 * 777);
@@ -312,7 +313,7 @@ TEST_CASE("a launch whose duration the sums of the run cannot hold is skipped, a
   CHECK(run.engine.Push(record));
   CHECK(run.engine.Push(record));
   CHECK_FALSE(run.engine.Push(record));
-  // It would count with their mean.
+  // As a captured launch it would be imputed with the mean of these launches.
   record.duration_ns = 5;
   record.flags = shm::kFlagCaptured;
   CHECK_FALSE(run.engine.Push(record));
@@ -329,7 +330,7 @@ TEST_CASE("captures that are only noted change nothing, whatever a record claims
   RealCaptures run(Captures::kNoted);
   run.Launch(0, 100);
   run.Launch(1000, 300, shm::kFlagCaptured);
-  run.Launch(1100, 300, shm::kFlagPerturbed);  // the collector's bit, not the ring's
+  run.Launch(1100, 300, shm::kFlagPerturbed);  // set by the collector; ignored in the ring
   const Plan plan = run.engine.Finish();
   CHECK(plan.totals.duration_ns == 700);
   CHECK(plan.totals.imputed == 0);
@@ -418,8 +419,8 @@ TEST_CASE("processes that share captures need those of one, kept apart each its 
 }
 
 TEST_CASE("nodes of a graph with the same kernel and the same predecessors are told apart") {
-  // A graph of 32 nodes, all of one kernel, of which the last takes ten times as long, a quarter of
-  // the time: the two kernels before it are those before its neighbors.
+  // A graph with 32 nodes of one kernel. The last node takes ten times as long, a quarter of the
+  // time. Its two predecessors are the same kernels as its neighbors' predecessors.
   struct Found {
     std::uint64_t captured;
     std::uint64_t of_last;
@@ -457,7 +458,8 @@ TEST_CASE("nodes of a graph with the same kernel and the same predecessors are t
     CHECK(told.captured <= 6);
     CHECK(told.of_last >= 1);
     CHECK(told.bound <= 0.05);
-    // By history alone a capture of the last node takes 32 captures of any node. It is worth them.
+    // By history alone, one capture of the last node takes 32 captures of arbitrary nodes. The
+    // accuracy is worth this cost.
     const Found alike = run(false, seed);
     CHECK(alike.captured > 2 * told.captured);
     CHECK(alike.of_last >= 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector without a GPU: the program is a shell that puts ring files into the session directory.
+// Tests the collector without a GPU: a shell copies ring files into the session directory.
 #include "session/live_session.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ namespace {
 
 using test::TempDir;
 
-// A ring that holds `kernels` launches of a kernel "k".
+// Creates a ring that contains `kernels` launches of a kernel "k".
 void MakeRing(const std::string& path, std::int32_t pid, shm::RingState state, int kernels,
               int seen_more = 0, int kept_less = 0) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -62,7 +62,7 @@ LiveOutcome RunShell(const TempDir& scratch, const std::string& script) {
   sigset_t mask;
   ::sigprocmask(SIG_SETMASK, nullptr, &mask);
   auto outcome = RunLive(options);
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);  // it is the next program's
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);  // inherited by the next program
   REQUIRE(outcome.ok());
   return std::move(outcome).value();
 }
@@ -147,7 +147,7 @@ TEST_CASE("the gate's table has its name once it is whole, and one that is there
   REQUIRE(events >= 0);
   REQUIRE(::inotify_add_watch(events, scratch.path().c_str(), IN_CREATE | IN_MOVED_TO) >= 0);
   LiveOptions options;
-  options.attach_pid = 0x7FFFFFF0;  // of no process: the session ends at once
+  options.attach_pid = 0x7FFFFFF0;  // no such process: the session ends at once
   options.folder = scratch.path().string();
   options.level = "gate";
   options.threads = 1;
@@ -204,7 +204,7 @@ TEST_CASE("a session whose shared files are truncated goes on, and says so") {
   MakeRing((scratch / "fake").string(), ::getpid(), shm::RingState::kRecording, 0);
   MakeRing((scratch / "whole").string(), 0x7FFFFFF0, shm::RingState::kClosed, 7);
   LiveOptions options;
-  // The overview shows when both rings are mapped and the first one has been read.
+  // The overview appears once both rings are mapped and the first one has been read.
   options.command = {
       "/bin/sh", "-c",
       "cd '" + scratch.path().string() +
@@ -254,7 +254,7 @@ TEST_CASE("the sums of a process add up wherever it was killed") {
 TEST_CASE("a ring that cannot be removed is not read twice") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
-  // Root may write into any directory but one that is immutable.
+  // Root may write into any directory that is not immutable.
   const LiveOutcome outcome =
       RunShell(scratch,
                "mv first session/ring.77; chmod 500 session; "
@@ -282,7 +282,7 @@ TEST_CASE("a ring that cannot be opened is tried again, and named if it never ca
 TEST_CASE("an overview that cannot be written is told of once, and the session is whole") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
-  // A directory is where the file would be, and a temporary file that nobody removed beside it.
+  // A directory has the name of the file, next to a temporary file that was not removed.
   const LiveOutcome outcome = RunShell(
       scratch,
       "until rm session/overview.json; do sleep 0.01; done; mkdir -p session/overview.json/x; "

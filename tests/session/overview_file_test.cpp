@@ -96,7 +96,7 @@ TEST_CASE("a timeline has a point for every second, and at most 512 over all of 
   CHECK(points.size() > Overview::kMostPoints / 2);
   CHECK(points.front().elapsed_s == 0.0);
   for (std::size_t i = 1; i < points.size(); ++i) {
-    // 50,000 s: every point within 128 s of the next.
+    // 50,000 s: every point is within 128 s of the next.
     CHECK(points[i].elapsed_s > points[i - 1].elapsed_s);
     CHECK(points[i].elapsed_s - points[i - 1].elapsed_s <= 128.0);
   }

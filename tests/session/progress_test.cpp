@@ -13,7 +13,7 @@
 namespace stemtap {
 namespace {
 
-// What a progress line writes, in memory.
+// Captures the output of a progress line in memory.
 class Written {
  public:
   Written() : file_(::open_memstream(&text_, &size_)) {}
@@ -36,7 +36,7 @@ class Written {
   std::FILE* file_;
 };
 
-// Launches per second of every line that was shown.
+// Returns the launches per second of every line that was shown.
 std::vector<double> RatesIn(const std::string& text) {
   std::vector<double> rates;
   std::size_t at = 0;
@@ -51,9 +51,9 @@ std::vector<double> RatesIn(const std::string& text) {
 
 TEST_CASE("a steady rate is shown as one although launches are worked off in epochs") {
   constexpr std::uint64_t kPerSecond = 20000;
-  constexpr std::uint64_t kEpoch = 8192;  // at most 2.4 of them a second
+  constexpr std::uint64_t kEpoch = 8192;  // at most 2.4 epochs per second
   constexpr std::int64_t kFlushMs = 210;  // how often the program's records arrive
-  constexpr std::int64_t kLoopMs = 20;    // how often the collector looks
+  constexpr std::int64_t kLoopMs = 20;    // how often the collector polls
   for (const bool terminal : {true, false}) {
     CAPTURE(terminal);
     Written written;

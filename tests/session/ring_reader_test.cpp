@@ -101,7 +101,7 @@ TEST_CASE("kernels come out under the session's ids, names of any length whole")
     writer.Define(id, name);
     writer.Kernel(id++, 5);
   }
-  while (session.Drain(reader.value(), 7) != 0) {  // definitions are split over drains
+  while (session.Drain(reader.value(), 7) != 0) {  // definitions span several drains
   }
   REQUIRE(session.kernels.size() == 7);
   for (std::size_t i = 0; i < 7; ++i) {
@@ -136,7 +136,7 @@ TEST_CASE("damage is counted, not believed") {
 
 TEST_CASE("indices that point outside the queue are not followed") {
   for (const std::size_t index :
-       {std::size_t{0}, std::size_t{1}}) {  // write, read: a cache line each
+       {std::size_t{0}, std::size_t{1}}) {  // write index, read index: one cache line each
     CAPTURE(index);
     TempDir scratch;
     const std::string path = (scratch / "ring.1").string();
@@ -161,7 +161,7 @@ TEST_CASE("indices that point outside the queue are not followed") {
 constexpr int kMoreThanAPiece = 1000;
 
 TEST_CASE("a ring that is truncated is read no further, and what it held is counted") {
-  // Nothing of it is left; the header; the header and the indices; half of the records.
+  // Remaining bytes: none; the header; the header and the indices; half of the records.
   for (const off_t left : {0, 4096, 8192, 4096 + 128 + 32 * 1024}) {
     CAPTURE(left);
     TempDir scratch;
@@ -245,7 +245,7 @@ TEST_CASE("names beyond 64 MiB are not kept, and their kernels are counted") {
   for (std::uint32_t id = 0; id < kNames; ++id) {
     writer.Define(id, std::string(16000, 'k'));
     writer.Kernel(id, 5);
-    if (id % 500 == 0) drain();  // the queue holds a thousand
+    if (id % 500 == 0) drain();  // the queue has room for a thousand
   }
   drain();
   CHECK(bytes <= std::size_t{64} << 20);
@@ -282,7 +282,7 @@ TEST_CASE("counters that cannot be are not believed") {
   CHECK(report.launches_captured == 0);
 }
 
-// Pages of its own that this process has, in KiB.
+// Returns the private pages of this process, in KiB.
 long PrivateKib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -332,8 +332,8 @@ TEST_CASE("a duration that no kernel has is damage") {
   CHECK(reader.value().Report().malformed == 1);
 }
 
-// Whether the calling process, in which pidfd_open fails as on kernels before 5.3, takes the ring
-// at `path` for that of a process that has ended; -1 if it cannot be found out.
+// Returns whether the calling process, in which pidfd_open fails as on kernels before 5.3,
+// considers the process of the ring at `path` ended; -1 if this cannot be determined.
 int EndedWithoutPidfd(const std::string& path) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -362,7 +362,7 @@ TEST_CASE("where there are no pidfds, a process that lives has not ended") {
   const std::string alive = (scratch / "ring.1").string();
   Writer living(alive);
   const int ended = EndedWithoutPidfd(alive);
-  if (ended < 0) return;  // no seccomp here
+  if (ended < 0) return;  // seccomp is not available
   CHECK(ended == 0);
   const std::string gone = (scratch / "ring.2").string();
   Writer dead(gone, 0x7FFFFFF0);
@@ -397,7 +397,7 @@ TEST_CASE("a process ends by saying goodbye, by standing down, or by being gone"
   Writer writer(path);
   auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
-  CHECK_FALSE(reader.value().Ended());  // it is this very process
+  CHECK_FALSE(reader.value().Ended());  // the process is this process
   writer.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
   CHECK(reader.value().Ended());
   CHECK(reader.value().Report().state == "closed");

@@ -67,7 +67,7 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   Plan plan;
   plan.totals.invocations = 100;
   REQUIRE(writer.value().Finish(report, plan).ok());
-  CHECK(plan.totals.dropped == 10);  // cut names are no lost records
+  CHECK(plan.totals.dropped == 10);  // truncated names do not count as lost records
   CHECK(plan.totals.gaps == 3);
 
   const auto session = nlohmann::json::parse(ReadFile(scratch / "s/session.json"));
@@ -127,7 +127,7 @@ TEST_CASE("the cells of the plan's clusters are left beside it") {
   const std::vector<Moments>& cells = read.kernels[0].clusters[0].cells;
   REQUIRE(cells.size() == 2);
   CHECK(cells[1].count() == 2);
-  CHECK(cells[1].mean() == 12.000000000000002);  // digit by digit
+  CHECK(cells[1].mean() == 12.000000000000002);  // exact to the last digit
   CHECK(cells[1].m2() == 2.0 / 3.0);
 }
 

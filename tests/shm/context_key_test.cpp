@@ -44,7 +44,7 @@ TEST_CASE("keys are never 0, and a million of them do not collide") {
       keys.insert(ConfigKey(name, {{x, y, 1}, {256, 1, 1}}));
     }
   }
-  // The chance that any two of 10^6 keys of 64 bits agree is 3e-8.
+  // Any two of 10^6 keys of 64 bits collide with probability 3e-8.
   CHECK(keys.size() == 1000000);
   CHECK(keys.count(0) == 0);
 }

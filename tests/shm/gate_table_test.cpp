@@ -19,7 +19,7 @@ namespace {
 // Only a slot that accepts every launch accepts this draw.
 constexpr std::uint32_t kLastDraw = 0xFFFFFFFF;
 
-// Launches 0 to `launches` - 1 that spend a credit of slot 3.
+// Returns which of the launches 0 to `launches` - 1 spend a credit of slot 3.
 std::vector<std::uint64_t> Spenders(GateTable& gate, const LaunchDraws& draws,
                                     std::uint64_t launches) {
   std::vector<std::uint64_t> spenders;
@@ -41,7 +41,7 @@ TEST_CASE("a context can be pointed elsewhere") {
   CHECK(gate->Find(42) == 7);
   CHECK(gate->Publish(42, 9));
   CHECK(gate->Find(42) == 9);
-  CHECK(gate->Find(42 + kGateContexts) == kNoSlot);  // same home, other key
+  CHECK(gate->Find(42 + kGateContexts) == kNoSlot);  // same home entry, another key
 }
 
 TEST_CASE("credits are spent once each, and can be withdrawn") {
@@ -52,7 +52,7 @@ TEST_CASE("credits are spent once each, and can be withdrawn") {
   CHECK_FALSE(gate->TrySpend(3, kLastDraw));
   gate->Grant(3, 5);
   CHECK(gate->TrySpend(3, kLastDraw));
-  gate->Grant(3, 3);  // two credits nobody has spent are taken back
+  gate->Grant(3, 3);  // takes back two unspent credits
   CHECK_FALSE(gate->TrySpend(3, kLastDraw));
   CHECK(gate->spent(3) == 3);
 }
@@ -60,7 +60,7 @@ TEST_CASE("credits are spent once each, and can be withdrawn") {
 TEST_CASE("the counters may wrap") {
   auto gate = std::make_unique<GateTable>();
   gate->Grant(1, 0xFFFFFFFF);
-  // 2^32 - 1 above 0 reads as one below: no credit is open.
+  // 2^32 - 1 granted and 0 spent reads as -1: no credit is open.
   CHECK_FALSE(gate->TrySpend(1, kLastDraw));
   gate->Grant(1, 0);
   gate->Grant(1, 1);
@@ -98,7 +98,7 @@ TEST_CASE("the last credit closes the slot for every draw") {
   const auto spenders = Spenders(*gate, LaunchDraws(1), 10'000);
   CHECK(spenders.size() == 20);
   CHECK(spenders.back() > 50);    // 20 credits at one launch in ten: 200 launches expected
-  CHECK(spenders.back() < 1000);  // far fewer than there are
+  CHECK(spenders.back() < 1000);  // far fewer than all launches
   CHECK_FALSE(gate->TrySpend(3, 0));
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("the seed and the process decide which launches spend credits") {
       std::vector<std::uint64_t> both;
       std::set_intersection(of_i.begin(), of_i.end(), of_j.begin(), of_j.end(),
                             std::back_inserter(both));
-      // Independent draws have ten of 1,000 launches in common, with a standard deviation of 3.1.
+      // Independent draws share ten of 1,000 launches, with a standard deviation of 3.1.
       CHECK(both.size() < 26);
     }
   }
@@ -141,7 +141,7 @@ TEST_CASE("a launch draws only if a credit is open, and once") {
   CHECK_FALSE(gate->TrySpend(3, draw));
   CHECK(drawn == 1);
   CHECK(gate->spent(3) == 0);
-  gate->Grant(3, 1);  // without an acceptance: every launch
+  gate->Grant(3, 1);  // without an acceptance rate: every launch
   CHECK(gate->TrySpend(3, draw));
   CHECK_FALSE(gate->TrySpend(3, draw));
   CHECK(drawn == 2);

@@ -47,7 +47,7 @@ TEST_CASE("threads that draw spend every credit once, and no launch below its ac
         const std::uint32_t draw = draws(launches.fetch_add(1));
         if (!gate->TrySpend(9, draw)) continue;
         taken.fetch_add(1);
-        // An acceptance that belongs to the empty slot must not be applied to its first credit.
+        // The acceptance rate of the empty slot must not apply to the first credit.
         if (draw > kAccept) wrong = true;
         if (gate->spent(9) > kCredits) overspent.fetch_add(1);
       }

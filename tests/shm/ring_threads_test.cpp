@@ -20,7 +20,7 @@ KernelRecord Numbered(std::uint64_t number) {
 
 TEST_CASE("records cross in order, whole, none twice, and the ring ends empty") {
   auto ring = std::make_unique<RingFile>();
-  constexpr std::uint64_t kRecords = 400000;  // more than the ring holds: it wraps
+  constexpr std::uint64_t kRecords = 400000;  // more than the ring's capacity, so it wraps around
   std::thread producer([&] {
     for (std::uint64_t next = 0; next < kRecords;) {
       std::vector<Record> batch;

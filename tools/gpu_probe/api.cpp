@@ -9,7 +9,7 @@
 namespace gpu_probe {
 namespace {
 
-// Busy until the GPU's nanosecond clock has moved on by its parameter.
+// Spins until the GPU's nanosecond clock has advanced by the parameter.
 constexpr const char* kSpin = R"(
 .version 6.0
 .target sm_50
@@ -29,7 +29,7 @@ LOOP:
 }
 )";
 
-constexpr std::size_t kBytes = 4096;  // of what a graph copies
+constexpr std::size_t kBytes = 4096;  // copied by a graph
 
 [[noreturn]] void Die(const std::string& line) {
   std::fprintf(stderr, "gpu_probe: %s\n", line.c_str());
@@ -49,7 +49,7 @@ Api LoadApi(const std::string& cupti) {
   void* driver = Open("libcuda.so.1");
   void* tools = Open(cupti.c_str());
 #define GPU_PROBE_TEXT(name) #name
-#define GPU_PROBE_NAME(name) GPU_PROBE_TEXT(name)  // cuda.h renames functions to their versions
+#define GPU_PROBE_NAME(name) GPU_PROBE_TEXT(name)  // cuda.h renames functions to versioned names
 #define GPU_PROBE_LOAD(library, name)                                                      \
   api.name = reinterpret_cast<decltype(api.name)>(::dlsym(library, GPU_PROBE_NAME(name))); \
   if (api.name == nullptr) Die(std::string(GPU_PROBE_NAME(name)) + ": missing in the library");

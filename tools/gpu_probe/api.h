@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of CUDA's driver and of CUPTI that the probe calls, found at run time: it is built
-// where neither is installed, and runs where both are.
+// The CUDA driver and CUPTI functions that the probe calls, resolved at run time: the probe builds
+// without either library and runs where both are installed.
 //
-// ERRORS: what cannot be done ends the process with exit code 1 and one line on stderr; what an
-// experiment asks about is returned.
+// ERRORS: failures end the process with exit code 1 and one line on stderr, except results that an
+// experiment asks for, which are returned.
 #pragma once
 
 #include <cuda.h>
@@ -41,16 +41,16 @@ struct Api {
   GPU_PROBE_CUDA(GPU_PROBE_MEMBER)
   GPU_PROBE_CUPTI(GPU_PROBE_MEMBER)
 #undef GPU_PROBE_MEMBER
-  decltype(&::cuptiActivityEnableHWTrace) EnableHWTrace = nullptr;  // CUDA 12.8 on
+  decltype(&::cuptiActivityEnableHWTrace) EnableHWTrace = nullptr;  // since CUDA 12.8
 };
 
-// Loads libcuda.so.1, and the libcupti at `cupti` or the loader's.
+// Loads libcuda.so.1, and the libcupti at `cupti` or, if empty, the loader's libcupti.
 Api LoadApi(const std::string& cupti);
 
 // Ends the process if `result` is an error.
 void Check(int result, const char* call);
 
-// A context on device 0, a stream, and the kernel `spin`, which takes as long as it is told.
+// A context on device 0, a stream, and the kernel `spin`, which runs for a given time.
 struct Gpu {
   const Api& api;
   CUcontext context = nullptr;
@@ -58,11 +58,12 @@ struct Gpu {
   CUfunction spin = nullptr;
 
   explicit Gpu(const Api& functions);
-  // One block of one thread that is busy for `ns`.
+  // Launches one block of one thread that spins for `ns`.
   void Launch(std::uint64_t ns, CUstream into) const;
   void Launch(std::uint64_t ns = 0) const { Launch(ns, stream); }
   void Wait() const { Check(api.cuCtxSynchronize(), "cuCtxSynchronize"); }
-  // A graph of `kernels` empty kernels, with `copies` a copy and a memset between them too.
+  // Returns a graph of `kernels` empty kernels; with `copies`, a copy and a memset are between
+  // them.
   CUgraphExec Graph(int kernels, bool copies) const;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One function per question that only a GPU can answer. Each runs in a process of its own, because
-// CUPTI's state is the process's, and returns a JSON object: durations in ns, CUPTI's and CUDA's
-// results as their numbers.
+// One function per question that only a real GPU can answer. Each runs in its own process, because
+// CUPTI state is per process, and returns a JSON object: durations in ns, CUPTI and CUDA results as
+// numbers.
 #include <time.h>
 #include <unistd.h>
 
@@ -22,8 +22,8 @@
 namespace gpu_probe {
 namespace {
 
-constexpr int kBlocks = 41;     // of launches, of which the median counts
-constexpr int kLaunches = 500;  // in a block: below the 1,024 that make a launch wait for the GPU
+constexpr int kBlocks = 41;     // blocks of launches; the result is the median over blocks
+constexpr int kLaunches = 500;  // per block; a launch waits for the GPU if 1,024 are pending
 constexpr int kGraphKernels = 100;
 constexpr std::size_t kBufferBytes = 1 << 20;
 
@@ -34,8 +34,8 @@ std::uint64_t NowNs() {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// What one call of `launch` costs its thread: the median over blocks, between which the GPU
-// finishes.
+// Returns the cost of one call of `launch` to its thread: the median over blocks. The GPU finishes
+// between blocks.
 double CostNs(const Gpu& gpu, int launches, const std::function<void()>& launch) {
   std::vector<double> costs;
   for (int block = 0; block < kBlocks; ++block) {
@@ -48,11 +48,11 @@ double CostNs(const Gpu& gpu, int launches, const std::function<void()>& launch)
   return costs[kBlocks / 2];
 }
 
-// What came of one client's activity buffers.
+// Activity buffers and records of one client.
 struct Client {
   std::atomic<std::uint64_t> requested{0};
   std::atomic<std::uint64_t> completed{0};
-  std::atomic<std::uint64_t> foreign{0};  // buffers completed that the other client had lent
+  std::atomic<std::uint64_t> foreign{0};  // completed buffers that the other client had lent
   std::atomic<std::uint64_t> kernels{0};
   std::atomic<std::uint64_t> graphs{0};
   std::atomic<std::uint64_t> others{0};
@@ -106,7 +106,7 @@ int Register(const Api& api) {
   return api.cuptiActivityRegisterCallbacks(Request<kClient>, Complete<kClient>);
 }
 
-// The records of a client so far, finished ones fetched first.
+// Returns the records of a client so far, after fetching completed records.
 Json Got(const Gpu& gpu, const Client& client) {
   gpu.Wait();
   gpu.api.cuptiActivityFlushAll(0);
@@ -133,12 +133,12 @@ int EnableLaunches(const Api& api, CUpti_SubscriberHandle subscriber, bool on) {
 
 }  // namespace
 
-// What does CUPTI's dispatch of a launch callback cost, and what is left when it is off again?
+// What does CUPTI's dispatch of a launch callback cost, and what cost remains after it is disabled?
 Json Callbacks(const Api& api, const Arguments&) {
   const Gpu gpu(api);
   const auto cost = [&] { return CostNs(gpu, kLaunches, [&] { gpu.Launch(); }); };
   Json result;
-  cost();  // warm
+  cost();  // warm-up
   result["bare_ns"] = cost();
   CUpti_SubscriberHandle subscriber = nullptr;
   Check(api.cuptiSubscribe(&subscriber, Nothing, nullptr), "cuptiSubscribe");
@@ -152,12 +152,12 @@ Json Callbacks(const Api& api, const Arguments&) {
   return result;
 }
 
-// What does recording cost a launching thread, and what is left when it is off again?
+// What does recording cost a launching thread, and what cost remains after it is disabled?
 Json Records(const Api& api, const Arguments& arguments) {
   const Gpu gpu(api);
   Json result;
   const auto costs = [&](const char* when) {
-    CUgraphExec graph = gpu.Graph(kGraphKernels, false);  // kinds count from the instantiation on
+    CUgraphExec graph = gpu.Graph(kGraphKernels, false);  // kinds apply from instantiation on
     Check(api.cuGraphLaunch(graph, gpu.stream), "cuGraphLaunch");
     gpu.Wait();
     result[when] = {
@@ -183,7 +183,7 @@ Json Records(const Api& api, const Arguments& arguments) {
   return result;
 }
 
-// Do records arrive when the subscriber's place was claimed and given back? Can it be claimed again?
+// Do records arrive after the subscriber slot was claimed and released? Can it be claimed again?
 Json Subscribing(const Api& api, const Arguments&) {
   Json result;
   CUpti_SubscriberHandle first = nullptr;
@@ -204,7 +204,8 @@ Json Subscribing(const Api& api, const Arguments&) {
   return result;
 }
 
-// Who gets what when another client registers its buffers, stops, and the first registers again?
+// Which client gets which records when another client registers its buffers, stops, and the first
+// client registers again?
 Json Takeover(const Api& api, const Arguments&) {
   Json result;
   const auto attribute = [&api](std::uint8_t value) {
@@ -224,7 +225,7 @@ Json Takeover(const Api& api, const Arguments&) {
   };
   step("first_alone");
   for (int i = 0; i < kLaunches; ++i)
-    gpu.Launch();  // in a buffer that is out when it changes hands
+    gpu.Launch();  // in a buffer that is lent when the client changes
   Check(Register<1>(api), "cuptiActivityRegisterCallbacks");
   Check(api.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable");
   step("second_registered");
@@ -239,7 +240,7 @@ Json Takeover(const Api& api, const Arguments&) {
   return result;
 }
 
-// How many buffers are out when many threads launch, and which threads ask for them?
+// How many buffers are lent when many threads launch, and which threads request them?
 Json Threads(const Api& api, const Arguments&) {
   Check(Register<0>(api), "cuptiActivityRegisterCallbacks");
   Check(api.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable");
@@ -276,7 +277,7 @@ Json Threads(const Api& api, const Arguments&) {
   return result;
 }
 
-// Do graphs with copies leak device memory, or timestamps, and does enabling the copies' kinds help?
+// Do graphs with copies leak device memory or timestamps, and does enabling the copy kinds help?
 Json GraphLeak(const Api& api, const Arguments& arguments) {
   Check(Register<0>(api), "cuptiActivityRegisterCallbacks");
   Check(api.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable");
@@ -312,7 +313,7 @@ Json GraphLeak(const Api& api, const Arguments& arguments) {
   return result;
 }
 
-// Does the GPU offer hardware tracing, and which threads ask for buffers then?
+// Does the GPU support hardware tracing, and which threads request buffers then?
 Json HardwareTrace(const Api& api, const Arguments&) {
   Json result;
   if (api.EnableHWTrace == nullptr) return {{"offered", false}};
@@ -351,7 +352,7 @@ void CUPTIAPI StartAndStop(void* self, CUpti_CallbackDomain, CUpti_CallbackId, c
 
 }  // namespace
 
-// May a launch be bracketed with cuProfilerStart and Stop from its own callbacks, and at what price?
+// May a launch be bracketed with cuProfilerStart and Stop from its own callbacks, and at what cost?
 Json ProfilerBracket(const Api& api, const Arguments&) {
   Bracket bracket{&api};
   CUpti_SubscriberHandle subscriber = nullptr;
@@ -372,7 +373,7 @@ Json ProfilerBracket(const Api& api, const Arguments&) {
 
 // Does the driver call the injection function of a library that is only preloaded?
 Json PreloadAlone(const Api& api, const Arguments&) {
-  const char* called = ::getenv("GPU_PROBE_INJECTED");  // set by injection.c when it is
+  const char* called = ::getenv("GPU_PROBE_INJECTED");  // set by injection.c when it is called
   (void)api;
   return {{"preloaded", ::getenv("LD_PRELOAD") != nullptr}, {"called", called != nullptr}};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Says in the environment that the driver has called it. */
+/* Sets an environment variable when the driver calls it. */
 #include <stdlib.h>
 
 __attribute__((visibility("default"))) int InitializeInjection(void) {

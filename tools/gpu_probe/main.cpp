@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gpu_probe asks a real GPU, its driver and its CUPTI what no fake can tell: what CUPTI costs, and
-// how it behaves where its documentation is silent.
+// gpu_probe measures on a real GPU, driver and CUPTI what the simulated GPU cannot show: the cost
+// of CUPTI, and its undocumented behavior.
 //
 //   gpu_probe [--cupti PATH] [--graph-launches N] [EXPERIMENT...]     JSON on stdout
 //
-// Without names, all experiments, each in a process of its own. An experiment that fails has an
-// "error" in place of its answers, and the exit code is 1.
+// Without names it runs all experiments, each in its own process. If an experiment fails, its
+// result is an "error", and the exit code is 1.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ constexpr Experiment kExperiments[] = {{"callbacks", "", Callbacks},
                                        {"profiler_bracket", "", ProfilerBracket},
                                        {"preload_alone", "", PreloadAlone}};
 
-// Of one experiment; the longest takes about one minute by its arithmetic.
+// Per experiment; the longest takes about one minute by calculation.
 constexpr unsigned kMostSeconds = 150;
 
 std::string FullName(const Experiment& e) {
@@ -50,7 +50,7 @@ struct Options {
   std::string cupti = "libcupti.so";
   std::string graph_launches;
   std::vector<std::string> names;
-  bool alone = false;  // one experiment, in this process
+  bool alone = false;  // run one experiment in this process
 };
 
 int Use() {
@@ -61,7 +61,7 @@ int Use() {
   return 2;
 }
 
-// Runs in this process, prints one line.
+// Runs the experiment in this process and prints one line.
 int RunAlone(const Experiment& experiment, const Options& options) {
   Arguments arguments;
   arguments.variant = experiment.variant;
@@ -72,7 +72,7 @@ int RunAlone(const Experiment& experiment, const Options& options) {
   Check(api.cuInit(0), "cuInit");
   std::printf("%s\n", experiment.run(api, arguments).dump().c_str());
   std::fflush(stdout);
-  ::_exit(0);  // CUPTI's threads may hold buffers: nothing is torn down
+  ::_exit(0);  // CUPTI's threads may use buffers, so nothing is destroyed
 }
 
 std::string Directory() {
@@ -102,7 +102,7 @@ Json RunApart(const Experiment& experiment, const Options& options) {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    ::alarm(kMostSeconds);  // kept by exec; a hang is an answer too
+    ::alarm(kMostSeconds);  // survives exec; a hang is also a result
     ::execv("/proc/self/exe", argv.data());
     ::_exit(127);
   }
@@ -164,7 +164,7 @@ int Main(int argc, char** argv) {
     return Use();
   }
   if (options.alone) return wanted.size() == 1 ? RunAlone(*wanted[0], options) : Use();
-  // Children first: a process that has initialized CUDA must not be forked.
+  // Runs the children first: a process that has initialized CUDA must not fork.
   Json answers;
   bool failed = false;
   for (const Experiment* experiment : wanted) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The experiments of gpu_probe: docs/measurements/README.md says which question each answers.
+// The experiments of gpu_probe; docs/measurements/README.md lists the question that each one
+// answers.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace gpu_probe {
 using Json = nlohmann::ordered_json;
 
 struct Arguments {
-  std::string variant;                     // of the experiment; empty: it has none
-  std::uint64_t graph_launches = 300'000;  // of GraphLeak: 30 million kernels
+  std::string variant;                     // of the experiment; empty: none
+  std::uint64_t graph_launches = 300'000;  // for GraphLeak: 30 million kernels
 };
 
 Json Callbacks(const Api& api, const Arguments& arguments);

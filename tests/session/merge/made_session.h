@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small session made by hand, whole as a collector leaves it, to be merged or to be damaged.
+// A small handmade session, complete as a collector leaves it, to be merged or damaged by tests.
 #pragma once
 
 #include <fmt/format.h>

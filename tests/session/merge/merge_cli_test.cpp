@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge, run as a user does, and what the other commands make of a merged session.
+// Tests merge on the command line, and how the other commands handle a merged session.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ ProcessResult Stemtap(std::vector<std::string> arguments, const TempDir& scratch
   return RunProcess(arguments, options);
 }
 
-// What `stemtap` prints; it must succeed.
+// Returns the output of `stemtap`, which must succeed.
 std::string Printed(const std::vector<std::string>& arguments, const TempDir& scratch) {
   const ProcessResult result = Stemtap(arguments, scratch);
   CAPTURE(result.err);
@@ -33,7 +33,7 @@ std::string Printed(const std::vector<std::string>& arguments, const TempDir& sc
   return result.out;
 }
 
-// Three machines, each with a recorded rank and the session that it was replayed into: p0, s0, ... The
+// Records three machines, each with a recorded rank and the session of its replay: p0, s0, ... The
 // first and the last do the same work.
 void Record(const TempDir& scratch) {
   const char* seeds[] = {"1", "5", "1"};
@@ -76,7 +76,7 @@ TEST_CASE("the sessions of three machines are one session") {
     for (const auto& cluster : kernel["clusters"]) {
       for (const auto& sample : cluster["samples"]) {
         weighted += sample["weight"].get<double>() * sample["duration_ns"].get<double>();
-        // The index says the session, which says the device.
+        // The index determines the session, and the session determines the device.
         const std::uint64_t index = sample["index"];
         CHECK(sample["device"] == (index < 20000 ? 0 : index < 41000 ? 1 : 2));
       }
@@ -93,8 +93,8 @@ TEST_CASE("the sessions of three machines are one session") {
   CHECK(json["samples"] == samples);
 }
 
-// What an export selects: its lines but for those that name the run or tell of other devices. MacSim's
-// are a line for each cluster, in the order of the plan's.
+// Returns the selected launches of an export: its lines without those that name the run or describe
+// other devices. MacSim exports have one line per cluster, in the plan's order.
 std::multiset<std::string> Selected(const std::string& exported) {
   std::istringstream lines(exported);
   std::multiset<std::string> selected;
@@ -116,14 +116,14 @@ TEST_CASE("one rank of a merged plan is exported as from its own session") {
       const std::multiset<std::string> own =
           Selected(Printed({"export", "--plan", "s" + rank + "/plan.json", "--to", to}, scratch));
       CHECK(!own.empty());
-      // From the launches of the profiles, found by the plan's source ...
+      // Uses the launches of the profiles, which are found by the plan's source ...
       std::vector<std::string> merged = {"export", "--plan",   "m/plan.json", "--to",
                                          to,       "--device", rank};
       if (to != "accelsim") {
         merged.insert(merged.end(), {"--processes", "per-device"});
       }
       CHECK(Selected(Printed(merged, scratch)) == own);
-      // ... and where there is none, on the user's word.
+      // ... and, without profiles, the user's option.
       for (const char* file : {"p0.csv", "p1.csv", "p2.csv"}) {
         std::filesystem::rename(scratch / file, scratch / (std::string(file) + ".away"));
       }
@@ -169,7 +169,7 @@ TEST_CASE("what a rank's own tool cannot know of a merged plan is asked for") {
   CheckFailure(exported({"--plain-launches", "--device", "3"}), 1,
                {"--device 3: no session of the plan has it"});
   CHECK(exported({"--plain-launches", "--device", "2"}).exit_code == 0);
-  // A session of two devices says nothing of which is which process.
+  // A session with two devices does not record which process used which device.
   auto plan = ReadJson(scratch / "m/plan.json");
   plan["sessions"][2]["devices"] = {0, 1};
   scratch.Write("m/plan.json", plan.dump());
@@ -208,7 +208,7 @@ TEST_CASE("ids of a simulator that counts each session apart are not taken for t
   Printed({"export", "--plan", "m/plan.json", "--to", "macsim", "--processes", "per-device",
            "--device", "1", "-o", "kernels.txt", "--weights-csv", "weights.csv"},
           scratch);
-  // A table of ids, as of the export: the second rank's, by the plan's indexes.
+  // A table of ids as exported: the second rank's launches, with the plan's indexes.
   std::istringstream weights(ReadFile(scratch / "weights.csv"));
   std::string line;
   std::getline(weights, line);
@@ -241,8 +241,8 @@ TEST_CASE("top and report show a merged session as any other") {
   CHECK(std::filesystem::file_size(scratch / "m/report.html") > 10000);
 }
 
-// Ranks of a job launch the same kernels, whose durations differ by noise. The sampler draws no random
-// numbers, so it takes the same launches of each, and all are off the same way.
+// Ranks of a job launch the same kernels with slightly different durations. The sampler draws no
+// random numbers, so it samples the same launches of each rank, and all errors have the same sign.
 TEST_CASE("the bound of a job holds though its ranks err alike") {
   constexpr int kJobs = 8;
   constexpr int kRanks = 4;
@@ -270,10 +270,11 @@ TEST_CASE("the bound of a job holds though its ranks err alike") {
     within += error <= totals["certified_bound"].get<double>();
     within_if_independent += error <= std::sqrt(squares) / totals["duration_ns"].get<double>();
   }
-  // One in twenty may miss; more than one of eight does in 6 % of such tests, more than two in 0.6 %. Of
-  // 25 jobs none did.
+  // Each job may miss with probability 1/20. More than one of eight misses in 6 % of such tests,
+  // more than two in 0.6 %. Of 25 jobs, none missed.
   CHECK(within >= kJobs - 2);
-  // Errors that averaged out would be within this as well; of 25 jobs two were.
+  // If errors were independent, most jobs would also be within this tighter bound; of 25 jobs,
+  // two were.
   CHECK(within_if_independent <= kJobs / 2);
 }
 

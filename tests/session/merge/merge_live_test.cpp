@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of `stemtap run` on the simulated GPU, merged.
+// Tests merging sessions of `stemtap run` on the simulated GPU.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -15,7 +15,7 @@
 namespace stemtap::test {
 namespace {
 
-// Records `program` into the session `directory`.
+// Records `program` into the session `folder`.
 void Run(const TempDir& scratch, const std::string& folder, std::vector<std::string> options,
          const std::vector<std::string>& program) {
   std::vector<std::string> argv = {StemtapProgram().string(), "run", "-q", "-o", folder};
@@ -37,7 +37,7 @@ nlohmann::json Merge(const TempDir& scratch, const std::vector<std::string>& ses
   return ReadJson(scratch / "m/plan.json");
 }
 
-// Whether every counter of the merged session is the sum of those of its parts.
+// Checks that every counter of the merged session is the sum over its parts.
 void CheckSums(const TempDir& scratch, const std::vector<std::string>& sessions) {
   const auto merged = ReadJson(scratch / "m/session.json");
   for (const auto& [name, value] : merged["counters"].items()) {
@@ -72,7 +72,7 @@ TEST_CASE("sessions of programs that do different work") {
   TempDir scratch;
   Run(scratch, "a", {}, Play(scratch, "llm-decode", "1"));
   Run(scratch, "b", {}, Play(scratch, "llm-serve", "2"));
-  // Several ranks in one, which is of one machine.
+  // Several ranks in one session, all on one machine.
   const std::string program = TestProgram("exit_return").string();
   Run(scratch, "c", {}, {"/bin/sh", "-c", program + " 3000 & " + program + " 4000 & wait"});
   const auto plan = Merge(scratch, {"a", "b", "c"});

@@ -28,7 +28,7 @@ Plan ReadPlan(const std::filesystem::path& file) {
   return std::move(plan).value();
 }
 
-// Merging `directories` fails with one line that holds `words`, and leaves nothing.
+// Checks that merging `folders` fails with one line that contains `words`, and writes nothing.
 void CheckRefused(const TempDir& scratch, const std::vector<std::string>& folders,
                   const std::vector<std::string>& words) {
   const std::string output = (scratch / "refused").string();
@@ -128,7 +128,7 @@ TEST_CASE("what sessions counted adds up, and stands beside what each said") {
   REQUIRE(o.timeline.size() == 4);
   CHECK(o.timeline.back().observed == 240);
   CHECK(o.timeline.back().dropped == 3);
-  CHECK(o.timeline[1].observed == 120);  // half of both
+  CHECK(o.timeline[1].observed == 120);  // half of each session
   CHECK(o.timeline[1].bound == doctest::Approx(0.5));
   CHECK(o.processes.size() == 2);
 
@@ -177,7 +177,7 @@ TEST_CASE("merged sessions can be merged, in any grouping") {
     CAPTURE(name);
     CHECK(ReadFile(flat + name) == ReadFile(grouped + name));
   }
-  // The other way round: the same numbers.
+  // The reverse order gives the same numbers.
   const std::string back = merge({folders[3], folders[2], folders[1], folders[0]}, "back");
   const Plan a = ReadPlan(flat + "/plan.json");
   const Plan b = ReadPlan(back + "/plan.json");
@@ -278,7 +278,7 @@ TEST_CASE("what is no session that has ended is refused by name") {
   std::filesystem::create_directory(scratch / "empty");
   CheckRefused(scratch, {a, (scratch / "empty").string()}, {"/empty: is no session folder"});
 
-  // What is not needed for the plan may be missing, and is told.
+  // Files that the plan does not need may be missing; the merge reports them.
   const auto merged = MergeSessions({a, without("bare", {"overview.json", "mask.ndjson"})},
                                     (scratch / "m").string());
   REQUIRE(merged.ok());
@@ -361,7 +361,7 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
           {"do not fit 64 bits"});
   damaged("overview.json", "\"observed\": 120", "\"observed\": 121",
           {"overview.json has 121 launches, plan.json 120; expected files of one session"});
-  // The plan calls the kernel by another name.
+  // The plan uses another name for the kernel.
   damaged("plan.json", "\"name\": \"gemm\"", "\"name\": \"gemv\"",
           {"overview.json has 60 launches of 'gemm', plan.json 0"});
   damaged("overview.json", "\"kernels\": [", "\"kernels\": 7, \"x\": [",
@@ -437,7 +437,7 @@ TEST_CASE(
   const auto idle = [&](const std::string& name) {
     made.host = name;
     MakeSession(scratch, name, made);
-    std::filesystem::remove(scratch / name / "mask.ndjson");  // of launches that it has not
+    std::filesystem::remove(scratch / name / "mask.ndjson");  // of launches that are not there
     return (scratch / name).string();
   };
   const std::string b = idle("b");
@@ -452,7 +452,7 @@ TEST_CASE(
   REQUIRE(overview.value().timeline.size() == 4);
   for (const TimelinePoint& point : overview.value().timeline) {
     CHECK(point.observed > 0);
-    CHECK(point.bound > 0.0);  // and a number
+    CHECK(point.bound > 0.0);  // finite, not NaN
   }
   REQUIRE(MergeSessions({b, c}, (scratch / "nothing").string()).ok());
   const auto nothing = LoadOverview((scratch / "nothing/overview.json").string());
@@ -487,7 +487,8 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
   }
   const std::string plan = ReadFile(scratch / "m/plan.json");
   for (const char* file : {"plan.json", "session.json"}) {
-    // A device that none of its sessions has: its number would be another session's, or none.
+    // A device that none of the sessions has: its number would belong to another session or to
+    // none.
     auto damaged = nlohmann::json::parse(file == std::string("plan.json") ? plan : text);
     auto& device = damaged.contains("kernels")
                        ? damaged["kernels"][0]["clusters"][0]["samples"][0]["device"]
@@ -506,7 +507,7 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
   session["sessions"] = 7;
   scratch.Write("m/session.json", session.dump());
   CheckRefused(scratch, both, {"m/session.json: sessions: is 7; expected an array"});
-  // A session of its own that says to be merged.
+  // A single session that claims to be merged.
   scratch.Write(
       "c/session.json",
       nlohmann::json::parse(ReadFile(scratch / "c/session.json"))

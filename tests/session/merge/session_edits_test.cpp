@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fuzz_session looks for in minutes, in some thousand edits that are the same every time.
+// Repeats in some thousand deterministic edits what fuzz_session searches for in minutes.
 #include <doctest/doctest.h>
 
 #include <cstddef>
@@ -68,7 +68,7 @@ TEST_CASE("files of a session that were edited are refused, or what is made of t
     read += outcome.plan;
     merged += outcome.merged;
   }
-  // Files that nobody reads would be refused by none, and files that all refuse would hide a fault.
+  // Some edits must be accepted and some refused; otherwise the test could not find a defect.
   CHECK(read > kRounds / 10);
   CHECK(read < kRounds * 9 / 10);
   CHECK(merged > kRounds / 20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libstemtap_gate.so as a tool in C would use it.
+// Tests libstemtap_gate.so as a C tool uses it.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,7 +90,7 @@ TEST_CASE("a gate that cannot be opened has failed, says why, and takes every ca
   CHECK(why(Open(session, "--exclude (")).find("(") != std::string::npos);
   CHECK(why(Open((folder / "no/such/parent").string())).find("no/such/parent") !=
         std::string::npos);
-  folder.Write("session/plan.json", "{}");  // somebody else's
+  folder.Write("session/plan.json", "{}");  // not written by stemtap
   CHECK(why(Open(session)).find("session") != std::string::npos);
   stemtap_gate_options small = {};
   small.struct_size = 8;

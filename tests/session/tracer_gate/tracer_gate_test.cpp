@@ -67,7 +67,7 @@ TEST_CASE("a generated run behind the gate: few captures stand for all launches"
       REQUIRE(answer.id == index++);
       captured += answer.capture;
       total_ns += record.duration_ns;
-      // The tracer synchronizes at each launch; what it instruments it cannot time.
+      // The tracer synchronizes at each launch; it cannot time instrumented launches.
       REQUIRE(gate->Observe(answer.id,
                             answer.capture ? TracerGate::kUnknownDuration : record.duration_ns));
     }
@@ -81,7 +81,7 @@ TEST_CASE("a generated run behind the gate: few captures stand for all launches"
   CHECK(Samples(plan.value()) > 20);
   CHECK(Samples(plan.value()) <= captured);
   const auto truth = static_cast<double>(total_ns);
-  // Captured launches have the duration of their like: some 0.2 % of them.
+  // Captured launches, about 0.2 %, are imputed with the mean duration of comparable launches.
   CHECK(std::fabs(static_cast<double>(plan.value().totals.duration_ns) - truth) < 0.001 * truth);
   CHECK(std::fabs(plan.value().totals.calibrated_estimate_ns - truth) < 0.001 * truth);
   CHECK(plan.value().totals.bound < 0.1);
@@ -132,7 +132,7 @@ TEST_CASE("a tracer that never tells a duration fills no memory, and all of it i
   const auto gate = Open(Optimal());
   const std::uint64_t launches = TracerGate::kMostPending + 1000;
   for (std::uint64_t i = 0; i < launches; ++i) gate->ShouldCapture(Launch("k"));
-  CHECK_FALSE(gate->Observe(0, 1));  // given up
+  CHECK_FALSE(gate->Observe(0, 1));  // abandoned
   const Result<Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.dropped == launches);
@@ -152,7 +152,7 @@ TEST_CASE("a kernel that is launched once and captured then is dropped, not made
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.dropped == 1);
   CHECK(plan.value().totals.invocations == 2000);
-  // Its index is still its own.
+  // The launch still has its own index.
   for (const PlanKernel& kernel : plan.value().kernels) {
     CHECK(kernel.name == "often");
     for (const PlanCluster& cluster : kernel.clusters) {
@@ -187,7 +187,8 @@ TEST_CASE("a capture that was not made is given back and made later") {
 }
 
 TEST_CASE("a captured launch stands for the launches of its context") {
-  // gemm takes 10 us behind a and 200 us behind b, in one shape; what is captured cannot be timed.
+  // gemm takes 10 us after a and 200 us after b, in one configuration; captured launches cannot be
+  // timed.
   const auto gate = Open(Optimal());
   const char* const names[] = {"a", "gemm", "b", "gemm"};
   const std::uint64_t durations[] = {2'000, 10'000, 3'000, 200'000};
@@ -201,7 +202,7 @@ TEST_CASE("a captured launch stands for the launches of its context") {
   const Result<Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.samples < 40);
-  double metric = 0.0;  // as the tracer would measure it: the true duration
+  double metric = 0.0;  // the true duration, as the tracer would measure it
   for (const PlanKernel& kernel : plan.value().kernels) {
     for (const PlanCluster& cluster : kernel.clusters) {
       for (const PlanSample& sample : cluster.samples) {
@@ -216,12 +217,13 @@ TEST_CASE("a capture that never comes back is made again") {
   const auto gate = Open(Optimal());
   std::uint64_t lost = 0;
   std::uint64_t captured = 0;
-  // A capture is drawn over half as many launches as have been observed: each loss delays the next.
+  // A capture is drawn over half as many launches as were observed: each loss delays the next
+  // capture.
   for (std::uint64_t i = 0; i < 24 * TracerGate::kMostPending; ++i) {
     const auto answer = gate->ShouldCapture(Launch("k"));
     if (answer.capture && lost < 3) {
       ++lost;
-      continue;  // never told
+      continue;  // never reported
     }
     captured += answer.capture;
     gate->Observe(answer.id, 1000 + i % 7);
