@@ -77,7 +77,7 @@ TEST_CASE("start and stop bracket each captured launch, and are told which one i
   // The id matches the record's id.
   for (const auto& [call, at] : {std::pair{1, 3}, {3, 4}, {5, 10}}) {
     const Ring::Kernel& kernel = ring.kernels()[static_cast<std::size_t>(at)];
-    CHECK((kernel.record.flags & shm::kFlagCaptured) != 0);  // first of kernel new
+    CHECK((kernel.record.flags & shm::kFlagCaptured) != 0);
     CHECK(calls[static_cast<std::size_t>(call)].find(
               " id " + std::to_string(kernel.record.correlation_id) + " ") != std::string::npos);
   }
@@ -97,8 +97,7 @@ TEST_CASE("a launch that the library refuses keeps its credit, and the next is a
   CHECK(ring.lost(shm::Loss::kCapturesDenied) == 4);
   CHECK(injected.gate().spent(kSlot) == 1);
   CHECK((ring.kernels()[4].record.flags & shm::kFlagCaptured) != 0);
-  CHECK((ring.kernels()[10].record.flags & shm::kFlagCaptured) !=
-        0);  // the first launch of an unknown kernel
+  CHECK((ring.kernels()[10].record.flags & shm::kFlagCaptured) != 0);  // first of `new`
   CHECK(std::count_if(ring.kernels().begin(), ring.kernels().end(),
                       [](const Ring::Kernel& kernel) { return kernel.record.flags != 0; }) == 2);
   CHECK(Calls(injected).size() == 6);  // init, two pairs, exit

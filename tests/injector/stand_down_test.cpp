@@ -354,7 +354,7 @@ TEST_CASE("where addresses are limited, the program keeps most of them") {
   CHECK(result.exit_code == 0);
   CHECK(Holds(result.err, "nothing will be recorded: the limit of address space"));
   CHECK(injected.RingFiles().empty());
-  // With eight arenas per core, there is room for one core fewer than requested.
+  // 1 MiB less than eight arenas of 64 MiB per core require.
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   const std::string little = std::to_string((256 + 512 * cores - 1) * 1024);
   const ProcessResult arenas = injected.Run("/bin/sh", {"-c", command, program, little});
