@@ -1,19 +1,19 @@
-# Warnings and sanitizers for everything of ours. Optimisation levels come from the presets.
+# Warnings and sanitizers for all targets of stemtap. The presets set optimization levels.
 add_compile_options(-Wall -Wextra -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # Warns about the standard library's own string concatenation (gcc.gnu.org PR 105651).
+  # False positives in the standard library's string concatenation (gcc.gnu.org PR 105651).
   add_compile_options(-Wno-restrict)
 endif()
 if(STEMTAP_WERROR)
   add_compile_options(-Werror)
 endif()
 if(STEMTAP_SANITIZE)
-  # Undefined behaviour ends the program, as the other reports do; by default it is only printed.
+  # Undefined behavior ends the program, like other reports. By default it is only printed.
   add_compile_options(-fsanitize=${STEMTAP_SANITIZE} -fno-sanitize-recover=undefined
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${STEMTAP_SANITIZE})
-  # Checks of every pointer, which take a fifth of the time of a build, for what the address sanitizer
-  # ends the program at anyway: null, and what lies behind an object. Fuzzers keep them.
+  # Checks of every pointer take a fifth of the build time. The address sanitizer also detects null
+  # pointers and accesses behind an object. Fuzzers keep the checks.
   if(STEMTAP_SANITIZE STREQUAL "address,undefined")
     add_compile_options(-fno-sanitize=null,vptr,object-size)
   endif()

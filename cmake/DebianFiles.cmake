@@ -1,6 +1,6 @@
-# Run by cpack on what it has installed, to have files as and where Debian wants them: the manual page
-# compressed, without a time in it; a word on copyright; zsh's completion, which Debian's zsh does not
-# look for in site-functions.
+# cpack runs this script on the installed files to follow Debian's conventions: it compresses the manual
+# page without a timestamp, adds a copyright file, and moves the zsh completion, which Debian's zsh does
+# not look for in site-functions.
 file(GLOB_RECURSE pages ${CPACK_TEMPORARY_DIRECTORY}/stemtap.1)
 foreach(page ${pages})
   get_filename_component(share ${page}/../../.. ABSOLUTE)

@@ -1,5 +1,5 @@
-# Finds the folder that holds cupti.h and cuda.h: -DCUPTI_ROOT, the CUDA toolkit, or the folder of a
-# nvidia-cuda-cupti wheel (whose cuda.h comes from the nvidia-cuda-runtime wheel beside it).
+# Finds the directory that contains cupti.h and cuda.h: -DCUPTI_ROOT, the CUDA toolkit, or an
+# nvidia-cuda-cupti wheel (cuda.h is in the nvidia-cuda-runtime wheel next to it).
 # Sets STEMTAP_HAVE_CUPTI and the interface target stemtap_cupti_headers.
 set(CUPTI_ROOT "" CACHE PATH "Folder whose include/ holds cupti.h")
 file(GLOB _cuda_roots /usr/local/cuda /usr/local/cuda-* $ENV{CUDA_HOME})
@@ -17,8 +17,8 @@ set(STEMTAP_HAVE_CUPTI OFF)
 if(NOT STEMTAP_BUILD_INJECTOR)
   message(STATUS "stemtap: the injector is switched off (STEMTAP_BUILD_INJECTOR)")
 elseif(STEMTAP_SANITIZE)
-  # A preloaded library and a sanitizer fight over load order (google/sanitizers#796).
-  message(STATUS "stemtap: sanitized build, without injector and fake GPU")
+  # A preloaded library and a sanitizer both need to be loaded first (google/sanitizers#796).
+  message(STATUS "stemtap: sanitized build, without injector and simulated GPU")
 elseif(CUPTI_INCLUDE_DIR AND CUDA_INCLUDE_DIR)
   set(STEMTAP_HAVE_CUPTI ON)
   add_library(stemtap_cupti_headers INTERFACE)

@@ -1,5 +1,5 @@
-# What `cmake --install` and cpack add to the programs and libraries, which are installed where they are
-# built: headers, the package for find_package(stemtap), documents; and the Debian package.
+# Installs headers, the package for find_package(stemtap) and documents, and defines the Debian package.
+# Programs and libraries are installed by the files that build them.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stemtap)
 install(DIRECTORY include/stemtap DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

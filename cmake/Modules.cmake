@@ -23,18 +23,18 @@ endfunction()
 
 # stemtap_test(<name> SOURCES ... USES modules LINK libs LABELS unit)
 #
-# One doctest executable, one CTest entry. It runs in its own scratch folder.
+# Adds one doctest executable and one CTest entry. The test runs in its own scratch directory.
 function(stemtap_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;USES;LINK;LABELS;DEPENDS" ${ARGN})
   list(TRANSFORM TEST_USES PREPEND stemtap_)
   add_executable(${name} ${TEST_SOURCES} $<TARGET_OBJECTS:stemtap_test_main>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${TEST_USES} ${TEST_LINK} stemtap_test_support)
-  # Half of a build is test code, which need not be fast. -Og compiles it in about 70 % of the time of
+  # Half of a build is test code, which does not have to be fast. -Og compiles it in about 70 % of the time of
   # -O1, and the tests take as long to run. Without optimization they take four times as long under
   # the sanitizers.
   target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-Og>)
-  # Tests name the options that matter to them and leave the others out.
+  # Tests initialize only the options that they need.
   target_compile_options(${name} PRIVATE -Wno-missing-field-initializers)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(TEST_DEPENDS)

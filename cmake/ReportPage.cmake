@@ -1,16 +1,15 @@
-# The page of `stemtap report` (report/, TypeScript), built with Node.js and npm where they are there. Without
-# them, or when npm fails (no network), everything else is built all the same, and `stemtap report` says what
-# is missing.
+# Builds the page of `stemtap report` (report/, TypeScript) with Node.js and npm. Without them, or if npm
+# fails (no network), everything else is still built, and `stemtap report` reports what is missing.
 #
-# stemtap_report_page(<target>): the target gets the page as STEMTAP_REPORT_PAGE, to be included in its
-# page_bytes.S, and STEMTAP_HAVE_REPORT_PAGE.
+# stemtap_report_page(<target>) defines STEMTAP_REPORT_PAGE, which report/page_bytes.S of the target
+# includes, and STEMTAP_HAVE_REPORT_PAGE.
 
 include(CMakeDependentOption)
-# Sanitizers look at our code, not at the page.
+# Sanitizer builds do not need the page.
 cmake_dependent_option(STEMTAP_BUILD_REPORT "Build the page of stemtap report (needs Node.js and npm)" ON
                        "NOT STEMTAP_SANITIZE" OFF)
 
-# esbuild needs 18.
+# The minimum of esbuild.
 set(STEMTAP_NODE_LEAST 18)
 find_program(STEMTAP_NODE node NAMES node nodejs)
 find_program(STEMTAP_NPM npm)
@@ -42,12 +41,12 @@ function(stemtap_report_page target)
   endif()
   set(work ${CMAKE_BINARY_DIR}/report)
   set(page ${work}/page.html)
-  # The page's files are its bundler's to list.
+  # The bundler finds the files of the page.
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/report/*.json ${PROJECT_SOURCE_DIR}/report/*.mjs
        ${PROJECT_SOURCE_DIR}/report/.npmrc ${PROJECT_SOURCE_DIR}/report/NOTICE)
   file(GLOB_RECURSE more CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/report/src/*)
   set(script ${PROJECT_SOURCE_DIR}/cmake/build_report_page.cmake)
-  # `built` is there only after a success, so that a build after a failure tries again; `page` always is.
+  # `built` exists only after a success, so a build after a failure tries again. `page` always exists.
   add_custom_command(
     OUTPUT ${work}/built
     BYPRODUCTS ${page}

@@ -1,15 +1,15 @@
-# Builds the page of `stemtap report` from a copy of report/, so that the source tree stays as it is. Never
-# fails: without a page PAGE is empty, and what went wrong is said.
+# Builds the page of `stemtap report` from a copy of report/, so that the source tree is not changed. Never
+# fails: if there is no page, PAGE is empty and the reason is printed.
 #
-#   cmake -DNPM=npm -DSOURCE=report -DWORK=folder -DPAGE=folder/page.html -P build_report_page.cmake
+#   cmake -DNPM=npm -DSOURCE=report -DWORK=DIR -DPAGE=DIR/page.html -P build_report_page.cmake
 #
-# WORK/built is there after a success alone.
+# WORK/built exists only after a success.
 
 set(copy ${WORK}/source)
 set(installed ${WORK}/installed)
 file(REMOVE ${WORK}/built)
 
-# Ends with a build without the page, and the end of what npm said.
+# Writes an empty page and prints the end of the output of npm.
 set(log "")
 macro(give_up what)
   string(LENGTH "${log}" length)
@@ -23,7 +23,7 @@ macro(give_up what)
   return()
 endmacro()
 
-# All but the packages anew: what has gone from report/ goes here too.
+# Copies everything except packages again, so that files removed from report/ disappear here too.
 file(GLOB old LIST_DIRECTORIES true ${copy}/*)
 list(FILTER old EXCLUDE REGEX "/node_modules$")
 if(old)
@@ -38,7 +38,7 @@ if(EXISTS ${installed})
 endif()
 if(NOT have STREQUAL lock OR NOT EXISTS ${copy}/node_modules)
   file(REMOVE ${installed})
-  # No script of a package is run: none is needed, and they are others'.
+  # Scripts of packages are not run: none is needed, and they are third-party code.
   execute_process(COMMAND ${NPM} ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error
                   WORKING_DIRECTORY ${copy} RESULT_VARIABLE result OUTPUT_VARIABLE log ERROR_VARIABLE log TIMEOUT 300)
   if(NOT result EQUAL 0)

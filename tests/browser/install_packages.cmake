@@ -1,5 +1,5 @@
-# Installs the packages of the browser tests in WORK, once for each package-lock.json. Without a network it
-# says SKIPPED, and so do the tests.
+# Installs the packages of the browser tests in WORK, once per package-lock.json. Without a network it
+# prints SKIPPED, and the tests are skipped.
 file(COPY ${SOURCE}/package.json ${SOURCE}/package-lock.json ${SOURCE}/.npmrc DESTINATION ${WORK})
 file(SHA256 ${WORK}/package-lock.json lock)
 set(have "")
