@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# What tools/demo and tools/test share: packages, sections with their time, building a preset.
+# Functions that tools/demo and tools/test share: packages, timed sections, building a preset.
 # Sourced from the repository root, under `set -euo pipefail`.
 
-# Everything a build needs on Debian 12. The only list of packages.
+# Packages that a build needs on Debian 12. This is the only list.
 packages=(
   cmake ninja-build g++ ccache pkg-config binutils
   libboost-dev libtbb-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
@@ -13,9 +13,9 @@ packages=(
   doctest-dev libbenchmark-dev tmux
 )
 
-# For the page of `stemtap report`, and for the tests that look at it in a browser. Without them everything
-# else is built, and these tests skip. A package is as good as installed where its program is: Node.js from
-# elsewhere brings npm along, and Debian's npm does not go with it.
+# For the page of `stemtap report` and its browser tests. Without them, everything else is built, and these
+# tests are skipped. A package counts as installed if its program exists: Node.js from another source
+# includes npm and conflicts with Debian's npm.
 page_packages=(nodejs npm)
 browser_packages=(chromium)
 declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium)
@@ -23,7 +23,7 @@ declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium)
 section_title=''
 section_begin=0
 
-# section TITLE: ends the section before with its time and begins the next.
+# section TITLE: prints the time of the previous section and begins the next one.
 section() {
   section_end
   section_title=$1
@@ -46,14 +46,14 @@ missing_packages() {  # package...
   done
 }
 
-# Installs what is missing (Debian, as root), or says what to install. What is given besides can be done
-# without: it is not worth failing for.
+# Installs missing packages (on Debian, as root), or prints what to install. The packages given as arguments
+# are optional: a failure to install them is not an error.
 ensure_packages() {  # package...
   local missing wanted distribution
   # shellcheck source=/dev/null
   distribution=$(. /etc/os-release 2>/dev/null && printf '%s' "${ID-}") || true
   if [[ $distribution != debian ]]; then
-    printf 'This is no Debian. The build needs what Debian calls: %s\n' "${packages[*]} $*"
+    printf 'This is not Debian. The build needs the packages that Debian calls: %s\n' "${packages[*]} $*"
     return 0
   fi
   mapfile -t missing < <(missing_packages "${packages[@]}")
@@ -80,7 +80,7 @@ install_packages() { DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-i
 
 configure_preset() { cmake --preset "$1" -Wno-dev; }
 
-# existing_targets PRESET NAME...: those of the names that the configured build knows as targets.
+# existing_targets PRESET NAME...: prints the names that are targets of the configured build.
 existing_targets() {
   local preset=$1 known
   shift
@@ -88,7 +88,7 @@ existing_targets() {
   printf '%s\n' "$@" | grep -Fx -f <(printf '%s\n' "$known") || true
 }
 
-# build_targets PRESET [NAME...]: builds everything, or the targets named.
+# build_targets PRESET [NAME...]: builds the named targets, or everything.
 build_targets() {
   local preset=$1
   shift
