@@ -41,7 +41,7 @@ void SamplingFlags::AddTo(CLI::App& command,
       .add_option("--min-samples", min_samples_,
                   "minimum samples per cluster; a cluster with fewer launches is sampled whole. "
                   "Online, exploratory captures do not count toward the minimum, and a run may "
-                  "end before it is reached")
+                  "end earlier")
       ->transform(WholeIn(1, 1000000))
       ->capture_default_str()
       ->group(kGroup);
