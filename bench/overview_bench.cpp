@@ -18,10 +18,10 @@ namespace {
 // Arg: number of kernels, each with 500 launches whose durations span an octave.
 void OverviewWrite(benchmark::State& state) {
   auto gate = std::make_unique<shm::GateTable>();
-  OnlineSampler sampler(SamplingOptions{}, *gate);
+  online::OnlineSampler sampler(sampling::SamplingOptions{}, *gate);
   std::mt19937_64 random(1);
   const auto kernels = static_cast<std::uint64_t>(state.range(0));
-  std::vector<Observation> epoch;
+  std::vector<online::Observation> epoch;
   const auto work_off = [&] {
     sampler.Begin(epoch);
     for (std::size_t i = 0; i < sampler.touched(); ++i) sampler.UpdateKernel(i);
@@ -29,7 +29,7 @@ void OverviewWrite(benchmark::State& state) {
     epoch.clear();
   };
   for (std::uint64_t i = 0; i < 500 * kernels; ++i) {
-    Observation& o = epoch.emplace_back();
+    online::Observation& o = epoch.emplace_back();
     o.record.name_id =
         sampler.AddKernel("void basalt::gemv::SkinnyKernel<basalt::bfloat16, 128, 4>::" +
                           std::to_string(random() % kernels));
@@ -41,9 +41,9 @@ void OverviewWrite(benchmark::State& state) {
   work_off();
   std::size_t bytes = 0;
   for (auto _ : state) {
-    Overview overview;
+    model::Overview overview;
     sampler.Describe(overview);
-    bytes = OverviewToJson(overview).size();
+    bytes = model::OverviewToJson(overview).size();
   }
   state.counters["bytes"] = static_cast<double>(bytes);
 }

@@ -20,11 +20,11 @@ constexpr std::size_t kLaunches = 4'000'000;
 std::string DecodeProfile(const std::string& extension) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("stemtap-bench" + extension)).string();
-  LlmDecodeOptions options;
+  research::LlmDecodeOptions options;
   options.launches = kLaunches;
-  auto reader = MakeLlmDecode(options);
-  auto writer = CreateProfileWriter(path);
-  ProfileBatch batch;
+  auto reader = research::MakeLlmDecode(options);
+  auto writer = model::CreateProfileWriter(path);
+  model::ProfileBatch batch;
   while (reader->Read(batch, 65536).value() != 0) {
     (void)writer.value()->Write(batch, reader->names(), reader->metric_names());
   }
@@ -35,11 +35,11 @@ std::string DecodeProfile(const std::string& extension) {
 void Replay(benchmark::State& state, const std::string& extension, unsigned threads) {
   const std::string path = DecodeProfile(extension);
   for (auto _ : state) {
-    auto reader = OpenProfile(path);
-    ReplayOptions options;
+    auto reader = formats::OpenProfile(path);
+    session::ReplayOptions options;
     options.threads = threads;
     options.quiet = true;
-    auto outcome = RunReplay(*reader.value(), options);
+    auto outcome = session::RunReplay(*reader.value(), options);
     if (!outcome.ok()) {
       state.SkipWithError(outcome.error().message.c_str());
       break;

@@ -15,16 +15,17 @@ namespace stemtap {
 namespace {
 
 // Observations of a decode loop, including keys, as the engine passes them on.
-std::vector<Observation> DecodeObservations(OnlineSampler& sampler, std::size_t count) {
-  LlmDecodeOptions options;
+std::vector<online::Observation> DecodeObservations(online::OnlineSampler& sampler,
+                                                    std::size_t count) {
+  research::LlmDecodeOptions options;
   options.launches = count;
-  auto reader = MakeLlmDecode(options);
-  ProfileBatch batch;
-  std::vector<Observation> seen;
+  auto reader = research::MakeLlmDecode(options);
+  model::ProfileBatch batch;
+  std::vector<online::Observation> seen;
   shm::LaunchHistory history = 0;
   while (reader->Read(batch, 65536).value() != 0) {
     for (const shm::KernelRecord& r : batch.records) {
-      Observation o;
+      online::Observation o;
       o.record = r;
       o.record.name_id = sampler.AddKernel(reader->names().name(r.name_id));
       o.index = seen.size();
@@ -42,9 +43,9 @@ std::vector<Observation> DecodeObservations(OnlineSampler& sampler, std::size_t 
 void SamplerUpdate(benchmark::State& state) {
   constexpr std::size_t kEpoch = 8192;
   auto gate = std::make_unique<shm::GateTable>();
-  OnlineSampler sampler(SamplingOptions{}, *gate);
+  online::OnlineSampler sampler(sampling::SamplingOptions{}, *gate);
   // As many as the engine holds back at the default lag: they are in cache, as in the engine.
-  const std::vector<Observation> seen = DecodeObservations(sampler, 1 << 15);
+  const std::vector<online::Observation> seen = DecodeObservations(sampler, 1 << 15);
   std::size_t at = 0;
   for (auto _ : state) {
     sampler.Begin(std::span(seen).subspan(at, kEpoch));
@@ -59,7 +60,7 @@ void SamplerUpdate(benchmark::State& state) {
 BENCHMARK(SamplerUpdate);
 
 void SketchAdd(benchmark::State& state) {
-  LogSketch sketch;
+  stats::LogSketch sketch;
   std::uint64_t x = 88172645463325252u;
   for (auto _ : state) {
     x ^= x << 13, x ^= x >> 7, x ^= x << 17;
@@ -70,7 +71,7 @@ void SketchAdd(benchmark::State& state) {
 BENCHMARK(SketchAdd);
 
 void MomentsAdd(benchmark::State& state) {
-  Moments moments;
+  stats::Moments moments;
   double value = 5000.0;
   for (auto _ : state) {
     moments.Add(value);

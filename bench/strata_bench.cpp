@@ -18,11 +18,11 @@ namespace {
 
 // 10,000 kernels of 100 bins each: a mode and a noise floor. Kernels differ by up to e^12 in
 // their number of launches.
-std::vector<KernelCells> ManyKernels() {
+std::vector<sampling::KernelCells> ManyKernels() {
   Rng rng(1);
-  std::vector<KernelCells> kernels;
+  std::vector<sampling::KernelCells> kernels;
   for (int k = 0; k < 10'000; ++k) {
-    KernelCells cells;
+    sampling::KernelCells cells;
     const double base = 1000.0 * std::exp(8.0 * rng.Uniform());
     const double heat = std::exp(12.0 * rng.Uniform());
     for (int i = 0; i < 100; ++i) {
@@ -41,15 +41,16 @@ std::vector<KernelCells> ManyKernels() {
 
 // Range 0: the error bound in 1/10,000. Range 1: whether the search starts at the previous price.
 void CutTenThousandKernels(benchmark::State& state) {
-  const std::vector<KernelCells> kernels = ManyKernels();
+  const std::vector<sampling::KernelCells> kernels = ManyKernels();
   WorkerPool pool(2);
   const ParallelFor parallel = [&](std::size_t n, const auto& part) { pool.ForEach(n, part); };
-  SamplingOptions options;
-  options.method = Method::kOptimal;
+  sampling::SamplingOptions options;
+  options.method = sampling::Method::kOptimal;
   options.error_bound = static_cast<double>(state.range(0)) * 1e-4;
   double multiplier = 0.0;
   for (auto _ : state) {
-    const WorkloadStrata strata = StratifyWorkload(kernels, options, multiplier, parallel);
+    const sampling::WorkloadStrata strata =
+        sampling::StratifyWorkload(kernels, options, multiplier, parallel);
     if (state.range(1) != 0) multiplier = 1.1 * strata.multiplier;
     benchmark::DoNotOptimize(strata.kernels.data());
   }
@@ -61,17 +62,17 @@ BENCHMARK(CutTenThousandKernels)
 
 // A decode loop of 4 million launches, generated twice and planned in two passes.
 void PlanDecodeLoop(benchmark::State& state) {
-  LlmDecodeOptions loop;
+  research::LlmDecodeOptions loop;
   loop.launches = 4'000'000;
   WorkerPool pool(2);
   const ParallelFor parallel = [&](std::size_t n, const auto& part) { pool.ForEach(n, part); };
-  SamplingOptions options;
-  options.method = Method::kOptimal;
-  const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
-    return MakeLlmDecode(loop);
+  sampling::SamplingOptions options;
+  options.method = sampling::Method::kOptimal;
+  const sampling::OpenReader open = [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
+    return research::MakeLlmDecode(loop);
   };
   for (auto _ : state) {
-    const auto planned = PlanTwoPass(open, "decode loop", options, parallel);
+    const auto planned = sampling::PlanTwoPass(open, "decode loop", options, parallel);
     benchmark::DoNotOptimize(planned.ok());
   }
   state.counters["launches/s"] = benchmark::Counter(

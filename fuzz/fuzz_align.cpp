@@ -15,24 +15,25 @@ namespace {
 
 using namespace stemtap;
 
-Result<Run> RunOf(std::string_view content) {
-  auto reader = OpenProfile(SourceOf("input", content));
+Result<analysis::Run> RunOf(std::string_view content) {
+  auto reader = formats::OpenProfile(SourceOf("input", content));
   if (!reader.ok()) return reader.error();
-  return LoadRun(*reader.value(), "input");
+  return analysis::LoadRun(*reader.value(), "input");
 }
 
-void ExpectPairs(const Run& a, const Run& b, const Alignment& alignment) {
+void ExpectPairs(const analysis::Run& a, const analysis::Run& b,
+                 const analysis::Alignment& alignment) {
   EXPECT(alignment.partner_of_a.size() == a.launches.size());
   EXPECT(alignment.partner_of_b.size() == b.launches.size());
   std::uint64_t paired = 0;
   for (std::uint32_t i = 0; i < alignment.partner_of_a.size(); ++i) {
     const std::uint32_t partner = alignment.partner_of_a[i];
-    if (partner == kNoPartner) continue;
+    if (partner == analysis::kNoPartner) continue;
     ++paired;
     EXPECT(partner < b.launches.size() && alignment.partner_of_b[partner] == i);
   }
-  const auto alone =
-      std::count(alignment.partner_of_b.begin(), alignment.partner_of_b.end(), kNoPartner);
+  const auto alone = std::count(alignment.partner_of_b.begin(), alignment.partner_of_b.end(),
+                                analysis::kNoPartner);
   EXPECT(paired == alignment.paired);
   EXPECT(paired + static_cast<std::uint64_t>(alone) == b.launches.size());
   EXPECT(paired + alignment.only_in_a == a.launches.size());
@@ -43,19 +44,20 @@ void ExpectPairs(const Run& a, const Run& b, const Alignment& alignment) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto [first, second] = TwoFiles({reinterpret_cast<const char*>(data), size});
-  const Result<Run> a = RunOf(first);
+  const Result<analysis::Run> a = RunOf(first);
   if (!a.ok()) {
     ExpectOneLine(a.error(), "input");
     return 0;
   }
-  const Alignment self = AlignRuns(a.value(), a.value());
+  const analysis::Alignment self = analysis::AlignRuns(a.value(), a.value());
   ExpectPairs(a.value(), a.value(), self);
-  EXPECT(self.order == LaunchOrder::kIdentical && self.paired == a.value().launches.size());
-  const Result<Run> b = RunOf(second);
+  EXPECT(self.order == analysis::LaunchOrder::kIdentical &&
+         self.paired == a.value().launches.size());
+  const Result<analysis::Run> b = RunOf(second);
   if (!b.ok()) {
     ExpectOneLine(b.error(), "input");
     return 0;
   }
-  ExpectPairs(a.value(), b.value(), AlignRuns(a.value(), b.value()));
+  ExpectPairs(a.value(), b.value(), analysis::AlignRuns(a.value(), b.value()));
   return 0;
 }

@@ -13,8 +13,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stemtap;
   const std::string_view content(reinterpret_cast<const char*>(data), size);
-  const auto read = ReadBasicBlockVectors(std::make_unique<MemorySource>("input", content));
-  const auto again = ReadBasicBlockVectors(std::make_unique<MemorySource>("input", content, 7));
+  const auto read =
+      research::ReadBasicBlockVectors(std::make_unique<MemorySource>("input", content));
+  const auto again =
+      research::ReadBasicBlockVectors(std::make_unique<MemorySource>("input", content, 7));
   EXPECT(read.ok() == again.ok());
   if (!read.ok()) {
     ExpectOneLine(read.error(), "input");
@@ -22,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   EXPECT(content.back() == '\n');
-  const BasicBlockVectors& vectors = read.value();
+  const research::BasicBlockVectors& vectors = read.value();
   EXPECT(vectors.starts == again.value().starts);
   EXPECT(vectors.starts.back() == vectors.counts.size());
   for (std::size_t v = 0; v < vectors.size(); ++v) {
@@ -33,12 +35,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   std::size_t kinds = 0;
-  for (const BasicBlockVectors::Invocation& invocation : vectors.invocations) {
+  for (const research::BasicBlockVectors::Invocation& invocation : vectors.invocations) {
     EXPECT(invocation.first == kinds && invocation.end > kinds);
     kinds = invocation.end;
   }
   EXPECT(kinds == vectors.kinds.size());
-  for (const WarpKind& kind : vectors.kinds) {
+  for (const research::WarpKind& kind : vectors.kinds) {
     EXPECT(kind.warps > 0 && kind.vector < vectors.size());
   }
   return 0;

@@ -13,8 +13,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stemtap;
   const std::string_view content(reinterpret_cast<const char*>(data), size);
-  const auto ids = ReadIds(std::make_unique<MemorySource>("input", content));
-  const auto again = ReadIds(std::make_unique<MemorySource>("input", content, 7));
+  const auto ids = analysis::ReadIds(std::make_unique<MemorySource>("input", content));
+  const auto again = analysis::ReadIds(std::make_unique<MemorySource>("input", content, 7));
   EXPECT(ids.ok() == again.ok());
   if (!ids.ok()) {
     ExpectOneLine(ids.error(), "input");

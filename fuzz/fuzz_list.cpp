@@ -14,8 +14,8 @@ namespace {
 using namespace stemtap;
 
 // Launches 0, 1 and 10. Both tools number them 1, 2 and 11.
-CountedPlan MakePlan() {
-  CountedPlan counted;
+formats::CountedPlan MakePlan() {
+  formats::CountedPlan counted;
   for (const std::uint64_t id : {1, 2, 11}) counted.samples.emplace_back().id = id;
   return counted;
 }
@@ -34,15 +34,15 @@ std::size_t CountLines(std::string_view text, std::string_view with) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const CountedPlan counted = MakePlan();
+  static const formats::CountedPlan counted = MakePlan();
   const bool accelsim = std::string_view(STEMTAP_FUZZ_FORMAT) == "accelsim";
-  static const Consumer* const consumer =
-      FindConsumer(accelsim ? "accelsim-kernelslist" : "macsim-config");
-  ExportOptions options;
+  static const formats::Consumer* const consumer =
+      formats::FindConsumer(accelsim ? "accelsim-kernelslist" : "macsim-config");
+  formats::ExportOptions options;
   options.list.assign(reinterpret_cast<const char*>(data), size);
   options.list_name = "input";
   options.keep_copies = false;
-  const Result<Exported> part = consumer->write({counted, options, nullptr, ""});
+  const Result<formats::Exported> part = consumer->write({counted, options, nullptr, ""});
   if (!part.ok()) {
     ExpectOneLine(part.error(), "input");
     return 0;
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   EXPECT(CountLines(part.value().files[0].content, accelsim ? "kernel-" : "Kernel") == 3);
   // Selecting from the selected part must return the same part.
   options.list = part.value().files[0].content;
-  const Result<Exported> again = consumer->write({counted, options, nullptr, ""});
+  const Result<formats::Exported> again = consumer->write({counted, options, nullptr, ""});
   EXPECT(again.ok() && again.value().files[0].content == options.list);
   return 0;
 }

@@ -16,10 +16,10 @@ namespace {
 using namespace stemtap;
 
 // Two kernels with the same name, distinguished only by a sample, and one with another name.
-Plan SomePlan() {
-  Plan plan;
+model::Plan SomePlan() {
+  model::Plan plan;
   for (const char* name : {"a", "a", "b"}) {
-    PlanKernel kernel;
+    model::PlanKernel kernel;
     kernel.name = name;
     kernel.clusters.emplace_back();
     kernel.clusters[0].samples.emplace_back();
@@ -29,7 +29,7 @@ Plan SomePlan() {
   return plan;
 }
 
-bool Same(const ShownEvent& a, const ShownEvent& b) {
+bool Same(const ui::ShownEvent& a, const ui::ShownEvent& b) {
   return a.kind == b.kind && a.index == b.index && a.kernel == b.kernel &&
          a.occurrence == b.occurrence && a.cluster == b.cluster && a.time_ns == b.time_ns;
 }
@@ -37,26 +37,26 @@ bool Same(const ShownEvent& a, const ShownEvent& b) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Plan plan = SomePlan();
-  static const PlanPositions positions(plan);
+  static const model::Plan plan = SomePlan();
+  static const ui::PlanPositions positions(plan);
   constexpr std::size_t kFew = 8;
   const std::string_view content(reinterpret_cast<const char*>(data), size);
-  const auto mask = ReadMask(std::make_unique<MemorySource>("input", content), positions);
-  const auto again = ReadMask(std::make_unique<MemorySource>("input", content, 7), positions);
-  const auto few = ReadMask(std::make_unique<MemorySource>("input", content), positions, kFew);
+  const auto mask = ui::ReadMask(std::make_unique<MemorySource>("input", content), positions);
+  const auto again = ui::ReadMask(std::make_unique<MemorySource>("input", content, 7), positions);
+  const auto few = ui::ReadMask(std::make_unique<MemorySource>("input", content), positions, kFew);
   EXPECT(mask.ok() == again.ok() && mask.ok() == few.ok());
   if (!mask.ok()) {
     ExpectOneLine(mask.error(), "input");
     EXPECT(mask.error().message == again.error().message);
     return 0;
   }
-  const MaskEvents& all = mask.value();
-  EXPECT(all.events.size() <= MaskEvents::kMost && few.value().events.size() <= kFew);
+  const ui::MaskEvents& all = mask.value();
+  EXPECT(all.events.size() <= ui::MaskEvents::kMost && few.value().events.size() <= kFew);
   EXPECT(all.events.size() == again.value().events.size());
   EXPECT(all.events.size() + all.left_out == few.value().events.size() + few.value().left_out);
   for (std::size_t i = 0; i < all.events.size(); ++i) {
     EXPECT(Same(all.events[i], again.value().events[i]));
-    EXPECT(all.events[i].kind < kMaskEventNames.size());
+    EXPECT(all.events[i].kind < ui::kMaskEventNames.size());
     EXPECT(!all.events[i].kernel || *all.events[i].kernel < plan.kernels.size());
   }
   return 0;

@@ -17,30 +17,31 @@ namespace {
 
 using namespace stemtap;
 
-Result<Profile> JoinedOf(std::string_view profile, std::string_view metrics) {
-  auto here = OpenProfile(SourceOf("input", profile));
+Result<model::Profile> JoinedOf(std::string_view profile, std::string_view metrics) {
+  auto here = formats::OpenProfile(SourceOf("input", profile));
   if (!here.ok()) return here.error();
-  auto there = OpenMetrics(SourceOf("input", metrics));
+  auto there = formats::OpenMetrics(SourceOf("input", metrics));
   if (!there.ok()) return there.error();
-  auto joined = JoinMetrics(std::move(here).value(), "input", std::move(there).value(), "input");
+  auto joined =
+      formats::JoinMetrics(std::move(here).value(), "input", std::move(there).value(), "input");
   if (!joined.ok()) return joined.error();
-  return LoadProfile(*joined.value());
+  return model::LoadProfile(*joined.value());
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto [profile, metrics] = TwoFiles({reinterpret_cast<const char*>(data), size});
-  const Result<Profile> joined = JoinedOf(profile, metrics);
+  const Result<model::Profile> joined = JoinedOf(profile, metrics);
   if (!joined.ok()) {
     ExpectOneLine(joined.error(), "input");
     return 0;
   }
-  auto reader = OpenProfile(SourceOf("input", profile));
+  auto reader = formats::OpenProfile(SourceOf("input", profile));
   EXPECT(reader.ok());
-  const Result<Profile> plain = LoadProfile(*reader.value());
+  const Result<model::Profile> plain = model::LoadProfile(*reader.value());
   EXPECT(plain.ok());
-  const Profile& whole = joined.value();
+  const model::Profile& whole = joined.value();
   EXPECT(whole.records.size() == plain.value().records.size());
   EXPECT(whole.metrics.size() == whole.metric_names.size());
   EXPECT(whole.metrics.size() > plain.value().metrics.size());

@@ -17,7 +17,7 @@
 namespace {
 
 using namespace stemtap;
-using namespace stemtap::top;
+using namespace stemtap::ui;
 
 void ExpectFits(Model& model, int width, int height) {
   const Frame frame = DrawScreen(model, width, height, true);
@@ -35,14 +35,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const bool located = std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
   EXPECT(located);
   const std::string_view json(reinterpret_cast<const char*>(data), size);
-  const Result<Overview> overview = ParseOverview(json, "input");
+  const Result<model::Overview> overview = model::ParseOverview(json, "input");
   if (!overview.ok()) {
     ExpectOneLine(overview.error(), "input");
     return 0;
   }
-  const std::string text = OverviewToJson(overview.value());
-  const Result<Overview> again = ParseOverview(text, "again");
-  EXPECT(again.ok() && OverviewToJson(again.value()) == text);
+  const std::string text = model::OverviewToJson(overview.value());
+  const Result<model::Overview> again = model::ParseOverview(text, "again");
+  EXPECT(again.ok() && model::OverviewToJson(again.value()) == text);
   const Session session = {"/s", SessionState::kRunning, &overview.value(), ""};
   for (const std::size_t count : {1, 2}) {
     Model model;

@@ -11,13 +11,14 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stemtap;
-  const Result<Plan> plan = ParsePlan({reinterpret_cast<const char*>(data), size}, "input");
+  const Result<model::Plan> plan =
+      model::ParsePlan({reinterpret_cast<const char*>(data), size}, "input");
   if (!plan.ok()) {
     if (plan.error().message.find('\n') != std::string::npos) std::abort();
     return 0;
   }
-  const std::string text = PlanToJson(plan.value());
-  const Result<Plan> again = ParsePlan(text, "again");
-  if (!again.ok() || PlanToJson(again.value()) != text) std::abort();
+  const std::string text = model::PlanToJson(plan.value());
+  const Result<model::Plan> again = model::ParsePlan(text, "again");
+  if (!again.ok() || model::PlanToJson(again.value()) != text) std::abort();
   return 0;
 }

@@ -17,11 +17,11 @@ namespace {
 
 using namespace stemtap;
 
-const ProfileFormat& Format() {
-  const auto formats = ProfileFormats();
-  const auto at = std::find_if(formats.begin(), formats.end(), [](const ProfileFormat& format) {
-    return format.name == STEMTAP_FUZZ_FORMAT;
-  });
+const formats::ProfileFormat& Format() {
+  const auto formats = formats::ProfileFormats();
+  const auto at = std::find_if(
+      formats.begin(), formats.end(),
+      [](const formats::ProfileFormat& format) { return format.name == STEMTAP_FUZZ_FORMAT; });
   EXPECT(at != formats.end());
   return *at;
 }
@@ -29,10 +29,10 @@ const ProfileFormat& Format() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const ProfileFormat& format = Format();
+  static const formats::ProfileFormat& format = Format();
   const std::string_view content(reinterpret_cast<const char*>(data), size);
   format.detect(content);
-  if (const auto unread = RefuseUnread("input", content)) ExpectOneLine(*unread, "input");
+  if (const auto unread = formats::RefuseUnread("input", content)) ExpectOneLine(*unread, "input");
   // Small pieces find defects that occur only at read boundaries.
   const std::size_t piece = size % 3 == 0 ? 7 : kReadBytes;
   auto opened = format.open(std::make_unique<MemorySource>("input", content, piece));
@@ -40,8 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ExpectOneLine(opened.error(), "input");
     return 0;
   }
-  ProfileReader& reader = *opened.value();
-  ProfileBatch batch;
+  model::ProfileReader& reader = *opened.value();
+  model::ProfileBatch batch;
   for (;;) {
     const Result<std::size_t> read = reader.Read(batch, 1000);
     if (!read.ok()) {

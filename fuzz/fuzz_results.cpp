@@ -22,31 +22,32 @@ namespace {
 
 using namespace stemtap;
 
-ResultsSource Source() {
-  for (const ResultsSource source : {ResultsSource::kAccelsim, ResultsSource::kMacsim,
-                                     ResultsSource::kNcu, ResultsSource::kCsv}) {
-    if (std::string_view(NameOf(source)) == STEMTAP_FUZZ_FORMAT) return source;
+formats::ResultsSource Source() {
+  for (const formats::ResultsSource source :
+       {formats::ResultsSource::kAccelsim, formats::ResultsSource::kMacsim,
+        formats::ResultsSource::kNcu, formats::ResultsSource::kCsv}) {
+    if (std::string_view(formats::NameOf(source)) == STEMTAP_FUZZ_FORMAT) return source;
   }
   std::abort();
 }
 
 // Twelve launches of three kernels, as in tests/data/results: one fully sampled, one partially
 // sampled, one with clusters that use the spread of other clusters.
-Plan MakePlan() {
-  Plan plan;
+model::Plan MakePlan() {
+  model::Plan plan;
   const char* const names[] = {"axpy(float*)", "reduce_sum", "gemm(half*, half*)"};
   const std::uint64_t durations[] = {2'048, 3'584, 15'040};
   for (std::uint64_t k = 0; k < 3; ++k) {
-    PlanKernel& kernel = plan.kernels.emplace_back();
+    model::PlanKernel& kernel = plan.kernels.emplace_back();
     kernel.name = names[k];
     const std::uint64_t clusters = k == 2 ? 2 : 1;
     for (std::uint64_t c = 0; c < clusters; ++c) {
-      PlanCluster& cluster = kernel.clusters.emplace_back();
+      model::PlanCluster& cluster = kernel.clusters.emplace_back();
       cluster.count = k == 0 ? 4 : k == 1 ? 40 : 1'000'000;
       cluster.mean_ns = static_cast<double>(durations[k] + 100 * c);
       cluster.stddev_ns = 20.0;
       for (std::uint64_t i = 0; i < (k == 2 ? 1 : 4); ++i) {
-        PlanSample& sample = cluster.samples.emplace_back();
+        model::PlanSample& sample = cluster.samples.emplace_back();
         sample.occurrence = 2 * c + i;
         sample.index = 3 * sample.occurrence + k;
         sample.record.duration_ns = durations[k] + 32 * i;
@@ -62,20 +63,20 @@ Plan MakePlan() {
   return plan;
 }
 
-Result<KernelResults> Read(std::string_view content, std::size_t piece, bool allow_cut) {
-  ResultsOptions options;
+Result<formats::KernelResults> Read(std::string_view content, std::size_t piece, bool allow_cut) {
+  formats::ResultsOptions options;
   options.source = Source();
   options.allow_cut = allow_cut;
-  return ReadResults(std::make_unique<MemorySource>("input", content, piece), options);
+  return formats::ReadResults(std::make_unique<MemorySource>("input", content, piece), options);
 }
 
 // Returns all results as text for comparison; every value must be finite or missing.
-std::string Dump(const KernelResults& results) {
+std::string Dump(const formats::KernelResults& results) {
   std::string text;
-  for (const ResultMetric& metric : results.metrics) {
+  for (const formats::ResultMetric& metric : results.metrics) {
     text += fmt::format("{} [{}] {}\n", metric.name, metric.unit, static_cast<int>(metric.kind));
   }
-  for (const KernelResult& row : results.rows) {
+  for (const formats::KernelResult& row : results.rows) {
     EXPECT(row.where.starts_with("input:"));
     EXPECT(row.values.size() <= results.metrics.size());
     text += fmt::format("{} {} {}", row.id, row.name, row.where);
@@ -92,41 +93,42 @@ std::string Dump(const KernelResults& results) {
   return text;
 }
 
-void ExpectFinite(const Estimate& estimate) {
+void ExpectFinite(const analysis::Estimate& estimate) {
   EXPECT(std::isfinite(estimate.value));
   EXPECT(!(estimate.half_width < 0.0) && !std::isinf(estimate.half_width));
 }
 
-void ExpectTotals(const KernelResults& results) {
-  static const Plan plan = MakePlan();
-  const Result<Match> match = MatchResults(plan, results, {});
+void ExpectTotals(const formats::KernelResults& results) {
+  static const model::Plan plan = MakePlan();
+  const Result<analysis::Match> match = analysis::MatchResults(plan, results, {});
   if (!match.ok()) return ExpectOneLine(match.error().message);
   EXPECT(match.value().matched + match.value().missing_count == match.value().samples);
   EXPECT(match.value().matched + match.value().stranger_count + match.value().duplicate_count ==
          results.rows.size());
   for (const std::string& warning : match.value().warnings) ExpectOneLine(warning);
-  const Result<Extrapolation> made = Extrapolate(plan, results, match.value(), {});
+  const Result<analysis::Extrapolation> made =
+      analysis::Extrapolate(plan, results, match.value(), {});
   if (!made.ok()) return ExpectOneLine(made.error().message);
-  for (const MetricEstimate& metric : made.value().metrics) {
+  for (const analysis::MetricEstimate& metric : made.value().metrics) {
     EXPECT(metric.uncovered_fraction >= 0.0 && metric.uncovered_fraction <= 1.0);
     // A ratio with a zero denominator is undefined.
     if (metric.samples == 0 || (!metric.additive && std::isnan(metric.plain.value))) continue;
     ExpectFinite(metric.plain);
     ExpectFinite(metric.calibrated);
   }
-  const ExtrapolationReport report{plan, results, match.value(), made.value(), 0.95};
-  EXPECT(!ReportText(report).empty());
-  EXPECT(ReportJson(report).ends_with("}\n"));
+  const analysis::ExtrapolationReport report{plan, results, match.value(), made.value(), 0.95};
+  EXPECT(!analysis::ReportText(report).empty());
+  EXPECT(analysis::ReportJson(report).ends_with("}\n"));
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view content(reinterpret_cast<const char*>(data), size);
-  DetectResults(content);
-  const Result<KernelResults> results = Read(content, kReadBytes, false);
-  const Result<KernelResults> again = Read(content, 7, false);
-  const Result<KernelResults> cut = Read(content, kReadBytes, true);
+  formats::DetectResults(content);
+  const Result<formats::KernelResults> results = Read(content, kReadBytes, false);
+  const Result<formats::KernelResults> again = Read(content, 7, false);
+  const Result<formats::KernelResults> cut = Read(content, kReadBytes, true);
   EXPECT(results.ok() == again.ok());
   if (!cut.ok()) ExpectOneLine(cut.error(), "input");
   if (!results.ok()) {
@@ -138,7 +140,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text = Dump(results.value());
   EXPECT(text == Dump(again.value()));
   EXPECT(cut.ok() && text == Dump(cut.value()));
-  if (Source() == ResultsSource::kAccelsim) {  // complete: the log states how it ended
+  if (Source() == formats::ResultsSource::kAccelsim) {  // complete: the log states how it ended
     EXPECT(content.find("exit detected") != std::string_view::npos ||
            content.find("break due to") != std::string_view::npos);
   }

@@ -48,8 +48,8 @@ bool Near(double a, double b) {
 
 // Returns a profile of three kernels; the first has two modes. `more_ns` makes another run of the
 // same launches.
-Profile MadeProfile(std::uint64_t more_ns) {
-  Profile profile;
+model::Profile MadeProfile(std::uint64_t more_ns) {
+  model::Profile profile;
   for (const char* name : {"gemm", "softmax", "copy"}) profile.names.Intern(name);
   for (std::uint64_t i = 0; i < 240; ++i) {
     shm::KernelRecord record;
@@ -64,15 +64,15 @@ Profile MadeProfile(std::uint64_t more_ns) {
   return profile;
 }
 
-void Replay(const Profile& profile, const std::string& folder) {
-  ReplayOptions options;
+void Replay(const model::Profile& profile, const std::string& folder) {
+  session::ReplayOptions options;
   options.folder = folder;
   options.lag = 8;
   options.threads = 1;
   options.quiet = true;
   options.source = "run.csv";
   options.listed = {{"error_bound", 0.05}, {"confidence", 0.95}, {"weights", "calibrated"}};
-  const auto replayed = RunReplay(*ReadProfile(profile), options);
+  const auto replayed = session::RunReplay(*model::ReadProfile(profile), options);
   Hold(replayed.ok(), "a profile is replayed");
 }
 
@@ -99,17 +99,17 @@ struct PlanSums {
   double covered_ns = 0.0;
 };
 
-PlanSums SumsOf(const Plan& plan, const std::string& reader) {
+PlanSums SumsOf(const model::Plan& plan, const std::string& reader) {
   PlanSums sums;
   std::set<std::uint64_t> indices;
-  for (const PlanKernel& kernel : plan.kernels) {
+  for (const model::PlanKernel& kernel : plan.kernels) {
     PlanSums::Sum count = 0;
-    for (const PlanCluster& cluster : kernel.clusters) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
       count += cluster.count;
       if (!cluster.samples.empty()) {
         sums.covered_ns += cluster.mean_ns * static_cast<double>(cluster.count);
       }
-      for (const PlanSample& sample : cluster.samples) {
+      for (const model::PlanSample& sample : cluster.samples) {
         Hold(std::isfinite(sample.weight) && sample.weight >= 0.0, reader + ": a weight");
         Hold(indices.insert(sample.index).second, reader + ": each sample once");
         const auto duration = static_cast<double>(sample.record.duration_ns);
@@ -122,7 +122,7 @@ PlanSums SumsOf(const Plan& plan, const std::string& reader) {
     sums.invocations += count;
     sums.duration_ns += kernel.duration_ns;
   }
-  const PlanTotals& t = plan.totals;
+  const model::PlanTotals& t = plan.totals;
   Hold(sums.invocations == t.invocations && sums.duration_ns == t.duration_ns &&
            sums.sampled_ns == t.sampled_duration_ns && sums.samples == t.samples &&
            plan.kernels.size() == t.kernels,
@@ -134,49 +134,51 @@ PlanSums SumsOf(const Plan& plan, const std::string& reader) {
   return sums;
 }
 
-void HoldExports(const Plan& plan, const PlanSums& sums) {
+void HoldExports(const model::Plan& plan, const PlanSums& sums) {
   for (const char* name : {"csv", "accelsim", "macsim", "sieve"}) {
-    const Consumer* consumer = FindConsumer(name);
+    const formats::Consumer* consumer = formats::FindConsumer(name);
     if (consumer == nullptr || consumer->needs_timeline) continue;
-    ExportOptions options;
+    formats::ExportOptions options;
     options.counting.plain_launches = true;
-    const Result<CountedPlan> counted =
-        CountLaunches(plan, nullptr, "plan", consumer->model, name, options.counting);
+    const Result<formats::CountedPlan> counted =
+        formats::CountLaunches(plan, nullptr, "plan", consumer->model, name, options.counting);
     if (!counted.ok()) {
       HoldOneLine(counted.error(), name);
       continue;
     }
     Hold(counted.value().samples.size() == sums.samples, "export: each sample");
-    Hold(Ids(counted.value()).size() == sums.samples, "export: each sample once");
-    const std::string weights = WeightsCsv(counted.value());
+    Hold(formats::Ids(counted.value()).size() == sums.samples, "export: each sample once");
+    const std::string weights = formats::WeightsCsv(counted.value());
     Hold(static_cast<std::uint64_t>(std::count(weights.begin(), weights.end(), '\n')) ==
              sums.samples + 1,
          "export: a weight for each sample");
-    const Result<Exported> written = consumer->write({counted.value(), options, nullptr, "plan"});
+    const Result<formats::Exported> written =
+        consumer->write({counted.value(), options, nullptr, "plan"});
     if (!written.ok()) HoldOneLine(written.error(), name);
     if (written.ok()) Hold(written.value().ids == sums.samples, "export: as many ids as samples");
   }
 }
 
 // Results that equal the durations must extrapolate to the time of the clusters with samples.
-void HoldExtrapolation(const Plan& plan, const PlanSums& sums) {
-  KernelResults results;
-  results.metrics = {{"time", "ns", MetricKind::kSum}};
-  for (const PlanKernel& kernel : plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& sample : cluster.samples) {
-        KernelResult& row = results.rows.emplace_back();
+void HoldExtrapolation(const model::Plan& plan, const PlanSums& sums) {
+  formats::KernelResults results;
+  results.metrics = {{"time", "ns", formats::MetricKind::kSum}};
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) {
+        formats::KernelResult& row = results.rows.emplace_back();
         row.id = sample.index;
         row.values = {static_cast<double>(sample.record.duration_ns)};
       }
     }
   }
-  const Result<Match> match = MatchResults(plan, results, {});
+  const Result<analysis::Match> match = analysis::MatchResults(plan, results, {});
   if (!match.ok()) return HoldOneLine(match.error(), "extrapolate");
   Hold(match.value().matched == sums.samples, "extrapolate: a result for each sample");
-  const Result<Extrapolation> made = Extrapolate(plan, results, match.value(), {});
+  const Result<analysis::Extrapolation> made =
+      analysis::Extrapolate(plan, results, match.value(), {});
   if (!made.ok()) return HoldOneLine(made.error(), "extrapolate");
-  for (const MetricEstimate& metric : made.value().metrics) {
+  for (const analysis::MetricEstimate& metric : made.value().metrics) {
     Hold(std::isfinite(metric.plain.value) && std::isfinite(metric.calibrated.value),
          "extrapolate: finite totals");
     Hold(Near(metric.planned, sums.weighted_ns), "extrapolate: what the plan's weights give");
@@ -189,55 +191,57 @@ void HoldExtrapolation(const Plan& plan, const PlanSums& sums) {
   }
 }
 
-void HoldTransfer(const Plan& plan, const Run& run) {
-  const Result<PlanTransfer> transfer =
-      TransferPlan(plan, run, run, AlignRuns(run, run), {true, "plan", "run.csv"});
+void HoldTransfer(const model::Plan& plan, const analysis::Run& run) {
+  const Result<analysis::PlanTransfer> transfer = analysis::TransferPlan(
+      plan, run, run, analysis::AlignRuns(run, run), {true, "plan", "run.csv"});
   if (!transfer.ok()) return HoldOneLine(transfer.error(), "align");
   SumsOf(transfer.value().plan, "align");
-  const Result<Plan> again = ParsePlan(PlanToJson(transfer.value().plan), "again");
+  const Result<model::Plan> again =
+      model::ParsePlan(model::PlanToJson(transfer.value().plan), "again");
   Hold(again.ok(), "align: a plan that is read: " + (again.ok() ? "" : again.error().message));
 }
 
-void HoldPlan(const Plan& plan, const Run& run) {
+void HoldPlan(const model::Plan& plan, const analysis::Run& run) {
   const PlanSums sums = SumsOf(plan, "plan");
-  const std::string text = PlanToJson(plan);
-  const Result<Plan> again = ParsePlan(text, "again");
-  Hold(again.ok() && PlanToJson(again.value()) == text, "plan: the same when read again");
+  const std::string text = model::PlanToJson(plan);
+  const Result<model::Plan> again = model::ParsePlan(text, "again");
+  Hold(again.ok() && model::PlanToJson(again.value()) == text, "plan: the same when read again");
   HoldExports(plan, sums);
   HoldExtrapolation(plan, sums);
   HoldTransfer(plan, run);
 }
 
-void HoldOverview(const Overview& overview) {
-  for (const OverviewKernel& kernel : overview.kernels) {
+void HoldOverview(const model::Overview& overview) {
+  for (const model::OverviewKernel& kernel : overview.kernels) {
     PlanSums::Sum count = 0;
-    for (const OverviewCluster& cluster : kernel.clusters) {
+    for (const model::OverviewCluster& cluster : kernel.clusters) {
       count += cluster.count;
       Hold(cluster.mean_ns >= 0.0 && cluster.stddev_ns >= 0.0, "overview: durations");
     }
     Hold(count <= kernel.invocations && kernel.captured <= kernel.invocations,
          "overview: clusters of the kernel's launches");
     count = 0;
-    for (const HistogramBin& bin : kernel.histogram) count += bin.count;
+    for (const model::HistogramBin& bin : kernel.histogram) count += bin.count;
     Hold(count <= kernel.invocations, "overview: bins of the kernel's launches");
   }
-  const std::string text = OverviewToJson(overview);
-  const Result<Overview> again = ParseOverview(text, "again");
-  Hold(again.ok() && OverviewToJson(again.value()) == text, "overview: the same when read again");
+  const std::string text = model::OverviewToJson(overview);
+  const Result<model::Overview> again = model::ParseOverview(text, "again");
+  Hold(again.ok() && model::OverviewToJson(again.value()) == text,
+       "overview: the same when read again");
 }
 
 }  // namespace
 
 SessionReaders::SessionReaders(fs::path scratch) : scratch_(std::move(scratch)) {
-  const Profile profile = MadeProfile(0);
+  const model::Profile profile = MadeProfile(0);
   Replay(profile, (scratch_ / "a").string());
   Replay(MadeProfile(5), (scratch_ / "b").string());
-  Hold(MergeSessions({(scratch_ / "a").string(), (scratch_ / "b").string()},
-                     (scratch_ / "ab").string())
+  Hold(session::MergeSessions({(scratch_ / "a").string(), (scratch_ / "b").string()},
+                              (scratch_ / "ab").string())
            .ok(),
        "sessions are merged");
   Replay(MadeProfile(11), (scratch_ / "other").string());
-  Result<Run> run = LoadRun(*ReadProfile(profile), "run.csv");
+  Result<analysis::Run> run = analysis::LoadRun(*model::ReadProfile(profile), "run.csv");
   Hold(run.ok(), "a run is loaded");
   run_ = std::move(run).value();
   for (const char* name : {"a", "ab"}) {
@@ -254,20 +258,20 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
   }
   Outcome outcome;
   try {
-    Result<Plan> plan = ParsePlan(texts[0], "plan");
+    Result<model::Plan> plan = model::ParsePlan(texts[0], "plan");
     outcome.plan = plan.ok();
     if (!plan.ok()) HoldOneLine(plan.error(), "plan");
     if (plan.ok()) HoldPlan(plan.value(), run_);
-    const Result<SessionJson> counters = ParseSession(texts[1], "session");
+    const Result<model::SessionJson> counters = model::ParseSession(texts[1], "session");
     if (!counters.ok()) HoldOneLine(counters.error(), "session");
-    const Result<Overview> overview = ParseOverview(texts[2], "overview");
+    const Result<model::Overview> overview = model::ParseOverview(texts[2], "overview");
     if (!overview.ok()) HoldOneLine(overview.error(), "overview");
     if (overview.ok()) HoldOverview(overview.value());
 
     // LoadReport and the readers after it read the plan first and reject the same files, so only
     // some invalid plans are tried.
     if (!plan.ok() && texts[0].size() % 8 != 0) return outcome;
-    const Result<Report> report = LoadReport(folder.string(), "");
+    const Result<ui::Report> report = ui::LoadReport(folder.string(), "");
     if (!report.ok()) HoldOneLine(report.error(), "report");
     if (report.ok()) {
       Hold(plan.ok() && counters.ok() && overview.ok(), "report: what others refuse");
@@ -276,8 +280,8 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
     }
 
     const std::string out = (scratch_ / "m").string();
-    const Result<MergeOutcome> merged =
-        MergeSessions({folder.string(), (scratch_ / "other").string()}, out);
+    const Result<session::MergeOutcome> merged =
+        session::MergeSessions({folder.string(), (scratch_ / "other").string()}, out);
     outcome.merged = merged.ok();
     if (!merged.ok()) {
       HoldOneLine(merged.error(), "merge");
@@ -285,13 +289,14 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
       return outcome;
     }
     Hold(plan.ok() && counters.ok() && overview.ok(), "merge: what others refuse");
-    const Result<Plan> read = LoadPlan(out + "/plan.json");
+    const Result<model::Plan> read = model::LoadPlan(out + "/plan.json");
     Hold(read.ok(), "merge: a plan that is read: " + (read.ok() ? "" : read.error().message));
     SumsOf(read.value(), "merge");
     Hold(read.value().totals.invocations == plan.value().totals.invocations + 240,
          "merge: the launches of both");
-    Hold(LoadOverview(out + "/overview.json").ok(), "merge: an overview that is read");
-    Hold(ParseSession(TextOf(out + "/session.json"), "m").ok(), "merge: a session that is read");
+    Hold(model::LoadOverview(out + "/overview.json").ok(), "merge: an overview that is read");
+    Hold(model::ParseSession(TextOf(out + "/session.json"), "m").ok(),
+         "merge: a session that is read");
     fs::remove_all(out);
   } catch (const std::logic_error& broken) {
     outcome.broken = broken.what();

@@ -39,7 +39,7 @@ class SessionReaders {
 
  private:
   std::filesystem::path scratch_;
-  Run run_;  // the run of the first session
+  analysis::Run run_;  // the run of the first session
   std::vector<std::vector<std::string>> sessions_;
 };
 

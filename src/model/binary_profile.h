@@ -11,7 +11,7 @@
 
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 inline constexpr std::array<char, 8> kBinaryProfileMagic = {'S', 'T', 'E', 'M',
                                                             'T', 'A', 'P', '\n'};
@@ -38,4 +38,4 @@ static_assert(sizeof(BinaryProfileEnd) == shm::kRecordBytes);
 static_assert(std::is_trivially_copyable_v<BinaryProfileHeader>);
 static_assert(std::is_trivially_copyable_v<BinaryProfileEnd>);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -12,7 +12,7 @@
 
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 enum class CanonicalColumn : std::uint8_t {
   kIndex,
@@ -143,4 +143,4 @@ constexpr void SetCell(shm::KernelRecord& record, CanonicalColumn column, std::u
   }
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 using nlohmann::json;
@@ -184,4 +184,4 @@ Status CheckJsonText(std::string_view text, std::string_view name, std::string_v
   return Success{};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 // Maximum nesting depth of arrays and objects. Current files have seven levels; the limit leaves
 // room for later versions.
@@ -43,4 +43,4 @@ inline std::string JsonValue(double value) {
 Status CheckJsonText(std::string_view text, std::string_view name, std::string_view schema,
                      std::string_view expected);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

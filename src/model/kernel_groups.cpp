@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 KernelGroups::KernelGroups(GroupBy by, std::unique_ptr<re2::RE2> exclude)
     : by_(by), exclude_(std::move(exclude)) {}
@@ -54,4 +54,4 @@ std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTabl
   return at->second;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -22,7 +22,7 @@ namespace re2 {
 class RE2;
 }
 
-namespace stemtap {
+namespace stemtap::model {
 
 enum class GroupBy { kName, kLaunch };
 
@@ -83,4 +83,4 @@ class KernelGroups {
   ExcludedTotals excluded_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::model

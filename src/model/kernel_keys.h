@@ -10,7 +10,7 @@
 
 #include "shm/context_key.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 class KernelKeys {
  public:
@@ -38,4 +38,4 @@ class KernelKeys {
   std::unordered_set<std::string> keys_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::model

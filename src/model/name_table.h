@@ -16,7 +16,7 @@
 
 #include "shm/context_key.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 class NameTable {
  public:
@@ -62,4 +62,4 @@ class NameTable {
   std::unordered_multimap<std::uint64_t, std::uint32_t, Identity> ids_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::model

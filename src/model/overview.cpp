@@ -12,7 +12,7 @@
 
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 // Text builds JSON in one growing string. It must be fast: an overview can have tens of thousands
@@ -185,4 +185,4 @@ std::string OverviewToJson(const Overview& o) {
   return text.Take();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -16,7 +16,7 @@
 
 #include "shm/context_key.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 enum class ClusterState : std::uint8_t { kOpen, kClosed, kUnreachable };
 
@@ -142,4 +142,4 @@ void TakeBounds(const PlanTotals& totals, OverviewTotals& overview);
 // Returns the content of overview.json, which ends in a newline.
 std::string OverviewToJson(const Overview& overview);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -15,7 +15,7 @@
 #include "model/kernel_keys.h"
 #include "model/run_time.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 // Means and standard deviations are at most 2^63 ns, and an overview rounds them to nine digits.
@@ -159,4 +159,4 @@ std::string CompareWithPlan(const Overview& overview, const Plan& plan) {
   return {};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

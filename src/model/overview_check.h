@@ -9,7 +9,7 @@
 #include "model/overview.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 // Returns the first inconsistency and its location, or an empty string. Does not check numbers that
 // traced processes report (`processes`, `seen`, `kept`, `dropped`), because a damaged ring may
@@ -20,4 +20,4 @@ std::string CheckOverview(const Overview& overview);
 // string. The overview may be older than the plan and then has fewer launches.
 std::string CompareWithPlan(const Overview& overview, const Plan& plan);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

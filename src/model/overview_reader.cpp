@@ -20,7 +20,7 @@
 #include "model/json_text.h"
 #include "model/overview_check.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
@@ -516,4 +516,4 @@ Result<Overview> LoadOverview(const std::string& path) {
   return ParseOverview(text.value(), NameOfSource(path));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "model/overview.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 // Parses the overview in `json`. `source` is the name of the text in error messages.
 Result<Overview> ParseOverview(std::string_view json, std::string_view source);
@@ -47,4 +47,4 @@ class OverviewReader {
   bool slices_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "stemtap/version.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 // Returns `text` as a JSON string. Kernel names are bytes from the traced program, so invalid UTF-8
@@ -338,4 +338,4 @@ std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
   return text;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

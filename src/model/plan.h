@@ -18,7 +18,7 @@
 #include "shm/record.h"
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 struct PlanSample {
   std::uint64_t index = 0;       // 0-based launch index in the profile or live run
@@ -39,7 +39,7 @@ struct PlanCluster {
   std::vector<PlanSample> samples;  // in launch order
   // Moments of the durations of the launches that samples were drawn from, ascending, in the detail
   // that the bound needs. Not in plan.json (plan_cells.h).
-  std::vector<Moments> cells;
+  std::vector<stats::Moments> cells;
   // Number of launches, included in `count`, that no sample was drawn from. The estimate uses the
   // mean of the other launches for them, so it differs from the time of the cluster by
   // joined_bias_ns: joined x mean of the other launches - time of the joined launches.
@@ -139,4 +139,4 @@ std::string PlanToJson(const Plan& plan);
 // kernels with the most time. Kernel names are escaped.
 std::string PlanSummary(const Plan& plan, std::size_t most_kernels = 12);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

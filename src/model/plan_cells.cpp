@@ -16,7 +16,7 @@
 #include "model/json_text.h"
 #include "stemtap/version.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 constexpr const char* kExpected = "expected a cells.json";
@@ -26,7 +26,7 @@ constexpr double kRounding = 1e-9;
 constexpr double kSpreadRounding = 1e-6;
 
 // Parses a cell [count, mean, m2]. Returns false if `value` is not a cell.
-bool CellOf(simdjson::dom::element value, Moments& cell) {
+bool CellOf(simdjson::dom::element value, stats::Moments& cell) {
   simdjson::dom::array parts;
   std::uint64_t count = 0;
   double mean = 0.0;
@@ -35,12 +35,12 @@ bool CellOf(simdjson::dom::element value, Moments& cell) {
   if (parts.at(0).get(count) != simdjson::SUCCESS || count == 0) return false;
   if (parts.at(1).get(mean) != simdjson::SUCCESS || !(mean >= 0.0)) return false;
   if (parts.at(2).get(m2) != simdjson::SUCCESS || !(m2 >= 0.0)) return false;
-  cell = Moments(count, mean, m2);
+  cell = stats::Moments(count, mean, m2);
   return true;
 }
 
 // Returns what is wrong with the moments `all` of a cluster's cells, or an empty string.
-std::string CheckCells(const Moments& all, const PlanCluster& cluster) {
+std::string CheckCells(const stats::Moments& all, const PlanCluster& cluster) {
   const std::uint64_t drawn = cluster.count - cluster.joined;
   if (all.count() != drawn) {
     return fmt::format("holds {} launches, plan.json says {}", all.count(), drawn);
@@ -69,9 +69,9 @@ std::string CheckCells(const Moments& all, const PlanCluster& cluster) {
 std::string ReadCluster(simdjson::dom::array cells, PlanCluster& cluster) {
   cluster.cells.clear();
   const std::uint64_t drawn = cluster.count - cluster.joined;
-  Moments all;
+  stats::Moments all;
   for (const simdjson::dom::element value : cells) {
-    Moments cell;
+    stats::Moments cell;
     if (!CellOf(value, cell)) return "expected [count, mean, m2]";
     if (cell.count() > drawn - all.count()) return "holds more launches than plan.json says";
     all.Merge(cell);
@@ -92,7 +92,7 @@ std::string CellsToJson(const Plan& plan) {
     for (const PlanCluster& cluster : kernel.clusters) {
       json += std::exchange(between, ",\n");
       json += '[';
-      for (const Moments& cell : cluster.cells) {
+      for (const stats::Moments& cell : cluster.cells) {
         // {} prints the shortest digits that parse to the same double.
         fmt::format_to(std::back_inserter(json), "{}[{},{},{}]",
                        &cell == cluster.cells.data() ? "" : ",", cell.count(), cell.mean(),
@@ -158,4 +158,4 @@ Status ParseCells(const std::string& text, const std::string& name, Plan& plan) 
   return Success{};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 inline constexpr const char* kCellsFileName = "cells.json";
 
@@ -30,4 +30,4 @@ Status ParseCells(const std::string& text, const std::string& name, Plan& plan);
 // Like ParseCells, but reads a file, which may be compressed with gzip or zstd.
 Status LoadCells(const std::string& path, Plan& plan);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

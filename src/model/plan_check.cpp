@@ -16,7 +16,7 @@
 #include "model/kernel_keys.h"
 #include "model/run_time.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 // Relative tolerance: the writer added 64-bit durations as doubles in a different order.
@@ -320,4 +320,4 @@ std::string CheckPlan(const Plan& plan) {
   return Check(plan).Run();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -9,10 +9,10 @@
 
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 // Returns the first inconsistency, such as "kernels[0].clusters[1].count: is 3; expected at least
 // 4", or an empty string.
 std::string CheckPlan(const Plan& plan);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -12,7 +12,7 @@
 #include "model/json_text.h"
 #include "model/plan_check.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 using nlohmann::json;
@@ -264,4 +264,4 @@ Result<Plan> LoadPlan(const std::string& path) {
   return ParsePlan(text.value(), NameOfSource(path));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

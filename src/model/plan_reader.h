@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 // Room for three million samples of about 300 bytes. Parsing takes ten times as much memory.
 inline constexpr std::size_t kMaxPlanBytes = std::size_t{1} << 30;
@@ -23,4 +23,4 @@ Result<Plan> ParsePlan(std::string_view json, std::string_view source);
 // Like ParsePlan, but reads a file, which may be compressed with gzip or zstd.
 Result<Plan> LoadPlan(const std::string& path);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

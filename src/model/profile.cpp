@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 class MemoryReader : public ProfileReader {
@@ -59,4 +59,4 @@ Result<Profile> LoadProfile(ProfileReader& reader) {
   return profile;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -13,7 +13,7 @@
 #include "model/profile_reader.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 struct Profile {
   NameTable names;                         // KernelRecord::name_id indexes it
@@ -29,4 +29,4 @@ Result<Profile> LoadProfile(ProfileReader& reader);
 // Returns a reader that streams `profile` without its metrics. `profile` must outlive the reader.
 std::unique_ptr<ProfileReader> ReadProfile(const Profile& profile);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

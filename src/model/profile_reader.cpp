@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace stemtap {
+namespace stemtap::model {
 
 Result<std::size_t> ProfileReader::Read(ProfileBatch& batch, std::size_t limit) {
   Result<std::size_t> read = ReadSome(batch, limit);
@@ -27,4 +27,4 @@ bool ProfileReader::Rewind() {
   return true;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -15,7 +15,7 @@
 #include "model/run_time.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 // ProfileBatch contains consecutive launches. Fields that are unknown to the source have the
 // kUnknown... values of shm/record.h.
@@ -65,4 +65,4 @@ class ProfileReader {
   RunTime time_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::model

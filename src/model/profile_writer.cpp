@@ -16,7 +16,7 @@
 #include "model/binary_profile.h"
 #include "model/canonical_columns.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "binary profiles are little endian");
@@ -228,4 +228,4 @@ Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& pa
       std::make_unique<BinaryWriter>(name, std::move(sink).value()));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

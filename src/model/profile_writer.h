@@ -12,7 +12,7 @@
 #include "model/name_table.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 class ProfileWriter {
  public:
@@ -35,4 +35,4 @@ class ProfileWriter {
 // followed by .gz or .zst for compression. "-" is canonical CSV on standard output.
 Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& path);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace stemtap {
+namespace stemtap::model {
 
 class RunTime {
  public:
@@ -47,4 +47,4 @@ class RunTime {
   std::uint64_t longest_ns_ = 0;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -3,9 +3,9 @@
 // File names of a finished session. See docs/formats/session.md.
 #pragma once
 
-namespace stemtap {
+namespace stemtap::model {
 
 inline constexpr const char* kSessionFiles[] = {"mask.ndjson",  "overview.json", "plan.json",
                                                 "session.json", "summary.txt",   "cells.json"};
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -11,7 +11,7 @@
 #include "model/json_text.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 using Json = SessionJson;
@@ -230,4 +230,4 @@ std::string CompareWithPlan(const Json& session, const PlanTotals& totals) {
   return {};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::model {
 
 using SessionJson = nlohmann::ordered_json;
 
@@ -25,4 +25,4 @@ Result<SessionJson> ParseSession(std::string_view text, std::string_view source)
 // an empty string.
 std::string CompareWithPlan(const SessionJson& session, const PlanTotals& totals);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -5,17 +5,17 @@
 
 #include "sampling/certificate.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 constexpr std::size_t kNone = ~std::size_t{0};
 
 // Returns the expected error of the stratum's estimated sum if the mean of `stand_in` is used.
-double BiasOf(const Moments& stratum, const Moments& stand_in) {
+double BiasOf(const stats::Moments& stratum, const stats::Moments& stand_in) {
   return static_cast<double>(stratum.count()) * (stand_in.mean() - stratum.mean());
 }
 
-bool MayStandFor(const Moments& stratum, const Moments& stand_in) {
+bool MayStandFor(const stats::Moments& stratum, const stats::Moments& stand_in) {
   return stand_in.count() > 0 &&
          std::fabs(stand_in.mean() - stratum.mean()) <= kMaxJoinDifference * stratum.mean();
 }
@@ -107,7 +107,8 @@ double JointVariance(const JointStratum& joint) {
   if (!joint.covered()) return 0.0;
   const double scale =
       static_cast<double>(joint.all.count()) / static_cast<double>(joint.sampled.count());
-  return scale * scale * EstimateVariance(Stratum(joint.sampled), joint.samples);
+  return scale * scale *
+         sampling::EstimateVariance(sampling::Stratum(joint.sampled), joint.samples);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::online

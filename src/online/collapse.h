@@ -25,13 +25,13 @@
 
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::online {
 
 // SampledRange is a stratum and the captures in it.
 struct SampledRange {
-  Moments launches;           // all launches that the captures are drawn from
-  std::uint64_t samples = 0;  // random captures
-  Moments first_sight;        // exploratory captures; not part of `launches`
+  stats::Moments launches;     // all launches that the captures are drawn from
+  std::uint64_t samples = 0;   // random captures
+  stats::Moments first_sight;  // exploratory captures; not part of `launches`
 };
 
 // JointStratum is a sequence of neighboring strata of one kernel that the same captures represent.
@@ -40,8 +40,8 @@ struct JointStratum {
   std::size_t end = 0;
   std::size_t home = 0;       // the stratum with the captures; the only one if uncovered
   std::uint64_t samples = 0;  // 0: uncovered
-  Moments all;                // of all launches except `first_sight`
-  Moments sampled;            // of the launches that the samples are drawn from
+  stats::Moments all;         // of all launches except `first_sight`
+  stats::Moments sampled;     // of the launches that the samples are drawn from
   double bias_ns = 0.0;       // expected error of the estimate of the sum of `all`
   bool by_first_sight = false;
 
@@ -61,4 +61,4 @@ std::vector<JointStratum> JoinStrata(std::span<const SampledRange> strata, doubl
 // Returns the variance of the estimate of the joint stratum's sum; 0 if it is uncovered.
 double JointVariance(const JointStratum& joint);
 
-}  // namespace stemtap
+}  // namespace stemtap::online

@@ -6,7 +6,7 @@
 #include <queue>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 // Term is one stratum of the problem. b / m is its variance without the constant of the finite
@@ -46,7 +46,7 @@ double SolveScale(std::span<const Term> terms, double budget) {
 
 }  // namespace
 
-std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
+std::vector<std::uint64_t> CompleteSizes(std::span<const sampling::Stratum> strata,
                                          std::span<const double> costs,
                                          std::span<const std::uint64_t> had,
                                          std::span<const std::uint64_t> least, double budget) {
@@ -98,4 +98,4 @@ std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
   return sizes;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::online

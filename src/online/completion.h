@@ -22,14 +22,14 @@
 
 #include "sampling/stratum.h"
 
-namespace stemtap {
+namespace stemtap::online {
 
 // Returns the total sizes, including the captures already made. An empty stratum gets 0. A negative
 // budget counts as 0. REQUIRES: as many `costs`, `had`, and `least` as strata; no
 // `least` is 0.
-std::vector<std::uint64_t> CompleteSizes(std::span<const Stratum> strata,
+std::vector<std::uint64_t> CompleteSizes(std::span<const sampling::Stratum> strata,
                                          std::span<const double> costs,
                                          std::span<const std::uint64_t> had,
                                          std::span<const std::uint64_t> least, double budget);
 
-}  // namespace stemtap
+}  // namespace stemtap::online

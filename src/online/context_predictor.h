@@ -26,7 +26,7 @@
 #include "shm/gate_table.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::online {
 
 // Returns the key of a graph node, or 0 for a launch outside a graph. It cannot be used where the
 // gate decides at the launch call, because a graph launches all of its kernels at once.
@@ -217,4 +217,4 @@ class ContextPredictor {
   bool any_dirty_ = false;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::online

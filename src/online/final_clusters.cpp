@@ -7,36 +7,36 @@
 
 #include "stats/log_sketch.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 // Adds the launch of `sample`, which is not in the sketch, to `cluster` and its samples.
-void AddLaunch(const PlanSample& sample, SampledCluster& cluster) {
+void AddLaunch(const model::PlanSample& sample, sampling::SampledCluster& cluster) {
   const std::uint64_t duration = sample.record.duration_ns;
   if (cluster.moments.count() == 0) cluster.lower_ns = cluster.upper_ns = duration;
   cluster.lower_ns = std::min(cluster.lower_ns, duration);
   cluster.upper_ns = std::max(cluster.upper_ns, duration);
-  Moments cell;
+  stats::Moments cell;
   cell.Add(static_cast<double>(duration));
   cluster.moments.Merge(cell);
   const auto above = std::find_if(cluster.cells.begin(), cluster.cells.end(),
-                                  [&](const Moments& c) { return c.mean() > cell.mean(); });
+                                  [&](const stats::Moments& c) { return c.mean() > cell.mean(); });
   cluster.cells.insert(above, cell);
   cluster.samples.push_back(sample);
 }
 
 }  // namespace
 
-std::vector<SampledCluster> FinalClusters(KernelState& kernel,
-                                          std::span<const JointStratum> joined) {
+std::vector<sampling::SampledCluster> FinalClusters(KernelState& kernel,
+                                                    std::span<const JointStratum> joined) {
   const std::vector<OnlineCluster>& cut = kernel.clusters();
   const std::vector<std::size_t> first_cells = kernel.CurrentFirstCells();
-  std::vector<SampledCluster> clusters;
+  std::vector<sampling::SampledCluster> clusters;
   std::vector<std::size_t> place(cut.size(), 0);
   for (const JointStratum& joint : joined) {
-    SampledCluster& cluster = clusters.emplace_back();
-    cluster.lower_ns = LogSketch::LowerEdge(cut[joint.first].first_bin);
-    cluster.upper_ns = LogSketch::LowerEdge(cut[joint.end - 1].end_bin) - 1;
+    sampling::SampledCluster& cluster = clusters.emplace_back();
+    cluster.lower_ns = stats::LogSketch::LowerEdge(cut[joint.first].first_bin);
+    cluster.upper_ns = stats::LogSketch::LowerEdge(cut[joint.end - 1].end_bin) - 1;
     cluster.moments = joint.all;
     cluster.joined_launches = joint.all.count();
     if (!joint.by_first_sight) cluster.joined_launches -= joint.sampled.count();
@@ -55,18 +55,18 @@ std::vector<SampledCluster> FinalClusters(KernelState& kernel,
   const auto home = [&](const CapturedLaunch& launch) {
     return place[kernel.ClusterOf(launch.bin)];
   };
-  std::vector<std::vector<PlanSample>> outlived(clusters.size());
+  std::vector<std::vector<model::PlanSample>> outlived(clusters.size());
   for (const Capture& capture : kernel.captures()) {
-    const PlanSample& sample = capture.launch.sample;
+    const model::PlanSample& sample = capture.launch.sample;
     const std::size_t at = home(capture.launch);
     (capture.outlived ? outlived[at] : clusters[at].samples).push_back(sample);
   }
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     if (clusters[i].samples.empty()) clusters[i].samples = std::move(outlived[i]);
   }
-  SampledCluster set_aside;
+  sampling::SampledCluster set_aside;
   for (const CapturedLaunch& launch : kernel.explored()) {
-    const PlanSample& sample = launch.sample;
+    const model::PlanSample& sample = launch.sample;
     const bool stands = !joined.empty() && joined[home(launch)].by_first_sight;
     AddLaunch(sample, stands ? clusters[home(launch)] : set_aside);
   }
@@ -74,11 +74,12 @@ std::vector<SampledCluster> FinalClusters(KernelState& kernel,
     set_aside.target = set_aside.samples.size();
     clusters.push_back(std::move(set_aside));
   }
-  for (SampledCluster& cluster : clusters) {
-    std::sort(cluster.samples.begin(), cluster.samples.end(),
-              [](const PlanSample& a, const PlanSample& b) { return a.index < b.index; });
+  for (sampling::SampledCluster& cluster : clusters) {
+    std::sort(
+        cluster.samples.begin(), cluster.samples.end(),
+        [](const model::PlanSample& a, const model::PlanSample& b) { return a.index < b.index; });
   }
   return clusters;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::online

@@ -21,11 +21,11 @@
 #include "online/kernel_state.h"
 #include "sampling/plan_builder.h"
 
-namespace stemtap {
+namespace stemtap::online {
 
 // `joined` is the result of JoinStrata for the clusters of the kernel. REQUIRES: kernel.cells() and
 // the clusters are up to date.
-std::vector<SampledCluster> FinalClusters(KernelState& kernel,
-                                          std::span<const JointStratum> joined);
+std::vector<sampling::SampledCluster> FinalClusters(KernelState& kernel,
+                                                    std::span<const JointStratum> joined);
 
-}  // namespace stemtap
+}  // namespace stemtap::online

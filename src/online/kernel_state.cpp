@@ -5,14 +5,15 @@
 #include <cmath>
 #include <numeric>
 
-namespace stemtap {
+namespace stemtap::online {
 
 namespace {
 
 // Returns the bin halfway between the bins of two neighboring cells.
 std::uint32_t Middle(std::uint32_t below, std::uint32_t above) {
-  const std::uint64_t edge = (LogSketch::LowerEdge(below + 1) + LogSketch::LowerEdge(above)) / 2;
-  return std::max(below + 1, LogSketch::BinOf(edge));
+  const std::uint64_t edge =
+      (stats::LogSketch::LowerEdge(below + 1) + stats::LogSketch::LowerEdge(above)) / 2;
+  return std::max(below + 1, stats::LogSketch::BinOf(edge));
 }
 
 }  // namespace
@@ -42,13 +43,14 @@ void KernelState::Observe(std::span<const Observation> batch,
       unsettled_.push_back({{seen.index, seen.occurrence, seen.record, 0.0, false},
                             duration,
                             0,
-                            LogSketch::BinOf(duration)});
+                            stats::LogSketch::BinOf(duration)});
     }
     zero_duration_ += duration == 0;
     if (captured && (seen.record.flags & shm::kFlagExploratory) != 0) {
       explored_.push_back(unsettled_.back());
       explored_ns_ += duration;
-      contexts_.Observe(seen.history_key, seen.config_key, LogSketch::BinOf(duration), cluster_of);
+      contexts_.Observe(seen.history_key, seen.config_key, stats::LogSketch::BinOf(duration),
+                        cluster_of);
       continue;
     }
     std::uint32_t bin = sketch_.Add(duration);
@@ -56,7 +58,7 @@ void KernelState::Observe(std::span<const Observation> batch,
       // The cluster is determined by the context as a whole.
       const std::uint32_t context = times_->ContextOf(seen.history_key, seen.config_key);
       times_->AddNative(context, duration);
-      bin = LogSketch::BinOf(times_->MeanOf(context));
+      bin = stats::LogSketch::BinOf(times_->MeanOf(context));
     }
     predictions_.Add(
         bin, contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of, seen.node_key));
@@ -142,7 +144,7 @@ void KernelState::Impute(CapturedLaunch& launch, bool explored) const {
   const std::uint64_t mean = sketch_.count() == 0 ? launch.recorded_ns
                              : explored           ? times_->CapturedMeanOf(launch.captured)
                                                   : times_->GroupMeanOf(launch.captured);
-  launch.bin = LogSketch::BinOf(mean);
+  launch.bin = stats::LogSketch::BinOf(mean);
   const std::uint64_t local = times_->LocalMeanOf(launch.captured);
   launch.sample.record.duration_ns = local != 0 && sketch_.count() != 0 ? local : mean;
 }
@@ -161,21 +163,21 @@ void KernelState::MarkOutlived() {
   if (earlier_.empty() || sketch_.count() >= 2 * earlier_.back().count()) {
     earlier_.push_back(sketch_);
   }
-  const auto is_early = [this](const LogSketch& s) {
+  const auto is_early = [this](const stats::LogSketch& s) {
     return kEarly * s.count() <= sketch_.count();
   };
   if (clusters_.empty() || !is_early(earlier_.front())) return;
   const auto latest_early = std::find_if_not(earlier_.begin(), earlier_.end(), is_early) - 1;
-  const auto by_cluster = [this](const LogSketch& sketch) {
-    std::vector<Moments> launches(clusters_.size());
+  const auto by_cluster = [this](const stats::LogSketch& sketch) {
+    std::vector<stats::Moments> launches(clusters_.size());
     for (std::size_t i = 0; i < sketch.bins().size(); ++i) {
       const auto bin = sketch.first_bin() + static_cast<std::uint32_t>(i);
       if (sketch.bins()[i].count != 0) launches[ClusterOf(bin)].Merge(sketch.BinMoments(bin));
     }
     return launches;
   };
-  const std::vector<Moments> before = by_cluster(*latest_early);
-  const std::vector<Moments> all = by_cluster(sketch_);
+  const std::vector<stats::Moments> before = by_cluster(*latest_early);
+  const std::vector<stats::Moments> all = by_cluster(sketch_);
   std::vector<bool> drifted(clusters_.size());
   for (std::size_t c = 0; c < clusters_.size(); ++c) {
     const auto then = static_cast<double>(before[c].count());
@@ -197,7 +199,7 @@ void KernelState::UpdateCells() {
   cells_at_ = counted();
   cell_bins_.clear();
   if (times_ == nullptr) {
-    cells_ = CellsOf(sketch_, &cell_bins_);
+    cells_ = sampling::CellsOf(sketch_, &cell_bins_);
   } else {
     cells_ = times_->Cells(cell_bins_);
     explored_ns_ = 0;
@@ -227,8 +229,9 @@ std::vector<std::size_t> KernelState::CurrentFirstCells() const {
   return first_cells;
 }
 
-std::vector<Moments> KernelState::StrataFrom(std::span<const std::size_t> first_cells) const {
-  std::vector<Moments> strata(first_cells.size());
+std::vector<stats::Moments> KernelState::StrataFrom(
+    std::span<const std::size_t> first_cells) const {
+  std::vector<stats::Moments> strata(first_cells.size());
   for (std::size_t c = 0; c < first_cells.size(); ++c) {
     const std::size_t end = c + 1 < first_cells.size() ? first_cells[c + 1] : cells_.size();
     for (std::size_t i = first_cells[c]; i < end; ++i) strata[c].Merge(cells_[i]);
@@ -292,4 +295,4 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
   SetSources();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::online

@@ -33,7 +33,7 @@
 #include "stats/log_sketch.h"
 #include "stats/time_slices.h"
 
-namespace stemtap {
+namespace stemtap::online {
 
 // Observation is one launch whose duration has been recorded.
 struct Observation {
@@ -61,9 +61,9 @@ struct Source {
 struct OnlineCluster {
   std::uint32_t first_bin = 0;  // bins from here to the next cluster's first_bin
   std::uint32_t end_bin = 0;    // one past the last bin that contains a launch
-  Moments moments;              // as of the last allocation
+  stats::Moments moments;       // as of the last allocation
   std::uint64_t captured = 0;   // by credit and not outlived
-  Moments first_sight;          // exploratory captures, as of the last allocation
+  stats::Moments first_sight;   // exploratory captures, as of the last allocation
   std::uint64_t outlived = 0;   // by credit, as of the last allocation
   double captured_ns = 0.0;     // of the captures by credit
   std::uint64_t target = 0;     // as of the last allocation
@@ -84,7 +84,7 @@ struct OnlineCluster {
 // CapturedLaunch is one capture. `recorded_ns` and `captured` are used only if captures perturb
 // launches.
 struct CapturedLaunch {
-  PlanSample sample;
+  model::PlanSample sample;
   std::uint64_t recorded_ns = 0;
   std::uint32_t captured = 0;  // id in NativeTimes
   // The sketch bin that determines the cluster: the bin of the duration or, if captures perturb
@@ -138,11 +138,11 @@ class KernelState {
   // Recomputes the cells of the launches and the bin of each cell. They stay valid until the next
   // call.
   void UpdateCells();
-  KernelCells& cells() { return cells_; }
+  sampling::KernelCells& cells() { return cells_; }
 
   // Returns the moments of the cells from each of `first_cells` up to the next. `first_cells` are
   // indices into cells(), ascending, starting with 0.
-  std::vector<Moments> StrataFrom(std::span<const std::size_t> first_cells) const;
+  std::vector<stats::Moments> StrataFrom(std::span<const std::size_t> first_cells) const;
   // Returns the first cell of each cluster. Clusters that no longer contain a cell are left out.
   std::vector<std::size_t> CurrentFirstCells() const;
 
@@ -169,7 +169,7 @@ class KernelState {
   const shm::LaunchConfig& config() const { return config_; }
   std::uint64_t last_occurrence() const { return last_occurrence_; }
   // All launches with a native duration except exploratory captures.
-  const LogSketch& sketch() const { return sketch_; }
+  const stats::LogSketch& sketch() const { return sketch_; }
   // All launches and their time. Imputed durations are as of the last UpdateCells.
   std::uint64_t launches() const { return counted() + explored_.size(); }
   std::uint64_t duration_ns() const {
@@ -188,7 +188,7 @@ class KernelState {
   std::uint64_t explored_ns() const { return explored_ns_; }
   std::uint64_t zero_duration() const { return zero_duration_; }
   // All launches with a known start time, with their recorded durations.
-  const TimeSlices& slices() const { return slices_; }
+  const stats::TimeSlices& slices() const { return slices_; }
   std::vector<OnlineCluster>& clusters() { return clusters_; }
   const std::vector<OnlineCluster>& clusters() const { return clusters_; }
   ContextPredictor& contexts() { return contexts_; }
@@ -255,12 +255,12 @@ class KernelState {
   std::uint64_t name_key_;
   std::uint64_t root_key_;
   shm::LaunchConfig config_;
-  LogSketch sketch_;
-  TimeSlices slices_;
+  stats::LogSketch sketch_;
+  stats::TimeSlices slices_;
   std::uint64_t explored_ns_ = 0;
   std::uint64_t zero_duration_ = 0;
   std::uint64_t last_occurrence_ = 0;
-  KernelCells cells_;
+  sampling::KernelCells cells_;
   std::vector<std::uint32_t> cell_bins_;
   std::uint64_t cells_at_ = 0;  // launches at the last UpdateCells
   bool recut_ = false;
@@ -276,9 +276,10 @@ class KernelState {
   std::unique_ptr<NativeTimes> times_;  // null if all durations are native
   std::vector<CreditLine> credit_lines_;
   std::vector<Capture> captures_;
-  std::vector<LogSketch> earlier_;  // sketches at the latest doublings of launches, oldest first
+  std::vector<stats::LogSketch>
+      earlier_;  // sketches at the latest doublings of launches, oldest first
   std::vector<CapturedLaunch> explored_;
   std::vector<CapturedLaunch> unsettled_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::online

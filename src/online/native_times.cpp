@@ -6,12 +6,12 @@
 
 #include "stats/log_sketch.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 // Returns the moments of `launches` launches with this mean and the variance of `spread`.
-Moments Imputed(double mean, const Moments& spread, std::uint64_t launches) {
-  return Moments(launches, mean, spread.variance() * static_cast<double>(launches));
+stats::Moments Imputed(double mean, const stats::Moments& spread, std::uint64_t launches) {
+  return stats::Moments(launches, mean, spread.variance() * static_cast<double>(launches));
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ std::uint32_t NativeTimes::ContextOf(std::uint64_t history_key, std::uint64_t co
   return Child(Child(0, config_key), history_key);
 }
 
-bool NativeTimes::Fits(const Moments& regime, double value) {
+bool NativeTimes::Fits(const stats::Moments& regime, double value) {
   if (regime.count() == 0) return true;
   const double mean = regime.mean();
   const double allowed = regime.count() < kTold
@@ -117,24 +117,24 @@ std::uint32_t NativeTimes::AddCaptured(std::uint32_t context, std::uint64_t reco
   return captured;
 }
 
-const Moments& NativeTimes::LikeOf(std::uint32_t group) const {
+const stats::Moments& NativeTimes::LikeOf(std::uint32_t group) const {
   // The regime's own launches; other regimes differ.
   if (groups_[group].own.count() != 0) return groups_[group].own;
   while (group != 0 && groups_[group].all.count() == 0) group = groups_[group].parent;
   return groups_[group].all.count() == 0 ? perturbed_ : groups_[group].all;
 }
 
-const Moments& NativeTimes::SpreadOf(std::uint32_t group) const {
+const stats::Moments& NativeTimes::SpreadOf(std::uint32_t group) const {
   if (groups_[group].own.count() >= kTold) return groups_[group].own;
   while (group != 0 && groups_[group].all.count() < kTold) group = groups_[group].parent;
   return groups_[group].all.count() == 0 ? perturbed_ : groups_[group].all;
 }
 
-KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
+sampling::KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
   // Pool small groups into their parents, which precede them.
   struct Pool {
-    Moments native;
-    Moments imputed;
+    stats::Moments native;
+    stats::Moments imputed;
   };
   std::vector<Pool> pools(groups_.size());
   std::vector<std::uint32_t> home(groups_.size());
@@ -160,7 +160,7 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
     if (slowed.launches != 0) {
       const double others =
           LikeOf(home[i]).mean() * static_cast<double>(slowed.launches - slowed.located);
-      const Moments imputed =
+      const stats::Moments imputed =
           Imputed((slowed.local_ns + others) / static_cast<double>(slowed.launches),
                   SpreadOf(home[i]), slowed.launches);
       imputed_ns_ += Whole(imputed.sum());
@@ -180,7 +180,7 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
     pools[group.parent].imputed.Merge(pool.imputed);
   }
 
-  std::vector<Moments> cell_of(groups_.size());
+  std::vector<stats::Moments> cell_of(groups_.size());
   for (const std::uint32_t i : formed) {
     cell_of[i] = pools[i].native;
     cell_of[i].Merge(pools[i].imputed);
@@ -193,10 +193,10 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
   std::stable_sort(formed.begin(), formed.end(), [&](std::uint32_t a, std::uint32_t b) {
     return cell_of[a].mean() < cell_of[b].mean();
   });
-  KernelCells cells;
+  sampling::KernelCells cells;
   bins.clear();
   for (const std::uint32_t i : formed) {
-    const std::uint32_t bin = LogSketch::BinOf(group_mean_[i]);
+    const std::uint32_t bin = stats::LogSketch::BinOf(group_mean_[i]);
     if (!bins.empty() && bins.back() == bin) {
       cells.back().Merge(cell_of[i]);
     } else {
@@ -207,4 +207,4 @@ KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
   return cells;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::online

@@ -35,7 +35,7 @@
 #include "sampling/workload_strata.h"
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::online {
 
 class NativeTimes {
  public:
@@ -103,7 +103,7 @@ class NativeTimes {
 
   // Returns the groups as cells with ascending means. Sets `bins` to the sketch bin of each mean,
   // strictly ascending.
-  KernelCells Cells(std::vector<std::uint32_t>& bins);
+  sampling::KernelCells Cells(std::vector<std::uint32_t>& bins);
 
  private:
   // Slowed counts perturbed launches. Those with a moving average are also counted in `located`,
@@ -131,8 +131,8 @@ class NativeTimes {
   // and a parent precedes its children.
   struct Group {
     std::uint32_t parent = 0;
-    Moments own;          // native launches, without children
-    Moments all;          // native launches, including children
+    stats::Moments own;   // native launches, without children
+    stats::Moments all;   // native launches, including children
     double recent = 0.0;  // moving average of `own`
     Slowed slowed;        // without children
     // For a context: the current regime (initially the context itself) and the votes for it.
@@ -155,11 +155,11 @@ class NativeTimes {
   }
   // Returns the moments whose mean imputes the group's perturbed launches: the most specific level
   // with a native launch.
-  const Moments& LikeOf(std::uint32_t group) const;
+  const stats::Moments& LikeOf(std::uint32_t group) const;
   // Returns the moments whose variance is used: the most specific level with kTold launches, else
   // the kernel.
-  const Moments& SpreadOf(std::uint32_t group) const;
-  static bool Fits(const Moments& regime, double value);
+  const stats::Moments& SpreadOf(std::uint32_t group) const;
+  static bool Fits(const stats::Moments& regime, double value);
   // Assigns the undecided launches to the current regime of the context.
   void Decide(std::uint32_t context);
   // Returns another regime of the context that fits `value`, or a new regime. Returns the current
@@ -174,9 +174,9 @@ class NativeTimes {
   std::vector<Group> groups_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_key_;
   std::vector<Captured> captured_;
-  Moments perturbed_;  // recorded durations
+  stats::Moments perturbed_;  // recorded durations
   std::uint64_t imputed_ns_ = 0;
   std::vector<std::uint64_t> group_mean_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::online

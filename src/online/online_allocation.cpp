@@ -13,7 +13,7 @@
 #include "online/online_sampler.h"
 #include "sampling/certificate.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 // A kernel is cut again if the captures of the current cut would cost more than this many times the
@@ -86,10 +86,10 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
   // Compare cuts while captures are missing, or if the last comparison is old. Keep the cuts at the
   // end of the run, because new clusters could not be captured any more.
   const bool cuts_old = status_.observed >= kCutGrowth * cuts_observed_;
-  if (options_.method == Method::kStem || (!last && (cuts_old || !Enough()))) {
-    const WorkloadStrata found = CutAll(parallel);
+  if (options_.method == sampling::Method::kStem || (!last && (cuts_old || !Enough()))) {
+    const sampling::WorkloadStrata found = CutAll(parallel);
     cuts_observed_ = status_.observed;
-    if (options_.method == Method::kStem) {
+    if (options_.method == sampling::Method::kStem) {
       for (std::size_t id = 0; id < kernels_.size(); ++id) {
         for (std::size_t i = 0; i < found.kernels[id].size(); ++i) {
           kernels_[id].clusters()[i].target = found.kernels[id][i].sample_size;
@@ -97,8 +97,8 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
       }
     } else {
       double planned_ns = 0.0;
-      for (const std::vector<StratumRange>& strata : found.kernels) {
-        for (const StratumRange& s : strata) {
+      for (const std::vector<sampling::StratumRange>& strata : found.kernels) {
+        for (const sampling::StratumRange& s : strata) {
           if (s.sample_size == s.moments.count()) continue;
           planned_ns += static_cast<double>(s.sample_size) * s.moments.mean();
         }
@@ -118,10 +118,11 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
 
 // Contexts predict clusters, and captures are cheap only if contexts have learned. The first cuts
 // are therefore made before the first release.
-WorkloadStrata OnlineSampler::CutAll(const ParallelFor& parallel) {
-  std::vector<KernelCells> cells(kernels_.size());
+sampling::WorkloadStrata OnlineSampler::CutAll(const ParallelFor& parallel) {
+  std::vector<sampling::KernelCells> cells(kernels_.size());
   for (std::size_t id = 0; id < cells.size(); ++id) cells[id].swap(kernels_[id].cells());
-  WorkloadStrata found = StratifyWorkload(cells, options_, multiplier_, parallel);
+  sampling::WorkloadStrata found =
+      sampling::StratifyWorkload(cells, options_, multiplier_, parallel);
   multiplier_ = found.multiplier;
   for (std::size_t id = 0; id < cells.size(); ++id) cells[id].swap(kernels_[id].cells());
 
@@ -155,7 +156,7 @@ std::vector<JointStratum> OnlineSampler::JoinedOf(const KernelState& kernel, Sta
 }
 
 bool OnlineSampler::Enough() const {
-  const bool by_kernel = options_.bound == BoundScope::kKernel;
+  const bool by_kernel = options_.bound == sampling::BoundScope::kKernel;
   double variance = 0.0;
   double bias = 0.0;
   double uncovered = 0.0;
@@ -185,26 +186,27 @@ bool OnlineSampler::Enough() const {
 // Uses only durations, not which captures were made. If cuts depended on the captures, long
 // launches without captures would share a cluster with short captured launches, and the estimate
 // would be low.
-void OnlineSampler::CutKernel(KernelState& kernel, std::span<const StratumRange> strata) const {
+void OnlineSampler::CutKernel(KernelState& kernel,
+                              std::span<const sampling::StratumRange> strata) const {
   std::vector<std::size_t> fresh;
-  for (const StratumRange& s : strata) fresh.push_back(s.first);
+  for (const sampling::StratumRange& s : strata) fresh.push_back(s.first);
   const std::vector<std::size_t> current = kernel.CurrentFirstCells();
   if (fresh == current) return;
-  if (options_.method == Method::kStem) return kernel.SetCut(fresh, true);
+  if (options_.method == sampling::Method::kStem) return kernel.SetCut(fresh, true);
 
   double best_ns = 0.0;
   // Time of strata that the best cut samples completely, such as a single long launch. Every cut
   // needs it, and it would hide the difference between the cuts.
   double whole_ns = 0.0;
   double budget = 0.0;
-  for (const StratumRange& s : strata) {
+  for (const sampling::StratumRange& s : strata) {
     best_ns += static_cast<double>(s.sample_size) * s.moments.mean();
     if (s.sample_size == s.moments.count()) whole_ns += s.moments.sum();
-    budget += EstimateVariance(Stratum(s.moments), s.sample_size);
+    budget += sampling::EstimateVariance(sampling::Stratum(s.moments), s.sample_size);
   }
-  std::vector<Stratum> kept;
+  std::vector<sampling::Stratum> kept;
   std::vector<double> costs;
-  for (const Moments& all : kernel.StrataFrom(current)) {
+  for (const stats::Moments& all : kernel.StrataFrom(current)) {
     kept.emplace_back(all);
     costs.push_back(all.mean());
   }
@@ -219,8 +221,8 @@ void OnlineSampler::CutKernel(KernelState& kernel, std::span<const StratumRange>
 }
 
 void OnlineSampler::SetTargets(double planned_ns) {
-  const bool by_kernel = options_.bound == BoundScope::kKernel;
-  std::vector<Stratum> strata;
+  const bool by_kernel = options_.bound == sampling::BoundScope::kKernel;
+  std::vector<sampling::Stratum> strata;
   std::vector<double> costs;
   std::vector<std::uint64_t> had;
   std::vector<std::uint64_t> least;
@@ -365,4 +367,4 @@ void OnlineSampler::SetStatus() {
   }
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::online

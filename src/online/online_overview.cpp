@@ -10,28 +10,28 @@
 #include "online/online_sampler.h"
 #include "online/overview_parts.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
-ClusterState StateOf(const OnlineCluster& cluster) {
-  if (cluster.closed) return ClusterState::kClosed;
-  return cluster.given_up ? ClusterState::kUnreachable : ClusterState::kOpen;
+model::ClusterState StateOf(const OnlineCluster& cluster) {
+  if (cluster.closed) return model::ClusterState::kClosed;
+  return cluster.given_up ? model::ClusterState::kUnreachable : model::ClusterState::kOpen;
 }
 
-std::vector<OverviewCluster> ClustersOf(const KernelState& kernel) {
-  std::vector<OverviewCluster> clusters;
+std::vector<model::OverviewCluster> ClustersOf(const KernelState& kernel) {
+  std::vector<model::OverviewCluster> clusters;
   if (!kernel.allocated()) return clusters;
   for (const OnlineCluster& c : kernel.clusters()) {
-    clusters.push_back({LogSketch::LowerEdge(c.first_bin), LogSketch::LowerEdge(c.end_bin) - 1,
-                        c.moments.count(), c.moments.mean(), c.moments.stddev(), c.captured,
-                        c.target, StateOf(c)});
+    clusters.push_back({stats::LogSketch::LowerEdge(c.first_bin),
+                        stats::LogSketch::LowerEdge(c.end_bin) - 1, c.moments.count(),
+                        c.moments.mean(), c.moments.stddev(), c.captured, c.target, StateOf(c)});
   }
   return clusters;
 }
 
 }  // namespace
 
-void OnlineSampler::Describe(Overview& overview) const {
+void OnlineSampler::Describe(model::Overview& overview) const {
   overview.observed = status_.observed;
   overview.duration_ns = status_.duration_ns;
   overview.captured = status_.captured;
@@ -57,13 +57,13 @@ void OnlineSampler::Describe(Overview& overview) const {
   overview.kernels_known = ranking.size();
   std::stable_sort(ranking.begin(), ranking.end(),
                    [](const Ranked& a, const Ranked& b) { return a.duration_ns > b.duration_ns; });
-  ranking.resize(std::min(ranking.size(), Overview::kMostKernels));
+  ranking.resize(std::min(ranking.size(), model::Overview::kMostKernels));
 
   overview.kernels.clear();
   overview.kernels.reserve(ranking.size());
-  std::vector<const TimeSlices*> slices;
+  std::vector<const stats::TimeSlices*> slices;
   for (const auto& [duration_ns, kernel] : ranking) {
-    OverviewKernel& shown = overview.kernels.emplace_back();
+    model::OverviewKernel& shown = overview.kernels.emplace_back();
     shown.name = names_.name(kernel->name_id());
     shown.process = names_.process(kernel->name_id());
     shown.config = kernel->config();
@@ -73,9 +73,9 @@ void OnlineSampler::Describe(Overview& overview) const {
     shown.imputed = kernel->imputed();
     shown.clusters = ClustersOf(*kernel);
     shown.histogram = JoinedBins(kernel->sketch());
-    if (slices.size() < Overview::kMostSlicedKernels) slices.push_back(&kernel->slices());
+    if (slices.size() < model::Overview::kMostSlicedKernels) slices.push_back(&kernel->slices());
   }
   SetSlices(slices, overview);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::online

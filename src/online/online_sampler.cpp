@@ -10,7 +10,7 @@
 #include "online/final_clusters.h"
 #include "shm/deny_list.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 // Samples are allocated again when the observations or their time have grown by an eighth. Targets
@@ -50,7 +50,7 @@ constexpr std::uint64_t kLongestFeedback = 1 << 20;
 
 }  // namespace
 
-OnlineSampler::OnlineSampler(const SamplingOptions& options, shm::GateTable& gate,
+OnlineSampler::OnlineSampler(const sampling::SamplingOptions& options, shm::GateTable& gate,
                              std::uint64_t observe_first, bool perturbed)
     : options_(options),
       target_(options.target()),
@@ -176,7 +176,7 @@ void OnlineSampler::SettleCaptures() {
   });
   for (const auto& [id, launch] : captures) {
     KernelState& kernel = kernels_[id];
-    const PlanSample& sample = launch.sample;
+    const model::PlanSample& sample = launch.sample;
     const bool explored = (sample.record.flags & shm::kFlagExploratory) != 0;
     if (!explored) kernel.AddCaptured(launch);
     const std::size_t cluster = kernel.ClusterOf(launch.bin);
@@ -295,14 +295,14 @@ void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t c
       {kind, last_index_, state.name_id(), state.last_occurrence(), cluster, last_time_ns_, false});
 }
 
-Plan OnlineSampler::Finish(const ParallelFor& parallel) {
+model::Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   events_.clear();
   touched_.clear();
   for (KernelState& kernel : kernels_) {
     if (kernel.stale()) kernel.UpdateCells();
   }
   Allocate(parallel, true);
-  PlanBuilder builder(options_);
+  sampling::PlanBuilder builder(options_);
   std::uint64_t imputed = 0;
   std::uint64_t imputed_ns = 0;
   std::uint64_t unknown = 0;
@@ -310,8 +310,8 @@ Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
     KernelState& kernel = kernels_[id];
     if (kernel.launches() == 0) continue;
-    if (options_.bound == BoundScope::kKernel) bias_ns = 0.0;
-    std::vector<SampledCluster> clusters =
+    if (options_.bound == sampling::BoundScope::kKernel) bias_ns = 0.0;
+    std::vector<sampling::SampledCluster> clusters =
         FinalClusters(kernel, JoinedOf(kernel, Standing::kAll, bias_ns));
     // A second pass does not capture kernels on the deny list either.
     const bool denied = shm::WhyDenied(names_.name(kernel.name_id())) != nullptr;
@@ -325,16 +325,16 @@ Plan OnlineSampler::Finish(const ParallelFor& parallel) {
     imputed_ns += kernel.imputed_ns();
     if (kernel.native_unknown()) unknown += kernel.imputed();
   }
-  Plan plan = builder.Finish();
+  model::Plan plan = builder.Finish();
   plan.totals.imputed = imputed;
   plan.totals.imputed_duration_ns = imputed_ns;
   plan.totals.native_unknown = unknown;
   // The native durations of the samples are unknown, and so is the observed error.
   if (status_.captured != 0 && perturbed_) {
     plan.totals.observed_error = NAN;
-    StateBound(plan.totals);
+    model::StateBound(plan.totals);
   }
   return plan;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::online

@@ -38,7 +38,7 @@
 #include "sampling/sampling_options.h"
 #include "shm/gate_table.h"
 
-namespace stemtap {
+namespace stemtap::online {
 
 enum class MaskEventKind { kCapture, kClose, kReopen, kTopUp };
 
@@ -75,14 +75,14 @@ class OnlineSampler {
   // Publishes into `gate`, which must outlive the sampler and must have no other writer. Only
   // exploratory captures are made before `observe_first` launches have been observed. `perturbed`:
   // captures perturb launches, and perturbed launches have shm::kFlagPerturbed.
-  OnlineSampler(const SamplingOptions& options, shm::GateTable& gate,
+  OnlineSampler(const sampling::SamplingOptions& options, shm::GateTable& gate,
                 std::uint64_t observe_first = 0, bool perturbed = false);
 
   // Returns the id of `name` in names(). If `pid` is given, the name belongs to that process only.
   std::uint32_t AddName(std::string_view name, std::int32_t pid = 0) {
     return names_.Intern(name, pid);
   }
-  const NameTable& names() const { return names_; }
+  const model::NameTable& names() const { return names_; }
   // Adds a kernel: all launches of a name or, if `config` is given, of that configuration. Ids are
   // assigned in order.
   std::uint32_t AddKernel(std::uint32_t name_id, const shm::LaunchConfig* config);
@@ -105,12 +105,12 @@ class OnlineSampler {
 
   // Sets the fields of `overview` for launches and kernels as of the last Commit or Finish. After
   // Finish, the plan has the final clusters (TakeClusters). REQUIRES: not between Begin and Commit.
-  void Describe(Overview& overview) const;
+  void Describe(model::Overview& overview) const;
 
   // Returns the plan of all observations. Clusters without a capture are joined to a neighbor
   // (JoinStrata) or left uncovered. Uncovered clusters are reported as top_up events, except
   // kernels on the deny list. Call once, at the end.
-  Plan Finish(const ParallelFor& parallel = Serially);
+  model::Plan Finish(const ParallelFor& parallel = Serially);
 
  private:
   struct Touched {
@@ -134,8 +134,8 @@ class OnlineSampler {
   // Returns whether the captures so far meet the error bound.
   bool Enough() const;
   // Cuts the kernels into clusters. Returns the best cut; a kernel may keep its current cut.
-  WorkloadStrata CutAll(const ParallelFor& parallel);
-  void CutKernel(KernelState& kernel, std::span<const StratumRange> strata) const;
+  sampling::WorkloadStrata CutAll(const ParallelFor& parallel);
+  void CutKernel(KernelState& kernel, std::span<const sampling::StratumRange> strata) const;
   void Hold();
   // Sets the targets of the clusters. `planned_ns` is the captured time of the best cut.
   void SetTargets(double planned_ns);
@@ -151,12 +151,12 @@ class OnlineSampler {
   void SetCredits(KernelState& kernel);
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
 
-  SamplingOptions options_;
-  ErrorTarget target_;
+  sampling::SamplingOptions options_;
+  sampling::ErrorTarget target_;
   shm::GateTable& gate_;
   std::uint64_t observe_first_;
   bool perturbed_;
-  NameTable names_;
+  model::NameTable names_;
   std::deque<KernelState> kernels_;
 
   // The current epoch.
@@ -179,4 +179,4 @@ class OnlineSampler {
   SamplerStatus status_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::online

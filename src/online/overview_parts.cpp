@@ -12,13 +12,13 @@
 
 #include "shm/context_key.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 // Returns the smallest duration above bin `bin`; for the last bin, the largest possible duration.
 std::uint64_t UpperEdge(std::uint32_t bin) {
-  const std::uint64_t edge = LogSketch::LowerEdge(bin + 1);
-  return edge > LogSketch::LowerEdge(bin) ? edge : std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t edge = stats::LogSketch::LowerEdge(bin + 1);
+  return edge > stats::LogSketch::LowerEdge(bin) ? edge : std::numeric_limits<std::uint64_t>::max();
 }
 
 // Returns a hash of everything that identifies a kernel.
@@ -28,27 +28,30 @@ std::uint64_t KeyOf(std::string_view name, const shm::LaunchConfig& config, std:
   return shm::ConfigKey(hash, config);
 }
 
-bool Closed(const PlanCluster& cluster) {
+bool Closed(const model::PlanCluster& cluster) {
   return cluster.captured >= std::max<std::uint64_t>(cluster.target, 1);
 }
 
-ClusterState StateOf(const PlanCluster& cluster, const OverviewKernel& online) {
-  if (Closed(cluster)) return ClusterState::kClosed;
+model::ClusterState StateOf(const model::PlanCluster& cluster,
+                            const model::OverviewKernel& online) {
+  if (Closed(cluster)) return model::ClusterState::kClosed;
   const auto same = std::find_if(
       online.clusters.begin(), online.clusters.end(),
-      [&](const OverviewCluster& before) { return before.lower_ns == cluster.lower_ns; });
-  const bool reachable = same == online.clusters.end() || same->state != ClusterState::kUnreachable;
-  return cluster.captured != 0 || reachable ? ClusterState::kOpen : ClusterState::kUnreachable;
+      [&](const model::OverviewCluster& before) { return before.lower_ns == cluster.lower_ns; });
+  const bool reachable =
+      same == online.clusters.end() || same->state != model::ClusterState::kUnreachable;
+  return cluster.captured != 0 || reachable ? model::ClusterState::kOpen
+                                            : model::ClusterState::kUnreachable;
 }
 
 }  // namespace
 
-std::vector<HistogramBin> JoinedBins(const LogSketch& sketch, std::size_t most) {
-  const std::span<const LogSketch::Bin> bins = sketch.bins();
-  std::vector<HistogramBin> joined;
+std::vector<model::HistogramBin> JoinedBins(const stats::LogSketch& sketch, std::size_t most) {
+  const std::span<const stats::LogSketch::Bin> bins = sketch.bins();
+  std::vector<model::HistogramBin> joined;
   // Merge 2^by bins into one. Merging 64 gives the octaves, which always fit.
   bool fit = false;
-  for (std::uint32_t by = 0; by <= LogSketch::kPartBits && !fit; ++by) {
+  for (std::uint32_t by = 0; by <= stats::LogSketch::kPartBits && !fit; ++by) {
     joined.clear();
     fit = true;
     std::uint32_t last = 0;
@@ -56,7 +59,8 @@ std::vector<HistogramBin> JoinedBins(const LogSketch& sketch, std::size_t most) 
       if (bins[i].count == 0) continue;
       const std::uint32_t bin = (sketch.first_bin() + static_cast<std::uint32_t>(i)) >> by;
       if (joined.empty() || bin != last) {
-        joined.push_back({LogSketch::LowerEdge(bin << by), UpperEdge(((bin + 1) << by) - 1), 0});
+        joined.push_back(
+            {stats::LogSketch::LowerEdge(bin << by), UpperEdge(((bin + 1) << by) - 1), 0});
         fit = joined.size() <= most;
         last = bin;
       }
@@ -66,9 +70,9 @@ std::vector<HistogramBin> JoinedBins(const LogSketch& sketch, std::size_t most) 
   return joined;
 }
 
-void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview) {
-  const TimeSlices* most = nullptr;
-  for (const TimeSlices* of : slices) {
+void SetSlices(std::span<const stats::TimeSlices* const> slices, model::Overview& overview) {
+  const stats::TimeSlices* most = nullptr;
+  for (const stats::TimeSlices* of : slices) {
     if (of == nullptr || of->slices().empty()) continue;
     if (most == nullptr || of->launches() > most->launches()) most = of;
   }
@@ -77,8 +81,8 @@ void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview) {
 
   // Find the smallest width that is not below the width of any kernel's slices and at which all
   // kernels fit into kMost slices.
-  const auto low_of = [](const TimeSlices& of) { return of.first() << of.shift(); };
-  const auto high_of = [](const TimeSlices& of) {  // start of the last slice
+  const auto low_of = [](const stats::TimeSlices& of) { return of.first() << of.shift(); };
+  const auto high_of = [](const stats::TimeSlices& of) {  // start of the last slice
     return (of.first() + of.slices().size() - 1) << of.shift();
   };
   std::uint64_t low = low_of(*most);
@@ -90,8 +94,8 @@ void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview) {
     const std::uint64_t lower = std::min(low, low_of(*slices[i]));
     const std::uint64_t higher = std::max(high, high_of(*slices[i]));
     const std::uint32_t wide =
-        TimeSlices::ShiftFor(std::max(shift, slices[i]->shift()), lower, higher);
-    if (wide > TimeSlices::kMostShift) continue;
+        stats::TimeSlices::ShiftFor(std::max(shift, slices[i]->shift()), lower, higher);
+    if (wide > stats::TimeSlices::kMostShift) continue;
     low = lower;
     high = higher;
     shift = wide;
@@ -103,7 +107,7 @@ void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview) {
   overview.slices = static_cast<std::uint32_t>((high >> shift) - first + 1);
   for (std::size_t i = 0; i < slices.size(); ++i) {
     if (!shown[i]) continue;
-    std::array<TimeSlices::Slice, TimeSlices::kMost> sums{};
+    std::array<stats::TimeSlices::Slice, stats::TimeSlices::kMost> sums{};
     slices[i]->AddTo(shift, first, sums);
     for (std::uint32_t at = 0; at < overview.slices; ++at) {
       if (sums[at].launches == 0) continue;
@@ -112,27 +116,27 @@ void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview) {
   }
 }
 
-void TakeClusters(const Plan& plan, Overview& overview) {
-  std::unordered_map<std::uint64_t, const PlanKernel*> planned;
+void TakeClusters(const model::Plan& plan, model::Overview& overview) {
+  std::unordered_map<std::uint64_t, const model::PlanKernel*> planned;
   overview.clusters_open = overview.clusters_closed = 0;
-  for (const PlanKernel& kernel : plan.kernels) {
+  for (const model::PlanKernel& kernel : plan.kernels) {
     planned[KeyOf(kernel.name, kernel.config, kernel.process)] = &kernel;
-    for (const PlanCluster& cluster : kernel.clusters) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
       ++(Closed(cluster) ? overview.clusters_closed : overview.clusters_open);
     }
   }
-  for (OverviewKernel& kernel : overview.kernels) {
-    std::vector<OverviewCluster> clusters;
+  for (model::OverviewKernel& kernel : overview.kernels) {
+    std::vector<model::OverviewCluster> clusters;
     const auto found = planned.find(KeyOf(kernel.name, kernel.config, kernel.process));
     if (found != planned.end()) {
-      for (const PlanCluster& c : found->second->clusters) {
+      for (const model::PlanCluster& c : found->second->clusters) {
         clusters.push_back({c.lower_ns, c.upper_ns, c.count, c.mean_ns, c.stddev_ns, c.captured,
                             c.target, StateOf(c, kernel)});
       }
     }
     kernel.clusters = std::move(clusters);
   }
-  TakeBounds(plan.totals, overview);
+  model::TakeBounds(plan.totals, overview);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::online

@@ -15,21 +15,21 @@
 #include "stats/log_sketch.h"
 #include "stats/time_slices.h"
 
-namespace stemtap {
+namespace stemtap::online {
 
 // Returns the non-empty bins of `sketch`. Pairs of bins are merged repeatedly until at most `most`
 // are left, so the edges of merged bins are edges of the sketch. REQUIRES: most >= 59, the number
 // of octaves of all durations.
-std::vector<HistogramBin> JoinedBins(const LogSketch& sketch,
-                                     std::size_t most = Overview::kMostBins);
+std::vector<model::HistogramBin> JoinedBins(const stats::LogSketch& sketch,
+                                            std::size_t most = model::Overview::kMostBins);
 
 // Sets the slices of overview.kernels. `slices[i]` belongs to overview.kernels[i]; null means no
 // slices. A kernel gets no slices if its start times are years away from the start times of the
 // kernel with most launches.
-void SetSlices(std::span<const TimeSlices* const> slices, Overview& overview);
+void SetSlices(std::span<const stats::TimeSlices* const> slices, model::Overview& overview);
 
 // Replaces the clusters, the bound, and the numbers of open and closed clusters of `overview` by
 // the values of `plan`. REQUIRES: both are from the end of the same run.
-void TakeClusters(const Plan& plan, Overview& overview);
+void TakeClusters(const model::Plan& plan, model::Overview& overview);
 
-}  // namespace stemtap
+}  // namespace stemtap::online

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::online {
 
 class PredictionRecord {
  public:
@@ -65,4 +65,4 @@ class PredictionRecord {
   std::vector<Latest> bins_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::online

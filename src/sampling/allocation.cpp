@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // A stratum in the notation of Problem 1.
@@ -129,4 +129,4 @@ std::vector<std::uint64_t> Allocate(std::span<const Stratum> strata, const Error
   return sizes;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -22,7 +22,7 @@
 
 #include "sampling/stratum.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 struct ErrorTarget {
   double error_bound = 0.05;     // eps, relative error of the total; > 0
@@ -49,4 +49,4 @@ std::vector<double> AllocateReal(std::span<const Stratum> strata, const ErrorTar
 std::vector<std::uint64_t> Allocate(std::span<const Stratum> strata, const ErrorTarget& target,
                                     Population population, std::uint64_t min_samples = 1);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sampling/best_cut.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
-std::size_t BestCut(std::span<const Moments> cells) {
+std::size_t BestCut(std::span<const stats::Moments> cells) {
   if (cells.size() < 2) return 0;
   // Sums are relative to the middle cell, so that a large common offset of the durations does not
   // cost the digits in which they differ.
   const double origin = cells[cells.size() / 2].mean();
   double count = 0.0;
   double sum = 0.0;
-  for (const Moments& cell : cells) {
+  for (const stats::Moments& cell : cells) {
     const auto n = static_cast<double>(cell.count());
     count += n;
     sum += n * (cell.mean() - origin);
@@ -20,7 +20,7 @@ std::size_t BestCut(std::span<const Moments> cells) {
   double count_left = 0.0;
   double sum_left = 0.0;
   for (std::size_t cut = 1; cut < cells.size(); ++cut) {
-    const Moments& cell = cells[cut - 1];
+    const stats::Moments& cell = cells[cut - 1];
     const auto n = static_cast<double>(cell.count());
     count_left += n;
     sum_left += n * (cell.mean() - origin);
@@ -35,4 +35,4 @@ std::size_t BestCut(std::span<const Moments> cells) {
   return best;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -15,11 +15,11 @@
 
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 // Returns the number of cells in the left part, 1 .. cells.size() - 1, or 0 for fewer than two
 // cells. Ties go to the leftmost cut. REQUIRES: cells are non-empty and in ascending order of their
 // means.
-std::size_t BestCut(std::span<const Moments> cells);
+std::size_t BestCut(std::span<const stats::Moments> cells);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

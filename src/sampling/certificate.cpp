@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "stats/normal.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // Number of simulated samples. With 4,000, the random error of the quantile is 0.3 % of coverage.
@@ -44,7 +44,7 @@ class StratumDraw {
   explicit StratumDraw(const SampledStratum& s)
       : samples_(s.samples), count_(s.whole.count), scale_(ScaleOf(s)) {
     std::uint64_t before = 0;
-    for (const Moments& cell : s.cells) {
+    for (const stats::Moments& cell : s.cells) {
       before += cell.count();
       ends_.push_back(before);
       offsets_.push_back(cell.mean() - s.whole.mean);
@@ -89,7 +89,7 @@ class RareHits {
     const double scale = ScaleOf(s);
     const double drawn = static_cast<double>(s.samples) / static_cast<double>(s.whole.count);
     double variance = 0.0;
-    for (const Moments& cell : s.cells) {
+    for (const stats::Moments& cell : s.cells) {
       const double jump = scale * (cell.mean() - s.whole.mean);
       if (std::fabs(jump) < large) continue;
       const double rate = static_cast<double>(cell.count()) * drawn;
@@ -142,7 +142,7 @@ double ErrorBound(std::span<const Stratum> strata, std::span<const std::uint64_t
 }
 
 double CertifiedZ(double confidence) {
-  return TwoSidedZ(1.0 - kMissShare * (1.0 - confidence));
+  return stats::TwoSidedZ(1.0 - kMissShare * (1.0 - confidence));
 }
 
 double CertifiedBound(std::span<const SampledStratum> strata, double confidence) {
@@ -187,7 +187,8 @@ double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, do
   std::vector<double> errors(kRuns);
   for (double& error : errors) {
     for (const StratumDraw& draw : drawn) error += draw.Error(rng);
-    if (normal_deviation > 0.0) error += normal_deviation * NormalQuantile(rng.Uniform() + 0x1p-54);
+    if (normal_deviation > 0.0)
+      error += normal_deviation * stats::NormalQuantile(rng.Uniform() + 0x1p-54);
     error = std::fabs(error + rare.Error(rng) + bias_ns);
   }
   const double misses = kMissShare * (1.0 - confidence) * kRuns;
@@ -203,4 +204,4 @@ double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, do
   return bound;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -24,7 +24,7 @@
 #include "sampling/stratum.h"
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 // Returns the variance of the plain estimate of the stratum's sum: 0 if the stratum is sampled
 // completely, +inf if it has launches and `samples` is 0.
@@ -40,7 +40,7 @@ double CertifiedZ(double confidence);
 
 // SampledStratum is a stratum and its number of samples.
 struct SampledStratum {
-  std::span<const Moments> cells;  // of its durations, ascending; if empty, normal
+  std::span<const stats::Moments> cells;  // of its durations, ascending; if empty, normal
   Stratum whole;
   std::uint64_t samples = 0;
   // Additional launches that the samples represent but were not drawn from.
@@ -56,4 +56,4 @@ double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, do
 // strata with one sample each.
 double CertifiedBound(std::span<const SampledStratum> strata, double confidence);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

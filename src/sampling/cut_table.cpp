@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // Returns the increase of the squares within cells when two neighbors are merged.
-double JoinLoss(const Moments& a, const Moments& b) {
+double JoinLoss(const stats::Moments& a, const stats::Moments& b) {
   const auto n = static_cast<double>(a.count());
   const auto k = static_cast<double>(b.count());
   const double apart = b.mean() - a.mean();
@@ -17,7 +17,8 @@ double JoinLoss(const Moments& a, const Moments& b) {
 
 // Merges neighbors, those with the smallest loss first, until at most `most` cells are left. Each
 // round merges the better half of the pairs, except pairs that overlap.
-void Shorten(std::vector<Moments>& cells, std::vector<std::uint32_t>& starts, std::size_t most) {
+void Shorten(std::vector<stats::Moments>& cells, std::vector<std::uint32_t>& starts,
+             std::size_t most) {
   std::vector<double> losses;
   while (cells.size() > most) {
     losses.clear();
@@ -97,20 +98,20 @@ double BestSize(const StratumTerm& term, double lambda, double floor) {
   return std::min(std::max(wanted, floor), term.count);
 }
 
-CutTable::CutTable(std::span<const Moments> cells, double overhead) : overhead_(overhead) {
-  std::vector<Moments> row(cells.begin(), cells.end());
+CutTable::CutTable(std::span<const stats::Moments> cells, double overhead) : overhead_(overhead) {
+  std::vector<stats::Moments> row(cells.begin(), cells.end());
   starts_.resize(row.size() + 1);
   for (std::size_t i = 0; i < starts_.size(); ++i) starts_[i] = static_cast<std::uint32_t>(i);
   Shorten(row, starts_, kMostCells);
 
-  Moments all;
-  for (const Moments& cell : row) all.Merge(cell);
+  stats::Moments all;
+  for (const stats::Moments& cell : row) all.Merge(cell);
   origin_ = all.mean();
   cheapest_ = row.empty() ? 0.0 : row.front().mean() + overhead;
   count_.assign(1, 0.0);
   offset_.assign(1, 0.0);
   square_.assign(1, 0.0);
-  for (const Moments& cell : row) {
+  for (const stats::Moments& cell : row) {
     const auto n = static_cast<double>(cell.count());
     const double offset = cell.mean() - origin_;
     count_.push_back(count_.back() + n);
@@ -199,4 +200,4 @@ void CutTable::Solve(double lambda, double floor, Cut& cut, Scratch& scratch) co
   }
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -23,7 +23,7 @@
 
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 // StratumTerm contains the parameters of one stratum in Problem 1 (allocation.h).
 struct StratumTerm {
@@ -65,7 +65,7 @@ class CutTable {
   // contains one very long launch would be sampled almost completely instead of being split at that
   // launch: nearly all launches sampled, to save a thousandth of the time. REQUIRES: cells are
   // non-empty and in ascending order of their means.
-  explicit CutTable(std::span<const Moments> cells, double overhead = 0.0);
+  explicit CutTable(std::span<const stats::Moments> cells, double overhead = 0.0);
 
   // Returns a table of the cells [first, end).
   CutTable Slice(std::size_t first, std::size_t end) const;
@@ -93,4 +93,4 @@ class CutTable {
   std::vector<double> square_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

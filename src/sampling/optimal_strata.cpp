@@ -10,7 +10,7 @@
 #include "sampling/cut_table.h"
 #include "sampling/whole_sizes.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // The price search stops when its feasible end costs at most this share more than the lower bound
@@ -383,7 +383,7 @@ void Complete(const Problem& problem, double lambda, const ParallelFor& parallel
 
 }  // namespace
 
-OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
+OptimalStrata SolveOptimalStrata(std::span<const std::vector<stats::Moments>> kernels,
                                  const ErrorTarget& target, std::uint64_t min_samples,
                                  double multiplier, Effort effort, const ParallelFor& parallel) {
   Problem problem;
@@ -391,8 +391,8 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
   problem.tables.resize(kernels.size());
   double total = 0.0;
   double launches = 0.0;
-  for (const std::vector<Moments>& kernel : kernels) {
-    for (const Moments& cell : kernel) {
+  for (const std::vector<stats::Moments>& kernel : kernels) {
+    for (const stats::Moments& cell : kernel) {
       total += cell.sum();
       launches += static_cast<double>(cell.count());
     }
@@ -470,4 +470,4 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
   return result;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

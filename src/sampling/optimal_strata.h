@@ -27,7 +27,7 @@
 #include "sampling/allocation.h"
 #include "sampling/stratify.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 // Effort selects how much time is spent on closing the gap. kQuick: a search for the price and at
 // most three decisions, for the online sampler, which solves repeatedly. kThorough: at most twelve
@@ -51,8 +51,8 @@ struct OptimalStrata {
 // Each of `kernels` contains non-empty cells in ascending order, or no cells. `multiplier` is the
 // multiplier of an earlier, similar problem, or 0. It shortens the search and changes the result
 // only within the gap.
-OptimalStrata SolveOptimalStrata(std::span<const std::vector<Moments>> kernels,
+OptimalStrata SolveOptimalStrata(std::span<const std::vector<stats::Moments>> kernels,
                                  const ErrorTarget& target, std::uint64_t min_samples,
                                  double multiplier, Effort effort, const ParallelFor& parallel);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

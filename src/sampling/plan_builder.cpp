@@ -7,42 +7,42 @@
 
 #include "sampling/certificate.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
-Moments MomentsOf(const std::vector<Moments>& cells) {
-  Moments all;
-  for (const Moments& cell : cells) all.Merge(cell);
+stats::Moments MomentsOf(const std::vector<stats::Moments>& cells) {
+  stats::Moments all;
+  for (const stats::Moments& cell : cells) all.Merge(cell);
   return all;
 }
 
 // Returns the stratum that the samples of `cluster` were drawn from.
-Stratum DrawnStratum(const PlanCluster& cluster) {
+Stratum DrawnStratum(const model::PlanCluster& cluster) {
   if (cluster.joined == 0) {
     return Stratum(cluster.count, cluster.mean_ns, cluster.stddev_ns * cluster.stddev_ns);
   }
   if (!cluster.cells.empty()) return Stratum(MomentsOf(cluster.cells));
   // The cluster is sampled completely and has no cells, so its spread does not matter.
-  return Stratum(cluster.count - cluster.joined, DrawnMean(cluster), 0.0);
+  return Stratum(cluster.count - cluster.joined, model::DrawnMean(cluster), 0.0);
 }
 
 }  // namespace
 
-void ErrorSources::Add(const PlanCluster& cluster) {
+void ErrorSources::Add(const model::PlanCluster& cluster) {
   Add(cluster, DrawnStratum(cluster));
 }
 
-void ErrorSources::Add(const PlanCluster& cluster, const Stratum& drawn) {
+void ErrorSources::Add(const model::PlanCluster& cluster, const Stratum& drawn) {
   if (cluster.samples.empty()) {
     uncovered_ns_ += static_cast<double>(cluster.count) * cluster.mean_ns;
     return;
   }
   sampled_.push_back({cluster.cells, drawn, cluster.samples.size(), cluster.joined});
   bias_ns_ += cluster.joined_bias_ns;
-  joined_ns_ += std::max(JoinedTime(cluster), 0.0);
+  joined_ns_ += std::max(model::JoinedTime(cluster), 0.0);
 }
 
-void ErrorSources::Describe(double confidence, PlanTotals& totals) const {
+void ErrorSources::Describe(double confidence, model::PlanTotals& totals) const {
   const auto total = static_cast<double>(totals.duration_ns);
   if (totals.sampled_duration_ns > 0) {
     totals.speedup = total / static_cast<double>(totals.sampled_duration_ns);
@@ -53,19 +53,19 @@ void ErrorSources::Describe(double confidence, PlanTotals& totals) const {
     totals.observed_error = std::fabs(totals.plain_estimate_ns - total) / total;
     totals.certified_bound =
         (CertifiedError(sampled_, bias_ns_, confidence) + uncovered_ns_) / total;
-    StateBound(totals);
+    model::StateBound(totals);
   }
 }
 
 void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
                             std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
                             const shm::LaunchConfig& config, std::int32_t process) {
-  PlanTotals& totals = plan_.totals;
-  PlanKernel kernel{std::move(name), invocations, duration_ns, {}, config, process};
+  model::PlanTotals& totals = plan_.totals;
+  model::PlanKernel kernel{std::move(name), invocations, duration_ns, {}, config, process};
   for (SampledCluster& cluster : clusters) {
-    const Moments& all = cluster.moments;
+    const stats::Moments& all = cluster.moments;
     std::uint64_t sampled_ns = 0;
-    for (const PlanSample& s : cluster.samples) sampled_ns += s.record.duration_ns;
+    for (const model::PlanSample& s : cluster.samples) sampled_ns += s.record.duration_ns;
     const std::uint64_t captured = cluster.samples.size();
     const double plain = PlainWeight(all.count(), captured);
     double weight = plain;
@@ -75,11 +75,11 @@ void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::ui
       if (options_.weights == Weights::kCalibrated) weight = calibrated;
       totals.calibrated_estimate_ns += calibrated * static_cast<double>(sampled_ns);
     }
-    for (PlanSample& s : cluster.samples) s.weight = weight;
+    for (model::PlanSample& s : cluster.samples) s.weight = weight;
     totals.plain_estimate_ns += plain * static_cast<double>(sampled_ns);
     totals.samples += captured;
     totals.sampled_duration_ns += sampled_ns;
-    PlanCluster& planned = kernel.clusters.emplace_back();
+    model::PlanCluster& planned = kernel.clusters.emplace_back();
     planned.lower_ns = cluster.lower_ns;
     planned.upper_ns = cluster.upper_ns;
     planned.count = all.count();
@@ -109,7 +109,7 @@ void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::ui
   plan_.kernels.push_back(std::move(kernel));
 }
 
-Plan PlanBuilder::Finish() {
+model::Plan PlanBuilder::Finish() {
   errors_.Describe(options_.confidence, plan_.totals);
   if (options_.selection == Selection::kFirst) {
     // The first launches are not a random sample: no bound can be stated.
@@ -118,4 +118,4 @@ Plan PlanBuilder::Finish() {
   return std::move(plan_);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -22,15 +22,15 @@
 #include "sampling/sampling_options.h"
 #include "sampling/stratum.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 struct SampledCluster {
   std::uint64_t lower_ns = 0;
   std::uint64_t upper_ns = 0;
-  Moments moments;  // of all launches of the cluster
+  stats::Moments moments;  // of all launches of the cluster
   std::uint64_t target = 0;
-  std::vector<PlanSample> samples;  // in launch order; the builder sets the weights
-  std::vector<Moments> cells;       // of its durations, for the certificate; if empty, normal
+  std::vector<model::PlanSample> samples;  // in launch order; the builder sets the weights
+  std::vector<stats::Moments> cells;  // of its durations, for the certificate; if empty, normal
   // Launches that are represented by the samples but were not drawn from. `cells` does not contain
   // them. REQUIRES: if this is not 0, `cells` is not empty.
   std::uint64_t joined_launches = 0;
@@ -41,14 +41,14 @@ struct SampledCluster {
 class ErrorSources {
  public:
   // Adds a cluster. Keeps a view of `cluster.cells`, which must outlive this object.
-  void Add(const PlanCluster& cluster);
+  void Add(const model::PlanCluster& cluster);
 
   // As above. `drawn` is the exact stratum that the samples were drawn from.
-  void Add(const PlanCluster& cluster, const Stratum& drawn);
+  void Add(const model::PlanCluster& cluster, const Stratum& drawn);
 
   // Sets the speedup, errors, fractions, and bounds of `totals` from the added clusters and the
   // other fields of `totals`.
-  void Describe(double confidence, PlanTotals& totals) const;
+  void Describe(double confidence, model::PlanTotals& totals) const;
 
  private:
   std::vector<SampledStratum> sampled_;
@@ -69,13 +69,13 @@ class PlanBuilder {
                  const shm::LaunchConfig& config = {}, std::int32_t process = 0);
 
   // Returns the plan. The caller sets its source, options, and drop counts. Call once.
-  Plan Finish();
+  model::Plan Finish();
 
  private:
   SamplingOptions options_;
-  Plan plan_;
+  model::Plan plan_;
   // Refers to the cells of plan_; moving the clusters does not move their cells.
   ErrorSources errors_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

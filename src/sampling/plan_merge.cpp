@@ -17,24 +17,25 @@
 #include "sampling/certificate.h"
 #include "sampling/plan_builder.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // Returns all numbers of a cluster, so that only equal clusters tie.
-auto ValueOf(const PlanCluster& c) {
+auto ValueOf(const model::PlanCluster& c) {
   return std::make_tuple(c.mean_ns, c.lower_ns, c.upper_ns, c.count, c.stddev_ns, c.captured,
                          c.joined, c.joined_bias_ns);
 }
 
-bool CellsLess(const PlanCluster& a, const PlanCluster& b) {
+bool CellsLess(const model::PlanCluster& a, const model::PlanCluster& b) {
   return std::lexicographical_compare(a.cells.begin(), a.cells.end(), b.cells.begin(),
-                                      b.cells.end(), [](const Moments& x, const Moments& y) {
+                                      b.cells.end(),
+                                      [](const stats::Moments& x, const stats::Moments& y) {
                                         return std::make_tuple(x.count(), x.mean(), x.m2()) <
                                                std::make_tuple(y.count(), y.mean(), y.m2());
                                       });
 }
 
-bool ClusterLess(const PlanCluster* a, const PlanCluster* b) {
+bool ClusterLess(const model::PlanCluster* a, const model::PlanCluster* b) {
   const auto first = ValueOf(*a);
   const auto second = ValueOf(*b);
   return first != second ? first < second : CellsLess(*a, *b);
@@ -52,31 +53,34 @@ class Sums {
   bool overflown_ = false;
 };
 
-void AddTotals(const PlanTotals& more, PlanTotals& totals, Sums& sums) {
+void AddTotals(const model::PlanTotals& more, model::PlanTotals& totals, Sums& sums) {
   for (const auto member :
-       {&PlanTotals::invocations, &PlanTotals::duration_ns, &PlanTotals::clusters,
-        &PlanTotals::samples, &PlanTotals::sampled_duration_ns, &PlanTotals::dropped,
-        &PlanTotals::gaps, &PlanTotals::zero_duration, &PlanTotals::graph_launches,
-        &PlanTotals::excluded_invocations, &PlanTotals::excluded_duration_ns, &PlanTotals::imputed,
-        &PlanTotals::imputed_duration_ns, &PlanTotals::native_unknown}) {
+       {&model::PlanTotals::invocations, &model::PlanTotals::duration_ns,
+        &model::PlanTotals::clusters, &model::PlanTotals::samples,
+        &model::PlanTotals::sampled_duration_ns, &model::PlanTotals::dropped,
+        &model::PlanTotals::gaps, &model::PlanTotals::zero_duration,
+        &model::PlanTotals::graph_launches, &model::PlanTotals::excluded_invocations,
+        &model::PlanTotals::excluded_duration_ns, &model::PlanTotals::imputed,
+        &model::PlanTotals::imputed_duration_ns, &model::PlanTotals::native_unknown}) {
     sums.Add(more.*member, totals.*member);
   }
 }
 
 // Sets the estimates and the bounds from the clusters of `plan`.
-void SetEstimates(double confidence, Plan& plan) {
-  std::vector<const PlanCluster*> clusters;
-  for (const PlanKernel& kernel : plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) clusters.push_back(&cluster);
+void SetEstimates(double confidence, model::Plan& plan) {
+  std::vector<const model::PlanCluster*> clusters;
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) clusters.push_back(&cluster);
   }
   std::sort(clusters.begin(), clusters.end(), ClusterLess);
-  PlanTotals& totals = plan.totals;
+  model::PlanTotals& totals = plan.totals;
   ErrorSources errors;
-  for (const PlanCluster* c : clusters) {
+  for (const model::PlanCluster* c : clusters) {
     errors.Add(*c);
     if (c->samples.empty()) continue;
     double sampled_ns = 0.0;
-    for (const PlanSample& s : c->samples) sampled_ns += static_cast<double>(s.record.duration_ns);
+    for (const model::PlanSample& s : c->samples)
+      sampled_ns += static_cast<double>(s.record.duration_ns);
     totals.plain_estimate_ns += PlainWeight(c->count, c->samples.size()) * sampled_ns;
     if (sampled_ns > 0.0) {
       totals.calibrated_estimate_ns += static_cast<double>(c->count) * c->mean_ns;
@@ -87,10 +91,10 @@ void SetEstimates(double confidence, Plan& plan) {
 
 // Returns the time-weighted mean of the sessions' bounds, which holds even if all sessions err in
 // the same direction. NaN if a session states no bound.
-double JointBound(std::span<const PlanSession> sessions, double PlanSession::*bound) {
+double JointBound(std::span<const model::PlanSession> sessions, double model::PlanSession::*bound) {
   std::vector<double> errors;
   double total = 0.0;
-  for (const PlanSession& s : sessions) {
+  for (const model::PlanSession& s : sessions) {
     if (std::isnan(s.*bound)) return s.*bound;
     const auto time = static_cast<double>(s.duration_ns);
     errors.push_back(s.*bound * time);
@@ -103,11 +107,11 @@ double JointBound(std::span<const PlanSession> sessions, double PlanSession::*bo
 }
 
 // Sets the bounds of `plan`. REQUIRES: its totals contain the certificate over all clusters.
-void SetBounds(bool error_known, Plan& plan) {
-  PlanTotals& totals = plan.totals;
+void SetBounds(bool error_known, model::Plan& plan) {
+  model::PlanTotals& totals = plan.totals;
   if (!error_known) totals.observed_error = NAN;
-  const double certified = JointBound(plan.sessions, &PlanSession::certified_bound);
-  const double stated = JointBound(plan.sessions, &PlanSession::bound);
+  const double certified = JointBound(plan.sessions, &model::PlanSession::certified_bound);
+  const double stated = JointBound(plan.sessions, &model::PlanSession::bound);
   if (plan.sessions.size() == 1 || std::isnan(certified)) {
     // A single session keeps its bounds.
     totals.certified_bound = certified;
@@ -115,7 +119,7 @@ void SetBounds(bool error_known, Plan& plan) {
     return;
   }
   totals.certified_bound = std::max(totals.certified_bound, certified);
-  StateBound(totals);
+  model::StateBound(totals);
   // The observed errors of some sessions may exceed their certified bounds.
   if (!error_known) totals.bound = std::max(totals.bound, stated);
 }
@@ -127,8 +131,8 @@ struct Place {
 };
 
 // Appends the sessions of `plan` to the sessions of `merged`.
-Status AppendSessions(Plan& plan, Place& next, Sums& sums, Plan& merged) {
-  for (PlanSession& session : plan.sessions) {
+Status AppendSessions(model::Plan& plan, Place& next, Sums& sums, model::Plan& merged) {
+  for (model::PlanSession& session : plan.sessions) {
     session.first_index = next.index;
     session.first_device = static_cast<std::uint16_t>(next.device);
     sums.Add(session.launches, next.index);
@@ -144,9 +148,9 @@ Status AppendSessions(Plan& plan, Place& next, Sums& sums, Plan& merged) {
 
 // Renumbers the samples of `kernel` for the merged plan. `before` is the number of launches of the
 // kernel's name in earlier plans.
-void MoveSamples(const Place& first, std::uint64_t before, PlanKernel& kernel) {
-  for (PlanCluster& cluster : kernel.clusters) {
-    for (PlanSample& sample : cluster.samples) {
+void MoveSamples(const Place& first, std::uint64_t before, model::PlanKernel& kernel) {
+  for (model::PlanCluster& cluster : kernel.clusters) {
+    for (model::PlanSample& sample : cluster.samples) {
       std::uint16_t& device = sample.record.device;
       sample.index += first.index;
       sample.occurrence += before;
@@ -158,9 +162,9 @@ void MoveSamples(const Place& first, std::uint64_t before, PlanKernel& kernel) {
 // Kernels collects the kernels of the merged plan in order of arrival.
 class Kernels {
  public:
-  explicit Kernels(std::vector<PlanKernel>& kernels) : kernels_(kernels) {}
+  explicit Kernels(std::vector<model::PlanKernel>& kernels) : kernels_(kernels) {}
 
-  void Add(PlanKernel kernel) {
+  void Add(model::PlanKernel kernel) {
     const auto& [grid, block] = kernel.config;
     const Key key = {kernel.name, {grid[0], grid[1], grid[2], block[0], block[1], block[2]}};
     // The same process id on another machine is another process, so its kernels are not joined.
@@ -171,7 +175,7 @@ class Kernels {
       joined_.push_back(false);
       return;
     }
-    PlanKernel& into = kernels_[found->second];
+    model::PlanKernel& into = kernels_[found->second];
     into.invocations += kernel.invocations;  // no overflow if the totals fit
     into.duration_ns += kernel.duration_ns;
     std::move(kernel.clusters.begin(), kernel.clusters.end(), std::back_inserter(into.clusters));
@@ -183,34 +187,36 @@ class Kernels {
     for (std::size_t k = 0; k < kernels_.size(); ++k) {
       if (!joined_[k]) continue;
       std::sort(kernels_[k].clusters.begin(), kernels_[k].clusters.end(),
-                [](const PlanCluster& a, const PlanCluster& b) { return ClusterLess(&a, &b); });
+                [](const model::PlanCluster& a, const model::PlanCluster& b) {
+                  return ClusterLess(&a, &b);
+                });
     }
   }
 
  private:
   using Key = std::tuple<std::string, std::array<std::uint32_t, 6>>;
-  std::vector<PlanKernel>& kernels_;
+  std::vector<model::PlanKernel>& kernels_;
   std::vector<bool> joined_;
   std::map<Key, std::size_t> place_;
 };
 
 }  // namespace
 
-Result<Plan> MergePlans(std::vector<Plan> plans, double confidence) {
-  Plan merged;
+Result<model::Plan> MergePlans(std::vector<model::Plan> plans, double confidence) {
+  model::Plan merged;
   Sums sums;
   Kernels kernels(merged.kernels);
   Place next;
   std::map<std::string, std::uint64_t> launches;  // by kernel name, in earlier plans
   bool error_known = true;
-  for (Plan& plan : plans) {
+  for (model::Plan& plan : plans) {
     const Place first = next;
     AddTotals(plan.totals, merged.totals, sums);
     error_known = error_known && !std::isnan(plan.totals.observed_error);
     const Status appended = AppendSessions(plan, next, sums, merged);
     if (!appended.ok()) return appended.error();
     std::map<std::string, std::uint64_t> here;
-    for (PlanKernel& kernel : plan.kernels) {
+    for (model::PlanKernel& kernel : plan.kernels) {
       const bool of_process = kernel.process != 0;  // occurrences are counted per process
       MoveSamples(first, of_process ? 0 : launches[kernel.name], kernel);
       if (!of_process) here[kernel.name] += kernel.invocations;
@@ -228,4 +234,4 @@ Result<Plan> MergePlans(std::vector<Plan> plans, double confidence) {
   return merged;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

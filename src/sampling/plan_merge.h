@@ -24,12 +24,12 @@
 #include "base/result.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 // REQUIRES: at least one plan. Each plan lists its sessions (exactly one for the plan of a session)
 // with their launches and devices, numbers its devices as a merged plan does, contains its cells,
 // and has totals that match its clusters. Errors: a sum exceeds 64 bits, or there are too many
 // devices. The caller sets the options and the source.
-Result<Plan> MergePlans(std::vector<Plan> plans, double confidence);
+Result<model::Plan> MergePlans(std::vector<model::Plan> plans, double confidence);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

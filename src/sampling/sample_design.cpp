@@ -12,7 +12,7 @@
 #include "sampling/optimal_strata.h"
 #include "sampling/whole_sizes.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // Maximum number of tries per set of strata to bring the certified bound to the error bound, and
@@ -166,8 +166,8 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
   // The minimum cost: one stratum per kernel with the minimum number of samples.
   Strata least(kernels.size());
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    Moments all;
-    for (const Moments& cell : kernels[k]) all.Merge(cell);
+    stats::Moments all;
+    for (const stats::Moments& cell : kernels[k]) all.Merge(cell);
     if (all.count() == 0) continue;
     least[k].push_back({0, kernels[k].size(), all, std::min(options.min_samples, all.count())});
   }
@@ -214,4 +214,4 @@ SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOp
   return design;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -19,7 +19,7 @@
 #include "sampling/sampling_options.h"
 #include "sampling/workload_strata.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 struct SampleDesign {
   std::vector<std::vector<StratumRange>> kernels;  // by kernel, ascending, with their sample sizes
@@ -31,4 +31,4 @@ struct SampleDesign {
 SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
                           const ParallelFor& parallel = Serially);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 std::uint64_t SampleSize(double mean, double stddev, double error_bound, double z,
                          std::uint64_t floor) {
@@ -17,4 +17,4 @@ std::uint64_t SampleSize(double mean, double stddev, double error_bound, double 
   return std::max(least, static_cast<std::uint64_t>(size));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

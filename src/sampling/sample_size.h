@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 // m_floor under the paper's Gaussian assumption; used with ROOT.
 inline constexpr std::uint64_t kFloorGaussian = 1;
@@ -27,4 +27,4 @@ inline constexpr std::uint64_t kFloorClt = 30;
 std::uint64_t SampleSize(double mean, double stddev, double error_bound, double z,
                          std::uint64_t floor = kFloorGaussian);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -14,7 +14,7 @@
 #include "sampling/weights.h"
 #include "stats/normal.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 // BoundScope is the total that the error bound applies to (docs/math/allocation.md, "Scope of the
 // bound").
@@ -32,12 +32,12 @@ struct SamplingOptions {
   // differs (docs/math/optimal.md).
   std::uint64_t min_samples = 2;
   Selection selection = Selection::kRandom;
-  GroupBy group_by = GroupBy::kName;
+  model::GroupBy group_by = model::GroupBy::kName;
   std::string exclude;  // regular expression, see KernelGroups; empty excludes nothing
   Weights weights = Weights::kCalibrated;
   std::uint64_t seed = 1;
 
-  ErrorTarget target() const { return {error_bound, TwoSidedZ(confidence)}; }
+  ErrorTarget target() const { return {error_bound, stats::TwoSidedZ(confidence)}; }
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

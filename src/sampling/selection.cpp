@@ -5,7 +5,7 @@
 #include <numeric>
 #include <unordered_set>
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // Floyd's algorithm: one draw per rank, O(size) memory.
@@ -56,4 +56,4 @@ std::vector<std::uint64_t> DrawRanks(Selection selection, std::uint64_t count, s
   return first;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

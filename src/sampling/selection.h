@@ -17,7 +17,7 @@
 
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 enum class Selection { kRandom, kBalanced, kFirst };
 
@@ -39,4 +39,4 @@ inline constexpr SelectionSpec kSelections[] = {
 std::vector<std::uint64_t> DrawRanks(Selection selection, std::uint64_t count, std::uint64_t size,
                                      Rng& rng);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

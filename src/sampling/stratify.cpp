@@ -7,21 +7,21 @@
 #include "sampling/best_cut.h"
 #include "sampling/sample_size.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // A STEM-only cluster is split if it needs more samples than this. This is Allegro's rule: above
 // 50, two clusters with the minimum of 30 samples can be cheaper.
 constexpr std::uint64_t kStemSplitAbove = 50;
 
-Moments Sum(std::span<const Moments> cells) {
-  Moments all;
-  for (const Moments& cell : cells) all.Merge(cell);
+stats::Moments Sum(std::span<const stats::Moments> cells) {
+  stats::Moments all;
+  for (const stats::Moments& cell : cells) all.Merge(cell);
   return all;
 }
 
 // Returns the size from Eq. 3 for a single cluster.
-std::uint64_t OwnSize(Method method, const Moments& m, const ErrorTarget& target) {
+std::uint64_t OwnSize(Method method, const stats::Moments& m, const ErrorTarget& target) {
   const std::uint64_t floor = method == Method::kStem ? kFloorClt : kFloorGaussian;
   return std::min(SampleSize(m.mean(), m.stddev(), target.error_bound, target.z, floor), m.count());
 }
@@ -48,17 +48,17 @@ bool SplitPays(Method method, const StratumRange& whole, StratumRange& left, Str
 
 }  // namespace
 
-std::vector<StratumRange> Stratify(Method method, std::span<const Moments> cells,
+std::vector<StratumRange> Stratify(Method method, std::span<const stats::Moments> cells,
                                    const ErrorTarget& target) {
   std::vector<StratumRange> leaves;
   if (cells.empty()) return leaves;
-  const Moments all = Sum(cells);
+  const stats::Moments all = Sum(cells);
   // Depth first with the left part on top, so that leaves are produced in ascending order.
   std::vector<StratumRange> open = {{0, cells.size(), all, OwnSize(method, all, target)}};
   while (!open.empty()) {
     const StratumRange whole = open.back();
     open.pop_back();
-    const std::span<const Moments> row = cells.subspan(whole.first, whole.end - whole.first);
+    const std::span<const stats::Moments> row = cells.subspan(whole.first, whole.end - whole.first);
     const std::size_t cut = whole.moments.m2() > 0.0 ? BestCut(row) : 0;
     if (cut != 0) {
       StratumRange left{whole.first, whole.first + cut, Sum(row.first(cut)), 1};
@@ -74,4 +74,4 @@ std::vector<StratumRange> Stratify(Method method, std::span<const Moments> cells
   return leaves;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -19,7 +19,7 @@
 #include "sampling/allocation.h"
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 enum class Method { kOptimal, kRoot, kStem };
 
@@ -39,7 +39,7 @@ inline constexpr MethodSpec kMethods[] = {
 struct StratumRange {
   std::size_t first = 0;  // cells [first, end)
   std::size_t end = 0;
-  Moments moments;
+  stats::Moments moments;
   // The sample size from the recursion. For kRoot, the allocation over all kernels replaces it; for
   // kStem, it is final except for the minimum size.
   std::uint64_t sample_size = 1;
@@ -49,7 +49,7 @@ struct StratumRange {
 // kOptimal, which cuts all kernels together (workload_strata.h). Splitting costs O(cells) per
 // level. REQUIRES: cells are non-empty and in ascending order of their means; method is kRoot or
 // kStem.
-std::vector<StratumRange> Stratify(Method method, std::span<const Moments> cells,
+std::vector<StratumRange> Stratify(Method method, std::span<const stats::Moments> cells,
                                    const ErrorTarget& target);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -8,7 +8,7 @@
 
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 struct Stratum {
   std::uint64_t count = 0;  // N_i
@@ -18,7 +18,7 @@ struct Stratum {
   Stratum() = default;
   Stratum(std::uint64_t n, double mu, double sigma_squared)
       : count(n), mean(mu), variance(sigma_squared) {}
-  explicit Stratum(const Moments& m) : Stratum(m.count(), m.mean(), m.variance()) {}
+  explicit Stratum(const stats::Moments& m) : Stratum(m.count(), m.mean(), m.variance()) {}
 
   double sum() const { return static_cast<double>(count) * mean; }
   // S_i^2 = sigma_i^2 N/(N-1), the variance under sampling without replacement; 0 for N < 2.
@@ -28,4 +28,4 @@ struct Stratum {
   }
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -15,13 +15,13 @@
 #include "sampling/selection.h"
 #include "stats/log_sketch.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 constexpr std::size_t kBatch = 16384;
 
 struct KernelDurations {
-  LogSketch sketch;
+  stats::LogSketch sketch;
   std::uint64_t zeros = 0;
 };
 
@@ -31,7 +31,7 @@ struct Survey {
   std::vector<std::string> names;        // by group
   std::vector<shm::LaunchConfig> configs;
   std::uint64_t records = 0;
-  ExcludedTotals excluded;
+  model::ExcludedTotals excluded;
   std::vector<std::string> warnings;
 };
 
@@ -53,9 +53,9 @@ struct KernelPicks {
 
 // Calls visit(record, names) for every launch, in launch order.
 template <typename Visit>
-Result<std::uint64_t> ForEachRecord(ProfileReader& reader, const Visit& visit) {
+Result<std::uint64_t> ForEachRecord(model::ProfileReader& reader, const Visit& visit) {
   std::uint64_t count = 0;
-  for (ProfileBatch batch;;) {
+  for (model::ProfileBatch batch;;) {
     const Result<std::size_t> read = reader.Read(batch, kBatch);
     if (!read.ok()) return read.error();
     if (read.value() == 0) return count;
@@ -64,15 +64,15 @@ Result<std::uint64_t> ForEachRecord(ProfileReader& reader, const Visit& visit) {
   }
 }
 
-Result<Survey> SurveyProfile(ProfileReader& reader, const SamplingOptions& options) {
-  Result<KernelGroups> made = KernelGroups::Create(options.group_by, options.exclude);
+Result<Survey> SurveyProfile(model::ProfileReader& reader, const SamplingOptions& options) {
+  Result<model::KernelGroups> made = model::KernelGroups::Create(options.group_by, options.exclude);
   if (!made.ok()) return made.error();
-  KernelGroups& groups = made.value();
+  model::KernelGroups& groups = made.value();
   Survey survey;
   const auto count =
-      ForEachRecord(reader, [&](const shm::KernelRecord& record, const NameTable& names) {
+      ForEachRecord(reader, [&](const shm::KernelRecord& record, const model::NameTable& names) {
         const std::uint32_t group = groups.Of(record, names);
-        if (group == kExcludedKernel) return;
+        if (group == model::kExcludedKernel) return;
         if (group == survey.kernels.size()) {
           survey.kernels.emplace_back();
           survey.names.push_back(names.name(record.name_id));
@@ -100,8 +100,8 @@ KernelPicks DrawPicks(const std::vector<StratumRange>& strata, const KernelCells
   for (std::size_t s = 0; s < strata.size(); ++s) {
     const StratumRange& stratum = strata[s];
     SampledCluster cluster;
-    cluster.lower_ns = LogSketch::LowerEdge(bins[stratum.first]);
-    cluster.upper_ns = LogSketch::LowerEdge(bins[stratum.end - 1] + 1) - 1;
+    cluster.lower_ns = stats::LogSketch::LowerEdge(bins[stratum.first]);
+    cluster.upper_ns = stats::LogSketch::LowerEdge(bins[stratum.end - 1] + 1) - 1;
     cluster.moments = stratum.moments;
     cluster.target = stratum.sample_size;
     cluster.cells.assign(cells.begin() + static_cast<std::ptrdiff_t>(stratum.first),
@@ -139,7 +139,7 @@ KernelPicks DrawPicks(const std::vector<StratumRange>& strata, const KernelCells
 
 Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& source,
                                 const SamplingOptions& options, const ParallelFor& parallel) {
-  Result<std::unique_ptr<ProfileReader>> reader = open();
+  Result<std::unique_ptr<model::ProfileReader>> reader = open();
   if (!reader.ok()) return reader.error();
   Result<Survey> surveyed = SurveyProfile(*reader.value(), options);
   if (!surveyed.ok()) return surveyed.error();
@@ -168,19 +168,20 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
                   EscapeForTerminal(source))};
   if (!reader.value()->Rewind()) reader = open();
   if (!reader.ok()) return reader.error();
-  Result<KernelGroups> groups = KernelGroups::Create(options.group_by, options.exclude);
+  Result<model::KernelGroups> groups =
+      model::KernelGroups::Create(options.group_by, options.exclude);
   if (!groups.ok()) return groups.error();
   std::vector<std::uint64_t> occurrences;  // by name
   std::uint64_t index = 0;
   bool same = true;
   const auto read = ForEachRecord(*reader.value(), [&](const shm::KernelRecord& record,
-                                                       const NameTable& names) {
+                                                       const model::NameTable& names) {
     const std::uint64_t at = index++;
     const std::uint32_t group = groups.value().Of(record, names);
-    if (group == kExcludedKernel) return;
+    if (group == model::kExcludedKernel) return;
     if (record.name_id >= occurrences.size()) occurrences.resize(names.size(), 0);
     const std::uint64_t occurrence = occurrences[record.name_id]++;
-    const std::uint32_t bin = LogSketch::BinOf(record.duration_ns);
+    const std::uint32_t bin = stats::LogSketch::BinOf(record.duration_ns);
     if (group >= kernels.size() ||
         bin - kernels[group].first_bin >= kernels[group].cluster_of_bin.size()) {
       same = false;
@@ -202,7 +203,7 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
     for (const Counter& counter : kernels[k].counters) {
       if (counter.next != counter.end) return changed;
     }
-    const LogSketch& sketch = survey.kernels[k].sketch;
+    const stats::LogSketch& sketch = survey.kernels[k].sketch;
     builder.AddKernel(survey.names[k], sketch.count(),
                       static_cast<std::uint64_t>(sketch.total_duration()), survey.kernels[k].zeros,
                       std::move(kernels[k].clusters), survey.configs[k]);
@@ -213,4 +214,4 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
   return result;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -22,13 +22,13 @@
 #include "model/profile_reader.h"
 #include "sampling/sampling_options.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 // Opens the profile at its beginning. Called twice, or once if the reader supports Rewind.
-using OpenReader = std::function<Result<std::unique_ptr<ProfileReader>>()>;
+using OpenReader = std::function<Result<std::unique_ptr<model::ProfileReader>>()>;
 
 struct TwoPassPlan {
-  Plan plan;                          // the caller sets source and options
+  model::Plan plan;                   // the caller sets source and options
   std::vector<std::string> warnings;  // the reader's
 };
 
@@ -39,4 +39,4 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
                                 const SamplingOptions& options,
                                 const ParallelFor& parallel = Serially);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 enum class Weights { kCalibrated, kPlain };
 
@@ -29,4 +29,4 @@ inline double CalibratedWeight(std::uint64_t count, double mean, std::uint64_t c
   return captured_mean > 0.0 ? plain * (mean / captured_mean) : plain;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

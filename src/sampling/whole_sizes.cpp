@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor,
                  std::vector<double>& sizes) {
@@ -97,4 +97,4 @@ double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor
   return cost;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -14,11 +14,11 @@
 
 #include "sampling/cut_table.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 // Sets `sizes`, with min(floor, N) <= m <= N, and returns the sum of m x cost. Returns +inf if
 // sampling every launch misses the budget, which is possible only through rounding.
 double SizeWhole(std::span<const StratumTerm> terms, double budget, double floor,
                  std::vector<double>& sizes);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

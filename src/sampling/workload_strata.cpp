@@ -8,7 +8,7 @@
 #include "sampling/certificate.h"
 #include "sampling/optimal_strata.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // Allocates sizes jointly over the strata of `kernels`.
@@ -27,7 +27,7 @@ void SizeTogether(std::span<std::vector<StratumRange>> kernels, const SamplingOp
 
 }  // namespace
 
-KernelCells CellsOf(const LogSketch& sketch, std::vector<std::uint32_t>* bins) {
+KernelCells CellsOf(const stats::LogSketch& sketch, std::vector<std::uint32_t>* bins) {
   KernelCells cells;
   for (std::size_t i = 0; i < sketch.bins().size(); ++i) {
     if (sketch.bins()[i].count == 0) continue;
@@ -77,4 +77,4 @@ WorkloadStrata StratifyWorkload(std::span<const KernelCells> kernels,
   return result;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

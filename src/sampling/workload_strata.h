@@ -20,7 +20,7 @@
 #include "stats/log_sketch.h"
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 
 struct WorkloadStrata {
   // By kernel, ascending; sample_size is final. Empty for a kernel without cells.
@@ -32,11 +32,11 @@ struct WorkloadStrata {
 
 // KernelCells contains the cells of one kernel in ascending order of their means. A cell is
 // non-empty: one duration, one sketch bin, or the launches of one context.
-using KernelCells = std::vector<Moments>;
+using KernelCells = std::vector<stats::Moments>;
 
 // Returns the non-empty bins of `sketch` as cells. If `bins` is not null, appends the bin of each
 // cell to it.
-KernelCells CellsOf(const LogSketch& sketch, std::vector<std::uint32_t>* bins = nullptr);
+KernelCells CellsOf(const stats::LogSketch& sketch, std::vector<std::uint32_t>* bins = nullptr);
 
 // `multiplier` is the multiplier of an earlier result for similar kernels, or 0. The result does
 // not depend on how `parallel` schedules its tasks.
@@ -44,4 +44,4 @@ WorkloadStrata StratifyWorkload(std::span<const KernelCells> kernels,
                                 const SamplingOptions& options, double multiplier = 0.0,
                                 const ParallelFor& parallel = Serially);
 
-}  // namespace stemtap
+}  // namespace stemtap::sampling

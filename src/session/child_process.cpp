@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 std::string_view NameOf(std::string_view assignment) {
@@ -65,4 +65,4 @@ bool ChildProcess::Poll() {
   return true;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 class ChildProcess {
  public:
@@ -40,4 +40,4 @@ class ChildProcess {
   int signal_ = 0;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace stemtap {
+namespace stemtap::session {
 
 void BusyTime::Add(std::uint64_t start, std::uint64_t end) {
   if (start < closed_end_) {
@@ -100,4 +100,4 @@ std::vector<DeviceTotals> DeviceUse::Totals() const {
   return all;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -18,7 +18,7 @@
 
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 // BusyTime computes the length of a union of intervals.
 class BusyTime {
@@ -92,4 +92,4 @@ class DeviceUse {
   Device* last_ = nullptr;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -6,13 +6,14 @@
 #include <span>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
-KernelGroups GroupsOf(const SamplingOptions& options) {
-  Result<KernelGroups> groups = KernelGroups::Create(options.group_by, options.exclude);
+model::KernelGroups GroupsOf(const sampling::SamplingOptions& options) {
+  Result<model::KernelGroups> groups =
+      model::KernelGroups::Create(options.group_by, options.exclude);
   return groups.ok() ? std::move(groups).value()
-                     : KernelGroups::Create(options.group_by, "").value();
+                     : model::KernelGroups::Create(options.group_by, "").value();
 }
 
 shm::LaunchConfig ConfigOf(const shm::KernelRecord& record) {
@@ -28,7 +29,7 @@ ParallelFor OnPool(WorkerPool& pool) {
 
 }  // namespace
 
-Engine::Engine(const SamplingOptions& options, shm::GateTable& gate, GateAsked asked,
+Engine::Engine(const sampling::SamplingOptions& options, shm::GateTable& gate, GateAsked asked,
                std::uint64_t lag, WorkerPool& pool, MaskWriter& mask, Captures captures)
     : asked_(asked),
       captures_(captures),
@@ -60,9 +61,9 @@ shm::LaunchHistory& Engine::HistoryOf(const shm::KernelRecord& record, std::uint
 
 std::uint32_t Engine::KernelOf(const shm::KernelRecord& record) {
   const std::uint32_t group = groups_.Of(record, sampler_.names());
-  if (group == kExcludedKernel || group < sampler_.kernels()) return group;
+  if (group == model::kExcludedKernel || group < sampler_.kernels()) return group;
   const shm::LaunchConfig config = ConfigOf(record);
-  return sampler_.AddKernel(record.name_id, group_by_ == GroupBy::kName ? nullptr : &config);
+  return sampler_.AddKernel(record.name_id, group_by_ == model::GroupBy::kName ? nullptr : &config);
 }
 
 void Engine::LeaveOut(const shm::KernelRecord& record, std::uint64_t name_hash) {
@@ -90,14 +91,14 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process) {
     history = shm::Advance(history, name_hash);
   }
   const std::uint32_t kernel = KernelOf(record);
-  if (kernel == kExcludedKernel) {
+  if (kernel == model::kExcludedKernel) {
     LeaveOut(record, name_hash);
     return true;
   }
 
   if (record.name_id >= occurrences_.size()) occurrences_.resize(sampler_.names().size(), 0);
   pending_.emplace_back();
-  Observation& launch = pending_.back();
+  online::Observation& launch = pending_.back();
   launch.record = record;
   launch.record.name_id = kernel;
   // Keep the decision of a live gate. If the engine asks the gate itself, it decides below.
@@ -149,11 +150,11 @@ void Engine::RunDueEpochs() {
   }
 }
 
-void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
+void Engine::AskGate(online::Observation& launch, std::uint32_t name_id) {
   shm::KernelRecord& record = launch.record;
   record.credit_slot = 0;
   if (name_id >= explored_.size()) explored_.resize(sampler_.names().size(), false);
-  launch.node_key = NodeKey(launch.config_key, record);
+  launch.node_key = online::NodeKey(launch.config_key, record);
   std::uint32_t slot = launch.node_key == 0 ? shm::kNoSlot : gate_.Find(launch.node_key);
   if (slot == shm::kNoSlot) {
     slot = shm::FindLaunch(gate_, launch.history_key, launch.config_key,
@@ -173,7 +174,7 @@ void Engine::AskGate(Observation& launch, std::uint32_t name_id) {
 }
 
 void Engine::RunEpoch(std::size_t count) {
-  sampler_.Begin(std::span<const Observation>(pending_).subspan(head_, count));
+  sampler_.Begin(std::span<const online::Observation>(pending_).subspan(head_, count));
   pool_.ForEach(sampler_.touched(), [this](std::size_t i) { sampler_.UpdateKernel(i); });
   sampler_.Commit(OnPool(pool_));
   if (timeline_ != nullptr && sampler_.allocated()) timeline_->Add(sampler_.status());
@@ -189,17 +190,17 @@ void Engine::RunEpoch(std::size_t count) {
   }
 }
 
-void Engine::Describe(Overview& overview) const {
+void Engine::Describe(model::Overview& overview) const {
   sampler_.Describe(overview);
   overview.excluded = excluded().invocations;
   overview.excluded_duration_ns = excluded().duration_ns;
 }
 
-Plan Engine::Finish() {
+model::Plan Engine::Finish() {
   while (head_ < pending_.size()) {
     RunEpoch(std::min<std::size_t>(pending_.size() - head_, epoch_));
   }
-  Plan plan = sampler_.Finish(OnPool(pool_));
+  model::Plan plan = sampler_.Finish(OnPool(pool_));
   plan.totals.graph_launches = graph_launches_;
   plan.totals.excluded_invocations = excluded().invocations;
   plan.totals.excluded_duration_ns = excluded().duration_ns;
@@ -207,4 +208,4 @@ Plan Engine::Finish() {
   return plan;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

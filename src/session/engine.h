@@ -31,7 +31,7 @@
 #include "shm/gate_table.h"
 #include "shm/launch_draw.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 enum class GateAsked { kAtLaunch, kByEngine };
 
@@ -43,8 +43,9 @@ class Engine {
  public:
   // All referenced objects must outlive the engine. REQUIRES: KernelGroups::Create accepts
   // options.exclude (an invalid pattern excludes nothing).
-  Engine(const SamplingOptions& options, shm::GateTable& gate, GateAsked asked, std::uint64_t lag,
-         WorkerPool& pool, MaskWriter& mask, Captures captures = Captures::kNoted);
+  Engine(const sampling::SamplingOptions& options, shm::GateTable& gate, GateAsked asked,
+         std::uint64_t lag, WorkerPool& pool, MaskWriter& mask,
+         Captures captures = Captures::kNoted);
 
   // Adds a point to `timeline` for each new sample allocation. `timeline` must outlive the engine.
   void KeepTimeline(Timeline* timeline) { timeline_ = timeline; }
@@ -66,18 +67,18 @@ class Engine {
   void Skip(const shm::KernelRecord& record, std::uint16_t process = 0);
 
   // Processes pending launches, ends the sampler and returns the plan. Call once.
-  Plan Finish();
+  model::Plan Finish();
 
   std::uint64_t launches() const { return launches_; }  // including excluded launches
   // Launches of a graph timed as one; part of launches().
   std::uint64_t graph_launches() const { return graph_launches_; }
-  const ExcludedTotals& excluded() const { return groups_.excluded(); }
+  const model::ExcludedTotals& excluded() const { return groups_.excluded(); }
   // Excluded launches that were captured before the live gate learned of the exclusion. Not in the
   // plan.
   std::uint64_t excluded_captured() const { return excluded_captured_; }
-  const SamplerStatus& status() const { return sampler_.status(); }
+  const online::SamplerStatus& status() const { return sampler_.status(); }
   // Fills in the launches and kernels of the overview.
-  void Describe(Overview& overview) const;
+  void Describe(model::Overview& overview) const;
   // Returns the number of captured launches of a process, including pending ones.
   std::uint64_t captured_of(std::size_t process) const {
     return process < captured_.size() ? captured_[process] : 0;
@@ -106,7 +107,7 @@ class Engine {
   std::uint32_t KernelOf(const shm::KernelRecord& record);
   void LeaveOut(const shm::KernelRecord& record, std::uint64_t name_hash);
   bool Slowed(const shm::KernelRecord& record, std::uint16_t process);
-  void AskGate(Observation& launch, std::uint32_t name_id);
+  void AskGate(online::Observation& launch, std::uint32_t name_id);
   void RunDueEpochs();
   void RunEpoch(std::size_t count);
   std::uint64_t NextEpoch() const;
@@ -118,19 +119,19 @@ class Engine {
   shm::LaunchDraws draws_;  // by launch index (kByEngine only)
   WorkerPool& pool_;
   MaskWriter& mask_;
-  OnlineSampler sampler_;
+  online::OnlineSampler sampler_;
   Timeline* timeline_ = nullptr;
-  GroupBy group_by_;
-  KernelGroups groups_;
+  model::GroupBy group_by_;
+  model::KernelGroups groups_;
 
-  RunTime time_;
+  model::RunTime time_;
   DeviceUse device_use_;
   std::uint64_t launches_ = 0;
   std::uint64_t graph_launches_ = 0;
   std::uint64_t observed_ = 0;
   std::uint64_t epoch_;
   // Launches not yet observed are pending_[head_..], oldest first.
-  std::vector<Observation> pending_;
+  std::vector<online::Observation> pending_;
   std::size_t head_ = 0;
   // The last two kernels launched on each (process, device, stream).
   std::unordered_map<std::uint64_t, shm::LaunchHistory> histories_;
@@ -149,4 +150,4 @@ class Engine {
   std::vector<std::uint64_t> captured_;  // by process
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -5,7 +5,7 @@
 
 #include "shm/correlation.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 std::uint64_t LaunchSequencer::Unwrap(std::uint32_t correlation_id) {
   const std::uint64_t launch = shm::LaunchNumber(correlation_id, newest_);
@@ -43,4 +43,4 @@ void LaunchSequencer::Release(std::int64_t now_ms, bool all, std::vector<shm::Ke
   }
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

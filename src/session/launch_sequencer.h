@@ -19,7 +19,7 @@
 
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 class LaunchSequencer {
  public:
@@ -58,4 +58,4 @@ class LaunchSequencer {
   std::vector<shm::KernelRecord> late_records_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -34,7 +34,7 @@
 #include "shm/session_env.h"
 #include "stemtap/version.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
@@ -165,7 +165,7 @@ class LiveSession {
                 mask, CapturesOf(options)),
         progress_(options.quiet),
         timeline_([this] { return ElapsedS(); }),
-        overview_(writer.directory(), [this](Overview& o) { Describe(o); }) {
+        overview_(writer.directory(), [this](model::Overview& o) { Describe(o); }) {
     engine_.KeepTimeline(&timeline_);
   }
 
@@ -187,7 +187,7 @@ class LiveSession {
   std::vector<ProcessReport> Reports() const;
   std::uint64_t Dropped() const;
   void ShowCourse();
-  void Describe(Overview& overview) const;
+  void Describe(model::Overview& overview) const;
   double ElapsedS() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
@@ -360,7 +360,7 @@ void LiveSession::ShowCourse() {
   overview_.Update();
 }
 
-void LiveSession::Describe(Overview& o) const {
+void LiveSession::Describe(model::Overview& o) const {
   o.mode = "live";
   o.pid = ::getpid();
   o.started_unix_ms = started_unix_ms_;
@@ -521,8 +521,8 @@ std::vector<std::string> Environment(const LiveOptions& options, const std::stri
 }  // namespace
 
 Result<LiveOutcome> RunLive(const LiveOptions& options) {
-  const Result<KernelGroups> groups =
-      KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
+  const Result<model::KernelGroups> groups =
+      model::KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
   if (!groups.ok()) return groups.error();
   // A reader of our stderr that exits, or the file size limit, must not end the session and lose
   // the program's exit code. A SIGCHLD that our parent ignores would lose that code too.
@@ -613,4 +613,4 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
   return outcome;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

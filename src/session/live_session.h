@@ -20,11 +20,11 @@
 #include "sampling/sampling_options.h"
 #include "session/session_writer.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 struct LiveOptions {
-  SamplingOptions sampling;
-  OptionList listed;                 // all options with their values, for the files
+  sampling::SamplingOptions sampling;
+  model::OptionList listed;          // all options with their values, for the files
   std::vector<std::string> command;  // empty: attach
   // If attaching: the process whose library started this collector.
   std::int32_t attach_pid = 0;
@@ -45,7 +45,7 @@ struct LiveOptions {
 };
 
 struct LiveOutcome {
-  Plan plan;
+  model::Plan plan;
   SessionReport report;
   std::string folder;    // session directory
   std::string failure;   // why the session's files could not be written; empty on success
@@ -56,4 +56,4 @@ struct LiveOutcome {
 // code 127 or 126.
 Result<LiveOutcome> RunLive(const LiveOptions& options);
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -7,18 +7,18 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
-const char* NameOf(MaskEventKind kind) {
+const char* NameOf(online::MaskEventKind kind) {
   switch (kind) {
-    case MaskEventKind::kCapture:
+    case online::MaskEventKind::kCapture:
       return "capture";
-    case MaskEventKind::kClose:
+    case online::MaskEventKind::kClose:
       return "close";
-    case MaskEventKind::kReopen:
+    case online::MaskEventKind::kReopen:
       return "reopen";
-    case MaskEventKind::kTopUp:
+    case online::MaskEventKind::kTopUp:
       return "top_up";
   }
   return "";
@@ -36,10 +36,10 @@ Result<MaskWriter> MaskWriter::Open(int fd, const std::string& path) {
   return writer;
 }
 
-void MaskWriter::Write(std::span<const MaskEvent> events, const NameTable& names) {
+void MaskWriter::Write(std::span<const online::MaskEvent> events, const model::NameTable& names) {
   if (file_ == nullptr || events.empty() || !error_.empty()) return;
   line_.clear();
-  for (const MaskEvent& e : events) {
+  for (const online::MaskEvent& e : events) {
     fmt::format_to(std::back_inserter(line_),
                    "{{\"event\":\"{}\",\"index\":{},\"kernel\":{},\"occurrence\":{},\"cluster\":{},"
                    "\"time_ns\":{}{}}}\n",
@@ -64,4 +64,4 @@ Status MaskWriter::Close() {
   return Success{};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

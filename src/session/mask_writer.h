@@ -15,7 +15,7 @@
 #include "model/name_table.h"
 #include "online/online_sampler.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 class MaskWriter {
  public:
@@ -26,7 +26,7 @@ class MaskWriter {
   static Result<MaskWriter> Open(int fd, const std::string& path);
 
   // Writes nothing after a failure (disk full); Close reports the failure.
-  void Write(std::span<const MaskEvent> events, const NameTable& names);
+  void Write(std::span<const online::MaskEvent> events, const model::NameTable& names);
 
   Status Close();
 
@@ -40,4 +40,4 @@ class MaskWriter {
   std::string line_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <new>
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 std::uint32_t Milliseconds(OverviewFile::Clock::duration period) {
@@ -23,11 +23,11 @@ void OverviewFile::Write() {
                                        kMostPeriod);
   };
   try {
-    Overview overview;
+    model::Overview overview;
     describe_(overview);
     // Assume that writing takes as long as the last time.
     overview.period_ms = Milliseconds(period(Clock::now() - begin));
-    const Status written = directory_.Replace(kOverviewFileName, OverviewToJson(overview));
+    const Status written = directory_.Replace(kOverviewFileName, model::OverviewToJson(overview));
     if (!written.ok()) Fail(written.error().message.c_str());
   } catch (const std::bad_alloc&) {
     // The overview is optional, so the session continues. Memory allocated here has been freed.
@@ -53,4 +53,4 @@ std::string OverviewFile::Warning() const {
                      failures_, failures_ == 1 ? "" : "s", why_);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

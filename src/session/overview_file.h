@@ -18,7 +18,7 @@
 #include "base/directory.h"
 #include "model/overview.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 inline constexpr const char* kOverviewFileName = "overview.json";
 
@@ -33,7 +33,7 @@ class OverviewFile {
   static constexpr std::chrono::milliseconds kMostPeriod{60'000};
 
   // `describe` fills in everything except `period_ms`. `directory` must outlive the file.
-  OverviewFile(const Directory& directory, std::function<void(Overview&)> describe)
+  OverviewFile(const Directory& directory, std::function<void(model::Overview&)> describe)
       : directory_(directory), describe_(std::move(describe)) {}
 
   // Writes the file if an update is due.
@@ -50,11 +50,11 @@ class OverviewFile {
   void Fail(const char* why);
 
   const Directory& directory_;
-  std::function<void(Overview&)> describe_;
+  std::function<void(model::Overview&)> describe_;
   Clock::time_point due_{};
   Clock::duration cost_{};  // duration of the last write
   std::uint64_t failures_ = 0;
   std::string why_;  // reason of the last failure
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -9,9 +9,9 @@
 
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
-std::string ProgressText(const SamplerStatus& s, double rate, std::uint64_t dropped) {
+std::string ProgressText(const online::SamplerStatus& s, double rate, std::uint64_t dropped) {
   const std::string speed = rate >= 1e6   ? fmt::format("{:.2f}M", rate * 1e-6)
                             : rate >= 1e3 ? fmt::format("{:.1f}k", rate * 1e-3)
                                           : fmt::format("{:.0f}", rate);
@@ -37,8 +37,8 @@ bool ProgressLine::Due(std::int64_t now_ms) const {
          (last_ms_ == 0 || now_ms - last_ms_ >= (terminal_ ? kTerminalPeriodMs : kLogPeriodMs));
 }
 
-void ProgressLine::Update(const SamplerStatus& status, std::uint64_t seen, std::uint64_t dropped,
-                          std::int64_t now_ms) {
+void ProgressLine::Update(const online::SamplerStatus& status, std::uint64_t seen,
+                          std::uint64_t dropped, std::int64_t now_ms) {
   if (!Due(now_ms)) return;
   last_ms_ = now_ms;
   rate_.Add(static_cast<double>(now_ms) * 1e-3, seen);
@@ -65,4 +65,4 @@ void ProgressLine::Clear() {
   shown_ = false;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

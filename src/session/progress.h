@@ -10,11 +10,11 @@
 #include "base/rate_window.h"
 #include "online/online_sampler.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 // "1.23M launches/s  816000 launches  10 kernels  clusters 3 open 15 closed  bound 4.98 %  captured
 // 0.026 % of time  dropped 0". `rate` is in launches per second; widths vary.
-std::string ProgressText(const SamplerStatus& status, double rate, std::uint64_t dropped);
+std::string ProgressText(const online::SamplerStatus& status, double rate, std::uint64_t dropped);
 
 class ProgressLine {
  public:
@@ -32,7 +32,7 @@ class ProgressLine {
   bool Due(std::int64_t now_ms) const;
   // `seen` is the number of launches recorded so far. The rate is computed from it, because the
   // launches in `status` grow by whole epochs. The first call has no rate and prints nothing.
-  void Update(const SamplerStatus& status, std::uint64_t seen, std::uint64_t dropped,
+  void Update(const online::SamplerStatus& status, std::uint64_t seen, std::uint64_t dropped,
               std::int64_t now_ms);
   // Prints a permanent line at once, escaped for a terminal.
   void Say(const std::string& text);
@@ -48,4 +48,4 @@ class ProgressLine {
   RateWindow rate_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -16,7 +16,7 @@
 #include "session/progress.h"
 #include "session/timeline.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 // Launches decoded at a time: 1 MiB of records, enough to make the handover between the two threads
@@ -27,9 +27,9 @@ using ReadResult = Result<std::size_t>;
 
 }  // namespace
 
-Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& options) {
-  const Result<KernelGroups> groups =
-      KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
+Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOptions& options) {
+  const Result<model::KernelGroups> groups =
+      model::KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
   if (!groups.ok()) return groups.error();
   std::optional<SessionWriter> writer;
   MaskWriter mask;
@@ -56,8 +56,8 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   ProgressLine progress(options.quiet);
   std::vector<std::uint32_t> engine_ids;  // indexed by the reader's name id
 
-  ProfileBatch batch;
-  ProfileBatch ahead;
+  model::ProfileBatch batch;
+  model::ProfileBatch ahead;
   ReadResult read = reader.Read(batch, kBatch);
   while (read.ok() && read.value() != 0) {
     // The reading thread interns names, so the names of this batch are looked up before it
@@ -105,7 +105,7 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   if (!closed.ok()) return closed.error();
   if (writer) {
     timeline.End(engine.status());
-    OverviewFile overview(writer->directory(), [&](Overview& o) {
+    OverviewFile overview(writer->directory(), [&](model::Overview& o) {
       engine.Describe(o);
       o.started_unix_ms = started_unix_ms;
       o.error_bound = options.sampling.error_bound;
@@ -121,4 +121,4 @@ Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& opti
   return outcome;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -16,15 +16,15 @@
 #include "sampling/sampling_options.h"
 #include "session/session_writer.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 // Launches between a capture and the time when the sampler knows its duration: 0.1 to 0.5 s of live
 // feedback at a few tens of thousands of launches per second.
 inline constexpr std::uint64_t kDefaultLag = 20000;
 
 struct ReplayOptions {
-  SamplingOptions sampling;
-  OptionList listed;
+  sampling::SamplingOptions sampling;
+  model::OptionList listed;
   std::uint64_t lag = kDefaultLag;
   std::string source;           // profile name, for the files
   std::string folder;           // session directory; empty: none
@@ -34,13 +34,13 @@ struct ReplayOptions {
 };
 
 struct ReplayOutcome {
-  Plan plan;
+  model::Plan plan;
   SessionReport report;
   std::string folder;    // session directory; empty: none
   double seconds = 0.0;  // from the first read to the plan
 };
 
 // Fails if the profile is empty.
-Result<ReplayOutcome> RunReplay(ProfileReader& reader, const ReplayOptions& options);
+Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOptions& options);
 
-}  // namespace stemtap
+}  // namespace stemtap::session

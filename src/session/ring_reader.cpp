@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 // A process defines at most 65,536 names, so a larger id is damage.
@@ -271,4 +271,4 @@ ProcessReport RingReader::FinalReport() const {
   return report;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

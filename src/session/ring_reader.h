@@ -26,7 +26,7 @@
 #include "session/shared_mapping.h"
 #include "shm/ring.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 class RingReader {
  public:
@@ -101,4 +101,4 @@ class RingReader {
   mutable ProcessReport last_;  // header contents when the file was last known to be intact
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -15,7 +15,7 @@
 #include "shm/session_env.h"
 #include "stemtap/version.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -109,7 +109,7 @@ std::string CostLine(const SessionReport& report) {
   return line + "\n";
 }
 
-Json OptionsToJson(const OptionList& options) {
+Json OptionsToJson(const model::OptionList& options) {
   Json json = Json::object();
   for (const auto& [name, value] : options) {
     std::visit([&, key = name](const auto& v) { json[key] = v; }, value);
@@ -119,7 +119,8 @@ Json OptionsToJson(const OptionList& options) {
 
 // Returns the counts of the session. `dropped` is the plan's count, as SessionWriter::Finish sets
 // it.
-SessionCounts CountSession(const SessionReport& report, const Plan& plan, std::uint64_t dropped) {
+SessionCounts CountSession(const SessionReport& report, const model::Plan& plan,
+                           std::uint64_t dropped) {
   SessionCounts counts = CountProcesses(report.processes);
   counts.kept = report.sampler.observed + plan.totals.excluded_invocations;
   counts.dropped = dropped;
@@ -127,7 +128,7 @@ SessionCounts CountSession(const SessionReport& report, const Plan& plan, std::u
   return counts;
 }
 
-std::string SessionToJson(const SessionReport& report, const Plan& plan) {
+std::string SessionToJson(const SessionReport& report, const model::Plan& plan) {
   Json json;
   json["schema"] = "stemtap.session/1";
   json["tool"] = fmt::format("stemtap {}", kVersion);
@@ -143,7 +144,7 @@ std::string SessionToJson(const SessionReport& report, const Plan& plan) {
   json["elapsed_s"] = report.elapsed_s;
   json["exit_code"] = report.exit_code;
   json["signal"] = report.signal;
-  const SamplerStatus& s = report.sampler;
+  const online::SamplerStatus& s = report.sampler;
   Json counters;
   const SessionCounts counts = CountSession(report, plan, plan.totals.dropped);
   counters["seen"] = counts.seen;
@@ -194,7 +195,7 @@ SessionCounts CountProcesses(std::span<const ProcessReport> processes) {
   return counts;
 }
 
-void SetCounts(const SessionCounts& counts, Overview& overview) {
+void SetCounts(const SessionCounts& counts, model::Overview& overview) {
   overview.tool = fmt::format("stemtap {}", kVersion);
   overview.seen = counts.seen;
   overview.kept = counts.kept;
@@ -206,7 +207,7 @@ void SetCounts(const SessionCounts& counts, Overview& overview) {
   }
 }
 
-void EndOverview(const SessionReport& report, const Plan& plan, Overview& overview) {
+void EndOverview(const SessionReport& report, const model::Plan& plan, model::Overview& overview) {
   std::uint64_t dropped = plan.totals.dropped;
   for (const ProcessReport& p : report.processes) dropped += p.dropped();
   SetCounts(CountSession(report, plan, dropped), overview);
@@ -214,7 +215,7 @@ void EndOverview(const SessionReport& report, const Plan& plan, Overview& overvi
   overview.ended = true;
   overview.elapsed_s = report.elapsed_s;
   overview.command = report.command;
-  TakeClusters(plan, overview);
+  online::TakeClusters(plan, overview);
 }
 
 Result<SessionWriter> SessionWriter::Create(const std::string& path, SessionPlace place) {
@@ -244,28 +245,28 @@ void SessionWriter::Discard() {
   directory_.RemoveSelf();
 }
 
-Status SessionWriter::Finish(const SessionReport& report, Plan& plan) {
+Status SessionWriter::Finish(const SessionReport& report, model::Plan& plan) {
   for (const ProcessReport& p : report.processes) {
     plan.totals.dropped += p.dropped();
     plan.totals.gaps += p.gaps();
   }
   plan.options = report.options;
-  Status status = directory_.Replace("plan.json", PlanToJson(plan));
+  Status status = directory_.Replace("plan.json", model::PlanToJson(plan));
   if (!status.ok()) return status;
   status = directory_.Replace(shm::kSessionFileName, SessionToJson(report, plan));
   if (!status.ok()) return status;
   // The largest file is written late, because the disk may be full. The summary does not need it.
-  const Status cells = directory_.Replace(kCellsFileName, CellsToJson(plan));
+  const Status cells = directory_.Replace(model::kCellsFileName, model::CellsToJson(plan));
   status = directory_.Replace("summary.txt", SessionSummary(report, plan));
   return cells.ok() ? status : cells;
 }
 
-std::string SessionSummary(const SessionReport& report, const Plan& plan) {
+std::string SessionSummary(const SessionReport& report, const model::Plan& plan) {
   std::string text;
   if (plan.totals.invocations == 0) {
     text = "no kernel was recorded\n";
   } else {
-    text = PlanSummary(plan);
+    text = model::PlanSummary(plan);
   }
   for (std::size_t i = 0; i < report.devices.size() && i < kMostDevices; ++i) {
     if (report.devices[i].span_ns != 0) text += DeviceLine(report.devices[i], report);
@@ -304,4 +305,4 @@ std::string SessionSummary(const SessionReport& report, const Plan& plan) {
   return text;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -19,7 +19,7 @@
 #include "session/engine.h"
 #include "shm/loss.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 // ProcessReport is the state of one traced process, as read from its ring.
 struct ProcessReport {
@@ -52,12 +52,12 @@ struct ProcessReport {
 struct SessionReport {
   const char* mode = "live";  // or replay
   std::vector<std::string> command;
-  OptionList options;
+  model::OptionList options;
   double elapsed_s = 0.0;
   int exit_code = 0;
   int signal = 0;  // signal that ended the program; 0: none
   std::vector<ProcessReport> processes;
-  SamplerStatus sampler;
+  online::SamplerStatus sampler;
   std::vector<DeviceTotals> devices;  // DeviceTotals::process is an index into `processes`
   std::vector<std::string> warnings;
 };
@@ -74,9 +74,9 @@ SessionCounts CountProcesses(std::span<const ProcessReport> processes);
 
 // Fills in the counts that an overview shares with session.json, during the run (`processes`) or at
 // the end.
-void SetCounts(const SessionCounts& counts, Overview& overview);
+void SetCounts(const SessionCounts& counts, model::Overview& overview);
 // REQUIRES: the engine has filled in its part. `plan` is the plan that Finish will receive.
-void EndOverview(const SessionReport& report, const Plan& plan, Overview& overview);
+void EndOverview(const SessionReport& report, const model::Plan& plan, model::Overview& overview);
 
 // How a session gets its directory.
 enum class SessionPlace {
@@ -100,7 +100,7 @@ class SessionWriter {
   void Discard();
 
   // Writes the four files, after adding dropped launches to the plan's totals.
-  Status Finish(const SessionReport& report, Plan& plan);
+  Status Finish(const SessionReport& report, model::Plan& plan);
 
  private:
   explicit SessionWriter(Directory directory) : directory_(std::move(directory)) {}
@@ -108,6 +108,6 @@ class SessionWriter {
 };
 
 // Returns the summary: the plan's, followed by losses and processes that recorded nothing.
-std::string SessionSummary(const SessionReport& report, const Plan& plan);
+std::string SessionSummary(const SessionReport& report, const model::Plan& plan);
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::session {
 
 // Regions are reused and never freed, so that the handler can walk the list at any time.
 struct SharedMapping::Region {
@@ -110,4 +110,4 @@ bool SharedMapping::lost() const {
   return region_ != nullptr && region_->lost.load(std::memory_order_acquire);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

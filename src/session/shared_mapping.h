@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace stemtap {
+namespace stemtap::session {
 
 class SharedMapping {
  public:
@@ -40,4 +40,4 @@ class SharedMapping {
   Region* region_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

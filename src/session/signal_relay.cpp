@@ -8,7 +8,7 @@
 
 #include <initializer_list>
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 sigset_t Held() {
@@ -111,4 +111,4 @@ bool SignalRelay::Forward(pid_t program) {
   return end;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -24,7 +24,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
-namespace stemtap {
+namespace stemtap::session {
 
 class SignalRelay {
  public:
@@ -55,4 +55,4 @@ class SignalRelay {
   bool stop_pending_ = false;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

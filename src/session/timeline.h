@@ -16,7 +16,7 @@
 #include "model/overview.h"
 #include "online/online_sampler.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 class Timeline {
  public:
@@ -25,20 +25,20 @@ class Timeline {
   // Sets the dropped count of the following points.
   void SetDropped(std::uint64_t dropped) { dropped_ = dropped; }
 
-  void Add(const SamplerStatus& status);
+  void Add(const online::SamplerStatus& status);
   // Returns whether the last point is older than the interval.
   bool Due() const;
   // Adds the last point, unless nothing has changed since the previous one.
-  void End(const SamplerStatus& status);
+  void End(const online::SamplerStatus& status);
 
   double elapsed_s() const { return elapsed_s_(); }
-  const std::vector<TimelinePoint>& points() const { return points_; }
+  const std::vector<model::TimelinePoint>& points() const { return points_; }
 
  private:
   std::function<double()> elapsed_s_;
   std::uint64_t dropped_ = 0;
   double period_s_ = 1.0;
-  std::vector<TimelinePoint> points_;
+  std::vector<model::TimelinePoint> points_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

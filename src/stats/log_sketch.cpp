@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace stemtap {
+namespace stemtap::stats {
 namespace {
 
 // Returns the sum of squared deviations of `count` offsets from their mean: q - s^2/n. Uses integer
@@ -67,4 +67,4 @@ Moments LogSketch::All() const {
   return all;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::stats

@@ -26,7 +26,7 @@
 
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::stats {
 
 __extension__ using uint128 = unsigned __int128;
 
@@ -100,4 +100,4 @@ class LogSketch {
   uint128 total_ = 0;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::stats

@@ -13,7 +13,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace stemtap {
+namespace stemtap::stats {
 
 class Moments {
  public:
@@ -67,4 +67,4 @@ class Moments {
   double m2_ = 0.0;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::stats

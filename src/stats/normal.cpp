@@ -5,7 +5,7 @@
 #include <limits>
 #include <numbers>
 
-namespace stemtap {
+namespace stemtap::stats {
 namespace {
 
 // Inverts the upper tail probability with Halley iterations on erfc, which converge in a few steps
@@ -42,4 +42,4 @@ double TwoSidedZ(double confidence) {
   return UpperTailQuantile(0.5 * (1.0 - confidence));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::stats

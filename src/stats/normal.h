@@ -4,7 +4,7 @@
 // SOURCE: docs/math/certificate.md.
 #pragma once
 
-namespace stemtap {
+namespace stemtap::stats {
 
 // Returns the quantile (inverse distribution function) of the standard normal distribution, with a
 // relative accuracy of about 1e-15. -inf at 0, +inf at 1, NaN outside [0, 1].
@@ -14,4 +14,4 @@ double NormalQuantile(double probability);
 // (0.95 -> 1.959964). 0 for a confidence of 0 or less, +inf for 1 or more.
 double TwoSidedZ(double confidence);
 
-}  // namespace stemtap
+}  // namespace stemtap::stats

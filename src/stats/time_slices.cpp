@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace stemtap {
+namespace stemtap::stats {
 
 std::uint64_t TimeSlices::launches() const {
   std::uint64_t sum = 0;
@@ -63,4 +63,4 @@ void TimeSlices::Coarsen(std::uint32_t shift) {
   shift_ = shift;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::stats

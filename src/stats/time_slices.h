@@ -25,7 +25,7 @@
 #include <span>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::stats {
 
 class TimeSlices {
  public:
@@ -77,4 +77,4 @@ class TimeSlices {
   std::uint64_t strangers_ = 0;  // starts too far from the slices, since the last restart
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::stats

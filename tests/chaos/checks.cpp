@@ -78,7 +78,7 @@ Account FromJson(const Json& p) {
   return a;
 }
 
-Account FromReport(const ProcessReport& p) {
+Account FromReport(const session::ProcessReport& p) {
   Account a;
   a.pid = p.pid;
   a.state = p.state;
@@ -181,7 +181,7 @@ void CheckMask(const std::filesystem::path& file, const Circumstances& about, Br
 
 void ReadRing(const std::filesystem::path& file, Session& session, Breaches& breaches) {
   session.rings.push_back(file.filename().string());
-  Result<RingReader> ring = RingReader::Open(file.string());
+  Result<session::RingReader> ring = session::RingReader::Open(file.string());
   if (!ring.ok()) {
     breaches.push_back("unreadable: " + ring.error().message);
     return;
@@ -189,7 +189,7 @@ void ReadRing(const std::filesystem::path& file, Session& session, Breaches& bre
   std::vector<shm::KernelRecord> records;
   const auto id_of = [](std::string_view) { return 0u; };
   while (ring.value().Drain(65536, id_of, records) == 65536) records.clear();
-  const ProcessReport report = ring.value().Report();
+  const session::ProcessReport report = ring.value().Report();
   if (report.reason == "its ring is damaged") breaches.push_back("unreadable: " + file.string());
   session.processes.push_back(FromReport(report));
 }

@@ -911,8 +911,8 @@ TEST_CASE(
     // About forty captures make up 0.3 % of the time. Even if each were imputed as zero or as twice
     // its duration, the total would not differ by more.
     CHECK(totals["duration_ns"].get<double>() == doctest::Approx(truth).epsilon(0.004));
-    // A quarter of the previous bound. Usually it is 0.05. In 1 of 30 runs of this length, a cluster
-    // with 2 to 6 % of the time gets no capture; the bound contains that time in full.
+    // A quarter of the previous bound. Usually the bound is 0.05. In 1 of 30 runs of this length, a
+    // cluster with 2 to 6 % of the time gets no capture; the bound contains that time in full.
     CHECK(totals["bound"].get<double>() <= 0.15);
     CHECK(totals["uncovered_fraction"].get<double>() < totals["bound"].get<double>());
     CHECK(totals["observed_error"].is_null());

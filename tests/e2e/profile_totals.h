@@ -13,9 +13,9 @@ namespace stemtap::test {
 // Returns counts and total durations of a profile, read directly with its importer.
 inline TotalsByName TotalsOfProfile(const std::filesystem::path& file) {
   TotalsByName totals;
-  auto reader = OpenProfile(file.string());
+  auto reader = formats::OpenProfile(file.string());
   REQUIRE(reader.ok());
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   for (;;) {
     const auto read = reader.value()->Read(batch, 4096);
     REQUIRE(read.ok());

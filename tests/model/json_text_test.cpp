@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 Status Check(const std::string& text) {
@@ -68,4 +68,4 @@ TEST_CASE("a text of megabytes that is cut does not stand in its error") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -10,6 +10,7 @@
 #include "support/temp_dir.h"
 
 using namespace stemtap;
+using namespace stemtap::model;
 
 namespace {
 
@@ -43,7 +44,7 @@ const std::string kExample = R"json({ "schema": "stemtap.overview/1", "tool": "s
 const std::string kLeast = R"({"schema":"stemtap.overview/1","state":"ended","kernels":[]})";
 
 std::string ErrorOf(const std::string& text) {
-  const Result<Overview> parsed = ParseOverview(text, "f.json");
+  const Result<model::Overview> parsed = model::ParseOverview(text, "f.json");
   if (parsed.ok()) return "";
   CHECK(parsed.error().message.find('\n') == std::string::npos);
   CHECK(parsed.error().message.starts_with("f.json: "));
@@ -60,9 +61,9 @@ std::string With(const std::string& from, const std::string& to) {
 }  // namespace
 
 TEST_CASE("every field of an overview is read") {
-  const Result<Overview> parsed = ParseOverview(kExample, "f.json");
+  const Result<model::Overview> parsed = model::ParseOverview(kExample, "f.json");
   if (!parsed.ok()) FAIL(parsed.error().message);
-  const Overview& o = parsed.value();
+  const model::Overview& o = parsed.value();
   CHECK(o.tool == "stemtap 0.1.0");
   CHECK(o.mode == "live");
   CHECK(!o.ended);
@@ -118,7 +119,7 @@ TEST_CASE("every field of an overview is read") {
   CHECK(o.slices_width_ns == 268435456);
   CHECK(o.slices == 46);
   REQUIRE(o.kernels.size() == 2);
-  const OverviewKernel& k = o.kernels[0];
+  const model::OverviewKernel& k = o.kernels[0];
   CHECK(k.name == "void gemv<\"a\">(\xC3\xA9)");
   CHECK(k.process == 0);
   CHECK(k.config.grid[0] == 0);
@@ -134,8 +135,8 @@ TEST_CASE("every field of an overview is read") {
   CHECK(k.clusters[0].stddev_ns == 80.2);
   CHECK(k.clusters[0].captured == 2);
   CHECK(k.clusters[0].target == 3);
-  CHECK(k.clusters[0].state == ClusterState::kClosed);
-  CHECK(k.clusters[1].state == ClusterState::kUnreachable);
+  CHECK(k.clusters[0].state == model::ClusterState::kClosed);
+  CHECK(k.clusters[1].state == model::ClusterState::kUnreachable);
   REQUIRE(k.histogram.size() == 2);
   CHECK(k.histogram[1].lower_ns == 5824);
   CHECK(k.histogram[1].upper_ns == 5888);
@@ -150,7 +151,7 @@ TEST_CASE("every field of an overview is read") {
 }
 
 TEST_CASE("what may be missing is 0, empty, or no bound") {
-  const Result<Overview> parsed = ParseOverview(kLeast, "f.json");
+  const Result<model::Overview> parsed = model::ParseOverview(kLeast, "f.json");
   if (!parsed.ok()) FAIL(parsed.error().message);
   CHECK(parsed.value().ended);
   CHECK(parsed.value().seen == 0);
@@ -173,7 +174,7 @@ TEST_CASE("what a later version may add is passed over") {
   add("[5760, 5824, 120", ", 7, \"x\"");
   add("18230411, 14, 81234, 22, 1, 0", ", [1]");
   add("\"imputed\": 4", ", \"later\": [[[]]]");
-  const Result<Overview> parsed = ParseOverview(text, "f.json");
+  const Result<model::Overview> parsed = model::ParseOverview(text, "f.json");
   if (!parsed.ok()) FAIL(parsed.error().message);
   CHECK(parsed.value().seen == 816100);
   CHECK(parsed.value().kernels[0].histogram[0].count == 120);
@@ -246,9 +247,9 @@ TEST_CASE("a field that is there twice is refused wherever it is read") {
 }
 
 TEST_CASE("what is written is read back") {
-  const Result<Overview> parsed = ParseOverview(kExample, "f.json");
+  const Result<model::Overview> parsed = model::ParseOverview(kExample, "f.json");
   REQUIRE(parsed.ok());
-  const std::string text = OverviewToJson(parsed.value());
+  const std::string text = model::OverviewToJson(parsed.value());
   const Result<Overview> again = ParseOverview(text, "again");
   if (!again.ok()) FAIL(again.error().message);
   CHECK(OverviewToJson(again.value()) == text);
@@ -300,8 +301,8 @@ TEST_CASE("what is no JSON is one line") {
 TEST_CASE("a reader that reads again keeps nothing of what it read before") {
   const test::TempDir folder;
   const std::string path = folder.Write("overview.json", kExample).string();
-  OverviewReader reader(true);
-  Overview overview;
+  model::OverviewReader reader(true);
+  model::Overview overview;
   REQUIRE(reader.Read(path, overview).ok());
   CHECK(reader.text() == kExample);
   CHECK(overview.kernels[0].slices.size() == 2);
@@ -332,7 +333,8 @@ TEST_CASE("a reader that reads again keeps nothing of what it read before") {
 
 TEST_CASE("an overview is loaded from a file") {
   const test::TempDir folder;
-  const Result<Overview> loaded = LoadOverview(folder.Write("o.json", kExample).string());
+  const Result<model::Overview> loaded =
+      model::LoadOverview(folder.Write("o.json", kExample).string());
   REQUIRE(loaded.ok());
   CHECK(loaded.value().kernels.size() == 2);
   CHECK(!LoadOverview((folder / "none").string()).ok());

@@ -9,7 +9,7 @@
 
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 using Json = nlohmann::json;
@@ -175,4 +175,4 @@ TEST_CASE("the largest numbers come through, and those that are none are null") 
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -6,16 +6,16 @@
 #include <cmath>
 #include <string>
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 // A cluster of 8 sampled launches, 100 to 107 ns, and 4 joined launches of 60 ns.
 Plan Example() {
   Plan plan;
   PlanCluster& cluster = plan.kernels.emplace_back().clusters.emplace_back();
-  Moments all;
+  stats::Moments all;
   for (std::uint64_t d = 100; d < 108; ++d) {
-    Moments cell;
+    stats::Moments cell;
     cell.Add(static_cast<double>(d));
     all.Merge(cell);
     cluster.cells.push_back(cell);
@@ -72,4 +72,4 @@ TEST_CASE("joined launches need cells, unless the others are sampled whole") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 Plan Example() {
@@ -451,4 +451,4 @@ TEST_CASE("a key that is there twice is refused wherever it is") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::model

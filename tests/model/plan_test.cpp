@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 bool Says(const Plan& plan, const std::string& text) {
@@ -178,4 +178,4 @@ TEST_CASE("a plan without imputed or joined launches or processes apart names no
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::model

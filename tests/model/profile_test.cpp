@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 // Returns 40,000 rows of two alternating names and one metric, followed by an optional error.
@@ -123,4 +123,4 @@ TEST_CASE("perturbed launches count with the longest duration that their mean ma
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -14,7 +14,7 @@
 #include "model/canonical_columns.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 using test::ReadFile;
@@ -164,4 +164,4 @@ TEST_CASE("the extension gives the format") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -24,7 +24,7 @@
 #include "sampling/sampling_options.h"
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 using test::BoundOutcome;
@@ -51,8 +51,8 @@ struct BoundCase {
   Durations durations;
   std::uint64_t launches;
   std::uint64_t lag;
-  GroupBy group_by = GroupBy::kName;
-  Method method = Method::kOptimal;
+  model::GroupBy group_by = model::GroupBy::kName;
+  sampling::Method method = sampling::Method::kOptimal;
   std::uint16_t processes = 1;
   Pass pass = Pass::kOnline;
 };
@@ -67,12 +67,15 @@ constexpr BoundCase kFullCases[] = {
     {"288 kernels, 1 in 10 is 10 times longer", 288, 1, kTenths, 200'000, 20'000},
     {"24 kernels, 12 shapes, 80k", 24, 12, kSevenths, 80'000, 20'000},
     {"24 kernels, 12 shapes, 400k", 24, 12, kSevenths, 400'000, 20'000},
-    {"by launch, 80k", 24, 12, kSevenths, 80'000, 2'000, GroupBy::kLaunch},
-    {"by launch, 800k", 24, 12, kSevenths, 800'000, 20'000, GroupBy::kLaunch},
-    {"by launch, root", 24, 12, kSevenths, 200'000, 20'000, GroupBy::kLaunch, Method::kRoot},
-    {"4 processes, 80k", 24, 12, kSevenths, 80'000, 2'000, GroupBy::kName, Method::kOptimal, 4},
+    {"by launch, 80k", 24, 12, kSevenths, 80'000, 2'000, model::GroupBy::kLaunch},
+    {"by launch, 800k", 24, 12, kSevenths, 800'000, 20'000, model::GroupBy::kLaunch},
+    {"by launch, root", 24, 12, kSevenths, 200'000, 20'000, model::GroupBy::kLaunch,
+     sampling::Method::kRoot},
+    {"4 processes, 80k", 24, 12, kSevenths, 80'000, 2'000, model::GroupBy::kName,
+     sampling::Method::kOptimal, 4},
     {"one kernel", 1, 1, kSevenths, 200'000, 20'000},
-    {"two passes", 288, 1, kSevenths, 200'000, 0, GroupBy::kName, Method::kOptimal, 1, Pass::kTwo}};
+    {"two passes", 288, 1, kSevenths, 200'000, 0, model::GroupBy::kName, sampling::Method::kOptimal,
+     1, Pass::kTwo}};
 
 std::uint64_t DrawDuration(Rng& rng, Durations durations) {
   if (durations == Durations::kOneInSevenLong) {
@@ -105,14 +108,14 @@ struct CaseOutcome {
 };
 
 CaseOutcome RunCase(const BoundCase& of, std::uint64_t seed) {
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   options.error_bound = kAsked;
   options.method = of.method;
   options.group_by = of.group_by;
   options.seed = seed;
   const LaunchStream stream = MakeStream(of, seed);
   CaseOutcome outcome;
-  Plan plan;
+  model::Plan plan;
   outcome.time = of.pass == Pass::kTwo ? test::PlanStream(stream, options, &plan)
                                        : test::RunStream(stream, options, of.lag, &plan);
   Rng rng(seed ^ 0x3E781CDu);
@@ -268,18 +271,18 @@ TEST_CASE("generated metrics have the stated correlation with duration within a 
   Rng rng(1);
   LaunchStream stream;
   stream.kernels = 1;
-  Moments durations;
+  stats::Moments durations;
   for (int i = 0; i < 50'000; ++i) {
     stream.launches.push_back({.duration_ns = 1'000 + rng.Below(1'000)});
     durations.Add(static_cast<double>(stream.launches.back().duration_ns));
   }
-  PlanCluster cluster;
+  model::PlanCluster cluster;
   cluster.lower_ns = 1'000;
   cluster.upper_ns = 1'999;
   cluster.count = durations.count();
   cluster.mean_ns = durations.mean();
   cluster.stddev_ns = std::sqrt(durations.variance());
-  Plan plan;
+  model::Plan plan;
   plan.kernels.push_back({.name = test::KernelName(0), .clusters = {cluster}});
   for (const MetricShape shape : {MetricShape::kProportional, MetricShape::kLinear}) {
     CAPTURE(static_cast<int>(shape));
@@ -295,7 +298,8 @@ TEST_CASE("the bound holds in 80,000 launches of many kernels with skewed durati
   const double over_all = test::kSlowBuild ? 0.2 : 0.05;
   std::vector<BoundCase> cases;
   for (BoundCase of : kFullCases) {
-    if (of.launches > kLaunches && of.kernels == 24 && of.method == Method::kOptimal) continue;
+    if (of.launches > kLaunches && of.kernels == 24 && of.method == sampling::Method::kOptimal)
+      continue;
     of.launches = kLaunches;
     cases.push_back(of);
   }
@@ -330,4 +334,4 @@ TEST_CASE("full: the bound holds in 40 runs of every case, and errors have both 
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::online

@@ -54,7 +54,8 @@ std::vector<shm::KernelRecord> RecordsOf(const LaunchStream& stream) {
   return records;
 }
 
-BoundOutcome OutcomeOf(const PlanTotals& totals, double captured_ns, std::uint64_t captured) {
+BoundOutcome OutcomeOf(const model::PlanTotals& totals, double captured_ns,
+                       std::uint64_t captured) {
   const auto truth = static_cast<double>(totals.duration_ns);
   return {.bound = totals.certified_bound,
           .error = (totals.plain_estimate_ns - truth) / truth,
@@ -78,12 +79,12 @@ bool BoundOutcome::missed() const {
   return !(std::fabs(error) <= bound + kRounding);
 }
 
-BoundOutcome RunStream(const LaunchStream& stream, const SamplingOptions& options,
-                       std::uint64_t lag, Plan* plan) {
+BoundOutcome RunStream(const LaunchStream& stream, const sampling::SamplingOptions& options,
+                       std::uint64_t lag, model::Plan* plan) {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
-  MaskWriter mask;
-  Engine engine(options, *gate, GateAsked::kByEngine, lag, pool, mask);
+  session::MaskWriter mask;
+  session::Engine engine(options, *gate, session::GateAsked::kByEngine, lag, pool, mask);
   std::vector<std::uint32_t> ids;
   for (std::uint16_t process = 0; process < stream.processes; ++process) {
     for (std::uint32_t k = 0; k < stream.kernels; ++k) {
@@ -96,23 +97,26 @@ BoundOutcome RunStream(const LaunchStream& stream, const SamplingOptions& option
     records[i].name_id = ids[process * stream.kernels + records[i].name_id];
     engine.Push(records[i], process);
   }
-  Plan made = engine.Finish();
-  const SamplerStatus& status = engine.status();
+  model::Plan made = engine.Finish();
+  const online::SamplerStatus& status = engine.status();
   const BoundOutcome outcome =
       OutcomeOf(made.totals, static_cast<double>(status.captured_duration_ns), status.captured);
   if (plan != nullptr) *plan = std::move(made);
   return outcome;
 }
 
-BoundOutcome PlanStream(const LaunchStream& stream, const SamplingOptions& options, Plan* plan) {
-  Profile profile;
+BoundOutcome PlanStream(const LaunchStream& stream, const sampling::SamplingOptions& options,
+                        model::Plan* plan) {
+  model::Profile profile;
   for (std::uint32_t k = 0; k < stream.kernels; ++k) profile.names.Intern(KernelName(k));
   profile.records = RecordsOf(stream);
-  Result<TwoPassPlan> made =
-      PlanTwoPass([&]() -> Result<std::unique_ptr<ProfileReader>> { return ReadProfile(profile); },
-                  "stream", options);
+  Result<sampling::TwoPassPlan> made = sampling::PlanTwoPass(
+      [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
+        return model::ReadProfile(profile);
+      },
+      "stream", options);
   if (!made.ok()) throw std::runtime_error(made.error().message);
-  Plan& planned = made.value().plan;
+  model::Plan& planned = made.value().plan;
   const BoundOutcome outcome =
       OutcomeOf(planned.totals, static_cast<double>(planned.totals.sampled_duration_ns),
                 planned.totals.samples);

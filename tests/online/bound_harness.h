@@ -58,12 +58,12 @@ struct BoundOutcome {
 
 // Runs `stream` with the gate inside the engine and feedback after `lag` launches. Stores the plan
 // in `*plan` unless it is null.
-BoundOutcome RunStream(const LaunchStream& stream, const SamplingOptions& options,
-                       std::uint64_t lag, Plan* plan = nullptr);
+BoundOutcome RunStream(const LaunchStream& stream, const sampling::SamplingOptions& options,
+                       std::uint64_t lag, model::Plan* plan = nullptr);
 
 // Plans `stream` as a finished profile, in two passes. REQUIRES: one process.
-BoundOutcome PlanStream(const LaunchStream& stream, const SamplingOptions& options,
-                        Plan* plan = nullptr);
+BoundOutcome PlanStream(const LaunchStream& stream, const sampling::SamplingOptions& options,
+                        model::Plan* plan = nullptr);
 
 // Calls run(i) for each i below `count`, on as many threads as the machine has cores.
 void RunInParallel(std::size_t count, const std::function<void(std::size_t)>& run);

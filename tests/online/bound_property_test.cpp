@@ -27,7 +27,7 @@
 #include "online/bound_harness.h"
 #include "support/random_draws.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 using test::BoundOutcome;
@@ -70,7 +70,7 @@ struct Workload {
   std::uint64_t length = 0;
   std::uint64_t lag = 0;
   double error_bound = 0.05;
-  GroupBy group_by = GroupBy::kName;
+  model::GroupBy group_by = model::GroupBy::kName;
   std::uint32_t modes = 1;
   const char* skew = "";
   bool heavy = false;  // at least some modes have a heavy tail
@@ -186,7 +186,7 @@ Workload DrawWorkload(std::uint64_t seed) {
   Workload workload;
   workload.seed = seed;
   if (rng.Below(2) == 0) workload.error_bound = Between(rng, 0.01, 0.10);
-  workload.group_by = rng.Below(2) == 0 ? GroupBy::kName : GroupBy::kLaunch;
+  workload.group_by = rng.Below(2) == 0 ? model::GroupBy::kName : model::GroupBy::kLaunch;
   const std::uint32_t kernels = DrawKernelCount(rng);
   workload.length = DrawLength(rng, kernels);
   workload.lag = DrawLag(rng, workload.length);
@@ -315,19 +315,20 @@ constexpr const char* kAll = "all";
 
 // Returns the regions of a run: one for each parameter, by its level.
 std::vector<std::string> RegionsOf(const Workload& workload, const BoundOutcome& outcome) {
-  return {kAll,
-          fmt::format("kernels {}", KernelLevel(workload.kernels.size())),
-          fmt::format("kernel shares {}", workload.rare_kernels ? "over 2 decades" : "even"),
-          fmt::format("modes {}", workload.modes),
-          fmt::format("mode shares {}", workload.rare_modes ? "over 3 decades" : "even"),
-          fmt::format("skew {}", workload.skew),
-          fmt::format("skew {}", workload.heavy ? "(some heavy)" : "(none heavy)"),
-          fmt::format("mode decided by {}", LevelOf(workload.predictor)),
-          fmt::format("lag by length {}", LagLevel(workload)),
-          fmt::format("length {}", LengthLevel(workload.length)),
-          fmt::format("uncovered {}", UncoveredLevel(outcome.uncovered)),
-          fmt::format("asked {}", AskedLevel(workload.error_bound)),
-          fmt::format("group-by {}", workload.group_by == GroupBy::kName ? "name" : "launch")};
+  return {
+      kAll,
+      fmt::format("kernels {}", KernelLevel(workload.kernels.size())),
+      fmt::format("kernel shares {}", workload.rare_kernels ? "over 2 decades" : "even"),
+      fmt::format("modes {}", workload.modes),
+      fmt::format("mode shares {}", workload.rare_modes ? "over 3 decades" : "even"),
+      fmt::format("skew {}", workload.skew),
+      fmt::format("skew {}", workload.heavy ? "(some heavy)" : "(none heavy)"),
+      fmt::format("mode decided by {}", LevelOf(workload.predictor)),
+      fmt::format("lag by length {}", LagLevel(workload)),
+      fmt::format("length {}", LengthLevel(workload.length)),
+      fmt::format("uncovered {}", UncoveredLevel(outcome.uncovered)),
+      fmt::format("asked {}", AskedLevel(workload.error_bound)),
+      fmt::format("group-by {}", workload.group_by == model::GroupBy::kName ? "name" : "launch")};
 }
 
 std::string Describe(const Workload& workload) {
@@ -335,8 +336,8 @@ std::string Describe(const Workload& workload) {
                                  workload.length, workload.lag, workload.error_bound);
   text +=
       fmt::format(" {} kernels {}{} modes {}{} skew {} by {}",
-                  workload.group_by == GroupBy::kName ? "name" : "launch", workload.kernels.size(),
-                  workload.rare_kernels ? " rare" : "", workload.modes,
+                  workload.group_by == model::GroupBy::kName ? "name" : "launch",
+                  workload.kernels.size(), workload.rare_kernels ? " rare" : "", workload.modes,
                   workload.rare_modes ? " rare" : "", workload.skew, LevelOf(workload.predictor));
   if (workload.predictor == Predictor::kPartly) {
     text += fmt::format(" {:.2f}", workload.predicted_share);
@@ -351,9 +352,10 @@ std::string Describe(const BoundOutcome& outcome) {
                      outcome.captured_share);
 }
 
-BoundOutcome Run(const Workload& workload, std::uint64_t sampler_seed, Plan* plan = nullptr) {
-  SamplingOptions options;
-  options.method = Method::kOptimal;
+BoundOutcome Run(const Workload& workload, std::uint64_t sampler_seed,
+                 model::Plan* plan = nullptr) {
+  sampling::SamplingOptions options;
+  options.method = sampling::Method::kOptimal;
   options.error_bound = workload.error_bound;
   options.group_by = workload.group_by;
   options.seed = sampler_seed;
@@ -416,9 +418,9 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
 
 void PrintRun(std::uint64_t seed) {
   const Workload workload = DrawWorkload(seed);
-  Plan plan;
+  model::Plan plan;
   const BoundOutcome outcome = Run(workload, seed, &plan);
-  fmt::print("{}\n{}\n{}", Describe(workload), Describe(outcome), PlanSummary(plan));
+  fmt::print("{}\n{}\n{}", Describe(workload), Describe(outcome), model::PlanSummary(plan));
   const std::uint64_t seeds = FromEnvironment("STEMTAP_BOUND_SEEDS", 0);
   for (std::uint64_t i = 1; i <= seeds; ++i) fmt::print("{}\n", Describe(Run(workload, seed + i)));
 }
@@ -462,4 +464,4 @@ TEST_CASE("the bound holds for random workloads, in every region of their parame
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::online

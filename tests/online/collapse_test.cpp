@@ -12,15 +12,15 @@
 #include <tuple>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
-Moments Equal(std::uint64_t count, double mean) {
+stats::Moments Equal(std::uint64_t count, double mean) {
   return {count, mean, 0.0};
 }
 
-Moments Of(const std::vector<double>& values) {
-  Moments moments;
+stats::Moments Of(const std::vector<double>& values) {
+  stats::Moments moments;
   for (const double value : values) moments.Add(value);
   return moments;
 }
@@ -29,7 +29,7 @@ SampledRange Sampled(std::uint64_t count, double mean, std::uint64_t samples = 1
   return {Equal(count, mean), samples, {}};
 }
 
-SampledRange Empty(std::uint64_t count, double mean, const Moments& first_sight = {}) {
+SampledRange Empty(std::uint64_t count, double mean, const stats::Moments& first_sight = {}) {
   return {Equal(count, mean), 0, first_sight};
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("captures at first sight stand for a stratum that no neighbor may stan
 }
 
 TEST_CASE("captures at first sight stand for nothing where random captures do, or if they differ") {
-  const Moments near = Of({105.0});
+  const stats::Moments near = Of({105.0});
   double bias = 0.0;
   const std::vector<JointStratum> by_neighbor =
       JoinStrata(std::vector{Sampled(9, 90.0), Empty(5, 100.0, near)}, bias);
@@ -180,7 +180,7 @@ TEST_CASE("over all samples, bias and variance are those of the estimate") {
       JoinStrata(std::vector{SampledRange{Of(home), 2, {}}, {Of(joined_values), 0, {}}}, bias);
   REQUIRE(joined.size() == 1);
   const double total = 80.0 + 95.0 + 100.0 + 145.0 + 150.0 + 160.0;
-  Moments errors;
+  stats::Moments errors;
   for (std::size_t a = 0; a < home.size(); ++a) {
     for (std::size_t b = a + 1; b < home.size(); ++b) {
       errors.Add(6.0 * (home[a] + home[b]) / 2.0 - total);
@@ -257,7 +257,7 @@ TEST_CASE("joint strata hold every stratum once, and their biases add up") {
       REQUIRE(joint.first == end);
       REQUIRE(joint.end > joint.first);
       end = joint.end;
-      Moments all;
+      stats::Moments all;
       for (std::size_t i = joint.first; i < joint.end; ++i) all.Merge(strata[i].launches);
       CHECK(joint.all.count() == all.count());
       CHECK(joint.all.sum() == doctest::Approx(all.sum()));
@@ -276,4 +276,4 @@ TEST_CASE("joint strata hold every stratum once, and their biases add up") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::online

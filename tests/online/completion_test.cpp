@@ -10,12 +10,14 @@
 
 #include "sampling/certificate.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
-double Variance(const std::vector<Stratum>& strata, const std::vector<std::uint64_t>& sizes) {
+double Variance(const std::vector<sampling::Stratum>& strata,
+                const std::vector<std::uint64_t>& sizes) {
   double sum = 0.0;
-  for (std::size_t i = 0; i < strata.size(); ++i) sum += EstimateVariance(strata[i], sizes[i]);
+  for (std::size_t i = 0; i < strata.size(); ++i)
+    sum += sampling::EstimateVariance(strata[i], sizes[i]);
   return sum;
 }
 
@@ -29,38 +31,39 @@ double FurtherCost(const std::vector<double>& costs, const std::vector<std::uint
   return cost;
 }
 
-std::vector<double> Means(const std::vector<Stratum>& strata) {
+std::vector<double> Means(const std::vector<sampling::Stratum>& strata) {
   std::vector<double> means;
-  for (const Stratum& s : strata) means.push_back(s.mean);
+  for (const sampling::Stratum& s : strata) means.push_back(s.mean);
   return means;
 }
 
-std::vector<std::uint64_t> Least(const std::vector<Stratum>& strata, std::uint64_t of_each) {
+std::vector<std::uint64_t> Least(const std::vector<sampling::Stratum>& strata,
+                                 std::uint64_t of_each) {
   return std::vector<std::uint64_t>(strata.size(), of_each);
 }
 
 TEST_CASE("nothing is missing where what was captured is enough") {
-  const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {50, 20.0, 1.0}};
+  const std::vector<sampling::Stratum> strata = {{100, 10.0, 4.0}, {50, 20.0, 1.0}};
   const std::vector<std::uint64_t> had = {7, 3};
   CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 2), 1e9) == had);
 }
 
 TEST_CASE("a stratum that has none is given its floor, a small one no more than it holds") {
-  const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {1, 20.0, 0.0}, {0, 0.0, 0.0}};
+  const std::vector<sampling::Stratum> strata = {{100, 10.0, 4.0}, {1, 20.0, 0.0}, {0, 0.0, 0.0}};
   const std::vector<std::uint64_t> had = {0, 0, 0};
   CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 2), 1e9) ==
         std::vector<std::uint64_t>{2, 1, 0});
 }
 
 TEST_CASE("each stratum has a floor of its own") {
-  const std::vector<Stratum> strata = {{100, 10.0, 4.0}, {100, 20.0, 4.0}};
+  const std::vector<sampling::Stratum> strata = {{100, 10.0, 4.0}, {100, 20.0, 4.0}};
   const std::vector<std::uint64_t> had = {0, 0};
   const std::vector<std::uint64_t> least = {3, 1};
   CHECK(CompleteSizes(strata, Means(strata), had, least, 1e9) == least);
 }
 
 TEST_CASE("a budget of nothing takes everything that has spread") {
-  const std::vector<Stratum> strata = {{40, 10.0, 4.0}, {50, 20.0, 0.0}};
+  const std::vector<sampling::Stratum> strata = {{40, 10.0, 4.0}, {50, 20.0, 0.0}};
   const std::vector<std::uint64_t> had = {3, 1};
   CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 1), 0.0) ==
         std::vector<std::uint64_t>{40, 1});
@@ -69,7 +72,7 @@ TEST_CASE("a budget of nothing takes everything that has spread") {
 }
 
 TEST_CASE("of two equal strata the one with the cheaper captures is given more of them") {
-  const std::vector<Stratum> strata = {{1000, 10.0, 25.0}, {1000, 10.0, 25.0}};
+  const std::vector<sampling::Stratum> strata = {{1000, 10.0, 25.0}, {1000, 10.0, 25.0}};
   const std::vector<std::uint64_t> none = {0, 0};
   const double budget = Variance(strata, {20, 20});
   const auto even = CompleteSizes(strata, std::vector{10.0, 10.0}, none, Least(strata, 1), budget);
@@ -86,7 +89,7 @@ TEST_CASE("of two equal strata the one with the cheaper captures is given more o
 TEST_CASE("completion meets the budget at the least further cost, by brute force") {
   std::mt19937_64 random(11);
   for (int round = 0; round < 200; ++round) {
-    std::vector<Stratum> strata;
+    std::vector<sampling::Stratum> strata;
     std::vector<double> costs;
     std::vector<std::uint64_t> had;
     for (int i = 0; i < 3; ++i) {
@@ -116,4 +119,4 @@ TEST_CASE("completion meets the budget at the least further cost, by brute force
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::online

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 // Two clusters, split at bin 100.
@@ -101,4 +101,4 @@ TEST_CASE("contexts are bounded, what is beyond is counted") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::online

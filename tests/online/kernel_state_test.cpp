@@ -10,7 +10,7 @@
 
 #include "stats/log_sketch.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 constexpr std::uint64_t kShort = 1000;
@@ -55,7 +55,7 @@ struct Kernel {
     state.unsettled().clear();
   }
   std::size_t ClusterOf(std::uint64_t duration) const {
-    return state.ClusterOf(LogSketch::BinOf(duration));
+    return state.ClusterOf(stats::LogSketch::BinOf(duration));
   }
 
   KernelState state{0, 1, nullptr};
@@ -100,8 +100,8 @@ TEST_CASE("clusters that nothing predicts share the common line, and misses are 
     k.Launch(10 + static_cast<std::uint64_t>(i % 2), mode + random() % (mode / 2));
   });
   REQUIRE(kernel.state.clusters().size() == 2);
-  const Moments& below = kernel.state.clusters()[0].moments;
-  const Moments& above = kernel.state.clusters()[1].moments;
+  const stats::Moments& below = kernel.state.clusters()[0].moments;
+  const stats::Moments& above = kernel.state.clusters()[1].moments;
   const auto all = static_cast<double>(below.count() + above.count());
   for (std::size_t c = 0; c < 2; ++c) {
     CAPTURE(c);
@@ -197,10 +197,10 @@ TEST_CASE("a cut is in the middle of the gap between two clusters, and stays the
 }
 
 TEST_CASE("neighboring bins can be cut apart") {
-  const std::uint32_t bin = LogSketch::BinOf(5000);
+  const std::uint32_t bin = stats::LogSketch::BinOf(5000);
   Kernel kernel;
-  for (std::uint32_t i = 0; i < 4; ++i) kernel.Launch(10, LogSketch::LowerEdge(bin + i));
-  kernel.Cut({LogSketch::LowerEdge(bin + 2)});
+  for (std::uint32_t i = 0; i < 4; ++i) kernel.Launch(10, stats::LogSketch::LowerEdge(bin + i));
+  kernel.Cut({stats::LogSketch::LowerEdge(bin + 2)});
   for (std::uint32_t i = 0; i < 4; ++i) CHECK(kernel.state.ClusterOf(bin + i) == i / 2);
 }
 
@@ -284,4 +284,4 @@ TEST_CASE("launches that move from one cluster to another do not outlive capture
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::online

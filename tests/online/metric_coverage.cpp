@@ -26,26 +26,26 @@ using KernelKey = std::tuple<std::string, std::int32_t, std::uint32_t>;
 
 class ClusterFinder {
  public:
-  ClusterFinder(const LaunchStream& stream, const Plan& plan) : stream_(stream) {
-    for (const PlanKernel& kernel : plan.kernels) {
+  ClusterFinder(const LaunchStream& stream, const model::Plan& plan) : stream_(stream) {
+    for (const model::PlanKernel& kernel : plan.kernels) {
       by_launch_ = by_launch_ || kernel.config.grid[0] != 0;
       kernels_[{kernel.name, kernel.process, kernel.config.grid[0]}] = &kernel;
-      for (const PlanCluster& cluster : kernel.clusters) {
-        for (const PlanSample& sample : cluster.samples) of_sample_[sample.index] = &cluster;
+      for (const model::PlanCluster& cluster : kernel.clusters) {
+        for (const model::PlanSample& sample : cluster.samples) of_sample_[sample.index] = &cluster;
       }
     }
   }
 
   // Returns the cluster of a launch. For a launch that is not a sample, this is the narrowest
   // cluster whose range contains its duration: clusters of exploratory captures overlap the others.
-  const PlanCluster& Find(std::size_t index) const {
+  const model::PlanCluster& Find(std::size_t index) const {
     if (const auto at = of_sample_.find(index); at != of_sample_.end()) return *at->second;
     const StreamLaunch& launch = stream_.launches[index];
-    const PlanKernel& kernel =
+    const model::PlanKernel& kernel =
         *kernels_.at({KernelName(launch.kernel), ProcessId(stream_, launch.process),
                       by_launch_ ? launch.grid : 0});
-    const PlanCluster* found = nullptr;
-    for (const PlanCluster& cluster : kernel.clusters) {
+    const model::PlanCluster* found = nullptr;
+    for (const model::PlanCluster& cluster : kernel.clusters) {
       const bool holds =
           launch.duration_ns >= cluster.lower_ns && launch.duration_ns <= cluster.upper_ns;
       if (!holds || cluster.count == cluster.samples.size()) continue;
@@ -57,14 +57,14 @@ class ClusterFinder {
 
  private:
   const LaunchStream& stream_;
-  std::map<KernelKey, const PlanKernel*> kernels_;
-  std::map<std::size_t, const PlanCluster*> of_sample_;
+  std::map<KernelKey, const model::PlanKernel*> kernels_;
+  std::map<std::size_t, const model::PlanCluster*> of_sample_;
   bool by_launch_ = false;
 };
 
 // The value is d e, where e is lognormal with mean 1 and variance s^2. The correlation with d is cv
 // / sqrt(cv^2 + s^2 (1 + cv^2)), which gives s.
-double DrawProportional(const PlanCluster& cluster, double duration_ns, Rng& rng) {
+double DrawProportional(const model::PlanCluster& cluster, double duration_ns, Rng& rng) {
   constexpr double kRatio = 1.0 / (kMetricCorrelation * kMetricCorrelation) - 1.0;
   const double normal = Normal(rng);
   const double cv = cluster.stddev_ns / cluster.mean_ns;
@@ -74,7 +74,7 @@ double DrawProportional(const PlanCluster& cluster, double duration_ns, Rng& rng
 
 // The relative spread equals the spread of the duration but is at most kMostSpread, so values stay
 // positive.
-double DrawLinear(const PlanCluster& cluster, double duration_ns, Rng& rng) {
+double DrawLinear(const model::PlanCluster& cluster, double duration_ns, Rng& rng) {
   constexpr double kMostSpread = 0.4;
   constexpr double kLeast = 0.01;
   const double noise = std::sqrt(12.0) * (rng.Uniform() - 0.5);  // variance 1
@@ -86,7 +86,8 @@ double DrawLinear(const PlanCluster& cluster, double duration_ns, Rng& rng) {
   return cluster.mean_ns * std::max(kLeast, 1.0 + spread * unit);
 }
 
-IntervalOutcome Compare(const Estimate& estimate, double truth, const MetricEstimate& of) {
+IntervalOutcome Compare(const analysis::Estimate& estimate, double truth,
+                        const analysis::MetricEstimate& of) {
   const double rounding = 1e-9 * truth;
   const double share_outside = of.uncovered_fraction + of.joined_fraction;
   const double more = share_outside * estimate.value / (1.0 - std::min(share_outside, 0.5));
@@ -99,13 +100,13 @@ IntervalOutcome Compare(const Estimate& estimate, double truth, const MetricEsti
       .covered_as_is = estimate.lower <= truth + rounding && truth <= estimate.upper + rounding};
 }
 
-KernelResults ResultsOf(const Plan& plan, const std::vector<double>& values) {
-  KernelResults results;
-  results.metrics.push_back({"metric", "", MetricKind::kSum});
-  for (const PlanKernel& kernel : plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& sample : cluster.samples) {
-        KernelResult row;
+formats::KernelResults ResultsOf(const model::Plan& plan, const std::vector<double>& values) {
+  formats::KernelResults results;
+  results.metrics.push_back({"metric", "", formats::MetricKind::kSum});
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) {
+        formats::KernelResult row;
         row.id = sample.index;
         row.values = {values[sample.index]};
         results.rows.push_back(std::move(row));
@@ -117,8 +118,8 @@ KernelResults ResultsOf(const Plan& plan, const std::vector<double>& values) {
 
 }  // namespace
 
-std::vector<double> DrawMetric(const LaunchStream& stream, const Plan& plan, MetricShape shape,
-                               Rng& rng) {
+std::vector<double> DrawMetric(const LaunchStream& stream, const model::Plan& plan,
+                               MetricShape shape, Rng& rng) {
   const ClusterFinder clusters(stream, plan);
   std::vector<double> factors;
   const std::size_t kernels = std::size_t{stream.kernels} * stream.processes;
@@ -137,13 +138,13 @@ std::vector<double> DrawMetric(const LaunchStream& stream, const Plan& plan, Met
   return values;
 }
 
-MetricOutcome ExtrapolateMetric(const Plan& plan, const std::vector<double>& values) {
-  const KernelResults results = ResultsOf(plan, values);
-  Result<Match> match = MatchResults(plan, results, {});
+MetricOutcome ExtrapolateMetric(const model::Plan& plan, const std::vector<double>& values) {
+  const formats::KernelResults results = ResultsOf(plan, values);
+  Result<analysis::Match> match = analysis::MatchResults(plan, results, {});
   if (!match.ok()) throw std::runtime_error(match.error().message);
-  Result<Extrapolation> made = Extrapolate(plan, results, match.value(), {});
+  Result<analysis::Extrapolation> made = analysis::Extrapolate(plan, results, match.value(), {});
   if (!made.ok()) throw std::runtime_error(made.error().message);
-  const MetricEstimate& estimate = made.value().metrics.at(0);
+  const analysis::MetricEstimate& estimate = made.value().metrics.at(0);
   const double truth = std::accumulate(values.begin(), values.end(), 0.0);
   return {.plain = Compare(estimate.plain, truth, estimate),
           .calibrated = Compare(estimate.calibrated, truth, estimate),

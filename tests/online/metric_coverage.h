@@ -47,10 +47,10 @@ struct MetricOutcome {
 
 // Returns a value for each launch of `stream`. The mean in a cluster is the mean duration times a
 // factor of the kernel between 0.1 and 10. REQUIRES: `plan` was made from `stream`.
-std::vector<double> DrawMetric(const LaunchStream& stream, const Plan& plan, MetricShape shape,
-                               Rng& rng);
+std::vector<double> DrawMetric(const LaunchStream& stream, const model::Plan& plan,
+                               MetricShape shape, Rng& rng);
 
 // Returns the intervals for the total of `values`, computed only from the samples of `plan`.
-MetricOutcome ExtrapolateMetric(const Plan& plan, const std::vector<double>& values);
+MetricOutcome ExtrapolateMetric(const model::Plan& plan, const std::vector<double>& values);
 
 }  // namespace stemtap::test

@@ -8,12 +8,12 @@
 
 #include "stats/log_sketch.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
-std::uint64_t Launches(const KernelCells& cells) {
+std::uint64_t Launches(const sampling::KernelCells& cells) {
   std::uint64_t sum = 0;
-  for (const Moments& cell : cells) sum += cell.count();
+  for (const stats::Moments& cell : cells) sum += cell.count();
   return sum;
 }
 
@@ -29,14 +29,15 @@ TEST_CASE("a captured launch counts in its context, and hardly moves its mean an
   for (int i = 0; i < 10; ++i) fast_one = times.AddCaptured(fast, 1'000'000, true);
   const std::uint32_t slow_one = times.AddCaptured(slow, 5'000'000, true);
   std::vector<std::uint32_t> bins;
-  const KernelCells cells = times.Cells(bins);
+  const sampling::KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 2);
   CHECK(cells[0].count() == 20);
   CHECK(cells[0].mean() == doctest::Approx(1000.0).epsilon(0.002));
   CHECK(cells[0].variance() == doctest::Approx(100.0).epsilon(0.02));
   CHECK(cells[1].count() == 11);
   CHECK(cells[1].mean() == doctest::Approx(5000.0));
-  CHECK(bins == std::vector<std::uint32_t>{LogSketch::BinOf(999), LogSketch::BinOf(5000)});
+  CHECK(bins ==
+        std::vector<std::uint32_t>{stats::LogSketch::BinOf(999), stats::LogSketch::BinOf(5000)});
   CHECK(times.imputed_ns() == doctest::Approx(10 * 1000 + 5000).epsilon(0.002));
   CHECK(times.GroupMeanOf(fast_one) == 999);  // mean of the last few, alternately 990 and 1010
   CHECK(times.GroupMeanOf(slow_one) == 5000);
@@ -56,7 +57,7 @@ TEST_CASE("contexts that are hardly known are one group with others of their con
   times.AddNative(alone, 77);
   times.AddCaptured(alone, 77'000, true);
   std::vector<std::uint32_t> bins;
-  const KernelCells cells = times.Cells(bins);
+  const sampling::KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 3);
   CHECK(cells[0].count() == 2);
   CHECK(cells[0].mean() == 77.0);  // from the only native launch of its context
@@ -79,7 +80,7 @@ TEST_CASE("captures of a context that is hardly known spread as its configuratio
   times.AddNative(once, 1000);
   for (int i = 0; i < 20; ++i) times.AddCaptured(once, 1'000'000, true);
   std::vector<std::uint32_t> bins;
-  KernelCells cells = times.Cells(bins);
+  sampling::KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 1);  // of one mean
   CHECK(cells[0].count() == 31);
   CHECK(cells[0].mean() == doctest::Approx(1000.0));
@@ -109,7 +110,7 @@ TEST_CASE("a context that was only captured counts as its configuration does") {
   const std::uint32_t captured = times.ContextOf(30, 2);
   const std::uint32_t one = times.AddCaptured(captured, 9'000'000, true);
   std::vector<std::uint32_t> bins;
-  const KernelCells cells = times.Cells(bins);
+  const sampling::KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 2);
   CHECK(cells[1].count() == 11);
   CHECK(times.GroupMeanOf(one) == 2000);
@@ -134,7 +135,7 @@ TEST_CASE("a context whose durations move counts captures as those of their time
   native(1000, 500);
   captured();
   std::vector<std::uint32_t> bins;
-  const KernelCells cells = times.Cells(bins);
+  const sampling::KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 2);
   // The launches that began a regime belong to it, although each of them was inconclusive.
   CHECK(cells[0].count() == 1020);
@@ -154,7 +155,7 @@ TEST_CASE("captures at the turn from one regime to the next are of the one that 
   times.AddBeside(context, 5'000'000);
   // Nothing yet distinguishes them from the previous launches.
   std::vector<std::uint32_t> bins;
-  KernelCells cells = times.Cells(bins);
+  sampling::KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 1);
   CHECK(cells[0].count() == 151);
   CHECK(times.LocalMeanOf(captured[0]) == doctest::Approx(1010).epsilon(0.01));
@@ -185,7 +186,7 @@ TEST_CASE("where durations drift a captured launch counts as those about it") {
   }
   times.AddNative(context, 2000);
   std::vector<std::uint32_t> bins;
-  const KernelCells cells = times.Cells(bins);
+  const sampling::KernelCells cells = times.Cells(bins);
   REQUIRE(captured.size() == 4);
   for (std::uint64_t i = 0; i < 4; ++i) {
     // The average of about the last eight launches lags by seven launches.
@@ -199,7 +200,7 @@ TEST_CASE("where no launch is native the recorded durations are all there is") {
   times.AddCaptured(times.ContextOf(1, 100), 4000, true);
   times.AddCaptured(times.ContextOf(2, 100), 6000, true);
   std::vector<std::uint32_t> bins;
-  KernelCells cells = times.Cells(bins);
+  sampling::KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 1);
   CHECK(cells[0].count() == 2);
   CHECK(cells[0].mean() == 5000.0);
@@ -223,7 +224,7 @@ TEST_CASE("launches of contexts beyond the limit stay in the kernel") {
   CHECK(beyond == 0);
   const std::uint32_t one = times.AddCaptured(beyond, 1'000'000, true);
   std::vector<std::uint32_t> bins;
-  const KernelCells cells = times.Cells(bins);
+  const sampling::KernelCells cells = times.Cells(bins);
   CHECK(Launches(cells) == kMany + 1);
   CHECK(times.imputed_ns() == 1000);
   CHECK(times.GroupMeanOf(one) == 1000);
@@ -236,7 +237,7 @@ TEST_CASE("means of cells ascend, and groups that share a bin are one cell") {
     for (int i = 0; i < 8; ++i) times.AddNative(context, 1000 + (history * 7919) % 500);
   }
   std::vector<std::uint32_t> bins;
-  const KernelCells cells = times.Cells(bins);
+  const sampling::KernelCells cells = times.Cells(bins);
   CHECK(cells.size() < 300);
   REQUIRE(cells.size() == bins.size());
   for (std::size_t i = 1; i < cells.size(); ++i) {
@@ -247,4 +248,4 @@ TEST_CASE("means of cells ascend, and groups that share a bin are one cell") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::online

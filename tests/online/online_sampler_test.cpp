@@ -12,13 +12,13 @@
 
 #include "shm/launch_draw.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 // A gate, a sampler and a stream of launches. Each launch is observed `lag` launches after it asks
 // the gate. Captured launches take `slow_down` times as long; with 1, captures are only recorded.
 struct Bench {
-  explicit Bench(SamplingOptions options = {}, std::size_t feedback_lag = 500,
+  explicit Bench(sampling::SamplingOptions options = {}, std::size_t feedback_lag = 500,
                  std::uint64_t slow_down = 1)
       : sampler(options, *gate, 0, slow_down != 1), lag(feedback_lag), slow(slow_down) {}
 
@@ -61,9 +61,9 @@ struct Bench {
     events.insert(events.end(), sampler.events().begin(), sampler.events().end());
     pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(count));
   }
-  Plan Finish() {
+  model::Plan Finish() {
     while (!pending.empty()) Epoch(std::min(kEpoch, pending.size()));
-    Plan plan = sampler.Finish();
+    model::Plan plan = sampler.Finish();
     events.insert(events.end(), sampler.events().begin(), sampler.events().end());
     return plan;
   }
@@ -86,11 +86,11 @@ struct Bench {
   std::vector<MaskEvent> events;
 };
 
-double CalibratedTotal(const Plan& plan) {
+double CalibratedTotal(const model::Plan& plan) {
   double total = 0.0;
-  for (const PlanKernel& k : plan.kernels) {
-    for (const PlanCluster& c : k.clusters) {
-      for (const PlanSample& s : c.samples) {
+  for (const model::PlanKernel& k : plan.kernels) {
+    for (const model::PlanCluster& c : k.clusters) {
+      for (const model::PlanSample& s : c.samples) {
         total += s.weight * static_cast<double>(s.record.duration_ns);
       }
     }
@@ -101,13 +101,13 @@ double CalibratedTotal(const Plan& plan) {
 // Returns the native durations of the samples, weighted by `weigh`, divided by the total of all
 // launches; 1 means no error.
 template <typename Weigh>
-double NativeShare(const Bench& bench, const Plan& plan, Weigh weigh) {
+double NativeShare(const Bench& bench, const model::Plan& plan, Weigh weigh) {
   double estimate = 0.0;
   double total = 0.0;
   for (const std::uint64_t d : bench.native) total += static_cast<double>(d);
-  for (const PlanKernel& k : plan.kernels) {
-    for (const PlanCluster& c : k.clusters) {
-      for (const PlanSample& s : c.samples) {
+  for (const model::PlanKernel& k : plan.kernels) {
+    for (const model::PlanCluster& c : k.clusters) {
+      for (const model::PlanSample& s : c.samples) {
         estimate += weigh(c, s) * static_cast<double>(bench.native[s.index]);
       }
     }
@@ -115,12 +115,13 @@ double NativeShare(const Bench& bench, const Plan& plan, Weigh weigh) {
   return estimate / total;
 }
 
-double CalibratedShare(const Bench& bench, const Plan& plan) {
-  return NativeShare(bench, plan, [](const PlanCluster&, const PlanSample& s) { return s.weight; });
+double CalibratedShare(const Bench& bench, const model::Plan& plan) {
+  return NativeShare(
+      bench, plan, [](const model::PlanCluster&, const model::PlanSample& s) { return s.weight; });
 }
 
-double PlainShare(const Bench& bench, const Plan& plan) {
-  return NativeShare(bench, plan, [](const PlanCluster& c, const PlanSample&) {
+double PlainShare(const Bench& bench, const model::Plan& plan) {
+  return NativeShare(bench, plan, [](const model::PlanCluster& c, const model::PlanSample&) {
     return static_cast<double>(c.count) / static_cast<double>(c.samples.size());
   });
 }
@@ -134,14 +135,14 @@ TEST_CASE("every launch is accounted for, exactly") {
     total += d;
     bench.Launch(i % 3 == 0 ? "gemm" : "norm", d);
   }
-  const Plan plan = bench.Finish();
+  const model::Plan plan = bench.Finish();
   CHECK(plan.totals.invocations == 20000);
   CHECK(plan.totals.duration_ns == total);
   CHECK(plan.totals.samples == bench.captured);
   REQUIRE(plan.kernels.size() == 2);
   std::uint64_t clustered = 0;
-  for (const PlanKernel& k : plan.kernels) {
-    for (const PlanCluster& c : k.clusters) clustered += c.count;
+  for (const model::PlanKernel& k : plan.kernels) {
+    for (const model::PlanCluster& c : k.clusters) clustered += c.count;
   }
   CHECK(clustered == 20000);
 }
@@ -152,7 +153,7 @@ TEST_CASE("capturing stops: a steady kernel costs a handful of captures, however
     std::mt19937_64 random(2);
     for (int i = 0; i < launches; ++i) bench.Launch("gemm", 10000 + random() % 400);
     CHECK(bench.captured <= 4);
-    const Plan plan = bench.Finish();
+    const model::Plan plan = bench.Finish();
     CHECK(plan.totals.bound <= 0.05);
     CHECK(bench.CountEvents(MaskEventKind::kClose) >= 1);
   }
@@ -163,8 +164,8 @@ TEST_CASE("a launch captured at first sight stands for itself alone, unless ther
     CAPTURE(launches);
     Bench bench;
     for (int i = 0; i < launches; ++i) bench.Launch("gemm", i == 0 ? 10300 : 10000);
-    const Plan plan = bench.Finish();
-    const std::vector<PlanCluster>& clusters = plan.kernels[0].clusters;
+    const model::Plan plan = bench.Finish();
+    const std::vector<model::PlanCluster>& clusters = plan.kernels[0].clusters;
     if (launches == 100) {
       // The run is shorter than the feedback lag: the error is 3 %, and no better estimate exists.
       CHECK(plan.totals.samples == 1);
@@ -182,7 +183,7 @@ TEST_CASE("a launch captured at first sight stands for itself alone, unless ther
 }
 
 TEST_CASE("captures of a cluster are spread: few at a time, the next when one has come back") {
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   options.min_samples = 3;
   Bench bench(options, 500);
   std::vector<std::uint64_t> captured;
@@ -196,7 +197,7 @@ TEST_CASE("captures of a cluster are spread: few at a time, the next when one ha
 }
 
 TEST_CASE("a capture made before the kernel drifted gives way to later ones") {
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   options.error_bound = 0.3;
   options.min_samples = 1;
   Bench bench(options);
@@ -211,11 +212,11 @@ TEST_CASE("a capture made before the kernel drifted gives way to later ones") {
       [](const MaskEvent& e) { return e.kind == MaskEventKind::kCapture && e.index > 0; });
   REQUIRE(by_credit != bench.events.end());
   CHECK(by_credit->index < kWarmUp);
-  const Plan plan = bench.Finish();
+  const model::Plan plan = bench.Finish();
   CHECK(plan.totals.samples < bench.captured);
-  for (const PlanCluster& c : plan.kernels[0].clusters) {
+  for (const model::PlanCluster& c : plan.kernels[0].clusters) {
     if (c.count == 1) continue;
-    for (const PlanSample& s : c.samples) CHECK(s.index >= kWarmUp);
+    for (const model::PlanSample& s : c.samples) CHECK(s.index >= kWarmUp);
   }
 }
 
@@ -229,7 +230,7 @@ TEST_CASE("a cluster that no context predicts is captured through another's laun
       for (int i = 0; i < 30000; ++i) {
         bench.Launch("gemm", (random() % 100 < common ? 10000 : 100000) + random() % 500);
       }
-      const Plan plan = bench.Finish();
+      const model::Plan plan = bench.Finish();
       CHECK(plan.totals.uncovered_fraction == 0.0);
       CHECK(plan.totals.bound <= 0.05);
       // The number of misses is random; their cost is small in every run.
@@ -250,11 +251,11 @@ TEST_CASE("a capture whose record is lost is given up, and others are made") {
     by_credit.push_back(i);
     if (by_credit.size() == 1) bench.pending.pop_back();
   }
-  const std::uint64_t target = SamplingOptions().min_samples;
+  const std::uint64_t target = sampling::SamplingOptions().min_samples;
   REQUIRE(by_credit.size() == 1 + target);
   CHECK(by_credit[1] > 1'000'000);
-  const Plan plan = bench.Finish();
-  const PlanCluster& cluster = plan.kernels[0].clusters[0];
+  const model::Plan plan = bench.Finish();
+  const model::PlanCluster& cluster = plan.kernels[0].clusters[0];
   REQUIRE(cluster.captured == target);
   for (std::size_t i = 0; i < target; ++i) CHECK(cluster.samples[i].index == by_credit[1 + i]);
 }
@@ -266,7 +267,7 @@ TEST_CASE("the calibrated estimate is the known total without the uncovered time
   for (int i = 0; i < 30000; ++i) {
     bench.Launch("k" + std::to_string(i % 7), static_cast<std::uint64_t>(durations(random)));
   }
-  const Plan plan = bench.Finish();
+  const model::Plan plan = bench.Finish();
   // Few launches are in a tail that no neighbor may represent.
   CHECK(plan.totals.uncovered_fraction < 0.002);
   const double covered = 1.0 - plan.totals.uncovered_fraction;
@@ -277,7 +278,7 @@ TEST_CASE("the calibrated estimate is the known total without the uncovered time
 TEST_CASE("a run shorter than the feedback ends with one capture of every name") {
   Bench bench({}, 20000);
   for (int i = 0; i < 300; ++i) bench.Launch("k" + std::to_string(i % 10), 5000);
-  const Plan plan = bench.Finish();
+  const model::Plan plan = bench.Finish();
   CHECK(plan.totals.samples == 10);
   CHECK(plan.totals.uncovered_fraction == 0.0);
 }
@@ -290,12 +291,12 @@ TEST_CASE(
     const bool big = i % 10 == 0;
     bench.Launch("attention", (big ? 200000 : 5000) + random() % 100, big ? 64 : 1);
   }
-  const Plan plan = bench.Finish();
+  const model::Plan plan = bench.Finish();
   REQUIRE(plan.kernels.size() == 1);
   // Plus the exploratory capture.
   REQUIRE(plan.kernels[0].clusters.size() == 3);
   CHECK(plan.kernels[0].clusters[2].count == 1);
-  for (const PlanCluster& c : plan.kernels[0].clusters) CHECK(c.captured >= 1);
+  for (const model::PlanCluster& c : plan.kernels[0].clusters) CHECK(c.captured >= 1);
   CHECK(bench.captured <= 8);
   CHECK(plan.totals.bound <= 0.05);
 }
@@ -303,7 +304,7 @@ TEST_CASE(
 TEST_CASE("with any lag, captures never run away from their credits") {
   for (const std::size_t lag : {0u, 100u, 1000u, 10000u}) {
     CAPTURE(lag);
-    SamplingOptions options;
+    sampling::SamplingOptions options;
     options.error_bound = 0.01;
     Bench bench(options, lag);
     std::mt19937_64 random(5);
@@ -311,9 +312,9 @@ TEST_CASE("with any lag, captures never run away from their credits") {
     for (int i = 0; i < 40000; ++i) {
       bench.Launch("gemm", static_cast<std::uint64_t>(durations(random)));
     }
-    const Plan plan = bench.Finish();
+    const model::Plan plan = bench.Finish();
     std::uint64_t targets = 0;
-    for (const PlanCluster& c : plan.kernels[0].clusters) targets += c.target;
+    for (const model::PlanCluster& c : plan.kernels[0].clusters) targets += c.target;
     // No context separates the clusters of this kernel. Captures in other clusters are limited by
     // the allowed misses: twice the target and a few per cluster.
     CHECK(bench.captured <= 4 * targets + 12 * plan.kernels[0].clusters.size());
@@ -329,7 +330,7 @@ TEST_CASE("one giant among many launches does not have them all captured") {
 
 TEST_CASE("names that are never captured are uncovered time, listed for a second pass that can") {
   auto gate = std::make_unique<shm::GateTable>();
-  OnlineSampler sampler(SamplingOptions{}, *gate);
+  OnlineSampler sampler(sampling::SamplingOptions{}, *gate);
   const std::uint32_t ghost = sampler.AddKernel("ghost");
   const std::uint32_t gemm = sampler.AddKernel("gemm");
   const std::uint32_t denied = sampler.AddKernel("ncclDevKernel_AllReduce_Sum_f16_RING_LL");
@@ -344,7 +345,7 @@ TEST_CASE("names that are never captured are uncovered time, listed for a second
   sampler.Begin(batch);
   for (std::size_t i = 0; i < sampler.touched(); ++i) sampler.UpdateKernel(i);
   sampler.Commit();
-  const Plan plan = sampler.Finish();
+  const model::Plan plan = sampler.Finish();
   CHECK(plan.totals.uncovered_fraction == doctest::Approx(20.0 / 1020.0));
   CHECK(plan.totals.observed_error == doctest::Approx(20.0 / 1020.0));
   CHECK(plan.totals.bound == doctest::Approx(20.0 / 1020.0));
@@ -356,7 +357,7 @@ TEST_CASE("names that are never captured are uncovered time, listed for a second
 TEST_CASE("the order in which kernels are updated does not matter") {
   const auto run = [](bool backwards) {
     auto gate = std::make_unique<shm::GateTable>();
-    OnlineSampler sampler(SamplingOptions{}, *gate);
+    OnlineSampler sampler(sampling::SamplingOptions{}, *gate);
     std::mt19937_64 random(6);
     std::vector<Observation> batch;
     for (std::uint64_t i = 0; i < 5000; ++i) {
@@ -375,7 +376,7 @@ TEST_CASE("the order in which kernels are updated does not matter") {
       for (std::size_t i = 0; i < n; ++i) sampler.UpdateKernel(backwards ? n - 1 - i : i);
       sampler.Commit();
     }
-    return PlanToJson(sampler.Finish());
+    return model::PlanToJson(sampler.Finish());
   };
   CHECK(run(false) == run(true));
 }
@@ -385,14 +386,14 @@ TEST_CASE(
   {
     Bench bench;
     bench.Launch("once", 42);
-    const Plan plan = bench.Finish();
+    const model::Plan plan = bench.Finish();
     CHECK(plan.totals.samples == 1);
     CHECK(plan.totals.bound == 0.0);
   }
   {
     Bench bench;
     for (int i = 0; i < 100; ++i) bench.Launch("zero", 0);
-    const Plan plan = bench.Finish();
+    const model::Plan plan = bench.Finish();
     CHECK(plan.totals.zero_duration == 100);
     CHECK(plan.totals.speedup == 0.0);
     CHECK(plan.totals.bound == 0.0);
@@ -401,7 +402,7 @@ TEST_CASE(
     Bench bench;
     for (int i = 0; i < 5000; ++i) bench.Launch("gemm", i == 4000 ? 1'000'000'000 : 1000);
     bench.Launch("last", 7);
-    const Plan plan = bench.Finish();
+    const model::Plan plan = bench.Finish();
     CHECK(plan.totals.invocations == 5001);
     CHECK(std::isfinite(plan.totals.bound));
   }
@@ -434,7 +435,7 @@ TEST_CASE(
       bench.Launch("drifting", static_cast<std::uint64_t>(mean * noise(random)));
       bench.Launch("steady", static_cast<std::uint64_t>(500.0 * noise(random)));
     }
-    const Plan plan = bench.Finish();
+    const model::Plan plan = bench.Finish();
     CHECK(bench.captured <= 80);
     CHECK(plan.totals.uncovered_fraction <= 0.005);
     CHECK(plan.totals.bound <= 0.07);
@@ -447,7 +448,7 @@ TEST_CASE("all equal, and two values: a capture of each is a bound of zero") {
     CAPTURE(other);
     Bench bench;
     for (int i = 0; i < 20000; ++i) bench.Launch("k", i % 4 == 0 ? other : 1000, 1 + i % 4);
-    const Plan plan = bench.Finish();
+    const model::Plan plan = bench.Finish();
     CHECK(plan.totals.bound == 0.0);
     CHECK(plan.totals.observed_error == doctest::Approx(0.0).epsilon(1e-12));
     CHECK(plan.totals.uncovered_fraction == 0.0);
@@ -460,7 +461,7 @@ TEST_CASE("one giant among many is uncovered time, not an absurd bound") {
   for (int i = 0; i < 100000; ++i) {
     bench.Launch("gemm", i == 50000 ? 1'000'000'000'000 : 1000 + static_cast<std::uint64_t>(i % 7));
   }
-  const Plan plan = bench.Finish();
+  const model::Plan plan = bench.Finish();
   CHECK(bench.captured <= 8);
   CHECK(plan.totals.bound <= 1.1);
   CHECK(plan.totals.uncovered_fraction > 0.99);
@@ -469,7 +470,7 @@ TEST_CASE("one giant among many is uncovered time, not an absurd bound") {
 
 TEST_CASE("100,000 names, each launched once, are captured once each") {
   auto gate = std::make_unique<shm::GateTable>();
-  OnlineSampler sampler(SamplingOptions{}, *gate);
+  OnlineSampler sampler(sampling::SamplingOptions{}, *gate);
   std::vector<Observation> batch(100'000);
   for (std::uint64_t i = 0; i < batch.size(); ++i) {
     batch[i].index = i;
@@ -484,7 +485,7 @@ TEST_CASE("100,000 names, each launched once, are captured once each") {
     for (std::size_t i = 0; i < sampler.touched(); ++i) sampler.UpdateKernel(i);
     sampler.Commit();
   }
-  const Plan plan = sampler.Finish();
+  const model::Plan plan = sampler.Finish();
   CHECK(plan.totals.kernels == 100'000);
   CHECK(plan.totals.samples == 100'000);
   CHECK(plan.totals.bound == 0.0);
@@ -493,7 +494,7 @@ TEST_CASE("100,000 names, each launched once, are captured once each") {
 
 TEST_CASE("nothing but first sights is captured before enough was observed") {
   auto gate = std::make_unique<shm::GateTable>();
-  OnlineSampler sampler(SamplingOptions{}, *gate, 4000);
+  OnlineSampler sampler(sampling::SamplingOptions{}, *gate, 4000);
   const std::uint32_t id = sampler.AddKernel("gemm");
   const std::uint64_t name_key = shm::NameKey(sampler.names().hash(id));
   std::uint64_t open_at = 0;
@@ -533,10 +534,10 @@ void PlayModes(Bench& bench, int launches, double noise, std::uint64_t seed) {
 TEST_CASE("what captures cost is no part of the total, the clusters or the bound") {
   Bench noted;
   PlayModes(noted, 30000, 0.03, 1);
-  const Plan native = noted.Finish();
+  const model::Plan native = noted.Finish();
   Bench for_real({}, 500, 1000);
   PlayModes(for_real, 30000, 0.03, 1);
-  const Plan plan = for_real.Finish();
+  const model::Plan plan = for_real.Finish();
 
   CHECK(plan.totals.invocations == native.totals.invocations);
   const auto truth = static_cast<double>(native.totals.duration_ns);
@@ -550,12 +551,12 @@ TEST_CASE("what captures cost is no part of the total, the clusters or the bound
   CHECK(for_real.captured <= 2 * noted.captured);
   CHECK(PlainShare(for_real, plan) == doctest::Approx(1.0).epsilon(plan.totals.bound));
   std::uint64_t clustered = 0;
-  for (const PlanKernel& k : plan.kernels) {
+  for (const model::PlanKernel& k : plan.kernels) {
     std::uint64_t of_kernel = 0;
-    for (const PlanCluster& c : k.clusters) {
+    for (const model::PlanCluster& c : k.clusters) {
       of_kernel += c.count;
       CHECK(c.upper_ns < 1'000'000);
-      for (const PlanSample& s : c.samples) {
+      for (const model::PlanSample& s : c.samples) {
         CHECK(s.imputed);
         // Imputed with the context's mean, which is within the noise of the true duration.
         CHECK(static_cast<double>(s.record.duration_ns) ==
@@ -581,7 +582,7 @@ TEST_CASE("the bound holds for what the samples took, though that is never recor
       bench.Launch("gemm", (random() % 2 == 0 ? 30000 : 10000) + random() % 500);
       bench.Launch("norm", 1000 + random() % 100);
     }
-    const Plan plan = bench.Finish();
+    const model::Plan plan = bench.Finish();
     within += std::fabs(PlainShare(bench, plan) - 1.0) <= plan.totals.bound;
     widest = std::max(widest, plan.totals.bound);
   }
@@ -595,7 +596,7 @@ TEST_CASE("captured for real, the weights in force keep the bound where duration
   // One kernel repeatedly grows by half along a sequence; another has two phases.
   int within = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    SamplingOptions options;
+    sampling::SamplingOptions options;
     options.error_bound = 0.01;
     options.seed = seed;
     Bench bench(options, 2000, 50);
@@ -607,7 +608,7 @@ TEST_CASE("captured for real, the weights in force keep the bound where duration
       bench.Launch("gemm", noise(i / 3000 % 2 == 0 ? 8000 : 24000));
       bench.Launch("norm", noise(1000));
     }
-    const Plan plan = bench.Finish();
+    const model::Plan plan = bench.Finish();
     CHECK(plan.totals.bound < 0.05);
     within += std::fabs(CalibratedShare(bench, plan) - 1.0) <= plan.totals.bound;
   }
@@ -618,7 +619,7 @@ TEST_CASE("captured for real, the weights in force keep the bound where duration
 TEST_CASE("a first sight that was captured for real waits for a native launch of its kernel") {
   Bench once({}, 500, 1000);
   once.Launch("gemm", 3000);
-  const Plan unknown = once.Finish();
+  const model::Plan unknown = once.Finish();
   CHECK(unknown.totals.invocations == 1);
   CHECK(unknown.totals.duration_ns == 3'000'000);
   CHECK(unknown.totals.imputed == 1);
@@ -627,7 +628,7 @@ TEST_CASE("a first sight that was captured for real waits for a native launch of
   Bench twice({}, 500, 1000);
   twice.Launch("gemm", 3000);
   twice.Launch("gemm", 2000);
-  const Plan known = twice.Finish();
+  const model::Plan known = twice.Finish();
   CHECK(known.totals.invocations == 2);
   CHECK(known.totals.duration_ns == 4000);
   CHECK(known.totals.imputed_duration_ns == 2000);
@@ -642,7 +643,7 @@ TEST_CASE("the time that is captured is the native one, first sights too") {
     bench.Launch("gemm", 3000);
     bench.Launch("norm", 2000);
   }
-  const Plan plan = bench.Finish();
+  const model::Plan plan = bench.Finish();
   const SamplerStatus& status = bench.sampler.status();
   CHECK(status.captured == plan.totals.samples);
   CHECK(status.captured_duration_ns == plan.totals.sampled_duration_ns);
@@ -659,7 +660,7 @@ TEST_CASE("a launch beside a captured one counts as its like, and is no sample")
     beside.record.duration_ns = 900'000;
     bench.pending.push_back(beside);
   }
-  const Plan plan = bench.Finish();
+  const model::Plan plan = bench.Finish();
   CHECK(plan.totals.invocations == 310);
   CHECK(plan.totals.duration_ns == 620'000);
   CHECK(plan.totals.imputed == bench.captured + 10);
@@ -677,4 +678,4 @@ TEST_CASE("captures for real are marked in the mask") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::online

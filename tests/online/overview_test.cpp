@@ -16,13 +16,13 @@
 #include "online/overview_parts.h"
 #include "shm/launch_draw.h"
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
-std::set<std::uint64_t> EdgesOf(const LogSketch& sketch) {
+std::set<std::uint64_t> EdgesOf(const stats::LogSketch& sketch) {
   std::set<std::uint64_t> edges;
   for (std::uint32_t bin = 0; bin <= sketch.bins().size(); ++bin) {
-    edges.insert(LogSketch::LowerEdge(sketch.first_bin() + bin));
+    edges.insert(stats::LogSketch::LowerEdge(sketch.first_bin() + bin));
   }
   return edges;
 }
@@ -31,7 +31,7 @@ TEST_CASE("joined bins hold every launch, at edges of the sketch, and are as man
   std::mt19937_64 random(5);
   for (const int widest : {1, 8, 14, 20, 40, 63}) {
     for (const std::size_t most : {std::size_t{64}, std::size_t{59}}) {
-      LogSketch sketch;
+      stats::LogSketch sketch;
       std::vector<std::uint64_t> durations;
       for (int i = 0; i < 20000; ++i) {
         const int shift = 64 - widest + static_cast<int>(random() % 3) / 2;
@@ -39,11 +39,11 @@ TEST_CASE("joined bins hold every launch, at edges of the sketch, and are as man
         sketch.Add(durations.back());
       }
       const std::set<std::uint64_t> edges = EdgesOf(sketch);
-      const std::vector<HistogramBin> bins = JoinedBins(sketch, most);
+      const std::vector<model::HistogramBin> bins = JoinedBins(sketch, most);
       REQUIRE_FALSE(bins.empty());
       CHECK(bins.size() <= most);
       std::uint64_t last = 0;
-      for (const HistogramBin& bin : bins) {
+      for (const model::HistogramBin& bin : bins) {
         CHECK(bin.lower_ns < bin.upper_ns);
         CHECK(bin.lower_ns >= last);
         last = bin.upper_ns;
@@ -55,28 +55,28 @@ TEST_CASE("joined bins hold every launch, at edges of the sketch, and are as man
         CHECK(bin.count != 0);
       }
       std::uint64_t sum = 0;
-      for (const HistogramBin& bin : bins) sum += bin.count;
+      for (const model::HistogramBin& bin : bins) sum += bin.count;
       CHECK(sum == durations.size());
     }
   }
 }
 
 TEST_CASE("bins are joined no further than it takes") {
-  LogSketch sketch;
+  stats::LogSketch sketch;
   for (std::uint64_t d = 0; d < 64; ++d) sketch.Add(d);
   CHECK(JoinedBins(sketch).size() == 64);
   sketch.Add(64);  // one more bin: two and two
-  const std::vector<HistogramBin> bins = JoinedBins(sketch);
+  const std::vector<model::HistogramBin> bins = JoinedBins(sketch);
   CHECK(bins.size() == 33);
   CHECK(bins[0].upper_ns == 2);
   CHECK(bins[0].count == 2);
-  CHECK(JoinedBins(LogSketch()).empty());
+  CHECK(JoinedBins(stats::LogSketch()).empty());
 }
 
 TEST_CASE("the longest duration there can be is in a bin") {
-  LogSketch sketch;
+  stats::LogSketch sketch;
   sketch.Add(~std::uint64_t{0});
-  const std::vector<HistogramBin> bins = JoinedBins(sketch);
+  const std::vector<model::HistogramBin> bins = JoinedBins(sketch);
   REQUIRE(bins.size() == 1);
   CHECK(bins[0].lower_ns < bins[0].upper_ns);
 }
@@ -84,7 +84,7 @@ TEST_CASE("the longest duration there can be is in a bin") {
 TEST_CASE("kernels of different widths go into slices of one, exactly") {
   std::mt19937_64 random(9);
   for (int round = 0; round < 20; ++round) {
-    std::vector<TimeSlices> slices(5);
+    std::vector<stats::TimeSlices> slices(5);
     std::vector<std::vector<std::uint64_t>> starts(slices.size());
     for (std::size_t k = 0; k < slices.size(); ++k) {
       const std::uint64_t from = 1'000'000'000'000 + (random() >> 30);
@@ -93,13 +93,13 @@ TEST_CASE("kernels of different widths go into slices of one, exactly") {
         slices[k].Add(starts[k].back(), 7);
       }
     }
-    Overview overview;
+    model::Overview overview;
     overview.kernels.resize(slices.size() + 1);
-    std::vector<const TimeSlices*> of;
-    for (const TimeSlices& s : slices) of.push_back(&s);
+    std::vector<const stats::TimeSlices*> of;
+    for (const stats::TimeSlices& s : slices) of.push_back(&s);
     of.push_back(nullptr);
     SetSlices(of, overview);
-    CHECK(overview.slices <= Overview::kMostSlices);
+    CHECK(overview.slices <= model::Overview::kMostSlices);
     CHECK(overview.slices > 0);
     CHECK(overview.slices_start_ns % overview.slices_width_ns == 0);
     CHECK(overview.kernels.back().slices.empty());
@@ -110,7 +110,7 @@ TEST_CASE("kernels of different widths go into slices of one, exactly") {
                                              overview.slices_width_ns)];
       }
       CHECK(overview.kernels[k].slices.size() == by_hand.size());
-      for (const KernelSlice& slice : overview.kernels[k].slices) {
+      for (const model::KernelSlice& slice : overview.kernels[k].slices) {
         CHECK(slice.slice < overview.slices);
         CHECK(slice.invocations == by_hand[slice.slice]);
         CHECK(slice.duration_ns == 7 * slice.invocations);
@@ -120,13 +120,13 @@ TEST_CASE("kernels of different widths go into slices of one, exactly") {
 }
 
 TEST_CASE("a kernel whose clock is years off has no slices, and costs the others none") {
-  TimeSlices busy;
+  stats::TimeSlices busy;
   for (std::uint64_t i = 0; i < 100; ++i) busy.Add((std::uint64_t{1} << 60) + i * 1000, 1);
-  TimeSlices wild;
+  stats::TimeSlices wild;
   wild.Add(0, 1);
-  Overview overview;
+  model::Overview overview;
   overview.kernels.resize(2);
-  const TimeSlices* const of[] = {&wild, &busy};
+  const stats::TimeSlices* const of[] = {&wild, &busy};
   SetSlices(of, overview);
   CHECK(overview.kernels[0].slices.empty());
   CHECK(overview.kernels[1].slices.size() > 32);
@@ -135,7 +135,7 @@ TEST_CASE("a kernel whose clock is years off has no slices, and costs the others
 // Sends launches of three kernels through a sampler that captures what its gate selects.
 struct Course {
   explicit Course(std::uint64_t slow_down = 1)
-      : sampler(SamplingOptions{}, *gate, 0, slow_down != 1), slow(slow_down) {}
+      : sampler(sampling::SamplingOptions{}, *gate, 0, slow_down != 1), slow(slow_down) {}
 
   void Launch(const std::string& name, std::uint64_t start, std::uint64_t duration) {
     Observation o;
@@ -167,8 +167,8 @@ struct Course {
     sampler.Commit();
     pending.clear();
   }
-  Overview Describe() const {
-    Overview overview;
+  model::Overview Describe() const {
+    model::Overview overview;
     sampler.Describe(overview);
     return overview;
   }
@@ -201,7 +201,7 @@ std::uint64_t Sum(const Items& items, const Of& of) {
   return sum;
 }
 
-void CheckSums(const Overview& o, int launches) {
+void CheckSums(const model::Overview& o, int launches) {
   REQUIRE(o.kernels.size() == 3);
   CHECK(o.kernels_known == 3);
   CHECK(o.kernels[0].name == "long");
@@ -210,7 +210,7 @@ void CheckSums(const Overview& o, int launches) {
   CHECK(o.observed == 3 * static_cast<std::uint64_t>(launches));
   CHECK(Sum(o.kernels, [](const auto& k) { return k.duration_ns; }) == o.duration_ns);
   CHECK(Sum(o.kernels, [](const auto& k) { return k.captured; }) == o.captured);
-  for (const OverviewKernel& k : o.kernels) {
+  for (const model::OverviewKernel& k : o.kernels) {
     CAPTURE(k.name);
     CHECK(k.invocations == static_cast<std::uint64_t>(launches));
     const std::uint64_t binned = Sum(k.histogram, [](const auto& b) { return b.count; });
@@ -225,7 +225,7 @@ void CheckSums(const Overview& o, int launches) {
 
 TEST_CASE("a running sampler's overview adds up, whenever it is asked") {
   Course course;
-  const Overview nothing = course.Describe();
+  const model::Overview nothing = course.Describe();
   CHECK(nothing.kernels.empty());
   CHECK(std::isnan(nothing.bound));
   CHECK(nothing.slices == 0);
@@ -233,18 +233,18 @@ TEST_CASE("a running sampler's overview adds up, whenever it is asked") {
   for (const int more : {40, 500, 3000}) {
     course.Run(more);
     launches += more;
-    const Overview o = course.Describe();
+    const model::Overview o = course.Describe();
     CheckSums(o, launches);
     CHECK(o.bound == course.sampler.status().bound);
     CHECK(o.slices_width_ns >= static_cast<std::uint64_t>(launches) * 10'000 / 64);
-    for (const OverviewKernel& k : o.kernels) {
+    for (const model::OverviewKernel& k : o.kernels) {
       REQUIRE_FALSE(k.clusters.empty());
-      for (const OverviewCluster& c : k.clusters) {
+      for (const model::OverviewCluster& c : k.clusters) {
         CHECK(c.lower_ns <= c.upper_ns);
         CHECK((c.mean_ns >= static_cast<double>(c.lower_ns) &&
                c.mean_ns <= static_cast<double>(c.upper_ns)));
         const bool enough = c.captured >= std::max<std::uint64_t>(c.target, 1);
-        CHECK((c.state == ClusterState::kClosed) == enough);
+        CHECK((c.state == model::ClusterState::kClosed) == enough);
       }
     }
   }
@@ -255,15 +255,15 @@ TEST_CASE("a cluster that costs more to reach than it is worth is unreachable in
   course.Run(500);
   course.Launch("modes", course.clock, 1'000'000'000'000);
   course.Run(2000);
-  const Overview o = course.Describe();
-  const OverviewKernel& modes = o.kernels.at(0);
+  const model::Overview o = course.Describe();
+  const model::OverviewKernel& modes = o.kernels.at(0);
   REQUIRE(modes.name == "modes");
-  const OverviewCluster& giant = modes.clusters.back();
+  const model::OverviewCluster& giant = modes.clusters.back();
   CHECK(giant.count == 1);
   CHECK(giant.captured == 0);
-  CHECK(giant.state == ClusterState::kUnreachable);
+  CHECK(giant.state == model::ClusterState::kUnreachable);
   for (std::size_t i = 0; i + 1 < modes.clusters.size(); ++i) {
-    CHECK(modes.clusters[i].state != ClusterState::kUnreachable);
+    CHECK(modes.clusters[i].state != model::ClusterState::kUnreachable);
   }
   CHECK(o.bound > 0.9);
 }
@@ -282,9 +282,9 @@ TEST_CASE("a kernel that samples have not been allocated to has no clusters") {
   course.Launch("later", course.clock, 99);
   course.Epoch();
   REQUIRE_FALSE(course.sampler.allocated());
-  const Overview o = course.Describe();
+  const model::Overview o = course.Describe();
   const auto later = std::find_if(o.kernels.begin(), o.kernels.end(),
-                                  [](const OverviewKernel& k) { return k.name == "later"; });
+                                  [](const model::OverviewKernel& k) { return k.name == "later"; });
   REQUIRE(later != o.kernels.end());
   CHECK(later->invocations == 2);
   CHECK(later->clusters.empty());
@@ -292,22 +292,22 @@ TEST_CASE("a kernel that samples have not been allocated to has no clusters") {
 
 TEST_CASE("of very many kernels those with the most time are listed, and all are counted") {
   Course course;
-  constexpr std::uint64_t kKernels = Overview::kMostKernels + 100;
+  constexpr std::uint64_t kKernels = model::Overview::kMostKernels + 100;
   for (std::uint64_t k = 0; k < kKernels; ++k) {
     const std::uint64_t rank = (k * 7919) % kKernels;  // pseudo-random order
     course.Launch("k" + std::to_string(rank), 1000 + k, 1'000'000 - rank);
     course.Launch("k" + std::to_string(rank), 1000 + k, 1'000'000 - rank);
   }
   if (!course.pending.empty()) course.Epoch();
-  const Plan plan = course.sampler.Finish();
-  Overview o = course.Describe();
+  const model::Plan plan = course.sampler.Finish();
+  model::Overview o = course.Describe();
   for (const bool ended : {false, true}) {
     if (ended) TakeClusters(plan, o);
     CHECK(o.kernels_known == kKernels);
-    REQUIRE(o.kernels.size() == Overview::kMostKernels);
+    REQUIRE(o.kernels.size() == model::Overview::kMostKernels);
     for (std::size_t i = 0; i < o.kernels.size(); ++i) {
       REQUIRE(o.kernels[i].name == "k" + std::to_string(i));
-      REQUIRE(o.kernels[i].slices.empty() == (i >= Overview::kMostSlicedKernels));
+      REQUIRE(o.kernels[i].slices.empty() == (i >= model::Overview::kMostSlicedKernels));
     }
   }
   CHECK(o.clusters_open + o.clusters_closed == plan.totals.clusters);
@@ -318,8 +318,8 @@ TEST_CASE("at the end the clusters are those of the plan") {
     CAPTURE(slow_down);
     Course course(slow_down);
     course.Run(4000);
-    const Plan plan = course.sampler.Finish();
-    Overview o = course.Describe();
+    const model::Plan plan = course.sampler.Finish();
+    model::Overview o = course.Describe();
     TakeClusters(plan, o);
     CheckSums(o, 4000);
     CHECK((o.slowed != 0) == (slow_down != 1));
@@ -327,16 +327,17 @@ TEST_CASE("at the end the clusters are those of the plan") {
     CHECK(o.duration_ns == plan.totals.duration_ns);
     CHECK(o.captured_duration_ns == course.sampler.status().captured_duration_ns);
     std::uint64_t clusters = 0;
-    for (const OverviewKernel& k : o.kernels) {
-      const auto planned = std::find_if(plan.kernels.begin(), plan.kernels.end(),
-                                        [&](const PlanKernel& p) { return p.name == k.name; });
+    for (const model::OverviewKernel& k : o.kernels) {
+      const auto planned =
+          std::find_if(plan.kernels.begin(), plan.kernels.end(),
+                       [&](const model::PlanKernel& p) { return p.name == k.name; });
       REQUIRE(planned != plan.kernels.end());
       CHECK(k.duration_ns == planned->duration_ns);
       CHECK(k.invocations == planned->invocations);
       REQUIRE(k.clusters.size() == planned->clusters.size());
       for (std::size_t i = 0; i < k.clusters.size(); ++i) {
-        const OverviewCluster& c = k.clusters[i];
-        const PlanCluster& p = planned->clusters[i];
+        const model::OverviewCluster& c = k.clusters[i];
+        const model::PlanCluster& p = planned->clusters[i];
         CHECK(c.lower_ns == p.lower_ns);
         CHECK(c.upper_ns == p.upper_ns);
         CHECK(c.count == p.count);
@@ -353,24 +354,24 @@ TEST_CASE("at the end the clusters are those of the plan") {
 
 TEST_CASE("where nothing was recorded there is no bound, at the end either") {
   Course course;
-  Overview o = course.Describe();
+  model::Overview o = course.Describe();
   CHECK(std::isnan(o.bound));
   TakeClusters(course.sampler.Finish(), o);
   CHECK(std::isnan(o.bound));
 }
 
 TEST_CASE("kernels told apart by process and configuration keep their own clusters") {
-  Plan plan;
-  Overview o;
+  model::Plan plan;
+  model::Overview o;
   for (const std::int32_t process : {0, 7, 8}) {
     for (const std::uint32_t grid : {0u, 1u, 2u}) {
-      PlanKernel kernel;
+      model::PlanKernel kernel;
       kernel.name = "k";
       kernel.process = process;
       kernel.config.grid[0] = grid;
       kernel.clusters.push_back({.count = 10 * static_cast<std::uint64_t>(process) + grid});
       plan.kernels.push_back(kernel);
-      OverviewKernel& shown = o.kernels.emplace_back();
+      model::OverviewKernel& shown = o.kernels.emplace_back();
       shown.name = "k";
       shown.process = process;
       shown.config.grid[0] = grid;
@@ -378,32 +379,33 @@ TEST_CASE("kernels told apart by process and configuration keep their own cluste
   }
   std::reverse(o.kernels.begin(), o.kernels.end());
   TakeClusters(plan, o);
-  for (const OverviewKernel& k : o.kernels) {
+  for (const model::OverviewKernel& k : o.kernels) {
     REQUIRE(k.clusters.size() == 1);
     CHECK(k.clusters[0].count == 10 * static_cast<std::uint64_t>(k.process) + k.config.grid[0]);
   }
 }
 
 TEST_CASE("a cluster that nothing was captured of is unreachable where the sampler found it so") {
-  Plan plan;
-  PlanKernel kernel;
+  model::Plan plan;
+  model::PlanKernel kernel;
   kernel.name = "k";
   kernel.clusters.push_back({.lower_ns = 10, .target = 1});
   kernel.clusters.push_back({.lower_ns = 20, .target = 1});
   kernel.clusters.push_back({.lower_ns = 30, .target = 1, .captured = 1});
   plan.kernels.push_back(kernel);
-  Overview o;
+  model::Overview o;
   o.kernels.emplace_back().name = "k";
   for (const std::uint64_t lower : {10u, 30u}) {
-    o.kernels[0].clusters.push_back({.lower_ns = lower, .state = ClusterState::kUnreachable});
+    o.kernels[0].clusters.push_back(
+        {.lower_ns = lower, .state = model::ClusterState::kUnreachable});
   }
   TakeClusters(plan, o);
-  CHECK(o.kernels[0].clusters[0].state == ClusterState::kUnreachable);
-  CHECK(o.kernels[0].clusters[1].state == ClusterState::kOpen);
-  CHECK(o.kernels[0].clusters[2].state == ClusterState::kClosed);
+  CHECK(o.kernels[0].clusters[0].state == model::ClusterState::kUnreachable);
+  CHECK(o.kernels[0].clusters[1].state == model::ClusterState::kOpen);
+  CHECK(o.kernels[0].clusters[2].state == model::ClusterState::kClosed);
   CHECK(o.clusters_open == 2);
   CHECK(o.clusters_closed == 1);
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::online

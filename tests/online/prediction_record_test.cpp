@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <map>
 
-namespace stemtap {
+namespace stemtap::online {
 namespace {
 
 using Shares = std::map<std::uint32_t, double>;
@@ -49,4 +49,4 @@ TEST_CASE("each bin has its own predictions, in whatever order bins appear") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::online

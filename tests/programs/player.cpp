@@ -87,7 +87,7 @@ Status Player::AddStream(std::pair<int, std::uint32_t> key) {
   return Success{};
 }
 
-Status Player::Prepare(const ProfileReader& reader) {
+Status Player::Prepare(const model::ProfileReader& reader) {
   batch_streams_.clear();
   std::pair<int, std::uint32_t> last_key{-1, 0};
   const Stream* last = nullptr;
@@ -153,7 +153,7 @@ void Player::LaunchBatch() {
   launches_ += batch_.records.size();
 }
 
-Status Player::Play(ProfileReader& reader) {
+Status Player::Play(model::ProfileReader& reader) {
   functions_.clear();
   first_start_ns_ = shm::kUnknownTime;
   if (options_.real_time) begin_ns_ = SteadyNow();

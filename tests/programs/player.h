@@ -38,7 +38,7 @@ class Player {
   Player& operator=(const Player&) = delete;
 
   // Plays the profile once from beginning to end.
-  Status Play(ProfileReader& reader);
+  Status Play(model::ProfileReader& reader);
 
   // Waits for all kernels and destroys the streams and the module.
   Status Finish();
@@ -51,7 +51,7 @@ class Player {
     unsigned thread;
   };
 
-  Status Prepare(const ProfileReader& reader);
+  Status Prepare(const model::ProfileReader& reader);
   Status AddStream(std::pair<int, std::uint32_t> key);
   void LaunchBatch();
   void LaunchShare(unsigned thread);
@@ -66,7 +66,7 @@ class Player {
   std::map<std::pair<int, std::uint32_t>, Stream> streams_;
   std::vector<CUfunction> functions_;  // by name id of the reader
 
-  ProfileBatch batch_;
+  model::ProfileBatch batch_;
   std::vector<const Stream*> batch_streams_;  // by row of batch_
   std::uint64_t launches_ = 0;                // before batch_
 

@@ -59,7 +59,7 @@ bool Parse(int argc, char** argv, PlayOptions& options) {
 Status PlayAll(const PlayOptions& options) {
   Player player(options);
   for (std::uint64_t i = 0; i < options.repeat; ++i) {
-    Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(options.profile);
+    Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(options.profile);
     if (!reader.ok()) return reader.error();
     if (const Status played = player.Play(*reader.value()); !played) return played;
   }

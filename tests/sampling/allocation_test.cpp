@@ -10,7 +10,7 @@
 #include "sampling/certificate.h"
 #include "sampling/sample_size.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 constexpr double kZ = 1.959963984540054;
@@ -136,4 +136,4 @@ TEST_CASE("no cheaper whole-number allocation exists than one sample per stratum
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -10,7 +10,7 @@
 
 #include "sampling/weights.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 TEST_CASE("a stratum taken whole has no error, one without a sample has no bound") {
@@ -39,7 +39,7 @@ TEST_CASE("the bound covers the error as often as it says") {
   // standard errors (false failure about 1e-9) are 0.029.
   std::mt19937_64 random(17);
   std::vector<double> values(1000);
-  Moments moments;
+  stats::Moments moments;
   for (double& v : values) {
     v = 1000.0 + static_cast<double>(random() % 1000);
     moments.Add(v);
@@ -61,4 +61,4 @@ TEST_CASE("the bound covers the error as often as it says") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::sampling

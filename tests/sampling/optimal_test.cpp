@@ -12,10 +12,10 @@
 #include "sampling/optimal_strata.h"
 #include "stats/normal.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
-using Rows = std::vector<std::vector<Moments>>;
+using Rows = std::vector<std::vector<stats::Moments>>;
 
 struct Figures {
   double cost = 0.0;
@@ -40,20 +40,20 @@ Figures FiguresOf(const OptimalStrata& solved, const ErrorTarget& target) {
 }
 
 // Finds the true optimum of one kernel by enumerating all cuts and all sizes.
-double BruteForce(const std::vector<Moments>& cells, const ErrorTarget& target,
+double BruteForce(const std::vector<stats::Moments>& cells, const ErrorTarget& target,
                   std::uint64_t floor) {
   double total = 0.0;
-  for (const Moments& cell : cells) total += cell.sum();
+  for (const stats::Moments& cell : cells) total += cell.sum();
   const double budget = std::pow(target.error_bound * total / target.z, 2);
   double best = INFINITY;
   for (std::uint32_t mask = 0; mask < (1u << (cells.size() - 1)); ++mask) {
     std::vector<Stratum> strata;
-    Moments open;
+    stats::Moments open;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       open.Merge(cells[i]);
       if (i + 1 == cells.size() || (mask >> i & 1) != 0) {
         strata.emplace_back(open);
-        open = Moments();
+        open = stats::Moments();
       }
     }
     const std::function<void(std::size_t, double, double)> sizes = [&](std::size_t i, double cost,
@@ -78,7 +78,7 @@ TEST_CASE("optimal: close to the enumerated optimum on small kernels") {
   double sum = 0.0;
   int cases = 0;
   for (int round = 0; round < 60; ++round) {
-    std::vector<Moments> cells;
+    std::vector<stats::Moments> cells;
     double value = 50.0;
     const std::uint64_t distinct = 2 + rng.Below(4);
     for (std::uint64_t i = 0; i < distinct; ++i) {
@@ -86,7 +86,7 @@ TEST_CASE("optimal: close to the enumerated optimum on small kernels") {
       cells.emplace_back(1 + rng.Below(4), value, 0.0);
     }
     for (const std::uint64_t floor : {std::uint64_t{1}, std::uint64_t{2}}) {
-      const ErrorTarget target{0.02 + 0.2 * rng.Uniform(), TwoSidedZ(0.95)};
+      const ErrorTarget target{0.02 + 0.2 * rng.Uniform(), stats::TwoSidedZ(0.95)};
       CAPTURE(round);
       CAPTURE(floor);
       const double best = BruteForce(cells, target, floor);
@@ -111,7 +111,7 @@ Rows ManyKernels(std::size_t kernels, std::uint64_t seed) {
   Rng rng(seed);
   Rows rows;
   for (std::size_t k = 0; k < kernels; ++k) {
-    std::vector<Moments> cells;
+    std::vector<stats::Moments> cells;
     const double base = 1000.0 * std::exp(6.0 * rng.Uniform());
     const double heat = std::exp(10.0 * rng.Uniform());
     for (int i = 0; i < 60; ++i) {
@@ -132,7 +132,7 @@ TEST_CASE("optimal: meets the bound near the lower bound, with any floor") {
     for (const std::uint64_t floor : {1u, 2u, 5u}) {
       CAPTURE(error_bound);
       CAPTURE(floor);
-      const ErrorTarget target{error_bound, TwoSidedZ(0.95)};
+      const ErrorTarget target{error_bound, stats::TwoSidedZ(0.95)};
       const OptimalStrata solved =
           SolveOptimalStrata(rows, target, floor, 0.0, Effort::kThorough, Serially);
       const Figures got = FiguresOf(solved, target);
@@ -156,7 +156,7 @@ TEST_CASE("optimal: meets the bound near the lower bound, with any floor") {
 
 TEST_CASE("optimal: the order of the parts changes nothing, a warm start only within the gap") {
   const Rows rows = ManyKernels(150, 5);
-  const ErrorTarget target{0.01, TwoSidedZ(0.95)};
+  const ErrorTarget target{0.01, stats::TwoSidedZ(0.95)};
   const ParallelFor backwards = [](std::size_t count, const auto& part) {
     for (std::size_t i = count; i-- > 0;) part(i);
   };
@@ -176,36 +176,39 @@ TEST_CASE("optimal: the order of the parts changes nothing, a warm start only wi
 }
 
 TEST_CASE("optimal: degenerate rows") {
-  const ErrorTarget target{0.05, TwoSidedZ(0.95)};
+  const ErrorTarget target{0.05, stats::TwoSidedZ(0.95)};
   const auto solve = [&](const Rows& rows, std::uint64_t floor = 1) {
     return SolveOptimalStrata(rows, target, floor, 0.0, Effort::kThorough, Serially);
   };
   CHECK(solve({}).kernels.empty());
   CHECK(solve({{}}).kernels.front().empty());
   // Only zero durations: no time, no variance, one sample.
-  const OptimalStrata zeros = solve({{Moments(1000, 0.0, 0.0)}});
+  const OptimalStrata zeros = solve({{stats::Moments(1000, 0.0, 0.0)}});
   REQUIRE(zeros.kernels.front().size() == 1);
   CHECK(zeros.kernels.front().front().sample_size == 1);
   // Zeros together with a kernel that has spread.
   const OptimalStrata mixed =
-      solve({{Moments(1000, 0.0, 0.0), Moments(1000, 500.0, 0.0)}, {}, {Moments(5, 10.0, 0.0)}});
+      solve({{stats::Moments(1000, 0.0, 0.0), stats::Moments(1000, 500.0, 0.0)},
+             {},
+             {stats::Moments(5, 10.0, 0.0)}});
   CHECK(FiguresOf(mixed, target).bound <= 0.05);
   // One giant among a million launches gets its own stratum.
-  const OptimalStrata giant = solve({{Moments(1'000'000, 1e3, 1e8), Moments(1, 1e12, 0.0)}}, 2);
+  const OptimalStrata giant =
+      solve({{stats::Moments(1'000'000, 1e3, 1e8), stats::Moments(1, 1e12, 0.0)}}, 2);
   REQUIRE(giant.kernels.front().size() == 2);
   CHECK(giant.kernels.front()[1].sample_size == 1);
   CHECK(FiguresOf(giant, target).bound <= 0.05);
 }
 
 TEST_CASE("optimal: a row longer than the table is cut where it is not joined") {
-  std::vector<Moments> cells;
+  std::vector<stats::Moments> cells;
   for (int i = 0; i < 3000; ++i) cells.emplace_back(10 + i % 7, 1000.0 + 3.0 * i, 20.0);
   const CutTable table(cells);
   CHECK(table.size() == CutTable::kMostCells);
   CHECK(table.Start(0) == 0);
   CHECK(table.Start(table.size()) == cells.size());
   const Rows rows = {cells};
-  const ErrorTarget target{0.01, TwoSidedZ(0.95)};
+  const ErrorTarget target{0.01, stats::TwoSidedZ(0.95)};
   const OptimalStrata solved =
       SolveOptimalStrata(rows, target, 1, 0.0, Effort::kThorough, Serially);
   CHECK(solved.kernels.front().back().end == cells.size());
@@ -213,4 +216,4 @@ TEST_CASE("optimal: a row longer than the table is cut where it is not joined") 
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -14,7 +14,7 @@
 #include "sampling/certificate.h"
 #include "sampling/plan_builder.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // MadeCluster is one stratum of a generated session: all its durations and the number of draws.
@@ -31,15 +31,15 @@ struct MadeKernel {
 
 using MadeSession = std::vector<MadeKernel>;
 
-Moments MomentsOf(const std::vector<std::uint64_t>& durations) {
-  Moments moments;
+stats::Moments MomentsOf(const std::vector<std::uint64_t>& durations) {
+  stats::Moments moments;
   for (const std::uint64_t d : durations) moments.Add(static_cast<double>(d));
   return moments;
 }
 
-std::vector<Moments> CellsOf(std::vector<std::uint64_t> durations) {
+std::vector<stats::Moments> CellsOf(std::vector<std::uint64_t> durations) {
   std::sort(durations.begin(), durations.end());
-  std::vector<Moments> cells;
+  std::vector<stats::Moments> cells;
   std::uint64_t last = 0;
   for (const std::uint64_t d : durations) {
     const std::uint64_t cell = d / 16;
@@ -51,8 +51,8 @@ std::vector<Moments> CellsOf(std::vector<std::uint64_t> durations) {
 }
 
 // Returns the plan of a session, with randomly drawn samples.
-Plan PlanOf(const MadeSession& session, const std::string& id, std::mt19937_64& random,
-            SamplingOptions options = {}) {
+model::Plan PlanOf(const MadeSession& session, const std::string& id, std::mt19937_64& random,
+                   SamplingOptions options = {}) {
   PlanBuilder builder(options);
   std::uint64_t index = 0;
   for (const MadeKernel& kernel : session) {
@@ -70,7 +70,7 @@ Plan PlanOf(const MadeSession& session, const std::string& id, std::mt19937_64& 
       for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
       for (std::size_t i = 0; i < made.samples; ++i) {
         std::swap(order[i], order[i + random() % (order.size() - i)]);
-        PlanSample sample;
+        model::PlanSample sample;
         sample.index = index + order[i];
         sample.occurrence = invocations + order[i];
         sample.record.device = 0;
@@ -85,8 +85,8 @@ Plan PlanOf(const MadeSession& session, const std::string& id, std::mt19937_64& 
     builder.AddKernel(kernel.name, invocations, duration_ns, 0, std::move(clusters), {},
                       kernel.process);
   }
-  Plan plan = builder.Finish();
-  PlanSession self;
+  model::Plan plan = builder.Finish();
+  model::PlanSession self;
   self.id = id;
   self.launches = plan.totals.invocations;
   self.duration_ns = plan.totals.duration_ns;
@@ -113,13 +113,13 @@ MadeSession Skewed(std::uint64_t seed, std::size_t clusters) {
   return session;
 }
 
-Plan Merge(std::vector<Plan> plans) {
-  Result<Plan> merged = MergePlans(std::move(plans), 0.95);
+model::Plan Merge(std::vector<model::Plan> plans) {
+  Result<model::Plan> merged = MergePlans(std::move(plans), 0.95);
   REQUIRE(merged.ok());
   return std::move(merged).value();
 }
 
-void CheckSameNumbers(const Plan& a, const Plan& b) {
+void CheckSameNumbers(const model::Plan& a, const model::Plan& b) {
   CHECK(a.totals.invocations == b.totals.invocations);
   CHECK(a.totals.duration_ns == b.totals.duration_ns);
   CHECK(a.totals.kernels == b.totals.kernels);
@@ -136,33 +136,33 @@ void CheckSameNumbers(const Plan& a, const Plan& b) {
 
 TEST_CASE("estimates and counts of merged plans are the sums, every sample keeps its weight") {
   std::mt19937_64 random(1);
-  const std::vector<Plan> plans = {PlanOf(Skewed(1, 6), "a", random),
-                                   PlanOf(Skewed(2, 4), "b", random),
-                                   PlanOf(Skewed(3, 5), "c", random)};
-  const Plan merged = Merge(plans);
-  PlanTotals sum;
+  const std::vector<model::Plan> plans = {PlanOf(Skewed(1, 6), "a", random),
+                                          PlanOf(Skewed(2, 4), "b", random),
+                                          PlanOf(Skewed(3, 5), "c", random)};
+  const model::Plan merged = Merge(plans);
+  model::PlanTotals sum;
   double weighted = 0.0;
   double weighted_apart = 0.0;
-  for (const Plan& plan : plans) {
+  for (const model::Plan& plan : plans) {
     sum.invocations += plan.totals.invocations;
     sum.duration_ns += plan.totals.duration_ns;
     sum.clusters += plan.totals.clusters;
     sum.samples += plan.totals.samples;
     sum.plain_estimate_ns += plan.totals.plain_estimate_ns;
     sum.calibrated_estimate_ns += plan.totals.calibrated_estimate_ns;
-    for (const PlanKernel& k : plan.kernels) {
-      for (const PlanCluster& c : k.clusters) {
-        for (const PlanSample& s : c.samples) {
+    for (const model::PlanKernel& k : plan.kernels) {
+      for (const model::PlanCluster& c : k.clusters) {
+        for (const model::PlanSample& s : c.samples) {
           weighted_apart += s.weight * static_cast<double>(s.record.duration_ns);
         }
       }
     }
   }
-  for (const PlanKernel& k : merged.kernels) {
+  for (const model::PlanKernel& k : merged.kernels) {
     std::uint64_t count = 0;
-    for (const PlanCluster& c : k.clusters) {
+    for (const model::PlanCluster& c : k.clusters) {
       count += c.count;
-      for (const PlanSample& s : c.samples) {
+      for (const model::PlanSample& s : c.samples) {
         weighted += s.weight * static_cast<double>(s.record.duration_ns);
       }
     }
@@ -183,8 +183,8 @@ TEST_CASE("estimates and counts of merged plans are the sums, every sample keeps
 
 TEST_CASE("a plan merged alone keeps its numbers") {
   std::mt19937_64 random(2);
-  const Plan plan = PlanOf(Skewed(4, 7), "a", random);
-  const Plan merged = Merge({plan});
+  const model::Plan plan = PlanOf(Skewed(4, 7), "a", random);
+  const model::Plan merged = Merge({plan});
   CHECK(merged.totals.bound == plan.totals.bound);
   CHECK(merged.totals.plain_estimate_ns ==
         doctest::Approx(plan.totals.plain_estimate_ns).epsilon(1e-12));
@@ -203,11 +203,11 @@ TEST_CASE("a plan merged alone keeps its numbers") {
 TEST_CASE("neither order nor grouping changes the numbers") {
   std::mt19937_64 random(3);
   // Two plans differ only in their samples. The tie must not be broken by the input order.
-  const Plan a = PlanOf(Skewed(5, 6), "a", random);
-  const Plan b = PlanOf(Skewed(5, 6), "b", random);
-  const Plan c = PlanOf(Skewed(6, 9), "c", random);
-  const Plan d = PlanOf({{"idle", {{{7, 7, 9}, 0}}}}, "d", random);
-  const Plan flat = Merge({a, b, c, d});
+  const model::Plan a = PlanOf(Skewed(5, 6), "a", random);
+  const model::Plan b = PlanOf(Skewed(5, 6), "b", random);
+  const model::Plan c = PlanOf(Skewed(6, 9), "c", random);
+  const model::Plan d = PlanOf({{"idle", {{{7, 7, 9}, 0}}}}, "d", random);
+  const model::Plan flat = Merge({a, b, c, d});
   CHECK(flat.totals.uncovered_fraction > 0.0);
   CheckSameNumbers(flat, Merge({d, c, b, a}));
   CheckSameNumbers(flat, Merge({Merge({a, b}), c, d}));
@@ -219,21 +219,22 @@ TEST_CASE("neither order nor grouping changes the numbers") {
 
 TEST_CASE("launches follow each other, devices are numbered anew") {
   std::mt19937_64 random(4);
-  std::vector<Plan> plans = {PlanOf(Skewed(1, 2), "a", random), PlanOf(Skewed(1, 2), "b", random),
-                             PlanOf(Skewed(1, 2), "c", random)};
+  std::vector<model::Plan> plans = {PlanOf(Skewed(1, 2), "a", random),
+                                    PlanOf(Skewed(1, 2), "b", random),
+                                    PlanOf(Skewed(1, 2), "c", random)};
   plans[0].sessions[0].devices = {0, 3};
   plans[0].kernels[0].clusters[0].samples[0].record.device = 1;
   plans[0].sessions[0].launches = 805;  // five launches were excluded
   plans[2].kernels[0].clusters[0].samples[0].record.device = shm::kUnknown16;
-  const Plan merged = Merge(plans);
+  const model::Plan merged = Merge(plans);
   CHECK(merged.sessions[0].first_index == 0);
   CHECK(merged.sessions[1].first_index == 805);
   CHECK(merged.sessions[2].first_index == 1605);
   CHECK(merged.sessions[1].first_device == 2);
   CHECK(merged.sessions[2].first_device == 3);
-  for (const PlanKernel& kernel : merged.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& s : cluster.samples) {
+  for (const model::PlanKernel& kernel : merged.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& s : cluster.samples) {
         const std::size_t of = s.index < 805 ? 0 : s.index < 1605 ? 1 : 2;
         // The kernel has 400 earlier launches in each session.
         CHECK(s.occurrence >= 400 * of);
@@ -250,19 +251,20 @@ TEST_CASE(
   std::mt19937_64 random(5);
   MadeSession session = Skewed(1, 1);
   session[0].process = 7;
-  const Plan merged = Merge({PlanOf(session, "a", random), PlanOf(session, "b", random)});
+  const model::Plan merged = Merge({PlanOf(session, "a", random), PlanOf(session, "b", random)});
   REQUIRE(merged.kernels.size() == 2);
   CHECK(merged.kernels[1].process == 7);
-  for (const PlanSample& s : merged.kernels[1].clusters[0].samples) CHECK(s.occurrence < 400);
-  const Plan more = Merge({merged, PlanOf(session, "c", random)});
+  for (const model::PlanSample& s : merged.kernels[1].clusters[0].samples)
+    CHECK(s.occurrence < 400);
+  const model::Plan more = Merge({merged, PlanOf(session, "c", random)});
   CHECK(more.kernels.size() == 3);
 }
 
 // Certificate and Joint each compute one part of the bound of `merged`.
-double Certificate(const Plan& merged) {
+double Certificate(const model::Plan& merged) {
   std::vector<SampledStratum> strata;
-  for (const PlanKernel& kernel : merged.kernels) {
-    for (const PlanCluster& c : kernel.clusters) {
+  for (const model::PlanKernel& kernel : merged.kernels) {
+    for (const model::PlanCluster& c : kernel.clusters) {
       if (c.samples.empty()) continue;
       strata.push_back(
           {c.cells, Stratum(c.count, c.mean_ns, c.stddev_ns * c.stddev_ns), c.samples.size()});
@@ -271,10 +273,10 @@ double Certificate(const Plan& merged) {
   return CertifiedBound(strata, 0.95);
 }
 
-double Joint(const Plan& merged) {
+double Joint(const model::Plan& merged) {
   double sum = 0.0;
   double total = 0.0;
-  for (const PlanSession& s : merged.sessions) {
+  for (const model::PlanSession& s : merged.sessions) {
     sum += s.certified_bound * static_cast<double>(s.duration_ns);
     total += static_cast<double>(s.duration_ns);
   }
@@ -300,7 +302,7 @@ Coverage Cover(const MadeSession& session, std::size_t machines, bool same_draws
     // Estimates depend on the draws. The bound does not, so it is computed once.
     double estimate = 0.0;
     double total = 0.0;
-    std::vector<Plan> plans;
+    std::vector<model::Plan> plans;
     for (std::size_t m = 0; m < machines; ++m) {
       std::mt19937_64 draws(same_draws ? seed : seed + m);
       if (round == 0) {
@@ -321,7 +323,7 @@ Coverage Cover(const MadeSession& session, std::size_t machines, bool same_draws
       }
     }
     if (round == 0) {
-      const Plan merged = Merge(std::move(plans));
+      const model::Plan merged = Merge(std::move(plans));
       bound = merged.totals.certified_bound;
       joint = Joint(merged);
       certificate = Certificate(merged);
@@ -364,9 +366,9 @@ TEST_CASE("what is too rare for the bound of one session is in that of many") {
 
 TEST_CASE("the certified bound is between those of the sessions, or that of the certificate") {
   std::mt19937_64 random(8);
-  const Plan a = PlanOf(Skewed(8, 5), "a", random);
-  const Plan b = PlanOf(Skewed(9, 3), "b", random);
-  const Plan merged = Merge({a, b});
+  const model::Plan a = PlanOf(Skewed(8, 5), "a", random);
+  const model::Plan b = PlanOf(Skewed(9, 3), "b", random);
+  const model::Plan merged = Merge({a, b});
   const double certified = merged.totals.certified_bound;
   CHECK(certified == std::max(Certificate(merged), Joint(merged)));
   CHECK(certified <= std::max(a.totals.certified_bound, b.totals.certified_bound));
@@ -375,7 +377,7 @@ TEST_CASE("the certified bound is between those of the sessions, or that of the 
 }
 
 // A kernel of 100 launches of 1,000 ns and 100 of 3,000 ns; `samples` short launches are captured.
-Plan OnlyShort(const std::string& id, std::size_t samples) {
+model::Plan OnlyShort(const std::string& id, std::size_t samples) {
   PlanBuilder builder(SamplingOptions{});
   SampledCluster cluster;
   std::vector<std::uint64_t> durations(100, 1000);
@@ -385,14 +387,14 @@ Plan OnlyShort(const std::string& id, std::size_t samples) {
   cluster.lower_ns = 1000;
   cluster.upper_ns = 3000;
   for (std::size_t i = 0; i < samples; ++i) {
-    PlanSample& sample = cluster.samples.emplace_back();
+    model::PlanSample& sample = cluster.samples.emplace_back();
     sample.index = sample.occurrence = i;
     sample.record.device = 0;
     sample.record.duration_ns = 1000;
   }
   builder.AddKernel("k", 200, 400'000, 0, {std::move(cluster)}, {}, 0);
-  Plan plan = builder.Finish();
-  PlanSession self;
+  model::Plan plan = builder.Finish();
+  model::PlanSession self;
   self.id = id;
   self.launches = plan.totals.invocations;
   self.duration_ns = plan.totals.duration_ns;
@@ -404,24 +406,24 @@ Plan OnlyShort(const std::string& id, std::size_t samples) {
 }
 
 TEST_CASE("an observed error above the certified bound is the stated bound, merged or not") {
-  const Plan a = OnlyShort("a", 20);
+  const model::Plan a = OnlyShort("a", 20);
   CHECK(a.totals.observed_error == doctest::Approx(0.5));
   CHECK(a.totals.certified_bound < 0.3);
   CHECK(a.totals.bound == a.totals.observed_error);
-  const Plan alone = Merge({a});
+  const model::Plan alone = Merge({a});
   CHECK(alone.totals.certified_bound == a.totals.certified_bound);
   CHECK(alone.totals.bound == a.totals.bound);
-  const Plan merged = Merge({a, OnlyShort("b", 30)});
+  const model::Plan merged = Merge({a, OnlyShort("b", 30)});
   CHECK(merged.totals.certified_bound < 0.3);
   CHECK(merged.totals.bound == doctest::Approx(0.5));
   // The error of the merged plan is unknown, but the stated bound of one session is its error.
-  Plan imputed = OnlyShort("c", 20);
+  model::Plan imputed = OnlyShort("c", 20);
   imputed.totals.observed_error = NAN;
   imputed.totals.imputed = 3;
-  StateBound(imputed.totals);
+  model::StateBound(imputed.totals);
   imputed.sessions[0].bound = imputed.totals.bound;
   const double certified = imputed.totals.certified_bound;
-  const Plan partly = Merge({a, imputed});
+  const model::Plan partly = Merge({a, imputed});
   CHECK(partly.totals.certified_bound == doctest::Approx(certified));
   CHECK(partly.totals.bound == doctest::Approx((0.5 + certified) / 2));
 }
@@ -442,7 +444,7 @@ TEST_CASE("joined launches add their bias to the merged certificate, and their s
     cluster.lower_ns = 1000;
     cluster.upper_ns = 7000;
     for (std::size_t i = 0; i < 4; ++i) {
-      PlanSample& sample = cluster.samples.emplace_back();
+      model::PlanSample& sample = cluster.samples.emplace_back();
       sample.index = sample.occurrence = 20 * i;
       sample.record.device = 0;
       sample.record.duration_ns = 1000 + 20 * i;
@@ -450,8 +452,8 @@ TEST_CASE("joined launches add their bias to the merged certificate, and their s
     std::uint64_t sum = 0;
     for (const std::uint64_t d : durations) sum += d;
     builder.AddKernel("k", durations.size(), sum, 0, {std::move(cluster)}, {}, 0);
-    Plan plan = builder.Finish();
-    PlanSession self;
+    model::Plan plan = builder.Finish();
+    model::PlanSession self;
     self.id = id;
     self.launches = plan.totals.invocations;
     self.duration_ns = plan.totals.duration_ns;
@@ -461,7 +463,7 @@ TEST_CASE("joined launches add their bias to the merged certificate, and their s
     plan.sessions = {self};
     return plan;
   };
-  const Plan joined = plan_of("a", true);
+  const model::Plan joined = plan_of("a", true);
   const double total = static_cast<double>(joined.totals.duration_ns);
   CHECK(joined.kernels[0].clusters[0].joined == 10);
   CHECK(joined.kernels[0].clusters[0].joined_bias_ns == doctest::Approx(10 * (1049.5 - 7000)));
@@ -470,7 +472,7 @@ TEST_CASE("joined launches add their bias to the merged certificate, and their s
   CHECK(joined.totals.certified_bound > bias);
   CHECK(joined.totals.certified_bound < bias + 0.05);
   CHECK(plan_of("b", false).totals.certified_bound < 0.05);
-  const Plan merged = Merge({joined, plan_of("b", false)});
+  const model::Plan merged = Merge({joined, plan_of("b", false)});
   const double both = static_cast<double>(merged.totals.duration_ns);
   CHECK(merged.totals.joined_fraction == doctest::Approx(70'000 / both));
   CHECK(merged.totals.certified_bound > bias * total / both);
@@ -480,14 +482,14 @@ TEST_CASE("where a session states no bound or no error, neither does the merged 
   std::mt19937_64 random(9);
   SamplingOptions first;
   first.selection = Selection::kFirst;
-  const Plan unbounded = PlanOf(Skewed(1, 2), "a", random, first);
-  Plan imputed = PlanOf(Skewed(1, 2), "b", random);
+  const model::Plan unbounded = PlanOf(Skewed(1, 2), "a", random, first);
+  model::Plan imputed = PlanOf(Skewed(1, 2), "b", random);
   imputed.totals.observed_error = NAN;
   imputed.totals.imputed = 3;
   imputed.totals.imputed_duration_ns = 30;
-  const Plan plain = PlanOf(Skewed(1, 2), "c", random);
+  const model::Plan plain = PlanOf(Skewed(1, 2), "c", random);
   CHECK(std::isnan(Merge({plain, unbounded}).totals.bound));
-  const Plan merged = Merge({plain, imputed});
+  const model::Plan merged = Merge({plain, imputed});
   CHECK(merged.totals.bound > 0.0);
   CHECK(std::isnan(merged.totals.observed_error));
   CHECK(merged.totals.imputed == 3);
@@ -496,8 +498,8 @@ TEST_CASE("where a session states no bound or no error, neither does the merged 
 
 TEST_CASE("a session in which nothing ran changes nothing") {
   std::mt19937_64 random(10);
-  const Plan plan = PlanOf(Skewed(1, 4), "a", random);
-  const Plan merged = Merge({plan, PlanOf({}, "empty", random)});
+  const model::Plan plan = PlanOf(Skewed(1, 4), "a", random);
+  const model::Plan merged = Merge({plan, PlanOf({}, "empty", random)});
   CHECK(merged.totals.bound == doctest::Approx(plan.totals.bound).epsilon(1e-9));
   CHECK(merged.totals.invocations == plan.totals.invocations);
   CHECK(merged.sessions.size() == 2);
@@ -506,18 +508,18 @@ TEST_CASE("a session in which nothing ran changes nothing") {
 
 TEST_CASE("sums that do not fit and devices without number are errors") {
   std::mt19937_64 random(11);
-  Plan a = PlanOf(Skewed(1, 1), "a", random);
-  Plan b = a;
+  model::Plan a = PlanOf(Skewed(1, 1), "a", random);
+  model::Plan b = a;
   a.totals.duration_ns = std::numeric_limits<std::uint64_t>::max();
-  const Result<Plan> sum = MergePlans({a, b}, 0.95);
+  const Result<model::Plan> sum = MergePlans({a, b}, 0.95);
   REQUIRE_FALSE(sum.ok());
   CHECK(sum.error().message.find("do not fit 64 bits") != std::string::npos);
   b.sessions[0].devices.assign(65535, 0);
   CHECK(MergePlans({b}, 0.95).ok());
-  const Result<Plan> devices = MergePlans({b, PlanOf(Skewed(1, 1), "c", random)}, 0.95);
+  const Result<model::Plan> devices = MergePlans({b, PlanOf(Skewed(1, 1), "c", random)}, 0.95);
   REQUIRE_FALSE(devices.ok());
   CHECK(devices.error().message == "65536 devices in all, expected at most 65535");
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::sampling

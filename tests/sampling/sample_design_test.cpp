@@ -11,17 +11,17 @@
 #include "sampling/certificate.h"
 #include "sampling/selection.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 // Two values: `rare` of `count` launches take `slow`, the others take `fast`.
 KernelCells TwoValues(std::uint64_t count, std::uint64_t rare, double fast, double slow) {
-  return {Moments(count - rare, fast, 0.0), Moments(rare, slow, 0.0)};
+  return {stats::Moments(count - rare, fast, 0.0), stats::Moments(rare, slow, 0.0)};
 }
 
 SampledStratum Sampled(const KernelCells& cells, std::uint64_t samples) {
-  Moments all;
-  for (const Moments& cell : cells) all.Merge(cell);
+  stats::Moments all;
+  for (const stats::Moments& cell : cells) all.Merge(cell);
   return {cells, Stratum(all), samples};
 }
 
@@ -68,8 +68,9 @@ TEST_CASE("certificate: a rare giant in a cluster of many samples") {
 }
 
 TEST_CASE("design: great steps of the certified bound do not end in sampling everything") {
-  const std::vector<KernelCells> kernels = {
-      {Moments(2, 1000.0, 0.0), Moments(3, 1119.0, 0.0), Moments(182, 3467.0, 0.0)}};
+  const std::vector<KernelCells> kernels = {{stats::Moments(2, 1000.0, 0.0),
+                                             stats::Moments(3, 1119.0, 0.0),
+                                             stats::Moments(182, 3467.0, 0.0)}};
   for (const double error_bound : {0.295, 0.30, 0.303, 0.31, 0.33}) {
     CAPTURE(error_bound);
     SamplingOptions options;
@@ -90,7 +91,7 @@ TEST_CASE("certificate: ends") {
   CHECK(CertifiedBound(std::span(&whole, 1), 0.95) == 0.0);
   const SampledStratum none = Sampled(cells, 0);
   CHECK(std::isinf(CertifiedBound(std::span(&none, 1), 0.95)));
-  const KernelCells zeros = {Moments(7, 0.0, 0.0)};
+  const KernelCells zeros = {stats::Moments(7, 0.0, 0.0)};
   const SampledStratum zero = Sampled(zeros, 1);
   CHECK(CertifiedBound(std::span(&zero, 1), 0.95) == 0.0);
 }
@@ -216,4 +217,4 @@ TEST_CASE("selection: balanced estimates vary less than random ones") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::sampling

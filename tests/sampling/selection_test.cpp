@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 struct Shape {
@@ -100,4 +100,4 @@ TEST_CASE("selection: balanced errors on a straight row vanish in pairs, and are
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::sampling

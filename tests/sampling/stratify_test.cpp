@@ -10,13 +10,13 @@
 
 #include "sampling/best_cut.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 constexpr ErrorTarget kTarget{0.05, 1.959963984540054};
 
-std::vector<Moments> Cells(const std::vector<double>& sorted) {
-  std::vector<Moments> cells;
+std::vector<stats::Moments> Cells(const std::vector<double>& sorted) {
+  std::vector<stats::Moments> cells;
   for (const double v : sorted) cells.emplace_back(1, v, 0.0);
   return cells;
 }
@@ -124,4 +124,4 @@ TEST_CASE("strata are in order, without gap or overlap") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -9,10 +9,10 @@
 
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
-void Add(Profile& profile, const std::string& name, std::uint64_t duration_ns,
+void Add(model::Profile& profile, const std::string& name, std::uint64_t duration_ns,
          std::uint32_t grid = 1) {
   shm::KernelRecord record;
   record.name_id = profile.names.Intern(name);
@@ -24,9 +24,9 @@ void Add(Profile& profile, const std::string& name, std::uint64_t duration_ns,
   profile.records.push_back(record);
 }
 
-Result<TwoPassPlan> PlanOf(const Profile& profile, const SamplingOptions& options) {
-  const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
-    return ReadProfile(profile);
+Result<TwoPassPlan> PlanOf(const model::Profile& profile, const SamplingOptions& options) {
+  const OpenReader open = [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
+    return model::ReadProfile(profile);
   };
   return PlanTwoPass(open, "test", options);
 }
@@ -38,8 +38,8 @@ SamplingOptions Optimal() {
 }
 
 // Three kernels; the second is bimodal by grid.
-Profile Mixed() {
-  Profile profile;
+model::Profile Mixed() {
+  model::Profile profile;
   Rng rng(3);
   for (int i = 0; i < 5000; ++i) {
     Add(profile, "a", 1000 + rng.Below(100));
@@ -51,7 +51,7 @@ Profile Mixed() {
 }
 
 TEST_CASE("two-pass: samples are invocations of the profile, weights give the total") {
-  const Profile profile = Mixed();
+  const model::Profile profile = Mixed();
   for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
     for (const Method method : {Method::kOptimal, Method::kRoot, Method::kStem}) {
       SamplingOptions options = Optimal();
@@ -59,16 +59,16 @@ TEST_CASE("two-pass: samples are invocations of the profile, weights give the to
       options.selection = selection;
       const auto planned = PlanOf(profile, options);
       REQUIRE(planned.ok());
-      const Plan& plan = planned.value().plan;
+      const model::Plan& plan = planned.value().plan;
       CHECK(plan.totals.invocations == profile.records.size());
       double estimate = 0.0;
       std::set<std::uint64_t> indices;
-      for (const PlanKernel& kernel : plan.kernels) {
+      for (const model::PlanKernel& kernel : plan.kernels) {
         std::uint64_t count = 0;
-        for (const PlanCluster& cluster : kernel.clusters) {
+        for (const model::PlanCluster& cluster : kernel.clusters) {
           count += cluster.count;
           CHECK(cluster.samples.size() == cluster.target);
-          for (const PlanSample& sample : cluster.samples) {
+          for (const model::PlanSample& sample : cluster.samples) {
             const shm::KernelRecord& record = profile.records[sample.index];
             CHECK(profile.names.name(record.name_id) == kernel.name);
             CHECK(record.duration_ns == sample.record.duration_ns);
@@ -94,7 +94,7 @@ TEST_CASE("two-pass: samples are invocations of the profile, weights give the to
 }
 
 TEST_CASE("two-pass: the seed decides, and nothing else") {
-  const Profile profile = Mixed();
+  const model::Profile profile = Mixed();
   SamplingOptions options = Optimal();
   const std::string one = PlanToJson(PlanOf(profile, options).value().plan);
   CHECK(one == PlanToJson(PlanOf(profile, options).value().plan));
@@ -103,11 +103,11 @@ TEST_CASE("two-pass: the seed decides, and nothing else") {
 }
 
 TEST_CASE("two-pass: over seeds the error is within the certified bound") {
-  const Profile profile = Mixed();
+  const model::Profile profile = Mixed();
   SamplingOptions options = Optimal();
   int within = 0;
   for (options.seed = 1; options.seed <= 300; ++options.seed) {
-    const PlanTotals totals = PlanOf(profile, options).value().plan.totals;
+    const model::PlanTotals totals = PlanOf(profile, options).value().plan.totals;
     CHECK(totals.certified_bound <= options.error_bound);
     within += totals.observed_error <= totals.certified_bound;
   }
@@ -116,7 +116,7 @@ TEST_CASE("two-pass: over seeds the error is within the certified bound") {
 }
 
 TEST_CASE("two-pass: the first launches of a kernel that speeds up are no sample of it") {
-  Profile profile;
+  model::Profile profile;
   for (int i = 0; i < 10000; ++i) {
     Add(profile, "warm", static_cast<std::uint64_t>(1000 + 500 * std::exp(-i / 500.0) + i % 7));
   }
@@ -125,15 +125,15 @@ TEST_CASE("two-pass: the first launches of a kernel that speeds up are no sample
   options.error_bound = 0.2;  // loose: one stratum, whose first launch is the slowest
   CHECK(PlanOf(profile, options).value().plan.totals.observed_error > 0.3);
   options.selection = Selection::kRandom;
-  const PlanTotals totals = PlanOf(profile, options).value().plan.totals;
+  const model::PlanTotals totals = PlanOf(profile, options).value().plan.totals;
   CHECK(totals.observed_error <= totals.certified_bound);
 }
 
 TEST_CASE("two-pass: --group-by launch makes a kernel of each launch configuration") {
-  const Profile profile = Mixed();
+  const model::Profile profile = Mixed();
   SamplingOptions options = Optimal();
-  options.group_by = GroupBy::kLaunch;
-  const Plan plan = PlanOf(profile, options).value().plan;
+  options.group_by = model::GroupBy::kLaunch;
+  const model::Plan plan = PlanOf(profile, options).value().plan;
   CHECK(plan.kernels.size() == 4);
   CHECK(plan.kernels[1].name == "b");
   CHECK(plan.kernels[1].config.grid[0] == 8);
@@ -142,10 +142,10 @@ TEST_CASE("two-pass: --group-by launch makes a kernel of each launch configurati
 }
 
 TEST_CASE("two-pass: --exclude leaves kernels out of sample and total, and counts them") {
-  const Profile profile = Mixed();
+  const model::Profile profile = Mixed();
   SamplingOptions options = Optimal();
   options.exclude = "nccl";
-  const Plan plan = PlanOf(profile, options).value().plan;
+  const model::Plan plan = PlanOf(profile, options).value().plan;
   CHECK(plan.kernels.size() == 2);
   CHECK(plan.totals.excluded_invocations == 100);
   CHECK(plan.totals.invocations == 10000);
@@ -157,46 +157,46 @@ TEST_CASE("two-pass: --exclude leaves kernels out of sample and total, and count
 }
 
 TEST_CASE("two-pass: degenerate profiles") {
-  Profile one;
+  model::Profile one;
   Add(one, "k", 500);
   CHECK(PlanOf(one, Optimal()).value().plan.totals.samples == 1);
-  Profile equal;
+  model::Profile equal;
   for (int i = 0; i < 1000; ++i) Add(equal, "k", 777);
-  const PlanTotals same = PlanOf(equal, Optimal()).value().plan.totals;
+  const model::PlanTotals same = PlanOf(equal, Optimal()).value().plan.totals;
   CHECK(same.samples == Optimal().min_samples);
   CHECK(same.bound == 0.0);
   CHECK(same.observed_error == doctest::Approx(0.0));
-  Profile zeros;
+  model::Profile zeros;
   for (int i = 0; i < 10; ++i) Add(zeros, "k", 0);
-  const PlanTotals nothing = PlanOf(zeros, Optimal()).value().plan.totals;
+  const model::PlanTotals nothing = PlanOf(zeros, Optimal()).value().plan.totals;
   CHECK(nothing.zero_duration == 10);
   CHECK(nothing.bound == 0.0);
-  Profile giant;
+  model::Profile giant;
   for (int i = 0; i < 100'000; ++i) Add(giant, "k", 1000 + i % 50);
   Add(giant, "k", 1'000'000'000'000);
-  const Plan plan = PlanOf(giant, Optimal()).value().plan;
+  const model::Plan plan = PlanOf(giant, Optimal()).value().plan;
   CHECK(plan.totals.certified_bound <= 0.05);
   CHECK(plan.kernels.front().clusters.back().captured == 1);
   CHECK(plan.kernels.front().clusters.back().count == 1);
-  Profile last = Mixed();
+  model::Profile last = Mixed();
   Add(last, "seen once at the very end", 123456);
   CHECK(PlanOf(last, Optimal()).value().plan.kernels.back().clusters.front().captured == 1);
-  Profile names;
+  model::Profile names;
   for (int i = 0; i < 100'000; ++i) Add(names, "k" + std::to_string(i), 100 + i % 1000);
-  const PlanTotals many = PlanOf(names, Optimal()).value().plan.totals;
+  const model::PlanTotals many = PlanOf(names, Optimal()).value().plan.totals;
   CHECK(many.kernels == 100'000);
   CHECK(many.uncovered_fraction == 0.0);
-  CHECK(PlanOf(Profile(), Optimal()).error().message ==
+  CHECK(PlanOf(model::Profile(), Optimal()).error().message ==
         "test: holds no kernel invocation, expected at least one");
 }
 
 TEST_CASE("two-pass: a profile that changes between the passes is refused") {
-  const Profile first = Mixed();
-  Profile second = Mixed();
+  const model::Profile first = Mixed();
+  model::Profile second = Mixed();
   second.records.pop_back();
   int opened = 0;
-  const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
-    return ReadProfile(opened++ == 0 ? first : second);
+  const OpenReader open = [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
+    return model::ReadProfile(opened++ == 0 ? first : second);
   };
   const auto planned = PlanTwoPass(open, "growing.csv", Optimal());
   REQUIRE(!planned.ok());
@@ -204,4 +204,4 @@ TEST_CASE("two-pass: a profile that changes between the passes is refused") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::sampling

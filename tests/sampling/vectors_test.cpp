@@ -16,7 +16,7 @@
 #include "stats/normal.h"
 #include "support/shared_data.h"
 
-namespace stemtap {
+namespace stemtap::sampling {
 namespace {
 
 nlohmann::json Load(const std::string& path) {
@@ -24,14 +24,14 @@ nlohmann::json Load(const std::string& path) {
   return nlohmann::json::parse(file);
 }
 
-std::vector<Moments> CellsOf(const std::vector<double>& values) {
-  std::vector<Moments> cells;
+std::vector<stats::Moments> CellsOf(const std::vector<double>& values) {
+  std::vector<stats::Moments> cells;
   for (const double v : values) cells.emplace_back(1, v, 0.0);
   return cells;
 }
 
 double SquaresWithin(std::span<const double> values) {
-  Moments m;
+  stats::Moments m;
   for (const double v : values) m.Add(v);
   return m.m2();
 }
@@ -42,7 +42,7 @@ TEST_CASE("golden: sample size of one cluster") {
   const auto vectors = Load(path);
   for (const auto& c : vectors["cases"]) {
     CAPTURE(c.dump());
-    CHECK(SampleSize(c["mean"], c["stddev"], c["error_bound"], TwoSidedZ(c["confidence"]),
+    CHECK(SampleSize(c["mean"], c["stddev"], c["error_bound"], stats::TwoSidedZ(c["confidence"]),
                      c["floor"]) == c["sample_size"].get<std::uint64_t>());
   }
 }
@@ -57,7 +57,7 @@ TEST_CASE("golden: allocation, unboxed and boxed") {
       const double sd = c["stddev"][i];
       strata.emplace_back(c["count"][i].get<std::uint64_t>(), c["mean"][i].get<double>(), sd * sd);
     }
-    const ErrorTarget target{c["error_bound"], TwoSidedZ(c["confidence"])};
+    const ErrorTarget target{c["error_bound"], stats::TwoSidedZ(c["confidence"])};
     const auto check = [&](const std::vector<double>& sizes, const char* name) {
       for (std::size_t i = 0; i < strata.size(); ++i) {
         CAPTURE(name);
@@ -94,7 +94,7 @@ TEST_CASE("golden: ROOT's leaves and their sizes") {
   const auto vectors = Load(path);
   for (const auto& c : vectors["cases"]) {
     const auto values = c["sorted_values"].get<std::vector<double>>();
-    const ErrorTarget target{c["error_bound"], TwoSidedZ(c["confidence"])};
+    const ErrorTarget target{c["error_bound"], stats::TwoSidedZ(c["confidence"])};
     const auto leaves = Stratify(Method::kRoot, CellsOf(values), target);
     REQUIRE(leaves.size() == c["leaves"].size());
     for (std::size_t i = 0; i < leaves.size(); ++i) {
@@ -110,8 +110,8 @@ TEST_CASE("golden: plain and calibrated weights") {
   STEMTAP_SKIP_WITHOUT(path);
   const auto vectors = Load(path);
   for (const auto& c : vectors["cases"]) {
-    Moments all;
-    Moments captured;
+    stats::Moments all;
+    stats::Moments captured;
     const auto durations = c["durations"].get<std::vector<double>>();
     for (const double d : durations) all.Add(d);
     for (const std::size_t i : c["captured_indices"]) captured.Add(durations[i]);
@@ -131,13 +131,13 @@ TEST_CASE("golden: optimal strata") {
   double ratios = 0.0;
   for (const auto& c : vectors["cases"]) {
     CAPTURE(c.dump());
-    std::vector<std::vector<Moments>> rows;
+    std::vector<std::vector<stats::Moments>> rows;
     double total = 0.0;
     for (const auto& kernel : c["kernels"]) {
       rows.emplace_back();
       for (const double d : kernel.get<std::vector<double>>()) {
         total += d;
-        const Moments one(1, d, 0.0);
+        const stats::Moments one(1, d, 0.0);
         if (rows.back().empty() || rows.back().back().mean() != d) {
           rows.back().push_back(one);
         } else {
@@ -145,7 +145,7 @@ TEST_CASE("golden: optimal strata") {
         }
       }
     }
-    const ErrorTarget target{c["error_bound"], TwoSidedZ(c["confidence"])};
+    const ErrorTarget target{c["error_bound"], stats::TwoSidedZ(c["confidence"])};
     const OptimalStrata solved =
         SolveOptimalStrata(rows, target, 1, 0.0, Effort::kThorough, Serially);
     double cost = 0.0;
@@ -167,4 +167,4 @@ TEST_CASE("golden: optimal strata") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::sampling

@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 using Intervals = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
@@ -121,4 +121,4 @@ TEST_CASE("streams without end share an entry, and nothing is lost") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

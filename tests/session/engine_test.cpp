@@ -14,7 +14,7 @@
 
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 struct Decisions {
@@ -31,7 +31,7 @@ Decisions Decide(unsigned threads, std::uint64_t lag) {
   REQUIRE(mask.ok());
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(threads);
-  Engine engine(SamplingOptions{}, *gate, GateAsked::kByEngine, lag, pool, mask.value());
+  Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, lag, pool, mask.value());
   std::mt19937_64 random(1);
   std::lognormal_distribution<double> noise(0.0, 0.05);
   for (int i = 0; i < 60000; ++i) {
@@ -45,7 +45,7 @@ Decisions Decide(unsigned threads, std::uint64_t lag) {
     record.start_ns = static_cast<std::uint64_t>(i) * 1000;
     engine.Push(record);
   }
-  Decisions decisions{PlanToJson(engine.Finish()), ""};
+  Decisions decisions{model::PlanToJson(engine.Finish()), ""};
   CHECK(mask.value().Close().ok());
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
@@ -72,7 +72,7 @@ std::vector<int> Spenders(std::uint64_t seed, unsigned threads) {
   MaskWriter mask;
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(threads);
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   options.seed = seed;
   constexpr std::uint32_t kSlot = 5;
   Engine engine(options, *gate, GateAsked::kByEngine, 1'000'000, pool, mask);
@@ -103,7 +103,7 @@ TEST_CASE("streams of different processes have histories of their own") {
   MaskWriter mask;
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
-  Engine engine(SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool, mask);
+  Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool, mask);
   const std::uint32_t ids[] = {engine.AddKernel("a"), engine.AddKernel("b"), engine.AddKernel("c"),
                                engine.AddKernel("d")};
   for (int i = 0; i < 2000; ++i) {
@@ -121,11 +121,11 @@ TEST_CASE("streams of different processes have histories of their own") {
 
 TEST_CASE("excluded launches are counted and belong to their stream's history, nothing else") {
   const auto run = [](const std::string& exclude, std::unique_ptr<shm::GateTable>& gate,
-                      ExcludedTotals& excluded) {
+                      model::ExcludedTotals& excluded) {
     MaskWriter mask;
     gate = std::make_unique<shm::GateTable>();
     WorkerPool pool(1);
-    SamplingOptions options;
+    sampling::SamplingOptions options;
     options.exclude = exclude;
     Engine engine(options, *gate, GateAsked::kByEngine, 10, pool, mask);
     const std::uint32_t ids[] = {engine.AddKernel("gemm"), engine.AddKernel("nccl_all_reduce")};
@@ -136,22 +136,22 @@ TEST_CASE("excluded launches are counted and belong to their stream's history, n
       engine.Push(record);
     }
     excluded = engine.excluded();
-    const Plan plan = engine.Finish();
+    const model::Plan plan = engine.Finish();
     CHECK(engine.launches() == 3000);
     return plan;
   };
   std::unique_ptr<shm::GateTable> gate;
-  ExcludedTotals excluded;
-  const Plan plan = run("nccl", gate, excluded);
+  model::ExcludedTotals excluded;
+  const model::Plan plan = run("nccl", gate, excluded);
   CHECK(plan.totals.invocations == 2000);
   CHECK(plan.totals.duration_ns == 2'000'000);
   CHECK(plan.totals.kernels == 1);
   CHECK(excluded.invocations == 1000);
   CHECK(excluded.duration_ns == 500'000);
   // Launch indices refer to the run and count excluded launches.
-  for (const PlanKernel& k : plan.kernels) {
-    for (const PlanCluster& c : k.clusters) {
-      for (const PlanSample& s : c.samples) {
+  for (const model::PlanKernel& k : plan.kernels) {
+    for (const model::PlanCluster& c : k.clusters) {
+      for (const model::PlanSample& s : c.samples) {
         CHECK(s.index % 3 != 2);
         CHECK(s.occurrence == s.index / 3 * 2 + s.index % 3);
       }
@@ -170,7 +170,7 @@ TEST_CASE(
   MaskWriter mask;
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   options.exclude = "^nccl";
   Engine engine(options, *gate, GateAsked::kAtLaunch, 0, pool, mask);
   shm::KernelRecord record;
@@ -181,7 +181,7 @@ TEST_CASE(
   CHECK(gate->Find(shm::NameKey(shm::NameHash("nccl_all_reduce", 15))) == shm::kClosedSlot);
   CHECK(engine.excluded().invocations == 1);
   CHECK(engine.excluded_captured() == 1);
-  const Plan plan = engine.Finish();
+  const model::Plan plan = engine.Finish();
   CHECK(plan.totals.invocations == 0);
   CHECK(plan.totals.excluded_invocations == 1);
   CHECK(plan.totals.excluded_duration_ns == 7);
@@ -191,7 +191,7 @@ TEST_CASE("launches of whole graphs shift the numbers behind them, excluded or n
   MaskWriter mask;
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   options.exclude = "graph 2";
   Engine engine(options, *gate, GateAsked::kByEngine, 0, pool, mask);
   const std::uint32_t ids[] = {engine.AddKernel("graph 1"), engine.AddKernel("graph 2"),
@@ -203,7 +203,7 @@ TEST_CASE("launches of whole graphs shift the numbers behind them, excluded or n
     record.duration_ns = 1000;
     engine.Push(record);
   }
-  const Plan plan = engine.Finish();
+  const model::Plan plan = engine.Finish();
   CHECK(plan.totals.invocations == 200);
   CHECK(plan.totals.excluded_invocations == 100);
   CHECK(plan.totals.graph_launches == 200);
@@ -214,8 +214,8 @@ TEST_CASE(
   MaskWriter mask;
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
-  SamplingOptions options;
-  options.group_by = GroupBy::kLaunch;
+  sampling::SamplingOptions options;
+  options.group_by = model::GroupBy::kLaunch;
   Engine engine(options, *gate, GateAsked::kByEngine, 100, pool, mask);
   const std::uint32_t id = engine.AddKernel("gemm");
   for (int i = 0; i < 9000; ++i) {
@@ -226,15 +226,15 @@ TEST_CASE(
     record.duration_ns = i % 3 == 0 ? 5000 : 1000 + i % 2;
     engine.Push(record);
   }
-  const Plan plan = engine.Finish();
+  const model::Plan plan = engine.Finish();
   REQUIRE(plan.kernels.size() == 3);
   for (std::uint32_t grid = 1; grid <= 3; ++grid) {
-    const PlanKernel& kernel = plan.kernels[grid - 1];
+    const model::PlanKernel& kernel = plan.kernels[grid - 1];
     CHECK(kernel.name == "gemm");
     CHECK(kernel.invocations == 3000);
     std::size_t samples = 0;
-    for (const PlanCluster& c : kernel.clusters) {
-      for (const PlanSample& s : c.samples) {
+    for (const model::PlanCluster& c : kernel.clusters) {
+      for (const model::PlanSample& s : c.samples) {
         CHECK(s.record.grid[0] == grid);
         CHECK(s.occurrence == s.index);
         ++samples;
@@ -248,8 +248,8 @@ TEST_CASE("an engine that was given nothing has an empty plan") {
   MaskWriter mask;
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(2);
-  Engine engine(SamplingOptions{}, *gate, GateAsked::kByEngine, 100, pool, mask);
-  const Plan plan = engine.Finish();
+  Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 100, pool, mask);
+  const model::Plan plan = engine.Finish();
   CHECK(plan.totals.invocations == 0);
   CHECK(plan.kernels.empty());
 }
@@ -257,7 +257,7 @@ TEST_CASE("an engine that was given nothing has an empty plan") {
 // Pushes single launches and returns the totals of the plan at the end.
 struct RealCaptures {
   explicit RealCaptures(Captures captures = Captures::kForReal)
-      : engine(SamplingOptions{}, *gate, GateAsked::kAtLaunch, 0, pool, mask, captures),
+      : engine(sampling::SamplingOptions{}, *gate, GateAsked::kAtLaunch, 0, pool, mask, captures),
         gemm(engine.AddKernel("gemm")) {}
 
   void Launch(std::uint64_t start, std::uint64_t duration, std::uint8_t flags = 0,
@@ -291,7 +291,7 @@ TEST_CASE("launches that run beside one that is captured for real count as their
   run.Launch(52'000, 100);             // after the capture
   run.Launch(1900, 100);               // before the capture
   run.Launch(shm::kUnknownTime, 100);  // unknown start
-  const Plan plan = run.engine.Finish();
+  const model::Plan plan = run.engine.Finish();
   CHECK(run.engine.status().slowed == 4);
   CHECK(run.engine.status().slowed_beside == 3);
   CHECK(plan.totals.invocations == 11);
@@ -309,7 +309,7 @@ TEST_CASE("a launch whose duration the sums of the run cannot hold is skipped, a
   shm::KernelRecord record;
   record.name_id = run.gemm;
   record.start_ns = shm::kUnknownTime;
-  record.duration_ns = RunTime::kMaxNs / 2;
+  record.duration_ns = model::RunTime::kMaxNs / 2;
   CHECK(run.engine.Push(record));
   CHECK(run.engine.Push(record));
   CHECK_FALSE(run.engine.Push(record));
@@ -321,9 +321,9 @@ TEST_CASE("a launch whose duration the sums of the run cannot hold is skipped, a
   record.duration_ns = 1;
   CHECK(run.engine.Push(record));
   CHECK(run.engine.launches() == 5);
-  const Plan plan = run.engine.Finish();
+  const model::Plan plan = run.engine.Finish();
   CHECK(plan.totals.invocations == 3);
-  CHECK(plan.totals.duration_ns == RunTime::kMaxNs);
+  CHECK(plan.totals.duration_ns == model::RunTime::kMaxNs);
 }
 
 TEST_CASE("captures that are only noted change nothing, whatever a record claims") {
@@ -331,7 +331,7 @@ TEST_CASE("captures that are only noted change nothing, whatever a record claims
   run.Launch(0, 100);
   run.Launch(1000, 300, shm::kFlagCaptured);
   run.Launch(1100, 300, shm::kFlagPerturbed);  // set by the collector; ignored in the ring
-  const Plan plan = run.engine.Finish();
+  const model::Plan plan = run.engine.Finish();
   CHECK(plan.totals.duration_ns == 700);
   CHECK(plan.totals.imputed == 0);
   CHECK(run.engine.status().slowed == 0);
@@ -343,7 +343,7 @@ TEST_CASE("where the engine decides, a record's own word on captures is nothing"
     MaskWriter mask;
     auto gate = std::make_unique<shm::GateTable>();
     WorkerPool pool(1);
-    Engine engine(SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool, mask);
+    Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool, mask);
     shm::KernelRecord record;
     record.name_id = engine.AddKernel("gemm");
     record.duration_ns = 1000;
@@ -361,7 +361,7 @@ TEST_CASE("kernels of processes that are kept apart are told apart by the gate a
   MaskWriter mask;
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
-  Engine engine(SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool, mask);
+  Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool, mask);
   const std::uint32_t ids[] = {engine.AddKernel("gemm", 41), engine.AddKernel("gemm", 42)};
   CHECK(engine.AddKernel("gemm", 42) == ids[1]);
   for (int i = 0; i < 4000; ++i) {
@@ -377,15 +377,15 @@ TEST_CASE("kernels of processes that are kept apart are told apart by the gate a
   CHECK(slots[0] != shm::kNoSlot);
   CHECK(slots[1] != shm::kNoSlot);
   CHECK(slots[0] != slots[1]);
-  const Plan plan = engine.Finish();
+  const model::Plan plan = engine.Finish();
   REQUIRE(plan.kernels.size() == 2);
   for (int i = 0; i < 2; ++i) {
-    const PlanKernel& kernel = plan.kernels[static_cast<std::size_t>(i)];
+    const model::PlanKernel& kernel = plan.kernels[static_cast<std::size_t>(i)];
     CHECK(kernel.name == "gemm");
     CHECK(kernel.process == 41 + i);
     CHECK(kernel.invocations == 2000);
-    for (const PlanCluster& c : kernel.clusters) {
-      for (const PlanSample& s : c.samples) CHECK(s.occurrence == s.index / 2);
+    for (const model::PlanCluster& c : kernel.clusters) {
+      for (const model::PlanSample& s : c.samples) CHECK(s.occurrence == s.index / 2);
     }
   }
 }
@@ -395,7 +395,7 @@ TEST_CASE("processes that share captures need those of one, kept apart each its 
     MaskWriter mask;
     auto gate = std::make_unique<shm::GateTable>();
     WorkerPool pool(1);
-    Engine engine(SamplingOptions{}, *gate, GateAsked::kByEngine, 500, pool, mask);
+    Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 500, pool, mask);
     std::mt19937_64 random(1);
     std::lognormal_distribution<double> noise(0.0, 0.3);
     for (int i = 0; i < 20000; ++i) {
@@ -408,7 +408,7 @@ TEST_CASE("processes that share captures need those of one, kept apart each its 
         }
       }
     }
-    const Plan plan = engine.Finish();
+    const model::Plan plan = engine.Finish();
     CHECK(plan.totals.invocations == 40000u * static_cast<unsigned>(processes));
     return plan.totals.samples;
   };
@@ -431,7 +431,7 @@ TEST_CASE("nodes of a graph with the same kernel and the same predecessors are t
     MaskWriter mask;
     auto gate = std::make_unique<shm::GateTable>();
     WorkerPool pool(1);
-    SamplingOptions options;
+    sampling::SamplingOptions options;
     options.seed = seed;
     Engine engine(options, *gate, GateAsked::kByEngine, 500, pool, mask);
     std::mt19937_64 random(seed);
@@ -445,10 +445,10 @@ TEST_CASE("nodes of a graph with the same kernel and the same predecessors are t
       }
       engine.Push(record);
     }
-    const Plan plan = engine.Finish();
+    const model::Plan plan = engine.Finish();
     Found found{engine.status().captured, 0, plan.totals.uncovered_fraction, plan.totals.bound};
-    for (const PlanCluster& c : plan.kernels.at(0).clusters) {
-      for (const PlanSample& s : c.samples) found.of_last += s.index % 32 == 31;
+    for (const model::PlanCluster& c : plan.kernels.at(0).clusters) {
+      for (const model::PlanSample& s : c.samples) found.of_last += s.index % 32 == 31;
     }
     return found;
   };
@@ -471,9 +471,9 @@ TEST_CASE("nodes of a graph with the same kernel and the same predecessors are t
 TEST_CASE("a mask that cannot be written is told at the end, once") {
   auto mask = MaskWriter::Open(::open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
   REQUIRE(mask.ok());
-  NameTable names;
+  model::NameTable names;
   names.Intern("k");
-  const MaskEvent event{MaskEventKind::kClose, 0, 0, 0, 0, 0};
+  const online::MaskEvent event{online::MaskEventKind::kClose, 0, 0, 0, 0, 0};
   mask.value().Write(std::span(&event, 1), names);
   mask.value().Write(std::span(&event, 1), names);
   const Status closed = mask.value().Close();
@@ -482,4 +482,4 @@ TEST_CASE("a mask that cannot be written is told at the end, once") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 shm::KernelRecord Launched(std::uint32_t correlation_id, std::uint32_t node = 0) {
@@ -91,4 +91,4 @@ TEST_CASE("no more than the window is ever held") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -21,7 +21,7 @@
 #include "shm/ring.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 using test::TempDir;
@@ -309,4 +309,4 @@ TEST_CASE("a process that said no goodbye is named in the summary") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -11,7 +11,7 @@
 #include "session/timeline.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 using test::TempDir;
@@ -30,7 +30,7 @@ TEST_CASE("it is written at once, and not again within the second") {
   const Directory directory = Directory::Open(scratch.path().string()).value();
   int described = 0;
   OverviewFile file(directory,
-                    [&](Overview& o) { o.seen = static_cast<std::uint64_t>(++described); });
+                    [&](model::Overview& o) { o.seen = static_cast<std::uint64_t>(++described); });
   for (int i = 0; i < 100; ++i) file.Update();
   CHECK(described == 1);
   CHECK(Read(scratch)["seen"] == 1);
@@ -44,8 +44,9 @@ TEST_CASE("it is written at once, and not again within the second") {
 TEST_CASE("one that takes long is written so much less often") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
-  OverviewFile file(directory,
-                    [](Overview&) { std::this_thread::sleep_for(std::chrono::milliseconds(60)); });
+  OverviewFile file(directory, [](model::Overview&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  });
   file.Write();
   CHECK(Read(scratch)["period_ms"].get<int>() >= 60 * 50);
 }
@@ -53,7 +54,7 @@ TEST_CASE("one that takes long is written so much less often") {
 TEST_CASE("one that took very long once is not given up") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
-  OverviewFile file(directory, [](Overview&) {
+  OverviewFile file(directory, [](model::Overview&) {
     std::this_thread::sleep_for(OverviewFile::kMostPeriod / OverviewFile::kTimesCost +
                                 std::chrono::milliseconds(50));
   });
@@ -65,7 +66,7 @@ TEST_CASE("what cannot be written is counted, and leaves nothing behind") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   scratch.Write("overview.json/is a folder", "");
-  OverviewFile file(directory, [](Overview&) {});
+  OverviewFile file(directory, [](model::Overview&) {});
   CHECK(file.Warning().empty());
   for (int i = 0; i < 3; ++i) file.Write();
   CHECK(file.Warning().find("overview.json could not be written 3 times, the last time: ") == 0);
@@ -75,7 +76,7 @@ TEST_CASE("what cannot be written is counted, and leaves nothing behind") {
 TEST_CASE("memory that it is short of is the session's business no more") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
-  OverviewFile file(directory, [](Overview&) { throw std::bad_alloc(); });
+  OverviewFile file(directory, [](model::Overview&) { throw std::bad_alloc(); });
   file.Write();
   CHECK(file.Warning() ==
         "overview.json could not be written 1 time, the last time: out of memory");
@@ -84,16 +85,16 @@ TEST_CASE("memory that it is short of is the session's business no more") {
 TEST_CASE("a timeline has a point for every second, and at most 512 over all of the run") {
   double now = 0.0;
   Timeline timeline([&now] { return now; });
-  SamplerStatus status;
+  online::SamplerStatus status;
   for (int tick = 0; tick < 200'000; ++tick) {
     now = tick * 0.25;
     status.observed = static_cast<std::uint64_t>(tick);
     if (timeline.Due()) timeline.Add(status);
-    REQUIRE(timeline.points().size() <= Overview::kMostPoints);
+    REQUIRE(timeline.points().size() <= model::Overview::kMostPoints);
     if (now == 100.0) CHECK(timeline.points().size() == 101);
   }
   const auto& points = timeline.points();
-  CHECK(points.size() > Overview::kMostPoints / 2);
+  CHECK(points.size() > model::Overview::kMostPoints / 2);
   CHECK(points.front().elapsed_s == 0.0);
   for (std::size_t i = 1; i < points.size(); ++i) {
     // 50,000 s: every point is within 128 s of the next.
@@ -104,7 +105,7 @@ TEST_CASE("a timeline has a point for every second, and at most 512 over all of 
 
 TEST_CASE("the last point is the end, once") {
   Timeline timeline([] { return 1.0; });
-  SamplerStatus status;
+  online::SamplerStatus status;
   status.observed = 10;
   status.bound = 0.5;
   timeline.Add(status);
@@ -118,4 +119,4 @@ TEST_CASE("the last point is the end, once") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

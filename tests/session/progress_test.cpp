@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 // Captures the output of a progress line in memory.
@@ -61,7 +61,7 @@ TEST_CASE("a steady rate is shown as one although launches are worked off in epo
     for (std::int64_t now_ms = 1; now_ms < 60000; now_ms += kLoopMs) {
       const auto flushed_ms = static_cast<std::uint64_t>(now_ms / kFlushMs * kFlushMs);
       const std::uint64_t seen = flushed_ms * kPerSecond / 1000;
-      SamplerStatus status;
+      online::SamplerStatus status;
       status.observed = seen / kEpoch * kEpoch;
       line.Update(status, seen, 0, now_ms);
     }
@@ -84,4 +84,4 @@ TEST_CASE("the first look at a session has no rate and shows no line") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -25,7 +25,7 @@
 #include "support/paths.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 using test::ReadFile;
@@ -73,7 +73,7 @@ class Writer {
 };
 
 struct Session {
-  NameTable names;
+  model::NameTable names;
   std::vector<shm::KernelRecord> kernels;
   std::size_t Drain(RingReader& reader, std::size_t limit = 1000) {
     return reader.Drain(
@@ -431,4 +431,4 @@ TEST_CASE("a process of another PID namespace has not ended because its id is no
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

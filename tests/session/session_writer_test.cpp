@@ -11,7 +11,7 @@
 #include "model/plan_reader.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 using test::ReadFile;
@@ -64,7 +64,7 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   device.span_ns = 8'000'000'000;
   device.streams = {{7, 60, 2'000'000'000}, {shm::kUnknown32, 40, 1'000'000'000}};
   report.devices = {device};
-  Plan plan;
+  model::Plan plan;
   plan.totals.invocations = 100;
   REQUIRE(writer.value().Finish(report, plan).ok());
   CHECK(plan.totals.dropped == 10);  // truncated names do not count as lost records
@@ -100,15 +100,15 @@ TEST_CASE("the cells of the plan's clusters are left beside it") {
   TempDir scratch;
   auto writer = SessionWriter::Create((scratch / "s").string(), SessionPlace::kNamed);
   REQUIRE(writer.ok());
-  Plan plan;
-  PlanCluster cluster;
+  model::Plan plan;
+  model::PlanCluster cluster;
   cluster.lower_ns = 6;
   cluster.upper_ns = 13;
   cluster.count = 3;
   cluster.mean_ns = 10.0;
   cluster.stddev_ns = std::sqrt((24.0 + 2.0 / 3.0) / 3.0);
-  cluster.cells = {Moments(1, 6.0, 0.0), Moments(2, 12.000000000000002, 2.0 / 3.0)};
-  PlanCluster other;
+  cluster.cells = {stats::Moments(1, 6.0, 0.0), stats::Moments(2, 12.000000000000002, 2.0 / 3.0)};
+  model::PlanCluster other;
   other.count = 1;
   plan.kernels.push_back({"k", 4, 30, {cluster, other}});
   plan.totals.invocations = 4;
@@ -119,12 +119,12 @@ TEST_CASE("the cells of the plan's clusters are left beside it") {
   plan.totals.bound = plan.totals.certified_bound = 1.0;
   REQUIRE(writer.value().Finish({}, plan).ok());
   CHECK(ReadFile(scratch / "s/plan.json").find("cells") == std::string::npos);
-  const Result<Plan> parsed = LoadPlan((scratch / "s/plan.json").string());
+  const Result<model::Plan> parsed = model::LoadPlan((scratch / "s/plan.json").string());
   REQUIRE(parsed.ok());
-  Plan read = parsed.value();
-  REQUIRE(LoadCells((scratch / "s/cells.json").string(), read).ok());
+  model::Plan read = parsed.value();
+  REQUIRE(model::LoadCells((scratch / "s/cells.json").string(), read).ok());
   CHECK(read.kernels[0].clusters[1].cells.empty());
-  const std::vector<Moments>& cells = read.kernels[0].clusters[0].cells;
+  const std::vector<stats::Moments>& cells = read.kernels[0].clusters[0].cells;
   REQUIRE(cells.size() == 2);
   CHECK(cells[1].count() == 2);
   CHECK(cells[1].mean() == 12.000000000000002);  // exact to the last digit
@@ -139,10 +139,10 @@ TEST_CASE("a process that recorded nothing says why") {
   process.state = "stood_down";
   process.reason = "CUPTI not found";
   report.processes.push_back(process);
-  CHECK(SessionSummary(report, Plan())
+  CHECK(SessionSummary(report, model::Plan())
             .find("process 7 (python3): nothing was recorded: CUPTI not found\n") !=
         std::string::npos);
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::stats {
 namespace {
 
 bool SameBins(const LogSketch& a, const LogSketch& b) {
@@ -110,4 +110,4 @@ TEST_CASE("any split of a stream, merged in any order, is the same sketch bit fo
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::stats

@@ -11,7 +11,7 @@
 
 #include "support/shared_data.h"
 
-namespace stemtap {
+namespace stemtap::stats {
 namespace {
 
 Moments Of(const std::vector<double>& values) {
@@ -74,4 +74,4 @@ TEST_CASE("golden: mean and variance as exact arithmetic has them, split anywher
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::stats

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace stemtap {
+namespace stemtap::stats {
 namespace {
 
 TEST_CASE("z of the usual confidences") {
@@ -38,4 +38,4 @@ TEST_CASE("confidences that are none") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::stats

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::stats {
 namespace {
 
 using Launches = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // start, duration
@@ -124,4 +124,4 @@ TEST_CASE("where the wild start comes first, the slices begin anew with the othe
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::stats

@@ -13,7 +13,7 @@
 #include "shm/context_key.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 // Above this number of streams on a device, streams are paired by order of first use only.
@@ -43,7 +43,7 @@ void Note(const Run& run, Known& known) {
 struct CommonNames {
   std::vector<std::uint32_t> of_a;  // indexed by the run's name id
   std::vector<std::uint32_t> of_b;
-  NameTable names;
+  model::NameTable names;
   bool cut = false;
 };
 
@@ -51,7 +51,7 @@ CommonNames JoinNames(const Run& a, const Run& b) {
   const auto join = [&](bool cut) {
     CommonNames common;
     common.cut = cut;
-    const auto number = [&](const NameTable& names, std::vector<std::uint32_t>& of) {
+    const auto number = [&](const model::NameTable& names, std::vector<std::uint32_t>& of) {
       for (std::uint32_t id = 0; id < names.size(); ++id) {
         of.push_back(common.names.Intern(cut ? ComparableName(names.name(id)) : names.name(id)));
       }
@@ -466,4 +466,4 @@ Alignment AlignRuns(const Run& run_a, const Run& run_b) {
   return result;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

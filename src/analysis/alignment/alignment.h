@@ -21,7 +21,7 @@
 
 #include "analysis/alignment/run.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 inline constexpr std::uint32_t kNoPartner = 0xFFFFFFFFu;
 
@@ -82,4 +82,4 @@ std::string ComparableName(const std::string& name);
 
 Alignment AlignRuns(const Run& a, const Run& b);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

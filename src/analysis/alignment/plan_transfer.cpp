@@ -15,7 +15,7 @@
 #include "model/kernel_groups.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 // Maximum number of samples listed in an error; the rest is counted, so that the error is one line.
@@ -23,7 +23,7 @@ constexpr std::size_t kMostNamed = 5;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-std::string OptionText(const Plan& plan, std::string_view name) {
+std::string OptionText(const model::Plan& plan, std::string_view name) {
   for (const auto& [key, value] : plan.options) {
     const std::string* text = std::get_if<std::string>(&value);
     if (key == name && text != nullptr) return *text;
@@ -47,13 +47,13 @@ shm::KernelRecord RecordOf(const RunLaunch& launch) {
 // Population is the launches of a run by kernel, with the plan's options for grouping.
 struct Population {
   std::vector<std::vector<std::uint32_t>> launches;  // by group, ascending
-  std::vector<KernelGroups::Group> groups;
+  std::vector<model::KernelGroups::Group> groups;
   std::vector<std::uint64_t> occurrence;  // by launch, among the launches of its name
-  ExcludedTotals excluded;
+  model::ExcludedTotals excluded;
 };
 
-Result<Population> PopulationOf(const Run& run, GroupBy by, const std::string& exclude) {
-  Result<KernelGroups> groups = KernelGroups::Create(by, exclude);
+Result<Population> PopulationOf(const Run& run, model::GroupBy by, const std::string& exclude) {
+  Result<model::KernelGroups> groups = model::KernelGroups::Create(by, exclude);
   if (!groups.ok()) return groups.error();
   Population population;
   std::vector<std::uint64_t> seen(run.names.size(), 0);
@@ -62,7 +62,7 @@ Result<Population> PopulationOf(const Run& run, GroupBy by, const std::string& e
     const RunLaunch& launch = run.launches[i];
     population.occurrence.push_back(seen[launch.name_id]++);
     const std::uint32_t group = groups.value().Of(RecordOf(launch), run.names);
-    if (group == kExcludedKernel) continue;
+    if (group == model::kExcludedKernel) continue;
     if (group >= population.launches.size()) population.launches.resize(group + 1);
     population.launches[group].push_back(i);
   }
@@ -94,7 +94,7 @@ struct Durations {
   }
 
   // REQUIRES: count > 0.
-  void Describe(PlanCluster& cluster) const {
+  void Describe(model::PlanCluster& cluster) const {
     // Scale the bias so that joined launches keep their share of the cluster's time.
     if (cluster.mean_ns > 0.0) cluster.joined_bias_ns *= mean / cluster.mean_ns;
     cluster.lower_ns = least_ns;
@@ -107,11 +107,12 @@ struct Durations {
 // Returns the cluster of each launch of a kernel in A: for samples the cluster that contains them,
 // for other launches by the duration ranges of the plan. Returns nullopt if this does not reproduce
 // the plan's counts: the clusters are not cut by duration, or their ranges overlap.
-std::optional<std::vector<std::size_t>> Membership(const PlanKernel& kernel, const Run& a,
+std::optional<std::vector<std::size_t>> Membership(const model::PlanKernel& kernel, const Run& a,
                                                    const std::vector<std::uint32_t>& launches) {
   std::unordered_map<std::uint64_t, std::size_t> sampled;
   for (std::size_t c = 0; c < kernel.clusters.size(); ++c) {
-    for (const PlanSample& sample : kernel.clusters[c].samples) sampled.emplace(sample.index, c);
+    for (const model::PlanSample& sample : kernel.clusters[c].samples)
+      sampled.emplace(sample.index, c);
   }
   // Completely sampled clusters contain only their samples, whatever their range.
   std::vector<std::size_t> open;
@@ -147,20 +148,20 @@ std::optional<std::vector<std::size_t>> Membership(const PlanKernel& kernel, con
 
 class Transfer {
  public:
-  Transfer(const Plan& plan, const Run& a, const Run& b, const Alignment& alignment,
+  Transfer(const model::Plan& plan, const Run& a, const Run& b, const Alignment& alignment,
            const PlanTransferOptions& options)
       : plan_(plan), a_(a), b_(b), alignment_(alignment), options_(options) {}
 
   Result<PlanTransfer> Run() {
     std::set<std::int32_t> processes;
-    for (const PlanKernel& kernel : plan_.kernels) processes.insert(kernel.process);
+    for (const model::PlanKernel& kernel : plan_.kernels) processes.insert(kernel.process);
     if (processes.size() > 1) {
       return Error{fmt::format(
           "{}: has kernels of {} processes (--share-captures off), expected those of one",
           EscapeForTerminal(options_.plan_name), processes.size())};
     }
-    const GroupBy by =
-        OptionText(plan_, "group_by") == "launch" ? GroupBy::kLaunch : GroupBy::kName;
+    const model::GroupBy by =
+        OptionText(plan_, "group_by") == "launch" ? model::GroupBy::kLaunch : model::GroupBy::kName;
     const std::string exclude = OptionText(plan_, "exclude");
     Result<Population> of_a = PopulationOf(a_, by, exclude);
     if (!of_a.ok()) return of_a.error();
@@ -182,7 +183,7 @@ class Transfer {
       group_of_a_.emplace(KeyOf(name, in_a_.groups[g].config), g);
       ++alike_in_a_[ComparableKey(name, in_a_.groups[g].config)];
     }
-    for (const PlanKernel& kernel : plan_.kernels) {
+    for (const model::PlanKernel& kernel : plan_.kernels) {
       const Status done = Kernel(kernel);
       if (!done.ok()) return done.error();
     }
@@ -218,7 +219,7 @@ class Transfer {
     std::string obstacle;
   };
 
-  Counterpart CounterpartOf(const PlanKernel& kernel, std::size_t launches) const {
+  Counterpart CounterpartOf(const model::PlanKernel& kernel, std::size_t launches) const {
     const std::string key = ComparableKey(kernel.name, kernel.config);
     const auto other = groups_of_b_.find(key);
     const bool present = other != groups_of_b_.end();
@@ -242,7 +243,7 @@ class Transfer {
   }
 
   // Returns why a sample's launch cannot be transferred; empty if it can.
-  std::string Obstacle(const PlanSample& sample, const Counterpart& other) const {
+  std::string Obstacle(const model::PlanSample& sample, const Counterpart& other) const {
     if (!other.obstacle.empty()) return other.obstacle;
     if (alignment_.partner_of_a[sample.index] == kNoPartner) {
       return "the launch has no partner at its place in the order";
@@ -253,7 +254,7 @@ class Transfer {
     return {};
   }
 
-  Status Kernel(const PlanKernel& kernel) {
+  Status Kernel(const model::PlanKernel& kernel) {
     const auto known = group_of_a_.find(KeyOf(kernel.name, kernel.config));
     if (known == group_of_a_.end() || in_a_.launches[known->second].size() != kernel.invocations) {
       return NotOfA(fmt::format(
@@ -263,8 +264,8 @@ class Transfer {
     }
     const std::vector<std::uint32_t>& launches = in_a_.launches[known->second];
     const Counterpart other = CounterpartOf(kernel, launches.size());
-    PlanKernel carried = kernel;
-    for (PlanCluster& cluster : carried.clusters) {
+    model::PlanKernel carried = kernel;
+    for (model::PlanCluster& cluster : carried.clusters) {
       const Status done = Samples(kernel, launches, other, cluster);
       if (!done.ok()) return done;
     }
@@ -286,12 +287,12 @@ class Transfer {
   }
 
   // Transfers the samples of `cluster` in place.
-  Status Samples(const PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
-                 const Counterpart& other, PlanCluster& cluster) {
-    std::vector<PlanSample> kept;
+  Status Samples(const model::PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
+                 const Counterpart& other, model::PlanCluster& cluster) {
+    std::vector<model::PlanSample> kept;
     double weight = 0.0;
     double weight_kept = 0.0;
-    for (const PlanSample& sample : cluster.samples) {
+    for (const model::PlanSample& sample : cluster.samples) {
       if (!std::binary_search(launches.begin(), launches.end(), sample.index)) {
         return NotOfA(fmt::format("launch {} is '{}' there and another kernel in the run",
                                   sample.index, EscapeForTerminal(kernel.name)));
@@ -309,14 +310,14 @@ class Transfer {
         continue;
       }
       weight_kept += sample.weight;
-      PlanSample& partner = kept.emplace_back(sample);
+      model::PlanSample& partner = kept.emplace_back(sample);
       partner.index = alignment_.partner_of_a[sample.index];
       partner.occurrence = in_b_.occurrence[partner.index];
       partner.record = RecordOf(b_.launches[partner.index]);
       partner.imputed = false;
     }
     if (kept.size() < cluster.samples.size()) {
-      for (PlanSample& sample : kept) {
+      for (model::PlanSample& sample : kept) {
         // If calibration made the weights of the kept samples 0, divide the cluster's weight
         // equally.
         sample.weight = weight_kept > 0.0 ? sample.weight * (weight / weight_kept)
@@ -324,8 +325,9 @@ class Transfer {
       }
       cluster.captured = kept.size();
     }
-    std::sort(kept.begin(), kept.end(),
-              [](const PlanSample& x, const PlanSample& y) { return x.index < y.index; });
+    std::sort(kept.begin(), kept.end(), [](const model::PlanSample& x, const model::PlanSample& y) {
+      return x.index < y.index;
+    });
     cluster.samples = std::move(kept);
     if (cluster.samples.empty()) {
       cluster.joined = 0;
@@ -335,8 +337,8 @@ class Transfer {
   }
 
   // Computes the ranges and moments of the clusters from B's durations.
-  void Describe(const PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
-                std::size_t group, PlanKernel& carried) {
+  void Describe(const model::PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
+                std::size_t group, model::PlanKernel& carried) {
     const std::optional<std::vector<std::size_t>> member = Membership(kernel, a_, launches);
     std::vector<Durations> durations(kernel.clusters.size());
     std::size_t without = 0;
@@ -375,12 +377,12 @@ class Transfer {
       if (carried_[g]) continue;
       Durations durations;
       for (const std::uint32_t i : in_b_.launches[g]) durations.Add(b_.launches[i].duration_ns);
-      PlanKernel kernel;
+      model::PlanKernel kernel;
       kernel.name = b_.names.name(in_b_.groups[g].name_id);
       kernel.config = in_b_.groups[g].config;
       kernel.invocations = durations.count;
       kernel.duration_ns = durations.sum_ns;
-      PlanCluster& cluster = kernel.clusters.emplace_back();
+      model::PlanCluster& cluster = kernel.clusters.emplace_back();
       cluster.count = durations.count;
       durations.Describe(cluster);
       result_.plan.kernels.push_back(std::move(kernel));
@@ -388,11 +390,11 @@ class Transfer {
   }
 
   void Totals() {
-    PlanTotals& totals = result_.plan.totals;
+    model::PlanTotals& totals = result_.plan.totals;
     double uncovered_ns = 0.0;
     double joined_ns = 0.0;
     double in_force = 0.0;
-    for (const PlanKernel& kernel : result_.plan.kernels) {
+    for (const model::PlanKernel& kernel : result_.plan.kernels) {
       totals.invocations += kernel.invocations;
       totals.duration_ns += kernel.duration_ns;
       ++totals.kernels;
@@ -400,14 +402,14 @@ class Transfer {
       double bare = 0.0;
       double joined = 0.0;
       bool covered = false;
-      for (const PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanCluster& cluster : kernel.clusters) {
         ++totals.clusters;
         const double time = static_cast<double>(cluster.count) * cluster.mean_ns;
         described += time;
         if (cluster.samples.empty()) bare += time;
-        joined += JoinedTime(cluster);
+        joined += model::JoinedTime(cluster);
         double sampled = 0.0;
-        for (const PlanSample& sample : cluster.samples) {
+        for (const model::PlanSample& sample : cluster.samples) {
           ++totals.samples;
           totals.sampled_duration_ns += sample.record.duration_ns;
           const auto duration = static_cast<double>(sample.record.duration_ns);
@@ -463,9 +465,9 @@ class Transfer {
         EscapeForTerminal(options_.plan_name), result_.dropped.size(), plan_.totals.samples, list)};
   }
 
-  const Plan& plan_;
-  const stemtap::Run& a_;
-  const stemtap::Run& b_;
+  const model::Plan& plan_;
+  const stemtap::analysis::Run& a_;
+  const stemtap::analysis::Run& b_;
   const Alignment& alignment_;
   const PlanTransferOptions& options_;
   Population in_a_;
@@ -481,9 +483,9 @@ class Transfer {
 
 }  // namespace
 
-Result<PlanTransfer> TransferPlan(const Plan& plan, const Run& a, const Run& b,
+Result<PlanTransfer> TransferPlan(const model::Plan& plan, const Run& a, const Run& b,
                                   const Alignment& alignment, const PlanTransferOptions& options) {
   return Transfer(plan, a, b, alignment, options).Run();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

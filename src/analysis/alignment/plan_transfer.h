@@ -23,7 +23,7 @@
 #include "base/result.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 struct PlanTransferOptions {
   bool drop_unmatched = false;
@@ -38,14 +38,14 @@ struct DroppedSample {
 };
 
 struct PlanTransfer {
-  Plan plan;
+  model::Plan plan;
   std::vector<DroppedSample> dropped;
   std::vector<std::string> warnings;  // parts of the new plan that are based on run A
 };
 
 // Errors: the plan is not for run A, or samples cannot be transferred and are not dropped; the
 // message lists these samples.
-Result<PlanTransfer> TransferPlan(const Plan& plan, const Run& a, const Run& b,
+Result<PlanTransfer> TransferPlan(const model::Plan& plan, const Run& a, const Run& b,
                                   const Alignment& alignment, const PlanTransferOptions& options);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 constexpr std::size_t kBatch = 16384;
@@ -13,9 +13,9 @@ constexpr std::size_t kMostLaunches = 0x7FFFFFFEu;
 
 }  // namespace
 
-Result<Run> LoadRun(ProfileReader& reader, const std::string& source) {
+Result<Run> LoadRun(model::ProfileReader& reader, const std::string& source) {
   Run run;
-  for (ProfileBatch batch;;) {
+  for (model::ProfileBatch batch;;) {
     const Result<std::size_t> read = reader.Read(batch, kBatch);
     if (!read.ok()) return read.error();
     if (read.value() == 0) break;
@@ -43,4 +43,4 @@ Result<Run> LoadRun(ProfileReader& reader, const std::string& source) {
   return run;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

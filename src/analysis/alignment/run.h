@@ -14,7 +14,7 @@
 #include "model/name_table.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 // Fields that the source does not provide have the kUnknown... values of shm/record.h.
 struct RunLaunch {
@@ -28,13 +28,13 @@ struct RunLaunch {
 };
 
 struct Run {
-  NameTable names;
+  model::NameTable names;
   std::vector<RunLaunch> launches;
   std::vector<std::string> warnings;
 };
 
 // Reads the rest of `reader`. `source` is the name in error messages. A run with more than 2^31 - 2
 // launches is an error, because launch indices have 32 bits here.
-Result<Run> LoadRun(ProfileReader& reader, const std::string& source);
+Result<Run> LoadRun(model::ProfileReader& reader, const std::string& source);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

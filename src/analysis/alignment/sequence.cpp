@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
@@ -241,4 +241,4 @@ std::vector<SequencePair> AlignSequences(std::span<const std::uint32_t> a,
   return Aligner(a, b, symbols).Run();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

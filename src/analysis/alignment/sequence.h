@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 struct SequencePair {
   std::uint32_t a = 0;  // position in sequence a
@@ -26,4 +26,4 @@ struct SequencePair {
 std::vector<SequencePair> AlignSequences(std::span<const std::uint32_t> a,
                                          std::span<const std::uint32_t> b, std::size_t symbols);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -7,7 +7,7 @@
 
 #include "analysis/extrapolation/width_effect.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 // Prior variances of the elasticity within clusters: of the mean over kernels around 1, of a kernel
@@ -291,4 +291,4 @@ std::vector<Curve> FitCurves(std::span<const std::span<const ObservedCluster>> k
   return curves;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -11,7 +11,7 @@
 
 #include "analysis/extrapolation/observed_cluster.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 struct Curve {
   double within = 1.0;           // elasticity within clusters of width `log_width`
@@ -41,4 +41,4 @@ struct Curve {
 // Returns one curve per kernel. REQUIRES: `kernels` is a result of ByKernel.
 std::vector<Curve> FitCurves(std::span<const std::span<const ObservedCluster>> kernels);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

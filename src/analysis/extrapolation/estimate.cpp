@@ -10,7 +10,7 @@
 #include "analysis/extrapolation/curve.h"
 #include "analysis/extrapolation/interval.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -41,11 +41,11 @@ double Compare(const ObservedCluster& cluster, const Curve& curve, Part& part) {
   return values / fitted;
 }
 
-Part PartOf(const ObservedCluster& cluster, const Curve& curve, Weights weights) {
+Part PartOf(const ObservedCluster& cluster, const Curve& curve, sampling::Weights weights) {
   Part part;
   if (cluster.seen.empty()) return part;
   const double b = curve.WithinAt(cluster);
-  const double alpha = weights == Weights::kPlain ? 0.0 : std::clamp(b, 0.0, 1.0);
+  const double alpha = weights == sampling::Weights::kPlain ? 0.0 : std::clamp(b, 0.0, 1.0);
   const double ratio = cluster.mean_ns > 0.0
                            ? MeanOf(cluster.seen, &ObservedSample::duration_ns) / cluster.mean_ns
                            : 1.0;
@@ -81,7 +81,7 @@ Part PartOf(const ObservedCluster& cluster, const Curve& curve, Weights weights)
   return part;
 }
 
-std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, Weights weights) {
+std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, sampling::Weights weights) {
   // Maximum share of a kernel's degrees of freedom that the elasticity uses. Otherwise a kernel
   // with one or two degrees would have none left.
   constexpr double kMostTaken = 0.3;
@@ -139,7 +139,7 @@ Estimate EstimateWithin(double value, const Interval& interval) {
 
 }  // namespace
 
-Estimate EstimateTotal(std::span<const ObservedCluster> clusters, Weights weights,
+Estimate EstimateTotal(std::span<const ObservedCluster> clusters, sampling::Weights weights,
                        double confidence, double prior_degrees) {
   const std::vector<Part> parts = PartsOf(clusters, weights);
   const double total = TotalOf(parts);
@@ -147,7 +147,7 @@ Estimate EstimateTotal(std::span<const ObservedCluster> clusters, Weights weight
 }
 
 Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
-                       std::span<const ObservedCluster> denominator, Weights weights,
+                       std::span<const ObservedCluster> denominator, sampling::Weights weights,
                        double confidence, double prior_degrees) {
   std::vector<Part> parts = PartsOf(numerator, weights);
   const std::vector<Part> below = PartsOf(denominator, weights);
@@ -185,4 +185,4 @@ Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
   return EstimateWithin(ratio, interval);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

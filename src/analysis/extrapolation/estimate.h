@@ -27,7 +27,7 @@
 #include "analysis/extrapolation/observed_cluster.h"
 #include "sampling/weights.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 // Number of degrees of freedom that the pooled spread of all kernels adds to the spread of each
 // kernel. Chosen by measured coverage (docs/math/extrapolate.md).
@@ -42,13 +42,13 @@ struct Estimate {
 };
 
 // Returns the total over the clusters with results. REQUIRES: 0 < confidence < 1.
-Estimate EstimateTotal(std::span<const ObservedCluster> clusters, Weights weights,
+Estimate EstimateTotal(std::span<const ObservedCluster> clusters, sampling::Weights weights,
                        double confidence, double prior_degrees = kPriorDegrees);
 
 // Returns the ratio of two totals, with an interval by the delta method; NaN if the denominator is
 // 0. REQUIRES: the same clusters and samples in both.
 Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
-                       std::span<const ObservedCluster> denominator, Weights weights,
+                       std::span<const ObservedCluster> denominator, sampling::Weights weights,
                        double confidence, double prior_degrees = kPriorDegrees);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -14,7 +14,7 @@
 #include "formats/results/kernel_results.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 // MetricEstimate is the estimate of one metric.
 struct MetricEstimate {
@@ -46,12 +46,12 @@ struct Extrapolation {
 
 struct ExtrapolateOptions {
   double confidence = 0.95;
-  std::vector<ResultRatio> ratios;   // in addition to the ratios of the source
-  std::vector<std::string> metrics;  // only these metrics; empty: all
+  std::vector<formats::ResultRatio> ratios;  // in addition to the ratios of the source
+  std::vector<std::string> metrics;          // only these metrics; empty: all
 };
 
 // Error (exit code 2): an option uses a metric that the results do not contain.
-Result<Extrapolation> Extrapolate(const Plan& plan, const KernelResults& results,
+Result<Extrapolation> Extrapolate(const model::Plan& plan, const formats::KernelResults& results,
                                   const Match& match, const ExtrapolateOptions& options);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

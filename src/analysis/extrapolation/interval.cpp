@@ -8,7 +8,7 @@
 #include "analysis/extrapolation/student.h"
 #include "analysis/extrapolation/width_effect.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -387,4 +387,4 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
   return interval;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -10,7 +10,7 @@
 
 #include "analysis/extrapolation/observed_cluster.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 // SeenPart is one sample relative to the curve of its kernel.
 struct SeenPart {
@@ -42,4 +42,4 @@ struct Interval {
 Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
                     double total, double confidence, double prior_degrees);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 // Longer names are not demangled.
@@ -108,4 +108,4 @@ bool MaySameKernel(std::string_view a, std::string_view b) {
   return a == b || BaseName(a) == BaseName(b);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 // Returns the unqualified function name: "gemm" for "void lib::gemm<float, 4>(float const*)", for
 // "_ZN3lib4gemmEv", and for "gemm". Returns `name` if the function cannot be determined.
@@ -20,4 +20,4 @@ std::string Spelling(std::string_view name);
 // Returns whether both names may belong to the same kernel.
 bool MaySameKernel(std::string_view a, std::string_view b);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -15,7 +15,7 @@
 #include "base/decimal.h"
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 // Maximum number of items listed per category.
@@ -57,13 +57,14 @@ bool SameShape(const shm::LaunchConfig& config, const shm::KernelRecord& record)
 
 class Matcher {
  public:
-  Matcher(const Plan& plan, const KernelResults& results, const MatchOptions& options)
+  Matcher(const model::Plan& plan, const formats::KernelResults& results,
+          const MatchOptions& options)
       : plan_(plan), results_(results), options_(options) {}
 
   Result<Match> Run();
 
  private:
-  const PlanSample& At(const SamplePlace& place) const {
+  const model::PlanSample& At(const SamplePlace& place) const {
     return plan_.kernels[place.kernel].clusters[place.cluster].samples[place.sample];
   }
   Status ByIndex();
@@ -75,13 +76,13 @@ class Matcher {
                          const std::vector<std::size_t>& rows);
   void CheckNames();
   void Stranger(std::size_t row) {
-    const KernelResult& result = results_.rows[row];
+    const formats::KernelResult& result = results_.rows[row];
     Note(match_.strangers, match_.stranger_count,
          fmt::format("{} (id {})", result.where, result.id));
   }
 
-  const Plan& plan_;
-  const KernelResults& results_;
+  const model::Plan& plan_;
+  const formats::KernelResults& results_;
   const MatchOptions& options_;
   Match match_;
   std::vector<Launch> launches_;  // candidates for results, by index
@@ -92,15 +93,15 @@ class Matcher {
 
 // Tools that count launches per context or process use the same id on several devices.
 Status Matcher::CheckDevices() const {
-  const bool counts_apart =
-      results_.source == ResultsSource::kAccelsim || results_.source == ResultsSource::kMacsim;
+  const bool counts_apart = results_.source == formats::ResultsSource::kAccelsim ||
+                            results_.source == formats::ResultsSource::kMacsim;
   if (!counts_apart || options_.use_ids) return Success{};
   if (plan_.sessions.size() > 1) {
     return Error{
         fmt::format("the plan is of {} sessions, and {} counts the launches of each apart: "
                     "expected --ids FILE, "
                     "a table of ids and launch indexes as 'stemtap export --weights-csv' writes it",
-                    plan_.sessions.size(), NameOf(results_.source))};
+                    plan_.sessions.size(), formats::NameOf(results_.source))};
   }
   if (options_.device) return Success{};
   std::optional<std::uint16_t> first;
@@ -111,8 +112,8 @@ Status Matcher::CheckDevices() const {
       return Error{fmt::format(
           "the plan's samples are of devices {} and {}, and {} counts launches per {}: expected "
           "--device N for ids that count the launches of all devices, or --ids FILE",
-          *first, device, NameOf(results_.source),
-          results_.source == ResultsSource::kAccelsim ? "context" : "process")};
+          *first, device, formats::NameOf(results_.source),
+          results_.source == formats::ResultsSource::kAccelsim ? "context" : "process")};
     }
     first = device;
   }
@@ -120,7 +121,7 @@ Status Matcher::CheckDevices() const {
 }
 
 void Matcher::Pair(const Launch& launch, std::size_t row) {
-  const KernelResult& result = results_.rows[row];
+  const formats::KernelResult& result = results_.rows[row];
   for (const SamplePlace& place : launch.places) {
     std::size_t& taken = match_.rows[place.kernel][place.cluster][place.sample];
     if (taken != kNoResult) {
@@ -130,8 +131,8 @@ void Matcher::Pair(const Launch& launch, std::size_t row) {
     }
     taken = row;
     ++match_.matched;
-    const PlanKernel& kernel = plan_.kernels[place.kernel];
-    const PlanSample& sample = At(place);
+    const model::PlanKernel& kernel = plan_.kernels[place.kernel];
+    const model::PlanSample& sample = At(place);
     const bool other_name = !result.name.empty() && !MaySameKernel(result.name, kernel.name);
     const bool other_shape = !other_name && !SameShape(result.config, sample.record);
     if ((other_name || other_shape) && other_name_ + other_shape_ == 0) {
@@ -148,9 +149,9 @@ void Matcher::Pair(const Launch& launch, std::size_t row) {
 Status Matcher::ByIndex() {
   std::unordered_map<std::uint64_t, std::size_t> launch_of;  // index -> launches_
   for (std::size_t i = 0; i < launches_.size(); ++i) launch_of.emplace(launches_[i].index, i);
-  const std::uint64_t base = results_.source == ResultsSource::kAccelsim ? 1
-                             : results_.source == ResultsSource::kCsv    ? options_.id_base
-                                                                         : 0;
+  const std::uint64_t base = results_.source == formats::ResultsSource::kAccelsim ? 1
+                             : results_.source == formats::ResultsSource::kCsv    ? options_.id_base
+                                                                                  : 0;
   for (std::size_t row = 0; row < results_.rows.size(); ++row) {
     const std::uint64_t id = results_.rows[row].id;
     std::optional<std::uint64_t> index;
@@ -221,7 +222,8 @@ Status Matcher::ByOrder() {
   }
   std::map<std::string, Planned> exact;
   Form forms[] = {{&Spelling, {}, {}}, {&BaseName, {}, {}}};
-  for (const PlanKernel& kernel : plan_.kernels) exact[kernel.name].launches += kernel.invocations;
+  for (const model::PlanKernel& kernel : plan_.kernels)
+    exact[kernel.name].launches += kernel.invocations;
   for (const Launch& launch : launches_) {
     exact[plan_.kernels[launch.places.front().kernel].name].sampled.push_back(&launch);
   }
@@ -269,7 +271,7 @@ void Matcher::GatherLaunches() {
   for (std::size_t k = 0; k < plan_.kernels.size(); ++k) {
     std::vector<std::vector<std::size_t>>& kernel = match_.rows.emplace_back();
     for (std::size_t c = 0; c < plan_.kernels[k].clusters.size(); ++c) {
-      const std::vector<PlanSample>& samples = plan_.kernels[k].clusters[c].samples;
+      const std::vector<model::PlanSample>& samples = plan_.kernels[k].clusters[c].samples;
       kernel.emplace_back(samples.size(), kNoResult);
       for (std::size_t s = 0; s < samples.size(); ++s) {
         ++match_.samples;
@@ -286,7 +288,7 @@ Result<Match> Matcher::Run() {
   GatherLaunches();
   const Status devices = CheckDevices();
   if (!devices.ok()) return devices.error();
-  const bool by_order = results_.source == ResultsSource::kNcu && !options_.use_ids;
+  const bool by_order = results_.source == formats::ResultsSource::kNcu && !options_.use_ids;
   const Status paired = by_order ? ByOrder() : ByIndex();
   if (!paired.ok()) return paired.error();
   if (match_.matched == 0) {
@@ -312,7 +314,7 @@ Result<Match> Matcher::Run() {
   CheckNames();
   for (std::size_t k = 0; k < plan_.kernels.size(); ++k) {
     for (std::size_t c = 0; c < plan_.kernels[k].clusters.size(); ++c) {
-      const std::vector<PlanSample>& samples = plan_.kernels[k].clusters[c].samples;
+      const std::vector<model::PlanSample>& samples = plan_.kernels[k].clusters[c].samples;
       for (std::size_t s = 0; s < samples.size(); ++s) {
         if (match_.rows[k][c][s] != kNoResult) continue;
         Note(match_.missing, match_.missing_count,
@@ -325,7 +327,7 @@ Result<Match> Matcher::Run() {
 
 }  // namespace
 
-Result<Match> MatchResults(const Plan& plan, const KernelResults& results,
+Result<Match> MatchResults(const model::Plan& plan, const formats::KernelResults& results,
                            const MatchOptions& options) {
   return Matcher(plan, results, options).Run();
 }
@@ -379,4 +381,4 @@ Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
   return index_of;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -26,7 +26,7 @@
 #include "formats/results/kernel_results.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 struct MatchOptions {
   std::uint64_t id_base = 0;            // csv only
@@ -53,7 +53,7 @@ struct Match {
 
 // Errors: no result matches, or most of the matching results have another kernel name, grid, or
 // block.
-Result<Match> MatchResults(const Plan& plan, const KernelResults& results,
+Result<Match> MatchResults(const model::Plan& plan, const formats::KernelResults& results,
                            const MatchOptions& options);
 
 // IdTable maps result ids to launch indices.
@@ -63,4 +63,4 @@ using IdTable = std::unordered_map<std::uint64_t, std::uint64_t>;
 Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source);
 Result<IdTable> LoadIds(const std::string& path);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

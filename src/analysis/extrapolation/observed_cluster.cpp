@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 std::vector<std::span<const ObservedCluster>> ByKernel(std::span<const ObservedCluster> clusters) {
   std::vector<std::span<const ObservedCluster>> kernels;
@@ -25,4 +25,4 @@ double RelativeWidth(const ObservedCluster& cluster) {
   return cluster.stddev_ns / std::max(cluster.mean_ns, 1.0);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

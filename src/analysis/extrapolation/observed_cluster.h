@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 struct ObservedSample {
   double duration_ns = 0.0;  // native
@@ -33,4 +33,4 @@ double UnseenShare(const ObservedCluster& cluster);
 // Returns the coefficient of variation of the durations.
 double RelativeWidth(const ObservedCluster& cluster);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

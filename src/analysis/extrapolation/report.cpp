@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 using nlohmann::ordered_json;
@@ -19,7 +19,7 @@ using nlohmann::ordered_json;
 constexpr std::size_t kNameWidth = 44;
 constexpr std::size_t kNamed = 5;  // maximum metrics in a note
 
-std::string TextOption(const Plan& plan, std::string_view name) {
+std::string TextOption(const model::Plan& plan, std::string_view name) {
   for (const auto& [option, value] : plan.options) {
     if (option != name) continue;
     if (const auto* text = std::get_if<std::string>(&value)) return *text;
@@ -119,7 +119,7 @@ ordered_json EstimateJson(const Estimate& estimate) {
 
 std::vector<std::string> Caveats(const ExtrapolationReport& report) {
   std::vector<std::string> caveats;
-  const PlanTotals& totals = report.plan.totals;
+  const model::PlanTotals& totals = report.plan.totals;
   if (totals.dropped != 0 || totals.gaps != 0) {
     caveats.push_back(
         fmt::format("the plan's run was longer than what was recorded of it ({} launches and {} "
@@ -174,9 +174,9 @@ std::vector<std::string> Caveats(const ExtrapolationReport& report) {
 std::string ReportText(const ExtrapolationReport& report) {
   const Match& match = report.match;
   const Extrapolation& extrapolation = report.extrapolation;
-  std::string text =
-      fmt::format("{} of {} samples have results, {} results read ({})\n", match.matched,
-                  match.samples, report.results.rows.size(), NameOf(report.results.source));
+  std::string text = fmt::format("{} of {} samples have results, {} results read ({})\n",
+                                 match.matched, match.samples, report.results.rows.size(),
+                                 formats::NameOf(report.results.source));
   const auto list = [&](const char* what, std::uint64_t count,
                         const std::vector<std::string>& named) {
     if (count > 0) text += fmt::format("{} {}: {}\n", count, what, Listed(named, count));
@@ -226,7 +226,7 @@ std::string ReportJson(const ExtrapolationReport& report) {
   const Extrapolation& extrapolation = report.extrapolation;
   ordered_json json = {{"schema", "stemtap.extrapolation/1"},
                        {"plan_source", report.plan.source},
-                       {"from", NameOf(report.results.source)},
+                       {"from", formats::NameOf(report.results.source)},
                        {"confidence", report.confidence},
                        {"samples", match.samples},
                        {"results", report.results.rows.size()},
@@ -271,4 +271,4 @@ std::string ReportJson(const ExtrapolationReport& report) {
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

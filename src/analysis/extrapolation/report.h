@@ -11,11 +11,11 @@
 #include "formats/results/kernel_results.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 struct ExtrapolationReport {
-  const Plan& plan;
-  const KernelResults& results;
+  const model::Plan& plan;
+  const formats::KernelResults& results;
   const Match& match;
   const Extrapolation& extrapolation;
   double confidence = 0.95;
@@ -30,4 +30,4 @@ std::string ReportJson(const ExtrapolationReport& report);
 // Returns what a reader needs to know before trusting the intervals, one line each.
 std::vector<std::string> Caveats(const ExtrapolationReport& report);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

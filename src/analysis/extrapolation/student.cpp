@@ -6,7 +6,7 @@
 
 #include "stats/normal.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 // Above this, the normal quantile agrees to six digits.
@@ -58,7 +58,7 @@ double StudentWithin(double x, double degrees) {
 double StudentQuantile(double confidence, double degrees) {
   if (!(confidence > 0.0)) return 0.0;
   if (confidence >= 1.0 || !(degrees > 0.0)) return std::numeric_limits<double>::infinity();
-  if (degrees >= kNormalDegrees) return TwoSidedZ(confidence);
+  if (degrees >= kNormalDegrees) return stats::TwoSidedZ(confidence);
   double low = 0.0;
   double high = 1.0;
   while (StudentWithin(high, degrees) < confidence) {
@@ -73,4 +73,4 @@ double StudentQuantile(double confidence, double degrees) {
   return 0.5 * (low + high);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

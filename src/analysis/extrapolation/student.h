@@ -4,7 +4,7 @@
 // estimated from few samples. SOURCE: docs/math/extrapolate.md.
 #pragma once
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 // Returns P(|t| <= x) for `degrees` of freedom, not necessarily an integer. REQUIRES: degrees > 0,
 // x >= 0.
@@ -14,4 +14,4 @@ double StudentWithin(double x, double degrees);
 // for many degrees. Returns 0 if confidence <= 0, and +inf if confidence >= 1 or degrees <= 0.
 double StudentQuantile(double confidence, double degrees);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

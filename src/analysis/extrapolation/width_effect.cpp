@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 double LogWidth(const ObservedCluster& cluster) {
   return std::log(std::clamp(RelativeWidth(cluster), 0.01, 2.0));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -8,10 +8,10 @@
 
 #include "analysis/extrapolation/observed_cluster.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 
 // Returns the log of the relative width, limited to widths from 0.01 to 2: narrower clusters are
 // constant, and wider clusters have outliers.
 double LogWidth(const ObservedCluster& cluster);
 
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -11,7 +11,7 @@
 #include "formats/exporters/consumers.h"
 #include "formats/exporters/windows.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 std::string Token(const IdRange& range) {
@@ -219,4 +219,4 @@ Result<Exported> WriteAccelSimList(const ExportInput& input) {
   return exported;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

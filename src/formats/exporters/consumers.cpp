@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::uint64_t kInt32 = std::numeric_limits<std::int32_t>::max();
@@ -185,4 +185,4 @@ std::string ShellWord(std::string_view text) {
   return word + "'";
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "formats/exporters/counting.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 enum class NcuRuns {
   kAuto,     // by kernel where every version of ncu reads that the same way, else by window
@@ -57,7 +57,7 @@ struct Exported {
 struct ExportInput {
   const CountedPlan& counted;
   const ExportOptions& options;
-  ProfileReader* profile = nullptr;  // perfetto: positioned at its beginning
+  model::ProfileReader* profile = nullptr;  // perfetto: positioned at its beginning
   std::string profile_name;
 };
 
@@ -99,4 +99,4 @@ Result<Exported> WriteSelectionCsv(const ExportInput& input);
 Result<Exported> WriteRoaring(const ExportInput& input);
 Result<Exported> WritePerfetto(const ExportInput& input);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::size_t kBatch = 16384;
@@ -45,12 +45,12 @@ bool FullyKnown(const shm::KernelRecord& r) {
          r.block[0] != shm::kUnknownExtent;
 }
 
-std::vector<CountedSample> SamplesOf(const Plan& plan) {
+std::vector<CountedSample> SamplesOf(const model::Plan& plan) {
   std::vector<CountedSample> samples;
   std::size_t number = 0;
-  for (const PlanKernel& kernel : plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& sample : cluster.samples) {
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) {
         CountedSample counted;
         counted.kernel = &kernel;
         counted.cluster = &cluster;
@@ -70,19 +70,19 @@ std::vector<CountedSample> SamplesOf(const Plan& plan) {
 
 class Counter {
  public:
-  Counter(const Plan& plan, const std::string& profile_name, const CountingModel& model,
+  Counter(const model::Plan& plan, const std::string& profile_name, const CountingModel& model,
           const std::string& tool, const CountingOptions& options)
       : plan_(plan), profile_(profile_name), model_(model), tool_(tool), options_(options) {
     counted_.plan = &plan;
     counted_.samples = SamplesOf(plan);
   }
 
-  Status FromProfile(ProfileReader& reader) {
+  Status FromProfile(model::ProfileReader& reader) {
     counted_.from_profile = true;
     std::uint64_t index = 0;
     std::size_t next = 0;
     std::vector<std::uint32_t> name_of(counted_.samples.size());
-    for (ProfileBatch batch;;) {
+    for (model::ProfileBatch batch;;) {
       const Result<std::size_t> read = reader.Read(batch, kBatch);
       if (!read.ok()) return read.error();
       if (read.value() == 0) break;
@@ -119,10 +119,10 @@ class Counter {
   Status FromPlan() {
     const std::uint64_t all = plan_.totals.invocations + plan_.totals.excluded_invocations;
     // The session whose launches are counted: all launches if the plan is not merged.
-    PlanSession of;
+    model::PlanSession of;
     of.launches = all;
     if (model_.scope != CountScope::kNone && plan_.sessions.size() > 1) {
-      const Result<PlanSession> session = SessionOfDevice();
+      const Result<model::PlanSession> session = SessionOfDevice();
       if (!session.ok()) return session.error();
       of = session.value();
     }
@@ -140,7 +140,7 @@ class Counter {
           options_.ranks)};
     }
     std::set<std::int32_t> processes;
-    for (const PlanKernel& kernel : plan_.kernels) processes.insert(kernel.process);
+    for (const model::PlanKernel& kernel : plan_.kernels) processes.insert(kernel.process);
     if (model_.scope != CountScope::kNone && processes.size() > 1) {
       return Error{fmt::format(
           "--plain-launches: the plan has kernels of {} processes (--share-captures off), expected "
@@ -189,7 +189,7 @@ class Counter {
 
  private:
   // In a merged plan, the user's assertion applies to each session; the device selects the session.
-  Result<PlanSession> SessionOfDevice() const {
+  Result<model::PlanSession> SessionOfDevice() const {
     if (!options_.device) {
       return Error{
           fmt::format("--plain-launches: the plan is of {} sessions, which {} counts apart: "
@@ -197,7 +197,7 @@ class Counter {
                       "for a session that was one process with one device, or --profile",
                       plan_.sessions.size(), tool_)};
     }
-    for (const PlanSession& session : plan_.sessions) {
+    for (const model::PlanSession& session : plan_.sessions) {
       const std::size_t number = std::size_t{*options_.device} - session.first_device;
       if (*options_.device < session.first_device || number >= session.devices.size()) continue;
       if (session.devices.size() == 1) return session;
@@ -232,7 +232,7 @@ class Counter {
     return before + model_.base;
   }
 
-  Status Meet(CountedSample& s, const shm::KernelRecord& record, const NameTable& names,
+  Status Meet(CountedSample& s, const shm::KernelRecord& record, const model::NameTable& names,
               std::uint64_t id) {
     const std::string& name = names.name(record.name_id);
     if ((name != s.kernel->name && AsInPlan(name) != s.kernel->name) ||
@@ -293,7 +293,7 @@ class Counter {
     return Success{};
   }
 
-  const Plan& plan_;
+  const model::Plan& plan_;
   const std::string& profile_;
   const CountingModel& model_;
   const std::string& tool_;
@@ -308,7 +308,7 @@ class Counter {
 
 }  // namespace
 
-Result<CountedPlan> CountLaunches(const Plan& plan, ProfileReader* profile,
+Result<CountedPlan> CountLaunches(const model::Plan& plan, model::ProfileReader* profile,
                                   const std::string& profile_name, const CountingModel& model,
                                   const std::string& tool, const CountingOptions& options) {
   if (model.scope != CountScope::kNone && plan.totals.dropped != 0) {
@@ -360,4 +360,4 @@ std::string DeviceName(std::uint16_t device) {
   return device == shm::kUnknown16 ? "unknown" : fmt::format("{}", device);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -21,7 +21,7 @@
 #include "model/plan.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 enum class CountScope {
   kNone,     // nothing is counted; the tool takes launch indices of the profile
@@ -57,9 +57,9 @@ struct CountingOptions {
 };
 
 struct CountedSample {
-  const PlanKernel* kernel = nullptr;
-  const PlanCluster* cluster = nullptr;
-  const PlanSample* sample = nullptr;
+  const model::PlanKernel* kernel = nullptr;
+  const model::PlanCluster* cluster = nullptr;
+  const model::PlanSample* sample = nullptr;
   std::size_t cluster_number = 0;  // over the whole plan, from 0
   std::uint64_t id = 0;            // the tool's number for the launch
   std::uint16_t device = 0;        // shm::kUnknown16 if neither plan nor profile contains it
@@ -72,7 +72,7 @@ struct CountedSample {
 };
 
 struct CountedPlan {
-  const Plan* plan = nullptr;
+  const model::Plan* plan = nullptr;
   bool from_profile = false;
   std::vector<CountedSample> samples;              // by launch index; a launch may occur twice
   std::size_t left_out = 0;                        // samples of other devices
@@ -86,7 +86,7 @@ struct CountedPlan {
 // Returns an error if the profile is not that run, the tool cannot distinguish the launches or
 // cannot read a number, or there are no samples. `tool` and `profile_name` are used in messages.
 // `plan` must outlive the result.
-Result<CountedPlan> CountLaunches(const Plan& plan, ProfileReader* profile,
+Result<CountedPlan> CountLaunches(const model::Plan& plan, model::ProfileReader* profile,
                                   const std::string& profile_name, const CountingModel& model,
                                   const std::string& tool, const CountingOptions& options);
 
@@ -104,4 +104,4 @@ std::vector<IdRange> Ranges(const std::vector<std::uint64_t>& ids);
 // Formats a device ordinal for messages; the unknown device is "unknown".
 std::string DeviceName(std::uint16_t device);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -11,13 +11,13 @@
 #include "formats/exporters/consumers.h"
 #include "formats/exporters/windows.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::uint64_t kInt32 = std::numeric_limits<std::int32_t>::max();
 
 // Returns an option of the plan as text, or "?" if the plan lacks it.
-std::string OptionText(const Plan& plan, std::string_view name) {
+std::string OptionText(const model::Plan& plan, std::string_view name) {
   for (const auto& [key, value] : plan.options) {
     if (key == name) {
       return std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
@@ -54,7 +54,7 @@ Result<Exported> WriteMacSim(const ExportInput& input) {
   Exported exported;
   bool rounded = false;
   for (const auto& [number, samples] : clusters) {
-    const PlanCluster& cluster = *samples.front()->cluster;
+    const model::PlanCluster& cluster = *samples.front()->cluster;
     // If samples of other devices were left out, the remaining ones represent their share of the
     // cluster.
     std::uint64_t size = cluster.count;
@@ -137,4 +137,4 @@ Result<Exported> WriteMacSimList(const ExportInput& input) {
   return exported;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

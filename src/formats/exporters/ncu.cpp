@@ -18,7 +18,7 @@
 #include "formats/exporters/consumers.h"
 #include "formats/exporters/windows.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 bool Contains(std::string_view text, std::string_view what) {
@@ -266,4 +266,4 @@ Result<Exported> WriteNcu(const ExportInput& input) {
   return Writer(input).Write();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -12,7 +12,7 @@
 
 #include "formats/exporters/consumers.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::size_t kBatch = 16384;
@@ -40,7 +40,7 @@ class Timeline {
   Result<Exported> Write() {
     // The number of launches must be known before the first slice is written, because a partial
     // timeline would look complete.
-    const PlanTotals& totals = input_.counted.plan->totals;
+    const model::PlanTotals& totals = input_.counted.plan->totals;
     const std::uint64_t launches = totals.invocations + totals.excluded_invocations;
     all_ = launches <= input_.options.timeline_launches;
     for (const CountedSample& s : input_.counted.samples) {
@@ -75,7 +75,7 @@ class Timeline {
     std::uint64_t index = 0;
     std::size_t next = 0;
     const std::vector<CountedSample>& samples = input_.counted.samples;
-    for (ProfileBatch batch;;) {
+    for (model::ProfileBatch batch;;) {
       const Result<std::size_t> read = input_.profile->Read(batch, kBatch);
       if (!read.ok()) return read.error();
       if (read.value() == 0) return Success{};
@@ -138,7 +138,7 @@ class Timeline {
     }
     for (std::size_t i = 0; i < input_.counted.samples.size(); ++i) {
       const CountedSample& s = input_.counted.samples[i];
-      const PlanCluster& c = *s.cluster;
+      const model::PlanCluster& c = *s.cluster;
       Add(fmt::format(
           R"({{"ph":"X","cat":"sample","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{)"
           R"("index":{},"occurrence":{},"weight":{},"cluster":{},"cluster_launches":{},)"
@@ -187,4 +187,4 @@ Result<Exported> WritePerfetto(const ExportInput& input) {
   return Timeline(input).Write();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

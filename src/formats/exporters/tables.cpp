@@ -11,7 +11,7 @@
 
 #include "formats/exporters/consumers.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // Spreadsheets evaluate a cell that starts with one of these as a formula. No kernel name does.
@@ -39,7 +39,7 @@ std::string Weight(double value) {
 // The cells that both tables share.
 std::string SampleCells(const CountedSample& s) {
   const shm::KernelRecord& r = s.sample->record;
-  const PlanCluster& c = *s.cluster;
+  const model::PlanCluster& c = *s.cluster;
   std::string cells =
       fmt::format("{},{},{},{},{}", s.sample->index, Known(s.device, shm::kUnknown16),
                   Known(r.stream, shm::kUnknown32), Cell(s.kernel->name), s.sample->occurrence);
@@ -97,4 +97,4 @@ Result<Exported> WriteRoaring(const ExportInput& input) {
   return exported;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

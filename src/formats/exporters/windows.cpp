@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace stemtap {
+namespace stemtap::formats {
 
 std::string ScriptHead(const std::string& purpose, const std::string& comment, std::size_t runs) {
   return fmt::format(
@@ -80,4 +80,4 @@ Status CheckAllMet(const std::vector<std::uint64_t>& ids,
   return Success{};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

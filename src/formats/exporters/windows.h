@@ -13,7 +13,7 @@
 
 #include "formats/exporters/consumers.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Writes a script that runs the given program once per window of consecutive ids. `command` returns
 // the shell code of run `run`, counted from 1; "$@" is the program.
@@ -33,4 +33,4 @@ void ForEachLine(std::string_view text,
 Status CheckAllMet(const std::vector<std::uint64_t>& ids,
                    const std::map<std::uint64_t, std::size_t>& met, const std::string& list_name);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

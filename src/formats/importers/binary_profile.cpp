@@ -15,10 +15,10 @@
 #include "model/canonical_columns.h"
 #include "shm/context_key.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
-class BinaryProfileReader : public ProfileReader {
+class BinaryProfileReader : public model::ProfileReader {
  public:
   explicit BinaryProfileReader(std::unique_ptr<ByteSource> source)
       : source_(std::move(source)), buffer_(kReadBytes / shm::kRecordBytes) {}
@@ -26,7 +26,7 @@ class BinaryProfileReader : public ProfileReader {
   // Reads and checks the header.
   Status Start();
 
-  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
+  Result<std::size_t> ReadSome(model::ProfileBatch& batch, std::size_t limit) override;
 
  private:
   const std::string& file() const { return source_->name(); }
@@ -42,8 +42,8 @@ class BinaryProfileReader : public ProfileReader {
 
   bool IsGood(const shm::KernelRecord& kernel) const {
     return kernel.kind == shm::RecordKind::kKernel && kernel.name_id < names_.size() &&
-           kernel.duration_ns <= kMostTime &&
-           (kernel.start_ns <= kMostTime || kernel.start_ns == shm::kUnknownTime);
+           kernel.duration_ns <= model::kMostTime &&
+           (kernel.start_ns <= model::kMostTime || kernel.start_ns == shm::kUnknownTime);
   }
 
   std::unique_ptr<ByteSource> source_;
@@ -65,7 +65,7 @@ Error BinaryProfileReader::At(std::size_t record, const std::string& what) const
 }
 
 Status BinaryProfileReader::Start() {
-  char bytes[sizeof(BinaryProfileHeader)];
+  char bytes[sizeof(model::BinaryProfileHeader)];
   for (std::size_t held = 0; held < sizeof(bytes);) {
     const Result<std::size_t> count = source_->Read(bytes + held, sizeof(bytes) - held);
     if (!count.ok()) return count.error();
@@ -75,15 +75,15 @@ Status BinaryProfileReader::Start() {
     }
     held += count.value();
   }
-  BinaryProfileHeader header;
+  model::BinaryProfileHeader header;
   std::memcpy(&header, bytes, sizeof(header));
-  if (header.magic != kBinaryProfileMagic) {
+  if (header.magic != model::kBinaryProfileMagic) {
     return Error{fmt::format("{}: wrong leading bytes, expected a binary profile", file())};
   }
-  if (header.version != kBinaryProfileVersion || header.record_bytes != shm::kRecordBytes) {
+  if (header.version != model::kBinaryProfileVersion || header.record_bytes != shm::kRecordBytes) {
     return Error{fmt::format(
         "{}: version {} with records of {} bytes, expected version {} with {} bytes", file(),
-        header.version, header.record_bytes, kBinaryProfileVersion, shm::kRecordBytes)};
+        header.version, header.record_bytes, model::kBinaryProfileVersion, shm::kRecordBytes)};
   }
   records_before_ = 1;
   return Success{};
@@ -152,7 +152,7 @@ Status BinaryProfileReader::NameIsComplete(std::size_t at) {
 
 Status BinaryProfileReader::TakeEnd(std::size_t at) {
   if (in_name_) return At(at, "the end inside a name, expected its remaining bytes");
-  const auto end = std::bit_cast<BinaryProfileEnd>(buffer_[at]);
+  const auto end = std::bit_cast<model::BinaryProfileEnd>(buffer_[at]);
   if (end.invocations != invocations_ || end.names != names_.size()) {
     return At(at, fmt::format("the end after {} invocations of {} kernels, expected {} of {}",
                               invocations_, names_.size(), end.invocations, end.names));
@@ -175,10 +175,10 @@ Error BinaryProfileReader::BadKernel(std::size_t at) const {
                               kernel.name_id, names_.size()));
   }
   return At(at, fmt::format("start_ns {} and duration_ns {}, expected at most {}", kernel.start_ns,
-                            kernel.duration_ns, kMostTime));
+                            kernel.duration_ns, model::kMostTime));
 }
 
-Result<std::size_t> BinaryProfileReader::ReadSome(ProfileBatch& batch, std::size_t limit) {
+Result<std::size_t> BinaryProfileReader::ReadSome(model::ProfileBatch& batch, std::size_t limit) {
   batch.records.clear();
   batch.metrics.clear();
   while (batch.records.size() < limit && !ended_) {
@@ -209,7 +209,7 @@ Result<std::size_t> BinaryProfileReader::ReadSome(ProfileBatch& batch, std::size
       taken = TakeName(at);
     } else if (kind == shm::RecordKind::kNameBytes) {
       taken = TakeNameBytes(at);
-    } else if (kind == shm::RecordKind{kBinaryProfileEndKind}) {
+    } else if (kind == shm::RecordKind{model::kBinaryProfileEndKind}) {
       taken = TakeEnd(at);
     } else if (kind != shm::RecordKind::kKernel) {
       taken = At(at, fmt::format("kind {}, expected a kernel or a name", static_cast<int>(kind)));
@@ -227,14 +227,15 @@ Result<std::size_t> BinaryProfileReader::ReadSome(ProfileBatch& batch, std::size
 
 bool LooksLikeBinaryProfile(std::string_view leading) {
   return leading.starts_with(
-      std::string_view(kBinaryProfileMagic.data(), kBinaryProfileMagic.size()));
+      std::string_view(model::kBinaryProfileMagic.data(), model::kBinaryProfileMagic.size()));
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenBinaryProfile(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenBinaryProfile(
+    std::unique_ptr<ByteSource> source) {
   auto reader = std::make_unique<BinaryProfileReader>(std::move(source));
   const Status started = reader->Start();
   if (!started.ok()) return started.error();
-  return std::unique_ptr<ProfileReader>(std::move(reader));
+  return std::unique_ptr<model::ProfileReader>(std::move(reader));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

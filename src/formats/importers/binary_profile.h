@@ -10,11 +10,11 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Returns whether `leading`, the first bytes of a file, starts like a binary profile.
 bool LooksLikeBinaryProfile(std::string_view leading);
 
-Result<std::unique_ptr<ProfileReader>> OpenBinaryProfile(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenBinaryProfile(std::unique_ptr<ByteSource> source);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

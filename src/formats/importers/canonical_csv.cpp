@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "model/canonical_columns.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::size_t kMaxColumns = 4096;
@@ -28,7 +28,7 @@ constexpr std::size_t kSampleBytes = std::size_t{64} * 1024;
 
 std::string ColumnList() {
   std::string list;
-  for (const CanonicalColumnInfo& column : kCanonicalColumns) {
+  for (const model::CanonicalColumnInfo& column : model::kCanonicalColumns) {
     if (!list.empty()) list += ',';
     list += column.name;
   }
@@ -54,19 +54,19 @@ struct Tally {
   }
 };
 
-class CanonicalCsvReader : public ProfileReader {
+class CanonicalCsvReader : public model::ProfileReader {
  public:
   explicit CanonicalCsvReader(std::unique_ptr<ByteSource> source) : csv_(std::move(source)) {}
 
   // Reads the header. `sample` is the beginning of the file; `whole`: it is the complete file.
   Status Start(std::string_view sample, bool whole);
 
-  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
+  Result<std::size_t> ReadSome(model::ProfileBatch& batch, std::size_t limit) override;
 
  private:
   struct Number {
     std::size_t cell;
-    CanonicalColumn column;
+    model::CanonicalColumn column;
   };
   struct Metric {
     std::size_t cell;
@@ -76,7 +76,7 @@ class CanonicalCsvReader : public ProfileReader {
 
   Status FindColumns(const std::vector<std::string>& header, const std::vector<bool>& holds_text);
   Status ParseRow(shm::KernelRecord& record);
-  Error BadNumber(CanonicalColumn column, std::string_view cell) const;
+  Error BadNumber(model::CanonicalColumn column, std::string_view cell) const;
   void WarnAtEnd();
 
   CsvReader csv_;
@@ -127,7 +127,7 @@ Status CanonicalCsvReader::Start(std::string_view sample, bool whole) {
 
 Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
                                        const std::vector<bool>& holds_text) {
-  std::vector<bool> found(kCanonicalColumns.size());
+  std::vector<bool> found(model::kCanonicalColumns.size());
   for (std::size_t i = 0; i < header.size(); ++i) {
     const std::string& name = header[i];
     if (name.empty()) {
@@ -140,9 +140,9 @@ Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
       return csv_.At(fmt::format("the column '{}' stands twice, expected once", ShownCell(name)));
     }
     const auto* const canonical =
-        std::find_if(kCanonicalColumns.begin(), kCanonicalColumns.end(),
-                     [&](const CanonicalColumnInfo& column) { return column.name == name; });
-    if (canonical == kCanonicalColumns.end()) {
+        std::find_if(model::kCanonicalColumns.begin(), model::kCanonicalColumns.end(),
+                     [&](const model::CanonicalColumnInfo& column) { return column.name == name; });
+    if (canonical == model::kCanonicalColumns.end()) {
       if (holds_text[i]) {
         warnings_.push_back(fmt::format("{}: the column '{}' holds no numbers and is left out",
                                         csv_.name(), ShownCell(name)));
@@ -152,26 +152,26 @@ Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
       }
       continue;
     }
-    const auto position = static_cast<std::size_t>(canonical - kCanonicalColumns.begin());
-    const auto column = static_cast<CanonicalColumn>(position);
+    const auto position = static_cast<std::size_t>(canonical - model::kCanonicalColumns.begin());
+    const auto column = static_cast<model::CanonicalColumn>(position);
     found[position] = true;
-    if (column == CanonicalColumn::kName) {
+    if (column == model::CanonicalColumn::kName) {
       name_cell_ = i;
     } else {
       numbers_.push_back({i, column});
     }
   }
-  for (std::size_t i = 0; i < kCanonicalColumns.size(); ++i) {
-    if (kCanonicalColumns[i].required && !found[i]) {
+  for (std::size_t i = 0; i < model::kCanonicalColumns.size(); ++i) {
+    if (model::kCanonicalColumns[i].required && !found[i]) {
       return csv_.At(fmt::format("no column '{}', expected the columns {}",
-                                 kCanonicalColumns[i].name, ColumnList()));
+                                 model::kCanonicalColumns[i].name, ColumnList()));
     }
   }
   return Success{};
 }
 
-Error CanonicalCsvReader::BadNumber(CanonicalColumn column, std::string_view cell) const {
-  const CanonicalColumnInfo& info = InfoOf(column);
+Error CanonicalCsvReader::BadNumber(model::CanonicalColumn column, std::string_view cell) const {
+  const model::CanonicalColumnInfo& info = model::InfoOf(column);
   return csv_.At(fmt::format("{} is '{}', expected a whole number from {} to {}{}", info.name,
                              ShownCell(cell), info.least, info.most,
                              info.required ? "" : ", or an empty cell"));
@@ -189,7 +189,7 @@ Status CanonicalCsvReader::ParseRow(shm::KernelRecord& record) {
   record.correlation_id = static_cast<std::uint32_t>(rows_);
   for (const Number& number : numbers_) {
     const std::string_view cell = cells[number.cell];
-    const CanonicalColumnInfo& info = InfoOf(number.column);
+    const model::CanonicalColumnInfo& info = model::InfoOf(number.column);
     std::uint64_t value = 0;
     if (cell.empty()) {
       if (info.required) return BadNumber(number.column, cell);
@@ -200,11 +200,11 @@ Status CanonicalCsvReader::ParseRow(shm::KernelRecord& record) {
     if (code != std::errc{} || rest != end || value < info.least || value > info.most) {
       return BadNumber(number.column, cell);
     }
-    if (number.column == CanonicalColumn::kIndex) {
+    if (number.column == model::CanonicalColumn::kIndex) {
       if (value < next_index_) index_back_.Add(csv_.line());
       next_index_ = value + 1;
     } else {
-      SetCell(record, number.column, value);
+      model::SetCell(record, number.column, value);
     }
   }
   const std::string_view name = cells[name_cell_];
@@ -217,7 +217,7 @@ Status CanonicalCsvReader::ParseRow(shm::KernelRecord& record) {
   return Success{};
 }
 
-Result<std::size_t> CanonicalCsvReader::ReadSome(ProfileBatch& batch, std::size_t limit) {
+Result<std::size_t> CanonicalCsvReader::ReadSome(model::ProfileBatch& batch, std::size_t limit) {
   batch.records.clear();
   batch.metrics.resize(metrics_.size());
   for (std::vector<double>& column : batch.metrics) column.clear();
@@ -273,19 +273,20 @@ bool LooksLikeCanonicalCsv(std::string_view leading) {
   const Result<bool> header = csv.NextRow();
   if (!header.ok() || !header.value()) return false;
   return std::any_of(csv.cells().begin(), csv.cells().end(), [](std::string_view cell) {
-    return std::any_of(kCanonicalColumns.begin(), kCanonicalColumns.end(),
-                       [&](const CanonicalColumnInfo& column) { return column.name == cell; });
+    return std::any_of(
+        model::kCanonicalColumns.begin(), model::kCanonicalColumns.end(),
+        [&](const model::CanonicalColumnInfo& column) { return column.name == cell; });
   });
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source) {
   const Result<std::string_view> peeked = source->Peek(kSampleBytes);
   if (!peeked.ok()) return peeked.error();
   const std::string sample(peeked.value());  // further reads invalidate the peeked bytes
   auto reader = std::make_unique<CanonicalCsvReader>(std::move(source));
   const Status started = reader->Start(sample, sample.size() < kSampleBytes);
   if (!started.ok()) return started.error();
-  return std::unique_ptr<ProfileReader>(std::move(reader));
+  return std::unique_ptr<model::ProfileReader>(std::move(reader));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -11,12 +11,12 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Returns whether `leading`, the first bytes of a file, starts with a header line that contains a
 // canonical column.
 bool LooksLikeCanonicalCsv(std::string_view leading);
 
-Result<std::unique_ptr<ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

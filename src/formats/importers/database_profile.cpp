@@ -13,7 +13,7 @@
 #include "formats/importers/rocpd.h"
 #include "formats/importers/untrusted_database.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using ReadDatabase = Status (*)(Database& database, std::int64_t file_bytes,
@@ -68,7 +68,8 @@ bool LooksLikeNsysSqlite(std::string_view leading) {
   return leading.starts_with(kDatabaseMagic) && !LooksLikeRocpd(leading);
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenDatabaseProfile(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenDatabaseProfile(
+    std::unique_ptr<ByteSource> source) {
   const std::string name = source->name();
   auto launches = std::make_unique<RecordedLaunches>();
   const Status read =
@@ -77,7 +78,7 @@ Result<std::unique_ptr<ProfileReader>> OpenDatabaseProfile(std::unique_ptr<ByteS
       });
   if (!read.ok()) return read.error();
   launches->Finish(name);
-  return std::unique_ptr<ProfileReader>(std::move(launches));
+  return std::unique_ptr<model::ProfileReader>(std::move(launches));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

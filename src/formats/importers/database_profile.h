@@ -11,12 +11,13 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 bool LooksLikeRocpd(std::string_view leading);
 // Returns true for any other database.
 bool LooksLikeNsysSqlite(std::string_view leading);
 
-Result<std::unique_ptr<ProfileReader>> OpenDatabaseProfile(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenDatabaseProfile(
+    std::unique_ptr<ByteSource> source);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -7,7 +7,7 @@
 
 #include "base/decimal.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::string_view kGpuProcess = "/device:GPU:";
@@ -142,4 +142,4 @@ bool ReadKernelDetails(std::string_view text, shm::KernelRecord& record) {
   return true;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

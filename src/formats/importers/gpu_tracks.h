@@ -17,7 +17,7 @@
 
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 struct GpuTrack {
   std::uint16_t device = shm::kUnknown16;
@@ -51,4 +51,4 @@ bool NamesNoKernel(std::string_view name);
 // is anything else.
 bool ReadKernelDetails(std::string_view text, shm::KernelRecord& record);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // Small enough that a run and its parsed form stay in the cache.
@@ -256,4 +256,4 @@ Error JsonStream::Refuse(const char* first, const char* end, simdjson::error_cod
   }
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

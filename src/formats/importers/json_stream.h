@@ -31,7 +31,7 @@
 #include "base/byte_source.h"
 #include "base/result.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 class JsonStream {
  public:
@@ -100,4 +100,4 @@ class JsonStream {
   Run run_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -17,7 +17,7 @@
 #include "formats/importers/json_stream.h"
 #include "formats/importers/recorded_launches.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
@@ -151,7 +151,7 @@ class KinetoReader {
   explicit KinetoReader(std::unique_ptr<ByteSource> source)
       : stream_(std::move(source)), launches_(std::make_unique<RecordedLaunches>()) {}
 
-  Result<std::unique_ptr<ProfileReader>> ReadAll();
+  Result<std::unique_ptr<model::ProfileReader>> ReadAll();
 
  private:
   Status ReadObject();
@@ -181,7 +181,7 @@ class KinetoReader {
   std::array<Tally, kCells.size()> bad_cells_;
 };
 
-Result<std::unique_ptr<ProfileReader>> KinetoReader::ReadAll() {
+Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
   const Status begun = stream_.TakeByteOrderMark();
   if (!begun.ok()) return begun.error();
   const Result<int> first = stream_.Peek();
@@ -211,7 +211,7 @@ Result<std::unique_ptr<ProfileReader>> KinetoReader::ReadAll() {
   if (!kernels.ok()) return kernels.error();
   WarnAtEnd();
   launches_->Finish(stream_.name());
-  return std::unique_ptr<ProfileReader>(std::move(launches_));
+  return std::unique_ptr<model::ProfileReader>(std::move(launches_));
 }
 
 Status KinetoReader::ReadObject() {
@@ -543,8 +543,8 @@ bool LooksLikeKinetoJson(std::string_view leading) {
                      : leading.front() == '{' || leading.front() == ']';
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source) {
   return KinetoReader(std::move(source)).ReadAll();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -11,10 +11,10 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 bool LooksLikeKinetoJson(std::string_view leading);
 
-Result<std::unique_ptr<ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

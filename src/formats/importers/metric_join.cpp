@@ -20,14 +20,14 @@
 #include "formats/importers/registry.h"
 #include "model/profile.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
 constexpr std::uint32_t kNoName = ~std::uint32_t{0};
 
 // Returns the devices of a run in ascending order; the unknown device is last.
-std::vector<std::uint16_t> DevicesOf(const Profile& profile) {
+std::vector<std::uint16_t> DevicesOf(const model::Profile& profile) {
   std::set<std::uint16_t> devices;
   for (const shm::KernelRecord& record : profile.records) devices.insert(record.device);
   if (devices.empty()) devices.insert(shm::kUnknown16);
@@ -91,9 +91,9 @@ bool Differ(const Extent (&a)[3], const Extent (&b)[3]) {
 }
 
 // Joined returns the launches of a profile with other metrics.
-class Joined : public ProfileReader {
+class Joined : public model::ProfileReader {
  public:
-  Joined(Profile profile, std::vector<std::string> warnings) : profile_(std::move(profile)) {
+  Joined(model::Profile profile, std::vector<std::string> warnings) : profile_(std::move(profile)) {
     // Name ids do not change: names are interned in the order of their ids.
     for (std::uint32_t id = 0; id < profile_.names.size(); ++id) {
       names_.Intern(profile_.names.name(id));
@@ -102,7 +102,7 @@ class Joined : public ProfileReader {
     warnings_ = std::move(warnings);
   }
 
-  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
+  Result<std::size_t> ReadSome(model::ProfileBatch& batch, std::size_t limit) override {
     const std::size_t count = std::min(limit, profile_.records.size() - next_);
     const auto part = [&](const auto& from, auto& to) {
       const auto first = from.begin() + static_cast<std::ptrdiff_t>(next_);
@@ -118,14 +118,14 @@ class Joined : public ProfileReader {
   }
 
  private:
-  Profile profile_;
+  model::Profile profile_;
   std::size_t next_ = 0;
 };
 
 class Join {
  public:
-  Join(const Profile& profile, const std::string& profile_name, const Profile& metrics,
-       const std::string& metrics_name)
+  Join(const model::Profile& profile, const std::string& profile_name,
+       const model::Profile& metrics, const std::string& metrics_name)
       : profile_(profile),
         profile_name_(profile_name),
         metrics_(metrics),
@@ -169,7 +169,7 @@ class Join {
     warnings_.push_back(fmt::format("{}: {}", metrics_name_, what));
   }
 
-  static std::string FirstName(const Profile& profile) {
+  static std::string FirstName(const model::Profile& profile) {
     return profile.names.size() == 0 ? "" : ShownCell(profile.names.name(0));
   }
 
@@ -280,9 +280,9 @@ class Join {
     }
   }
 
-  const Profile& profile_;
+  const model::Profile& profile_;
   const std::string& profile_name_;
-  const Profile& metrics_;
+  const model::Profile& metrics_;
   const std::string& metrics_name_;
   std::vector<std::uint32_t> group_of_;          // by name id of the profile
   std::vector<std::uint32_t> metrics_group_of_;  // by name id of the metrics
@@ -298,7 +298,7 @@ class Join {
 
 }  // namespace
 
-Result<std::unique_ptr<ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source) {
   source = LimitUnpacking(std::move(source));  // every format keeps the whole content
   const Result<std::string_view> leading = source->Peek(kDetectBytes);
   if (!leading.ok()) return leading.error();
@@ -306,16 +306,15 @@ Result<std::unique_ptr<ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> s
   return OpenProfile(std::move(source));
 }
 
-Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader> profile,
-                                                   const std::string& profile_name,
-                                                   std::unique_ptr<ProfileReader> metrics,
-                                                   const std::string& metrics_name) {
-  Result<Profile> loaded = LoadProfile(*profile);
+Result<std::unique_ptr<model::ProfileReader>> JoinMetrics(
+    std::unique_ptr<model::ProfileReader> profile, const std::string& profile_name,
+    std::unique_ptr<model::ProfileReader> metrics, const std::string& metrics_name) {
+  Result<model::Profile> loaded = model::LoadProfile(*profile);
   if (!loaded.ok()) return loaded.error();
-  Result<Profile> measured = LoadProfile(*metrics);
+  Result<model::Profile> measured = model::LoadProfile(*metrics);
   if (!measured.ok()) return measured.error();
-  Profile& here = loaded.value();
-  const Profile& there = measured.value();
+  model::Profile& here = loaded.value();
+  const model::Profile& there = measured.value();
   if (there.metric_names.empty()) {
     return Error{fmt::format("{}: no metrics, expected at least one", metrics_name)};
   }
@@ -342,18 +341,18 @@ Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader
   for (const std::vector<std::string>& more : {there.warnings, join.warnings()}) {
     warnings.insert(warnings.end(), more.begin(), more.end());
   }
-  return std::unique_ptr<ProfileReader>(
+  return std::unique_ptr<model::ProfileReader>(
       std::make_unique<Joined>(std::move(here), std::move(warnings)));
 }
 
-Result<std::unique_ptr<ProfileReader>> JoinMetricsFile(std::unique_ptr<ProfileReader> profile,
-                                                       const std::string& profile_name,
-                                                       const std::string& metrics) {
+Result<std::unique_ptr<model::ProfileReader>> JoinMetricsFile(
+    std::unique_ptr<model::ProfileReader> profile, const std::string& profile_name,
+    const std::string& metrics) {
   Result<std::unique_ptr<ByteSource>> source = OpenStream(metrics);
   if (!source.ok()) return source.error();
-  Result<std::unique_ptr<ProfileReader>> measured = OpenMetrics(std::move(source).value());
+  Result<std::unique_ptr<model::ProfileReader>> measured = OpenMetrics(std::move(source).value());
   if (!measured.ok()) return measured.error();
   return JoinMetrics(std::move(profile), profile_name, std::move(measured).value(), metrics);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

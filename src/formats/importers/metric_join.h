@@ -17,24 +17,23 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Returns the launches of `profile` with the metrics of `metrics`; launches without metrics have
 // empty values. The last warning reports how many launches have metrics, even if all do.
 // `profile_name` and `metrics_name` are the file names, for messages. Returns an error if nothing
 // matches or if a matched pair of launches has different grids or blocks.
-Result<std::unique_ptr<ProfileReader>> JoinMetrics(std::unique_ptr<ProfileReader> profile,
-                                                   const std::string& profile_name,
-                                                   std::unique_ptr<ProfileReader> metrics,
-                                                   const std::string& metrics_name);
+Result<std::unique_ptr<model::ProfileReader>> JoinMetrics(
+    std::unique_ptr<model::ProfileReader> profile, const std::string& profile_name,
+    std::unique_ptr<model::ProfileReader> metrics, const std::string& metrics_name);
 
 // Reads the metrics in `source`, which is a Nsight Compute page, with or without durations, or any
 // profile with metric columns.
-Result<std::unique_ptr<ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source);
 
 // Joins the metrics of the file at `metrics` to `profile`.
-Result<std::unique_ptr<ProfileReader>> JoinMetricsFile(std::unique_ptr<ProfileReader> profile,
-                                                       const std::string& profile_name,
-                                                       const std::string& metrics);
+Result<std::unique_ptr<model::ProfileReader>> JoinMetricsFile(
+    std::unique_ptr<model::ProfileReader> profile, const std::string& profile_name,
+    const std::string& metrics);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -12,7 +12,7 @@
 #include "formats/importers/ncu_page.h"
 #include "formats/importers/recorded_launches.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // Returns the metric that contains the launches' durations, or null if the page has none.
@@ -59,8 +59,8 @@ Status SetDurations(NcuPage& page, bool needs_duration) {
   return Success{};
 }
 
-Result<std::unique_ptr<ProfileReader>> Open(std::unique_ptr<ByteSource> source,
-                                            bool needs_duration) {
+Result<std::unique_ptr<model::ProfileReader>> Open(std::unique_ptr<ByteSource> source,
+                                                   bool needs_duration) {
   Result<NcuPage> read = ReadNcuPage(std::move(source));
   if (!read.ok()) return read.error();
   NcuPage& page = read.value();
@@ -76,17 +76,17 @@ Result<std::unique_ptr<ProfileReader>> Open(std::unique_ptr<ByteSource> source,
     launches->Add(record, launches->Name(page.names.name(record.name_id)), row);
   }
   launches->Finish(page.source);
-  return std::unique_ptr<ProfileReader>(std::move(launches));
+  return std::unique_ptr<model::ProfileReader>(std::move(launches));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ProfileReader>> OpenNcuCsv(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenNcuCsv(std::unique_ptr<ByteSource> source) {
   return Open(std::move(source), true);
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenNcuMetrics(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenNcuMetrics(std::unique_ptr<ByteSource> source) {
   return Open(std::move(source), false);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -9,12 +9,12 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Reads the page as a profile of its own; every launch needs a duration.
-Result<std::unique_ptr<ProfileReader>> OpenNcuCsv(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenNcuCsv(std::unique_ptr<ByteSource> source);
 
 // Reads the page only for its metrics (metric_join.h); missing durations become 0.
-Result<std::unique_ptr<ProfileReader>> OpenNcuMetrics(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenNcuMetrics(std::unique_ptr<ByteSource> source);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

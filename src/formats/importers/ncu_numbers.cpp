@@ -12,7 +12,7 @@
 #include "base/decimal.h"
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -168,4 +168,4 @@ Result<bool> NcuDecimalMark::IsComma(const std::string& name) const {
   return comma_.line != 0;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // The value of a text with the point and with the comma as the decimal mark; NaN if it is not a
 // number.
@@ -59,4 +59,4 @@ class NcuDecimalMark {
   Place point_, comma_, either_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -22,7 +22,7 @@
 #include "formats/importers/ncu_numbers.h"
 #include "formats/importers/recorded_launches.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::size_t kMaxMetrics = 16384;
@@ -501,4 +501,4 @@ Result<NcuPage> ReadNcuPage(std::unique_ptr<ByteSource> source) {
   return PageReader(std::move(source)).Read();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

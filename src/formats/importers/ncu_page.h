@@ -17,7 +17,7 @@
 #include "model/name_table.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 struct NcuMetric {
   std::string name;            // unique in the page
@@ -35,7 +35,7 @@ struct NcuLaunch {
 
 struct NcuPage {
   std::string source;  // name of the file in error messages
-  NameTable names;
+  model::NameTable names;
   std::vector<NcuLaunch> launches;  // in file order
   std::vector<NcuMetric> metrics;   // metrics with at least one number
   std::vector<std::string> warnings;
@@ -47,4 +47,4 @@ bool LooksLikeNcuCsv(std::string_view leading);
 
 Result<NcuPage> ReadNcuPage(std::unique_ptr<ByteSource> source);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -19,7 +19,7 @@
 #include "formats/importers/nsys_report.h"
 #include "formats/importers/recorded_launches.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using namespace nsys;
@@ -433,7 +433,7 @@ bool LooksLikeNsysCsv(std::string_view leading) {
   return FindHeader(leading).has_value();
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSource> source) {
   const Result<std::string_view> leading = source->Peek(kHeaderWithin);
   if (!leading.ok()) return leading.error();
   const std::optional<HeaderPosition> header = FindHeader(leading.value());
@@ -448,7 +448,7 @@ Result<std::unique_ptr<ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSource> s
   const Status read = ReportReader(std::move(source), *header, *launches).Read();
   if (!read.ok()) return read.error();
   launches->Finish(name);
-  return std::unique_ptr<ProfileReader>(std::move(launches));
+  return std::unique_ptr<model::ProfileReader>(std::move(launches));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/text.h"
 
-namespace stemtap::nsys {
+namespace stemtap::formats::nsys {
 namespace {
 
 class RestSource : public ByteSource {
@@ -91,4 +91,4 @@ std::unique_ptr<ByteSource> FromHeader(std::unique_ptr<ByteSource> source, Heade
   return std::make_unique<RestSource>(std::move(source), header);
 }
 
-}  // namespace stemtap::nsys
+}  // namespace stemtap::formats::nsys

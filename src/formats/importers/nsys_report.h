@@ -13,7 +13,7 @@
 
 #include "base/byte_source.h"
 
-namespace stemtap::nsys {
+namespace stemtap::formats::nsys {
 
 // The header must start within this many bytes.
 inline constexpr std::size_t kHeaderWithin = std::size_t{64} * 1024;
@@ -80,4 +80,4 @@ std::optional<HeaderPosition> FindHeader(std::string_view leading);
 // so that line numbers are preserved.
 std::unique_ptr<ByteSource> FromHeader(std::unique_ptr<ByteSource> source, HeaderPosition header);
 
-}  // namespace stemtap::nsys
+}  // namespace stemtap::formats::nsys

@@ -16,7 +16,7 @@
 
 #include "formats/importers/row_times.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr const char* kKernelTable = "CUPTI_ACTIVITY_KIND_KERNEL";
@@ -264,4 +264,4 @@ Status ReadNsysKernels(Database& database, std::int64_t file_bytes, RecordedLaun
   return KernelTable(database, file_bytes, launches).Read();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

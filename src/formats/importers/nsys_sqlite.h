@@ -9,9 +9,9 @@
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/untrusted_database.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Adds the kernels of an export of `file_bytes` bytes to `launches`.
 Status ReadNsysKernels(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "formats/importers/recorded_launches.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // The columns that are read, by their name in the header. Start, Duration and Name are required;
@@ -72,7 +72,7 @@ class NvprofTable {
  public:
   explicit NvprofTable(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
 
-  Result<std::unique_ptr<ProfileReader>> Read() {
+  Result<std::unique_ptr<model::ProfileReader>> Read() {
     Result<bool> more = lines_.NextLine();
     for (; more.ok() && more.value() && !IsHeader(lines_); more = lines_.NextLine()) NoteOther();
     if (!more.ok()) return more.error();
@@ -87,7 +87,7 @@ class NvprofTable {
     }
     if (!more.ok()) return more.error();
     Report();
-    return std::unique_ptr<ProfileReader>(std::move(launches_));
+    return std::unique_ptr<model::ProfileReader>(std::move(launches_));
   }
 
  private:
@@ -283,8 +283,8 @@ bool LooksLikeNvprofCsv(std::string_view leading) {
   return false;
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenNvprofCsv(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenNvprofCsv(std::unique_ptr<ByteSource> source) {
   return NvprofTable(std::move(source)).Read();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -17,7 +17,7 @@
 #include "formats/importers/registry.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::size_t kBatch = 16384;
@@ -29,9 +29,10 @@ bool CanReopen(const std::string& path) {
   return path != "-" && std::filesystem::is_regular_file(path, ignored);
 }
 
-class RankReader : public ProfileReader {
+class RankReader : public model::ProfileReader {
  public:
-  RankReader(std::span<const std::string> paths, std::vector<std::unique_ptr<ProfileReader>> ranks)
+  RankReader(std::span<const std::string> paths,
+             std::vector<std::unique_ptr<model::ProfileReader>> ranks)
       : paths_(paths.begin(), paths.end()), ranks_(std::move(ranks)) {
     devices_[shm::kUnknown16] = shm::kUnknown16;
     for (const auto& rank : ranks_) {
@@ -44,7 +45,7 @@ class RankReader : public ProfileReader {
     }
   }
 
-  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
+  Result<std::size_t> ReadSome(model::ProfileBatch& batch, std::size_t limit) override {
     batch.records.clear();
     batch.metrics.resize(metric_names_.size());
     for (std::vector<double>& column : batch.metrics) column.clear();
@@ -70,7 +71,7 @@ class RankReader : public ProfileReader {
  private:
   // Reads the current rank to its end to find its devices, then returns to its beginning.
   Status NumberDevices() {
-    std::unique_ptr<ProfileReader>& rank = ranks_[rank_];
+    std::unique_ptr<model::ProfileReader>& rank = ranks_[rank_];
     const bool held = rank->Rewind();
     once_ = !held && !CanReopen(paths_[rank_]);
     if (once_) return Success{};
@@ -90,7 +91,7 @@ class RankReader : public ProfileReader {
       rank->Rewind();
       return Success{};
     }
-    Result<std::unique_ptr<ProfileReader>> again = OpenProfile(paths_[rank_]);
+    Result<std::unique_ptr<model::ProfileReader>> again = OpenProfile(paths_[rank_]);
     if (!again.ok()) return again.error();
     if (again.value()->metric_names() != rank->metric_names()) return Changed();
     rank = std::move(again).value();
@@ -111,8 +112,8 @@ class RankReader : public ProfileReader {
   }
 
   // Moves the records read from the current rank into `batch`.
-  Status Take(ProfileBatch& batch) {
-    const ProfileReader& rank = *ranks_[rank_];
+  Status Take(model::ProfileBatch& batch) {
+    const model::ProfileReader& rank = *ranks_[rank_];
     while (name_ids_.size() < rank.names().size()) {
       const auto id = static_cast<std::uint32_t>(name_ids_.size());
       name_ids_.push_back(names_.Intern(rank.names().name(id)));
@@ -142,7 +143,7 @@ class RankReader : public ProfileReader {
   }
 
   void EndRank() {
-    const ProfileReader& rank = *ranks_[rank_];
+    const model::ProfileReader& rank = *ranks_[rank_];
     warnings_.insert(warnings_.end(), rank.warnings().begin(), rank.warnings().end());
     if (launches_ == 0) {
       warnings_.push_back(fmt::format("{}: no launches, rank {} is empty", Shown(), rank_));
@@ -164,7 +165,7 @@ class RankReader : public ProfileReader {
   std::string Shown() const { return EscapeForTerminal(paths_[rank_]); }
 
   std::vector<std::string> paths_;
-  std::vector<std::unique_ptr<ProfileReader>> ranks_;
+  std::vector<std::unique_ptr<model::ProfileReader>> ranks_;
   std::vector<std::vector<std::size_t>> columns_;  // index into metric_names_, by rank and column
   std::size_t rank_ = 0;                           // the current rank
   std::uint16_t next_device_ = 0;
@@ -177,26 +178,26 @@ class RankReader : public ProfileReader {
   // Maps the rank's devices and names to the merged ones.
   std::unordered_map<std::uint16_t, std::uint16_t> devices_;
   std::vector<std::uint32_t> name_ids_;
-  ProfileBatch part_;
+  model::ProfileBatch part_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<ProfileReader>> OpenRanks(std::span<const std::string> paths,
-                                                 const WatchOf& watch_of) {
+Result<std::unique_ptr<model::ProfileReader>> OpenRanks(std::span<const std::string> paths,
+                                                        const WatchOf& watch_of) {
   const auto open = [&](const std::string& path) {
     return OpenProfile(path, watch_of ? watch_of(path) : ReadWatch());
   };
   if (paths.size() == 1) return open(paths[0]);
-  std::vector<std::unique_ptr<ProfileReader>> ranks;
+  std::vector<std::unique_ptr<model::ProfileReader>> ranks;
   for (const std::string& path : paths) {
-    Result<std::unique_ptr<ProfileReader>> rank = open(path);
+    Result<std::unique_ptr<model::ProfileReader>> rank = open(path);
     if (!rank.ok()) return rank.error();
     ranks.push_back(std::move(rank).value());
   }
-  std::unique_ptr<ProfileReader> run = std::make_unique<RankReader>(paths, std::move(ranks));
+  std::unique_ptr<model::ProfileReader> run = std::make_unique<RankReader>(paths, std::move(ranks));
   run->SetSource(EscapeForTerminal(fmt::format("{}", fmt::join(paths, ", "))));
   return run;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

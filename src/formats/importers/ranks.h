@@ -22,13 +22,13 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Returns the read watch for the file at `path`.
 using WatchOf = std::function<ReadWatch(const std::string& path)>;
 
 // Opens all of `paths`. A metric that a rank lacks is NaN in its launches. REQUIRES: not empty.
-Result<std::unique_ptr<ProfileReader>> OpenRanks(std::span<const std::string> paths,
-                                                 const WatchOf& watch_of = {});
+Result<std::unique_ptr<model::ProfileReader>> OpenRanks(std::span<const std::string> paths,
+                                                        const WatchOf& watch_of = {});
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -14,7 +14,7 @@
 
 #include "shm/correlation.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // Correlation ids of all recorded profiles available to us never decrease along a stream. One
@@ -284,7 +284,7 @@ void RecordedLaunches::Reorder(const std::vector<std::size_t>& order) {
   for (std::vector<double>& column : metrics_) reorder(column);
 }
 
-Result<std::size_t> RecordedLaunches::ReadSome(ProfileBatch& batch, std::size_t limit) {
+Result<std::size_t> RecordedLaunches::ReadSome(model::ProfileBatch& batch, std::size_t limit) {
   const std::size_t count = std::min(limit, records_.size() - next_);
   const auto part = [&](const auto& column) {
     const auto first = column.begin() + static_cast<std::ptrdiff_t>(next_);
@@ -302,4 +302,4 @@ Result<std::size_t> RecordedLaunches::ReadSome(ProfileBatch& batch, std::size_t 
   return count;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -26,9 +26,9 @@
 #include "model/profile_reader.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
-class RecordedLaunches : public ProfileReader {
+class RecordedLaunches : public model::ProfileReader {
  public:
   // Returns a record in which every field is unknown.
   static shm::KernelRecord Unknown();
@@ -57,7 +57,7 @@ class RecordedLaunches : public ProfileReader {
   // warnings. Call once, before reading.
   void Finish(std::string_view source);
 
-  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
+  Result<std::size_t> ReadSome(model::ProfileBatch& batch, std::size_t limit) override;
 
   bool Restart() override {
     next_ = 0;
@@ -90,4 +90,4 @@ class RecordedLaunches : public ProfileReader {
   std::size_t next_ = 0;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -19,7 +19,7 @@
 #include "formats/importers/stem_columns_csv.h"
 #include "formats/importers/unread_formats.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr bool kHeld = true;
@@ -62,7 +62,7 @@ std::span<const ProfileFormat> ProfileFormats() {
   return kFormats;
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source) {
   const Result<std::string_view> leading = source->Peek(kDetectBytes);
   if (!leading.ok()) return leading.error();
   if (leading.value().empty()) {
@@ -72,7 +72,7 @@ Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> s
   for (const ProfileFormat& format : kFormats) {
     if (!format.detect(leading.value())) continue;
     const std::string name = source->name();
-    Result<std::unique_ptr<ProfileReader>> reader =
+    Result<std::unique_ptr<model::ProfileReader>> reader =
         format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source));
     if (reader.ok()) reader.value()->SetSource(name);
     return reader;
@@ -86,10 +86,11 @@ Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> s
                   source->name(), names)};
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenProfile(const std::string& path, ReadWatch watch) {
+Result<std::unique_ptr<model::ProfileReader>> OpenProfile(const std::string& path,
+                                                          ReadWatch watch) {
   Result<std::unique_ptr<ByteSource>> source = OpenStream(path, std::move(watch));
   if (!source.ok()) return source.error();
   return OpenProfile(std::move(source).value());
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Number of leading bytes that determine the format. It exceeds what programs print before a
 // profiler's table. Detectors must not need whole lines, because the header of an ncu page can be
@@ -30,16 +30,17 @@ struct ProfileFormat {
   // Whether the reader stores all launches in memory or on disk before it returns the first. The
   // decompressed size of compressed content is then limited.
   bool held;
-  Result<std::unique_ptr<ProfileReader>> (*open)(std::unique_ptr<ByteSource> source);
+  Result<std::unique_ptr<model::ProfileReader>> (*open)(std::unique_ptr<ByteSource> source);
 };
 
 // Returns the formats in order of detection.
 std::span<const ProfileFormat> ProfileFormats();
 
 // Opens the profile at `path`; "-" is standard input.
-Result<std::unique_ptr<ProfileReader>> OpenProfile(const std::string& path, ReadWatch watch = {});
+Result<std::unique_ptr<model::ProfileReader>> OpenProfile(const std::string& path,
+                                                          ReadWatch watch = {});
 
 // Opens a profile from a source of decompressed content.
-Result<std::unique_ptr<ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -17,7 +17,7 @@
 #include "formats/importers/rocprof_kernel.h"
 #include "formats/importers/row_times.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::string_view kSymbolTable = "rocpd_info_kernel_symbol";
@@ -278,4 +278,4 @@ Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes,
   return Success{};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -10,7 +10,7 @@
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/untrusted_database.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Prefix of the tables of kernel dispatches; each recording appends its own id.
 inline constexpr std::string_view kRocpdDispatchTable = "rocpd_kernel_dispatch";
@@ -18,4 +18,4 @@ inline constexpr std::string_view kRocpdDispatchTable = "rocpd_kernel_dispatch";
 // Adds the kernel dispatches of a database of `file_bytes` bytes to `launches`.
 Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

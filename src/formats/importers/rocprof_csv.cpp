@@ -21,7 +21,7 @@
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/rocprof_kernel.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // The columns that are read, in lower case, because rocprofv3 and rocpd use different case.
@@ -114,7 +114,7 @@ class RocprofTrace {
  public:
   explicit RocprofTrace(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
 
-  Result<std::unique_ptr<ProfileReader>> Read();
+  Result<std::unique_ptr<model::ProfileReader>> Read();
 
  private:
   // A kernel name and the kernels that have it.
@@ -162,7 +162,7 @@ class RocprofTrace {
   std::uint64_t uneven_ = 0;
 };
 
-Result<std::unique_ptr<ProfileReader>> RocprofTrace::Read() {
+Result<std::unique_ptr<model::ProfileReader>> RocprofTrace::Read() {
   Result<bool> more = lines_.NextLine();
   if (!more.ok()) return more.error();
   const std::optional<Columns> columns =
@@ -179,7 +179,7 @@ Result<std::unique_ptr<ProfileReader>> RocprofTrace::Read() {
   }
   if (!more.ok()) return more.error();
   Report();
-  return std::unique_ptr<ProfileReader>(std::move(launches_));
+  return std::unique_ptr<model::ProfileReader>(std::move(launches_));
 }
 
 Result<std::uint64_t> RocprofTrace::Number(Column column, std::uint64_t least, std::uint64_t most,
@@ -348,8 +348,8 @@ bool LooksLikeRocprofCsv(std::string_view leading) {
   return more.ok() && more.value() && lines.SplitLine() && FindColumns(lines.cells());
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenRocprofCsv(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenRocprofCsv(std::unique_ptr<ByteSource> source) {
   return RocprofTrace(std::move(source)).Read();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

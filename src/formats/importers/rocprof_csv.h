@@ -10,10 +10,10 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 bool LooksLikeRocprofCsv(std::string_view leading);
 
-Result<std::unique_ptr<ProfileReader>> OpenRocprofCsv(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenRocprofCsv(std::unique_ptr<ByteSource> source);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

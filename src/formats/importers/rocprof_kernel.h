@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Returns the name without ".kd", the suffix of kernel descriptor symbols.
 constexpr std::string_view RocprofKernelName(std::string_view symbol) {
@@ -20,4 +20,4 @@ constexpr std::uint64_t WorkGroups(std::uint64_t items, std::uint64_t group) {
   return (items - 1) / group + 1;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // Starts may precede the origin of the clock (nsys export --ts-shift); this offset preserves their
@@ -44,4 +44,4 @@ void RowTimes::Warn(const std::string& name, std::string_view table,
   }
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

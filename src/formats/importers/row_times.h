@@ -14,7 +14,7 @@
 #include "formats/importers/untrusted_database.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 class RowTimes {
  public:
@@ -42,4 +42,4 @@ class RowTimes {
   Tally ends_early_;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "model/canonical_columns.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::size_t kMaxColumns = 65536;
@@ -55,7 +55,8 @@ bool CanBeKernel(std::string_view cell) {
     if (lower.ends_with(unit)) return false;
   }
   std::vector<std::string> canonical;
-  for (const CanonicalColumnInfo& column : kCanonicalColumns) canonical.emplace_back(column.name);
+  for (const model::CanonicalColumnInfo& column : model::kCanonicalColumns)
+    canonical.emplace_back(column.name);
   return NearestName(lower, canonical).empty();
 }
 
@@ -68,12 +69,12 @@ bool IsHeader(const std::vector<std::string_view>& cells) {
 }
 
 // StemColumns returns launches row by row, and within a row from left to right.
-class StemColumns : public ProfileReader {
+class StemColumns : public model::ProfileReader {
  public:
   explicit StemColumns(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
 
   Status Start();
-  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override;
+  Result<std::size_t> ReadSome(model::ProfileBatch& batch, std::size_t limit) override;
 
  private:
   // Advances to the next row; returns false at the end.
@@ -128,7 +129,7 @@ Result<bool> StemColumns::NextRow() {
   return true;
 }
 
-Result<std::size_t> StemColumns::ReadSome(ProfileBatch& batch, std::size_t limit) {
+Result<std::size_t> StemColumns::ReadSome(model::ProfileBatch& batch, std::size_t limit) {
   batch.records.clear();
   batch.metrics.clear();
   while (batch.records.size() < limit && !at_end_) {
@@ -203,11 +204,12 @@ bool LooksLikeStemColumnsCsv(std::string_view leading) {
   return rows >= kFewestRows;
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenStemColumnsCsv(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenStemColumnsCsv(
+    std::unique_ptr<ByteSource> source) {
   auto reader = std::make_unique<StemColumns>(std::move(source));
   const Status started = reader->Start();
   if (!started.ok()) return started.error();
-  return std::unique_ptr<ProfileReader>(std::move(reader));
+  return std::unique_ptr<model::ProfileReader>(std::move(reader));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -11,10 +11,11 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 bool LooksLikeStemColumnsCsv(std::string_view leading);
 
-Result<std::unique_ptr<ProfileReader>> OpenStemColumnsCsv(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenStemColumnsCsv(
+    std::unique_ptr<ByteSource> source);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // The name in a Nsight Systems report follows a tag of a few bytes and is within this many bytes.
@@ -215,4 +215,4 @@ std::optional<Error> RefuseUnread(const std::string& name, std::string_view lead
   return std::nullopt;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 struct UnreadFormat {
   std::string_view name;    // the kind of file and its tool
@@ -28,4 +28,4 @@ std::span<const UnreadFormat> UnreadFormats();
 // matches.
 std::optional<Error> RefuseUnread(const std::string& name, std::string_view leading);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -20,7 +20,7 @@
 
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 100;
@@ -437,4 +437,4 @@ Status UseDatabase(std::unique_ptr<ByteSource> source, const DatabaseUse& use) {
   return ReadSpooled(*source, by_header, use);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -20,7 +20,7 @@
 #include "base/byte_source.h"
 #include "base/result.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // The first bytes of every SQLite database.
 inline constexpr std::string_view kDatabaseMagic("SQLite format 3\0", 16);
@@ -109,4 +109,4 @@ using DatabaseUse = std::function<Status(Database& database, std::int64_t bytes)
 // Opens the database in `source` while `use` runs. Returns the error of `use` or of opening it.
 Status UseDatabase(std::unique_ptr<ByteSource> source, const DatabaseUse& use);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

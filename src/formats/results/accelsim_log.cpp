@@ -29,7 +29,7 @@
 #include "base/text.h"
 #include "formats/results/results_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -413,4 +413,4 @@ Result<KernelResults> ReadAccelsimLog(std::unique_ptr<ByteSource> source, bool a
   return LogReader(std::move(source), allow_cut).Read();
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "formats/results/results_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 constexpr std::size_t kMaxColumns = 4096;
@@ -134,4 +134,4 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
   return results;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -13,7 +13,7 @@
 
 #include "shm/context_key.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 enum class ResultsSource { kAccelsim, kMacsim, kNcu, kCsv };
 
@@ -58,4 +58,4 @@ struct KernelResults {
   std::vector<std::string> warnings;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -24,7 +24,7 @@
 #include "base/text.h"
 #include "formats/results/results_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // Parses the digits after `key`, skipping spaces in between.
@@ -177,4 +177,4 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
   return results;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

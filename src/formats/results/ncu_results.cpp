@@ -10,7 +10,7 @@
 #include "formats/importers/ncu_page.h"
 #include "formats/results/results_reader.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 Result<KernelResults> ReadNcuResults(std::unique_ptr<ByteSource> source) {
   Result<NcuPage> read = ReadNcuPage(std::move(source));
@@ -38,4 +38,4 @@ Result<KernelResults> ReadNcuResults(std::unique_ptr<ByteSource> source) {
   return results;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

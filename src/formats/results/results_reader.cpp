@@ -15,7 +15,7 @@
 #include "formats/importers/ncu_page.h"
 #include "formats/importers/unread_formats.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // Number of leading bytes to inspect: simulators print their configuration first, and programs may
@@ -207,4 +207,4 @@ Result<KernelResults> LoadResults(const std::vector<std::string>& paths,
   return all;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "formats/results/kernel_results.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 struct ResultsOptions {
   std::optional<ResultsSource> source;  // nullopt: detected by content
@@ -44,4 +44,4 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
 // Returns whether a metric with that name and unit is a share, rate or setting rather than a sum.
 MetricKind GuessKind(std::string_view name, std::string_view unit);
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -15,7 +15,7 @@
 #include "base/line_reader.h"
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr std::string_view kHeader = "index,warps,instructions,blocks";
@@ -278,4 +278,4 @@ Result<BasicBlockVectors> ReadBasicBlockVectors(const std::string& path) {
   return ReadBasicBlockVectors(std::move(source).value());
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

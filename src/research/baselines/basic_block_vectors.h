@@ -32,7 +32,7 @@
 #include "base/byte_source.h"
 #include "base/result.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct BlockCount {
   std::uint32_t block = 0;  // number of the block, unique in its kernel or, better, in the program
@@ -69,4 +69,4 @@ struct BasicBlockVectors {
 Result<BasicBlockVectors> ReadBasicBlockVectors(std::unique_ptr<ByteSource> source);
 Result<BasicBlockVectors> ReadBasicBlockVectors(const std::string& path);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using Points = std::vector<std::uint32_t>;
@@ -146,4 +146,4 @@ std::optional<std::vector<std::uint32_t>> CompleteLinkage(std::span<const double
   return cluster_of;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

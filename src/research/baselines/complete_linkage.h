@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::research {
 
 // Maximum number of points in one part: their distances take 268 MB, and time grows with the
 // square. A smaller limit rejects profiles with noisy counters; a larger one does not fit beside
@@ -33,4 +33,4 @@ std::optional<std::vector<std::uint32_t>> CompleteLinkage(std::span<const double
                                                           std::size_t columns, double threshold,
                                                           std::size_t most = kMostLinkedPoints);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

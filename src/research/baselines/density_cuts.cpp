@@ -7,7 +7,7 @@
 #include "sampling/best_cut.h"
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Number of points between minimum and maximum at which the density is evaluated. A finer grid
@@ -102,10 +102,10 @@ std::vector<std::size_t> ValleyCuts(const CountedValues& v, Range r) {
 }
 
 std::size_t TwoMeansCut(const CountedValues& v, Range r) {
-  std::vector<Moments> cells;
+  std::vector<stats::Moments> cells;
   cells.reserve(r.end - r.first);
   for (std::size_t i = r.first; i < r.end; ++i) cells.emplace_back(v.counts[i], v.values[i], 0.0);
-  return r.first + BestCut(cells);
+  return r.first + sampling::BestCut(cells);
 }
 
 }  // namespace
@@ -149,4 +149,4 @@ std::vector<std::size_t> DensityCuts(const CountedValues& v, double threshold) {
   return starts;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

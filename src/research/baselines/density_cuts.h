@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::research {
 
 // Distinct values in ascending order and how often each occurs.
 struct CountedValues {
@@ -34,4 +34,4 @@ double CoefficientOfVariation(const CountedValues& v, std::size_t first, std::si
 // empty, threshold > 0.
 std::vector<std::size_t> DensityCuts(const CountedValues& v, double threshold);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -4,7 +4,7 @@
 #include <bit>
 #include <unordered_map>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 std::uint64_t HashRow(std::uint64_t invocation, std::span<const std::span<const double>> columns) {
@@ -49,4 +49,4 @@ DistinctRows FindDistinctRows(std::span<const std::uint64_t> invocations,
   return rows;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

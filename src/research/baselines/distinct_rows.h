@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct DistinctRows {
   std::size_t columns = 0;
@@ -31,4 +31,4 @@ struct DistinctRows {
 DistinctRows FindDistinctRows(std::span<const std::uint64_t> invocations,
                               std::span<const std::span<const double>> columns);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct InvocationGroups {
   // By group, in launch order within each; excluded launches are omitted.
@@ -23,4 +23,4 @@ struct InvocationGroups {
 
 InvocationGroups GroupInvocations(std::span<const std::uint32_t> groups);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

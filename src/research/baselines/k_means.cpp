@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 double SquaredDistance(const double* a, const double* b, std::size_t columns) {
@@ -161,4 +161,4 @@ KMeansClusters KMeans(const PointSet& points, std::size_t k, Rng& rng) {
   return best;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -13,7 +13,7 @@
 
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct PointSet {
   std::size_t columns = 0;
@@ -42,4 +42,4 @@ inline constexpr int kKMeansIterations = 300;
 // REQUIRES: 1 <= k <= number of points, columns >= 1.
 KMeansClusters KMeans(const PointSet& points, std::size_t k, Rng& rng);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -19,16 +19,16 @@
 #include "model/profile.h"
 #include "sampling/sampling_options.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct BasicBlockVectors;  // research/baselines/basic_block_vectors.h
 
 struct MethodInput {
-  const Profile& profile;
+  const model::Profile& profile;
   // The kernel group of each launch (KernelGroups). kExcludedKernel: the launch is not sampled and
   // its time is not part of the total.
   std::span<const std::uint32_t> groups;
-  const SamplingOptions& options;
+  const sampling::SamplingOptions& options;
   const BasicBlockVectors* vectors = nullptr;  // nullptr if none
 };
 
@@ -65,4 +65,4 @@ struct MethodEntry {
 // Returns every method, stemtap's own first.
 std::span<const MethodEntry> Methods();
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -8,7 +8,7 @@
 
 #include "sampling/weights.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Totals of a method's cluster over all kernels.
@@ -20,19 +20,20 @@ struct WholeCluster {
 
 // The part of a method's cluster that belongs to one kernel.
 struct Part {
-  Moments moments;
+  stats::Moments moments;
   std::uint64_t lower_ns = ~std::uint64_t{0};
   std::uint64_t upper_ns = 0;
-  std::vector<PlanSample> samples;
+  std::vector<model::PlanSample> samples;
 };
 
 }  // namespace
 
-Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
-                          const SamplingOptions& options, const BasicBlockVectors* vectors) {
-  Result<KernelGroups> made = KernelGroups::Create(options.group_by, options.exclude);
+Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntry& method,
+                                 const sampling::SamplingOptions& options,
+                                 const BasicBlockVectors* vectors) {
+  Result<model::KernelGroups> made = model::KernelGroups::Create(options.group_by, options.exclude);
   if (!made.ok()) return made.error();
-  KernelGroups& kernels = made.value();
+  model::KernelGroups& kernels = made.value();
   std::vector<std::uint32_t> groups;
   groups.reserve(profile.records.size());
   for (const shm::KernelRecord& record : profile.records) {
@@ -47,10 +48,10 @@ Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
   const MethodSample sample = prepared.value()->Draw(options.seed);
   const std::span<const std::uint32_t> cluster_of = prepared.value()->clusters();
 
-  Plan plan;
-  PlanTotals& totals = plan.totals;
+  model::Plan plan;
+  model::PlanTotals& totals = plan.totals;
   for (std::uint32_t g = 0; g < kernels.size(); ++g) {
-    const KernelGroups::Group& group = kernels.group(g);
+    const model::KernelGroups::Group& group = kernels.group(g);
     plan.kernels.push_back({profile.names.name(group.name_id), 0, 0, {}, group.config});
   }
   std::vector<WholeCluster> clusters(prepared.value()->cluster_count());
@@ -60,9 +61,9 @@ Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
   for (std::uint64_t i = 0; i < profile.records.size(); ++i) {
     const shm::KernelRecord& record = profile.records[i];
     const std::uint64_t occurrence = occurrences[record.name_id]++;
-    if (groups[i] == kExcludedKernel) continue;
+    if (groups[i] == model::kExcludedKernel) continue;
     const auto duration = static_cast<double>(record.duration_ns);
-    PlanKernel& kernel = plan.kernels[groups[i]];
+    model::PlanKernel& kernel = plan.kernels[groups[i]];
     ++kernel.invocations;
     kernel.duration_ns += record.duration_ns;
     ++totals.invocations;
@@ -98,11 +99,11 @@ Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
   for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
     for (auto& [cluster, part] : parts[k]) {
       const WholeCluster& whole = clusters[cluster];
-      if (options.weights == Weights::kCalibrated && whole.estimate_ns > 0.0) {
-        for (PlanSample& s : part.samples) s.weight *= whole.duration_ns / whole.estimate_ns;
+      if (options.weights == sampling::Weights::kCalibrated && whole.estimate_ns > 0.0) {
+        for (model::PlanSample& s : part.samples) s.weight *= whole.duration_ns / whole.estimate_ns;
       }
       const std::uint64_t captured = part.samples.size();
-      PlanCluster& planned = plan.kernels[k].clusters.emplace_back();
+      model::PlanCluster& planned = plan.kernels[k].clusters.emplace_back();
       planned.lower_ns = part.lower_ns;
       planned.upper_ns = part.upper_ns;
       planned.count = part.moments.count();
@@ -122,10 +123,10 @@ Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
     totals.uncovered_fraction = uncovered / total;
   }
   totals.certified_bound = prepared.value()->bound();
-  StateBound(totals);
+  model::StateBound(totals);
   totals.excluded_invocations = kernels.excluded().invocations;
   totals.excluded_duration_ns = kernels.excluded().duration_ns;
   return plan;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

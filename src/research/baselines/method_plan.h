@@ -10,12 +10,13 @@
 #include "model/plan.h"
 #include "research/baselines/method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 // Draws with options.seed. The caller fills in the source and options of the plan; the bound is NaN
 // if the method states none. Clusters without a sample count as uncovered. An error lists the input
 // that the method lacks.
-Result<Plan> PlanByMethod(const Profile& profile, const MethodEntry& method,
-                          const SamplingOptions& options, const BasicBlockVectors* vectors);
+Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntry& method,
+                                 const sampling::SamplingOptions& options,
+                                 const BasicBlockVectors* vectors);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -7,7 +7,7 @@
 #include "research/baselines/stratified.h"
 #include "research/baselines/tbpoint.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr MethodEntry kEntries[] = {
@@ -32,4 +32,4 @@ std::span<const MethodEntry> Methods() {
   return kEntries;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -13,7 +13,7 @@
 
 #include "model/kernel_groups.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 const MetricNames kNames[] = {
@@ -61,7 +61,7 @@ const MetricNames& NamesOf(Metric metric) {
   return kNames[static_cast<std::size_t>(metric)];
 }
 
-std::optional<std::span<const double>> FindColumn(const Profile& profile, Metric metric) {
+std::optional<std::span<const double>> FindColumn(const model::Profile& profile, Metric metric) {
   for (const char* name : NamesOf(metric).names) {
     if (name == nullptr) break;
     const auto at = std::find(profile.metric_names.begin(), profile.metric_names.end(), name);
@@ -82,7 +82,7 @@ double Volume(const Extent (&extent)[3]) {
 }
 
 // Returns values that can be derived without a column of that name; empty if that is impossible.
-std::vector<double> Derive(const Profile& profile, Metric metric) {
+std::vector<double> Derive(const model::Profile& profile, Metric metric) {
   std::vector<double> values;
   if (metric == Metric::kBlocks || metric == Metric::kBlockThreads) {
     values.reserve(profile.records.size());
@@ -107,7 +107,7 @@ std::span<const MetricNames> AllMetricNames() {
   return kNames;
 }
 
-bool HasMetric(const Profile& profile, Metric metric) {
+bool HasMetric(const model::Profile& profile, Metric metric) {
   return FindColumn(profile, metric).has_value();
 }
 
@@ -132,7 +132,8 @@ Result<MetricColumns> LoadMetrics(const MethodInput& input, const char* method,
   for (std::size_t m = 0; m < metrics.size(); ++m) {
     for (std::size_t i = 0; i < input.groups.size(); ++i) {
       const double value = result.columns[m][i];
-      if (input.groups[i] == kExcludedKernel || (value >= 0.0 && value < kCounterEnd)) continue;
+      if (input.groups[i] == model::kExcludedKernel || (value >= 0.0 && value < kCounterEnd))
+        continue;
       return Error{fmt::format(
           "{} needs {} of every invocation, expected a number from 0 and below 2^63, invocation {} "
           "has {}",
@@ -143,4 +144,4 @@ Result<MetricColumns> LoadMetrics(const MethodInput& input, const char* method,
   return result;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

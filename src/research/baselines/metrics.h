@@ -18,7 +18,7 @@
 #include "base/result.h"
 #include "research/baselines/method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 enum class Metric {
   kGlobalLoadSectors,
@@ -47,7 +47,7 @@ struct MetricNames {
 // Returns every metric with its names, in enumeration order.
 std::span<const MetricNames> AllMetricNames();
 
-bool HasMetric(const Profile& profile, Metric metric);
+bool HasMetric(const model::Profile& profile, Metric metric);
 
 struct MetricColumns {
   // In the requested order; one value per launch. Valid as long as the profile.
@@ -61,4 +61,4 @@ struct MetricColumns {
 Result<MetricColumns> LoadMetrics(const MethodInput& input, const char* method,
                                   std::span<const Metric> metrics);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

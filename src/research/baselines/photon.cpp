@@ -17,7 +17,7 @@
 #include "research/baselines/basic_block_vectors.h"
 #include "research/baselines/representatives.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // One kind of warps in a GPU vector.
@@ -190,11 +190,11 @@ Result<std::unique_ptr<PreparedMethod>> PreparePhoton(const MethodInput& input) 
         described.back().index, static_cast<std::int64_t>(input.groups.size()) - 1)};
   }
   Photon photon(*input.vectors);
-  std::vector<std::uint32_t> cluster_of(input.groups.size(), kExcludedKernel);
+  std::vector<std::uint32_t> cluster_of(input.groups.size(), model::kExcludedKernel);
   std::size_t next = 0;
   for (std::uint64_t i = 0; i < cluster_of.size(); ++i) {
     const bool has = next < described.size() && described[next].index == i;
-    if (input.groups[i] != kExcludedKernel) {
+    if (input.groups[i] != model::kExcludedKernel) {
       if (!has) {
         return Error{fmt::format(
             "photon needs a basic-block vector of every invocation, invocation {} has none", i)};
@@ -206,4 +206,4 @@ Result<std::unique_ptr<PreparedMethod>> PreparePhoton(const MethodInput& input) 
   return MakeRepresentativeMethod(std::move(cluster_of), photon.Samples());
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

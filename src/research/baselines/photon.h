@@ -22,7 +22,7 @@
 #include "base/result.h"
 #include "research/baselines/method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 // The paper's 5 %. A smaller value samples more; 0.05 of the maximum distance, sqrt(2), is nearly
 // the same path through the kernel.
@@ -35,4 +35,4 @@ inline constexpr std::uint64_t kPhotonFullGpuWarps = 2560;
 // An error reports that there are no vectors, or which launch has none.
 Result<std::unique_ptr<PreparedMethod>> PreparePhoton(const MethodInput& input);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

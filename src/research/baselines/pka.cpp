@@ -16,7 +16,7 @@
 #include "research/baselines/principal_components.h"
 #include "research/baselines/representatives.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Table 2 of the paper, as far as counters contain it.
@@ -33,7 +33,7 @@ struct Clustering {
   double error = 0.0;                               // of the projected total, ns
 };
 
-Clustering Project(const Profile& profile, const DistinctRows& rows, std::size_t k,
+Clustering Project(const model::Profile& profile, const DistinctRows& rows, std::size_t k,
                    std::vector<std::uint32_t> cluster_of, double total) {
   Clustering result;
   result.representatives.assign(k, {std::numeric_limits<std::uint64_t>::max(), 0.0});
@@ -60,11 +60,11 @@ Result<std::unique_ptr<PreparedMethod>> PreparePka(const MethodInput& input) {
   std::vector<std::uint64_t> invocations;
   double total = 0.0;
   for (std::size_t i = 0; i < input.groups.size(); ++i) {
-    if (input.groups[i] == kExcludedKernel) continue;
+    if (input.groups[i] == model::kExcludedKernel) continue;
     invocations.push_back(i);
     total += static_cast<double>(input.profile.records[i].duration_ns);
   }
-  std::vector<std::uint32_t> cluster_of(input.groups.size(), kExcludedKernel);
+  std::vector<std::uint32_t> cluster_of(input.groups.size(), model::kExcludedKernel);
   if (invocations.empty()) return MakeRepresentativeMethod(std::move(cluster_of), {});
 
   const DistinctRows rows = FindDistinctRows(invocations, metrics.value().columns);
@@ -85,4 +85,4 @@ Result<std::unique_ptr<PreparedMethod>> PreparePka(const MethodInput& input) {
   return MakeRepresentativeMethod(std::move(cluster_of), std::move(best.representatives));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -20,7 +20,7 @@
 #include "base/result.h"
 #include "research/baselines/method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 inline constexpr double kPkaVarianceShare = 0.9995;
 inline constexpr std::size_t kPkaMostClusters = 20;
@@ -28,4 +28,4 @@ inline constexpr std::size_t kPkaMostClusters = 20;
 // An error lists the missing metric columns (docs/formats/metrics.md).
 Result<std::unique_ptr<PreparedMethod>> PreparePka(const MethodInput& input);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -64,4 +64,4 @@ Scores PrincipalComponents(const DistinctRows& rows, double share) {
   return scores;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -12,7 +12,7 @@
 
 #include "research/baselines/distinct_rows.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct Scores {
   std::size_t columns = 0;     // components kept, by descending variance; 0 if no column varies
@@ -23,4 +23,4 @@ struct Scores {
 // REQUIRES: 0 < share <= 1.
 Scores PrincipalComponents(const DistinctRows& rows, double share);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -11,21 +11,22 @@
 #include "base/rng.h"
 #include "model/kernel_groups.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 class RandomMethod : public PreparedMethod {
  public:
   RandomMethod(std::vector<std::uint32_t> cluster_of, double share)
       : cluster_of_(std::move(cluster_of)), share_(share) {
-    for (const std::uint32_t cluster : cluster_of_) any_ = any_ || cluster != kExcludedKernel;
+    for (const std::uint32_t cluster : cluster_of_)
+      any_ = any_ || cluster != model::kExcludedKernel;
   }
 
   MethodSample Draw(std::uint64_t seed) const override {
     Rng rng(seed);
     MethodSample sample;
     for (std::size_t i = 0; i < cluster_of_.size(); ++i) {
-      if (cluster_of_[i] == kExcludedKernel) continue;
+      if (cluster_of_[i] == model::kExcludedKernel) continue;
       if (rng.Uniform() < share_) sample.invocations.push_back({i, 1.0 / share_});
     }
     return sample;
@@ -51,9 +52,9 @@ Result<std::unique_ptr<PreparedMethod>> PrepareRandom(const MethodInput& input) 
 std::unique_ptr<PreparedMethod> MakeRandom(const MethodInput& input, double sampled_share) {
   std::vector<std::uint32_t> cluster_of(input.groups.begin(), input.groups.end());
   for (std::uint32_t& cluster : cluster_of) {
-    if (cluster != kExcludedKernel) cluster = 0;
+    if (cluster != model::kExcludedKernel) cluster = 0;
   }
   return std::make_unique<RandomMethod>(std::move(cluster_of), sampled_share);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "research/baselines/method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 // 0.1 %, a speedup of 1,000: the rate that STEM+ROOT (MICRO 2025) uses for random sampling on its
 // large workloads. A larger share is not cheap; a smaller one leaves almost no samples of 10,000
@@ -30,4 +30,4 @@ Result<std::unique_ptr<PreparedMethod>> PrepareRandom(const MethodInput& input);
 // Uses any share in (0, 1].
 std::unique_ptr<PreparedMethod> MakeRandom(const MethodInput& input, double sampled_share);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 class RepresentativeMethod : public PreparedMethod {
@@ -37,4 +37,4 @@ std::unique_ptr<PreparedMethod> MakeRepresentativeMethod(
   return std::make_unique<RepresentativeMethod>(std::move(cluster_of), std::move(representatives));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

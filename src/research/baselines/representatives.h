@@ -11,11 +11,11 @@
 
 #include "research/baselines/method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 // `cluster_of` is by launch, dense from 0, kExcludedKernel for excluded launches;
 // `representatives[c]` represents cluster c.
 std::unique_ptr<PreparedMethod> MakeRepresentativeMethod(
     std::vector<std::uint32_t> cluster_of, std::vector<WeightedInvocation> representatives);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

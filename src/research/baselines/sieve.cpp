@@ -14,7 +14,7 @@
 #include "research/baselines/metrics.h"
 #include "research/baselines/representatives.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr Metric kMetrics[] = {Metric::kInstructions, Metric::kBlockThreads};
@@ -82,7 +82,7 @@ Result<std::unique_ptr<PreparedMethod>> PrepareSieve(const MethodInput& input) {
   const std::span<const double> block = metrics.value().columns[1];
 
   InvocationGroups kernels = GroupInvocations(input.groups);
-  std::vector<std::uint32_t> cluster_of(input.groups.size(), kExcludedKernel);
+  std::vector<std::uint32_t> cluster_of(input.groups.size(), model::kExcludedKernel);
   std::vector<WeightedInvocation> representatives;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     if (kernels.group(k).empty()) continue;
@@ -95,4 +95,4 @@ Result<std::unique_ptr<PreparedMethod>> PrepareSieve(const MethodInput& input) {
   return MakeRepresentativeMethod(std::move(cluster_of), std::move(representatives));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -20,7 +20,7 @@
 #include "base/result.h"
 #include "research/baselines/method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 // The paper's theta. A larger value gives fewer and more mixed strata.
 inline constexpr double kSieveTheta = 0.4;
@@ -28,4 +28,4 @@ inline constexpr double kSieveTheta = 0.4;
 // An error names the missing column: instructions, or CTA sizes if launches lack them.
 Result<std::unique_ptr<PreparedMethod>> PrepareSieve(const MethodInput& input);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -17,7 +17,7 @@
 #include "sampling/workload_strata.h"
 #include "stats/log_sketch.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 struct SizedCluster {
@@ -28,7 +28,7 @@ struct SizedCluster {
 
 class StratifiedMethod : public PreparedMethod {
  public:
-  StratifiedMethod(Selection selection, std::vector<std::uint64_t> order,
+  StratifiedMethod(sampling::Selection selection, std::vector<std::uint64_t> order,
                    std::vector<SizedCluster> clusters, std::vector<std::uint32_t> cluster_of,
                    double bound)
       : selection_(selection),
@@ -42,8 +42,8 @@ class StratifiedMethod : public PreparedMethod {
     MethodSample sample;
     for (const SizedCluster& c : clusters_) {
       const std::uint64_t count = c.end - c.begin;
-      const std::vector<std::uint64_t> ranks = DrawRanks(selection_, count, c.size, rng);
-      const double weight = PlainWeight(count, ranks.size());
+      const std::vector<std::uint64_t> ranks = sampling::DrawRanks(selection_, count, c.size, rng);
+      const double weight = sampling::PlainWeight(count, ranks.size());
       for (const std::uint64_t rank : ranks) {
         sample.invocations.push_back({order_[c.begin + rank], weight});
       }
@@ -57,13 +57,13 @@ class StratifiedMethod : public PreparedMethod {
   std::uint64_t cluster_count() const override { return clusters_.size(); }
   double bound() const override { return bound_; }
   bool deterministic() const override {
-    return selection_ == Selection::kFirst ||
+    return selection_ == sampling::Selection::kFirst ||
            std::all_of(clusters_.begin(), clusters_.end(),
                        [](const SizedCluster& c) { return c.size >= c.end - c.begin; });
   }
 
  private:
-  Selection selection_;
+  sampling::Selection selection_;
   // The launches sorted by (group, stratum) and then as DrawRanks requires: by (sketch bin, launch
   // order), or by launch order for Selection::kFirst.
   std::vector<std::uint64_t> order_;
@@ -74,8 +74,10 @@ class StratifiedMethod : public PreparedMethod {
 
 // Sorts one group's launches, which are in launch order, by (bin, launch order). Returns the start
 // of each non-empty bin, and the end.
-std::vector<std::size_t> SortByBin(const Profile& profile, std::span<std::uint64_t> invocations,
-                                   const LogSketch& sketch, std::vector<std::uint64_t>& scratch) {
+std::vector<std::size_t> SortByBin(const model::Profile& profile,
+                                   std::span<std::uint64_t> invocations,
+                                   const stats::LogSketch& sketch,
+                                   std::vector<std::uint64_t>& scratch) {
   std::vector<std::size_t> starts(sketch.bins().size() + 1, 0);
   for (std::size_t b = 0; b < sketch.bins().size(); ++b) {
     starts[b + 1] = starts[b] + sketch.bins()[b].count;
@@ -83,7 +85,7 @@ std::vector<std::size_t> SortByBin(const Profile& profile, std::span<std::uint64
   std::vector<std::size_t> next = starts;
   scratch.resize(invocations.size());
   for (const std::uint64_t i : invocations) {
-    const std::uint32_t bin = LogSketch::BinOf(profile.records[i].duration_ns);
+    const std::uint32_t bin = stats::LogSketch::BinOf(profile.records[i].duration_ns);
     scratch[next[bin - sketch.first_bin()]++] = i;
   }
   std::copy(scratch.begin(), scratch.end(), invocations.begin());
@@ -91,34 +93,34 @@ std::vector<std::size_t> SortByBin(const Profile& profile, std::span<std::uint64
   return starts;
 }
 
-Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, Method method,
+Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, sampling::Method method,
                                                 std::span<const std::uint32_t> groups) {
-  SamplingOptions options = input.options;
+  sampling::SamplingOptions options = input.options;
   options.method = method;
   InvocationGroups grouped = GroupInvocations(groups);
   const std::size_t group_count = grouped.size();
 
-  std::vector<KernelCells> cells(group_count);
+  std::vector<sampling::KernelCells> cells(group_count);
   std::vector<std::vector<std::size_t>> cell_starts(group_count);
   std::vector<std::uint64_t> scratch;
   for (std::size_t g = 0; g < group_count; ++g) {
     const std::span<std::uint64_t> invocations = grouped.group(g);
-    LogSketch sketch;
+    stats::LogSketch sketch;
     for (const std::uint64_t i : invocations) sketch.Add(input.profile.records[i].duration_ns);
-    cells[g] = CellsOf(sketch);
+    cells[g] = sampling::CellsOf(sketch);
     cell_starts[g] = SortByBin(input.profile, invocations, sketch, scratch);
   }
-  const SampleDesign design = DesignSample(cells, options);
+  const sampling::SampleDesign design = sampling::DesignSample(cells, options);
 
   std::vector<SizedCluster> clusters;
-  std::vector<std::uint32_t> cluster_of(groups.size(), kExcludedKernel);
+  std::vector<std::uint32_t> cluster_of(groups.size(), model::kExcludedKernel);
   for (std::size_t g = 0; g < group_count; ++g) {
-    for (const StratumRange& s : design.kernels[g]) {
+    for (const sampling::StratumRange& s : design.kernels[g]) {
       const SizedCluster cluster{grouped.starts[g] + cell_starts[g][s.first],
                                  grouped.starts[g] + cell_starts[g][s.end], s.sample_size};
       const auto begin = grouped.order.begin() + static_cast<std::ptrdiff_t>(cluster.begin);
       const auto end = grouped.order.begin() + static_cast<std::ptrdiff_t>(cluster.end);
-      if (options.selection == Selection::kFirst) std::sort(begin, end);
+      if (options.selection == sampling::Selection::kFirst) std::sort(begin, end);
       for (auto at = begin; at != end; ++at) {
         cluster_of[*at] = static_cast<std::uint32_t>(clusters.size());
       }
@@ -126,7 +128,7 @@ Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, Method
     }
   }
   // The first launches are not a random sample, so their error cannot be bounded beforehand.
-  const double bound = options.selection == Selection::kFirst ? NAN : design.bound;
+  const double bound = options.selection == sampling::Selection::kFirst ? NAN : design.bound;
   return std::unique_ptr<PreparedMethod>(
       std::make_unique<StratifiedMethod>(options.selection, std::move(grouped.order),
                                          std::move(clusters), std::move(cluster_of), bound));
@@ -135,10 +137,10 @@ Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, Method
 // Groups launches of the same (name, grid, block), numbered in order of first launch; excluded
 // launches stay excluded.
 std::vector<std::uint32_t> GroupsByLaunch(const MethodInput& input) {
-  std::vector<std::uint32_t> groups(input.groups.size(), kExcludedKernel);
+  std::vector<std::uint32_t> groups(input.groups.size(), model::kExcludedKernel);
   std::unordered_map<std::uint64_t, std::uint32_t> known;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (input.groups[i] == kExcludedKernel) continue;
+    if (input.groups[i] == model::kExcludedKernel) continue;
     const shm::KernelRecord& r = input.profile.records[i];
     const shm::LaunchConfig config = {{r.grid[0], r.grid[1], r.grid[2]},
                                       {r.block[0], r.block[1], r.block[2]}};
@@ -151,19 +153,19 @@ std::vector<std::uint32_t> GroupsByLaunch(const MethodInput& input) {
 }  // namespace
 
 Result<std::unique_ptr<PreparedMethod>> PrepareOptimal(const MethodInput& input) {
-  return Prepare(input, Method::kOptimal, input.groups);
+  return Prepare(input, sampling::Method::kOptimal, input.groups);
 }
 
 Result<std::unique_ptr<PreparedMethod>> PrepareRoot(const MethodInput& input) {
-  return Prepare(input, Method::kRoot, input.groups);
+  return Prepare(input, sampling::Method::kRoot, input.groups);
 }
 
 Result<std::unique_ptr<PreparedMethod>> PrepareStem(const MethodInput& input) {
-  return Prepare(input, Method::kStem, input.groups);
+  return Prepare(input, sampling::Method::kStem, input.groups);
 }
 
 Result<std::unique_ptr<PreparedMethod>> PrepareAllegro(const MethodInput& input) {
-  return Prepare(input, Method::kStem, GroupsByLaunch(input));
+  return Prepare(input, sampling::Method::kStem, GroupsByLaunch(input));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -21,11 +21,11 @@
 #include "base/result.h"
 #include "research/baselines/method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 Result<std::unique_ptr<PreparedMethod>> PrepareOptimal(const MethodInput& input);
 Result<std::unique_ptr<PreparedMethod>> PrepareRoot(const MethodInput& input);
 Result<std::unique_ptr<PreparedMethod>> PrepareStem(const MethodInput& input);
 Result<std::unique_ptr<PreparedMethod>> PrepareAllegro(const MethodInput& input);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -19,7 +19,7 @@
 #include "research/baselines/metrics.h"
 #include "research/baselines/representatives.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Returns the feature columns, by launch of the profile.
@@ -99,7 +99,7 @@ Result<std::unique_ptr<PreparedMethod>> PrepareTbpoint(const MethodInput& input)
   const std::vector<std::span<const double>> columns(features.value().begin(),
                                                      features.value().end());
   InvocationGroups kernels = GroupInvocations(input.groups);
-  std::vector<std::uint32_t> cluster_of(input.groups.size(), kExcludedKernel);
+  std::vector<std::uint32_t> cluster_of(input.groups.size(), model::kExcludedKernel);
   std::vector<WeightedInvocation> representatives;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const std::span<const std::uint64_t> launches = kernels.group(k);
@@ -125,4 +125,4 @@ Result<std::unique_ptr<PreparedMethod>> PrepareTbpoint(const MethodInput& input)
   return MakeRepresentativeMethod(std::move(cluster_of), std::move(representatives));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

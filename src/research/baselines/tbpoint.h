@@ -18,7 +18,7 @@
 #include "base/result.h"
 #include "research/baselines/method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 // Launches in one cluster differ by at most 10 % of the average in any feature. A larger value
 // gives fewer, more mixed clusters.
@@ -28,4 +28,4 @@ inline constexpr double kTbpointDistance = 0.1;
 // clustered (complete_linkage.h).
 Result<std::unique_ptr<PreparedMethod>> PrepareTbpoint(const MethodInput& input);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Maximum number of samples drawn per bound tried; they take some seconds on two cores.
@@ -46,8 +46,9 @@ Neighbours NeighboursOf(const std::vector<TunedPoint>& points, double p95) {
 
 class Tuner {
  public:
-  Tuner(const EvaluatedRun& workload, const MethodEntry& method, const SamplingOptions& options,
-        const BasicBlockVectors* vectors, std::uint64_t runs, WorkerPool& pool)
+  Tuner(const EvaluatedRun& workload, const MethodEntry& method,
+        const sampling::SamplingOptions& options, const BasicBlockVectors* vectors,
+        std::uint64_t runs, WorkerPool& pool)
       : workload_(workload),
         method_(method),
         options_(options),
@@ -59,7 +60,7 @@ class Tuner {
     for (const TunedPoint& p : points_) {
       if (p.error_bound == error_bound) return p;
     }
-    SamplingOptions asked = options_;
+    sampling::SamplingOptions asked = options_;
     asked.error_bound = error_bound;
     auto prepared = PreparedWorkload::Create(workload_, method_, asked, vectors_);
     if (!prepared.ok()) return prepared.error();
@@ -137,7 +138,7 @@ class Tuner {
 
   const EvaluatedRun& workload_;
   const MethodEntry& method_;
-  SamplingOptions options_;
+  sampling::SamplingOptions options_;
   const BasicBlockVectors* vectors_;
   std::uint64_t runs_;
   WorkerPool& pool_;
@@ -195,7 +196,8 @@ double SpeedupAt(const std::vector<TunedPoint>& points, double p95, TuningEnd& e
 }
 
 Result<EqualError> CompareAtEqualError(const EvaluatedRun& workload, const MethodEntry& one,
-                                       const MethodEntry& other, const SamplingOptions& options,
+                                       const MethodEntry& other,
+                                       const sampling::SamplingOptions& options,
                                        const BasicBlockVectors* vectors, std::uint64_t runs,
                                        WorkerPool& pool) {
   Tuner first(workload, one, options, vectors, runs, pool);
@@ -214,4 +216,4 @@ Result<EqualError> CompareAtEqualError(const EvaluatedRun& workload, const Metho
   return result;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

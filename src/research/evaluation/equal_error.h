@@ -32,7 +32,7 @@
 
 #include "research/evaluation/evaluate_method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 // The result at one error bound.
 struct TunedPoint {
@@ -77,8 +77,9 @@ double SpeedupAt(const std::vector<TunedPoint>& points, double p95, TuningEnd& e
 // would take minutes, draws fewer, but at least 2,000. An error names the method whose input is
 // missing.
 Result<EqualError> CompareAtEqualError(const EvaluatedRun& workload, const MethodEntry& one,
-                                       const MethodEntry& other, const SamplingOptions& options,
+                                       const MethodEntry& other,
+                                       const sampling::SamplingOptions& options,
                                        const BasicBlockVectors* vectors, std::uint64_t runs,
                                        WorkerPool& pool);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -21,14 +21,14 @@ PreparedWorkload::PreparedWorkload(const EvaluatedRun& workload,
   const std::span<const std::uint32_t> clusters = prepared_->clusters();
   cluster_ns_.resize(prepared_->cluster_count(), 0.0);
   for (std::size_t i = 0; i < clusters.size(); ++i) {
-    if (clusters[i] == kExcludedKernel) continue;
+    if (clusters[i] == model::kExcludedKernel) continue;
     cluster_ns_[clusters[i]] += static_cast<double>(workload.profile.records[i].duration_ns);
   }
 }
 
 Result<PreparedWorkload> PreparedWorkload::Create(const EvaluatedRun& workload,
                                                   const MethodEntry& method,
-                                                  const SamplingOptions& options,
+                                                  const sampling::SamplingOptions& options,
                                                   const BasicBlockVectors* vectors) {
   const auto start = Clock::now();
   auto prepared = method.prepare({workload.profile, workload.groups, options, vectors});
@@ -71,7 +71,7 @@ RunOutcome PreparedWorkload::Draw(std::uint64_t seed) const {
 }
 
 Result<MethodEvaluation> EvaluateMethod(const EvaluatedRun& workload, const MethodEntry& method,
-                                        const SamplingOptions& options,
+                                        const sampling::SamplingOptions& options,
                                         const BasicBlockVectors* vectors, std::uint64_t runs,
                                         WorkerPool& pool) {
   auto prepared = PreparedWorkload::Create(workload, method, options, vectors);
@@ -92,4 +92,4 @@ Result<MethodEvaluation> EvaluateMethod(const EvaluatedRun& workload, const Meth
   return evaluation;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

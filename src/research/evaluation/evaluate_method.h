@@ -24,7 +24,7 @@
 #include "research/evaluation/evaluated_run.h"
 #include "research/evaluation/run_statistics.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct MethodEvaluation {
   std::vector<RunOutcome> runs;  // by seed; only one if the method is deterministic
@@ -40,7 +40,7 @@ class PreparedWorkload {
   // An error lists the input that the method lacks. `workload`, `options` and `vectors` must
   // outlive the object.
   static Result<PreparedWorkload> Create(const EvaluatedRun& workload, const MethodEntry& method,
-                                         const SamplingOptions& options,
+                                         const sampling::SamplingOptions& options,
                                          const BasicBlockVectors* vectors);
 
   bool deterministic() const { return prepared_->deterministic(); }
@@ -62,8 +62,8 @@ class PreparedWorkload {
 // Draws `runs` samples, with seeds options.seed, options.seed + 1, ...; one if the method is
 // deterministic. REQUIRES: runs > 0.
 Result<MethodEvaluation> EvaluateMethod(const EvaluatedRun& workload, const MethodEntry& method,
-                                        const SamplingOptions& options,
+                                        const sampling::SamplingOptions& options,
                                         const BasicBlockVectors* vectors, std::uint64_t runs,
                                         WorkerPool& pool);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -9,15 +9,15 @@
 #include "sampling/weights.h"
 #include "session/engine.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
-RunOutcome ReplayOnce(const EvaluatedRun& workload, const SamplingOptions& options,
+RunOutcome ReplayOnce(const EvaluatedRun& workload, const sampling::SamplingOptions& options,
                       std::uint64_t lag) {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool alone(1);  // threads are used for the runs, not for the epochs of one run
-  MaskWriter no_mask;
-  Engine engine(options, *gate, GateAsked::kByEngine, lag, alone, no_mask);
+  session::MaskWriter no_mask;
+  session::Engine engine(options, *gate, session::GateAsked::kByEngine, lag, alone, no_mask);
   std::vector<std::uint32_t> engine_ids;
   for (std::uint32_t id = 0; id < workload.profile.names.size(); ++id) {
     engine_ids.push_back(engine.AddKernel(workload.profile.names.name(id)));
@@ -26,22 +26,23 @@ RunOutcome ReplayOnce(const EvaluatedRun& workload, const SamplingOptions& optio
     record.name_id = engine_ids[record.name_id];
     engine.Push(record);
   }
-  const Plan plan = engine.Finish();
+  const model::Plan plan = engine.Finish();
 
   std::vector<JudgedInvocation> judged;
-  for (const PlanKernel& kernel : plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
       double sampled_ns = 0.0;
-      for (const PlanSample& s : cluster.samples) {
+      for (const model::PlanSample& s : cluster.samples) {
         sampled_ns += static_cast<double>(s.record.duration_ns);
       }
       const std::uint64_t taken = cluster.samples.size();
-      const double plain = PlainWeight(cluster.count, taken);
-      const double calibrated = taken == 0
-                                    ? 0.0
-                                    : CalibratedWeight(cluster.count, cluster.mean_ns, taken,
-                                                       sampled_ns / static_cast<double>(taken));
-      for (const PlanSample& s : cluster.samples) judged.push_back({s.index, plain, calibrated});
+      const double plain = sampling::PlainWeight(cluster.count, taken);
+      const double calibrated =
+          taken == 0 ? 0.0
+                     : sampling::CalibratedWeight(cluster.count, cluster.mean_ns, taken,
+                                                  sampled_ns / static_cast<double>(taken));
+      for (const model::PlanSample& s : cluster.samples)
+        judged.push_back({s.index, plain, calibrated});
     }
   }
   std::sort(judged.begin(), judged.end(),
@@ -58,15 +59,16 @@ RunOutcome ReplayOnce(const EvaluatedRun& workload, const SamplingOptions& optio
 
 }  // namespace
 
-MethodEvaluation EvaluateOnline(const EvaluatedRun& workload, const SamplingOptions& options,
-                                std::uint64_t lag, std::uint64_t runs, WorkerPool& pool) {
+MethodEvaluation EvaluateOnline(const EvaluatedRun& workload,
+                                const sampling::SamplingOptions& options, std::uint64_t lag,
+                                std::uint64_t runs, WorkerPool& pool) {
   using Clock = std::chrono::steady_clock;
   MethodEvaluation evaluation;
   evaluation.runs.resize(runs);
   std::vector<double> seconds(runs);
   pool.ForEach(runs, [&](std::size_t i) {
     const auto start = Clock::now();
-    SamplingOptions seeded = options;
+    sampling::SamplingOptions seeded = options;
     seeded.seed = options.seed + i;
     evaluation.runs[i] = ReplayOnce(workload, seeded, lag);
     seconds[i] = std::chrono::duration<double>(Clock::now() - start).count();
@@ -76,4 +78,4 @@ MethodEvaluation EvaluateOnline(const EvaluatedRun& workload, const SamplingOpti
   return evaluation;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

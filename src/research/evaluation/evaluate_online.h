@@ -13,11 +13,12 @@
 
 #include "research/evaluation/evaluate_method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 // Runs `runs` replays with seeds options.seed, options.seed + 1, ... Sampled time, speedup and
 // bound refer to the whole online run. REQUIRES: runs > 0.
-MethodEvaluation EvaluateOnline(const EvaluatedRun& workload, const SamplingOptions& options,
-                                std::uint64_t lag, std::uint64_t runs, WorkerPool& pool);
+MethodEvaluation EvaluateOnline(const EvaluatedRun& workload,
+                                const sampling::SamplingOptions& options, std::uint64_t lag,
+                                std::uint64_t runs, WorkerPool& pool);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

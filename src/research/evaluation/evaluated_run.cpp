@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "stats/moments.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Long C++ template names would hide the difference.
@@ -36,7 +36,7 @@ std::string ExtentText(const Extent (&e)[3]) {
 }
 
 // Returns the number of kernels with different launch counts, including kernels of only one run.
-std::size_t KernelsWithOtherCounts(const Profile& one, const Profile& other) {
+std::size_t KernelsWithOtherCounts(const model::Profile& one, const model::Profile& other) {
   std::unordered_map<std::string_view, std::int64_t> surplus;
   for (const shm::KernelRecord& r : one.records) ++surplus[one.names.name(r.name_id)];
   for (const shm::KernelRecord& r : other.records) --surplus[other.names.name(r.name_id)];
@@ -45,7 +45,7 @@ std::size_t KernelsWithOtherCounts(const Profile& one, const Profile& other) {
 }
 
 // Returns the difference at launch `i`, or "" if there is none.
-std::string Difference(const Profile& one, const Profile& other, std::size_t i) {
+std::string Difference(const model::Profile& one, const model::Profile& other, std::size_t i) {
   const shm::KernelRecord& a = one.records[i];
   const shm::KernelRecord& b = other.records[i];
   if (one.names.name(a.name_id) != other.names.name(b.name_id)) {
@@ -66,20 +66,21 @@ std::string Difference(const Profile& one, const Profile& other, std::size_t i) 
 
 }  // namespace
 
-Result<EvaluatedRun> MakeEvaluatedRun(std::string name, Profile profile,
-                                      const SamplingOptions& options) {
-  Result<KernelGroups> created = KernelGroups::Create(options.group_by, options.exclude);
+Result<EvaluatedRun> MakeEvaluatedRun(std::string name, model::Profile profile,
+                                      const sampling::SamplingOptions& options) {
+  Result<model::KernelGroups> created =
+      model::KernelGroups::Create(options.group_by, options.exclude);
   if (!created.ok()) return created.error();
-  KernelGroups groups = std::move(created).value();
+  model::KernelGroups groups = std::move(created).value();
   EvaluatedRun workload;
   workload.name = std::move(name);
   workload.profile = std::move(profile);
   workload.groups.reserve(workload.profile.records.size());
-  std::vector<Moments> kernels;
+  std::vector<stats::Moments> kernels;
   for (const shm::KernelRecord& record : workload.profile.records) {
     const std::uint32_t group = groups.Of(record, workload.profile.names);
     workload.groups.push_back(group);
-    if (group == kExcludedKernel) continue;
+    if (group == model::kExcludedKernel) continue;
     ++workload.launches;
     workload.total_ns += record.duration_ns;
     if (group >= kernels.size()) kernels.resize(std::size_t{group} + 1);
@@ -93,12 +94,13 @@ Result<EvaluatedRun> MakeEvaluatedRun(std::string name, Profile profile,
                              workload.excluded.invocations > 0 ? " beside what is excluded" : "")};
   }
   double one_each_ns = 0.0;
-  for (const Moments& kernel : kernels) one_each_ns += kernel.mean();
+  for (const stats::Moments& kernel : kernels) one_each_ns += kernel.mean();
   workload.speedup_limit = static_cast<double>(workload.total_ns) / one_each_ns;
   return workload;
 }
 
-Status SameLaunches(const EvaluatedRun& one, const std::string& other_name, const Profile& other) {
+Status SameLaunches(const EvaluatedRun& one, const std::string& other_name,
+                    const model::Profile& other) {
   const std::size_t count = one.profile.records.size();
   const std::size_t other_count = other.records.size();
   const std::size_t both = std::min(count, other_count);
@@ -128,7 +130,8 @@ Status SameLaunches(const EvaluatedRun& one, const std::string& other_name, cons
                   count, other_count, KernelsWithOtherCounts(one.profile, other))};
 }
 
-Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name, const Profile& other) {
+Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name,
+                   const model::Profile& other) {
   const Status same = SameLaunches(workload, other_name, other);
   if (!same.ok()) return same;
   std::vector<std::uint64_t> durations;
@@ -136,7 +139,7 @@ Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name, const 
   std::uint64_t total_ns = 0;
   for (std::size_t i = 0; i < other.records.size(); ++i) {
     durations.push_back(other.records[i].duration_ns);
-    if (workload.groups[i] != kExcludedKernel) total_ns += other.records[i].duration_ns;
+    if (workload.groups[i] != model::kExcludedKernel) total_ns += other.records[i].duration_ns;
   }
   if (total_ns == 0) {
     return Error{fmt::format("{}: holds no kernel time, expected at least 1 ns",
@@ -148,4 +151,4 @@ Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name, const 
   return Success{};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -15,16 +15,16 @@
 #include "model/profile.h"
 #include "sampling/sampling_options.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct EvaluatedRun {
   std::string name;
-  Profile profile;
+  model::Profile profile;
   std::vector<std::uint32_t> groups;  // by launch: its kernel group, or kExcludedKernel
   std::uint64_t kernels = 0;          // number of groups
   std::uint64_t launches = 0;         // launches that are not excluded
   std::uint64_t total_ns = 0;         // T*, > 0
-  ExcludedTotals excluded;
+  model::ExcludedTotals excluded;
   // T* over the sum of the kernels' mean durations: the speedup of one average sample per kernel.
   // No method that samples every kernel at random exceeds it on average.
   double speedup_limit = 0.0;
@@ -37,17 +37,19 @@ struct EvaluatedRun {
 
 // Computes groups and totals of `profile` by the options group_by and exclude. A profile without
 // counted kernel time is an error, because relative errors are undefined.
-Result<EvaluatedRun> MakeEvaluatedRun(std::string name, Profile profile,
-                                      const SamplingOptions& options);
+Result<EvaluatedRun> MakeEvaluatedRun(std::string name, model::Profile profile,
+                                      const sampling::SamplingOptions& options);
 
 // Checks that two runs launched the same kernels: the same number of launches and, in order, the
 // same names, grids and blocks (where both runs recorded them). An error reports the first launch
 // that differs, the difference, and how many kernels have different launch counts.
 // SOURCE: docs/evaluation.md, "Another run".
-Status SameLaunches(const EvaluatedRun& one, const std::string& other_name, const Profile& other);
+Status SameLaunches(const EvaluatedRun& one, const std::string& other_name,
+                    const model::Profile& other);
 
 // Makes `other` the run that the estimates of `workload` are compared with. Returns the error of
 // SameLaunches if the launches differ.
-Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name, const Profile& other);
+Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name,
+                   const model::Profile& other);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::research {
 
 EvaluatedWorkload Describe(const EvaluatedRun& workload) {
   return {workload.name,         workload.launches,        workload.kernels,
@@ -24,7 +24,7 @@ void AddWorkload(const EvaluatedRun& workload, const EvaluationRequest& request,
     ++done_with;
   };
   for (const double error_bound : request.error_bounds) {
-    SamplingOptions options = request.options;
+    sampling::SamplingOptions options = request.options;
     options.error_bound = error_bound;
     double two_pass_ns = NAN;
     for (const MethodEntry* method : request.methods) {
@@ -55,4 +55,4 @@ void AddWorkload(const EvaluatedRun& workload, const EvaluationRequest& request,
   }
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -15,7 +15,7 @@
 #include "research/evaluation/evaluate_method.h"
 #include "research/evaluation/evaluate_online.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct EvaluatedWorkload {
   std::string name;
@@ -23,7 +23,7 @@ struct EvaluatedWorkload {
   std::uint64_t kernels = 0;
   std::uint64_t total_ns = 0;
   double speedup_limit = 0.0;
-  ExcludedTotals excluded;
+  model::ExcludedTotals excluded;
   std::string against_name;  // empty if none
   std::uint64_t against_total_ns = 0;
 };
@@ -48,7 +48,7 @@ struct LeftOut {
 
 struct EvaluationRequest {
   std::vector<const MethodEntry*> methods;
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   std::vector<double> error_bounds;  // one row per bound
   std::uint64_t runs = 100;
   bool online = false;
@@ -62,7 +62,7 @@ struct EvaluationRequest {
 };
 
 struct Evaluation {
-  OptionList options;  // all effective options
+  model::OptionList options;  // all effective options
   double confidence = 0.95;
   std::vector<EvaluatedWorkload> workloads;
   std::vector<EvaluationRow> rows;  // by workload, then bound, then method
@@ -76,4 +76,4 @@ EvaluatedWorkload Describe(const EvaluatedRun& workload);
 void AddWorkload(const EvaluatedRun& workload, const EvaluationRequest& request, WorkerPool& pool,
                  Evaluation& evaluation);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -13,7 +13,7 @@
 #include "research/evaluation/equal_error.h"
 #include "research/evaluation/evaluation.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 std::string EvaluationTable(const Evaluation& evaluation);
 std::string EvaluationJson(const Evaluation& evaluation);
@@ -25,7 +25,7 @@ std::string LeftOutLines(const Evaluation& evaluation);
 
 // The results of one comparison over several workloads.
 struct EqualErrorReport {
-  OptionList options;
+  model::OptionList options;
   std::string one;
   std::string other;
   double error_bound = 0.0;
@@ -37,4 +37,4 @@ std::string EqualErrorTable(const EqualErrorReport& report);
 std::string EqualErrorJson(const EqualErrorReport& report);
 std::string EqualErrorCsv(const EqualErrorReport& report);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -5,7 +5,7 @@
 
 #include "research/evaluation/report.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Quotes a cell according to RFC 4180.
@@ -76,4 +76,4 @@ std::string EqualErrorCsv(const EqualErrorReport& report) {
   return csv;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -7,7 +7,7 @@
 #include "research/evaluation/trust_report.h"
 #include "stemtap/version.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -17,7 +17,7 @@ Json Number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-Json OptionsJson(const OptionList& options) {
+Json OptionsJson(const model::OptionList& options) {
   Json json = Json::object();
   for (const auto& [name, value] : options) {
     std::visit([&json, &key = name](const auto& v) { json[key] = v; }, value);
@@ -116,7 +116,7 @@ std::string Dump(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Json Head(const OptionList& options) {
+Json Head(const model::OptionList& options) {
   return {{"schema", "stemtap.evaluation/1"},
           {"tool", std::string("stemtap ") + kVersion},
           {"options", OptionsJson(options)}};
@@ -166,4 +166,4 @@ std::string EqualErrorJson(const EqualErrorReport& report) {
   return Dump(json);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -10,7 +10,7 @@
 #include "research/evaluation/report.h"
 #include "research/evaluation/trust_report.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr std::size_t kMostNameColumns = 60;
@@ -216,4 +216,4 @@ std::string EqualErrorTable(const EqualErrorReport& report) {
              report.results.size() - ratios.size());
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

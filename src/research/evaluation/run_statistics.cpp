@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 std::vector<double> Column(std::span<const RunOutcome> runs, double RunOutcome::*member) {
@@ -97,4 +97,4 @@ void Judge(const EvaluatedRun& workload, std::span<const JudgedInvocation> sampl
   outcome.against_calibrated = against_calibrated / judged_total - 1.0;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

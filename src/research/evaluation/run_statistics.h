@@ -18,7 +18,7 @@
 
 #include "research/evaluation/evaluated_run.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 // An error that exceeds the bound by at most this much is rounding, not a miss: if everything is
 // sampled, both are 0 except for rounding. Sums of 10^8 doubles are exact to about 1e-12 relative;
@@ -79,4 +79,4 @@ struct JudgedInvocation {
 void Judge(const EvaluatedRun& workload, std::span<const JudgedInvocation> sample,
            RunOutcome& outcome);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 TrustReport ReportOn(std::span<const EvaluationRow* const> rows, const Evaluation& evaluation) {
@@ -98,4 +98,4 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -20,7 +20,7 @@
 
 #include "research/evaluation/evaluation.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct TrustReport {
   std::string method;
@@ -46,4 +46,4 @@ double Pearson(std::span<const double> x, std::span<const double> y);
 // Returns the mean of the two middle values if their number is even; NaN if empty.
 double Median(std::vector<double> values);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

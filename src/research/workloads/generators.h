@@ -8,13 +8,13 @@
 #include "model/profile_reader.h"
 #include "research/workloads/workload.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
-std::unique_ptr<ProfileReader> MakeLlmServe(const WorkloadOptions& options);
-std::unique_ptr<ProfileReader> MakeOutliers(const WorkloadOptions& options);
-std::unique_ptr<ProfileReader> MakePhases(const WorkloadOptions& options);
-std::unique_ptr<ProfileReader> MakeRareKernels(const WorkloadOptions& options);
-std::unique_ptr<ProfileReader> MakeTraining(const WorkloadOptions& options);
-std::unique_ptr<ProfileReader> MakeWarmup(const WorkloadOptions& options);
+std::unique_ptr<model::ProfileReader> MakeLlmServe(const WorkloadOptions& options);
+std::unique_ptr<model::ProfileReader> MakeOutliers(const WorkloadOptions& options);
+std::unique_ptr<model::ProfileReader> MakePhases(const WorkloadOptions& options);
+std::unique_ptr<model::ProfileReader> MakeRareKernels(const WorkloadOptions& options);
+std::unique_ptr<model::ProfileReader> MakeTraining(const WorkloadOptions& options);
+std::unique_ptr<model::ProfileReader> MakeWarmup(const WorkloadOptions& options);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -10,7 +10,7 @@
 #include "research/workloads/noise.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 inline constexpr std::uint32_t kComputeStream = 7;
 
@@ -59,4 +59,4 @@ inline Launch MakeLaunch(const Kernel& kernel, std::uint32_t number,
   return launch;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -14,7 +14,7 @@
 #include "research/workloads/llm_kernels.h"
 #include "research/workloads/playback.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr std::uint64_t kMaxLaunches = 1'000'000'000'000;
@@ -201,10 +201,10 @@ class Script {
 };
 
 // Refused is the reader returned for invalid options.
-class Refused final : public ProfileReader {
+class Refused final : public model::ProfileReader {
  public:
   explicit Refused(Error error) : error_(std::move(error)) {}
-  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t) override {
+  Result<std::size_t> ReadSome(model::ProfileBatch& batch, std::size_t) override {
     batch.records.clear();
     batch.metrics.clear();
     return error_;
@@ -238,7 +238,7 @@ Status ValidateLlmDecode(const LlmDecodeOptions& options) {
   return Success{};
 }
 
-std::unique_ptr<ProfileReader> MakeLlmDecode(const LlmDecodeOptions& options) {
+std::unique_ptr<model::ProfileReader> MakeLlmDecode(const LlmDecodeOptions& options) {
   const Status valid = ValidateLlmDecode(options);
   if (!valid.ok()) return std::make_unique<Refused>(valid.error());
   WorkloadOptions common;
@@ -249,4 +249,4 @@ std::unique_ptr<ProfileReader> MakeLlmDecode(const LlmDecodeOptions& options) {
   return std::make_unique<Playback<Script>>(common, Script(options));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

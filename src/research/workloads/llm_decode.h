@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct LlmDecodeOptions {
   std::uint64_t launches = 1'000'000;  // exact number; the last answer is truncated
@@ -37,6 +37,6 @@ Status ValidateLlmDecode(const LlmDecodeOptions& options);
 
 // Returns a reader of the run that uses constant memory and has no metrics or warnings. If
 // ValidateLlmDecode rejects `options`, its Read returns that error.
-std::unique_ptr<ProfileReader> MakeLlmDecode(const LlmDecodeOptions& options);
+std::unique_ptr<model::ProfileReader> MakeLlmDecode(const LlmDecodeOptions& options);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -7,7 +7,7 @@
 
 #include "research/workloads/launch.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 inline constexpr std::uint32_t kLlmCopyStream = 13;
 
@@ -155,4 +155,4 @@ inline constexpr Kernel kLlmKernels[kKernelKinds] = {
      Bound::kLatency},
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -14,7 +14,7 @@
 #include "research/workloads/llm_kernels.h"
 #include "research/workloads/playback.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr std::uint64_t kHidden = 2'048;
@@ -118,8 +118,8 @@ class Script {
 
 }  // namespace
 
-std::unique_ptr<ProfileReader> MakeLlmServe(const WorkloadOptions& options) {
+std::unique_ptr<model::ProfileReader> MakeLlmServe(const WorkloadOptions& options) {
   return std::make_unique<Playback<Script>>(options, Script(options));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -4,7 +4,7 @@
 #include <bit>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Computes the upper half of the normal quantiles (i + 1/2) / kQuantiles by Newton's method on the
@@ -84,4 +84,4 @@ std::uint64_t Pareto(std::uint32_t draw) {
   return mantissas[fraction] * power / kOne;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace stemtap {
+namespace stemtap::research {
 
 // Factors are fixed-point numbers with 16 fractional bits: kOne represents 1.
 inline constexpr std::uint64_t kOne = 65'536;
@@ -33,4 +33,4 @@ double PortableExp(double x);
 // `draw`: P(factor > x) = x^(-3/2) for x >= 1, up to the maximum, 2^(64/3) = 2.6 million.
 std::uint64_t Pareto(std::uint32_t draw);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -10,7 +10,7 @@
 #include "research/workloads/playback.h"
 #include "research/workloads/solver_loop.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr std::uint64_t kOutlierBelow = (std::uint64_t{1} << 19) / 200;  // of 19 bits of the draw
@@ -45,8 +45,8 @@ class Script : public SolverLoop {
 
 }  // namespace
 
-std::unique_ptr<ProfileReader> MakeOutliers(const WorkloadOptions& options) {
+std::unique_ptr<model::ProfileReader> MakeOutliers(const WorkloadOptions& options) {
   return std::make_unique<Playback<Script>>(options, Script(options));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -12,7 +12,7 @@
 #include "research/workloads/playback.h"
 #include "research/workloads/solver_loop.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Factors of the kernels in phases A, B and C, in quarters.
@@ -66,8 +66,8 @@ class Script : public SolverLoop {
 
 }  // namespace
 
-std::unique_ptr<ProfileReader> MakePhases(const WorkloadOptions& options) {
+std::unique_ptr<model::ProfileReader> MakePhases(const WorkloadOptions& options) {
   return std::make_unique<Playback<Script>>(options, Script(options.seed));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -26,7 +26,7 @@
 #include "research/workloads/launch.h"
 #include "research/workloads/workload.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 // Noise and script must use different draws if they share a seed.
 inline Rng NoiseRng(const WorkloadOptions& options) {
@@ -34,7 +34,7 @@ inline Rng NoiseRng(const WorkloadOptions& options) {
 }
 
 template <class Script>
-class Playback final : public ProfileReader {
+class Playback final : public model::ProfileReader {
  public:
   Playback(const WorkloadOptions& options, Script script)
       : launches_(options.launches),
@@ -42,7 +42,7 @@ class Playback final : public ProfileReader {
         script_(std::move(script)),
         noise_(NoiseRng(options)) {}
 
-  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
+  Result<std::size_t> ReadSome(model::ProfileBatch& batch, std::size_t limit) override {
     const auto count =
         static_cast<std::size_t>(std::min<std::uint64_t>(limit, launches_ - launched_));
     batch.metrics.clear();
@@ -107,4 +107,4 @@ inline std::uint64_t Rounded(std::uint64_t fixed_point) {
   return (fixed_point + kOne / 2) / kOne;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

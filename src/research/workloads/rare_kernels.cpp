@@ -13,7 +13,7 @@
 #include "research/workloads/playback.h"
 #include "research/workloads/solver_loop.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr std::uint64_t kMostRare = 4'000;  // kernels
@@ -109,8 +109,8 @@ class Script {
 
 }  // namespace
 
-std::unique_ptr<ProfileReader> MakeRareKernels(const WorkloadOptions& options) {
+std::unique_ptr<model::ProfileReader> MakeRareKernels(const WorkloadOptions& options) {
   return std::make_unique<Playback<Script>>(options, Script(options));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

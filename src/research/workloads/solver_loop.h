@@ -12,7 +12,7 @@
 
 #include "research/workloads/launch.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 class SolverLoop {
  public:
@@ -97,4 +97,4 @@ class SolverLoop {
   std::size_t at_ = 0;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -13,7 +13,7 @@
 #include "research/workloads/generators.h"
 #include "research/workloads/playback.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr std::uint32_t kNcclStream = 20;
@@ -226,8 +226,8 @@ class Script {
 
 }  // namespace
 
-std::unique_ptr<ProfileReader> MakeTraining(const WorkloadOptions& options) {
+std::unique_ptr<model::ProfileReader> MakeTraining(const WorkloadOptions& options) {
   return std::make_unique<Playback<Script>>(options, Script(options));
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -10,7 +10,7 @@
 #include "research/workloads/playback.h"
 #include "research/workloads/solver_loop.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr std::uint64_t kHalfLife = 25'600;  // a multiple of kHalfLifeParts
@@ -59,8 +59,8 @@ class Script : public SolverLoop {
 
 }  // namespace
 
-std::unique_ptr<ProfileReader> MakeWarmup(const WorkloadOptions& options) {
+std::unique_ptr<model::ProfileReader> MakeWarmup(const WorkloadOptions& options) {
   return std::make_unique<Playback<Script>>(options, Script());
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -11,13 +11,13 @@
 #include "research/workloads/generators.h"
 #include "research/workloads/llm_decode.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 constexpr std::uint64_t kMostLaunches = 1'000'000'000'000;
 constexpr unsigned kMostLayers = 256;
 
-std::unique_ptr<ProfileReader> LlmDecode(const WorkloadOptions& common) {
+std::unique_ptr<model::ProfileReader> LlmDecode(const WorkloadOptions& common) {
   LlmDecodeOptions options;
   options.launches = common.launches;
   options.seed = common.seed;
@@ -70,4 +70,4 @@ MadeWorkload MakeWorkload(std::string_view name, const WorkloadOptions& options)
                2};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

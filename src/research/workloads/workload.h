@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "model/profile_reader.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct WorkloadOptions {
   std::uint64_t launches = 1'000'000;  // exact number, 1 to 10^12
@@ -30,13 +30,14 @@ struct WorkloadOptions {
   std::optional<unsigned> layers;  // of the model if there is one, 1 to 256; default 12
 };
 
-using MadeWorkload = Result<std::unique_ptr<ProfileReader>>;
+using MadeWorkload = Result<std::unique_ptr<model::ProfileReader>>;
 
 struct Workload {
   const char* name;
   const char* help;
   bool has_layers;
-  std::unique_ptr<ProfileReader> (*make)(const WorkloadOptions&);  // REQUIRES: options in range
+  std::unique_ptr<model::ProfileReader> (*make)(
+      const WorkloadOptions&);  // REQUIRES: options in range
 };
 
 // Returns all workloads.
@@ -47,4 +48,4 @@ std::span<const Workload> Workloads();
 // without layers.
 MadeWorkload MakeWorkload(std::string_view name, const WorkloadOptions& options);
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -16,7 +16,7 @@
 #include "base/decimal.h"
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 // For transform(): removes leading zeros, which CLI11 would read as octal.
 inline CLI::Validator WholeIn(std::uint64_t least = 0,
@@ -51,4 +51,4 @@ inline CLI::Validator RealIn(double least, double most) {
       range);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 // For check().
 inline CLI::Validator OneOf(std::vector<std::string> words) {
@@ -43,4 +43,4 @@ inline CLI::Option* AsFolder(CLI::Option* option) {
   return AsPath(option, "FOLDER");
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -4,14 +4,14 @@
 #include "session/flags/number_in.h"
 #include "session/flags/option_kinds.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 void SamplingFlags::AddTo(CLI::App& command,
                           const std::vector<std::pair<std::string, std::string>>& more_methods) {
   constexpr const char* kGroup = "Sampling";
   std::vector<std::string> methods;
   std::string method_help = "how durations are cut into clusters:";
-  for (const MethodSpec& spec : kMethods) {
+  for (const sampling::MethodSpec& spec : sampling::kMethods) {
     methods.emplace_back(spec.name);
     method_help += std::string("\n") + spec.name + ": " + spec.help;
   }
@@ -47,7 +47,7 @@ void SamplingFlags::AddTo(CLI::App& command,
       ->group(kGroup);
   std::vector<std::string> selections;
   std::string selection_help = "which invocations of a cluster a two-pass plan takes:";
-  for (const SelectionSpec& spec : kSelections) {
+  for (const sampling::SelectionSpec& spec : sampling::kSelections) {
     selections.emplace_back(spec.name);
     selection_help += std::string("\n") + spec.name + ": " + spec.help;
   }
@@ -93,26 +93,28 @@ Status SamplingFlags::CheckOnline() const {
                2};
 }
 
-SamplingOptions SamplingFlags::Options() const {
-  SamplingOptions options;
+sampling::SamplingOptions SamplingFlags::Options() const {
+  sampling::SamplingOptions options;
   options.error_bound = error_bound_;
   options.confidence = confidence_;
-  for (const MethodSpec& spec : kMethods) {
+  for (const sampling::MethodSpec& spec : sampling::kMethods) {
     if (method_ == spec.name) options.method = spec.method;
   }
-  options.bound = bound_ == "kernel" ? BoundScope::kKernel : BoundScope::kWorkload;
+  options.bound =
+      bound_ == "kernel" ? sampling::BoundScope::kKernel : sampling::BoundScope::kWorkload;
   options.min_samples = min_samples_;
-  for (const SelectionSpec& spec : kSelections) {
+  for (const sampling::SelectionSpec& spec : sampling::kSelections) {
     if (selection_ == spec.name) options.selection = spec.selection;
   }
-  options.group_by = group_by_ == "launch" ? GroupBy::kLaunch : GroupBy::kName;
+  options.group_by = group_by_ == "launch" ? model::GroupBy::kLaunch : model::GroupBy::kName;
   options.exclude = exclude_;
-  options.weights = weights_ == "plain" ? Weights::kPlain : Weights::kCalibrated;
+  options.weights =
+      weights_ == "plain" ? sampling::Weights::kPlain : sampling::Weights::kCalibrated;
   options.seed = seed_;
   return options;
 }
 
-OptionList SamplingFlags::Listed() const {
+model::OptionList SamplingFlags::Listed() const {
   return {{"error_bound", error_bound_}, {"confidence", confidence_},
           {"method", method_},           {"bound", bound_},
           {"min_samples", min_samples_}, {"selection", selection_},
@@ -120,4 +122,4 @@ OptionList SamplingFlags::Listed() const {
           {"weights", weights_},         {"seed", seed_}};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -13,7 +13,7 @@
 #include "model/plan.h"
 #include "sampling/sampling_options.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 class SamplingFlags {
  public:
@@ -25,10 +25,10 @@ class SamplingFlags {
   // Fails with a usage error if an option is set that only a two-pass plan supports.
   Status CheckOnline() const;
 
-  SamplingOptions Options() const;
+  sampling::SamplingOptions Options() const;
   // Returns every option with its given or default value. Excludes thread counts, which must not
   // change a result.
-  OptionList Listed() const;
+  model::OptionList Listed() const;
   unsigned threads() const { return threads_; }
   const std::string& method() const { return method_; }
 
@@ -37,7 +37,7 @@ class SamplingFlags {
   double confidence_ = 0.95;
   std::string method_ = "optimal";
   std::string bound_ = "workload";
-  std::uint64_t min_samples_ = SamplingOptions().min_samples;
+  std::uint64_t min_samples_ = sampling::SamplingOptions().min_samples;
   std::string selection_ = "random";
   std::string group_by_ = "name";
   std::string exclude_;
@@ -46,4 +46,4 @@ class SamplingFlags {
   unsigned threads_ = 0;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -25,7 +25,7 @@
 #include "session/merge/session_part.h"
 #include "shm/session_env.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 // Options that may differ between sessions: they change how a machine sampled, but not what its
@@ -33,7 +33,7 @@ namespace {
 constexpr std::string_view kMayDiffer[] = {"seed", "lag", "actuator", "max_captures_per_second",
                                            "max_overhead"};
 
-std::string ShownOption(const OptionList& options, const std::string& name) {
+std::string ShownOption(const model::OptionList& options, const std::string& name) {
   for (const auto& [known, value] : options) {
     if (known != name) continue;
     return std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
@@ -41,18 +41,18 @@ std::string ShownOption(const OptionList& options, const std::string& name) {
   return {};
 }
 
-bool Has(const OptionList& options, const std::string& name) {
+bool Has(const model::OptionList& options, const std::string& name) {
   return std::any_of(options.begin(), options.end(),
                      [&](const auto& o) { return o.first == name; });
 }
 
 // Returns the options that all parts share.
-Result<OptionList> CommonOptions(std::span<const SessionPart> parts) {
-  OptionList common = parts.front().plan.options;
+Result<model::OptionList> CommonOptions(std::span<const SessionPart> parts) {
+  model::OptionList common = parts.front().plan.options;
   for (const SessionPart& part : parts.subspan(1)) {
-    const OptionList& first = parts.front().plan.options;
-    const OptionList& other = part.plan.options;
-    OptionList all = first;
+    const model::OptionList& first = parts.front().plan.options;
+    const model::OptionList& other = part.plan.options;
+    model::OptionList all = first;
     all.insert(all.end(), other.begin(), other.end());
     for (const auto& [name, value] : all) {
       const bool same = Has(first, name) && Has(other, name) &&
@@ -86,7 +86,7 @@ Result<double> ConfidenceOf(const SessionPart& part) {
 Status CheckDistinct(std::span<const SessionPart> parts) {
   std::map<std::string, const SessionPart*> known;
   for (const SessionPart& part : parts) {
-    for (const PlanSession& session : part.plan.sessions) {
+    for (const model::PlanSession& session : part.plan.sessions) {
       const auto [at, is_new] = known.emplace(session.id, &part);
       if (is_new) continue;
       return Error{fmt::format("{}: holds the session {} ('{}') that {} holds, expected each once",
@@ -99,7 +99,7 @@ Status CheckDistinct(std::span<const SessionPart> parts) {
 
 // Returns the names of all profiles, separated by commas. Each command of live sessions appears
 // once.
-std::string SourceOf(const Plan& plan, const Json& session) {
+std::string SourceOf(const model::Plan& plan, const Json& session) {
   std::string source;
   std::vector<std::string> told;
   for (std::size_t i = 0; i < plan.sessions.size(); ++i) {
@@ -134,17 +134,18 @@ Status WriteFolder(std::span<const SessionPart> parts, const Directory& output, 
   const auto without = std::find_if(parts.begin(), parts.end(),
                                     [](const SessionPart& part) { return !part.overview; });
   if (without == parts.end()) {
-    written = output.Replace("overview.json", OverviewToJson(MergedOverview(parts, outcome.plan)));
+    written =
+        output.Replace("overview.json", model::OverviewToJson(MergedOverview(parts, outcome.plan)));
     if (!written.ok()) return written;
   } else {
     outcome.warnings.push_back(without->path +
                                ": has no overview.json, the merged session goes without");
   }
   const std::pair<const char*, std::string> files[] = {
-      {"plan.json", PlanToJson(outcome.plan)},
+      {"plan.json", model::PlanToJson(outcome.plan)},
       {"session.json", session.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"},
       {"summary.txt", outcome.summary},
-      {kCellsFileName, CellsToJson(outcome.plan)}};
+      {model::kCellsFileName, model::CellsToJson(outcome.plan)}};
   for (const auto& [name, content] : files) {
     written = output.Replace(name, content);
     if (!written.ok()) return written;
@@ -168,18 +169,18 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   }
   const Status distinct = CheckDistinct(parts);
   if (!distinct.ok()) return distinct.error();
-  Result<OptionList> options = CommonOptions(parts);
+  Result<model::OptionList> options = CommonOptions(parts);
   if (!options.ok()) return options.error();
   const Result<double> confidence = ConfidenceOf(parts.front());
   if (!confidence.ok()) return confidence.error();
 
-  std::vector<Plan> plans;
+  std::vector<model::Plan> plans;
   for (SessionPart& part : parts) {
     plans.push_back(part.plan);
     // From here on, only the launches of each kernel are needed.
-    for (PlanKernel& kernel : part.plan.kernels) kernel.clusters = {};
+    for (model::PlanKernel& kernel : part.plan.kernels) kernel.clusters = {};
   }
-  Result<Plan> merged = MergePlans(std::move(plans), confidence.value());
+  Result<model::Plan> merged = sampling::MergePlans(std::move(plans), confidence.value());
   if (!merged.ok()) return merged.error();
   MergeOutcome outcome;
   outcome.plan = std::move(merged).value();
@@ -194,11 +195,11 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   if (!directory.ok()) return directory.error();
   const Status written = WriteFolder(parts, directory.value(), session.value(), outcome);
   if (!written.ok()) {
-    for (const char* name : kSessionFiles) directory.value().Remove(name);
+    for (const char* name : model::kSessionFiles) directory.value().Remove(name);
     if (!existed) directory.value().RemoveSelf();
     return written.error();
   }
   return outcome;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

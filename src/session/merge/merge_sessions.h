@@ -12,10 +12,10 @@
 #include "base/result.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 struct MergeOutcome {
-  Plan plan;
+  model::Plan plan;
   std::string summary;  // content of summary.txt
   std::vector<std::string> warnings;
 };
@@ -24,4 +24,4 @@ struct MergeOutcome {
 Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
                                    const std::string& output);
 
-}  // namespace stemtap
+}  // namespace stemtap::session

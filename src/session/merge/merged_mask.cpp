@@ -11,7 +11,7 @@
 #include "base/line_reader.h"
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 constexpr std::size_t kMostDepth = 8;
@@ -74,8 +74,8 @@ Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink) {
       const Status written = WriteEvents(part.mask, offsets, sink);
       if (!written.ok()) return written;
     }
-    for (const PlanSession& session : part.plan.sessions) offsets.index += session.launches;
-    for (const PlanKernel& kernel : part.plan.kernels) {
+    for (const model::PlanSession& session : part.plan.sessions) offsets.index += session.launches;
+    for (const model::PlanKernel& kernel : part.plan.kernels) {
       // Kernels of one process are counted within that process.
       if (kernel.process == 0) offsets.occurrence[kernel.name] += kernel.invocations;
     }
@@ -83,4 +83,4 @@ Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink) {
   return Success{};
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -10,9 +10,9 @@
 #include "base/result.h"
 #include "session/merge/session_part.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 // Writes the events of `parts` to `sink`, skipping parts without a mask. Does not finish `sink`.
 Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink);
 
-}  // namespace stemtap
+}  // namespace stemtap::session

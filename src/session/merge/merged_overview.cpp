@@ -17,18 +17,19 @@
 #include "stats/log_sketch.h"
 #include "stemtap/version.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 // Merges overlapping bins, then bins in the same part of an octave, with wider and wider parts
 // until they fit. No launch is lost, and none is shown far from its duration. Bins of single
 // sessions are also such parts, so they are nested or disjoint.
-void JoinBins(std::vector<HistogramBin>& bins) {
-  std::sort(bins.begin(), bins.end(), [](const HistogramBin& a, const HistogramBin& b) {
-    return std::make_pair(a.lower_ns, a.upper_ns) < std::make_pair(b.lower_ns, b.upper_ns);
-  });
-  std::vector<HistogramBin> joined;
-  for (const HistogramBin& bin : bins) {
+void JoinBins(std::vector<model::HistogramBin>& bins) {
+  std::sort(
+      bins.begin(), bins.end(), [](const model::HistogramBin& a, const model::HistogramBin& b) {
+        return std::make_pair(a.lower_ns, a.upper_ns) < std::make_pair(b.lower_ns, b.upper_ns);
+      });
+  std::vector<model::HistogramBin> joined;
+  for (const model::HistogramBin& bin : bins) {
     if (!joined.empty() && bin.lower_ns < joined.back().upper_ns) {
       joined.back().upper_ns = std::max(joined.back().upper_ns, bin.upper_ns);
       AddSaturated(bin.count, joined.back().count);
@@ -36,13 +37,13 @@ void JoinBins(std::vector<HistogramBin>& bins) {
       joined.push_back(bin);
     }
   }
-  for (std::uint32_t by = 1; joined.size() > Overview::kMostBins && by <= LogSketch::kPartBits;
-       ++by) {
-    const auto part = [by](const HistogramBin& bin) {
-      return LogSketch::BinOf(bin.lower_ns) >> by;
+  for (std::uint32_t by = 1;
+       joined.size() > model::Overview::kMostBins && by <= stats::LogSketch::kPartBits; ++by) {
+    const auto part = [by](const model::HistogramBin& bin) {
+      return stats::LogSketch::BinOf(bin.lower_ns) >> by;
     };
-    std::vector<HistogramBin> wider;
-    for (const HistogramBin& bin : joined) {
+    std::vector<model::HistogramBin> wider;
+    for (const model::HistogramBin& bin : joined) {
       if (wider.empty() || part(wider.back()) != part(bin)) {
         wider.push_back(bin);
       } else {
@@ -57,16 +58,17 @@ void JoinBins(std::vector<HistogramBin>& bins) {
 
 // Adds kernels as a merged plan has them: one per name, and one per process if kernels are not
 // shared.
-void AddKernels(std::span<const SessionPart> parts, const Plan& plan, Overview& merged) {
+void AddKernels(std::span<const SessionPart> parts, const model::Plan& plan,
+                model::Overview& merged) {
   using Key = std::tuple<std::string, std::array<std::uint32_t, 6>>;
   const auto key_of = [](const auto& kernel) {
     const auto& [grid, block] = kernel.config;
     return Key{kernel.name, {grid[0], grid[1], grid[2], block[0], block[1], block[2]}};
   };
   std::map<Key, std::size_t> place;
-  std::vector<OverviewKernel>& kernels = merged.kernels;
+  std::vector<model::OverviewKernel>& kernels = merged.kernels;
   for (const SessionPart& part : parts) {
-    for (const OverviewKernel& kernel : part.overview->kernels) {
+    for (const model::OverviewKernel& kernel : part.overview->kernels) {
       const auto found = kernel.process != 0 ? place.end() : place.find(key_of(kernel));
       if (found == place.end()) {
         if (kernel.process == 0) place.emplace(key_of(kernel), kernels.size());
@@ -74,7 +76,7 @@ void AddKernels(std::span<const SessionPart> parts, const Plan& plan, Overview& 
         kernels.back().slices.clear();
         continue;
       }
-      OverviewKernel& into = kernels[found->second];
+      model::OverviewKernel& into = kernels[found->second];
       AddSaturated(kernel.invocations, into.invocations);
       AddSaturated(kernel.duration_ns, into.duration_ns);
       AddSaturated(kernel.captured, into.captured);
@@ -85,7 +87,7 @@ void AddKernels(std::span<const SessionPart> parts, const Plan& plan, Overview& 
   }
   // An overview contains only the kernels with the most time, so a kernel may be missing in some
   // sessions. Its totals come from the plan.
-  for (const PlanKernel& kernel : plan.kernels) {
+  for (const model::PlanKernel& kernel : plan.kernels) {
     const auto found = kernel.process != 0 ? place.end() : place.find(key_of(kernel));
     if (found == place.end()) continue;
     kernels[found->second].invocations = kernel.invocations;
@@ -93,8 +95,8 @@ void AddKernels(std::span<const SessionPart> parts, const Plan& plan, Overview& 
   }
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto& a, const auto& b) { return a.duration_ns > b.duration_ns; });
-  if (kernels.size() > Overview::kMostKernels) kernels.resize(Overview::kMostKernels);
-  for (OverviewKernel& kernel : kernels) {
+  if (kernels.size() > model::Overview::kMostKernels) kernels.resize(model::Overview::kMostKernels);
+  for (model::OverviewKernel& kernel : kernels) {
     std::stable_sort(kernel.clusters.begin(), kernel.clusters.end(),
                      [](const auto& a, const auto& b) { return a.lower_ns < b.lower_ns; });
     JoinBins(kernel.histogram);
@@ -102,24 +104,25 @@ void AddKernels(std::span<const SessionPart> parts, const Plan& plan, Overview& 
 }
 
 // Returns the combined timeline: at each point of one session, the latest point of the others.
-std::vector<TimelinePoint> MergedTimeline(std::span<const SessionPart> parts) {
-  std::vector<std::pair<const TimelinePoint*, std::size_t>> order;
+std::vector<model::TimelinePoint> MergedTimeline(std::span<const SessionPart> parts) {
+  std::vector<std::pair<const model::TimelinePoint*, std::size_t>> order;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    for (const TimelinePoint& point : parts[i].overview->timeline) order.emplace_back(&point, i);
+    for (const model::TimelinePoint& point : parts[i].overview->timeline)
+      order.emplace_back(&point, i);
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return a.first->elapsed_s < b.first->elapsed_s;
   });
-  const std::size_t stride = order.size() / Overview::kMostPoints + 1;
-  std::vector<const TimelinePoint*> latest(parts.size(), nullptr);
-  std::vector<TimelinePoint> timeline;
+  const std::size_t stride = order.size() / model::Overview::kMostPoints + 1;
+  std::vector<const model::TimelinePoint*> latest(parts.size(), nullptr);
+  std::vector<model::TimelinePoint> timeline;
   for (std::size_t i = 0; i < order.size(); ++i) {
     latest[order[i].second] = order[i].first;
     if ((order.size() - 1 - i) % stride != 0) continue;
-    TimelinePoint sum;
+    model::TimelinePoint sum;
     sum.elapsed_s = order[i].first->elapsed_s;
     double error_ns = 0.0;
-    for (const TimelinePoint* point : latest) {
+    for (const model::TimelinePoint* point : latest) {
       if (point == nullptr) continue;
       AddSaturated(point->observed, sum.observed);
       AddSaturated(point->duration_ns, sum.duration_ns);
@@ -146,8 +149,8 @@ void KeepCommon(const std::string& text, bool first, std::string& common) {
 
 }  // namespace
 
-Overview MergedOverview(std::span<const SessionPart> parts, const Plan& plan) {
-  Overview merged;
+model::Overview MergedOverview(std::span<const SessionPart> parts, const model::Plan& plan) {
+  model::Overview merged;
   merged.tool = fmt::format("stemtap {}", kVersion);
   merged.mode = "merged";
   merged.ended = true;
@@ -157,7 +160,7 @@ Overview MergedOverview(std::span<const SessionPart> parts, const Plan& plan) {
   merged.confidence = parts.front().overview->confidence;
   std::map<std::string, std::uint64_t> losses;
   for (const SessionPart& part : parts) {
-    const Overview& o = *part.overview;
+    const model::Overview& o = *part.overview;
     const bool first = &part == parts.data();
     merged.started_unix_ms = std::min(merged.started_unix_ms, o.started_unix_ms);
     merged.elapsed_s = std::max(merged.elapsed_s, o.elapsed_s);
@@ -166,11 +169,12 @@ Overview MergedOverview(std::span<const SessionPart> parts, const Plan& plan) {
     KeepCommon(o.level, first, merged.level);
     KeepCommon(o.actuator, first, merged.actuator);
     for (const auto member :
-         {&Overview::seen, &Overview::kept, &Overview::dropped, &Overview::gaps,
-          &Overview::observed, &Overview::duration_ns, &Overview::captured,
-          &Overview::captured_duration_ns, &Overview::clusters_open, &Overview::clusters_closed,
-          &Overview::slowed, &Overview::zero_duration, &Overview::excluded,
-          &Overview::excluded_duration_ns}) {
+         {&model::Overview::seen, &model::Overview::kept, &model::Overview::dropped,
+          &model::Overview::gaps, &model::Overview::observed, &model::Overview::duration_ns,
+          &model::Overview::captured, &model::Overview::captured_duration_ns,
+          &model::Overview::clusters_open, &model::Overview::clusters_closed,
+          &model::Overview::slowed, &model::Overview::zero_duration, &model::Overview::excluded,
+          &model::Overview::excluded_duration_ns}) {
       AddSaturated(o.*member, merged.*member);
     }
     for (const auto& [name, count] : o.losses) AddSaturated(count, losses[name]);
@@ -178,10 +182,10 @@ Overview MergedOverview(std::span<const SessionPart> parts, const Plan& plan) {
   }
   merged.losses.assign(losses.begin(), losses.end());
   merged.kernels_known = plan.totals.kernels;
-  TakeBounds(plan.totals, merged);
+  model::TakeBounds(plan.totals, merged);
   merged.timeline = MergedTimeline(parts);
   AddKernels(parts, plan, merged);
   return merged;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

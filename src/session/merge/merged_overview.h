@@ -9,9 +9,9 @@
 
 #include "session/merge/session_part.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 // `plan` is the merged plan. REQUIRES: every part has an overview.
-Overview MergedOverview(std::span<const SessionPart> parts, const Plan& plan);
+model::Overview MergedOverview(std::span<const SessionPart> parts, const model::Plan& plan);
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "stemtap/version.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 // Fields of session.json that apply to only one session.
@@ -97,10 +97,10 @@ std::string TextOf(const Json& object, const char* field) {
 }
 
 // "error bound 4.52 %", and the certified bound if the observed error exceeds it.
-std::string BoundOf(const PlanSession& session) {
+std::string BoundOf(const model::PlanSession& session) {
   if (std::isnan(session.bound)) return "no error bound";
   std::string text = fmt::format("error bound {:.2f} %", 100 * session.bound);
-  if (ExceedsCertifiedBound(session.bound, session.certified_bound)) {
+  if (model::ExceedsCertifiedBound(session.bound, session.certified_bound)) {
     text += fmt::format(" (the observed error; it exceeds the certified bound, {:.2f} %)",
                         100 * session.certified_bound);
   }
@@ -108,7 +108,7 @@ std::string BoundOf(const PlanSession& session) {
 }
 
 // "session 0: node7, stemtap-python3-12: 816000 launches, 3644.973 ms, error bound 4.52 %"
-std::string SessionLine(std::size_t number, const PlanSession& session, const Json& own) {
+std::string SessionLine(std::size_t number, const model::PlanSession& session, const Json& own) {
   const Json counters = own.value("counters", Json::object());
   std::string line = fmt::format("session {}: {}, {}: ", number, EscapeForTerminal(session.host),
                                  EscapeForTerminal(session.folder));
@@ -133,7 +133,7 @@ std::string SessionLine(std::size_t number, const PlanSession& session, const Js
 
 }  // namespace
 
-Result<Json> MergedSession(std::span<const SessionPart> parts, const Plan& plan) {
+Result<Json> MergedSession(std::span<const SessionPart> parts, const model::Plan& plan) {
   Json counters = Json::object();
   Json processes = Json::array();
   Json devices = Json::array();
@@ -141,7 +141,7 @@ Result<Json> MergedSession(std::span<const SessionPart> parts, const Plan& plan)
   std::vector<Json> sessions;
   for (const SessionPart& part : parts) {
     const std::size_t first = sessions.size();
-    const PlanSession& at = plan.sessions[first];
+    const model::PlanSession& at = plan.sessions[first];
     if (!AddCounters(part.session["counters"], counters)) {
       return Error{
           fmt::format("{}: its counters and those of the others do not fit 64 bits", part.path)};
@@ -193,9 +193,9 @@ Result<Json> MergedSession(std::span<const SessionPart> parts, const Plan& plan)
   return result;
 }
 
-std::string MergedSummary(const Plan& plan, const Json& session) {
-  std::string text =
-      plan.totals.invocations == 0 ? std::string("no kernel was recorded\n") : PlanSummary(plan);
+std::string MergedSummary(const model::Plan& plan, const Json& session) {
+  std::string text = plan.totals.invocations == 0 ? std::string("no kernel was recorded\n")
+                                                  : model::PlanSummary(plan);
   for (std::size_t i = 0; i < plan.sessions.size(); ++i) {
     text += SessionLine(i, plan.sessions[i], session["sessions"][i]);
   }
@@ -224,4 +224,4 @@ std::string MergedSummary(const Plan& plan, const Json& session) {
   return text;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -9,14 +9,14 @@
 #include "base/result.h"
 #include "session/merge/session_part.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 // Returns the summed counters, the processes, devices and warnings of all sessions, and what
 // applies to only one session under `sessions`. `plan` is the merged plan. Fails if a sum
 // overflows.
-Result<Json> MergedSession(std::span<const SessionPart> parts, const Plan& plan);
+Result<Json> MergedSession(std::span<const SessionPart> parts, const model::Plan& plan);
 
 // `session` is the result of MergedSession.
-std::string MergedSummary(const Plan& plan, const Json& session);
+std::string MergedSummary(const model::Plan& plan, const Json& session);
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -22,7 +22,7 @@
 #include "model/session_reader.h"
 #include "shm/context_key.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 namespace fs = std::filesystem;
@@ -34,11 +34,11 @@ bool Exists(const fs::path& path) {
 
 // A merged plan numbers the launches of a session by its kept launches only. A larger sample index
 // would become a launch of the next session.
-Status CheckIndices(const Plan& plan, const std::string& shown) {
+Status CheckIndices(const model::Plan& plan, const std::string& shown) {
   const std::uint64_t launches = plan.totals.invocations + plan.totals.excluded_invocations;
-  for (const PlanKernel& kernel : plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& sample : cluster.samples) {
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) {
         if (sample.index < launches) continue;
         return Error{fmt::format("{}/plan.json: has a sample of launch {}; expected one of {}",
                                  shown, sample.index, launches)};
@@ -50,17 +50,17 @@ Status CheckIndices(const Plan& plan, const std::string& shown) {
 
 // Numbers the devices of a session as a merged plan does: from 0, in the order of their own
 // numbers.
-void NumberDevices(SessionPart& part, PlanSession& session) {
+void NumberDevices(SessionPart& part, model::PlanSession& session) {
   std::set<std::uint16_t> own;
   for (const Json& device : part.session["devices"]) {
     if (device.contains("device") && !device["device"].is_null()) {
       own.insert(device["device"].get<std::uint16_t>());
     }
   }
-  std::vector<PlanSample*> samples;
-  for (PlanKernel& kernel : part.plan.kernels) {
-    for (PlanCluster& cluster : kernel.clusters) {
-      for (PlanSample& sample : cluster.samples) {
+  std::vector<model::PlanSample*> samples;
+  for (model::PlanKernel& kernel : part.plan.kernels) {
+    for (model::PlanCluster& cluster : kernel.clusters) {
+      for (model::PlanSample& sample : cluster.samples) {
         if (sample.record.device == shm::kUnknown16) continue;
         own.insert(sample.record.device);
         samples.push_back(&sample);
@@ -71,7 +71,7 @@ void NumberDevices(SessionPart& part, PlanSession& session) {
   const auto number = [&](std::uint16_t device) {
     return static_cast<std::uint16_t>(std::distance(own.begin(), own.find(device)));
   };
-  for (PlanSample* sample : samples) sample->record.device = number(sample->record.device);
+  for (model::PlanSample* sample : samples) sample->record.device = number(sample->record.device);
   for (Json& device : part.session["devices"]) {
     if (device.contains("device") && !device["device"].is_null()) {
       device["device"] = number(device["device"].get<std::uint16_t>());
@@ -95,7 +95,7 @@ Status CheckMerged(const SessionPart& part) {
 // the next session.
 Status CheckMergedDevices(const SessionPart& part) {
   std::size_t devices = 0;
-  for (const PlanSession& session : part.plan.sessions) devices += session.devices.size();
+  for (const model::PlanSession& session : part.plan.sessions) devices += session.devices.size();
   std::size_t beyond = 0;  // highest device number plus 1
   const auto meet = [&](std::uint16_t device) {
     if (device != shm::kUnknown16) beyond = std::max(beyond, std::size_t{device} + 1);
@@ -104,9 +104,9 @@ Status CheckMergedDevices(const SessionPart& part) {
     const Json number = device.value("device", Json());
     if (!number.is_null()) meet(number.get<std::uint16_t>());
   }
-  for (const PlanKernel& kernel : part.plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& sample : cluster.samples) meet(sample.record.device);
+  for (const model::PlanKernel& kernel : part.plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) meet(sample.record.device);
     }
   }
   if (beyond <= devices) return Success{};
@@ -140,11 +140,11 @@ Status CheckEnded(const std::string& path) {
     }
     return Error{fmt::format("{}: is no session folder, expected one with a {}", shown, name)};
   }
-  if (!Exists(folder / kCellsFileName)) {
+  if (!Exists(folder / model::kCellsFileName)) {
     return Error{
         fmt::format("{}: has no {}, which the bound of several sessions needs, expected a session "
                     "of 'stemtap run' or 'replay' of this version",
-                    shown, kCellsFileName)};
+                    shown, model::kCellsFileName)};
   }
   return Success{};
 }
@@ -156,31 +156,32 @@ Result<SessionPart> LoadSessionPart(const std::string& path) {
   // The small file first, so that an invalid session is refused early.
   const std::string session_path = (folder / "session.json").string();
   const Result<std::string> session_text =
-      ReadJsonFile(session_path, kMaxSessionBytes, "a session.json");
+      model::ReadJsonFile(session_path, model::kMaxSessionBytes, "a session.json");
   if (!session_text.ok()) return session_text.error();
-  Result<Json> session = ParseSession(session_text.value(), EscapeForTerminal(session_path));
+  Result<Json> session = model::ParseSession(session_text.value(), EscapeForTerminal(session_path));
   if (!session.ok()) return session.error();
   part.session = std::move(session).value();
 
   const std::string plan_path = (folder / "plan.json").string();
-  const Result<std::string> plan_text = ReadJsonFile(plan_path, kMaxPlanBytes, "a plan.json");
+  const Result<std::string> plan_text =
+      model::ReadJsonFile(plan_path, model::kMaxPlanBytes, "a plan.json");
   if (!plan_text.ok()) return plan_text.error();
-  Result<Plan> plan = ParsePlan(plan_text.value(), EscapeForTerminal(plan_path));
+  Result<model::Plan> plan = model::ParsePlan(plan_text.value(), EscapeForTerminal(plan_path));
   if (!plan.ok()) return plan.error();
   part.plan = std::move(plan).value();
   const Status numbered = CheckIndices(part.plan, part.path);
   if (!numbered.ok()) return numbered.error();
-  const std::string differs = CompareWithPlan(part.session, part.plan.totals);
+  const std::string differs = model::CompareWithPlan(part.session, part.plan.totals);
   if (!differs.empty()) {
     return Error{fmt::format("{}: {}; expected files of one session", part.path, differs)};
   }
-  const Status cells = LoadCells((folder / kCellsFileName).string(), part.plan);
+  const Status cells = model::LoadCells((folder / model::kCellsFileName).string(), part.plan);
   if (!cells.ok()) return cells.error();
 
   const Status merged = CheckMerged(part);
   if (!merged.ok()) return merged.error();
   if (part.plan.sessions.empty()) {
-    PlanSession self;
+    model::PlanSession self;
     const auto hash = [](const std::string& text) {
       return shm::NameHash(text.data(), text.size());
     };
@@ -202,10 +203,10 @@ Result<SessionPart> LoadSessionPart(const std::string& path) {
   }
 
   if (Exists(folder / "overview.json")) {
-    Result<Overview> overview = LoadOverview((folder / "overview.json").string());
+    Result<model::Overview> overview = model::LoadOverview((folder / "overview.json").string());
     if (!overview.ok()) return overview.error();
     part.overview = std::move(overview).value();
-    const std::string contradiction = CompareWithPlan(*part.overview, part.plan);
+    const std::string contradiction = model::CompareWithPlan(*part.overview, part.plan);
     if (!contradiction.empty()) {
       return Error{fmt::format("{}: {}; expected files of one session", part.path, contradiction)};
     }
@@ -214,4 +215,4 @@ Result<SessionPart> LoadSessionPart(const std::string& path) {
   return part;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -14,18 +14,18 @@
 #include "model/plan.h"
 #include "model/session_reader.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
-using Json = SessionJson;
+using Json = model::SessionJson;
 
 struct SessionPart {
   std::string path;  // as given, escaped for display
   // Includes its cells and its sessions: itself, or the sessions that it was merged from. Devices
   // are numbered as in a merged plan.
-  Plan plan;
-  Json session;                      // session.json
-  std::optional<Overview> overview;  // empty if overview.json could not be written
-  std::string mask;                  // path of the mask; empty: none
+  model::Plan plan;
+  Json session;                             // session.json
+  std::optional<model::Overview> overview;  // empty if overview.json could not be written
+  std::string mask;                         // path of the mask; empty: none
 };
 
 // Fails unless `folder` contains a session that has ended. Reads no file contents.
@@ -35,4 +35,4 @@ Status CheckEnded(const std::string& folder);
 // `CheckEnded(folder)`.
 Result<SessionPart> LoadSessionPart(const std::string& folder);
 
-}  // namespace stemtap
+}  // namespace stemtap::session

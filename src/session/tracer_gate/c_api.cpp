@@ -29,9 +29,9 @@ namespace {
 
 using stemtap::Error;
 using stemtap::Result;
-using stemtap::TracerGate;
-using stemtap::TracerGateOptions;
-using stemtap::TracerLaunch;
+using stemtap::session::TracerGate;
+using stemtap::session::TracerGateOptions;
+using stemtap::session::TracerLaunch;
 
 // Sizes of version 1: the minimum that a caller must pass.
 constexpr std::uint32_t kOptionsV1 = 24;
@@ -63,7 +63,7 @@ std::string ProgramName() {
 Result<TracerGateOptions> OptionsOf(const stemtap_gate_options& given) {
   const char* text = given.options != nullptr ? given.options : std::getenv("STEMTAP_OPTIONS");
   TracerGateOptions options;
-  stemtap::SamplingFlags flags;
+  stemtap::session::SamplingFlags flags;
   CLI::App parser;
   parser.set_help_flag();
   flags.AddTo(parser);
@@ -212,7 +212,7 @@ int stemtap_gate_close(stemtap_gate* gate) {
   if (gate == nullptr) return STEMTAP_GATE_OK;
   const std::unique_ptr<stemtap_gate> ends(gate);
   return Guarded(gate, STEMTAP_GATE_FAILED, [&](TracerGate& open) {
-    const Result<stemtap::Plan> plan = open.Close();
+    const Result<stemtap::model::Plan> plan = open.Close();
     if (plan.ok()) return STEMTAP_GATE_OK;
     if (!gate->quiet) {
       std::fprintf(stderr, "stemtap: gate: %s\n",

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 shm::LaunchConfig ConfigOf(const shm::KernelRecord& record) {
@@ -21,8 +21,8 @@ constexpr std::size_t kMostContexts = shm::kGateContexts;
 }  // namespace
 
 Result<std::unique_ptr<TracerGate>> TracerGate::Open(const TracerGateOptions& options) {
-  const Result<KernelGroups> groups =
-      KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
+  const Result<model::KernelGroups> groups =
+      model::KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
   if (!groups.ok()) return groups.error();
   std::unique_ptr<SessionWriter> writer;
   MaskWriter mask;
@@ -175,13 +175,13 @@ void TracerGate::GiveUpOldest() {
   ++given_up_;
 }
 
-Result<Plan> TracerGate::Close() {
+Result<model::Plan> TracerGate::Close() {
   const std::lock_guard lock(mutex_);
   while (!pending_.empty()) {
     Drain();
     if (!pending_.empty()) GiveUpOldest();
   }
-  Plan plan = engine_.Finish();
+  model::Plan plan = engine_.Finish();
   plan.source = "tracer gate";
   plan.options = options_.listed;
   // A mask that could not be written completely is reported after the plan is written.
@@ -204,7 +204,7 @@ Result<Plan> TracerGate::Close() {
   if (over_limit_ > 0) {
     report.warnings.push_back(
         fmt::format("{} launches are dropped: the durations of the run exceed {} ns (292 years)",
-                    over_limit_, RunTime::kMaxNs));
+                    over_limit_, model::RunTime::kMaxNs));
   }
   if (absurd_ > 0) {
     report.warnings.push_back(fmt::format(
@@ -213,7 +213,7 @@ Result<Plan> TracerGate::Close() {
   if (!mask.ok()) report.warnings.push_back(mask.error().message);
   timeline_.SetDropped(plan.totals.dropped);
   timeline_.End(engine_.status());
-  OverviewFile overview(writer_->directory(), [&](Overview& o) {
+  OverviewFile overview(writer_->directory(), [&](model::Overview& o) {
     engine_.Describe(o);
     o.pid = ::getpid();
     o.started_unix_ms = started_unix_ms_;
@@ -230,4 +230,4 @@ Result<Plan> TracerGate::Close() {
   return plan;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::session

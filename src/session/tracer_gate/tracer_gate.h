@@ -46,12 +46,12 @@
 #include "shm/launch_draw.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::session {
 
 struct TracerGateOptions {
-  SamplingOptions sampling;
-  OptionList listed;   // for plan.json and session.json
-  std::string folder;  // session directory to create; empty: no files
+  sampling::SamplingOptions sampling;
+  model::OptionList listed;  // for plan.json and session.json
+  std::string folder;        // session directory to create; empty: no files
 };
 
 // TracerLaunch is what a tracer knows of a launch before it runs. Of `record`, only device, stream,
@@ -93,7 +93,7 @@ class TracerGate {
   bool Abandon(std::uint64_t id);
 
   // Ends the sampler, and writes the session if there is a directory. Call once.
-  Result<Plan> Close();
+  Result<model::Plan> Close();
 
  private:
   enum class State : std::uint8_t { kRunning, kDurationUnknown, kKnown, kAbandoned };
@@ -151,4 +151,4 @@ class TracerGate {
   std::uint64_t over_limit_ = 0;  // launches that the engine refused
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::session

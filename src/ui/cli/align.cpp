@@ -21,7 +21,7 @@
 #include "ui/cli/output.h"
 #include "ui/cli/session_path.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 using nlohmann::ordered_json;
@@ -43,21 +43,21 @@ struct AlignArguments {
   bool json = false;
 };
 
-Result<Run> Load(const std::string& path) {
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(path);
+Result<analysis::Run> Load(const std::string& path) {
+  Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(path);
   if (!reader.ok()) return reader.error();
-  Result<Run> run = LoadRun(*reader.value(), EscapeForTerminal(path));
+  Result<analysis::Run> run = analysis::LoadRun(*reader.value(), EscapeForTerminal(path));
   if (run.ok()) Warn(run.value().warnings);
   return run;
 }
 
-const char* OrderName(LaunchOrder order) {
+const char* OrderName(analysis::LaunchOrder order) {
   switch (order) {
-    case LaunchOrder::kIdentical:
+    case analysis::LaunchOrder::kIdentical:
       return "identical";
-    case LaunchOrder::kInterleaved:
+    case analysis::LaunchOrder::kInterleaved:
       return "interleaved";
-    case LaunchOrder::kDifferent:
+    case analysis::LaunchOrder::kDifferent:
       break;
   }
   return "different";
@@ -78,15 +78,15 @@ std::vector<Shown> Window(const std::vector<std::uint32_t>& line, std::size_t at
   std::vector<Shown> shown;
   const std::size_t begin = at > kContext ? at - kContext : 0;
   for (std::size_t i = begin; i < line.size() && i <= at + kContext; ++i) {
-    shown.push_back({line[i], partner[line[i]] != kNoPartner});
+    shown.push_back({line[i], partner[line[i]] != analysis::kNoPartner});
   }
   return shown;
 }
 
-ordered_json WindowJson(const Run& run, const std::vector<Shown>& window) {
+ordered_json WindowJson(const analysis::Run& run, const std::vector<Shown>& window) {
   ordered_json json = ordered_json::array();
   for (const Shown& shown : window) {
-    const RunLaunch& launch = run.launches[shown.index];
+    const analysis::RunLaunch& launch = run.launches[shown.index];
     const auto stream =
         launch.stream == shm::kUnknown32 ? ordered_json(nullptr) : ordered_json(launch.stream);
     json.push_back({{"index", shown.index},
@@ -99,10 +99,11 @@ ordered_json WindowJson(const Run& run, const std::vector<Shown>& window) {
   return json;
 }
 
-std::string WindowText(const char* side, const Run& run, const std::vector<Shown>& window) {
+std::string WindowText(const char* side, const analysis::Run& run,
+                       const std::vector<Shown>& window) {
   std::string text;
   for (const Shown& shown : window) {
-    const RunLaunch& launch = run.launches[shown.index];
+    const analysis::RunLaunch& launch = run.launches[shown.index];
     std::string name = EscapeForTerminal(run.names.name(launch.name_id));
     if (name.size() > 80) name = name.substr(0, 77) + "...";
     text += fmt::format("  {} {} {:>8}  stream {}  ({},{},{}) ({},{},{})  {}\n", side,
@@ -115,10 +116,10 @@ std::string WindowText(const char* side, const Run& run, const std::vector<Shown
   return text;
 }
 
-ordered_json AlignmentJson(const AlignArguments& arguments, const Run& a, const Run& b,
-                           const Alignment& alignment) {
+ordered_json AlignmentJson(const AlignArguments& arguments, const analysis::Run& a,
+                           const analysis::Run& b, const analysis::Alignment& alignment) {
   ordered_json devices = ordered_json::array();
-  for (const DeviceAlignment& device : alignment.devices) {
+  for (const analysis::DeviceAlignment& device : alignment.devices) {
     ordered_json one = {{"device_a", device.in_a ? DeviceJson(device.device_a) : nullptr},
                         {"device_b", device.in_b ? DeviceJson(device.device_b) : nullptr},
                         {"order", OrderName(device.order)},
@@ -126,7 +127,7 @@ ordered_json AlignmentJson(const AlignArguments& arguments, const Run& a, const 
                         {"invocations_a", device.launches_a},
                         {"invocations_b", device.launches_b},
                         {"paired", device.paired}};
-    if (device.order != LaunchOrder::kIdentical) {
+    if (device.order != analysis::LaunchOrder::kIdentical) {
       one["first_divergence"] = {
           {"a", WindowJson(a, Window(device.line_a, device.first_a, alignment.partner_of_a))},
           {"b", WindowJson(b, Window(device.line_b, device.first_b, alignment.partner_of_b))}};
@@ -136,7 +137,7 @@ ordered_json AlignmentJson(const AlignArguments& arguments, const Run& a, const 
   ordered_json kernels = ordered_json::array();
   const std::size_t most = arguments.all ? alignment.differs.size() : kMostListed;
   for (std::size_t i = 0; i < alignment.differs.size() && i < most; ++i) {
-    const KernelCount& count = alignment.differs[i];
+    const analysis::KernelCount& count = alignment.differs[i];
     kernels.push_back({{"name", count.name},
                        {"device", DeviceJson(count.device)},
                        {"invocations_a", count.count_a},
@@ -160,14 +161,14 @@ ordered_json AlignmentJson(const AlignArguments& arguments, const Run& a, const 
           {"devices", std::move(devices)}};
 }
 
-std::string Verdict(const Alignment& alignment) {
+std::string Verdict(const analysis::Alignment& alignment) {
   switch (alignment.order) {
-    case LaunchOrder::kIdentical:
+    case analysis::LaunchOrder::kIdentical:
       return "aligned: the same launches in the same order\n";
-    case LaunchOrder::kInterleaved:
+    case analysis::LaunchOrder::kInterleaved:
       return "aligned: the same launches in the same order in every stream; the streams interleave "
              "differently\n";
-    case LaunchOrder::kDifferent:
+    case analysis::LaunchOrder::kDifferent:
       break;
   }
   if (alignment.only_in_a == 0 && alignment.only_in_b == 0) {
@@ -178,8 +179,8 @@ std::string Verdict(const Alignment& alignment) {
       alignment.only_in_a, alignment.only_in_b, alignment.differs.size());
 }
 
-std::string AlignmentText(const AlignArguments& arguments, const Run& a, const Run& b,
-                          const Alignment& alignment) {
+std::string AlignmentText(const AlignArguments& arguments, const analysis::Run& a,
+                          const analysis::Run& b, const analysis::Alignment& alignment) {
   std::string text =
       fmt::format("A: {} launches, {}\nB: {} launches, {}\n{} launches paired\n", a.launches.size(),
                   EscapeForTerminal(arguments.a), b.launches.size(), EscapeForTerminal(arguments.b),
@@ -194,7 +195,7 @@ std::string AlignmentText(const AlignArguments& arguments, const Run& a, const R
         "\nkernels launched unequally often:\n         in A       in B     time ms  device  name\n";
     const std::size_t most = arguments.all ? alignment.differs.size() : kMostListed;
     for (std::size_t i = 0; i < alignment.differs.size() && i < most; ++i) {
-      const KernelCount& count = alignment.differs[i];
+      const analysis::KernelCount& count = alignment.differs[i];
       const auto time = std::max(count.duration_a_ns, count.duration_b_ns);
       text += fmt::format("  {:>11}{:>11}{:>12.3f}  {:>6}  {}\n", count.count_a, count.count_b,
                           static_cast<double>(time) * 1e-6,
@@ -205,8 +206,8 @@ std::string AlignmentText(const AlignArguments& arguments, const Run& a, const R
       text += fmt::format("  and {} more (--all)\n", alignment.differs.size() - most);
     }
   }
-  for (const DeviceAlignment& device : alignment.devices) {
-    if (device.order == LaunchOrder::kIdentical) continue;
+  for (const analysis::DeviceAlignment& device : alignment.devices) {
+    if (device.order == analysis::LaunchOrder::kIdentical) continue;
     const std::uint16_t number = device.in_a ? device.device_a : device.device_b;
     text += fmt::format(
         "\n{}: the order first differs here (!: no partner)\n",
@@ -217,33 +218,35 @@ std::string AlignmentText(const AlignArguments& arguments, const Run& a, const R
   return text + "\n" + Verdict(alignment);
 }
 
-Result<PlanTransfer> CarryPlan(const AlignArguments& arguments, const Run& a, const Run& b,
-                               const Alignment& alignment) {
-  const Result<Plan> plan = LoadPlan(arguments.plan);
+Result<analysis::PlanTransfer> CarryPlan(const AlignArguments& arguments, const analysis::Run& a,
+                                         const analysis::Run& b,
+                                         const analysis::Alignment& alignment) {
+  const Result<model::Plan> plan = model::LoadPlan(arguments.plan);
   if (!plan.ok()) return plan.error();
-  PlanTransferOptions options;
+  analysis::PlanTransferOptions options;
   options.drop_unmatched = arguments.drop_unmatched;
   options.plan_name = arguments.plan;
   options.source_b = arguments.b;
-  Result<PlanTransfer> transfer = TransferPlan(plan.value(), a, b, alignment, options);
+  Result<analysis::PlanTransfer> transfer =
+      analysis::TransferPlan(plan.value(), a, b, alignment, options);
   if (!transfer.ok()) return transfer;
-  const Status written = WriteOutput(arguments.output, PlanToJson(transfer.value().plan));
+  const Status written = WriteOutput(arguments.output, model::PlanToJson(transfer.value().plan));
   if (!written.ok()) return written.error();
   return transfer;
 }
 
-std::string TransferText(const AlignArguments& arguments, const PlanTransfer& transfer) {
+std::string TransferText(const AlignArguments& arguments, const analysis::PlanTransfer& transfer) {
   std::string text;
   const std::size_t most = arguments.all ? transfer.dropped.size() : kMostListed;
   for (std::size_t i = 0; i < transfer.dropped.size() && i < most; ++i) {
-    const DroppedSample& dropped = transfer.dropped[i];
+    const analysis::DroppedSample& dropped = transfer.dropped[i];
     text += fmt::format("dropped: launch {} of A, {}: {}\n", dropped.index, dropped.reason,
                         EscapeForTerminal(dropped.kernel));
   }
   if (transfer.dropped.size() > most) {
     text += fmt::format("and {} more dropped (--all)\n", transfer.dropped.size() - most);
   }
-  const PlanTotals& totals = transfer.plan.totals;
+  const model::PlanTotals& totals = transfer.plan.totals;
   return text +
          fmt::format(
              "plan for B in {}: {} samples, {} dropped, {:.2f} % of B's time uncovered, {:.2f} % "
@@ -253,13 +256,13 @@ std::string TransferText(const AlignArguments& arguments, const PlanTransfer& tr
              100 * totals.observed_error);
 }
 
-ordered_json TransferJson(const AlignArguments& arguments, const PlanTransfer& transfer) {
+ordered_json TransferJson(const AlignArguments& arguments, const analysis::PlanTransfer& transfer) {
   ordered_json dropped = ordered_json::array();
-  for (const DroppedSample& sample : transfer.dropped) {
+  for (const analysis::DroppedSample& sample : transfer.dropped) {
     dropped.push_back(
         {{"index", sample.index}, {"kernel", sample.kernel}, {"reason", sample.reason}});
   }
-  const PlanTotals& totals = transfer.plan.totals;
+  const model::PlanTotals& totals = transfer.plan.totals;
   return {{"output", arguments.output},
           {"samples", totals.samples},
           {"uncovered_fraction", totals.uncovered_fraction},
@@ -283,11 +286,11 @@ int RunAlign(const AlignArguments& arguments) {
   }
   const Status use = CheckOutputs({arguments.output}, {arguments.a, arguments.b, arguments.plan});
   if (!use.ok()) return Fail(use.error());
-  const Result<Run> a = Load(arguments.a);
+  const Result<analysis::Run> a = Load(arguments.a);
   if (!a.ok()) return Fail(a.error());
-  const Result<Run> b = Load(arguments.b);
+  const Result<analysis::Run> b = Load(arguments.b);
   if (!b.ok()) return Fail(b.error());
-  const Alignment alignment = AlignRuns(a.value(), b.value());
+  const analysis::Alignment alignment = analysis::AlignRuns(a.value(), b.value());
   ordered_json json;
   std::string text;
   if (arguments.json) {
@@ -296,7 +299,8 @@ int RunAlign(const AlignArguments& arguments) {
     text = AlignmentText(arguments, a.value(), b.value(), alignment);
   }
   if (!arguments.plan.empty()) {
-    const Result<PlanTransfer> transfer = CarryPlan(arguments, a.value(), b.value(), alignment);
+    const Result<analysis::PlanTransfer> transfer =
+        CarryPlan(arguments, a.value(), b.value(), alignment);
     if (!transfer.ok()) {
       if (!arguments.json) PrintText(text);  // the text shows why
       return Fail(transfer.error());
@@ -313,7 +317,7 @@ int RunAlign(const AlignArguments& arguments) {
           ? Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n")
           : PrintText(text);
   if (printed != 0) return printed;
-  return arguments.exit_code && alignment.order == LaunchOrder::kDifferent ? 1 : 0;
+  return arguments.exit_code && alignment.order == analysis::LaunchOrder::kDifferent ? 1 : 0;
 }
 
 }  // namespace
@@ -322,11 +326,13 @@ void AddAlign(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "align", "compare two runs launch by launch, or transfer a plan between them");
   auto arguments = std::make_shared<AlignArguments>();
-  AsFile(command->add_option("a", arguments->a, "recorded run, see 'stemtap formats'"))->required();
-  AsFile(command->add_option("b", arguments->b, "another run of the same program"))->required();
+  session::AsFile(command->add_option("a", arguments->a, "recorded run, see 'stemtap formats'"))
+      ->required();
+  session::AsFile(command->add_option("b", arguments->b, "another run of the same program"))
+      ->required();
   AsPlan(command->add_option("--plan", arguments->plan,
                              "plan.json made from the first run, or its session"));
-  AsFile(
+  session::AsFile(
       command->add_option("-o,--output", arguments->output, "plan to write, for the second run"));
   command->add_flag("--drop-unmatched", arguments->drop_unmatched,
                     "leave out samples without a partner, instead of failing");
@@ -336,4 +342,4 @@ void AddAlign(CLI::App& app, int& exit_code) {
   command->callback([arguments, &exit_code] { exit_code = RunAlign(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 // CLI11 exposes allowed words and ranges only as text after the type: "TEXT:{a,b}", "UINT:0 to 9".
@@ -65,4 +65,4 @@ std::vector<CommandEntry> CommandTable(const CLI::App& app) {
   return table;
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

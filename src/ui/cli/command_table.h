@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 struct OptionEntry {
   std::vector<std::string> names;  // "-o", "--output"; a positional has a single name
@@ -44,4 +44,4 @@ std::string ManualPage(const std::vector<CommandEntry>& table);
 inline constexpr const char* kShells[] = {"bash", "zsh", "fish"};
 std::string CompletionScript(const std::vector<CommandEntry>& table, const std::string& shell);
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

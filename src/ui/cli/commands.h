@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 void AddRun(CLI::App& app, int& exit_code);
 void AddReplay(CLI::App& app, int& exit_code);
@@ -29,4 +29,4 @@ void AddVersion(CLI::App& app, int& exit_code);
 void AddCompletion(CLI::App& app, int& exit_code);
 void AddManual(CLI::App& app, int& exit_code);
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

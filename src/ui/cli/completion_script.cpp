@@ -5,7 +5,7 @@
 
 #include "ui/cli/command_table.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 bool TakesFolder(const OptionEntry& option) {
@@ -232,4 +232,4 @@ std::string CompletionScript(const std::vector<CommandEntry>& table, const std::
   return shell == "fish" ? Fish(table) : Bash(table);
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -16,7 +16,7 @@
 #include "ui/cli/read_progress.h"
 #include "ui/cli/recorded_run.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 constexpr std::size_t kBatch = 16384;
@@ -42,15 +42,16 @@ int RunConvert(const ConvertArguments& arguments) {
     progress.Clear();
     return Fail(error);
   };
-  Result<std::unique_ptr<ProfileReader>> opened =
+  Result<std::unique_ptr<model::ProfileReader>> opened =
       OpenRun(arguments.profiles, arguments.metrics, progress);
   if (!opened.ok()) return fail(opened.error());
-  ProfileReader& reader = *opened.value();
-  Result<std::unique_ptr<ProfileWriter>> writer = CreateProfileWriter(arguments.output);
+  model::ProfileReader& reader = *opened.value();
+  Result<std::unique_ptr<model::ProfileWriter>> writer =
+      model::CreateProfileWriter(arguments.output);
   if (!writer.ok()) return fail(writer.error());
   std::uint64_t invocations = 0;
   std::uint64_t zero_duration = 0;
-  for (ProfileBatch batch;;) {
+  for (model::ProfileBatch batch;;) {
     const Result<std::size_t> read = reader.Read(batch, kBatch);
     if (!read.ok()) return fail(read.error());
     // Also write the final empty batch: it carries the metric names of a profile without rows.
@@ -82,17 +83,18 @@ int RunConvert(const ConvertArguments& arguments) {
 void AddConvert(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("convert", "rewrite a profile in the canonical form");
   auto arguments = std::make_shared<ConvertArguments>();
-  AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
-  AsFile(command->add_option(
-             "-o,--output", arguments->output,
-             "file to write, .csv or .stemtap, then .gz or .zst to compress; '-' is CSV on "
-             "standard output"))
+  session::AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
+  session::AsFile(
+      command->add_option(
+          "-o,--output", arguments->output,
+          "file to write, .csv or .stemtap, then .gz or .zst to compress; '-' is CSV on "
+          "standard output"))
       ->required();
-  AsFile(
+  session::AsFile(
       command->add_option("--metrics", arguments->metrics,
                           "metrics of the same launches, from Nsight Compute, to put beside them"));
   command->add_flag("--json", arguments->json, "print the totals as JSON");
   command->callback([arguments, &exit_code] { exit_code = RunConvert(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -23,11 +23,11 @@
 #include "ui/cli/live_flags.h"
 #include "ui/cli/output.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 struct DemoArguments {
-  SamplingFlags sampling;
+  session::SamplingFlags sampling;
   std::string profile;
   std::string output;
   std::string speed;  // real or full; empty: depends on the profile
@@ -40,12 +40,12 @@ constexpr std::size_t kBatch = 65536;
 
 // Writes the generated launch stream as a binary profile to `path`.
 Status GenerateProfile(const DemoArguments& arguments, const std::string& path) {
-  LlmDecodeOptions options;
+  research::LlmDecodeOptions options;
   options.launches = arguments.launches;
-  std::unique_ptr<ProfileReader> reader = MakeLlmDecode(options);
-  auto writer = CreateProfileWriter(path);
+  std::unique_ptr<model::ProfileReader> reader = research::MakeLlmDecode(options);
+  auto writer = model::CreateProfileWriter(path);
   if (!writer.ok()) return writer.error();
-  for (ProfileBatch batch;;) {
+  for (model::ProfileBatch batch;;) {
     const Result<std::size_t> read = reader->Read(batch, kBatch);
     if (!read.ok()) return read.error();
     if (read.value() == 0) break;
@@ -64,7 +64,8 @@ std::string Duration(double seconds) {
 
 // Reports what tracing cost and what full tracing would have cost. `elapsed_s` is the duration of a
 // real-time run, or 0 if kernels and captures took no real time.
-std::string Story(const Plan& plan, const SamplerStatus& sampler, double elapsed_s, double factor) {
+std::string Story(const model::Plan& plan, const online::SamplerStatus& sampler, double elapsed_s,
+                  double factor) {
   const double all = static_cast<double>(plan.totals.duration_ns) * 1e-9 * factor;
   const double captured = static_cast<double>(sampler.captured_duration_ns) * 1e-9 * factor;
   const std::string ran = elapsed_s > 0.0 ? fmt::format("the program ran {} with sampled tracing; ",
@@ -82,21 +83,21 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
       "stemtap: there is no fake GPU beside this program (it stays in the build folder, and is "
       "built where\nstemtap: CUPTI headers are found): showing the same story through 'stemtap "
       "replay'\n"));
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(profile);
+  Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(profile);
   if (!reader.ok()) return Fail(reader.error());
-  ReplayOptions options;
+  session::ReplayOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
-  options.listed.emplace_back("lag", kDefaultLag);
+  options.listed.emplace_back("lag", session::kDefaultLag);
   options.source = profile;
   options.folder = folder;
   options.default_folder = arguments.output.empty();
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
-  Result<ReplayOutcome> outcome = RunReplay(*reader.value(), options);
+  Result<session::ReplayOutcome> outcome = session::RunReplay(*reader.value(), options);
   if (!outcome.ok()) return Fail(outcome.error());
-  const ReplayOutcome& done = outcome.value();
-  return PrintText(fmt::format("{}\n{}session in {}\n", PlanSummary(done.plan),
+  const session::ReplayOutcome& done = outcome.value();
+  return PrintText(fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
                                Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
                                done.folder));
 }
@@ -106,7 +107,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   const std::string fake_gpu = InstalledPath("lib/fake_gpu");
   const char* before = std::getenv("LD_LIBRARY_PATH");
   const bool real = arguments.speed.empty() ? arguments.profile.empty() : arguments.speed == "real";
-  LiveOptions options;
+  session::LiveOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
   options.listed.emplace_back("level", std::string("gate"));
@@ -129,15 +130,15 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
                   before != nullptr ? before : ""),
       fmt::format("FAKE_GPU_CLOCK={}", real ? "real" : "virtual"),
       fmt::format("FAKE_GPU_CAPTURE_FACTOR={}", real ? arguments.capture_factor : 0.0)};
-  Result<LiveOutcome> outcome = RunLive(options);
+  Result<session::LiveOutcome> outcome = session::RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
-  const LiveOutcome& done = outcome.value();
+  const session::LiveOutcome& done = outcome.value();
   if (!done.failure.empty()) return Fail({done.failure});
-  const int printed =
-      PrintText(fmt::format("\n{}\n{}session in {}\n", SessionSummary(done.report, done.plan),
-                            Story(done.plan, done.report.sampler,
-                                  real ? done.report.elapsed_s : 0.0, arguments.capture_factor),
-                            done.folder));
+  const int printed = PrintText(
+      fmt::format("\n{}\n{}session in {}\n", session::SessionSummary(done.report, done.plan),
+                  Story(done.plan, done.report.sampler, real ? done.report.elapsed_s : 0.0,
+                        arguments.capture_factor),
+                  done.folder));
   return done.report.exit_code != 0 ? done.report.exit_code : printed;
 }
 
@@ -157,7 +158,7 @@ int Demo(const DemoArguments& arguments) {
     Tell(fmt::format("stemtap: an LLM decode loop of {} launches\n", arguments.launches));
   } else {
     // Report an unreadable profile here rather than in the program that plays it.
-    Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(profile);
+    Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(profile);
     if (!reader.ok()) return Fail(reader.error());
     profile = std::filesystem::absolute(profile).string();
   }
@@ -175,29 +176,30 @@ void AddDemo(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("demo", "run the full workflow on a built-in simulated GPU");
   auto arguments = std::make_shared<DemoArguments>();
-  CLI::Option* profile = AsFile(command->add_option(
+  CLI::Option* profile = session::AsFile(command->add_option(
       "--profile", arguments->profile,
       "recorded run to play, see 'stemtap formats' (default: an LLM decode loop that "
       "the project generates)"));
-  AsFolder(command->add_option("-o,--output", arguments->output,
-                               "session directory to write (default: stemtap-demo-<pid>)"));
+  session::AsFolder(
+      command->add_option("-o,--output", arguments->output,
+                          "session directory to write (default: stemtap-demo-<pid>)"));
   command
       ->add_option("--speed", arguments->speed,
                    "real: kernels and captures take their time; full: as fast as the CPU allows "
                    "(default: real for the generated loop, full for a profile)")
-      ->check(OneOf({"real", "full"}));
+      ->check(session::OneOf({"real", "full"}));
   command->add_option("--launches", arguments->launches, "length of the generated loop")
       ->excludes(profile)
-      ->transform(WholeIn(1, 1'000'000'000))
+      ->transform(session::WholeIn(1, 1'000'000'000))
       ->capture_default_str();
   command
       ->add_option("--capture-factor", arguments->capture_factor,
                    "how many times a kernel's duration its capture costs")
-      ->check(RealIn(0.0, 1e6))
+      ->check(session::RealIn(0.0, 1e6))
       ->capture_default_str();
   command->add_flag("-q,--quiet", arguments->quiet, "no progress line");
   arguments->sampling.AddTo(*command);
   command->callback([arguments, &exit_code] { exit_code = Demo(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

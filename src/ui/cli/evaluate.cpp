@@ -22,20 +22,20 @@
 #include "ui/cli/read_progress.h"
 #include "ui/cli/recorded_run.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 // With 20,000 runs the p95 is accurate to 0.7 %, as speedup ratios close to 1 require.
 constexpr std::uint64_t kEqualErrorRuns = 20000;
 
 struct EvaluateArguments {
-  SamplingFlags sampling;
+  session::SamplingFlags sampling;
   std::vector<std::string> profiles;
   std::vector<std::string> methods;
   std::uint64_t runs = 100;
   std::string against;
   bool online = false;
-  std::uint64_t lag = kDefaultLag;
+  std::uint64_t lag = session::kDefaultLag;
   std::vector<double> error_bounds;
   std::vector<std::string> equal_error;
   std::string bbv;
@@ -47,11 +47,11 @@ struct EvaluateArguments {
   bool Given(const char* option) const { return command->count(option) > 0; }
 };
 
-Result<Profile> Load(const std::string& path, const std::string& metrics) {
+Result<model::Profile> Load(const std::string& path, const std::string& metrics) {
   ReadProgress progress;
-  Result<std::unique_ptr<ProfileReader>> reader = OpenRun({path}, metrics, progress);
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenRun({path}, metrics, progress);
   if (!reader.ok()) return reader.error();
-  Result<Profile> profile = LoadProfile(*reader.value());
+  Result<model::Profile> profile = model::LoadProfile(*reader.value());
   if (!profile.ok()) return profile.error();
   if (profile.value().records.empty()) {
     return Error{fmt::format("{}: holds no kernel invocation, expected at least one",
@@ -64,22 +64,23 @@ Result<Profile> Load(const std::string& path, const std::string& metrics) {
   return profile;
 }
 
-Result<EvaluatedRun> LoadWorkload(const std::string& path, const EvaluateArguments& arguments) {
-  Result<Profile> profile = Load(path, arguments.metrics);
+Result<research::EvaluatedRun> LoadWorkload(const std::string& path,
+                                            const EvaluateArguments& arguments) {
+  Result<model::Profile> profile = Load(path, arguments.metrics);
   if (!profile.ok()) return profile.error();
-  Result<EvaluatedRun> workload =
-      MakeEvaluatedRun(path, std::move(profile).value(), arguments.sampling.Options());
+  Result<research::EvaluatedRun> workload =
+      research::MakeEvaluatedRun(path, std::move(profile).value(), arguments.sampling.Options());
   if (!workload.ok() || arguments.against.empty()) return workload;
-  const Result<Profile> other = Load(arguments.against, "");
+  const Result<model::Profile> other = Load(arguments.against, "");
   if (!other.ok()) return other.error();
-  const Status held = HoldAgainst(workload.value(), arguments.against, other.value());
+  const Status held = research::HoldAgainst(workload.value(), arguments.against, other.value());
   if (!held.ok()) return held.error();
   return workload;
 }
 
-Result<const MethodEntry*> FindMethod(const std::string& name, const char* option) {
+Result<const research::MethodEntry*> FindMethod(const std::string& name, const char* option) {
   std::vector<std::string> names;
-  for (const MethodEntry& entry : Methods()) {
+  for (const research::MethodEntry& entry : research::Methods()) {
     if (name == entry.name) return &entry;
     names.emplace_back(entry.name);
   }
@@ -90,11 +91,11 @@ Result<const MethodEntry*> FindMethod(const std::string& name, const char* optio
                2};
 }
 
-Result<std::vector<const MethodEntry*>> FindMethods(const std::vector<std::string>& names,
-                                                    const char* option) {
-  std::vector<const MethodEntry*> methods;
+Result<std::vector<const research::MethodEntry*>> FindMethods(const std::vector<std::string>& names,
+                                                              const char* option) {
+  std::vector<const research::MethodEntry*> methods;
   for (const std::string& name : names) {
-    const Result<const MethodEntry*> method = FindMethod(name, option);
+    const Result<const research::MethodEntry*> method = FindMethod(name, option);
     if (!method.ok()) return method.error();
     methods.push_back(method.value());
   }
@@ -154,13 +155,13 @@ int Deliver(const EvaluateArguments& arguments, const std::string& csv, const st
   return arguments.json ? Print(text) : PrintText(text);
 }
 
-int CompareEqualError(const EvaluateArguments& arguments, const BasicBlockVectors* vectors,
-                      WorkerPool& pool) {
+int CompareEqualError(const EvaluateArguments& arguments,
+                      const research::BasicBlockVectors* vectors, WorkerPool& pool) {
   const auto methods = FindMethods(arguments.equal_error, "--equal-error");
   if (!methods.ok()) return Fail(methods.error());
   const std::uint64_t runs = arguments.Given("--runs") ? arguments.runs : kEqualErrorRuns;
-  const SamplingOptions options = arguments.sampling.Options();
-  EqualErrorReport report;
+  const sampling::SamplingOptions options = arguments.sampling.Options();
+  research::EqualErrorReport report;
   report.options = arguments.sampling.Listed();
   report.options.emplace_back("runs", runs);
   report.one = arguments.equal_error[0];
@@ -170,24 +171,24 @@ int CompareEqualError(const EvaluateArguments& arguments, const BasicBlockVector
   struct Compared {
     Error error;  // empty if there is none
     bool fatal = false;
-    EvaluatedWorkload workload;
-    EqualError result;
+    research::EvaluatedWorkload workload;
+    research::EqualError result;
   };
   std::vector<Compared> compared(arguments.profiles.size());
   pool.ForEach(compared.size(), [&](std::size_t i) {
-    const Result<EvaluatedRun> workload = LoadWorkload(arguments.profiles[i], arguments);
+    const Result<research::EvaluatedRun> workload = LoadWorkload(arguments.profiles[i], arguments);
     if (!workload.ok()) {
       compared[i].error = workload.error();
       compared[i].fatal = true;
       return;
     }
-    const Result<EqualError> result = CompareAtEqualError(
+    const Result<research::EqualError> result = research::CompareAtEqualError(
         workload.value(), *methods.value()[0], *methods.value()[1], options, vectors, runs, pool);
     if (!result.ok()) {
       compared[i].error = result.error();
       return;
     }
-    compared[i].workload = Describe(workload.value());
+    compared[i].workload = research::Describe(workload.value());
     compared[i].result = result.value();
   });
   for (std::size_t i = 0; i < compared.size(); ++i) {
@@ -203,24 +204,25 @@ int CompareEqualError(const EvaluateArguments& arguments, const BasicBlockVector
   if (report.results.empty()) {
     return Fail({"no workload could be compared, expected at least one"});
   }
-  return Deliver(arguments, EqualErrorCsv(report),
-                 arguments.json ? EqualErrorJson(report) : EqualErrorTable(report));
+  return Deliver(
+      arguments, research::EqualErrorCsv(report),
+      arguments.json ? research::EqualErrorJson(report) : research::EqualErrorTable(report));
 }
 
 int Evaluate(const EvaluateArguments& arguments) {
   const Status use = CheckUse(arguments);
   if (!use.ok()) return Fail(use.error());
-  std::optional<BasicBlockVectors> vectors;
+  std::optional<research::BasicBlockVectors> vectors;
   if (!arguments.bbv.empty()) {
-    Result<BasicBlockVectors> read = ReadBasicBlockVectors(arguments.bbv);
+    Result<research::BasicBlockVectors> read = research::ReadBasicBlockVectors(arguments.bbv);
     if (!read.ok()) return Fail(read.error());
     vectors = std::move(read).value();
   }
-  const BasicBlockVectors* const given = vectors ? &*vectors : nullptr;
+  const research::BasicBlockVectors* const given = vectors ? &*vectors : nullptr;
   WorkerPool pool(arguments.sampling.threads());
   if (arguments.Given("--equal-error")) return CompareEqualError(arguments, given, pool);
 
-  EvaluationRequest request;
+  research::EvaluationRequest request;
   request.options = arguments.sampling.Options();
   request.error_bounds = arguments.error_bounds;
   if (request.error_bounds.empty()) request.error_bounds = {request.options.error_bound};
@@ -229,14 +231,15 @@ int Evaluate(const EvaluateArguments& arguments) {
   request.lag = arguments.lag;
   request.vectors = given;
   if (arguments.methods.empty()) {
-    for (const MethodEntry& entry : Methods()) request.methods.push_back(&entry);
+    for (const research::MethodEntry& entry : research::Methods())
+      request.methods.push_back(&entry);
   } else {
     auto methods = FindMethods(arguments.methods, "--methods");
     if (!methods.ok()) return Fail(methods.error());
     request.methods = std::move(methods).value();
   }
   if (request.online) {
-    for (const MethodSpec& spec : kMethods) {
+    for (const sampling::MethodSpec& spec : sampling::kMethods) {
       if (spec.method != request.options.method) continue;
       const auto two_pass = FindMethod(spec.name, "--method");
       if (!two_pass.ok()) return Fail(two_pass.error());
@@ -244,27 +247,28 @@ int Evaluate(const EvaluateArguments& arguments) {
     }
   }
 
-  Evaluation evaluation;
+  research::Evaluation evaluation;
   evaluation.options = arguments.sampling.Listed();
   evaluation.options.emplace_back("runs", request.runs);
   if (request.online) evaluation.options.emplace_back("lag", request.lag);
   evaluation.confidence = request.options.confidence;
   ReadProgress progress;
   for (const std::string& path : arguments.profiles) {
-    const Result<EvaluatedRun> workload = LoadWorkload(path, arguments);
+    const Result<research::EvaluatedRun> workload = LoadWorkload(path, arguments);
     if (!workload.ok()) return Fail(workload.error());
     request.watch = [&](const char* method, std::size_t done, std::size_t all) {
       progress.Show(fmt::format("{}: {}", EscapeForTerminal(path), method), done, all);
     };
-    AddWorkload(workload.value(), request, pool, evaluation);
+    research::AddWorkload(workload.value(), request, pool, evaluation);
   }
   progress.End();
-  Tell(LeftOutLines(evaluation));
+  Tell(research::LeftOutLines(evaluation));
   if (evaluation.rows.empty()) {
     return Fail({"no method could be evaluated, expected the inputs of at least one"});
   }
-  return Deliver(arguments, EvaluationCsv(evaluation),
-                 arguments.json ? EvaluationJson(evaluation) : EvaluationTable(evaluation));
+  return Deliver(arguments, research::EvaluationCsv(evaluation),
+                 arguments.json ? research::EvaluationJson(evaluation)
+                                : research::EvaluationTable(evaluation));
 }
 
 }  // namespace
@@ -274,11 +278,11 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
       app.add_subcommand("evaluate", "measure speedup and error of every method on recorded runs");
   auto arguments = std::make_shared<EvaluateArguments>();
   arguments->command = command;
-  AsFile(
+  session::AsFile(
       command->add_option("profile", arguments->profiles, "recorded runs, see 'stemtap formats'"))
       ->required();
   std::string help = "methods to evaluate, all by default:";
-  for (const MethodEntry& entry : Methods()) {
+  for (const research::MethodEntry& entry : research::Methods()) {
     help += fmt::format("\n{}: {}", entry.name, entry.help);
   }
   command->add_option("--methods", arguments->methods, help)
@@ -289,16 +293,16 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
       ->add_option(
           "--runs", arguments->runs,
           "samples drawn by each method, one seed each; 20000 by default with --equal-error")
-      ->transform(WholeIn(1, 1000000))
+      ->transform(session::WholeIn(1, 1000000))
       ->capture_default_str();
-  AsFile(command->add_option(
+  session::AsFile(command->add_option(
       "--against", arguments->against,
       "another run of the same launches: sample from the one, err on the other"));
   command->add_flag("--online", arguments->online, "evaluate the online sampler too");
   command
       ->add_option("--lag", arguments->lag,
                    "online: launches before a duration is known to the sampler")
-      ->transform(WholeIn(0, 100'000'000))
+      ->transform(session::WholeIn(0, 100'000'000))
       ->capture_default_str();
   command
       ->add_option("--error-bounds", arguments->error_bounds,
@@ -306,23 +310,24 @@ void AddEvaluate(CLI::App& app, int& exit_code) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("N,...")
-      ->check(RealIn(1e-6, 1.0));
+      ->check(session::RealIn(1e-6, 1.0));
   command
       ->add_option("--equal-error", arguments->equal_error,
                    "compare two methods' speedups where their p95 errors are equal")
       ->type_name("A,B")
       ->delimiter(',')
       ->allow_extra_args(false);
-  AsFile(command->add_option("--bbv", arguments->bbv,
-                             "basic-block vectors of the profile's launches, which photon needs"));
-  AsFile(command->add_option(
+  session::AsFile(
+      command->add_option("--bbv", arguments->bbv,
+                          "basic-block vectors of the profile's launches, which photon needs"));
+  session::AsFile(command->add_option(
       "--metrics", arguments->metrics,
       "metrics of the profile's launches, from Nsight Compute, which pka, sieve and "
       "tbpoint need"));
-  AsFile(command->add_option("--csv", arguments->csv, "also write the rows to this file"));
+  session::AsFile(command->add_option("--csv", arguments->csv, "also write the rows to this file"));
   command->add_flag("--json", arguments->json, "print the evaluation as JSON");
   arguments->sampling.AddTo(*command);
   command->callback([arguments, &exit_code] { exit_code = Evaluate(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

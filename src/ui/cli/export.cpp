@@ -25,7 +25,7 @@
 #include "ui/cli/recorded_run.h"
 #include "ui/cli/session_path.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 // Trace lists have one line per kernel; a larger file is not a trace list.
@@ -45,7 +45,7 @@ struct ExportArguments {
   std::string copies = "keep";
   std::string mode = "auto";
   std::string name_base;
-  std::uint64_t timeline_launches = ExportOptions().timeline_launches;
+  std::uint64_t timeline_launches = formats::ExportOptions().timeline_launches;
   bool explain = false;
   bool json = false;
   const CLI::App* command = nullptr;  // reports which options were given
@@ -55,14 +55,16 @@ struct ExportArguments {
 template <typename T>
 using Words = std::vector<std::pair<std::string, T>>;
 
-const Words<Processes> kProcesses = {{"one", Processes::kOne},
-                                     {"per-device", Processes::kPerDevice}};
-const Words<Graphs> kGraphs = {{"off", Graphs::kOff}, {"uncounted", Graphs::kUncounted}};
-const Words<NcuRuns> kModes = {
-    {"auto", NcuRuns::kAuto}, {"kernels", NcuRuns::kKernels}, {"windows", NcuRuns::kWindows}};
-const Words<NcuNames> kNameBases = {{"function", NcuNames::kFunction},
-                                    {"demangled", NcuNames::kDemangled},
-                                    {"mangled", NcuNames::kMangled}};
+const Words<formats::Processes> kProcesses = {{"one", formats::Processes::kOne},
+                                              {"per-device", formats::Processes::kPerDevice}};
+const Words<formats::Graphs> kGraphs = {{"off", formats::Graphs::kOff},
+                                        {"uncounted", formats::Graphs::kUncounted}};
+const Words<formats::NcuRuns> kModes = {{"auto", formats::NcuRuns::kAuto},
+                                        {"kernels", formats::NcuRuns::kKernels},
+                                        {"windows", formats::NcuRuns::kWindows}};
+const Words<formats::NcuNames> kNameBases = {{"function", formats::NcuNames::kFunction},
+                                             {"demangled", formats::NcuNames::kDemangled},
+                                             {"mangled", formats::NcuNames::kMangled}};
 
 template <typename T>
 T Chosen(const Words<T>& words, const std::string& word, T otherwise) {
@@ -78,7 +80,7 @@ void AddWordOption(CLI::App& command, const std::string& option, const Words<T>&
                    std::string& into, const std::string& help) {
   std::vector<std::string> names;
   for (const auto& [name, value] : words) names.push_back(name);
-  command.add_option(option, into, help)->check(OneOf(names));
+  command.add_option(option, into, help)->check(session::OneOf(names));
 }
 
 bool Given(const ExportArguments& arguments, const char* option) {
@@ -93,7 +95,7 @@ std::vector<std::string> InputsOf(const ExportArguments& arguments,
 }
 
 // Checks usage rules that CLI11 does not check.
-Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
+Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consumer) {
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
   const std::string name(consumer.name);
   const auto only_of = [&](const char* option, const char* of) -> Status {
@@ -133,20 +135,22 @@ Status CheckUse(const ExportArguments& arguments, const Consumer& consumer) {
 }
 
 // Opens the run that the plan was made from; nullptr if the plan is sufficient.
-Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& arguments,
-                                                   const Plan& plan, const Consumer& consumer,
-                                                   const std::vector<std::string>& paths) {
+Result<std::unique_ptr<model::ProfileReader>> OpenPlanned(const ExportArguments& arguments,
+                                                          const model::Plan& plan,
+                                                          const formats::Consumer& consumer,
+                                                          const std::vector<std::string>& paths) {
   const bool given = !arguments.profiles.empty();
-  if (!given && consumer.model.scope == CountScope::kNone && !consumer.needs_timeline) {
-    return std::unique_ptr<ProfileReader>();
+  if (!given && consumer.model.scope == formats::CountScope::kNone && !consumer.needs_timeline) {
+    return std::unique_ptr<model::ProfileReader>();
   }
   if (given && !CanReadAgain(paths) && consumer.needs_timeline) {
     return Error{"--profile: is read twice, expected a file", 2};
   }
-  Result<std::unique_ptr<ProfileReader>> opened =
-      !given && paths.front() == "-" ? Error{"was standard input"} : OpenRanks(paths);
+  Result<std::unique_ptr<model::ProfileReader>> opened =
+      !given && paths.front() == "-" ? Error{"was standard input"} : formats::OpenRanks(paths);
   if (opened.ok() || given) return opened;
-  if (arguments.plain_launches && !consumer.needs_timeline) return std::unique_ptr<ProfileReader>();
+  if (arguments.plain_launches && !consumer.needs_timeline)
+    return std::unique_ptr<model::ProfileReader>();
   const std::string shown = EscapeForTerminal(arguments.plan);
   const char* const or_plain =
       consumer.needs_timeline
@@ -165,7 +169,7 @@ Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& argume
   }
   const auto device = Given(arguments, "--device") ? std::optional(arguments.device) : std::nullopt;
   const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model, device);
-  if (why.empty()) return std::unique_ptr<ProfileReader>();
+  if (why.empty()) return std::unique_ptr<model::ProfileReader>();
   return Error{
       fmt::format("{}: is of a live session, which has no profile, and {}, so that launches "
                   "cannot be numbered for {}; expected --profile FILE{}",
@@ -175,16 +179,17 @@ Result<std::unique_ptr<ProfileReader>> OpenPlanned(const ExportArguments& argume
 // Returns a file of an earlier export to `output` that would remain among the new files and could
 // be mistaken for one of them; empty if there is none. The file is not removed because its origin
 // is not certain.
-std::string FindLeftOver(const std::string& output, const Consumer& consumer,
-                         const Exported& exported) {
+std::string FindLeftOver(const std::string& output, const formats::Consumer& consumer,
+                         const formats::Exported& exported) {
   // Suffix after the run number.
   const bool responses = consumer.name == "ncu";
   if (!responses && consumer.name != "accelsim") return {};
   const std::filesystem::path path(output);
   const std::string main = path.filename().string();
   const auto is_new = [&](const std::string& name) {
-    return std::any_of(exported.files.begin(), exported.files.end(),
-                       [&](const ExportedFile& file) { return name == main + file.suffix; });
+    return std::any_of(
+        exported.files.begin(), exported.files.end(),
+        [&](const formats::ExportedFile& file) { return name == main + file.suffix; });
   };
   std::error_code error;
   std::string least;
@@ -212,9 +217,9 @@ std::string FindLeftOver(const std::string& output, const Consumer& consumer,
 }
 
 // Writes all files or none: a partial set could be mistaken for the whole selection.
-Status WriteFiles(const ExportArguments& arguments, const Exported& exported,
+Status WriteFiles(const ExportArguments& arguments, const formats::Exported& exported,
                   std::vector<std::string>& written) {
-  for (const ExportedFile& file : exported.files) {
+  for (const formats::ExportedFile& file : exported.files) {
     const std::string path = arguments.output + file.suffix;
     const Status status = WriteOutput(path, file.content);
     if (!status.ok()) {
@@ -230,22 +235,22 @@ Status WriteFiles(const ExportArguments& arguments, const Exported& exported,
 }
 
 int RunExport(const ExportArguments& arguments) {
-  const Consumer& consumer = *FindConsumer(arguments.consumer);
+  const formats::Consumer& consumer = *formats::FindConsumer(arguments.consumer);
   const std::string tool(consumer.tool);
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
   const Status use = CheckUse(arguments, consumer);
   if (!use.ok()) return Fail(use.error());
-  const Result<Plan> plan = LoadPlan(arguments.plan);
+  const Result<model::Plan> plan = model::LoadPlan(arguments.plan);
   if (!plan.ok()) return Fail(plan.error());
 
-  ExportOptions options;
-  options.counting.processes = Chosen(kProcesses, arguments.processes, Processes::kUnsaid);
-  options.counting.graphs = Chosen(kGraphs, arguments.graphs, Graphs::kUnsaid);
+  formats::ExportOptions options;
+  options.counting.processes = Chosen(kProcesses, arguments.processes, formats::Processes::kUnsaid);
+  options.counting.graphs = Chosen(kGraphs, arguments.graphs, formats::Graphs::kUnsaid);
   options.counting.plain_launches = arguments.plain_launches;
   if (Given(arguments, "--device")) options.counting.device = arguments.device;
   options.keep_copies = arguments.copies == "keep";
-  options.ncu_runs = Chosen(kModes, arguments.mode, NcuRuns::kAuto);
-  options.ncu_names = Chosen(kNameBases, arguments.name_base, NcuNames::kGuess);
+  options.ncu_runs = Chosen(kModes, arguments.mode, formats::NcuRuns::kAuto);
+  options.ncu_names = Chosen(kNameBases, arguments.name_base, formats::NcuNames::kGuess);
   options.weights_name = arguments.weights_csv;
   options.timeline_launches = arguments.timeline_launches;
   if (consumer.needs_list) {
@@ -268,24 +273,25 @@ int RunExport(const ExportArguments& arguments) {
   const std::string path = RunName(paths);
   const std::string shown = EscapeForTerminal(path);
   options.counting.ranks = paths.size();
-  Result<std::unique_ptr<ProfileReader>> profile =
+  Result<std::unique_ptr<model::ProfileReader>> profile =
       OpenPlanned(arguments, plan.value(), consumer, paths);
   if (!profile.ok()) return Fail(profile.error());
-  const Result<CountedPlan> counted = CountLaunches(plan.value(), profile.value().get(), shown,
-                                                    consumer.model, tool, options.counting);
+  const Result<formats::CountedPlan> counted = formats::CountLaunches(
+      plan.value(), profile.value().get(), shown, consumer.model, tool, options.counting);
   if (!counted.ok()) return Fail(counted.error());
   if (profile.value() != nullptr) Warn(profile.value()->warnings());
-  if (arguments.explain && to_stdout) return PrintText(Explain(consumer, counted.value()));
+  if (arguments.explain && to_stdout) return PrintText(formats::Explain(consumer, counted.value()));
 
-  std::unique_ptr<ProfileReader> again;
+  std::unique_ptr<model::ProfileReader> again;
   if (consumer.needs_timeline) {
-    Result<std::unique_ptr<ProfileReader>> reopened = OpenRanks(paths);
+    Result<std::unique_ptr<model::ProfileReader>> reopened = formats::OpenRanks(paths);
     if (!reopened.ok()) return Fail(reopened.error());
     again = std::move(reopened).value();
   }
-  const Result<Exported> result = consumer.write({counted.value(), options, again.get(), shown});
+  const Result<formats::Exported> result =
+      consumer.write({counted.value(), options, again.get(), shown});
   if (!result.ok()) return Fail(result.error());
-  const Exported& exported = result.value();
+  const formats::Exported& exported = result.value();
 
   std::vector<std::string> written;
   if (to_stdout && !exported.files.front().suffix.empty()) {
@@ -294,7 +300,7 @@ int RunExport(const ExportArguments& arguments) {
   if (!to_stdout) {
     // Check all files, now that their names are known, and the run that the plan names.
     std::vector<std::string> outputs = {arguments.weights_csv};
-    for (const ExportedFile& file : exported.files) {
+    for (const formats::ExportedFile& file : exported.files) {
       outputs.push_back(arguments.output + file.suffix);
     }
     const Status kept = CheckOutputs(outputs, InputsOf(arguments, paths));
@@ -315,10 +321,10 @@ int RunExport(const ExportArguments& arguments) {
                                 counted.value().left_out, arguments.device));
   }
   if (!arguments.weights_csv.empty()) {
-    const Status status = WriteOutput(arguments.weights_csv, WeightsCsv(counted.value()));
+    const Status status = WriteOutput(arguments.weights_csv, formats::WeightsCsv(counted.value()));
     if (!status.ok()) return Fail(status.error());
     written.push_back(arguments.weights_csv);
-  } else if (consumer.model.scope != CountScope::kNone) {
+  } else if (consumer.model.scope != formats::CountScope::kNone) {
     notes.push_back("weights: keep the plan, which 'stemtap extrapolate' reads, or --weights-csv");
   }
   Tell(
@@ -327,7 +333,7 @@ int RunExport(const ExportArguments& arguments) {
                   exported.runs > 1 ? fmt::format(", {} runs of the program", exported.runs) : ""));
   for (const std::string& note : notes) Tell("stemtap: " + EscapeForTerminal(note) + "\n");
   if (to_stdout) return Print(exported.files.front().content);
-  if (arguments.explain) return PrintText(Explain(consumer, counted.value()));
+  if (arguments.explain) return PrintText(formats::Explain(consumer, counted.value()));
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {
       {"consumer", arguments.consumer},
@@ -343,7 +349,7 @@ int RunExport(const ExportArguments& arguments) {
 
 std::string ConsumerHelp() {
   std::string help = "what takes the selection:";
-  for (const Consumer& consumer : Consumers()) {
+  for (const formats::Consumer& consumer : formats::Consumers()) {
     help += fmt::format("\n{}: {}", consumer.name, consumer.what);
   }
   return help;
@@ -359,14 +365,18 @@ void AddExport(CLI::App& app, int& exit_code) {
   AsPlan(command->add_option("--plan", arguments->plan, "plan.json to export, or its session"))
       ->required();
   std::vector<std::string> names;
-  for (const Consumer& consumer : Consumers()) names.emplace_back(consumer.name);
-  command->add_option("--to", arguments->consumer, ConsumerHelp())->required()->check(OneOf(names));
-  AsFile(command->add_option("-o,--output", arguments->output,
-                             "file to write; without it the selection goes to standard output"));
-  AsFile(command->add_option("--profile", arguments->profiles,
-                             "run that the plan was made of; without it, the plan's source"));
+  for (const formats::Consumer& consumer : formats::Consumers()) names.emplace_back(consumer.name);
+  command->add_option("--to", arguments->consumer, ConsumerHelp())
+      ->required()
+      ->check(session::OneOf(names));
+  session::AsFile(
+      command->add_option("-o,--output", arguments->output,
+                          "file to write; without it the selection goes to standard output"));
+  session::AsFile(
+      command->add_option("--profile", arguments->profiles,
+                          "run that the plan was made of; without it, the plan's source"));
   command->add_option("--device", arguments->device, "only the samples of this device")
-      ->transform(WholeIn(0, shm::kUnknown16 - 1));
+      ->transform(session::WholeIn(0, shm::kUnknown16 - 1));
   AddWordOption(*command, "--processes", kProcesses, arguments->processes,
                 "where there are several devices: one process drove them all, or each had its own");
   AddWordOption(*command, "--graphs", kGraphs, arguments->graphs,
@@ -375,12 +385,12 @@ void AddExport(CLI::App& app, int& exit_code) {
   command->add_flag(
       "--plain-launches", arguments->plain_launches,
       "where no profile says so: it was one process with one device and no CUDA graph");
-  AsFile(command->add_option(
+  session::AsFile(command->add_option(
       "--list", arguments->list,
       "existing kernelslist.g or kernel_config.txt to take the planned part of"));
   command
       ->add_option("--copies", arguments->copies, "memory copies of a kernelslist.g: keep or drop")
-      ->check(OneOf({"keep", "drop"}));
+      ->check(session::OneOf({"keep", "drop"}));
   AddWordOption(
       *command, "--mode", kModes, arguments->mode,
       "runs of ncu: one per kernel, one per window of consecutive launches, or (auto) per "
@@ -390,9 +400,9 @@ void AddExport(CLI::App& app, int& exit_code) {
   command
       ->add_option("--timeline-launches", arguments->timeline_launches,
                    "perfetto: show every launch of a run of at most this many")
-      ->transform(WholeIn());
-  AsFile(command->add_option("--weights-csv", arguments->weights_csv,
-                             "also write each launch's id and weight to this file"));
+      ->transform(session::WholeIn());
+  session::AsFile(command->add_option("--weights-csv", arguments->weights_csv,
+                                      "also write each launch's id and weight to this file"));
   command->add_flag("--explain", arguments->explain,
                     "print how the tool counts and the first ids, instead of the selection or "
                     "beside -o");
@@ -400,4 +410,4 @@ void AddExport(CLI::App& app, int& exit_code) {
   command->callback([arguments, &exit_code] { exit_code = RunExport(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -22,7 +22,7 @@
 #include "ui/cli/output.h"
 #include "ui/cli/session_path.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 struct ExtrapolateArguments {
@@ -43,27 +43,28 @@ struct ExtrapolateArguments {
   bool json = false;
 };
 
-constexpr ResultsSource kSources[] = {ResultsSource::kAccelsim, ResultsSource::kMacsim,
-                                      ResultsSource::kNcu, ResultsSource::kCsv};
+constexpr formats::ResultsSource kSources[] = {
+    formats::ResultsSource::kAccelsim, formats::ResultsSource::kMacsim,
+    formats::ResultsSource::kNcu, formats::ResultsSource::kCsv};
 
 // Parses "name=numerator/denominator". Splits at the last slash, because metric names may contain
 // slashes.
-Result<ResultRatio> ParseRatio(const std::string& text) {
+Result<formats::ResultRatio> ParseRatio(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::size_t slash = text.rfind('/');
   if (equals == std::string::npos || slash == std::string::npos || equals == 0 ||
       slash <= equals + 1 || slash + 1 == text.size()) {
     return Error{fmt::format("--ratio is '{}', expected NAME=NUMERATOR/DENOMINATOR", text), 2};
   }
-  return ResultRatio{text.substr(0, equals), text.substr(equals + 1, slash - equals - 1),
-                     text.substr(slash + 1)};
+  return formats::ResultRatio{text.substr(0, equals), text.substr(equals + 1, slash - equals - 1),
+                              text.substr(slash + 1)};
 }
 
-Status SetKind(KernelResults& results, const std::vector<std::string>& names, MetricKind kind,
-               const char* option) {
+Status SetKind(formats::KernelResults& results, const std::vector<std::string>& names,
+               formats::MetricKind kind, const char* option) {
   for (const std::string& name : names) {
     bool found = false;
-    for (ResultMetric& metric : results.metrics) {
+    for (formats::ResultMetric& metric : results.metrics) {
       if (metric.name != name) continue;
       metric.kind = kind;
       found = true;
@@ -74,42 +75,45 @@ Status SetKind(KernelResults& results, const std::vector<std::string>& names, Me
 }
 
 int RunExtrapolate(const ExtrapolateArguments& arguments) {
-  ResultsOptions reading;
-  for (const ResultsSource source : kSources) {
-    if (arguments.from == NameOf(source)) reading.source = source;
+  formats::ResultsOptions reading;
+  for (const formats::ResultsSource source : kSources) {
+    if (arguments.from == formats::NameOf(source)) reading.source = source;
   }
   reading.id_column = arguments.id_column;
   reading.allow_cut = arguments.allow_cut;
-  ExtrapolateOptions options;
+  analysis::ExtrapolateOptions options;
   options.confidence = arguments.confidence;
   options.metrics = arguments.metrics;
   for (const std::string& text : arguments.ratios) {
-    const Result<ResultRatio> ratio = ParseRatio(text);
+    const Result<formats::ResultRatio> ratio = ParseRatio(text);
     if (!ratio.ok()) return Fail(ratio.error());
     options.ratios.push_back(ratio.value());
   }
-  MatchOptions matching;
+  analysis::MatchOptions matching;
   matching.id_base = arguments.id_base;
   if (arguments.has_device) matching.device = arguments.device;
 
-  const Result<Plan> plan = LoadPlan(arguments.plan);
+  const Result<model::Plan> plan = model::LoadPlan(arguments.plan);
   if (!plan.ok()) return Fail(plan.error());
   if (!arguments.ids.empty()) {
-    const auto ids = LoadIds(arguments.ids);
+    const auto ids = analysis::LoadIds(arguments.ids);
     if (!ids.ok()) return Fail(ids.error());
     matching.index_of = ids.value();
     matching.use_ids = true;
   }
-  Result<KernelResults> results = LoadResults(arguments.results, reading);
+  Result<formats::KernelResults> results = formats::LoadResults(arguments.results, reading);
   if (!results.ok()) return Fail(results.error());
-  const Status summed = SetKind(results.value(), arguments.sums, MetricKind::kSum, "--sum");
+  const Status summed =
+      SetKind(results.value(), arguments.sums, formats::MetricKind::kSum, "--sum");
   if (!summed.ok()) return Fail(summed.error());
-  const Status averaged = SetKind(results.value(), arguments.means, MetricKind::kMean, "--mean");
+  const Status averaged =
+      SetKind(results.value(), arguments.means, formats::MetricKind::kMean, "--mean");
   if (!averaged.ok()) return Fail(averaged.error());
-  const Result<Match> match = MatchResults(plan.value(), results.value(), matching);
+  const Result<analysis::Match> match =
+      analysis::MatchResults(plan.value(), results.value(), matching);
   if (!match.ok()) return Fail(match.error());
-  const Result<Extrapolation> extrapolation =
-      Extrapolate(plan.value(), results.value(), match.value(), options);
+  const Result<analysis::Extrapolation> extrapolation =
+      analysis::Extrapolate(plan.value(), results.value(), match.value(), options);
   if (!extrapolation.ok()) return Fail(extrapolation.error());
   Warn(results.value().warnings);
   Warn(match.value().warnings);
@@ -119,9 +123,10 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
                      "of each other, ranks that launch alike may be off by {:.1f} times as much",
                      sessions, std::sqrt(static_cast<double>(sessions)))});
   }
-  const ExtrapolationReport report{plan.value(), results.value(), match.value(),
-                                   extrapolation.value(), arguments.confidence};
-  return arguments.json ? Print(ReportJson(report)) : PrintText(ReportText(report));
+  const analysis::ExtrapolationReport report{plan.value(), results.value(), match.value(),
+                                             extrapolation.value(), arguments.confidence};
+  return arguments.json ? Print(analysis::ReportJson(report))
+                        : PrintText(analysis::ReportText(report));
 }
 
 }  // namespace
@@ -134,14 +139,15 @@ void AddExtrapolate(CLI::App& app, int& exit_code) {
   AsPlan(command->add_option("--plan", arguments->plan,
                              "plan.json that the results were made by, or its session"))
       ->required();
-  AsFile(command->add_option("--results", arguments->results,
-                             "simulator log, ncu CSV or CSV table; several are taken as one"))
+  session::AsFile(
+      command->add_option("--results", arguments->results,
+                          "simulator log, ncu CSV or CSV table; several are taken as one"))
       ->required();
   command->add_option("--from", arguments->from, "what wrote the results; auto: found by content")
-      ->check(OneOf({"auto", "accelsim", "macsim", "ncu", "csv"}))
+      ->check(session::OneOf({"auto", "accelsim", "macsim", "ncu", "csv"}))
       ->capture_default_str();
   command->add_option("--confidence", arguments->confidence, "confidence of the intervals")
-      ->check(RealIn(0.01, 0.999999))
+      ->check(session::RealIn(0.01, 0.999999))
       ->capture_default_str();
   command
       ->add_option("--id-column", arguments->id_column,
@@ -149,14 +155,14 @@ void AddExtrapolate(CLI::App& app, int& exit_code) {
                    "kernel_id, ID")
       ->type_name("NAME");
   command->add_option("--id-base", arguments->id_base, "id of the first launch in a CSV")
-      ->transform(WholeIn(0, 1))
+      ->transform(session::WholeIn(0, 1))
       ->capture_default_str();
-  AsFile(command->add_option("--ids", arguments->ids,
-                             "CSV with the columns id and index: which launch an id is of"));
+  session::AsFile(command->add_option(
+      "--ids", arguments->ids, "CSV with the columns id and index: which launch an id is of"));
   CLI::Option* device =
       command
           ->add_option("--device", arguments->device, "the results are of this device's launches")
-          ->transform(WholeIn(0, shm::kUnknown16 - 1));
+          ->transform(session::WholeIn(0, shm::kUnknown16 - 1));
   command->add_option("--metrics", arguments->metrics, "only these metrics, separated by commas")
       ->type_name("NAME,...")
       ->delimiter(',');
@@ -181,4 +187,4 @@ void AddExtrapolate(CLI::App& app, int& exit_code) {
   });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -11,17 +11,17 @@
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 std::string FormatsText() {
   std::string text;
-  for (const ProfileFormat& format : ProfileFormats()) {
+  for (const formats::ProfileFormat& format : formats::ProfileFormats()) {
     text +=
         fmt::format("{:<14} {}\n{:<14} {}\n", format.name, format.description, "", format.example);
   }
   text += "\nRecognized, but not read:\n";
-  for (const UnreadFormat& format : UnreadFormats()) {
+  for (const formats::UnreadFormat& format : formats::UnreadFormats()) {
     text += fmt::format("{}\n{:<14} {}\n", format.name, "", format.advice);
   }
   return text;
@@ -29,12 +29,12 @@ std::string FormatsText() {
 
 std::string FormatsJson() {
   nlohmann::ordered_json formats = nlohmann::ordered_json::array();
-  for (const ProfileFormat& format : ProfileFormats()) {
+  for (const formats::ProfileFormat& format : formats::ProfileFormats()) {
     formats.push_back(
         {{"name", format.name}, {"description", format.description}, {"example", format.example}});
   }
   nlohmann::ordered_json unread = nlohmann::ordered_json::array();
-  for (const UnreadFormat& format : UnreadFormats()) {
+  for (const formats::UnreadFormat& format : formats::UnreadFormats()) {
     unread.push_back({{"name", format.name}, {"advice", format.advice}});
   }
   return nlohmann::ordered_json{{"formats", formats}, {"unread", unread}}.dump() + "\n";
@@ -50,4 +50,4 @@ void AddFormats(CLI::App& app, int& exit_code) {
       [json, &exit_code] { exit_code = *json ? Print(FormatsJson()) : PrintText(FormatsText()); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -15,7 +15,7 @@
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 constexpr std::size_t kBatch = 65536;
@@ -23,7 +23,7 @@ constexpr std::size_t kBatch = 65536;
 struct GenerateArguments {
   std::string workload;
   std::string output;
-  WorkloadOptions options;
+  research::WorkloadOptions options;
   bool json = false;
 };
 
@@ -32,13 +32,13 @@ int Generate(const GenerateArguments& arguments) {
   if (to_stdout && arguments.json) {
     return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
   }
-  MadeWorkload reader = MakeWorkload(arguments.workload, arguments.options);
+  research::MadeWorkload reader = research::MakeWorkload(arguments.workload, arguments.options);
   if (!reader.ok()) return Fail(reader.error());
-  auto writer = CreateProfileWriter(arguments.output);
+  auto writer = model::CreateProfileWriter(arguments.output);
   if (!writer.ok()) return Fail(writer.error());
   std::uint64_t launches = 0;
   std::uint64_t duration_ns = 0;
-  for (ProfileBatch batch;;) {
+  for (model::ProfileBatch batch;;) {
     const Result<std::size_t> read = reader.value()->Read(batch, kBatch);
     if (!read.ok()) return Fail(read.error());
     if (read.value() == 0) break;
@@ -69,31 +69,34 @@ void AddGenerate(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<GenerateArguments>();
   std::string help = "what to generate:";
   std::vector<std::string> names;
-  for (const Workload& workload : Workloads()) {
+  for (const research::Workload& workload : research::Workloads()) {
     names.emplace_back(workload.name);
     help += fmt::format("\n{}: {}", workload.name, workload.help);
   }
-  command->add_option("workload", arguments->workload, help)->required()->check(OneOf(names));
-  AsFile(command->add_option("-o,--output", arguments->output, "profile to write"))->required();
+  command->add_option("workload", arguments->workload, help)
+      ->required()
+      ->check(session::OneOf(names));
+  session::AsFile(command->add_option("-o,--output", arguments->output, "profile to write"))
+      ->required();
   command->add_option("--launches", arguments->options.launches, "number of kernel launches")
-      ->transform(WholeIn())
+      ->transform(session::WholeIn())
       ->capture_default_str();
   command->add_option("--seed", arguments->options.seed, "of the launches, and of the noise")
-      ->transform(WholeIn())
+      ->transform(session::WholeIn())
       ->capture_default_str();
   command
       ->add_option("--noise-seed", arguments->options.noise_seed,
                    "of the noise alone: a second run of the same launches (0: as --seed)")
-      ->transform(WholeIn())
+      ->transform(session::WholeIn())
       ->capture_default_str();
   command->add_flag("--other-gpu", arguments->options.other_gpu,
                     "the same launches on a simulated other GPU, without noise");
   command
       ->add_option("--layers", arguments->options.layers,
                    "layers of the model, where there is one (default: 12)")
-      ->transform(WholeIn(1, 256));
+      ->transform(session::WholeIn(1, 256));
   command->add_flag("--json", arguments->json, "print the totals as JSON");
   command->callback([arguments, &exit_code] { exit_code = Generate(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

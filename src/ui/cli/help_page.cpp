@@ -6,7 +6,7 @@
 
 #include "ui/cli/command_table.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 constexpr std::size_t kWidth = 80;
@@ -127,4 +127,4 @@ std::string HelpPage(const CLI::App& app) {
   return out;
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -16,7 +16,7 @@
 #include "ui/cli/output.h"
 #include "ui/cli/profiler_check.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 namespace {
 
@@ -36,14 +36,14 @@ std::string IsActuator(const std::string& actuator) {
 }  // namespace
 
 void LiveFlags::AddTo(CLI::App& command) {
-  AsFolder(command.add_option("-o,--output", output_,
-                              "session directory to write (default: stemtap-<program>-<pid>)"));
+  session::AsFolder(command.add_option(
+      "-o,--output", output_, "session directory to write (default: stemtap-<program>-<pid>)"));
   command
       .add_option("--level", level_,
                   "what is timed:\ngraph: every kernel, but a graph launch as one\n"
                   "kernels: every kernel; what to capture is decided afterwards\n"
                   "gate: every kernel; what to capture is decided at each launch")
-      ->check(OneOf({"graph", "kernels", "gate"}))
+      ->check(session::OneOf({"graph", "kernels", "gate"}))
       ->capture_default_str();
   command
       .add_option("--actuator", actuator_,
@@ -57,14 +57,14 @@ void LiveFlags::AddTo(CLI::App& command) {
           "--max-overhead", max_overhead_,
           "maximum cost in percent of the program's time, above which recording stops (default: no "
           "limit)")
-      ->check(RealIn(0.001, 100.0))
+      ->check(session::RealIn(0.001, 100.0))
       ->envname(shm::kEnvMaxOverhead.name);
   command
       .add_option(
           "--max-captures-per-second", captures_per_second_,
           "maximum captures per second and process, 0: unlimited (default: 100; unlimited with "
           "--actuator log)")
-      ->transform(WholeIn(0, shm::kMostCapturesPerSecond))
+      ->transform(session::WholeIn(0, shm::kMostCapturesPerSecond))
       ->envname(shm::kEnvMaxCaptures.name)
       ->take_last();  // the injected library's value for its own collector comes last
   command
@@ -72,7 +72,7 @@ void LiveFlags::AddTo(CLI::App& command) {
                   "processes that run the same kernels, such as ranks:\non: sample a kernel once "
                   "for all of them\n"
                   "off: sample each process's kernels separately")
-      ->check(OneOf({"on", "off"}))
+      ->check(session::OneOf({"on", "off"}))
       ->capture_default_str();
   command
       .add_option(
@@ -81,7 +81,7 @@ void LiveFlags::AddTo(CLI::App& command) {
           "slowed: captures slow their launches and concurrent ones, which count with the mean "
           "duration of similar launches\n"
           "native: captures slow nothing, all launches count as recorded")
-      ->check(OneOf({"slowed", "native"}))
+      ->check(session::OneOf({"slowed", "native"}))
       ->capture_default_str();
   command.add_flag("--preload", preload_, "also load the library with LD_PRELOAD");
   command.add_flag("--chain", chain_, "also load the library in CUDA_INJECTION64_PATH");
@@ -107,8 +107,8 @@ Status LiveFlags::Check() const {
   return Success{};
 }
 
-LiveOptions LiveFlags::Options() const {
-  LiveOptions options;
+session::LiveOptions LiveFlags::Options() const {
+  session::LiveOptions options;
   std::string actuator = actuator_;
   if (const std::optional<std::string> library = LibraryOf(actuator_)) {
     // The program may change its directory, and the loader searches for a name without a slash.
@@ -144,9 +144,9 @@ LiveOptions LiveFlags::Options() const {
 namespace {
 
 // Returns why a session contains no kernel launch, as far as is known.
-std::string WhyNothing(const LiveOutcome& done) {
+std::string WhyNothing(const session::LiveOutcome& done) {
   if (!done.failure.empty()) return done.failure;
-  for (const ProcessReport& process : done.report.processes) {
+  for (const session::ProcessReport& process : done.report.processes) {
     if (!process.reason.empty()) return process.reason;
   }
   return done.report.warnings.empty() ? "the program launched none" : done.report.warnings.front();
@@ -154,7 +154,7 @@ std::string WhyNothing(const LiveOutcome& done) {
 
 }  // namespace
 
-int RunAndReport(const LiveOptions& options, bool require_kernels) {
+int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
   const Status no_profiler = CheckNoProfiler(options.command);
   if (!no_profiler.ok()) return Fail(no_profiler.error());
   // If a program already has the injector loaded, the file is not needed (and without /proc it
@@ -171,9 +171,9 @@ int RunAndReport(const LiveOptions& options, bool require_kernels) {
                      "in another folder, or no --preload",
                      options.injector)});
   }
-  Result<LiveOutcome> outcome = RunLive(options);
+  Result<session::LiveOutcome> outcome = session::RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
-  const LiveOutcome& done = outcome.value();
+  const session::LiveOutcome& done = outcome.value();
   try {
     if (done.gave_up) {
       Fail({fmt::format("session given up: {}", done.failure)});
@@ -181,14 +181,14 @@ int RunAndReport(const LiveOptions& options, bool require_kernels) {
     }
     if (!options.quiet) {
       const std::string folder = EscapeForTerminal(done.folder);
-      Tell(fmt::format("\n{}\nstemtap: session in {}\n", SessionSummary(done.report, done.plan),
-                       folder));
+      Tell(fmt::format("\n{}\nstemtap: session in {}\n",
+                       session::SessionSummary(done.report, done.plan), folder));
       if (done.failure.empty() && done.plan.totals.samples != 0) {
         Tell(fmt::format("next: stemtap report {}\n", folder));
       }
     }
     if (!done.failure.empty()) Fail({done.failure});
-    const PlanTotals& totals = done.plan.totals;
+    const model::PlanTotals& totals = done.plan.totals;
     if (require_kernels && totals.invocations + totals.excluded_invocations == 0) {
       return Fail(
           {fmt::format("--require-kernels: no kernel launch was recorded (the program's exit "
@@ -204,4 +204,4 @@ int RunAndReport(const LiveOptions& options, bool require_kernels) {
   return done.report.exit_code;
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -13,7 +13,7 @@
 #include "session/flags/sampling_flags.h"
 #include "session/live_session.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 class LiveFlags {
  public:
@@ -22,14 +22,14 @@ class LiveFlags {
   // exist.
   Status Check() const;
   // Returns all live options except the command.
-  LiveOptions Options() const;
+  session::LiveOptions Options() const;
   // Returns whether a session without a kernel launch is a failure.
   bool require_kernels() const { return require_kernels_; }
 
-  const SamplingFlags& sampling() const { return sampling_; }
+  const session::SamplingFlags& sampling() const { return sampling_; }
 
  private:
-  SamplingFlags sampling_;
+  session::SamplingFlags sampling_;
   std::string output_;
   std::string level_ = "kernels";
   std::string actuator_ = "log";
@@ -47,6 +47,6 @@ class LiveFlags {
 // exit code, the failure's exit code, or kNothingRecorded if `require_kernels` is set and no kernel
 // launch was recorded.
 inline constexpr int kNothingRecorded = 3;
-int RunAndReport(const LiveOptions& options, bool require_kernels);
+int RunAndReport(const session::LiveOptions& options, bool require_kernels);
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "shm/session_env.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 using nlohmann::json;
@@ -32,7 +32,7 @@ bool RanLive(const json& session) {
 }
 
 // Returns the session of `plan`, or null if no session.json matches the plan.
-json SessionOf(const std::string& path, const Plan& plan) {
+json SessionOf(const std::string& path, const model::Plan& plan) {
   const auto file = std::filesystem::path(path).parent_path() / shm::kSessionFileName;
   Result<std::unique_ptr<ByteSource>> source = OpenByteSource(file.string());
   if (!source.ok()) return {};
@@ -57,7 +57,7 @@ json SessionOf(const std::string& path, const Plan& plan) {
 
 // Returns the index of the merged plan's session that contains `device`, or the number of sessions
 // if none does.
-std::size_t SessionWith(const std::optional<std::uint16_t>& device, const Plan& plan) {
+std::size_t SessionWith(const std::optional<std::uint16_t>& device, const model::Plan& plan) {
   const auto at = std::find_if(plan.sessions.begin(), plan.sessions.end(), [&](const auto& s) {
     return device && *device >= s.first_device &&
            std::size_t{*device} - s.first_device < s.devices.size();
@@ -76,13 +76,13 @@ json PartOf(const json& list, std::size_t session) {
 
 }  // namespace
 
-bool IsOfLiveSession(const Plan& plan) {
+bool IsOfLiveSession(const model::Plan& plan) {
   return std::any_of(plan.options.begin(), plan.options.end(),
                      [](const auto& option) { return option.first == "level"; });
 }
 
-std::string WhyNotPlain(const std::string& path, const Plan& plan, const CountingModel& model,
-                        std::optional<std::uint16_t> device) {
+std::string WhyNotPlain(const std::string& path, const model::Plan& plan,
+                        const formats::CountingModel& model, std::optional<std::uint16_t> device) {
   json session = SessionOf(path, plan);
   if (session.is_null()) return "has no session.json of that run beside it";
   if (plan.sessions.size() > 1) {
@@ -109,4 +109,4 @@ std::string WhyNotPlain(const std::string& path, const Plan& plan, const Countin
   return {};
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -12,15 +12,15 @@
 #include "formats/exporters/counting.h"
 #include "model/plan.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 // Returns whether the plan comes from a live session rather than from a profile.
-bool IsOfLiveSession(const Plan& plan);
+bool IsOfLiveSession(const model::Plan& plan);
 
 // Returns why the launches of the plan at `path` cannot be numbered by their index, according to
 // the session.json next to it; empty if they can. In a merged plan, considers the session that
 // contains `device`.
-std::string WhyNotPlain(const std::string& path, const Plan& plan, const CountingModel& model,
-                        std::optional<std::uint16_t> device);
+std::string WhyNotPlain(const std::string& path, const model::Plan& plan,
+                        const formats::CountingModel& model, std::optional<std::uint16_t> device);
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

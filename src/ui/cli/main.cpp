@@ -46,7 +46,7 @@ std::string Hint(const CLI::App& app, const std::string& word) {
 }
 
 int WrongUse(const std::string& message) {
-  return stemtap::cli::Fail({message, 2});
+  return stemtap::ui::Fail({message, 2});
 }
 
 // If a standard descriptor is closed at startup, the next file opened would reuse its number and
@@ -75,27 +75,27 @@ int Main(int argc, char** argv) {
   app.set_version_flag("-V,--version", std::string("stemtap ") + stemtap::kVersion);
   app.require_subcommand(1);
   app.formatter_fn([](const CLI::App* of, const std::string&, CLI::AppFormatMode) {
-    return stemtap::cli::HelpPage(*of);
+    return stemtap::ui::HelpPage(*of);
   });
   int exit_code = 0;
-  stemtap::cli::AddRun(app, exit_code);
-  stemtap::cli::AddReplay(app, exit_code);
-  stemtap::cli::AddPlan(app, exit_code);
-  stemtap::cli::AddEvaluate(app, exit_code);
-  stemtap::cli::AddConvert(app, exit_code);
-  stemtap::cli::AddExport(app, exit_code);
-  stemtap::cli::AddExtrapolate(app, exit_code);
-  stemtap::cli::AddAlign(app, exit_code);
-  stemtap::cli::AddReport(app, exit_code);
-  stemtap::cli::AddMerge(app, exit_code);
-  stemtap::cli::AddFormats(app, exit_code);
-  stemtap::cli::AddGenerate(app, exit_code);
-  stemtap::cli::AddDemo(app, exit_code);
-  stemtap::cli::AddTop(app, exit_code);
-  stemtap::cli::AddCompletion(app, exit_code);
-  stemtap::cli::AddManual(app, exit_code);
-  stemtap::cli::AddVersion(app, exit_code);
-  stemtap::cli::AddHelp(app, exit_code);
+  stemtap::ui::AddRun(app, exit_code);
+  stemtap::ui::AddReplay(app, exit_code);
+  stemtap::ui::AddPlan(app, exit_code);
+  stemtap::ui::AddEvaluate(app, exit_code);
+  stemtap::ui::AddConvert(app, exit_code);
+  stemtap::ui::AddExport(app, exit_code);
+  stemtap::ui::AddExtrapolate(app, exit_code);
+  stemtap::ui::AddAlign(app, exit_code);
+  stemtap::ui::AddReport(app, exit_code);
+  stemtap::ui::AddMerge(app, exit_code);
+  stemtap::ui::AddFormats(app, exit_code);
+  stemtap::ui::AddGenerate(app, exit_code);
+  stemtap::ui::AddDemo(app, exit_code);
+  stemtap::ui::AddTop(app, exit_code);
+  stemtap::ui::AddCompletion(app, exit_code);
+  stemtap::ui::AddManual(app, exit_code);
+  stemtap::ui::AddVersion(app, exit_code);
+  stemtap::ui::AddHelp(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version
@@ -106,7 +106,7 @@ int Main(int argc, char** argv) {
     }
     std::ostringstream text;
     app.exit(help, text);
-    return stemtap::cli::Print(text.str());
+    return stemtap::ui::Print(text.str());
   } catch (const CLI::ExtrasError&) {
     // Report the first argument that CLI11 could not place, in typed order. A misspelled option
     // also leaves its value over, so options take precedence.
@@ -146,6 +146,6 @@ int main(int argc, char** argv) {
     std::fputs("\n", stderr);
     return 1;
   } catch (const std::exception& error) {  // e.g. a directory that cannot be searched
-    return stemtap::cli::Fail({error.what()});
+    return stemtap::ui::Fail({error.what()});
   }
 }

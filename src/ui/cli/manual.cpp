@@ -10,7 +10,7 @@
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 void AddHelp(CLI::App& app, int& exit_code) {
   std::vector<std::string> names = {"help"};
@@ -19,7 +19,7 @@ void AddHelp(CLI::App& app, int& exit_code) {
   }
   CLI::App* command = app.add_subcommand("help", "print the help of stemtap or of a command");
   auto name = std::make_shared<std::string>();
-  command->add_option("command", *name, "command to print it for")->check(OneOf(names));
+  command->add_option("command", *name, "command to print it for")->check(session::OneOf(names));
   command->callback([&app, name, &exit_code] {
     exit_code = Print(HelpPage(name->empty() ? app : *app.get_subcommand(*name)));
   });
@@ -37,7 +37,7 @@ void AddCompletion(CLI::App& app, int& exit_code) {
   auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "shell to print it for")
       ->required()
-      ->check(OneOf(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
+      ->check(session::OneOf(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
   command->callback([&app, shell, &exit_code] {
     exit_code = Print(CompletionScript(CommandTable(app), *shell));
   });
@@ -49,4 +49,4 @@ void AddManual(CLI::App& app, int& exit_code) {
   command->callback([&app, &exit_code] { exit_code = Print(ManualPage(CommandTable(app))); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -8,7 +8,7 @@
 #include "stemtap/version.h"
 #include "ui/cli/command_table.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 // Escapes text for troff: hyphens can be copied, and no line starts with a request.
@@ -149,4 +149,4 @@ std::string ManualPage(const std::vector<CommandEntry>& table) {
   return out;
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -13,7 +13,7 @@
 #include "ui/cli/output.h"
 #include "ui/cli/session_path.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 struct MergeArguments {
@@ -24,10 +24,11 @@ struct MergeArguments {
 };
 
 int RunMerge(const MergeArguments& arguments) {
-  const Result<MergeOutcome> merged = MergeSessions(arguments.sessions, arguments.output);
+  const Result<session::MergeOutcome> merged =
+      session::MergeSessions(arguments.sessions, arguments.output);
   if (!merged.ok()) return Fail(merged.error());
   Warn(merged.value().warnings);
-  const Plan& plan = merged.value().plan;
+  const model::Plan& plan = merged.value().plan;
   if (!arguments.quiet) {
     const std::string folder = EscapeForTerminal(arguments.output);
     Tell(fmt::format("stemtap: {} sessions in {}\nnext: stemtap report {}\n", plan.sessions.size(),
@@ -46,11 +47,12 @@ void AddMerge(CLI::App& app, int& exit_code) {
                 "session", arguments->sessions,
                 "session directories, in the order of their ranks; merged sessions are accepted"))
       ->required();
-  AsFolder(command->add_option("-o,--output", arguments->output, "session directory to write"))
+  session::AsFolder(
+      command->add_option("-o,--output", arguments->output, "session directory to write"))
       ->required();
   command->add_flag("--json", arguments->json, "print the plan's totals as JSON");
   command->add_flag("-q,--quiet", arguments->quiet, "do not say where the session is");
   command->callback([arguments, &exit_code] { exit_code = RunMerge(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

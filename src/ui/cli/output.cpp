@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "model/session_files.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 void Tell(const std::string& text) {
   std::fputs(EscapeLines(text).c_str(), stderr);
@@ -88,8 +88,8 @@ fs::path SessionOf(const std::string& input) {
   std::error_code error;
   if (fs::is_directory(input, error)) return input;
   const fs::path file(input);
-  const bool named = std::find(std::begin(kSessionFiles), std::end(kSessionFiles),
-                               file.filename().string()) != std::end(kSessionFiles);
+  const bool named = std::find(std::begin(model::kSessionFiles), std::end(model::kSessionFiles),
+                               file.filename().string()) != std::end(model::kSessionFiles);
   const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
   return named && fs::exists(folder / "session.json", error) ? folder : fs::path();
 }
@@ -102,7 +102,7 @@ Status CheckOutputs(const std::vector<std::string>& outputs,
   for (const std::string& input : inputs) {
     const fs::path session = SessionOf(input);
     if (session.empty()) continue;
-    for (const char* name : kSessionFiles) read.push_back((session / name).string());
+    for (const char* name : model::kSessionFiles) read.push_back((session / name).string());
   }
   std::vector<FileIdentity> written;
   for (const std::string& output : outputs) {
@@ -125,8 +125,8 @@ Status CheckOutputs(const std::vector<std::string>& outputs,
   return Success{};
 }
 
-std::string TotalsJson(const Plan& plan) {
-  const PlanTotals& t = plan.totals;
+std::string TotalsJson(const model::Plan& plan) {
+  const model::PlanTotals& t = plan.totals;
   const nlohmann::ordered_json json = {{"invocations", t.invocations},
                                        {"duration_ns", t.duration_ns},
                                        {"kernels", t.kernels},
@@ -165,4 +165,4 @@ std::string InstalledPath(const std::string& relative) {
   return (self.parent_path().parent_path() / relative).string();
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

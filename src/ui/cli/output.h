@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "model/plan.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 // Prints text for people to stderr, escaped for a terminal (base/text.h). Ignores write failures.
 void Tell(const std::string& text);
@@ -40,7 +40,7 @@ Status CheckOutputs(const std::vector<std::string>& outputs,
                     const std::vector<std::string>& inputs);
 
 // Returns the plan's totals as one JSON object and a newline, for --json.
-std::string TotalsJson(const Plan& plan);
+std::string TotalsJson(const model::Plan& plan);
 
 // Returns "stemtap-<name>-<pid>", the default session directory.
 std::string DefaultFolder(const std::string& name);
@@ -53,4 +53,4 @@ std::string InstalledPath(const std::string& relative);
 // lib/<machine>; if it is in none of them, returns the path in lib.
 std::string InstalledLibrary(const std::string& name);
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -20,11 +20,11 @@
 #include "ui/cli/read_progress.h"
 #include "ui/cli/recorded_run.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 struct PlanArguments {
-  SamplingFlags sampling;
+  session::SamplingFlags sampling;
   std::vector<std::string> profiles;
   std::string output;
   std::string bbv;
@@ -33,11 +33,11 @@ struct PlanArguments {
 };
 
 // Returns the method of that name, or nullptr if it is one of the sampler's streaming methods.
-const MethodEntry* OtherMethod(const std::string& name) {
-  for (const MethodSpec& own : kMethods) {
+const research::MethodEntry* OtherMethod(const std::string& name) {
+  for (const sampling::MethodSpec& own : sampling::kMethods) {
     if (name == own.name) return nullptr;
   }
-  for (const MethodEntry& entry : Methods()) {
+  for (const research::MethodEntry& entry : research::Methods()) {
     if (name == entry.name) return &entry;
   }
   return nullptr;
@@ -63,33 +63,34 @@ Status CheckUse(const PlanArguments& arguments) {
 int RunPlan(const PlanArguments& arguments) {
   const Status use = CheckUse(arguments);
   if (!use.ok()) return Fail(use.error());
-  const SamplingOptions options = arguments.sampling.Options();
-  const MethodEntry* other = OtherMethod(arguments.sampling.method());
+  const sampling::SamplingOptions options = arguments.sampling.Options();
+  const research::MethodEntry* other = OtherMethod(arguments.sampling.method());
   // Hold the run in memory if it is a pipe, which cannot be read twice, or if the method needs
   // metrics. Otherwise stream the file.
   const bool hold =
       !CanReadAgain(arguments.profiles) || other != nullptr || !arguments.metrics.empty();
   const std::string run = RunName(arguments.profiles);
   ReadProgress progress;
-  Profile held;
+  model::Profile held;
   if (hold) {
-    Result<std::unique_ptr<ProfileReader>> reader =
+    Result<std::unique_ptr<model::ProfileReader>> reader =
         OpenRun(arguments.profiles, arguments.metrics, progress);
-    Result<Profile> profile = reader.ok() ? LoadProfile(*reader.value()) : reader.error();
+    Result<model::Profile> profile =
+        reader.ok() ? model::LoadProfile(*reader.value()) : reader.error();
     progress.Clear();
     if (!profile.ok()) return Fail(profile.error());
     held = std::move(profile).value();
     Warn(held.warnings);
   }
-  const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
-    if (hold) return ReadProfile(held);
+  const sampling::OpenReader open = [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
+    if (hold) return model::ReadProfile(held);
     return OpenRun(arguments.profiles, "", progress);
   };
-  Plan plan;
+  model::Plan plan;
   if (other != nullptr) {
-    BasicBlockVectors vectors;
+    research::BasicBlockVectors vectors;
     if (!arguments.bbv.empty()) {
-      Result<BasicBlockVectors> read = ReadBasicBlockVectors(arguments.bbv);
+      Result<research::BasicBlockVectors> read = research::ReadBasicBlockVectors(arguments.bbv);
       if (!read.ok()) return Fail(read.error());
       vectors = std::move(read).value();
     }
@@ -97,8 +98,8 @@ int RunPlan(const PlanArguments& arguments) {
       return Fail({fmt::format("{}: holds no kernel invocation, expected at least one",
                                EscapeForTerminal(run))});
     }
-    Result<Plan> planned =
-        PlanByMethod(held, *other, options, arguments.bbv.empty() ? nullptr : &vectors);
+    Result<model::Plan> planned =
+        research::PlanByMethod(held, *other, options, arguments.bbv.empty() ? nullptr : &vectors);
     if (!planned.ok()) {
       return Fail({fmt::format("{}: {}", EscapeForTerminal(run), planned.error().message),
                    planned.error().exit_code});
@@ -109,7 +110,7 @@ int RunPlan(const PlanArguments& arguments) {
     const ParallelFor parallel = [&](std::size_t count, const auto& part) {
       pool.ForEach(count, part);
     };
-    Result<TwoPassPlan> planned = PlanTwoPass(open, run, options, parallel);
+    Result<sampling::TwoPassPlan> planned = sampling::PlanTwoPass(open, run, options, parallel);
     progress.Clear();
     if (!planned.ok()) return Fail(planned.error());
     if (!hold) Warn(planned.value().warnings);
@@ -118,10 +119,10 @@ int RunPlan(const PlanArguments& arguments) {
   plan.source = run;
   plan.options = arguments.sampling.Listed();
   if (!arguments.output.empty()) {
-    const Status written = WriteOutput(arguments.output, PlanToJson(plan));
+    const Status written = WriteOutput(arguments.output, model::PlanToJson(plan));
     if (!written.ok()) return Fail(written.error());
   }
-  return arguments.json ? Print(PlanToJson(plan)) : PrintText(PlanSummary(plan));
+  return arguments.json ? Print(model::PlanToJson(plan)) : PrintText(model::PlanSummary(plan));
 }
 
 }  // namespace
@@ -129,22 +130,23 @@ int RunPlan(const PlanArguments& arguments) {
 void AddPlan(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("plan", "choose the samples of a recorded run");
   auto arguments = std::make_shared<PlanArguments>();
-  AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
-  AsFile(
+  session::AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
+  session::AsFile(
       command->add_option("-o,--output", arguments->output, "also write plan.json to this file"));
   command->add_flag("--json", arguments->json, "print plan.json instead of the summary");
-  AsFile(command->add_option("--bbv", arguments->bbv,
-                             "basic-block vectors of the profile's launches, which photon needs"));
-  AsFile(
+  session::AsFile(
+      command->add_option("--bbv", arguments->bbv,
+                          "basic-block vectors of the profile's launches, which photon needs"));
+  session::AsFile(
       command->add_option("--metrics", arguments->metrics,
                           "metrics of the same launches, from Nsight Compute, which pka, sieve and "
                           "tbpoint need"));
   std::vector<std::pair<std::string, std::string>> others;
-  for (const MethodEntry& entry : Methods()) {
+  for (const research::MethodEntry& entry : research::Methods()) {
     if (OtherMethod(entry.name) != nullptr) others.emplace_back(entry.name, entry.help);
   }
   arguments->sampling.AddTo(*command, others);
   command->callback([arguments, &exit_code] { exit_code = RunPlan(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

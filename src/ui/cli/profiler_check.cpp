@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "shm/profiling_tools.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,4 +71,4 @@ Status CheckNoProfiler(const std::vector<std::string>& command) {
   return Success{};
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

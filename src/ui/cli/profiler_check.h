@@ -8,11 +8,11 @@
 
 #include "base/result.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 // Returns a usage error if `command` starts ncu, nsys or compute-sanitizer. A profiler and the
 // injected library cannot be active together: nothing would be recorded, and ncu would not run its
 // program. Looks through wrappers such as env and timeout. Accepts an empty command.
 Status CheckNoProfiler(const std::vector<std::string>& command);
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 constexpr std::chrono::milliseconds kFirst{500};
@@ -44,4 +44,4 @@ void ReadProgress::Clear() {
   shown_ = false;
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

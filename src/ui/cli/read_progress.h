@@ -11,7 +11,7 @@
 
 #include "base/byte_source.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 class ReadProgress {
  public:
@@ -44,4 +44,4 @@ class ReadProgress {
   Clock::time_point next_;
 };
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -10,7 +10,7 @@
 #include "formats/importers/metric_join.h"
 #include "formats/importers/ranks.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 bool CanReadAgain(const std::vector<std::string>& paths) {
   return std::all_of(paths.begin(), paths.end(), [](const std::string& path) {
@@ -41,15 +41,16 @@ std::vector<std::string> RunPaths(const std::string& name) {
   return paths.empty() ? std::vector<std::string>{name} : paths;
 }
 
-Result<std::unique_ptr<ProfileReader>> OpenRun(const std::vector<std::string>& paths,
-                                               const std::string& metrics, ReadProgress& progress) {
+Result<std::unique_ptr<model::ProfileReader>> OpenRun(const std::vector<std::string>& paths,
+                                                      const std::string& metrics,
+                                                      ReadProgress& progress) {
   if (std::count(paths.begin(), paths.end(), "-") + (metrics == "-" ? 1 : 0) > 1) {
     return Error{"standard input is named twice, expected once", 2};
   }
   const auto watch_of = [&progress](const std::string& path) { return progress.Of(path); };
-  Result<std::unique_ptr<ProfileReader>> run = OpenRanks(paths, watch_of);
+  Result<std::unique_ptr<model::ProfileReader>> run = formats::OpenRanks(paths, watch_of);
   if (!run.ok() || metrics.empty()) return run;
-  return JoinMetricsFile(std::move(run).value(), RunName(paths), metrics);
+  return formats::JoinMetricsFile(std::move(run).value(), RunName(paths), metrics);
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

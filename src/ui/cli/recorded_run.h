@@ -12,7 +12,7 @@
 #include "model/profile_reader.h"
 #include "ui/cli/read_progress.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 // Help text of the option that names the run.
 inline constexpr const char* kRunHelp =
@@ -30,7 +30,8 @@ std::vector<std::string> RunPaths(const std::string& name);
 
 // Opens the run. `metrics` is empty if there is no metrics file. Shows reads on `progress` until
 // its End().
-Result<std::unique_ptr<ProfileReader>> OpenRun(const std::vector<std::string>& paths,
-                                               const std::string& metrics, ReadProgress& progress);
+Result<std::unique_ptr<model::ProfileReader>> OpenRun(const std::vector<std::string>& paths,
+                                                      const std::string& metrics,
+                                                      ReadProgress& progress);
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

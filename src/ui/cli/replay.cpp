@@ -17,14 +17,14 @@
 #include "ui/cli/read_progress.h"
 #include "ui/cli/recorded_run.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 struct ReplayArguments {
-  SamplingFlags sampling;
+  session::SamplingFlags sampling;
   std::vector<std::string> profiles;
   std::string output;
-  std::uint64_t lag = kDefaultLag;
+  std::uint64_t lag = session::kDefaultLag;
   bool json = false;
   bool quiet = false;
 };
@@ -40,10 +40,10 @@ int Replay(const ReplayArguments& arguments) {
   if (!use.ok()) return Fail(use.error());
   // The sampler prints its own progress line from here on.
   ReadProgress progress(arguments.quiet);
-  Result<std::unique_ptr<ProfileReader>> reader = OpenRun(arguments.profiles, "", progress);
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenRun(arguments.profiles, "", progress);
   progress.End();
   if (!reader.ok()) return Fail(reader.error());
-  ReplayOptions options;
+  session::ReplayOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
   options.listed.emplace_back("lag", arguments.lag);
@@ -54,17 +54,17 @@ int Replay(const ReplayArguments& arguments) {
   options.default_folder = arguments.output.empty();
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
-  Result<ReplayOutcome> outcome = RunReplay(*reader.value(), options);
+  Result<session::ReplayOutcome> outcome = session::RunReplay(*reader.value(), options);
   if (!outcome.ok()) return Fail(outcome.error());
   Warn(outcome.value().report.warnings);
-  const Plan& plan = outcome.value().plan;
+  const model::Plan& plan = outcome.value().plan;
   if (!arguments.quiet) {
     const std::string folder = EscapeForTerminal(outcome.value().folder);
     Tell(fmt::format("stemtap: {:.2f} million kernels/s, session in {}\nnext: stemtap report {}\n",
                      static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
                      folder, folder));
   }
-  return arguments.json ? Print(TotalsJson(plan)) : PrintText(PlanSummary(plan));
+  return arguments.json ? Print(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));
 }
 
 }  // namespace
@@ -73,11 +73,12 @@ void AddReplay(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "replay", "sample a recorded run with the online sampler, as if it ran now");
   auto arguments = std::make_shared<ReplayArguments>();
-  AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
-  AsFolder(command->add_option("-o,--output", arguments->output,
-                               "session directory to write (default: stemtap-<profile>-<pid>)"));
+  session::AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
+  session::AsFolder(
+      command->add_option("-o,--output", arguments->output,
+                          "session directory to write (default: stemtap-<profile>-<pid>)"));
   command->add_option("--lag", arguments->lag, "launches before a duration is known to the sampler")
-      ->transform(WholeIn(0, 100'000'000))
+      ->transform(session::WholeIn(0, 100'000'000))
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "print the plan's totals as JSON");
   command->add_flag("-q,--quiet", arguments->quiet,
@@ -86,4 +87,4 @@ void AddReplay(CLI::App& app, int& exit_code) {
   command->callback([arguments, &exit_code] { exit_code = Replay(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -22,7 +22,7 @@
 #include "ui/report/session_report.h"
 #include "ui/top/session_finder.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,7 +67,7 @@ int RunReport(ReportArguments arguments) {
          "and npm (Debian: apt-get install nodejs npm)"});
   }
   if (arguments.session.empty()) {
-    Result<std::string> newest = top::NewestSession(top::Newest::kEnded);
+    Result<std::string> newest = NewestSession(Newest::kEnded);
     if (!newest.ok()) return Fail(newest.error());
     arguments.session = std::move(newest).value();
   }
@@ -99,7 +99,7 @@ int RunReport(ReportArguments arguments) {
   const std::uint64_t bytes = is_file ? fs::file_size(output, error) : 0;
   const MaskEvents none;
   const MaskEvents& mask = report.value().mask.has_value() ? *report.value().mask : none;
-  const PlanTotals& totals = report.value().totals;
+  const model::PlanTotals& totals = report.value().totals;
   Tell(fmt::format("stemtap: report of {} samples of {} kernels in {}{}\n", totals.samples,
                    totals.kernels, to_stdout ? "standard output" : EscapeForTerminal(output),
                    is_file ? ", " + ShownSize(bytes) : ""));
@@ -129,14 +129,15 @@ void AddReport(CLI::App& app, int& exit_code) {
       "session", arguments->session,
       "session directory or a file in it, or a plan.json alone (default: the newest of your "
       "sessions below the current directory that has ended)"));
-  AsFile(
+  session::AsFile(
       command->add_option("-o,--output", arguments->output,
                           "file to write (default: report.html in the session directory); '-' is "
                           "standard output"));
-  AsFile(command->add_option("--evaluation", arguments->evaluation,
-                             "what 'stemtap evaluate --json' printed, to be shown as well"));
+  session::AsFile(
+      command->add_option("--evaluation", arguments->evaluation,
+                          "what 'stemtap evaluate --json' printed, to be shown as well"));
   command->add_flag("--json", arguments->json, "print where the report is and its size as JSON");
   command->callback([arguments, &exit_code] { exit_code = RunReport(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -12,7 +12,7 @@
 #include "ui/cli/live_flags.h"
 #include "ui/cli/output.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 struct RunArguments {
@@ -44,7 +44,7 @@ int Run(const RunArguments& arguments) {
   // With --attach, the options come from the library's environment and are not checked.
   const Status sound = arguments.attach == 0 ? arguments.live.Check() : Success{};
   if (!sound.ok()) return Fail(sound.error());
-  LiveOptions options = arguments.live.Options();
+  session::LiveOptions options = arguments.live.Options();
   options.command = arguments.command;
   options.attach_pid = arguments.attach;
   options.default_folder = options.folder.empty();
@@ -72,4 +72,4 @@ void AddRun(CLI::App& app, int& exit_code) {
   });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

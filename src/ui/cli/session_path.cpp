@@ -10,7 +10,7 @@
 #include "session/flags/option_kinds.h"
 #include "shm/session_env.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 namespace fs = std::filesystem;
 
@@ -23,18 +23,19 @@ std::string SessionPath(const std::string& path) {
   const fs::path file(path);
   const fs::path directory = file.has_parent_path() ? file.parent_path() : fs::path(".");
   std::error_code ignored;
-  const bool is_session_file =
-      std::ranges::find(kSessionFiles, file.filename().string()) != std::end(kSessionFiles) &&
-      fs::is_regular_file(file, ignored) && fs::exists(directory / shm::kSessionFileName, ignored);
+  const bool is_session_file = std::ranges::find(model::kSessionFiles, file.filename().string()) !=
+                                   std::end(model::kSessionFiles) &&
+                               fs::is_regular_file(file, ignored) &&
+                               fs::exists(directory / shm::kSessionFileName, ignored);
   return is_session_file ? directory.string() : path;
 }
 
 CLI::Option* AsPlan(CLI::Option* option) {
-  return AsFile(option)->transform(PlanPath);
+  return session::AsFile(option)->transform(PlanPath);
 }
 
 CLI::Option* AsSession(CLI::Option* option) {
-  return AsFile(option)->transform(SessionPath);
+  return session::AsFile(option)->transform(SessionPath);
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 
 // Returns the plan.json of the session directory `path`; returns any other path unchanged.
 std::string PlanPath(const std::string& path);
@@ -20,4 +20,4 @@ std::string SessionPath(const std::string& path);
 CLI::Option* AsPlan(CLI::Option* option);
 CLI::Option* AsSession(CLI::Option* option);
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

@@ -13,7 +13,7 @@
 #include "ui/cli/session_path.h"
 #include "ui/top/session_finder.h"
 
-namespace stemtap::cli {
+namespace stemtap::ui {
 namespace {
 
 struct TopArguments {
@@ -24,26 +24,25 @@ struct TopArguments {
 };
 
 int RunTop(const TopArguments& arguments) {
-  top::TopOptions options;
+  TopOptions options;
   options.interval_s = arguments.interval_s;
   for (const std::string& word : arguments.sessions) {
-    Result<std::string> folder = top::FindSession(word);
+    Result<std::string> folder = FindSession(word);
     if (!folder.ok()) return Fail(folder.error());
     options.folders.push_back(std::move(folder).value());
   }
   if (options.folders.empty()) {
-    Result<std::string> folder = top::NewestSession(top::Newest::kRunningFirst);
+    Result<std::string> folder = NewestSession(Newest::kRunningFirst);
     if (!folder.ok()) return Fail(folder.error());
     options.folders.push_back(std::move(folder).value());
   }
   if (arguments.once || arguments.json) {
-    const Result<std::string> text =
-        arguments.json ? top::OverviewsOf(options) : top::SnapshotOf(options);
+    const Result<std::string> text = arguments.json ? OverviewsOf(options) : SnapshotOf(options);
     if (!text.ok()) return Fail(text.error());
     return arguments.json ? Print(text.value()) : PrintText(text.value());
   }
   std::string snapshot;
-  const Result<int> code = top::Watch(options, snapshot);
+  const Result<int> code = Watch(options, snapshot);
   if (!code.ok()) return Fail(code.error());
   return snapshot.empty() ? code.value() : PrintText(snapshot);
 }
@@ -59,7 +58,7 @@ void AddTop(CLI::App& app, int& exit_code) {
       "one (default: the newest of your sessions below the current directory, a running one "
       "first)"));
   command->add_option("--interval", arguments->interval_s, "seconds between two updates")
-      ->check(RealIn(0.1, 3600.0))
+      ->check(session::RealIn(0.1, 3600.0))
       ->capture_default_str();
   command->add_flag("--once", arguments->once,
                     "print the current state and exit; the default without a terminal");
@@ -67,4 +66,4 @@ void AddTop(CLI::App& app, int& exit_code) {
   command->callback([arguments, &exit_code] { exit_code = RunTop(*arguments); });
 }
 
-}  // namespace stemtap::cli
+}  // namespace stemtap::ui

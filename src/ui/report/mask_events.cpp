@@ -10,7 +10,7 @@
 #include "base/line_reader.h"
 #include "base/text.h"
 
-namespace stemtap {
+namespace stemtap::ui {
 namespace {
 
 constexpr const char* kExpected = "expected an event of a mask.ndjson";
@@ -102,7 +102,7 @@ Result<ShownEvent> EventOf(const simdjson::dom::element& line, const PlanPositio
 
 }  // namespace
 
-PlanPositions::PlanPositions(const Plan& plan) {
+PlanPositions::PlanPositions(const model::Plan& plan) {
   bool several = false;
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
     const auto [at, is_new] = by_name_.try_emplace(plan.kernels[i].name, i);
@@ -111,8 +111,8 @@ PlanPositions::PlanPositions(const Plan& plan) {
   }
   if (!several) return;
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
-    for (const PlanCluster& cluster : plan.kernels[i].clusters) {
-      for (const PlanSample& sample : cluster.samples) by_sample_.emplace(sample.index, i);
+    for (const model::PlanCluster& cluster : plan.kernels[i].clusters) {
+      for (const model::PlanSample& sample : cluster.samples) by_sample_.emplace(sample.index, i);
     }
   }
 }
@@ -151,4 +151,4 @@ Result<MaskEvents> ReadMask(std::unique_ptr<ByteSource> source, const PlanPositi
   }
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::ui

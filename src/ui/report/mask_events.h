@@ -21,7 +21,7 @@
 #include "base/result.h"
 #include "model/plan.h"
 
-namespace stemtap {
+namespace stemtap::ui {
 
 // Event names in the order of ShownEvent::kind.
 inline constexpr std::array<std::string_view, 4> kMaskEventNames = {"capture", "close", "reopen",
@@ -50,7 +50,7 @@ struct MaskEvents {
 // only a capture that is a sample identifies the kernel.
 class PlanPositions {
  public:
-  explicit PlanPositions(const Plan& plan);
+  explicit PlanPositions(const model::Plan& plan);
   std::optional<std::size_t> Find(std::string_view name, bool capture, std::uint64_t index) const;
 
  private:
@@ -64,4 +64,4 @@ class PlanPositions {
 Result<MaskEvents> ReadMask(std::unique_ptr<ByteSource> source, const PlanPositions& positions,
                             std::size_t most = MaskEvents::kMost);
 
-}  // namespace stemtap
+}  // namespace stemtap::ui

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace stemtap {
+namespace stemtap::ui {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{64} * 1024;
@@ -73,4 +73,4 @@ Status PackedText::Encode(std::string_view bytes) {
   return sink_.Write(letters_);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::ui

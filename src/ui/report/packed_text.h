@@ -14,7 +14,7 @@
 #include "base/byte_sink.h"
 #include "base/result.h"
 
-namespace stemtap {
+namespace stemtap::ui {
 
 class PackedText {
  public:
@@ -41,4 +41,4 @@ class PackedText {
   std::size_t rest_size_ = 0;
 };
 
-}  // namespace stemtap
+}  // namespace stemtap::ui

@@ -9,7 +9,7 @@ extern const char stemtap_report_page_end[] __attribute__((visibility("hidden"))
 }
 #endif
 
-namespace stemtap {
+namespace stemtap::ui {
 
 std::string_view ReportPage() {
 #ifdef STEMTAP_HAVE_REPORT_PAGE
@@ -19,4 +19,4 @@ std::string_view ReportPage() {
 #endif
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::ui

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-namespace stemtap {
+namespace stemtap::ui {
 
 inline constexpr std::string_view kDataPlaceholder = "@STEMTAP_DATA@";
 
@@ -14,4 +14,4 @@ inline constexpr std::string_view kDataPlaceholder = "@STEMTAP_DATA@";
 // Node.js (cmake/ReportPage.cmake).
 std::string_view ReportPage();
 
-}  // namespace stemtap
+}  // namespace stemtap::ui

@@ -23,7 +23,7 @@
 #include "ui/report/packed_text.h"
 #include "ui/report/page.h"
 
-namespace stemtap {
+namespace stemtap::ui {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,9 +39,9 @@ bool Exists(const fs::path& path) {
 // Reads a JSON part. `check` validates the text and uses the file name in its error.
 template <typename Check>
 Result<std::string> ReadPart(const std::string& path, const char* expected, const Check& check) {
-  Result<std::string> text = ReadJsonFile(path, kMostPartBytes, expected);
+  Result<std::string> text = model::ReadJsonFile(path, kMostPartBytes, expected);
   if (!text.ok()) return text;
-  const Status checked = check(text.value(), NameOfSource(path));
+  const Status checked = check(text.value(), model::NameOfSource(path));
   if (!checked.ok()) return checked.error();
   return text;
 }
@@ -119,11 +119,11 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   const fs::path folder(session);
   const fs::path plan_path = is_folder ? folder / "plan.json" : folder;
   if (!Exists(plan_path)) return NoPlan(folder);
-  Plan plan;
+  model::Plan plan;
   Result<std::string> text =
       ReadPart(plan_path.string(), "a plan.json",
                [&](const std::string& json, const std::string& name) -> Status {
-                 Result<Plan> read = ParsePlan(json, name);
+                 Result<model::Plan> read = model::ParsePlan(json, name);
                  if (!read.ok()) return read.error();
                  plan = std::move(read).value();
                  return Success{};
@@ -131,7 +131,7 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   if (!text.ok()) return text.error();
   report.plan = std::move(text).value();
   report.totals = plan.totals;
-  for (const PlanKernel& kernel : plan.kernels) {
+  for (const model::PlanKernel& kernel : plan.kernels) {
     if (kernel.name.starts_with("_Z")) report.brief_names[kernel.name] = BriefName(kernel.name);
   }
 
@@ -139,10 +139,10 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
     text = ReadPartOf(
         folder, "session.json", "a session.json",
         [&](const std::string& json, const std::string& name) -> Status {
-          const Result<SessionJson> read = ParseSession(json, name);
+          const Result<model::SessionJson> read = model::ParseSession(json, name);
           if (!read.ok()) return read.error();
           // A damaged ring may contain any counts, so warn and still show the rest.
-          const std::string differs = CompareWithPlan(read.value(), plan.totals);
+          const std::string differs = model::CompareWithPlan(read.value(), plan.totals);
           if (!differs.empty()) report.warnings.push_back(fmt::format("{}: {}", session, differs));
           return Success{};
         },
@@ -153,11 +153,11 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
         folder, "overview.json", "an overview.json",
         [&](const std::string& json, const std::string& name) -> Status {
           const Status checked =
-              CheckJsonText(json, name, "stemtap.overview/1", "an overview.json");
+              model::CheckJsonText(json, name, "stemtap.overview/1", "an overview.json");
           if (!checked.ok()) return checked;
-          const Result<Overview> read = ParseOverview(json, name);
+          const Result<model::Overview> read = model::ParseOverview(json, name);
           if (!read.ok()) return read.error();
-          const std::string differs = CompareWithPlan(read.value(), plan);
+          const std::string differs = model::CompareWithPlan(read.value(), plan);
           if (!differs.empty()) report.warnings.push_back(fmt::format("{}: {}", session, differs));
           return Success{};
         },
@@ -179,7 +179,7 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   if (!evaluation.empty()) {
     constexpr const char* kExpected = "what 'stemtap evaluate --json' prints";
     text = ReadPart(evaluation, kExpected, [](const std::string& json, const std::string& name) {
-      return CheckJsonText(json, name, "stemtap.evaluation/1", kExpected);
+      return model::CheckJsonText(json, name, "stemtap.evaluation/1", kExpected);
     });
     if (!text.ok()) return text.error();
     report.evaluation = std::move(text).value();
@@ -220,4 +220,4 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
   return written;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::ui

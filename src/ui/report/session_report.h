@@ -21,7 +21,7 @@
 #include "model/plan.h"
 #include "ui/report/mask_events.h"
 
-namespace stemtap {
+namespace stemtap::ui {
 
 // A longer part makes a page that no browser opens: their maximum string length is 512 MiB.
 inline constexpr std::size_t kMostPartBytes = std::size_t{256} << 20;
@@ -30,7 +30,7 @@ struct Report {
   std::string folder;     // display name of the session
   std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name
   std::map<std::string, std::string> brief_names;  // for mangled names of the plan
-  PlanTotals totals;
+  model::PlanTotals totals;
   // JSON texts; empty if the file does not exist.
   std::string plan;
   std::string session;
@@ -50,4 +50,4 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
 Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string_view page,
                    ByteSink& sink);
 
-}  // namespace stemtap
+}  // namespace stemtap::ui

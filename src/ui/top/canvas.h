@@ -11,7 +11,7 @@
 #include "ui/top/frame.h"
 #include "ui/top/text_cells.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 class LineMaker {
  public:
@@ -48,4 +48,4 @@ struct Canvas {
   LineMaker NewLine() const { return {width, unicode}; }
 };
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

@@ -14,7 +14,7 @@
 #include "ui/top/header.h"
 #include "ui/top/tables.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
 // Wider than any line: names are cut at 16,384 bytes of at most 4 columns each when escaped.
@@ -173,4 +173,4 @@ std::string Snapshot(const Model& model, bool unicode) {
   return text;
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

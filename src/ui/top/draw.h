@@ -8,7 +8,7 @@
 #include "ui/top/frame.h"
 #include "ui/top/model.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 // Draws the screen in at most `height` lines of at most `width` columns. `unicode`: the locale has
 // bar characters and an ellipsis.
@@ -17,4 +17,4 @@ Frame DrawScreen(Model& model, int width, int height, bool unicode);
 // Returns everything as plain text without a width limit, in the model's order.
 std::string Snapshot(const Model& model, bool unicode);
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

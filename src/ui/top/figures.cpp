@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -29,16 +29,18 @@ std::string Short(double value) {
 }
 
 // Returns the sorted `bins` without the bins at either end that are almost empty.
-std::span<const HistogramBin> WithoutEnds(std::span<const HistogramBin> bins) {
+std::span<const model::HistogramBin> WithoutEnds(std::span<const model::HistogramBin> bins) {
   constexpr double kMostLaunches = 1e-3;
   constexpr double kMostTime = 1e-2;
-  const auto launches_of = [](const HistogramBin& bin) { return static_cast<double>(bin.count); };
-  const auto time_of = [](const HistogramBin& bin) {
+  const auto launches_of = [](const model::HistogramBin& bin) {
+    return static_cast<double>(bin.count);
+  };
+  const auto time_of = [](const model::HistogramBin& bin) {
     return static_cast<double>(bin.count) * static_cast<double>(bin.upper_ns);
   };
   double launches = 0.0;
   double time = 0.0;
-  for (const HistogramBin& bin : bins) {
+  for (const model::HistogramBin& bin : bins) {
     launches += launches_of(bin);
     time += time_of(bin);
   }
@@ -46,7 +48,7 @@ std::span<const HistogramBin> WithoutEnds(std::span<const HistogramBin> bins) {
     double dropped = 0.0;
     double dropped_time = 0.0;
     while (bins.size() > 1) {
-      const HistogramBin& bin = first ? bins.front() : bins.back();
+      const model::HistogramBin& bin = first ? bins.front() : bins.back();
       dropped += launches_of(bin);
       dropped_time += time_of(bin);
       if (dropped > kMostLaunches * launches || dropped_time > kMostTime * time) return;
@@ -114,22 +116,26 @@ std::string Bars(std::span<const double> values, bool unicode) {
   return text;
 }
 
-DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int columns, bool trim) {
+DurationAxis DurationsOf(std::span<const model::OverviewKernel* const> kernels, int columns,
+                         bool trim) {
   DurationAxis axis;
-  std::vector<HistogramBin> bins;
-  for (const OverviewKernel* kernel : kernels) {
-    for (HistogramBin bin : kernel->histogram) {
+  std::vector<model::HistogramBin> bins;
+  for (const model::OverviewKernel* kernel : kernels) {
+    for (model::HistogramBin bin : kernel->histogram) {
       bin.upper_ns = std::max(bin.lower_ns, bin.upper_ns);  // guards against invalid files
       bins.push_back(bin);
     }
   }
   if (bins.empty() || columns <= 0) return axis;
   std::sort(bins.begin(), bins.end(),
-            [](const HistogramBin& a, const HistogramBin& b) { return a.lower_ns < b.lower_ns; });
-  const std::span<const HistogramBin> shown = trim ? WithoutEnds(bins) : bins;
+            [](const model::HistogramBin& a, const model::HistogramBin& b) {
+              return a.lower_ns < b.lower_ns;
+            });
+  const std::span<const model::HistogramBin> shown = trim ? WithoutEnds(bins) : bins;
   auto lower = static_cast<double>(shown.front().lower_ns);
   double upper = 0.0;
-  for (const HistogramBin& bin : shown) upper = std::max(upper, static_cast<double>(bin.upper_ns));
+  for (const model::HistogramBin& bin : shown)
+    upper = std::max(upper, static_cast<double>(bin.upper_ns));
   lower = std::log2(std::max(lower, 1.0));
   upper = std::log2(std::max(upper, 1.0));
   if (const double short_of = 1.0 - (upper - lower); short_of > 0.0) {
@@ -144,7 +150,7 @@ DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int col
     const double at = (std::log2(std::max(static_cast<double>(ns), 1.0)) - lower) * scale;
     return std::clamp(at, 0.0, static_cast<double>(columns));
   };
-  for (const HistogramBin& bin : bins) {
+  for (const model::HistogramBin& bin : bins) {
     const double from = column_of(bin.lower_ns);
     const double to = std::max(column_of(bin.upper_ns), from);
     const auto first = static_cast<std::size_t>(std::min(from, columns - 1.0));
@@ -163,7 +169,7 @@ DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int col
   return axis;
 }
 
-std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns) {
+std::vector<double> BoundOverTime(const model::OverviewTotals& totals, int columns) {
   std::vector<double> bounds(static_cast<std::size_t>(std::max(columns, 0)), kNone);
   if (bounds.empty() || totals.timeline.empty()) return bounds;
   const double end = std::max(totals.elapsed_s, totals.timeline.back().elapsed_s);
@@ -172,7 +178,7 @@ std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns) {
     const double at = elapsed_s / end * static_cast<double>(bounds.size());
     return at >= 0.0 ? std::min(static_cast<std::size_t>(at), bounds.size() - 1) : 0;
   };
-  for (const TimelinePoint& point : totals.timeline)
+  for (const model::TimelinePoint& point : totals.timeline)
     bounds[column_at(point.elapsed_s)] = point.bound;
   bounds.back() = std::isnan(totals.bound) ? bounds.back() : totals.bound;
   // A bound that held continues to hold.
@@ -192,4 +198,4 @@ std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns) {
   return bounds;
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

@@ -10,7 +10,7 @@
 
 #include "model/overview.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 // "816,000"; "816M" if the full number takes more than `columns`.
 std::string Count(std::uint64_t count, int columns = 11);
@@ -37,9 +37,10 @@ struct DurationAxis {
 // Combines the bins of all `kernels`. With `trim`, each end of the axis omits at most a thousandth
 // of the launches and a hundredth of their time, and the first and last part count the omitted
 // launches. Otherwise one outlier would squeeze all other launches into one bar.
-DurationAxis DurationsOf(std::span<const OverviewKernel* const> kernels, int columns, bool trim);
+DurationAxis DurationsOf(std::span<const model::OverviewKernel* const> kernels, int columns,
+                         bool trim);
 
 // Returns the bound over the session's time in `columns` parts, on a log axis, as values for Bars.
-std::vector<double> BoundOverTime(const OverviewTotals& totals, int columns);
+std::vector<double> BoundOverTime(const model::OverviewTotals& totals, int columns);
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

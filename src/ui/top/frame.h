@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 enum class Style : std::uint8_t {
   kPlain,
@@ -43,4 +43,4 @@ struct Frame {
   int input_column = -1;  // cursor column in the last line while text is being typed; -1 otherwise
 };
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

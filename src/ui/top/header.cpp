@@ -12,7 +12,7 @@
 
 #include "ui/top/figures.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
 std::pair<const char*, Style> StateWord(SessionState state) {
@@ -35,7 +35,7 @@ std::string_view NameOf(std::string_view folder) {
 }
 
 Line TitleLine(const Model& model, const Canvas& canvas) {
-  const OverviewTotals& o = model.run().totals;
+  const model::OverviewTotals& o = model.run().totals;
   const auto [word, style] = StateWord(model.run().state);
   LineMaker line = canvas.NewLine();
   line.Add("stemtap top  ", Style::kStrong).Add(word, style);
@@ -157,7 +157,7 @@ std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
 }
 
 Line LaunchesLine(const Model& model, const Canvas& canvas) {
-  const OverviewTotals& o = model.run().totals;
+  const model::OverviewTotals& o = model.run().totals;
   const std::size_t listed = model.run().kernels.size();
   LineMaker line = canvas.NewLine();
   line.Add("launches ", Style::kDim).Add(Count(o.observed), Style::kStrong);
@@ -178,7 +178,7 @@ Line LaunchesLine(const Model& model, const Canvas& canvas) {
   return line.Take();
 }
 
-Line CapturedLine(const OverviewTotals& o, const Canvas& canvas) {
+Line CapturedLine(const model::OverviewTotals& o, const Canvas& canvas) {
   const double share = o.duration_ns == 0 ? std::nan("")
                                           : static_cast<double>(o.captured_duration_ns) /
                                                 static_cast<double>(o.duration_ns);
@@ -190,7 +190,7 @@ Line CapturedLine(const OverviewTotals& o, const Canvas& canvas) {
   return line.Take();
 }
 
-Line BoundLine(const OverviewTotals& o, const Canvas& canvas) {
+Line BoundLine(const model::OverviewTotals& o, const Canvas& canvas) {
   const bool reached = o.bound <= o.error_bound * (1.0 + 1e-9);
   LineMaker line = canvas.NewLine();
   line.Add("bound ", Style::kDim)
@@ -206,7 +206,7 @@ Line BoundLine(const OverviewTotals& o, const Canvas& canvas) {
   return line.Take();
 }
 
-Line ObservedErrorLine(const OverviewTotals& o, const Canvas& canvas) {
+Line ObservedErrorLine(const model::OverviewTotals& o, const Canvas& canvas) {
   return canvas.NewLine()
       .Add(fmt::format("the bound is the observed error, which exceeds the certified bound, {}",
                        Percent(o.certified_bound)),
@@ -214,7 +214,7 @@ Line ObservedErrorLine(const OverviewTotals& o, const Canvas& canvas) {
       .Take();
 }
 
-Line DroppedLine(const OverviewTotals& o, const Canvas& canvas) {
+Line DroppedLine(const model::OverviewTotals& o, const Canvas& canvas) {
   LineMaker line = canvas.NewLine();
   const Style style = o.dropped != 0 ? Style::kBad : Style::kPlain;
   line.Add("dropped ", Style::kDim).Add(Count(o.dropped), style);
@@ -233,7 +233,7 @@ Line DroppedLine(const OverviewTotals& o, const Canvas& canvas) {
 std::vector<Line> Header(const Model& model, const Canvas& canvas) {
   std::vector<Line> lines = {TitleLine(model, canvas)};
   for (Line& line : MessageLines(model, canvas)) lines.push_back(std::move(line));
-  const OverviewTotals& o = model.run().totals;
+  const model::OverviewTotals& o = model.run().totals;
   // A short screen shows only the first lines.
   const bool lost = o.dropped != 0 || o.gaps != 0;
   if (lost) lines.push_back(DroppedLine(o, canvas));
@@ -245,4 +245,4 @@ std::vector<Line> Header(const Model& model, const Canvas& canvas) {
   return lines;
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

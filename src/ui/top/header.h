@@ -8,8 +8,8 @@
 #include "ui/top/canvas.h"
 #include "ui/top/model.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 std::vector<Line> Header(const Model& model, const Canvas& canvas);
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

@@ -8,7 +8,7 @@
 #include "base/brief_name.h"
 #include "ui/top/text_cells.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
 // Filters are short: a word or two.
@@ -34,11 +34,11 @@ bool ContainsIgnoringCase(std::string_view text, std::string_view part) {
          part.empty();
 }
 
-Model::Identity Model::IdentityOf(const OverviewKernel& kernel) {
+Model::Identity Model::IdentityOf(const model::OverviewKernel& kernel) {
   return {kernel.name, kernel.process, kernel.config};
 }
 
-bool Model::Is(const OverviewKernel& kernel, const Identity& identity) {
+bool Model::Is(const model::OverviewKernel& kernel, const Identity& identity) {
   return kernel.process == identity.process &&
          std::equal(kernel.config.grid, kernel.config.grid + 3, identity.config.grid) &&
          std::equal(kernel.config.block, kernel.config.block + 3, identity.config.block) &&
@@ -142,7 +142,7 @@ std::size_t Model::Rows() const {
   }
   std::size_t clusters = 0;
   if (const KernelRow* row = chosen()) {
-    for (const OverviewKernel* part : run_.PartsOf(*row)) clusters += part->clusters.size();
+    for (const model::OverviewKernel* part : run_.PartsOf(*row)) clusters += part->clusters.size();
   }
   return clusters;
 }
@@ -348,4 +348,4 @@ void Model::Command(char32_t character) {
   }
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

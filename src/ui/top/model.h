@@ -13,7 +13,7 @@
 
 #include "ui/top/shown_run.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 enum class Key : std::uint8_t {
   kNone,
@@ -87,8 +87,8 @@ class Model {
     std::int32_t process = 0;
     shm::LaunchConfig config = {};
   };
-  static Identity IdentityOf(const OverviewKernel& kernel);
-  static bool Is(const OverviewKernel& kernel, const Identity& identity);
+  static Identity IdentityOf(const model::OverviewKernel& kernel);
+  static bool Is(const model::OverviewKernel& kernel, const Identity& identity);
 
   void Rebuild();
   void Sort();
@@ -129,4 +129,4 @@ class Model {
 // an empty part.
 bool ContainsIgnoringCase(std::string_view text, std::string_view part);
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

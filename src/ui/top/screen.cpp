@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
 // Set by signal handlers, read by the main loop.
@@ -285,4 +285,4 @@ KeyPress Screen::Read(std::chrono::milliseconds most) {
   return KeyOf(status, code);
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

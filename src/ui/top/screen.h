@@ -13,7 +13,7 @@
 #include "ui/top/frame.h"
 #include "ui/top/model.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 class Screen {
  public:
@@ -43,4 +43,4 @@ class Screen {
   std::unique_ptr<Terminal> terminal_;
 };
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

@@ -20,7 +20,7 @@
 #include "shm/session_env.h"
 #include "ui/top/session_watch.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
 namespace fs = std::filesystem;
@@ -171,13 +171,13 @@ const Candidate* NewestOf(const std::vector<Candidate>& candidates) {
 bool Names(const std::string& folder, const std::string& pid) {
   std::error_code ignored;
   if (fs::exists(folder + "/" + shm::kRingPrefix + pid, ignored)) return true;
-  OverviewReader reader(false);
-  Overview overview;
+  model::OverviewReader reader(false);
+  model::Overview overview;
   if (!reader.Read(folder + "/" + kOverviewName, overview).ok()) return false;
   if (overview.mode == "merged") return false;  // its processes ran on several machines
   if (std::to_string(overview.pid) == pid) return true;
   return std::any_of(overview.processes.begin(), overview.processes.end(),
-                     [&](const OverviewProcess& p) { return std::to_string(p.pid) == pid; });
+                     [&](const model::OverviewProcess& p) { return std::to_string(p.pid) == pid; });
 }
 
 Result<std::string> SessionOfPid(const std::string& pid, const FinderPlaces& places) {
@@ -256,4 +256,4 @@ Result<std::string> NewestSession(Newest wanted, const FinderPlaces& places) {
       running.size(), search.found().size())};
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 // FinderPlaces lists where to search for sessions. Tests override it.
 struct FinderPlaces {
@@ -35,4 +35,4 @@ enum class Newest : std::uint8_t {
 // Does not follow symbolic links. Returns an error if there is none.
 Result<std::string> NewestSession(Newest wanted, const FinderPlaces& places = {});
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

@@ -18,7 +18,7 @@
 
 #include "shm/session_env.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
 // Process start times are accurate to one second, and clocks may be adjusted slightly.
@@ -110,7 +110,7 @@ bool SessionWatch::Read(Clock::time_point now) {
   renewed_ = now;
   if (stamp_ == Stamp{}) renewed_ -= AgeOf(about);
   stamp_ = stamp;
-  Overview& next = overviews_[1 - current_];
+  model::Overview& next = overviews_[1 - current_];
   const Status read = reader_.Read(path_, next);
   if (!read.ok()) {
     problem_ = read.error().message;
@@ -125,7 +125,7 @@ bool SessionWatch::Read(Clock::time_point now) {
 
 double SessionWatch::launches_per_s() const {
   if (!known_) return std::nan("");
-  const Overview& o = overviews_[current_];
+  const model::Overview& o = overviews_[current_];
   const auto rate = [](double seconds, std::uint64_t from, std::uint64_t to) {
     const bool known = seconds > 0.0 && to >= from;
     return known ? static_cast<double>(to - from) / seconds : std::nan("");
@@ -134,8 +134,8 @@ double SessionWatch::launches_per_s() const {
   const double recent = rate_.PerSecond();
   if (!std::isnan(recent)) return recent;
   // Use the timeline for earlier data. In a run of hours, its points are minutes apart.
-  TimelinePoint before;
-  for (const TimelinePoint& point : o.timeline) {
+  model::TimelinePoint before;
+  for (const model::TimelinePoint& point : o.timeline) {
     if (point.elapsed_s > o.elapsed_s - RateWindow::kSeconds) break;
     before = point;
   }
@@ -148,7 +148,7 @@ double SessionWatch::launches_per_s() const {
 void SessionWatch::Judge(Clock::time_point now) {
   overdue_s_ = 0;
   if (!known_) return;
-  const Overview& o = overviews_[current_];
+  const model::Overview& o = overviews_[current_];
   plan_ = ::access((folder_ + "/plan.json").c_str(), F_OK) == 0;
   state_ = SessionState::kRunning;
   if (o.ended) {
@@ -166,4 +166,4 @@ void SessionWatch::Judge(Clock::time_point now) {
   }
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

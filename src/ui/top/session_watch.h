@@ -14,7 +14,7 @@
 #include "base/rate_window.h"
 #include "model/overview_reader.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 enum class SessionState : std::uint8_t {
   kWaiting,  // no overview yet
@@ -35,7 +35,7 @@ class SessionWatch {
   const std::string& folder() const { return folder_; }
   SessionState state() const { return state_; }
   // Returns the last readable overview; null before the first.
-  const Overview* overview() const { return known_ ? &overviews_[current_] : nullptr; }
+  const model::Overview* overview() const { return known_ ? &overviews_[current_] : nullptr; }
   // Returns how long the overview has not been renewed, in whole seconds; 0 if it is not overdue.
   std::int64_t overdue_s() const { return overdue_s_; }
   // Returns the launches per second over the last two seconds, or the closest available period. For
@@ -63,8 +63,8 @@ class SessionWatch {
 
   std::string folder_;
   std::string path_;
-  OverviewReader reader_;
-  Overview overviews_[2];  // the last readable overview, and the one being read
+  model::OverviewReader reader_;
+  model::Overview overviews_[2];  // the last readable overview, and the one being read
   int current_ = 0;
   bool known_ = false;
   RateWindow rate_;  // launches seen, on the session's clock
@@ -80,4 +80,4 @@ class SessionWatch {
 // `since_unix_ms`.
 bool ProcessIsGone(std::int32_t pid, std::uint64_t since_unix_ms);
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

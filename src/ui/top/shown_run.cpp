@@ -10,27 +10,27 @@
 #include "base/saturating.h"
 #include "shm/context_key.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
-std::uint64_t KeyOf(const OverviewKernel& kernel) {
+std::uint64_t KeyOf(const model::OverviewKernel& kernel) {
   const std::uint64_t name = shm::NameHash(kernel.name.data(), kernel.name.size());
   return shm::ConfigKey(shm::ProcessNameHash(name, kernel.process), kernel.config);
 }
 
-void Add(const OverviewKernel& kernel, KernelRow& row) {
+void Add(const model::OverviewKernel& kernel, KernelRow& row) {
   AddSaturated(kernel.invocations, row.invocations);
   AddSaturated(kernel.duration_ns, row.duration_ns);
   AddSaturated(kernel.captured, row.captured);
   AddSaturated(kernel.imputed, row.imputed);
-  for (const OverviewCluster& cluster : kernel.clusters) {
-    ++(cluster.state == ClusterState::kClosed ? row.closed : row.open);
+  for (const model::OverviewCluster& cluster : kernel.clusters) {
+    ++(cluster.state == model::ClusterState::kClosed ? row.closed : row.open);
   }
 }
 
 // Adds one row for each kernel of one session.
-void RowsOfOne(const Overview& overview, std::uint32_t session, ShownRun& run) {
-  for (const OverviewKernel& kernel : overview.kernels) {
+void RowsOfOne(const model::Overview& overview, std::uint32_t session, ShownRun& run) {
+  for (const model::OverviewKernel& kernel : overview.kernels) {
     KernelRow& row = run.kernels.emplace_back();
     row.kernel = &kernel;
     row.first_part = static_cast<std::uint32_t>(run.parts.size());
@@ -45,13 +45,13 @@ void RowsOfAll(std::span<const Session> sessions, ShownRun& run) {
   struct Part {
     std::uint32_t row;
     std::uint32_t session;
-    const OverviewKernel* kernel;
+    const model::OverviewKernel* kernel;
   };
   std::vector<Part> parts;
   std::unordered_map<std::uint64_t, std::uint32_t> rows;
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     if (sessions[i].overview == nullptr) continue;
-    for (const OverviewKernel& kernel : sessions[i].overview->kernels) {
+    for (const model::OverviewKernel& kernel : sessions[i].overview->kernels) {
       const auto next = static_cast<std::uint32_t>(run.kernels.size());
       const auto [at, added] = rows.try_emplace(KeyOf(kernel), next);
       if (added) run.kernels.emplace_back().kernel = &kernel;
@@ -74,7 +74,7 @@ void RowsOfAll(std::span<const Session> sessions, ShownRun& run) {
   }
 }
 
-void AddLosses(const OverviewTotals& from, OverviewTotals& to) {
+void AddLosses(const model::OverviewTotals& from, model::OverviewTotals& to) {
   for (const auto& [name, count] : from.losses) {
     const auto known =
         std::find_if(to.losses.begin(), to.losses.end(),
@@ -102,21 +102,21 @@ struct WeightedMean {
 };
 
 // Sums the timelines at the times of the session with the most points.
-std::vector<TimelinePoint> AddTimelines(std::span<const Overview* const> overviews) {
+std::vector<model::TimelinePoint> AddTimelines(std::span<const model::Overview* const> overviews) {
   const auto longest = std::max_element(overviews.begin(), overviews.end(), [](auto* a, auto* b) {
     return a->timeline.size() < b->timeline.size();
   });
-  std::vector<TimelinePoint> sum;
+  std::vector<model::TimelinePoint> sum;
   std::vector<std::size_t> next(overviews.size(), 0);
-  for (const TimelinePoint& at : (*longest)->timeline) {
-    TimelinePoint& point = sum.emplace_back();
+  for (const model::TimelinePoint& at : (*longest)->timeline) {
+    model::TimelinePoint& point = sum.emplace_back();
     point.elapsed_s = at.elapsed_s;
     WeightedMean bound;
     for (std::size_t i = 0; i < overviews.size(); ++i) {
-      const std::vector<TimelinePoint>& timeline = overviews[i]->timeline;
+      const std::vector<model::TimelinePoint>& timeline = overviews[i]->timeline;
       while (next[i] < timeline.size() && timeline[next[i]].elapsed_s <= at.elapsed_s) ++next[i];
       if (next[i] == 0) continue;
-      const TimelinePoint& last = timeline[next[i] - 1];
+      const model::TimelinePoint& last = timeline[next[i] - 1];
       AddSaturated(last.observed, point.observed);
       AddSaturated(last.duration_ns, point.duration_ns);
       AddSaturated(last.captured, point.captured);
@@ -130,10 +130,10 @@ std::vector<TimelinePoint> AddTimelines(std::span<const Overview* const> overvie
   return sum;
 }
 
-OverviewTotals Sum(std::span<const Overview* const> overviews) {
+model::OverviewTotals Sum(std::span<const model::Overview* const> overviews) {
   // Non-numeric fields are copied from the first session.
-  OverviewTotals sum = *overviews.front();
-  for (const Overview* o : overviews.subspan(1)) {
+  model::OverviewTotals sum = *overviews.front();
+  for (const model::Overview* o : overviews.subspan(1)) {
     sum.ended = sum.ended && o->ended;
     sum.elapsed_s = std::max(sum.elapsed_s, o->elapsed_s);
     AddSaturated(o->seen, sum.seen);
@@ -155,7 +155,7 @@ OverviewTotals Sum(std::span<const Overview* const> overviews) {
   if (overviews.size() == 1) return sum;
   WeightedMean bound;
   WeightedMean asked;
-  for (const Overview* o : overviews) {
+  for (const model::Overview* o : overviews) {
     bound.Add(o->bound, static_cast<double>(o->duration_ns));
     asked.Add(o->error_bound, static_cast<double>(o->duration_ns));
   }
@@ -186,18 +186,18 @@ ShownRun MakeShownRun(std::span<const Session> sessions, int only) {
   ShownRun run;
   run.state = StateOf(sessions, only);
   run.totals.bound = std::numeric_limits<double>::quiet_NaN();
-  std::vector<const Overview*> shown;
+  std::vector<const model::Overview*> shown;
   std::size_t last = 0;
   const bool runs = run.state == SessionState::kRunning;
   for (std::size_t i = 0; i < sessions.size(); ++i) {
-    const Overview* overview = sessions[i].overview;
+    const model::Overview* overview = sessions[i].overview;
     if (overview == nullptr || (only >= 0 && i != static_cast<std::size_t>(only))) continue;
     shown.push_back(overview);
     last = i;
     if (!runs || sessions[i].state == SessionState::kRunning) {
       run.launches_per_s += sessions[i].launches_per_s;
     }
-    for (const OverviewProcess& process : overview->processes) {
+    for (const model::OverviewProcess& process : overview->processes) {
       run.processes.push_back({i, &process});
     }
   }
@@ -212,4 +212,4 @@ ShownRun MakeShownRun(std::span<const Session> sessions, int only) {
   return run;
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

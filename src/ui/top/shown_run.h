@@ -15,14 +15,14 @@
 
 #include "ui/top/session_watch.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 // Session is the current state of one session. Its pointers stay valid while derived data is in
 // use.
 struct Session {
   std::string folder;
   SessionState state = SessionState::kWaiting;
-  const Overview* overview = nullptr;  // null before the first overview
+  const model::Overview* overview = nullptr;  // null before the first overview
   std::string problem;
   // See SessionWatch.
   bool plan = false;
@@ -31,7 +31,7 @@ struct Session {
 };
 
 struct KernelRow {
-  const OverviewKernel* kernel =
+  const model::OverviewKernel* kernel =
       nullptr;  // first of the combined kernels; provides name and process
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
@@ -50,20 +50,20 @@ struct KernelRow {
 
 struct ProcessRow {
   std::size_t session = 0;  // index
-  const OverviewProcess* process = nullptr;
+  const model::OverviewProcess* process = nullptr;
 };
 
 struct ShownRun {
-  OverviewTotals totals;
+  model::OverviewTotals totals;
   SessionState state = SessionState::kWaiting;
   double launches_per_s = 0.0;  // of the running sessions, or of all if none is running
   std::vector<KernelRow> kernels;
   // The kernels that each row combines, and their sessions.
-  std::vector<const OverviewKernel*> parts;
+  std::vector<const model::OverviewKernel*> parts;
   std::vector<std::uint32_t> part_sessions;
   std::vector<ProcessRow> processes;
 
-  std::span<const OverviewKernel* const> PartsOf(const KernelRow& row) const {
+  std::span<const model::OverviewKernel* const> PartsOf(const KernelRow& row) const {
     return std::span(parts).subspan(row.first_part, row.parts);
   }
 };
@@ -71,4 +71,4 @@ struct ShownRun {
 // `only` is the index of the only displayed session; -1 for all.
 ShownRun MakeShownRun(std::span<const Session> sessions, int only);
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

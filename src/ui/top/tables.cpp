@@ -11,7 +11,7 @@
 #include "base/brief_name.h"
 #include "ui/top/figures.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
 // A narrower name is not readable, so other columns are dropped first.
@@ -109,7 +109,7 @@ std::string ExtentsOf(const T (&extents)[3]) {
 }
 
 // Returns a prefix that distinguishes kernels of the same name.
-std::string Apart(const OverviewKernel& kernel) {
+std::string Apart(const model::OverviewKernel& kernel) {
   std::string text;
   if (kernel.config.grid[0] != 0) {
     text = fmt::format("<{} {}> ", ExtentsOf(kernel.config.grid), ExtentsOf(kernel.config.block));
@@ -148,13 +148,13 @@ Line KernelLine(const Model& model, const KernelRow& row, const KernelColumns& h
   return line.Take(style);
 }
 
-const char* WordOf(ClusterState state) {
+const char* WordOf(model::ClusterState state) {
   switch (state) {
-    case ClusterState::kOpen:
+    case model::ClusterState::kOpen:
       return "open";
-    case ClusterState::kClosed:
+    case model::ClusterState::kClosed:
       return "closed";
-    case ClusterState::kUnreachable:
+    case model::ClusterState::kUnreachable:
       break;
   }
   return "unreachable";
@@ -177,7 +177,7 @@ std::vector<Column> ColumnsOfClusters(bool several) {
   return columns;
 }
 
-Line ClusterLine(const OverviewCluster& c, std::uint32_t session, bool several,
+Line ClusterLine(const model::OverviewCluster& c, std::uint32_t session, bool several,
                  const std::vector<Column>& columns, bool cursor, const Canvas& canvas) {
   std::vector<std::string> cells;
   if (several) cells.push_back(std::to_string(session + 1));
@@ -189,10 +189,10 @@ Line ClusterLine(const OverviewCluster& c, std::uint32_t session, bool several,
   cells.push_back(Count(c.captured, 8));
   cells.push_back(Count(c.target, 6));
   cells.emplace_back(WordOf(c.state));
-  const Style style = cursor                                  ? Style::kCursor
-                      : c.state == ClusterState::kUnreachable ? Style::kBad
-                      : c.state == ClusterState::kOpen        ? Style::kNotice
-                                                              : Style::kPlain;
+  const Style style = cursor                                         ? Style::kCursor
+                      : c.state == model::ClusterState::kUnreachable ? Style::kBad
+                      : c.state == model::ClusterState::kOpen        ? Style::kNotice
+                                                                     : Style::kPlain;
   LineMaker line = canvas.NewLine();
   AddCells(columns, cells, style, canvas, line);
   return line.Take(cursor ? style : Style::kPlain);
@@ -212,7 +212,7 @@ std::vector<Column> ColumnsOfProcesses(bool several) {
 
 Line ProcessLine(const ProcessRow& row, bool several, const std::vector<Column>& columns,
                  bool cursor, const Canvas& canvas) {
-  const OverviewProcess& p = *row.process;
+  const model::OverviewProcess& p = *row.process;
   std::vector<std::string> cells;
   if (several) cells.push_back(std::to_string(row.session + 1));
   cells.push_back(std::to_string(p.pid));
@@ -256,7 +256,7 @@ std::vector<Line> ClusterTable(const Model& model, Place at, std::size_t seen,
   std::size_t i = 0;
   const ShownRun& run = model.run();
   for (std::uint32_t part = row->first_part; part < row->first_part + row->parts; ++part) {
-    for (const OverviewCluster& cluster : run.parts[part]->clusters) {
+    for (const model::OverviewCluster& cluster : run.parts[part]->clusters) {
       if (i >= at.first && i - at.first < seen) {
         lines.push_back(ClusterLine(cluster, run.part_sessions[part], several, columns,
                                     i == at.cursor, canvas));
@@ -315,4 +315,4 @@ std::vector<Line> ProcessTable(const Model& model, Place at, std::size_t seen,
   return lines;
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

@@ -11,7 +11,7 @@
 #include "ui/top/canvas.h"
 #include "ui/top/model.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 // Draw all rows of a table, without a cursor.
 inline constexpr std::size_t kAllRows = std::numeric_limits<std::size_t>::max();
@@ -28,4 +28,4 @@ std::vector<Line> ProcessTable(const Model& model, Place at, std::size_t seen,
 // overview does not contain the kernel.
 std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const Canvas& canvas);
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

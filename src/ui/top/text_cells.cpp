@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
 // Cell is the display form of the first character of `text` and its size in bytes.
@@ -125,4 +125,4 @@ std::string Utf8(char32_t c) {
   return {static_cast<char>(0xF0 | (c >> 18)), tail(12), tail(6), tail(0)};
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

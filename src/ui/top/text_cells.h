@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 // Returns `text` with everything escaped as \xHH or \u{H...} that a terminal would interpret or
 // that has no width of its own (control characters, invalid UTF-8, bidirectional marks). Without
@@ -37,4 +37,4 @@ std::string FitRight(std::string_view shown, int columns, bool unicode);
 // Returns `character` as UTF-8; "" if it is not a character.
 std::string Utf8(char32_t character);
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

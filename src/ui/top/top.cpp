@@ -16,7 +16,7 @@
 #include "ui/top/screen.h"
 #include "ui/top/session_watch.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -124,4 +124,4 @@ Result<int> Watch(const TopOptions& options, std::string& snapshot) {
   return screen->ended() > 0 ? 128 + screen->ended() : 0;
 }
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

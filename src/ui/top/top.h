@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace stemtap::top {
+namespace stemtap::ui {
 
 struct TopOptions {
   std::vector<std::string> folders;  // at least one
@@ -25,4 +25,4 @@ Result<std::string> SnapshotOf(const TopOptions& options);
 // Returns the overview.json of the sessions unchanged; an array for several sessions.
 Result<std::string> OverviewsOf(const TopOptions& options);
 
-}  // namespace stemtap::top
+}  // namespace stemtap::ui

@@ -9,7 +9,7 @@
 #include "support/process.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 using nlohmann::json;
@@ -134,4 +134,4 @@ TEST_CASE("wrong use and bad input") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -11,7 +11,7 @@
 #include "shm/record.h"
 #include "support/shared_data.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 using test::Launch;
@@ -236,7 +236,7 @@ TEST_CASE("names are cut only when no whole name is common") {
 }
 
 Run LoadProfileOf(const std::filesystem::path& path) {
-  auto reader = OpenProfile(path.string());
+  auto reader = formats::OpenProfile(path.string());
   REQUIRE(reader.ok());
   Result<Run> run = LoadRun(*reader.value(), path.string());
   REQUIRE(run.ok());
@@ -299,4 +299,4 @@ TEST_CASE("recorded: ResNet-50 runs keep their books") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -9,7 +9,7 @@
 #include "analysis/alignment/runs.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 using test::Launch;
@@ -37,8 +37,9 @@ Run RunB(int tuned = 1) {
   return run;
 }
 
-PlanSample SampleOf(const Run& run, std::uint64_t index, std::uint64_t occurrence, double weight) {
-  PlanSample sample;
+model::PlanSample SampleOf(const Run& run, std::uint64_t index, std::uint64_t occurrence,
+                           double weight) {
+  model::PlanSample sample;
   sample.index = index;
   sample.occurrence = occurrence;
   sample.record.duration_ns = run.launches[index].duration_ns;
@@ -47,21 +48,21 @@ PlanSample SampleOf(const Run& run, std::uint64_t index, std::uint64_t occurrenc
 }
 
 // gemm in two clusters (two samples of 8, one of 2), norm and tune with one sample.
-Plan PlanOfA(const Run& a) {
-  Plan plan;
+model::Plan PlanOfA(const Run& a) {
+  model::Plan plan;
   plan.source = "a";
   plan.options = {{"error_bound", 0.05}, {"group_by", "name"}, {"weights", "plain"}};
   plan.totals.samples = 5;
-  PlanKernel gemm;
+  model::PlanKernel gemm;
   gemm.name = "gemm";
   gemm.invocations = 10;
   gemm.clusters = {{100, 110, 8, 103.5, 2.3, 2, 2, {SampleOf(a, 2, 1, 4), SampleOf(a, 8, 4, 4)}},
                    {1000, 1010, 2, 1008.5, 0.5, 1, 1, {SampleOf(a, 18, 9, 2)}}};
-  PlanKernel norm;
+  model::PlanKernel norm;
   norm.name = "norm";
   norm.invocations = 10;
   norm.clusters = {{20, 20, 10, 20, 0, 1, 1, {SampleOf(a, 1, 0, 10)}}};
-  PlanKernel tune;
+  model::PlanKernel tune;
   tune.name = "tune";
   tune.invocations = 1;
   tune.clusters = {{50, 50, 1, 50, 0, 1, 1, {SampleOf(a, 20, 0, 1)}}};
@@ -69,7 +70,7 @@ Plan PlanOfA(const Run& a) {
   return plan;
 }
 
-Result<PlanTransfer> Carry(const Plan& plan, const Run& a, const Run& b, bool drop = false) {
+Result<PlanTransfer> Carry(const model::Plan& plan, const Run& a, const Run& b, bool drop = false) {
   return TransferPlan(plan, a, b, AlignRuns(a, b), {drop, "plan.json", "b"});
 }
 
@@ -78,12 +79,12 @@ TEST_CASE("samples become their partners, durations those of B") {
   const Run b = RunB();
   const auto done = Carry(PlanOfA(a), a, b);
   REQUIRE(done.ok());
-  const Plan& plan = done.value().plan;
+  const model::Plan& plan = done.value().plan;
   CHECK(done.value().dropped.empty());
   CHECK(done.value().warnings.empty());
   CHECK(plan.source == "b");
   REQUIRE(plan.kernels.size() == 4);
-  const PlanCluster& small = plan.kernels[0].clusters[0];
+  const model::PlanCluster& small = plan.kernels[0].clusters[0];
   REQUIRE(small.samples.size() == 2);
   CHECK(small.samples[0].index == 3);
   CHECK(small.samples[0].occurrence == 1);
@@ -125,7 +126,7 @@ TEST_CASE("a sample of a kernel of nondeterministic count is refused") {
   REQUIRE(dropped.ok());
   REQUIRE(dropped.value().dropped.size() == 1);
   CHECK(dropped.value().dropped[0].index == 20);
-  const PlanTotals& totals = dropped.value().plan.totals;
+  const model::PlanTotals& totals = dropped.value().plan.totals;
   CHECK(totals.samples == 4);
   CHECK(totals.invocations == 24);
   CHECK(totals.uncovered_fraction == doctest::Approx((500.0 + 180.0) / 6770.0));
@@ -139,9 +140,9 @@ TEST_CASE("a count that differs on the devices is refused though the sums are eq
   Launch(b, {"k", 10, 1, 7, 0});
   Launch(b, {"k", 10, 1, 7, 1});
   Launch(b, {"k", 10, 1, 7, 1});
-  Plan plan;
+  model::Plan plan;
   plan.totals.samples = 1;
-  PlanKernel kernel;
+  model::PlanKernel kernel;
   kernel.name = "k";
   kernel.invocations = 3;
   kernel.clusters = {{10, 10, 3, 10, 0, 1, 1, {SampleOf(a, 0, 0, 3)}}};
@@ -162,7 +163,7 @@ TEST_CASE("a sample without a partner leaves its weight to the rest of its clust
         std::string::npos);
   const auto dropped = Carry(PlanOfA(a), a, b, true);
   REQUIRE(dropped.ok());
-  const PlanCluster& cluster = dropped.value().plan.kernels[0].clusters[0];
+  const model::PlanCluster& cluster = dropped.value().plan.kernels[0].clusters[0];
   REQUIRE(cluster.samples.size() == 1);
   CHECK(cluster.samples[0].index == 9);
   CHECK(cluster.samples[0].weight == doctest::Approx(8.0));
@@ -178,7 +179,7 @@ TEST_CASE("a cluster that loses its only sample is uncovered") {
   b.launches[19].grid[0] = 99;  // the last gemm, the only sample of the long ones
   const auto dropped = Carry(PlanOfA(a), a, b, true);
   REQUIRE(dropped.ok());
-  const Plan& plan = dropped.value().plan;
+  const model::Plan& plan = dropped.value().plan;
   CHECK(plan.kernels[0].clusters[1].samples.empty());
   CHECK(plan.totals.uncovered_fraction > 0.5);
 }
@@ -189,7 +190,7 @@ TEST_CASE("a cluster none of whose launches has a partner is not taken to last n
   for (const std::size_t i : {17, 19}) b.launches[i].grid[0] = 99;  // both long gemms
   auto dropped = Carry(PlanOfA(a), a, b, true);
   REQUIRE(dropped.ok());
-  const PlanKernel& gemm = dropped.value().plan.kernels[0];
+  const model::PlanKernel& gemm = dropped.value().plan.kernels[0];
   CHECK(gemm.clusters[0].mean_ns == doctest::Approx(207.0));
   CHECK(gemm.clusters[1].lower_ns == 1000);
   CHECK(gemm.clusters[1].upper_ns == 1010);
@@ -209,7 +210,7 @@ TEST_CASE("a cluster none of whose launches has a partner is not taken to last n
 
   // The same if A has no time to distribute.
   Run idle = RunA();
-  Plan plan = PlanOfA(a);
+  model::Plan plan = PlanOfA(a);
   for (RunLaunch& launch : idle.launches) {
     if (launch.name_id == 0) launch.duration_ns = 0;
   }
@@ -222,7 +223,7 @@ TEST_CASE("a cluster none of whose launches has a partner is not taken to last n
 TEST_CASE("a plan of another run is refused") {
   const Run a = RunA();
   const Run b = RunB();
-  Plan other = PlanOfA(a);
+  model::Plan other = PlanOfA(a);
   other.kernels[0].clusters[0].samples[0].record.duration_ns = 99;
   auto refused = Carry(other, a, b);
   REQUIRE_FALSE(refused.ok());
@@ -254,13 +255,13 @@ TEST_CASE("a plan of another run is refused") {
 
 TEST_CASE("a sample that was captured for real need not last what the run says, its partner does") {
   const Run a = RunA();
-  Plan plan = PlanOfA(a);
-  PlanSample& sample = plan.kernels[0].clusters[0].samples[0];
+  model::Plan plan = PlanOfA(a);
+  model::PlanSample& sample = plan.kernels[0].clusters[0].samples[0];
   sample.imputed = true;
   sample.record.duration_ns = 103;  // 101 in the run
   const auto done = Carry(plan, a, RunB());
   REQUIRE(done.ok());
-  const PlanSample& partner = done.value().plan.kernels[0].clusters[0].samples[0];
+  const model::PlanSample& partner = done.value().plan.kernels[0].clusters[0].samples[0];
   CHECK(partner.index == 3);
   CHECK(partner.record.duration_ns == 202);
   CHECK_FALSE(partner.imputed);
@@ -268,8 +269,8 @@ TEST_CASE("a sample that was captured for real need not last what the run says, 
 
 TEST_CASE("a plan whose kernels are told apart by process is refused as such") {
   const Run a = RunA();
-  Plan plan = PlanOfA(a);
-  for (PlanKernel& kernel : plan.kernels) kernel.process = 41;
+  model::Plan plan = PlanOfA(a);
+  for (model::PlanKernel& kernel : plan.kernels) kernel.process = 41;
   const auto one = Carry(plan, a, RunB());
   REQUIRE(one.ok());
   CHECK(one.value().plan.kernels[0].process == 0);
@@ -283,7 +284,7 @@ TEST_CASE("a plan whose kernels are told apart by process is refused as such") {
 TEST_CASE("clusters that are not cut by duration keep the description of A, and say so") {
   const Run a = RunA();
   const Run b = RunB();
-  Plan plan = PlanOfA(a);
+  model::Plan plan = PlanOfA(a);
   plan.kernels[0].clusters[0].count = 7;
   plan.kernels[0].clusters[1].count = 3;
   const auto done = Carry(plan, a, b);
@@ -303,11 +304,11 @@ TEST_CASE("kernels are told apart as the plan does, and its exclusion holds for 
     Launch(b, {"k", 91, 2});
     Launch(b, {"nccl", 1000, 1});
   }
-  Plan plan;
+  model::Plan plan;
   plan.options = {{"group_by", "launch"}, {"exclude", "nccl"}, {"weights", "calibrated"}};
   plan.totals.samples = 2;
   for (std::uint32_t grid = 1; grid <= 2; ++grid) {
-    PlanKernel kernel;
+    model::PlanKernel kernel;
     kernel.name = "k";
     kernel.invocations = 4;
     kernel.config = {{grid, 1, 1}, {1, 1, 1}};
@@ -324,7 +325,7 @@ TEST_CASE("kernels are told apart as the plan does, and its exclusion holds for 
   }
   const auto done = Carry(plan, a, b);
   REQUIRE(done.ok());
-  const PlanTotals& totals = done.value().plan.totals;
+  const model::PlanTotals& totals = done.value().plan.totals;
   CHECK(totals.kernels == 2);
   CHECK(totals.invocations == 8);
   CHECK(totals.duration_ns == 4 * (11 + 91));
@@ -342,13 +343,13 @@ TEST_CASE("kernels are told apart as the plan does, and its exclusion holds for 
 }
 
 // Returns a kernel with one sample, the first launch of `name` in `a`, for all of its launches.
-PlanKernel WholeKernel(const Run& a, const std::string& name, std::uint64_t first,
-                       std::uint64_t count) {
+model::PlanKernel WholeKernel(const Run& a, const std::string& name, std::uint64_t first,
+                              std::uint64_t count) {
   const std::uint64_t time = a.launches[first].duration_ns;
-  PlanKernel kernel;
+  model::PlanKernel kernel;
   kernel.name = name;
   kernel.invocations = count;
-  PlanCluster& cluster = kernel.clusters.emplace_back();
+  model::PlanCluster& cluster = kernel.clusters.emplace_back();
   cluster.lower_ns = cluster.upper_ns = time;
   cluster.count = count;
   cluster.mean_ns = static_cast<double>(time);
@@ -369,11 +370,11 @@ TEST_CASE("a partner with another grid is another kernel where the plan tells gr
   Launch(a, {"other", 5, 1});
   Launch(b, {"other", 5, 1});
   b.launches.back().grid[0] = shm::kUnknownExtent;
-  Plan plan;
+  model::Plan plan;
   plan.options = {{"group_by", "launch"}, {"weights", "plain"}};
   plan.totals.samples = 2;
   for (std::uint32_t grid = 1; grid <= 2; ++grid) {
-    PlanKernel kernel = WholeKernel(a, "k", grid - 1, 4);
+    model::PlanKernel kernel = WholeKernel(a, "k", grid - 1, 4);
     kernel.config = {{grid, 1, 1}, {1, 1, 1}};
     plan.kernels.push_back(kernel);
   }
@@ -386,7 +387,7 @@ TEST_CASE("a partner with another grid is another kernel where the plan tells gr
   const auto dropped = Carry(plan, a, b, true);
   REQUIRE(dropped.ok());
   REQUIRE(dropped.value().plan.kernels.size() == 3);
-  const PlanKernel& small = dropped.value().plan.kernels[0];
+  const model::PlanKernel& small = dropped.value().plan.kernels[0];
   CHECK(small.duration_ns == 4000);
   CHECK(small.clusters[0].mean_ns == 1000);  // not the mean of the partners
   CHECK(dropped.value().plan.totals.samples == 0);
@@ -404,7 +405,7 @@ TEST_CASE("kernels that only the compilers' marks tell apart are kernels of A, b
     Launch(b, {"f.kd", 7});
   }
   REQUIRE(AlignRuns(a, b).names_cut);
-  Plan plan;
+  model::Plan plan;
   plan.options = {{"group_by", "name"}, {"weights", "plain"}};
   plan.totals.samples = 3;
   plan.kernels = {WholeKernel(a, "k", 0, 2), WholeKernel(a, "k.kd", 1, 2),
@@ -432,4 +433,4 @@ TEST_CASE("kernels that only the compilers' marks tell apart are kernels of A, b
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -19,8 +19,8 @@ struct LaunchSpec {
   std::uint32_t shared_bytes = 0;
 };
 
-inline void Launch(Run& run, const LaunchSpec& spec) {
-  RunLaunch& launch = run.launches.emplace_back();
+inline void Launch(analysis::Run& run, const LaunchSpec& spec) {
+  analysis::RunLaunch& launch = run.launches.emplace_back();
   launch.name_id = run.names.Intern(spec.name);
   launch.duration_ns = spec.duration_ns;
   launch.grid[0] = spec.grid_x;

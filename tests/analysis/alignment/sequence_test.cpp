@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 using Sequence = std::vector<std::uint32_t>;
@@ -161,4 +161,4 @@ TEST_CASE("unlike sequences of the same kernels end soon") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -22,7 +22,7 @@
 #include "sampling/two_pass.h"
 #include "support/random_draws.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 using test::Normal;
@@ -66,27 +66,29 @@ struct Coverage {
 };
 
 struct Design {
-  Plan plan;
+  model::Plan plan;
   std::vector<std::vector<std::size_t>> members;  // launches, by cluster
-  Profile profile;
+  model::Profile profile;
 };
 
 Design MakeDesign(const std::string& workload, std::uint64_t launches, double error_bound,
                   std::uint64_t min_samples) {
-  WorkloadOptions options;
+  research::WorkloadOptions options;
   options.launches = launches;
-  Result<std::unique_ptr<ProfileReader>> reader = MakeWorkload(workload, options);
+  Result<std::unique_ptr<model::ProfileReader>> reader = research::MakeWorkload(workload, options);
   REQUIRE(reader.ok());
-  Result<Profile> profile = LoadProfile(*reader.value());
+  Result<model::Profile> profile = model::LoadProfile(*reader.value());
   REQUIRE(profile.ok());
   Design design;
   design.profile = std::move(profile).value();
-  SamplingOptions sampling;
+  sampling::SamplingOptions sampling;
   sampling.error_bound = error_bound;
-  sampling.method = Method::kOptimal;
+  sampling.method = sampling::Method::kOptimal;
   sampling.min_samples = min_samples;
-  Result<TwoPassPlan> planned = PlanTwoPass(
-      [&]() -> Result<std::unique_ptr<ProfileReader>> { return ReadProfile(design.profile); },
+  Result<sampling::TwoPassPlan> planned = sampling::PlanTwoPass(
+      [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
+        return model::ReadProfile(design.profile);
+      },
       "made", sampling);
   REQUIRE(planned.ok());
   design.plan = std::move(planned).value().plan;
@@ -94,10 +96,10 @@ Design MakeDesign(const std::string& workload, std::uint64_t launches, double er
   for (std::size_t i = 0; i < design.profile.records.size(); ++i) {
     of_kernel[design.profile.records[i].name_id].push_back(i);
   }
-  for (const PlanKernel& kernel : design.plan.kernels) {
+  for (const model::PlanKernel& kernel : design.plan.kernels) {
     const std::uint32_t name =
         design.profile.records[kernel.clusters.front().samples.front().index].name_id;
-    for (const PlanCluster& cluster : kernel.clusters) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
       std::vector<std::size_t>& members = design.members.emplace_back();
       for (const std::size_t i : of_kernel[name]) {
         const std::uint64_t d = design.profile.records[i].duration_ns;
@@ -132,7 +134,7 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
   std::vector<ObservedCluster> clusters;
   std::vector<std::size_t> sizes;
   for (std::size_t k = 0; k < design.plan.kernels.size(); ++k) {
-    for (const PlanCluster& cluster : design.plan.kernels[k].clusters) {
+    for (const model::PlanCluster& cluster : design.plan.kernels[k].clusters) {
       clusters.push_back(
           {k, static_cast<double>(cluster.count), cluster.mean_ns, cluster.stddev_ns, {}});
       sizes.push_back(cluster.samples.size());
@@ -155,8 +157,9 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
         if (!below.empty()) denominators[h].seen.push_back({duration, below[launch]});
       }
     }
-    for (const Weights weights : {Weights::kPlain, Weights::kCalibrated}) {
-      const int w = weights == Weights::kCalibrated;
+    for (const sampling::Weights weights :
+         {sampling::Weights::kPlain, sampling::Weights::kCalibrated}) {
+      const int w = weights == sampling::Weights::kCalibrated;
       const Estimate estimate =
           below.empty() ? EstimateTotal(clusters, weights, 0.95, prior_degrees)
                         : EstimateRatio(clusters, denominators, weights, 0.95, prior_degrees);
@@ -254,4 +257,4 @@ TEST_CASE("intervals cover the truth as often as they state, and are not absurdl
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "support/random_draws.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 constexpr std::size_t kKernels = 200;
@@ -97,7 +97,7 @@ double WidthOfInterval(const ClusterShape& narrow, const ClusterShape& wide, Rng
     variance += kKernels * 1e6 / shape.samples * (1.0 - shape.samples / 1e3) * of_noise *
                 (1.0 + shape.width * shape.width);
   }
-  const Estimate estimate = EstimateTotal(clusters, Weights::kCalibrated, 0.95);
+  const Estimate estimate = EstimateTotal(clusters, sampling::Weights::kCalibrated, 0.95);
   return 0.5 * (estimate.upper - estimate.lower) / (1.96 * std::sqrt(variance));
 }
 
@@ -113,4 +113,4 @@ TEST_CASE("the spread of values may change with the width of clusters") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::analysis

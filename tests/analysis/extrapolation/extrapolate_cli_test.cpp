@@ -10,7 +10,7 @@
 #include "support/process.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 using test::CheckFailure;
@@ -172,4 +172,4 @@ TEST_CASE("extrapolate fails with one line") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -10,7 +10,7 @@
 #include "analysis/extrapolation/match.h"
 #include "analysis/extrapolation/student.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 TEST_CASE("Student's quantiles are those of the tables") {
@@ -29,13 +29,13 @@ ObservedCluster Cluster(double a, double b) {
 
 TEST_CASE("totals are weighted sums; without spread around duration nothing is uncertain") {
   const std::vector<ObservedCluster> one = {Cluster(16.0, 24.0)};
-  const Estimate plain = EstimateTotal(one, Weights::kPlain, 0.95);
+  const Estimate plain = EstimateTotal(one, sampling::Weights::kPlain, 0.95);
   CHECK(plain.value == 2000.0);
   // Only duration is uncertain, and its spread is known: 2 * 100 * 2 * sqrt(100/99 * 0.98 / 2).
   CHECK(
       plain.half_width ==
       doctest::Approx(1.959964 * 200.0 * 2.0 * std::sqrt(100.0 / 99.0 * 0.98 / 2.0)).epsilon(1e-6));
-  const Estimate calibrated = EstimateTotal(one, Weights::kCalibrated, 0.95);
+  const Estimate calibrated = EstimateTotal(one, sampling::Weights::kCalibrated, 0.95);
   CHECK(calibrated.value == 2000.0);
   CHECK(calibrated.half_width == doctest::Approx(0.0));
 }
@@ -46,7 +46,7 @@ TEST_CASE("results without any difference have a plain interval of no width") {
     CAPTURE(value);
     std::vector<ObservedCluster> clusters = {Cluster(value, value), Cluster(value, value)};
     clusters[1].mean_ns = 9.0;
-    const Estimate plain = EstimateTotal(clusters, Weights::kPlain, 0.95);
+    const Estimate plain = EstimateTotal(clusters, sampling::Weights::kPlain, 0.95);
     CHECK(plain.value == doctest::Approx(200.0 * value));
     CHECK(plain.half_width == doctest::Approx(0.0));
   }
@@ -54,21 +54,21 @@ TEST_CASE("results without any difference have a plain interval of no width") {
 
 TEST_CASE("a cluster that was taken whole has no error") {
   const std::vector<ObservedCluster> whole = {{0, 2.0, 10.0, 2.0, {{8.0, 3.0}, {12.0, 40.0}}}};
-  CHECK(EstimateTotal(whole, Weights::kPlain, 0.95).half_width == 0.0);
-  CHECK(EstimateTotal(whole, Weights::kPlain, 0.95).value == 43.0);
+  CHECK(EstimateTotal(whole, sampling::Weights::kPlain, 0.95).half_width == 0.0);
+  CHECK(EstimateTotal(whole, sampling::Weights::kPlain, 0.95).value == 43.0);
 }
 
 TEST_CASE("one sample alone gives no interval; beside others it borrows theirs") {
   const std::vector<ObservedCluster> lone = {{0, 100.0, 10.0, 2.0, {{8.0, 16.0}}}};
-  CHECK(EstimateTotal(lone, Weights::kPlain, 0.95).value == 1600.0);
-  CHECK(std::isnan(EstimateTotal(lone, Weights::kPlain, 0.95).half_width));
-  CHECK(std::isnan(EstimateTotal(lone, Weights::kCalibrated, 0.95).half_width));
+  CHECK(EstimateTotal(lone, sampling::Weights::kPlain, 0.95).value == 1600.0);
+  CHECK(std::isnan(EstimateTotal(lone, sampling::Weights::kPlain, 0.95).half_width));
+  CHECK(std::isnan(EstimateTotal(lone, sampling::Weights::kCalibrated, 0.95).half_width));
   std::vector<ObservedCluster> two = lone;
   two.push_back({0, 100.0, 20.0, 2.0, {{20.0, 44.0}}});  // collapsed with its neighbor
-  CHECK(EstimateTotal(two, Weights::kCalibrated, 0.95).half_width > 0.0);
+  CHECK(EstimateTotal(two, sampling::Weights::kCalibrated, 0.95).half_width > 0.0);
   std::vector<ObservedCluster> other = lone;
   other.push_back({1, 100.0, 20.0, 2.0, {{18.0, 44.0}, {22.0, 40.0}}});  // from another kernel
-  const Estimate borrowed = EstimateTotal(other, Weights::kCalibrated, 0.95);
+  const Estimate borrowed = EstimateTotal(other, sampling::Weights::kCalibrated, 0.95);
   CHECK(borrowed.half_width > 0.0);
   CHECK(std::isfinite(borrowed.half_width));
 }
@@ -76,14 +76,14 @@ TEST_CASE("one sample alone gives no interval; beside others it borrows theirs")
 TEST_CASE("a ratio is one of totals, exact where it is the same everywhere") {
   const std::vector<ObservedCluster> top = {Cluster(30.0, 50.0)};
   const std::vector<ObservedCluster> bottom = {Cluster(60.0, 100.0)};
-  const Estimate same = EstimateRatio(top, bottom, Weights::kPlain, 0.95);
+  const Estimate same = EstimateRatio(top, bottom, sampling::Weights::kPlain, 0.95);
   CHECK(same.value == doctest::Approx(0.5));
   CHECK(same.half_width == doctest::Approx(0.0));
   const std::vector<ObservedCluster> off = {Cluster(60.0, 40.0)};
-  CHECK(EstimateRatio(top, off, Weights::kPlain, 0.95).value == doctest::Approx(0.8));
-  CHECK(EstimateRatio(top, off, Weights::kPlain, 0.95).half_width > 0.1);
+  CHECK(EstimateRatio(top, off, sampling::Weights::kPlain, 0.95).value == doctest::Approx(0.8));
+  CHECK(EstimateRatio(top, off, sampling::Weights::kPlain, 0.95).half_width > 0.1);
   const std::vector<ObservedCluster> none = {Cluster(0.0, 0.0)};
-  CHECK(std::isnan(EstimateRatio(top, none, Weights::kPlain, 0.95).value));
+  CHECK(std::isnan(EstimateRatio(top, none, sampling::Weights::kPlain, 0.95).value));
 }
 
 TEST_CASE(
@@ -99,7 +99,8 @@ TEST_CASE(
     mirrored.push_back({i, 100.0, 10.0, 0.0, {{10.0, -a}, {10.0, -b}}});
     even.push_back({i, 100.0, 10.0, 0.0, {{10.0, 9.0}, {10.0, 11.0}}});
   }
-  for (const Weights weights : {Weights::kPlain, Weights::kCalibrated}) {
+  for (const sampling::Weights weights :
+       {sampling::Weights::kPlain, sampling::Weights::kCalibrated}) {
     const Estimate right = EstimateTotal(skewed, weights, 0.95);
     CHECK(right.upper - right.value > 1.2 * (right.value - right.lower));
     CHECK(right.upper - right.value <= 1.5 * (right.value - right.lower) * (1.0 + 1e-12));
@@ -110,8 +111,8 @@ TEST_CASE(
     const Estimate same = EstimateTotal(even, weights, 0.95);
     CHECK(same.upper - same.value == doctest::Approx(same.value - same.lower).epsilon(0.15));
   }
-  const Estimate above = EstimateRatio(skewed, even, Weights::kPlain, 0.95);
-  const Estimate below = EstimateRatio(even, mirrored, Weights::kPlain, 0.95);
+  const Estimate above = EstimateRatio(skewed, even, sampling::Weights::kPlain, 0.95);
+  const Estimate below = EstimateRatio(even, mirrored, sampling::Weights::kPlain, 0.95);
   CHECK(above.upper - above.value > above.value - above.lower);
   CHECK(above.lower < above.value);
   CHECK(below.value == doctest::Approx(-1.0 / above.value));
@@ -133,11 +134,11 @@ TEST_CASE("calibrated intervals lie around the total less its bias, which is 0 f
   const double theta = 0.96 / 4.0 * 0.25;
   for (const double power : {0.0, 1.0, 2.0}) {
     CAPTURE(power);
-    const Estimate estimate = EstimateTotal(cluster(power), Weights::kCalibrated, 0.95);
+    const Estimate estimate = EstimateTotal(cluster(power), sampling::Weights::kCalibrated, 0.95);
     const double alpha = std::min(power, 1.0);
     const double bias = estimate.value * theta * alpha * (alpha - power) / (1.0 + theta);
     CHECK((estimate.lower + estimate.upper) / 2.0 == doctest::Approx(estimate.value - bias));
-    const Estimate plain = EstimateTotal(cluster(power), Weights::kPlain, 0.95);
+    const Estimate plain = EstimateTotal(cluster(power), sampling::Weights::kPlain, 0.95);
     CHECK((plain.lower + plain.upper) / 2.0 == doctest::Approx(plain.value));
   }
 }
@@ -160,8 +161,8 @@ TEST_CASE("a constant part of values within clusters does not bias the calibrate
     }
   }
   const double truth = 2.0 * 100.0 * 3.0 * 21'000.0;
-  CHECK(EstimateTotal(clusters, Weights::kPlain, 0.95).value < 0.93 * truth);
-  CHECK(EstimateTotal(clusters, Weights::kCalibrated, 0.95).value ==
+  CHECK(EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).value < 0.93 * truth);
+  CHECK(EstimateTotal(clusters, sampling::Weights::kCalibrated, 0.95).value ==
         doctest::Approx(truth).epsilon(0.02));
 }
 
@@ -172,7 +173,7 @@ TEST_CASE("long outliers do not widen what falls with duration") {
     const std::vector<ObservedCluster> clusters = {
         {0, 1000.0, 100.0, stddev_ns, {{50.0, 1.0 / 50.0}, {200.0, 1.0 / 200.0}}},
         {0, 1000.0, 1000.0, 10.0, {{990.0, 1.0 / 990.0}, {1010.0, 1.0 / 1010.0}}}};
-    return EstimateTotal(clusters, Weights::kPlain, 0.95).half_width;
+    return EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).half_width;
   };
   CHECK(estimate(50.0) > 0.0);
   CHECK(estimate(300.0) == doctest::Approx(estimate(50.0)).epsilon(0.01));
@@ -182,9 +183,9 @@ TEST_CASE("one launch of another size, taken whole, does not widen what the othe
   std::vector<ObservedCluster> clusters = {
       {0, 1000.0, 1000.0, 20.0, {{990.0, 1980.0}, {1010.0, 2040.0}}},
       {0, 1000.0, 2000.0, 40.0, {{1980.0, 4000.0}, {2020.0, 4020.0}}}};
-  const double before = EstimateTotal(clusters, Weights::kPlain, 0.95).half_width;
+  const double before = EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).half_width;
   clusters.push_back({0, 1.0, 2e9, 0.0, {{2e9, 4e9}}});
-  CHECK(EstimateTotal(clusters, Weights::kPlain, 0.95).half_width < 1.5 * before);
+  CHECK(EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).half_width < 1.5 * before);
 }
 
 TEST_CASE("values of 0 among others leave an interval, whatever the unit") {
@@ -192,7 +193,7 @@ TEST_CASE("values of 0 among others leave an interval, whatever the unit") {
     CAPTURE(size);
     const std::vector<ObservedCluster> some = {Cluster(0.0, 24.0 * size), Cluster(0.0, 0.0),
                                                Cluster(16.0 * size, 0.0)};
-    const Estimate estimate = EstimateTotal(some, Weights::kPlain, 0.95);
+    const Estimate estimate = EstimateTotal(some, sampling::Weights::kPlain, 0.95);
     CHECK(std::isfinite(estimate.half_width));
     CHECK(estimate.lower < estimate.value);
     CHECK(estimate.upper > estimate.value);
@@ -201,16 +202,16 @@ TEST_CASE("values of 0 among others leave an interval, whatever the unit") {
 
 TEST_CASE("metrics of 0, durations of 0 and nothing at all have an answer") {
   const std::vector<ObservedCluster> zero = {Cluster(0.0, 0.0)};
-  CHECK(EstimateTotal(zero, Weights::kCalibrated, 0.95).value == 0.0);
-  CHECK(EstimateTotal(zero, Weights::kCalibrated, 0.95).half_width == 0.0);
+  CHECK(EstimateTotal(zero, sampling::Weights::kCalibrated, 0.95).value == 0.0);
+  CHECK(EstimateTotal(zero, sampling::Weights::kCalibrated, 0.95).half_width == 0.0);
   const std::vector<ObservedCluster> instant = {{0, 10.0, 0.0, 0.0, {{0.0, 3.0}, {0.0, 5.0}}}};
-  CHECK(EstimateTotal(instant, Weights::kCalibrated, 0.95).value == 40.0);
-  CHECK(EstimateTotal(instant, Weights::kCalibrated, 0.95).half_width > 0.0);
-  CHECK(EstimateTotal({}, Weights::kPlain, 0.95).value == 0.0);
+  CHECK(EstimateTotal(instant, sampling::Weights::kCalibrated, 0.95).value == 40.0);
+  CHECK(EstimateTotal(instant, sampling::Weights::kCalibrated, 0.95).half_width > 0.0);
+  CHECK(EstimateTotal({}, sampling::Weights::kPlain, 0.95).value == 0.0);
 }
 
-PlanSample Sample(std::uint64_t index, std::uint64_t duration, double weight) {
-  PlanSample sample;
+model::PlanSample Sample(std::uint64_t index, std::uint64_t duration, double weight) {
+  model::PlanSample sample;
   sample.index = index;
   sample.weight = weight;
   sample.record.duration_ns = duration;
@@ -219,17 +220,17 @@ PlanSample Sample(std::uint64_t index, std::uint64_t duration, double weight) {
 }
 
 // Two kernels: "a" with a cluster of 10 (samples at 3 and 5), "b" with one of 4 (sample at 8).
-Plan SmallPlan() {
-  Plan plan;
+model::Plan SmallPlan() {
+  model::Plan plan;
   plan.totals.duration_ns = 140;
-  PlanKernel a{"a(int)", 10, 100, {}};
-  PlanCluster ca;
+  model::PlanKernel a{"a(int)", 10, 100, {}};
+  model::PlanCluster ca;
   ca.count = 10;
   ca.mean_ns = 10.0;
   ca.samples = {Sample(3, 10, 5.0), Sample(5, 10, 5.0)};
   a.clusters = {ca};
-  PlanKernel b{"b(int)", 4, 40, {}};
-  PlanCluster cb;
+  model::PlanKernel b{"b(int)", 4, 40, {}};
+  model::PlanCluster cb;
   cb.count = 4;
   cb.mean_ns = 10.0;
   cb.samples = {Sample(8, 10, 4.0)};
@@ -238,18 +239,18 @@ Plan SmallPlan() {
   return plan;
 }
 
-KernelResults Table(std::vector<std::pair<std::uint64_t, double>> rows,
-                    ResultsSource source = ResultsSource::kCsv) {
-  KernelResults results;
+formats::KernelResults Table(std::vector<std::pair<std::uint64_t, double>> rows,
+                             formats::ResultsSource source = formats::ResultsSource::kCsv) {
+  formats::KernelResults results;
   results.source = source;
-  results.metrics = {{"v", "", MetricKind::kSum}};
+  results.metrics = {{"v", "", formats::MetricKind::kSum}};
   for (const auto& [id, value] : rows) results.rows.push_back({id, "", {}, "t:1", {value}});
   return results;
 }
 
 TEST_CASE("what is missing is corrected for within its cluster, and a lost cluster is uncovered") {
-  const Plan plan = SmallPlan();
-  const KernelResults results = Table({{3, 7.0}, {3, 8.0}, {99, 1.0}});
+  const model::Plan plan = SmallPlan();
+  const formats::KernelResults results = Table({{3, 7.0}, {3, 8.0}, {99, 1.0}});
   const Result<Match> match = MatchResults(plan, results, {});
   REQUIRE(match.ok());
   CHECK(match.value().matched == 1);
@@ -266,14 +267,14 @@ TEST_CASE("what is missing is corrected for within its cluster, and a lost clust
 }
 
 TEST_CASE("joined launches of clusters with a result are outside the intervals, by metric") {
-  Plan plan = SmallPlan();
+  model::Plan plan = SmallPlan();
   // Of the ten launches of "a", two with a total of 30 ns are joined. The other eight have a mean
   // of 8.75 ns.
-  PlanCluster& joined = plan.kernels[0].clusters[0];
+  model::PlanCluster& joined = plan.kernels[0].clusters[0];
   joined.joined = 2;
   joined.joined_bias_ns = 2 * 8.75 - 30.0;
   CHECK(JoinedTime(joined) == doctest::Approx(30.0));
-  const auto of = [&](const KernelResults& results) {
+  const auto of = [&](const formats::KernelResults& results) {
     const Result<Match> match = MatchResults(plan, results, {});
     REQUIRE(match.ok());
     const Result<Extrapolation> got = Extrapolate(plan, results, match.value(), {});
@@ -291,21 +292,21 @@ TEST_CASE("joined launches of clusters with a result are outside the intervals, 
 }
 
 TEST_CASE("ids follow each consumer's convention") {
-  const Plan plan = SmallPlan();
-  const auto matched = [&](const KernelResults& results, const MatchOptions& options) {
+  const model::Plan plan = SmallPlan();
+  const auto matched = [&](const formats::KernelResults& results, const MatchOptions& options) {
     const Result<Match> match = MatchResults(plan, results, options);
     return match.ok() ? match.value().matched : 0;
   };
   CHECK(matched(Table({{3, 1}, {5, 1}, {8, 1}}), {}) == 3);
-  CHECK(matched(Table({{3, 1}, {5, 1}, {8, 1}}, ResultsSource::kMacsim), {}) == 3);
-  CHECK(matched(Table({{4, 1}, {6, 1}, {9, 1}}, ResultsSource::kAccelsim), {}) == 3);
+  CHECK(matched(Table({{3, 1}, {5, 1}, {8, 1}}, formats::ResultsSource::kMacsim), {}) == 3);
+  CHECK(matched(Table({{4, 1}, {6, 1}, {9, 1}}, formats::ResultsSource::kAccelsim), {}) == 3);
   MatchOptions one;
   one.id_base = 1;
   CHECK(matched(Table({{4, 1}, {6, 1}, {9, 1}, {0, 1}}), one) == 3);
   MatchOptions ids;
   ids.use_ids = true;
   ids.index_of = {{70, 3}, {71, 8}};
-  CHECK(matched(Table({{70, 1}, {71, 1}, {3, 1}}, ResultsSource::kAccelsim), ids) == 2);
+  CHECK(matched(Table({{70, 1}, {71, 1}, {3, 1}}, formats::ResultsSource::kAccelsim), ids) == 2);
   const Result<Match> none = MatchResults(plan, Table({{70, 1}}), {});
   REQUIRE(!none.ok());
   CHECK(none.error().message.find("--ids") != std::string::npos);
@@ -313,10 +314,10 @@ TEST_CASE("ids follow each consumer's convention") {
 }
 
 TEST_CASE("ncu rows are the samples of a name in launch order, or its occurrences") {
-  Plan plan = SmallPlan();
+  model::Plan plan = SmallPlan();
   plan.kernels[0].clusters[0].samples[0].occurrence = 2;
   plan.kernels[0].clusters[0].samples[1].occurrence = 4;
-  KernelResults results = Table({{0, 1}, {1, 2}, {2, 3}}, ResultsSource::kNcu);
+  formats::KernelResults results = Table({{0, 1}, {1, 2}, {2, 3}}, formats::ResultsSource::kNcu);
   results.rows[0].name = "b";
   results.rows[1].name = results.rows[2].name = "_Z1ai";
   const Result<Match> order = MatchResults(plan, results, {});
@@ -324,7 +325,7 @@ TEST_CASE("ncu rows are the samples of a name in launch order, or its occurrence
   CHECK(order.value().rows[0][0] == std::vector<std::size_t>{1, 2});
   CHECK(order.value().rows[1][0] == std::vector<std::size_t>{0});
 
-  KernelResults all = Table({}, ResultsSource::kNcu);
+  formats::KernelResults all = Table({}, formats::ResultsSource::kNcu);
   for (std::uint64_t i = 0; i < 10; ++i) all.rows.push_back({i, "a(int)", {}, "t:1", {1.0}});
   const Result<Match> occurrences = MatchResults(plan, all, {});
   REQUIRE(occurrences.ok());
@@ -335,9 +336,9 @@ TEST_CASE("ncu rows are the samples of a name in launch order, or its occurrence
 }
 
 // A kernel of two launches, both sampled.
-PlanKernel Pair(const std::string& name, std::uint64_t first, std::uint64_t second) {
-  PlanKernel kernel{name, 2, 20, {}};
-  PlanCluster cluster;
+model::PlanKernel Pair(const std::string& name, std::uint64_t first, std::uint64_t second) {
+  model::PlanKernel kernel{name, 2, 20, {}};
+  model::PlanCluster cluster;
   cluster.count = 2;
   cluster.mean_ns = 10.0;
   cluster.samples = {Sample(first, 10, 1.0), Sample(second, 10, 1.0)};
@@ -345,8 +346,8 @@ PlanKernel Pair(const std::string& name, std::uint64_t first, std::uint64_t seco
   return kernel;
 }
 
-KernelResults Named(const std::vector<std::string>& names) {
-  KernelResults results = Table({}, ResultsSource::kNcu);
+formats::KernelResults Named(const std::vector<std::string>& names) {
+  formats::KernelResults results = Table({}, formats::ResultsSource::kNcu);
   for (const std::string& name : names) {
     results.rows.push_back({results.rows.size(), name, {}, "t:1", {1.0}});
   }
@@ -355,7 +356,7 @@ KernelResults Named(const std::vector<std::string>& names) {
 
 TEST_CASE("rows of ncu never go to another instance of a template") {
   // The launch order is f<4>, f<8>, f<4>, f<8>; the reports list one kernel after the other.
-  Plan plan;
+  model::Plan plan;
   plan.kernels = {Pair("void f<4>(float*)", 0, 2), Pair("void f<8>(float*)", 1, 3)};
   using Rows = std::vector<std::size_t>;
   for (const auto& [four, eight] :
@@ -389,7 +390,7 @@ TEST_CASE("rows of ncu never go to another instance of a template") {
 }
 
 TEST_CASE("a launch that was drawn twice has its result twice") {
-  Plan plan = SmallPlan();
+  model::Plan plan = SmallPlan();
   plan.kernels[0].clusters[0].samples[1].index = 3;
   const Result<Match> match = MatchResults(plan, Table({{3, 7.0}, {8, 1.0}, {3, 8.0}}), {});
   REQUIRE(match.ok());
@@ -405,8 +406,8 @@ TEST_CASE("a launch that was drawn twice has its result twice") {
 }
 
 TEST_CASE("results of other kernels are an error, a single one a warning") {
-  const Plan plan = SmallPlan();
-  KernelResults results = Table({{3, 1}, {5, 1}, {8, 1}});
+  const model::Plan plan = SmallPlan();
+  formats::KernelResults results = Table({{3, 1}, {5, 1}, {8, 1}});
   results.rows[0].name = "a";
   results.rows[1].name = "_Z1ai";
   results.rows[2].name = "c";
@@ -418,11 +419,12 @@ TEST_CASE("results of other kernels are an error, a single one a warning") {
 }
 
 TEST_CASE("ids of a simulator's trace of several devices need --device or --ids") {
-  Plan plan = SmallPlan();
+  model::Plan plan = SmallPlan();
   plan.kernels[0].clusters[0].samples[0].record.device = 0;
   plan.kernels[1].clusters[0].samples[0].record.device = 1;
-  const KernelResults results = Table({{4, 1}, {9, 1}}, ResultsSource::kAccelsim);
-  for (const KernelResults& several : {results, Table({{3, 1}, {8, 1}}, ResultsSource::kMacsim)}) {
+  const formats::KernelResults results = Table({{4, 1}, {9, 1}}, formats::ResultsSource::kAccelsim);
+  for (const formats::KernelResults& several :
+       {results, Table({{3, 1}, {8, 1}}, formats::ResultsSource::kMacsim)}) {
     const Result<Match> refused = MatchResults(plan, several, {});
     REQUIRE(!refused.ok());
     CHECK(refused.error().message.find("--device") != std::string::npos);
@@ -437,12 +439,13 @@ TEST_CASE("ids of a simulator's trace of several devices need --device or --ids"
 }
 
 TEST_CASE("ids that each session of a merged plan counts for itself need --ids") {
-  Plan plan = SmallPlan();
+  model::Plan plan = SmallPlan();
   plan.sessions.resize(2);
   MatchOptions device;
   device.device = 0;
-  for (const ResultsSource source : {ResultsSource::kAccelsim, ResultsSource::kMacsim}) {
-    const KernelResults results = Table({{4, 1}, {6, 1}, {9, 1}}, source);
+  for (const formats::ResultsSource source :
+       {formats::ResultsSource::kAccelsim, formats::ResultsSource::kMacsim}) {
+    const formats::KernelResults results = Table({{4, 1}, {6, 1}, {9, 1}}, source);
     for (const MatchOptions& options : {MatchOptions(), device}) {
       const Result<Match> refused = MatchResults(plan, results, options);
       REQUIRE(!refused.ok());
@@ -455,8 +458,8 @@ TEST_CASE("ids that each session of a merged plan counts for itself need --ids")
     CHECK(MatchResults(plan, results, ids).ok());
   }
   // A user's table has the plan's indexes.
-  CHECK(MatchResults(plan, Table({{3, 1}}, ResultsSource::kCsv), {}).ok());
+  CHECK(MatchResults(plan, Table({{3, 1}}, formats::ResultsSource::kCsv), {}).ok());
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::analysis

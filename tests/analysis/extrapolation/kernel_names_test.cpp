@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 TEST_CASE("names of a kernel in different tools have one base") {
@@ -24,4 +24,4 @@ TEST_CASE("names of a kernel in different tools have one base") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::analysis

@@ -17,32 +17,33 @@
 #include "research/workloads/workload.h"
 #include "sampling/two_pass.h"
 
-namespace stemtap {
+namespace stemtap::analysis {
 namespace {
 
 struct Launch {
-  const PlanSample* sample;
-  const PlanKernel* kernel;
+  const model::PlanSample* sample;
+  const model::PlanKernel* kernel;
 };
 
-Plan MakePlan() {
-  const OpenReader open = []() -> Result<std::unique_ptr<ProfileReader>> {
-    WorkloadOptions options;
+model::Plan MakePlan() {
+  const sampling::OpenReader open = []() -> Result<std::unique_ptr<model::ProfileReader>> {
+    research::WorkloadOptions options;
     options.launches = 20'000;
-    return MakeWorkload("llm-decode", options);
+    return research::MakeWorkload("llm-decode", options);
   };
-  SamplingOptions sampling;
-  sampling.method = Method::kOptimal;
-  Result<TwoPassPlan> plan = PlanTwoPass(open, "made", sampling);
+  sampling::SamplingOptions sampling;
+  sampling.method = sampling::Method::kOptimal;
+  Result<sampling::TwoPassPlan> plan = sampling::PlanTwoPass(open, "made", sampling);
   REQUIRE(plan.ok());
   return std::move(plan).value().plan;
 }
 
-std::vector<Launch> InOrder(const Plan& plan) {
+std::vector<Launch> InOrder(const model::Plan& plan) {
   std::vector<Launch> launches;
-  for (const PlanKernel& kernel : plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& sample : cluster.samples) launches.push_back({&sample, &kernel});
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples)
+        launches.push_back({&sample, &kernel});
     }
   }
   std::sort(launches.begin(), launches.end(),
@@ -120,17 +121,17 @@ std::string Csv(const std::vector<Launch>& launches) {
 }
 
 TEST_CASE("results of every source come back as the known weighted totals") {
-  const Plan plan = MakePlan();
+  const model::Plan plan = MakePlan();
   const std::vector<Launch> launches = InOrder(plan);
   double weighted = 0.0;
   for (const Launch& launch : launches) {
     weighted += launch.sample->weight * static_cast<double>(Cycles(launch));
   }
   double plain = 0.0;
-  for (const PlanKernel& kernel : plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
       double sum = 0.0;
-      for (const PlanSample& s : cluster.samples) {
+      for (const model::PlanSample& s : cluster.samples) {
         sum += static_cast<double>(Cycles({&s, &kernel}));
       }
       plain +=
@@ -139,9 +140,10 @@ TEST_CASE("results of every source come back as the known weighted totals") {
   }
   for (const std::string& text :
        {AccelsimLog(launches), MacsimLog(launches), NcuRaw(launches), Csv(launches)}) {
-    Result<KernelResults> results = ReadResults(std::make_unique<MemorySource>("r", text), {});
+    Result<formats::KernelResults> results =
+        formats::ReadResults(std::make_unique<MemorySource>("r", text), {});
     REQUIRE(results.ok());
-    CAPTURE(NameOf(results.value().source));
+    CAPTURE(formats::NameOf(results.value().source));
     const Result<Match> match = MatchResults(plan, results.value(), {});
     REQUIRE_MESSAGE(match.ok(), (match.ok() ? "" : match.error().message));
     CHECK(match.value().matched == launches.size());
@@ -164,4 +166,4 @@ TEST_CASE("results of every source come back as the known weighted totals") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::analysis

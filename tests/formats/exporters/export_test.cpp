@@ -12,7 +12,7 @@
 #include "support/process.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using test::CheckFailure;
@@ -292,4 +292,4 @@ TEST_CASE("wrong use") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

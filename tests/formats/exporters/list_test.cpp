@@ -2,13 +2,13 @@
 // Tests partial lists of existing traces: Accel-Sim's kernelslist.g and MacSim's kernel_config.txt.
 #include "stand_ins.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using namespace stemtap::test;
 
-Profile Launches(std::uint32_t count) {
-  Profile profile;
+model::Profile Launches(std::uint32_t count) {
+  model::Profile profile;
   for (std::uint32_t i = 0; i < count; ++i) {
     shm::KernelRecord r;
     r.name_id = profile.names.Intern("axpy");
@@ -28,13 +28,13 @@ std::vector<std::uint64_t> Simulated(const std::string& list) {
   return ids;
 }
 
-Result<Exported> Part(const std::string& to, const std::string& list, const Indices& planned,
-                      bool keep_copies = true) {
-  ExportOptions options;
+Result<formats::Exported> Part(const std::string& to, const std::string& list,
+                               const Indices& planned, bool keep_copies = true) {
+  formats::ExportOptions options;
   options.list = list;
   options.list_name = "the.list";
   options.keep_copies = keep_copies;
-  const Profile profile = Launches(12);
+  const model::Profile profile = Launches(12);
   return Export(to, profile, PlanOf(profile, planned), options);
 }
 
@@ -85,11 +85,11 @@ TEST_CASE("kernelslist.g: what is no list, or not the plan's") {
 }
 
 TEST_CASE("kernelslist.g is of one context") {
-  Profile profile = Launches(4);
+  model::Profile profile = Launches(4);
   profile.records[1].device = 1;
-  ExportOptions options;
+  formats::ExportOptions options;
   options.list = "kernel-1-ctx_0xa.traceg\nkernel-2-ctx_0xa.traceg\n";
-  const Plan plan = PlanOf(profile, {0, 1});
+  const model::Plan plan = PlanOf(profile, {0, 1});
   CHECK(RefusalOf("accelsim-kernelslist", profile, plan, options).find("--device N") !=
         std::string::npos);
   options.counting.device = 1;
@@ -121,4 +121,4 @@ TEST_CASE("kernel_config.txt: the header and the planned kernels") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

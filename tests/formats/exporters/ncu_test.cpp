@@ -4,12 +4,12 @@
 
 #include "stand_ins.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using namespace stemtap::test;
 
-shm::KernelRecord Launch(Profile& profile, const std::string& name, std::uint32_t grid = 1) {
+shm::KernelRecord Launch(model::Profile& profile, const std::string& name, std::uint32_t grid = 1) {
   shm::KernelRecord r;
   r.name_id = profile.names.Intern(name);
   r.duration_ns = 10;
@@ -21,8 +21,8 @@ shm::KernelRecord Launch(Profile& profile, const std::string& name, std::uint32_
   return r;
 }
 
-Profile Of(const std::vector<std::string>& names) {
-  Profile profile;
+model::Profile Of(const std::vector<std::string>& names) {
+  model::Profile profile;
   for (const std::string& name : names) profile.records.push_back(Launch(profile, name));
   return profile;
 }
@@ -33,7 +33,7 @@ std::string KernelId(const Arguments& call) {
 }
 
 // Runs the script and collects the launches that its ncu runs profile.
-Indices Profiled(const Exported& exported, const Run& run, NcuCount count) {
+Indices Profiled(const formats::Exported& exported, const Run& run, NcuCount count) {
   Indices all;
   const auto calls = NcuCalls(exported.files[0].content);
   CHECK(calls.size() == exported.runs);
@@ -52,15 +52,15 @@ Indices Profiled(const Exported& exported, const Run& run, NcuCount count) {
   return all;
 }
 
-ExportOptions Demangled() {
-  ExportOptions options;
-  options.ncu_names = NcuNames::kDemangled;
+formats::ExportOptions Demangled() {
+  formats::ExportOptions options;
+  options.ncu_names = formats::NcuNames::kDemangled;
   return options;
 }
 
-void CheckEveryWay(const Profile& profile, const Indices& planned,
-                   const ExportOptions& options = {}, int device = -1) {
-  const Exported exported = Exports("ncu", profile, PlanOf(profile, planned), options);
+void CheckEveryWay(const model::Profile& profile, const Indices& planned,
+                   const formats::ExportOptions& options = {}, int device = -1) {
+  const formats::Exported exported = Exports("ncu", profile, PlanOf(profile, planned), options);
   const Indices expected =
       device < 0 ? planned : OnDevice(profile, planned, static_cast<std::uint16_t>(device));
   for (const NcuCount count : kNcuCounts) {
@@ -69,8 +69,8 @@ void CheckEveryWay(const Profile& profile, const Indices& planned,
 }
 
 TEST_CASE("one run per kernel where no version can misunderstand it") {
-  const Profile profile = Of({"_Z3fooPf", "_Z3barv", "_Z3fooPf", "_Z3fooPf", "_Z3barv"});
-  const Exported exported = Exports("ncu", profile, PlanOf(profile, {0, 1, 3}));
+  const model::Profile profile = Of({"_Z3fooPf", "_Z3barv", "_Z3fooPf", "_Z3fooPf", "_Z3barv"});
+  const formats::Exported exported = Exports("ncu", profile, PlanOf(profile, {0, 1, 3}));
   const auto calls = NcuCalls(exported.files[0].content);
   REQUIRE(calls.size() == 2);
   CHECK(calls[0] ==
@@ -80,8 +80,9 @@ TEST_CASE("one run per kernel where no version can misunderstand it") {
 }
 
 TEST_CASE("a kernel never shares its run, for ncu counts what matches the filter") {
-  const Profile profile = Of({"a", "b", "c", "a", "b", "c", "a", "b(int)"});
-  const Exported exported = Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4, 5}), Demangled());
+  const model::Profile profile = Of({"a", "b", "c", "a", "b", "c", "a", "b(int)"});
+  const formats::Exported exported =
+      Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4, 5}), Demangled());
   const auto calls = NcuCalls(exported.files[0].content);
   REQUIRE(calls.size() == 3);
   CHECK(KernelId(calls[0]) == "::regex:^a$:^(1|2)$");
@@ -94,15 +95,15 @@ TEST_CASE("a kernel never shares its run, for ncu counts what matches the filter
   CHECK(exported.notes[0].find("--rename-kernels no") != std::string::npos);
   CheckEveryWay(profile, {0, 1, 3, 4, 5}, Demangled());
   CheckEveryWay(profile, {0, 1, 2, 7}, Demangled());
-  const Profile mangled = Of({"_Z1av"});
+  const model::Profile mangled = Of({"_Z1av"});
   CHECK(Exports("ncu", mangled, PlanOf(mangled, {0})).notes.empty());
 }
 
 TEST_CASE("a name that one argument cannot hold beside its launches is profiled by window") {
-  const Profile profile = Of({"kernel", std::string(300, 'x'), "kernel"});
-  ExportOptions options;
+  const model::Profile profile = Of({"kernel", std::string(300, 'x'), "kernel"});
+  formats::ExportOptions options;
   options.most_value_bytes = 400;
-  const Exported exported = Exports("ncu", profile, PlanOf(profile, {1, 2}), options);
+  const formats::Exported exported = Exports("ncu", profile, PlanOf(profile, {1, 2}), options);
   for (const Arguments& call : NcuCalls(exported.files[0].content)) {
     for (const std::string& argument : call) CHECK(argument.size() <= 400);
   }
@@ -110,9 +111,9 @@ TEST_CASE("a name that one argument cannot hold beside its launches is profiled 
 }
 
 TEST_CASE("by window where launches of a kernel differ, or their shape is unknown") {
-  Profile profile = Of({"foo", "foo", "bar", "foo", "bar"});
+  model::Profile profile = Of({"foo", "foo", "bar", "foo", "bar"});
   profile.records[3].grid[0] = 2;
-  const Exported exported = Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4}));
+  const formats::Exported exported = Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4}));
   REQUIRE(exported.notes.size() == 1);
   CHECK(exported.notes[0].starts_with("2 of the runs are windows"));
   const auto calls = NcuCalls(exported.files[0].content);
@@ -122,14 +123,14 @@ TEST_CASE("by window where launches of a kernel differ, or their shape is unknow
   CHECK(calls[2] == Arguments{"--launch-skip", "3", "--launch-count", "1"});
   CheckEveryWay(profile, {0, 1, 3, 4});
 
-  Profile unknown = Of({"foo", "foo"});
+  model::Profile unknown = Of({"foo", "foo"});
   unknown.records[1].grid[0] = shm::kUnknownExtent;
   CHECK(NcuCalls(Exports("ncu", unknown, PlanOf(unknown, {1})).files[0].content)[0][0] ==
         "--launch-skip");
 }
 
 TEST_CASE("kernels of graphs count like any other") {
-  Profile profile = Of({"foo", "foo", "foo", "bar"});
+  model::Profile profile = Of({"foo", "foo", "foo", "bar"});
   profile.records[1].graph_id = 4;
   CheckEveryWay(profile, {1, 2, 3});
 }
@@ -145,15 +146,15 @@ TEST_CASE("hostile names reach ncu as data") {
                                           "line\nbreak(int)",
                                           "-f",
                                           "@rsp"};
-  const Profile profile = Of(names);
+  const model::Profile profile = Of(names);
   Indices all;
   for (std::uint64_t i = 0; i < names.size(); ++i) {
     CheckEveryWay(profile, {i});
     all.insert(i);
   }
   CheckEveryWay(profile, all);
-  ExportOptions kernels;
-  kernels.ncu_runs = NcuRuns::kKernels;
+  formats::ExportOptions kernels;
+  kernels.ncu_runs = formats::NcuRuns::kKernels;
   CheckEveryWay(profile, {0, 1, 2, 3, 4, 7, 8, 9}, kernels);
   CHECK(RefusalOf("ncu", profile, PlanOf(profile, {5}), kernels).find("--mode windows") !=
         std::string::npos);
@@ -161,10 +162,10 @@ TEST_CASE("hostile names reach ncu as data") {
 
 TEST_CASE("two kernels that no filter tells apart") {
   // Colons, blanks and quotes can only be matched by a wildcard.
-  const Profile profile = Of({"a::b(int)", "a:'b(int)", "a::c(int)"});
+  const model::Profile profile = Of({"a::b(int)", "a:'b(int)", "a::c(int)"});
   CheckEveryWay(profile, {0, 1, 2});
-  ExportOptions kernels;
-  kernels.ncu_runs = NcuRuns::kKernels;
+  formats::ExportOptions kernels;
+  kernels.ncu_runs = formats::NcuRuns::kKernels;
   CHECK(RefusalOf("ncu", profile, PlanOf(profile, {0}), kernels).find("tells") !=
         std::string::npos);
   CheckEveryWay(profile, {2}, kernels);
@@ -172,7 +173,7 @@ TEST_CASE("two kernels that no filter tells apart") {
 
 TEST_CASE("demangled names are matched only in NVIDIA's spelling") {
   const auto by_kernel = [](const std::string& name) {
-    const Profile profile = Of({name});
+    const model::Profile profile = Of({name});
     return !KernelId(NcuCalls(Exports("ncu", profile, PlanOf(profile, {0})).files[0].content)[0])
                 .empty();
   };
@@ -186,12 +187,12 @@ TEST_CASE("demangled names are matched only in NVIDIA's spelling") {
 }
 
 TEST_CASE("many launches of a kernel are spread over runs that an argument can hold") {
-  const Profile profile = Of(std::vector<std::string>(2000, "foo"));
+  const model::Profile profile = Of(std::vector<std::string>(2000, "foo"));
   Indices planned;
   for (std::uint64_t i = 0; i < 2000; i += 3) planned.insert(i);
-  ExportOptions options;
+  formats::ExportOptions options;
   options.most_value_bytes = 1000;
-  const Exported exported = Exports("ncu", profile, PlanOf(profile, planned), options);
+  const formats::Exported exported = Exports("ncu", profile, PlanOf(profile, planned), options);
   CHECK(exported.runs == 4);
   for (const Arguments& call : NcuCalls(exported.files[0].content)) {
     for (const std::string& argument : call) CHECK(argument.size() <= 1000);
@@ -200,7 +201,7 @@ TEST_CASE("many launches of a kernel are spread over runs that an argument can h
 }
 
 TEST_CASE("the script wants a program, and stops at a run that fails") {
-  const Profile profile = Of({"foo", "bar"});
+  const model::Profile profile = Of({"foo", "bar"});
   TempDir folder;
   const std::string script =
       folder.Write("script", Exports("ncu", profile, PlanOf(profile, {0, 1})).files[0].content)
@@ -219,23 +220,23 @@ TEST_CASE("real runs") {
     const auto path = SharedPath(std::string("data/profiles/") + name + ".csv.gz");
     STEMTAP_SKIP_WITHOUT(path);
     CAPTURE(name);
-    const Profile profile = Load(path.string());
+    const model::Profile profile = Load(path.string());
     const Indices planned = Planned(MakePlan(profile));
-    ExportOptions options;
-    options.counting.processes = Processes::kOne;
+    formats::ExportOptions options;
+    options.counting.processes = formats::Processes::kOne;
     CheckEveryWay(profile, planned, options);
-    ExportOptions kernels = options;
-    kernels.ncu_runs = NcuRuns::kKernels;
-    const Exported filters = Exports("ncu", profile, PlanOf(profile, planned), kernels);
+    formats::ExportOptions kernels = options;
+    kernels.ncu_runs = formats::NcuRuns::kKernels;
+    const formats::Exported filters = Exports("ncu", profile, PlanOf(profile, planned), kernels);
     for (const NcuCount count : {NcuCount::kMatches, NcuCount::kName}) {
       CHECK(Profiled(filters, {profile}, count) == planned);
     }
     if (OnDevice(profile, planned, 1).empty()) continue;
-    options.counting.processes = Processes::kPerDevice;
+    options.counting.processes = formats::Processes::kPerDevice;
     options.counting.device = 1;
     CheckEveryWay(profile, planned, options, 1);
   }
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

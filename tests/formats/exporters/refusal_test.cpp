@@ -5,15 +5,15 @@
 
 #include "stand_ins.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using namespace stemtap::test;
 
 constexpr const char* kNumbered[] = {"accelsim", "accelsim-range-old", "macsim", "sieve", "nvbit"};
 
-Profile Four() {
-  Profile profile;
+model::Profile Four() {
+  model::Profile profile;
   for (std::uint32_t i = 0; i < 4; ++i) {
     shm::KernelRecord r;
     r.name_id = profile.names.Intern(i < 3 ? "axpy" : "dot");
@@ -30,12 +30,12 @@ bool Says(const std::string& message, const std::string& words) {
 }
 
 TEST_CASE("graphs: the numbers behind a capture are unknown unless the user says") {
-  Profile profile = Four();
+  model::Profile profile = Four();
   profile.records[1].graph_id = 5;
   for (const char* to : kNumbered) {
     CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0})), "--graphs off"));
-    ExportOptions options;
-    options.counting.graphs = Graphs::kUncounted;
+    formats::ExportOptions options;
+    options.counting.graphs = formats::Graphs::kUncounted;
     const std::string inside = RefusalOf(to, profile, PlanOf(profile, {1}), options);
     CHECK(Says(inside, "launch 1 of 'axpy'"));
     CHECK(Says(inside, "choose ncu"));
@@ -45,12 +45,12 @@ TEST_CASE("graphs: the numbers behind a capture are unknown unless the user says
 }
 
 TEST_CASE("several devices: whose counter it is must be said") {
-  Profile profile = Four();
+  model::Profile profile = Four();
   profile.records[1].device = 1;
   for (const char* to : {"accelsim-range-old", "macsim", "sieve", "nvbit", "ncu"}) {
     CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0})), "--processes one"));
-    ExportOptions options;
-    options.counting.processes = Processes::kPerDevice;
+    formats::ExportOptions options;
+    options.counting.processes = formats::Processes::kPerDevice;
     CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0}), options), "--device N"));
     options.counting.device = 1;
     CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0}), options), "no sample on it"));
@@ -59,16 +59,16 @@ TEST_CASE("several devices: whose counter it is must be said") {
 }
 
 TEST_CASE("a profile without devices is one of one device only on the user's word") {
-  Profile profile = Four();
+  model::Profile profile = Four();
   for (shm::KernelRecord& r : profile.records) r.device = shm::kUnknown16;
   for (const char* to : kNumbered) {
     CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {2})), "--plain-launches"));
-    ExportOptions options;
+    formats::ExportOptions options;
     options.counting.plain_launches = true;
     CHECK(Exports(to, profile, PlanOf(profile, {2}), options).ids == 1);
   }
   profile.records[1].device = 0;
-  ExportOptions options;
+  formats::ExportOptions options;
   options.counting.plain_launches = true;
   CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options), "on which device"));
   // Several ranks are several processes, regardless of the options.
@@ -78,66 +78,66 @@ TEST_CASE("a profile without devices is one of one device only on the user's wor
 }
 
 TEST_CASE("a plan that keeps processes apart is not of one process, whatever the user says") {
-  const Profile profile = Four();
-  Plan plan = PlanOf(profile, {2});
-  CountingOptions options;
+  const model::Profile profile = Four();
+  model::Plan plan = PlanOf(profile, {2});
+  formats::CountingOptions options;
   options.plain_launches = true;
-  const CountingModel& model = FindConsumer("sieve")->model;
+  const formats::CountingModel& model = formats::FindConsumer("sieve")->model;
   plan.kernels.front().process = 41;
-  CHECK(CountLaunches(plan, nullptr, "", model, "Sieve", options).ok());
-  PlanKernel other = plan.kernels.front();
+  CHECK(formats::CountLaunches(plan, nullptr, "", model, "Sieve", options).ok());
+  model::PlanKernel other = plan.kernels.front();
   other.process = 42;
   other.clusters.clear();
   plan.kernels.push_back(other);
-  const auto counted = CountLaunches(plan, nullptr, "", model, "Sieve", options);
+  const auto counted = formats::CountLaunches(plan, nullptr, "", model, "Sieve", options);
   REQUIRE_FALSE(counted.ok());
   CHECK(Says(counted.error().message, "kernels of 2 processes"));
 }
 
 TEST_CASE("an empty plan, which some tools take for everything") {
-  const Profile profile = Four();
-  for (const Consumer& consumer : Consumers()) {
+  const model::Profile profile = Four();
+  for (const formats::Consumer& consumer : formats::Consumers()) {
     CHECK(Says(RefusalOf(std::string(consumer.name), profile, PlanOf(profile, {})), "no sample"));
   }
 }
 
 TEST_CASE("a profile of another run") {
-  const Profile profile = Four();
-  const Plan plan = PlanOf(profile, {2});
-  Profile slower = Four();
+  const model::Profile profile = Four();
+  const model::Plan plan = PlanOf(profile, {2});
+  model::Profile slower = Four();
   slower.records[2].duration_ns = 99;
   CHECK(Says(RefusalOf("sieve", slower, plan),
              "launch 2 is 'axpy' of 99 ns, expected 'axpy' of 12 ns"));
   // Perturbed launches have no recorded duration.
-  Plan imputed = plan;
-  for (PlanKernel& kernel : imputed.kernels) {
-    for (PlanCluster& cluster : kernel.clusters) {
-      for (PlanSample& sample : cluster.samples) sample.imputed = true;
+  model::Plan imputed = plan;
+  for (model::PlanKernel& kernel : imputed.kernels) {
+    for (model::PlanCluster& cluster : kernel.clusters) {
+      for (model::PlanSample& sample : cluster.samples) sample.imputed = true;
     }
   }
   CHECK(Exports("sieve", slower, imputed).ids == 1);
-  Profile renamed = Four();
+  model::Profile renamed = Four();
   renamed.records[2].name_id = 1;
   CHECK(Says(RefusalOf("sieve", renamed, plan), "'dot'"));
-  Profile longer = Four();
+  model::Profile longer = Four();
   longer.records.push_back(longer.records[0]);
   CHECK(Says(RefusalOf("sieve", longer, plan), "holds 5 launches, expected the 4"));
-  Profile shorter = Four();
+  model::Profile shorter = Four();
   shorter.records.resize(2);
   CHECK(Says(RefusalOf("sieve", shorter, plan), "holds 2 launches, expected the 4"));
 }
 
 TEST_CASE("whole graphs are not what tools count") {
-  const Profile profile = Four();
-  Plan plan = PlanOf(profile, {2});
+  const model::Profile profile = Four();
+  model::Plan plan = PlanOf(profile, {2});
   plan.totals.graph_launches = 1;
   for (const char* to : kNumbered) CHECK(Says(RefusalOf(to, profile, plan), "--level kernels"));
   CHECK(Exports("csv", profile, plan).ids == 1);
 }
 
 TEST_CASE("launches that were lost have shifted every number") {
-  const Profile profile = Four();
-  Plan plan = PlanOf(profile, {2});
+  const model::Profile profile = Four();
+  model::Plan plan = PlanOf(profile, {2});
   plan.totals.gaps = 1;
   for (const char* to : kNumbered) CHECK(Says(RefusalOf(to, profile, plan), "1 gaps"));
   plan.totals.dropped = 1;
@@ -147,30 +147,32 @@ TEST_CASE("launches that were lost have shifted every number") {
 }
 
 TEST_CASE("the plan alone: numbers are indices, on the user's word") {
-  Plan plan = PlanOf(Four(), {0, 3});
-  const CountingModel model = FindConsumer("accelsim")->model;
-  CountingOptions options;
+  model::Plan plan = PlanOf(Four(), {0, 3});
+  const formats::CountingModel model = formats::FindConsumer("accelsim")->model;
+  formats::CountingOptions options;
   options.plain_launches = true;
-  const auto counted = CountLaunches(plan, nullptr, "", model, "it", options);
+  const auto counted = formats::CountLaunches(plan, nullptr, "", model, "it", options);
   REQUIRE(counted.ok());
-  CHECK(Ids(counted.value()) == std::vector<std::uint64_t>{1, 4});
+  CHECK(formats::Ids(counted.value()) == std::vector<std::uint64_t>{1, 4});
   plan.kernels[1].clusters[0].samples[0].record.device = 1;
-  CHECK_FALSE(CountLaunches(plan, nullptr, "", model, "it", options).ok());
+  CHECK_FALSE(formats::CountLaunches(plan, nullptr, "", model, "it", options).ok());
   plan.kernels[1].clusters[0].samples[0].record.device = 0;
   plan.kernels[1].clusters[0].samples[0].index = 4;
-  CHECK_FALSE(CountLaunches(plan, nullptr, "", model, "it", options).ok());
+  CHECK_FALSE(formats::CountLaunches(plan, nullptr, "", model, "it", options).ok());
 }
 
 TEST_CASE("numbers and cluster sizes beyond what a tool can read") {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
-  Plan plan = PlanOf(Four(), {0});
-  PlanSample& sample = plan.kernels[0].clusters[0].samples[0];
+  model::Plan plan = PlanOf(Four(), {0});
+  model::PlanSample& sample = plan.kernels[0].clusters[0].samples[0];
   plan.totals.invocations = kMost + 10;
-  CountingOptions options;
+  formats::CountingOptions options;
   options.plain_launches = true;
   const auto fits = [&](const char* to, std::uint64_t index) {
     sample.index = index;
-    return CountLaunches(plan, nullptr, "", FindConsumer(to)->model, "it", options).ok();
+    return formats::CountLaunches(plan, nullptr, "", formats::FindConsumer(to)->model, "it",
+                                  options)
+        .ok();
   };
   CHECK(fits("macsim", kMost));
   CHECK_FALSE(fits("macsim", kMost + 1));
@@ -181,19 +183,19 @@ TEST_CASE("numbers and cluster sizes beyond what a tool can read") {
   CHECK(fits("nvbit", kMost - 1));  // END_GRID_NUM is one more
   CHECK_FALSE(fits("nvbit", kMost));
 
-  const Profile profile = Four();
-  Plan large = PlanOf(profile, {0});
+  const model::Profile profile = Four();
+  model::Plan large = PlanOf(profile, {0});
   large.kernels[0].clusters[0].count = kMost + 1;
   CHECK(Says(RefusalOf("macsim", profile, large), "2147483648 launches"));
 
-  Plan wide = PlanOf(profile, {0});
+  model::Plan wide = PlanOf(profile, {0});
   wide.kernels[0].clusters[0].samples[0].index = std::uint64_t{1} << 32;
   wide.totals.invocations = (std::uint64_t{1} << 32) + 1;
-  const auto counted =
-      CountLaunches(wide, nullptr, "", FindConsumer("roaring")->model, "it", options);
+  const auto counted = formats::CountLaunches(
+      wide, nullptr, "", formats::FindConsumer("roaring")->model, "it", options);
   REQUIRE(counted.ok());
-  CHECK_FALSE(WriteRoaring({counted.value(), {}, nullptr, ""}).ok());
+  CHECK_FALSE(formats::WriteRoaring({counted.value(), {}, nullptr, ""}).ok());
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

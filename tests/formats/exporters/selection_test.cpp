@@ -2,15 +2,15 @@
 // Each tool selects exactly the planned launches from the export, for generated and real runs.
 #include "stand_ins.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using namespace stemtap::test;
 
 // 24 launches of three kernels. If `devices` is 2, every third launch is on the second device. If
 // `graphs` is true, a graph makes launches 8 to 15.
-Profile Made(int devices = 1, bool graphs = false) {
-  Profile profile;
+model::Profile Made(int devices = 1, bool graphs = false) {
+  model::Profile profile;
   for (std::uint32_t i = 0; i < 24; ++i) {
     shm::KernelRecord r;
     const char* names[] = {"axpy", "void gemm<float>(float *, int)", "reduce"};
@@ -29,14 +29,14 @@ Profile Made(int devices = 1, bool graphs = false) {
 
 // Checks every consumer that supports one counter per process, and Accel-Sim, for one process or
 // for the process of one device.
-void CheckNumbers(const Profile& profile, const Plan& plan, const Indices& planned,
-                  const ExportOptions& options, const Run& run) {
+void CheckNumbers(const model::Profile& profile, const model::Plan& plan, const Indices& planned,
+                  const formats::ExportOptions& options, const Run& run) {
   CHECK_FALSE(planned.empty());
   CHECK(MacSimTraces(Exports("macsim", profile, plan, options).files[0].content, run) == planned);
   CHECK(SieveTraces(Exports("sieve", profile, plan, options).files[0].content, run) == planned);
 
   Indices traced;
-  const Exported nvbit = Exports("nvbit", profile, plan, options);
+  const formats::Exported nvbit = Exports("nvbit", profile, plan, options);
   const auto windows = WindowsSeen(nvbit.files[0].content, "START_GRID_NUM", "END_GRID_NUM");
   CHECK(windows.size() == nvbit.runs);
   for (const auto& [begin, end] : windows) {
@@ -47,7 +47,7 @@ void CheckNumbers(const Profile& profile, const Plan& plan, const Indices& plann
   CHECK(traced == planned);
 
   Indices windowed;
-  const Exported old = Exports("accelsim-range-old", profile, plan, options);
+  const formats::Exported old = Exports("accelsim-range-old", profile, plan, options);
   for (const auto& [first, last] : WindowsSeen(old.files[0].content, "DYNAMIC_KERNEL_LIMIT_START",
                                                "DYNAMIC_KERNEL_LIMIT_END")) {
     CHECK(first != 0);
@@ -59,9 +59,9 @@ void CheckNumbers(const Profile& profile, const Plan& plan, const Indices& plann
   CHECK(windowed == planned);
 }
 
-Indices AccelSimUnion(const Exported& exported, const Run& run) {
+Indices AccelSimUnion(const formats::Exported& exported, const Run& run) {
   Indices traced;
-  for (const ExportedFile& file : exported.files) {
+  for (const formats::ExportedFile& file : exported.files) {
     const std::string value = SourcedRange(file.content);
     CHECK_FALSE(value.empty());
     CHECK(value.find_first_not_of("0123456789- ") == std::string::npos);
@@ -73,32 +73,33 @@ Indices AccelSimUnion(const Exported& exported, const Run& run) {
 }
 
 TEST_CASE("a run with one device and no graph") {
-  const Profile profile = Made();
+  const model::Profile profile = Made();
   for (const Indices& planned : {Indices{0}, Indices{23}, Indices{0, 1, 2, 9, 11, 12, 23}}) {
-    const Plan plan = PlanOf(profile, planned);
+    const model::Plan plan = PlanOf(profile, planned);
     CheckNumbers(profile, plan, planned, {}, {profile});
     CHECK(AccelSimUnion(Exports("accelsim", profile, plan), {profile}) == planned);
   }
-  const Exported merged = Exports("accelsim", profile, PlanOf(profile, {0, 1, 2, 9, 11, 12, 23}));
+  const formats::Exported merged =
+      Exports("accelsim", profile, PlanOf(profile, {0, 1, 2, 9, 11, 12, 23}));
   CHECK(SourcedRange(merged.files[0].content) == "1-3 10 12-13 24");
   CHECK(merged.ids == 7);
   CHECK(merged.runs == 1);
 }
 
 TEST_CASE("each device has a context with a counter of its own") {
-  const Profile profile = Made(2);
+  const model::Profile profile = Made(2);
   // Launch 2 is the first of device 1 and launch 0 the first of device 0: one setting selects
   // exactly both.
   const Indices both = {0, 2};
   CHECK(AccelSimUnion(Exports("accelsim", profile, PlanOf(profile, both)), {profile}) == both);
 
   const Indices planned = {0, 5, 6, 8, 22};
-  const Plan plan = PlanOf(profile, planned);
+  const model::Plan plan = PlanOf(profile, planned);
   CHECK(RefusalOf("accelsim", profile, plan).find("--device") != std::string::npos);
   for (const std::uint16_t device : {std::uint16_t{0}, std::uint16_t{1}}) {
-    ExportOptions options;
+    formats::ExportOptions options;
     options.counting.device = device;
-    const Exported exported = Exports("accelsim", profile, plan, options);
+    const formats::Exported exported = Exports("accelsim", profile, plan, options);
     const Indices traced = AccelSimUnion(exported, {profile});
     CHECK(OnDevice(profile, traced, device) == OnDevice(profile, planned, device));
     const std::size_t besides = traced.size() - OnDevice(profile, traced, device).size();
@@ -106,23 +107,23 @@ TEST_CASE("each device has a context with a counter of its own") {
     REQUIRE(exported.notes.size() == exported.files.size());
     CHECK(exported.notes[0].find(std::to_string(besides) + " launches") != std::string::npos);
 
-    options.counting.processes = Processes::kPerDevice;
+    options.counting.processes = formats::Processes::kPerDevice;
     CheckNumbers(profile, plan, OnDevice(profile, planned, device), options,
                  {profile, false, device});
-    options.counting.processes = Processes::kOne;
+    options.counting.processes = formats::Processes::kOne;
     CheckNumbers(profile, plan, OnDevice(profile, planned, device), options, {profile});
   }
-  ExportOptions one;
-  one.counting.processes = Processes::kOne;
+  formats::ExportOptions one;
+  one.counting.processes = formats::Processes::kOne;
   CheckNumbers(profile, plan, planned, one, {profile});
 }
 
 TEST_CASE("several contexts of a process never have two consecutive numbers in one setting") {
-  const Profile profile = Made(2);
+  const model::Profile profile = Made(2);
   // Device 0 launches 0, 1, 3, 4, 6, 7, ...; device 1 launches 2, 5, 8, ... Numbers 2 to 4 on each
   // device are planned.
   const Indices planned = {1, 3, 4, 5, 8, 11};
-  const Exported exported = Exports("accelsim", profile, PlanOf(profile, planned));
+  const formats::Exported exported = Exports("accelsim", profile, PlanOf(profile, planned));
   REQUIRE(exported.files.size() == 2);
   CHECK(exported.runs == 2);
   CHECK(SourcedRange(exported.files[0].content) == "2 4");
@@ -131,44 +132,45 @@ TEST_CASE("several contexts of a process never have two consecutive numbers in o
   CHECK(exported.notes[0].starts_with("consecutive numbers are in different settings"));
   CHECK(AccelSimUnion(exported, {profile}) == planned);
   // Each process has its own setting.
-  ExportOptions options;
+  formats::ExportOptions options;
   options.counting.device = 0;
-  options.counting.processes = Processes::kPerDevice;
-  const Exported ranks = Exports("accelsim", profile, PlanOf(profile, planned), options);
+  options.counting.processes = formats::Processes::kPerDevice;
+  const formats::Exported ranks = Exports("accelsim", profile, PlanOf(profile, planned), options);
   CHECK(ranks.files.size() == 1);
   CHECK(AccelSimUnion(ranks, {profile, false, 0}) == OnDevice(profile, planned, 0));
   // Older tracers count over all devices or per context; the trace does not indicate which.
   options = {};
-  options.counting.processes = Processes::kOne;
-  const Exported windows =
+  options.counting.processes = formats::Processes::kOne;
+  const formats::Exported windows =
       Exports("accelsim-range-old", profile, PlanOf(profile, planned), options);
   REQUIRE(windows.notes.size() == 1);
   CHECK(windows.notes[0].find("2025-04") != std::string::npos);
 }
 
 TEST_CASE("kernels of graphs shift the numbers behind them, or count where graphs are off") {
-  const Profile profile = Made(1, true);
+  const model::Profile profile = Made(1, true);
   const Indices around = {1, 7, 16, 20};
-  ExportOptions options;
-  options.counting.graphs = Graphs::kUncounted;
+  formats::ExportOptions options;
+  options.counting.graphs = formats::Graphs::kUncounted;
   CheckNumbers(profile, PlanOf(profile, around), around, options, {profile});
   CHECK(SourcedRange(
             Exports("accelsim", profile, PlanOf(profile, around), options).files[0].content) ==
         "2 8-9 13");
 
   const Indices inside = {1, 9, 15, 20};
-  options.counting.graphs = Graphs::kOff;
-  const Plan plan = PlanOf(profile, inside);
+  options.counting.graphs = formats::Graphs::kOff;
+  const model::Plan plan = PlanOf(profile, inside);
   CheckNumbers(profile, plan, inside, options, {profile, true});
   CHECK(AccelSimUnion(Exports("accelsim", profile, plan, options), {profile, true}) == inside);
 }
 
 TEST_CASE("a setting that no variable can hold becomes several") {
-  const Profile profile = Made();
+  const model::Profile profile = Made();
   const Indices planned = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22};
-  ExportOptions options;
+  formats::ExportOptions options;
   options.most_value_bytes = 9;
-  const Exported exported = Exports("accelsim", profile, PlanOf(profile, planned), options);
+  const formats::Exported exported =
+      Exports("accelsim", profile, PlanOf(profile, planned), options);
   CHECK(exported.files.size() == 4);
   CHECK(exported.runs == 4);
   CHECK(exported.files[0].suffix == ".1");
@@ -184,8 +186,8 @@ TEST_CASE("real runs of one device") {
     const auto path = SharedPath(std::string("data/profiles/") + name + ".csv.gz");
     STEMTAP_SKIP_WITHOUT(path);
     CAPTURE(name);
-    const Profile profile = Load(path.string());
-    const Plan plan = MakePlan(profile);
+    const model::Profile profile = Load(path.string());
+    const model::Plan plan = MakePlan(profile);
     CheckNumbers(profile, plan, Planned(plan), {}, {profile});
     CHECK(AccelSimUnion(Exports("accelsim", profile, plan), {profile}) == Planned(plan));
     // Plain weights: the cluster sizes add up to the run.
@@ -199,19 +201,19 @@ TEST_CASE("real runs of two devices") {
     const auto path = SharedPath(std::string("data/profiles/") + name + ".csv.gz");
     STEMTAP_SKIP_WITHOUT(path);
     CAPTURE(name);
-    const Profile profile = Load(path.string());
-    const Plan plan = MakePlan(profile);
+    const model::Profile profile = Load(path.string());
+    const model::Plan plan = MakePlan(profile);
     CHECK(RefusalOf("accelsim", profile, plan).find("--device") != std::string::npos);
     CHECK(RefusalOf("macsim", profile, plan).find("--processes") != std::string::npos);
-    ExportOptions options;
-    options.counting.processes = Processes::kOne;
+    formats::ExportOptions options;
+    options.counting.processes = formats::Processes::kOne;
     CheckNumbers(profile, plan, Planned(plan), options, {profile});
-    options.counting.processes = Processes::kPerDevice;
+    options.counting.processes = formats::Processes::kPerDevice;
     for (const std::uint16_t device : {std::uint16_t{0}, std::uint16_t{1}}) {
       options.counting.device = device;
       const Indices planned = OnDevice(profile, Planned(plan), device);
       CheckNumbers(profile, plan, planned, options, {profile, false, device});
-      const Exported exported = Exports("accelsim", profile, plan, options);
+      const formats::Exported exported = Exports("accelsim", profile, plan, options);
       CHECK(AccelSimUnion(exported, {profile, false, device}) == planned);
     }
   }
@@ -220,33 +222,33 @@ TEST_CASE("real runs of two devices") {
 TEST_CASE("a real run, part of which is launched by graphs") {
   const auto path = SharedPath("data/profiles/cloverleaf_nsys.csv.gz");
   STEMTAP_SKIP_WITHOUT(path);
-  Profile profile = Load(path.string());
-  const Plan plan = MakePlan(profile);
+  model::Profile profile = Load(path.string());
+  const model::Plan plan = MakePlan(profile);
   const Indices planned = Planned(plan);
   // All unplanned launches in the second quarter of the run.
   for (std::size_t i = profile.records.size() / 4; i < profile.records.size() / 2; ++i) {
     if (!planned.contains(i)) profile.records[i].graph_id = 1;
   }
-  ExportOptions options;
-  options.counting.graphs = Graphs::kUncounted;
+  formats::ExportOptions options;
+  options.counting.graphs = formats::Graphs::kUncounted;
   CheckNumbers(profile, plan, planned, options, {profile});
   CHECK(AccelSimUnion(Exports("accelsim", profile, plan, options), {profile}) == planned);
-  options.counting.graphs = Graphs::kOff;
+  options.counting.graphs = formats::Graphs::kOff;
   CheckNumbers(profile, plan, planned, options, {profile, true});
 }
 
 TEST_CASE("a real run with more ids than an environment variable can hold") {
   const auto path = SharedPath("data/profiles/particle_transformer_bs4.csv.gz");
   STEMTAP_SKIP_WITHOUT(path);
-  const Profile profile = Load(path.string());
+  const model::Profile profile = Load(path.string());
   Indices planned;
   for (std::uint64_t i = 0; i < profile.records.size(); i += 2) planned.insert(i);
-  const Plan plan = PlanOf(profile, planned);
-  const Exported exported = Exports("accelsim", profile, plan);
+  const model::Plan plan = PlanOf(profile, planned);
+  const formats::Exported exported = Exports("accelsim", profile, plan);
   CHECK(exported.files.size() == 2);
   CHECK(exported.ids == planned.size());
   CHECK(AccelSimUnion(exported, {profile}) == planned);
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -29,30 +29,32 @@ namespace stemtap::test {
 
 using Indices = std::set<std::uint64_t>;
 
-inline Profile Load(const std::string& path) {
-  auto reader = OpenProfile(path);
+inline model::Profile Load(const std::string& path) {
+  auto reader = formats::OpenProfile(path);
   REQUIRE(reader.ok());
-  auto profile = LoadProfile(*reader.value());
+  auto profile = model::LoadProfile(*reader.value());
   REQUIRE(profile.ok());
   return std::move(profile).value();
 }
 
-inline Plan MakePlan(const Profile& profile, double error_bound = 0.05) {
-  SamplingOptions options;
+inline model::Plan MakePlan(const model::Profile& profile, double error_bound = 0.05) {
+  sampling::SamplingOptions options;
   options.error_bound = error_bound;
-  options.weights = Weights::kPlain;
-  auto planned =
-      PlanTwoPass([&]() -> Result<std::unique_ptr<ProfileReader>> { return ReadProfile(profile); },
-                  "profile", options);
+  options.weights = sampling::Weights::kPlain;
+  auto planned = sampling::PlanTwoPass(
+      [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
+        return model::ReadProfile(profile);
+      },
+      "profile", options);
   REQUIRE(planned.ok());
-  Plan plan = std::move(planned).value().plan;
+  model::Plan plan = std::move(planned).value().plan;
   plan.source = "profile";
   return plan;
 }
 
 // Returns a plan of these launches, with one cluster each.
-inline Plan PlanOf(const Profile& profile, const Indices& indices) {
-  Plan plan;
+inline model::Plan PlanOf(const model::Profile& profile, const Indices& indices) {
+  model::Plan plan;
   plan.source = "profile";
   plan.totals.invocations = profile.records.size();
   std::map<std::uint32_t, std::uint64_t> occurrence;
@@ -60,10 +62,10 @@ inline Plan PlanOf(const Profile& profile, const Indices& indices) {
     const shm::KernelRecord& r = profile.records[i];
     const std::uint64_t nth = occurrence[r.name_id]++;
     if (!indices.contains(i)) continue;
-    PlanKernel kernel;
+    model::PlanKernel kernel;
     kernel.name = profile.names.name(r.name_id);
     kernel.invocations = 1;
-    PlanCluster cluster;
+    model::PlanCluster cluster;
     cluster.count = 3;
     cluster.samples.push_back({i, nth, r, 3.0});
     kernel.clusters.push_back(cluster);
@@ -72,17 +74,18 @@ inline Plan PlanOf(const Profile& profile, const Indices& indices) {
   return plan;
 }
 
-inline Indices Planned(const Plan& plan) {
+inline Indices Planned(const model::Plan& plan) {
   Indices indices;
-  for (const PlanKernel& kernel : plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& sample : cluster.samples) indices.insert(sample.index);
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) indices.insert(sample.index);
     }
   }
   return indices;
 }
 
-inline Indices OnDevice(const Profile& profile, const Indices& indices, std::uint16_t device) {
+inline Indices OnDevice(const model::Profile& profile, const Indices& indices,
+                        std::uint16_t device) {
   Indices on;
   for (const std::uint64_t i : indices) {
     if (profile.records[i].device == device) on.insert(i);
@@ -90,28 +93,30 @@ inline Indices OnDevice(const Profile& profile, const Indices& indices, std::uin
   return on;
 }
 
-inline Result<Exported> Export(const std::string& to, const Profile& profile, const Plan& plan,
-                               const ExportOptions& options = {}) {
-  const Consumer* consumer = FindConsumer(to);
+inline Result<formats::Exported> Export(const std::string& to, const model::Profile& profile,
+                                        const model::Plan& plan,
+                                        const formats::ExportOptions& options = {}) {
+  const formats::Consumer* consumer = formats::FindConsumer(to);
   REQUIRE(consumer != nullptr);
-  const auto reader = ReadProfile(profile);
-  const auto counted = CountLaunches(plan, reader.get(), "profile", consumer->model,
-                                     std::string(consumer->tool), options.counting);
+  const auto reader = model::ReadProfile(profile);
+  const auto counted = formats::CountLaunches(plan, reader.get(), "profile", consumer->model,
+                                              std::string(consumer->tool), options.counting);
   if (!counted.ok()) return counted.error();
-  const auto again = ReadProfile(profile);
+  const auto again = model::ReadProfile(profile);
   return consumer->write({counted.value(), options, again.get(), "profile"});
 }
 
-inline Exported Exports(const std::string& to, const Profile& profile, const Plan& plan,
-                        const ExportOptions& options = {}) {
-  Result<Exported> exported = Export(to, profile, plan, options);
+inline formats::Exported Exports(const std::string& to, const model::Profile& profile,
+                                 const model::Plan& plan,
+                                 const formats::ExportOptions& options = {}) {
+  Result<formats::Exported> exported = Export(to, profile, plan, options);
   if (!exported.ok()) FAIL(exported.error().message);
   return std::move(exported).value();
 }
 
-inline std::string RefusalOf(const std::string& to, const Profile& profile, const Plan& plan,
-                             const ExportOptions& options = {}) {
-  const Result<Exported> exported = Export(to, profile, plan, options);
+inline std::string RefusalOf(const std::string& to, const model::Profile& profile,
+                             const model::Plan& plan, const formats::ExportOptions& options = {}) {
+  const Result<formats::Exported> exported = Export(to, profile, plan, options);
   REQUIRE_FALSE(exported.ok());
   CHECK(exported.error().message.find('\n') == std::string::npos);
   return exported.error().message;
@@ -120,7 +125,7 @@ inline std::string RefusalOf(const std::string& to, const Profile& profile, cons
 // Run describes how a tool counts launches. Graph replays are not counted unless the run has no
 // graphs.
 struct Run {
-  const Profile& profile;
+  const model::Profile& profile;
   bool graphs_off = false;
   int only_device = -1;  // only the process of this device
 

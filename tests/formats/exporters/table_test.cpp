@@ -7,14 +7,14 @@
 
 #include "stand_ins.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using namespace stemtap::test;
 using nlohmann::json;
 
-Profile TwoDevices() {
-  Profile profile;
+model::Profile TwoDevices() {
+  model::Profile profile;
   for (std::uint32_t i = 0; i < 6; ++i) {
     shm::KernelRecord r;
     r.name_id = profile.names.Intern(i % 2 == 0 ? "void f<int, 2>(\"a\")" : "bad\xFFname\n");
@@ -29,8 +29,8 @@ Profile TwoDevices() {
 }
 
 TEST_CASE("csv: a row per sample, as the plan has it") {
-  const Profile profile = TwoDevices();
-  const Exported exported = Exports("csv", profile, PlanOf(profile, {2, 5}));
+  const model::Profile profile = TwoDevices();
+  const formats::Exported exported = Exports("csv", profile, PlanOf(profile, {2, 5}));
   CHECK(exported.files[0].content ==
         "id,index,device,stream,kernel,occurrence,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
         "duration_ns,cluster,cluster_launches,cluster_samples,weight,plain_weight\n"
@@ -42,7 +42,7 @@ TEST_CASE("csv: a name that a spreadsheet would run as a formula is text") {
   for (const std::string name :
        {"=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1,1)", "\t=1", "\r=1"}) {
     CAPTURE(name);
-    Profile profile;
+    model::Profile profile;
     shm::KernelRecord r;
     r.name_id = profile.names.Intern(name);
     r.duration_ns = 1;
@@ -57,23 +57,23 @@ TEST_CASE("csv: a name that a spreadsheet would run as a formula is text") {
 }
 
 TEST_CASE("weights beside a selection carry the tool's ids") {
-  const Profile profile = TwoDevices();
-  const Plan plan = PlanOf(profile, {2, 5});
-  const auto reader = ReadProfile(profile);
-  const auto counted =
-      CountLaunches(plan, reader.get(), "", FindConsumer("accelsim")->model, "it", {});
+  const model::Profile profile = TwoDevices();
+  const model::Plan plan = PlanOf(profile, {2, 5});
+  const auto reader = model::ReadProfile(profile);
+  const auto counted = formats::CountLaunches(plan, reader.get(), "",
+                                              formats::FindConsumer("accelsim")->model, "it", {});
   REQUIRE(counted.ok());
-  const std::string csv = WeightsCsv(counted.value());
+  const std::string csv = formats::WeightsCsv(counted.value());
   CHECK(csv.find("\n2,2,0,7,") != std::string::npos);
   CHECK(csv.find("\n3,5,1,8,") != std::string::npos);
 }
 
 TEST_CASE("roaring: the launch indices, for any reader of the portable format") {
   const auto path = SharedPath("data/profiles/cloverleaf_nsys.csv.gz");
-  std::vector<Profile> profiles;
+  std::vector<model::Profile> profiles;
   profiles.push_back(TwoDevices());
   if (!path.empty()) profiles.push_back(Load(path.string()));
-  for (const Profile& profile : profiles) {
+  for (const model::Profile& profile : profiles) {
     Indices planned;
     for (std::uint64_t i = 0; i < profile.records.size(); i += i % 7 == 3 ? 1 : 2)
       planned.insert(i);
@@ -90,8 +90,8 @@ TEST_CASE("roaring: the launch indices, for any reader of the portable format") 
 }
 
 TEST_CASE("perfetto: samples where they ran, with weight and cluster") {
-  const Profile profile = TwoDevices();
-  const Plan plan = PlanOf(profile, {2, 5});
+  const model::Profile profile = TwoDevices();
+  const model::Plan plan = PlanOf(profile, {2, 5});
   const json trace = json::parse(Exports("perfetto", profile, plan).files[0].content);
   std::map<std::pair<int, int>, std::string> tracks;
   Indices samples;
@@ -120,17 +120,17 @@ TEST_CASE("perfetto: samples where they ran, with weight and cluster") {
   CHECK(samples == Indices{2, 5});
   CHECK(launches == Indices{0, 1, 2, 3, 4, 5});
 
-  ExportOptions few;
+  formats::ExportOptions few;
   few.timeline_launches = 5;
-  const Exported alone = Exports("perfetto", profile, plan, few);
+  const formats::Exported alone = Exports("perfetto", profile, plan, few);
   CHECK(alone.files[0].content.find("\"cat\":\"launch\"") == std::string::npos);
   CHECK(alone.files[0].content.find("\"cat\":\"sample\"") != std::string::npos);
   CHECK(alone.notes.size() == 1);
 }
 
 TEST_CASE("perfetto: no timeline without times, or without the run") {
-  Profile profile = TwoDevices();
-  const Plan plan = PlanOf(profile, {2});
+  model::Profile profile = TwoDevices();
+  const model::Plan plan = PlanOf(profile, {2});
   profile.records[0].start_ns = shm::kUnknownTime;
   CHECK(Exports("perfetto", profile, plan).notes[0].find("1 launches without") !=
         std::string::npos);
@@ -144,8 +144,8 @@ TEST_CASE("perfetto: real runs are valid traces") {
        {"nsysai_mfu_2gpu_before", "hta_sampled_2rank", "gtls_transit_search_a"}) {
     const auto path = SharedPath(std::string("data/profiles/") + name + ".csv.gz");
     STEMTAP_SKIP_WITHOUT(path);
-    const Profile profile = Load(path.string());
-    const Plan plan = MakePlan(profile);
+    const model::Profile profile = Load(path.string());
+    const model::Plan plan = MakePlan(profile);
     const json trace = json::parse(Exports("perfetto", profile, plan).files[0].content);
     Indices samples;
     std::size_t launches = 0;
@@ -161,13 +161,13 @@ TEST_CASE("perfetto: real runs are valid traces") {
 }
 
 TEST_CASE("what is explained is what is exported") {
-  const Profile profile = TwoDevices();
-  const Plan plan = PlanOf(profile, {2, 5});
-  const auto reader = ReadProfile(profile);
-  const Consumer& consumer = *FindConsumer("accelsim");
-  const auto counted = CountLaunches(plan, reader.get(), "", consumer.model, "it", {});
+  const model::Profile profile = TwoDevices();
+  const model::Plan plan = PlanOf(profile, {2, 5});
+  const auto reader = model::ReadProfile(profile);
+  const formats::Consumer& consumer = *formats::FindConsumer("accelsim");
+  const auto counted = formats::CountLaunches(plan, reader.get(), "", consumer.model, "it", {});
   REQUIRE(counted.ok());
-  const std::string text = Explain(consumer, counted.value(), 1);
+  const std::string text = formats::Explain(consumer, counted.value(), 1);
   CHECK(text.find("from      1, in each CUDA context") != std::string::npos);
   CHECK(text.find("3 on device 0, 3 on device 1") != std::string::npos);
   CHECK(text.find("           2       0            2  void f<int") != std::string::npos);
@@ -175,4 +175,4 @@ TEST_CASE("what is explained is what is exported") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

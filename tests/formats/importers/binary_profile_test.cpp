@@ -15,21 +15,21 @@
 #include "model/profile_writer.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using test::ReadFile;
 using test::TempDir;
 
-Result<Profile> Parse(std::string_view bytes, std::size_t piece = kReadBytes) {
-  Result<std::unique_ptr<ProfileReader>> reader =
+Result<model::Profile> Parse(std::string_view bytes, std::size_t piece = kReadBytes) {
+  Result<std::unique_ptr<model::ProfileReader>> reader =
       OpenProfile(std::make_unique<MemorySource>("t.stemtap", bytes, piece));
   if (!reader.ok()) return reader.error();
-  return LoadProfile(*reader.value());
+  return model::LoadProfile(*reader.value());
 }
 
 std::string ErrorOf(std::string_view bytes) {
-  const Result<Profile> profile = Parse(bytes);
+  const Result<model::Profile> profile = Parse(bytes);
   REQUIRE_FALSE(profile.ok());
   CHECK(profile.error().message.find('\n') == std::string::npos);
   CHECK(profile.error().message.find("expected") != std::string::npos);
@@ -43,10 +43,10 @@ const std::string kLongName(200, 'L');
 std::string ThreeKernels() {
   TempDir folder;
   const std::string path = (folder / "a.stemtap").string();
-  Result<std::unique_ptr<ProfileWriter>> writer = CreateProfileWriter(path);
+  Result<std::unique_ptr<model::ProfileWriter>> writer = model::CreateProfileWriter(path);
   REQUIRE(writer.ok());
-  NameTable names;
-  ProfileBatch batch;
+  model::NameTable names;
+  model::ProfileBatch batch;
   batch.records.resize(3);
   batch.records[0].name_id = batch.records[1].name_id = names.Intern("short");
   batch.records[2].name_id = names.Intern(kLongName);
@@ -71,7 +71,7 @@ TEST_CASE("what was written is read, in pieces of any size") {
   const std::string bytes = ThreeKernels();
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{63}, std::size_t{64},
                                   std::size_t{65}, kReadBytes}) {
-    const Result<Profile> profile = Parse(bytes, piece);
+    const Result<model::Profile> profile = Parse(bytes, piece);
     REQUIRE(profile.ok());
     const std::vector<shm::KernelRecord>& records = profile.value().records;
     REQUIRE(records.size() == 3);
@@ -88,7 +88,7 @@ TEST_CASE("the limit of a read is kept") {
   const std::string bytes = ThreeKernels();
   auto reader = OpenProfile(std::make_unique<MemorySource>("t.stemtap", bytes));
   REQUIRE(reader.ok());
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   for (const std::size_t expected : {1, 1, 1, 0, 0}) {
     CHECK(reader.value()->Read(batch, 1).value() == expected);
     CHECK(batch.records.size() == expected);
@@ -167,11 +167,11 @@ TEST_CASE("any single byte of damage is an error or harmless, never a crash") {
     for (const unsigned flip : {0x01u, 0x80u, 0xFFu}) {
       std::string damaged = bytes;
       damaged[at] = static_cast<char>(static_cast<unsigned char>(damaged[at]) ^ flip);
-      const Result<Profile> profile = Parse(damaged);
+      const Result<model::Profile> profile = Parse(damaged);
       if (profile.ok()) CHECK(profile.value().records.size() == 3);
     }
   }
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -15,20 +15,20 @@
 #include "support/paths.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
-const std::string& NameOf(const Profile& profile, std::size_t row) {
+const std::string& NameOf(const model::Profile& profile, std::size_t row) {
   return profile.names.name(profile.records[row].name_id);
 }
 
 TEST_CASE("a small profile of every kind of cell") {
   const auto file = test::SourceDir() / "tests/data/tiny.csv";
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(file.string());
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(file.string());
   REQUIRE(reader.ok());
-  const Result<Profile> loaded = LoadProfile(*reader.value());
+  const Result<model::Profile> loaded = model::LoadProfile(*reader.value());
   REQUIRE(loaded.ok());
-  const Profile& profile = loaded.value();
+  const model::Profile& profile = loaded.value();
   CHECK(profile.warnings.empty());
   CHECK(profile.names.size() == 3);
   REQUIRE(profile.records.size() == 5);
@@ -63,7 +63,7 @@ TEST_CASE("a small profile of every kind of cell") {
 }
 
 TEST_CASE("columns are found by name, in any order, and most may be missing") {
-  const Profile profile = MustParse("name,duration_ns\na,1\nb,2\n");
+  const model::Profile profile = MustParse("name,duration_ns\na,1\nb,2\n");
   REQUIRE(profile.records.size() == 2);
   CHECK(NameOf(profile, 1) == "b");
   CHECK(profile.records[1].duration_ns == 2);
@@ -73,7 +73,7 @@ TEST_CASE("columns are found by name, in any order, and most may be missing") {
 }
 
 TEST_CASE("quotes, line ends and the byte order mark") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       "\xEF\xBB\xBF\"duration_ns\",name\r\n"
       "1,\"two\r\nlines, and \"\"quotes\"\"\"\r\n"
       "\r\n"
@@ -94,10 +94,10 @@ TEST_CASE("reading in tiny pieces changes nothing") {
     text += std::to_string(i) + ",\"k" + std::to_string(i % 7) + "\"\",\n(x)\"," +
             std::to_string(i) + ".5\r\n";
   }
-  const Profile whole = MustParse(text);
+  const model::Profile whole = MustParse(text);
   REQUIRE(whole.records.size() == 200);
   for (const std::size_t piece : {1, 2, 3, 5, 61}) {
-    const Profile pieces = MustParse(text, piece);
+    const model::Profile pieces = MustParse(text, piece);
     REQUIRE(pieces.records.size() == 200);
     for (std::size_t row = 0; row < 200; ++row) {
       CHECK(pieces.records[row].duration_ns == row);
@@ -114,7 +114,7 @@ TEST_CASE("rows across the border of the buffer") {
     std::string text = "duration_ns,name\n1," + std::string(1 + shift, 'x') + "\r\n";
     const std::size_t rows = 8000;
     for (std::size_t i = 0; i < rows; ++i) text += "12345,\"" + name + "\"\r\n";
-    const Profile profile = MustParse(text);
+    const model::Profile profile = MustParse(text);
     REQUIRE(profile.records.size() == rows + 1);
     CHECK(profile.names.size() == 2);
   }
@@ -122,7 +122,7 @@ TEST_CASE("rows across the border of the buffer") {
 
 TEST_CASE("rows longer than the buffer") {
   const std::string note(700000, 'x');
-  const Profile profile =
+  const model::Profile profile =
       MustParse("duration_ns,note,name\n1,\"" + note + "\",a\n2,\"" + note + "\",b\n");
   REQUIRE(profile.records.size() == 2);
   CHECK(NameOf(profile, 1) == "b");
@@ -132,7 +132,7 @@ TEST_CASE("the limit of a read is kept") {
   const std::string text = "duration_ns,name\n1,a\n2,b\n3,c\n";
   auto reader = OpenProfile(std::make_unique<MemorySource>("t.csv", text));
   REQUIRE(reader.ok());
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   CHECK(reader.value()->Read(batch, 2).value() == 2);
   CHECK(batch.records[1].duration_ns == 2);
   CHECK(reader.value()->Read(batch, 2).value() == 1);
@@ -144,7 +144,7 @@ TEST_CASE("the limit of a read is kept") {
 
 TEST_CASE("a last row without line end may have been cut, which is said") {
   CHECK(MustParse("duration_ns,name\n5,k\n").warnings.empty());
-  const Profile cut = MustParse("duration_ns,name\n5,k\n7,ke");
+  const model::Profile cut = MustParse("duration_ns,name\n5,k\n7,ke");
   CHECK(cut.records.size() == 2);
   REQUIRE(cut.warnings.size() == 1);
   CHECK(cut.warnings[0] ==
@@ -158,7 +158,7 @@ TEST_CASE("a file that is cut within a row is refused, or said to be, wherever")
   for (std::size_t size = header.size() + 1; size < text.size(); ++size) {
     const std::string cut = text.substr(0, size);
     CAPTURE(cut);
-    const Result<Profile> read = Parse(cut);
+    const Result<model::Profile> read = Parse(cut);
     const bool between_rows = cut.ends_with("\"\n") || cut.ends_with("\"\r\n");
     if (between_rows) {
       REQUIRE(read.ok());
@@ -176,7 +176,7 @@ TEST_CASE("a header alone is a profile without rows") {
 }
 
 TEST_CASE("columns of numbers are metrics, others are left out with a warning") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       "duration_ns,cycles,device_name,name,ipc\n"
       "1,,H200,a,1.5\n"
       "2,17,H200,b,-2e3\n"
@@ -197,7 +197,7 @@ TEST_CASE("columns of numbers are metrics, others are left out with a warning") 
 }
 
 TEST_CASE("a column without a name is left out") {
-  const Profile profile = MustParse("duration_ns,name,\n1,a,\n");
+  const model::Profile profile = MustParse("duration_ns,name,\n1,a,\n");
   CHECK(profile.metric_names.empty());
   REQUIRE(profile.warnings.size() == 1);
   CHECK(profile.warnings[0] == "t.csv: column 3 has no name and is left out");
@@ -205,7 +205,7 @@ TEST_CASE("a column without a name is left out") {
 
 TEST_CASE("an index that does not increase is a warning") {
   CHECK(MustParse("index,duration_ns,name\n3,1,a\n9,1,a\n,1,a\n10,1,a\n").warnings.empty());
-  const Profile profile = MustParse("index,duration_ns,name\n3,1,a\n3,1,a\n2,1,a\n");
+  const model::Profile profile = MustParse("index,duration_ns,name\n3,1,a\n3,1,a\n2,1,a\n");
   REQUIRE(profile.warnings.size() == 1);
   CHECK(profile.warnings[0].starts_with("t.csv:3: index does not increase (2 such rows)"));
   CHECK(profile.records.size() == 3);
@@ -224,7 +224,7 @@ TEST_CASE("bad cells are errors with the line on which the row starts") {
     CHECK(ErrorOf(head + fine + bad + ",a,1,0\n") == expected);
   }
   CHECK(MustParse(head + "9223372036854775807,a,4294967295,65534\n").records[0].duration_ns ==
-        kMostTime);
+        model::kMostTime);
   for (const char* bad : {"0", "-1", "4294967296", "a"}) {
     CHECK(ErrorOf(head + fine + "1,a," + bad + ",0\n") ==
           std::string("t.csv:4: grid_x is '") + bad +
@@ -269,4 +269,4 @@ TEST_CASE("what is hostile in a cell does not reach the terminal") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -10,7 +10,7 @@
 #include "support/process.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using test::RunProcess;
@@ -180,4 +180,4 @@ TEST_CASE("metrics that do not belong to the profile are one clear line") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

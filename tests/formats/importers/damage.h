@@ -19,9 +19,9 @@ namespace stemtap::test {
 // states what was expected.
 inline bool CanRead(std::string_view text) {
   const auto message = [&]() -> std::string {
-    auto reader = OpenProfile(std::make_unique<MemorySource>("t.csv", text));
+    auto reader = formats::OpenProfile(std::make_unique<MemorySource>("t.csv", text));
     if (!reader.ok()) return reader.error().message;
-    const Result<Profile> profile = LoadProfile(*reader.value());
+    const Result<model::Profile> profile = model::LoadProfile(*reader.value());
     return profile.ok() ? "" : profile.error().message;
   }();
   if (message.empty()) return true;

@@ -20,7 +20,7 @@
 #include "start_order.h"
 #include "support/shared_data.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 void CheckError(std::string_view text, std::string_view part) {
@@ -38,7 +38,7 @@ bool Has(const std::vector<std::string>& warnings, std::string_view part) {
   return false;
 }
 
-const std::string& NameOf(const Profile& profile, std::size_t row) {
+const std::string& NameOf(const model::Profile& profile, std::size_t row) {
   return profile.names.name(profile.records[row].name_id);
 }
 
@@ -132,7 +132,7 @@ constexpr std::string_view kTrace = R"json(
 )json";
 
 TEST_CASE("kineto: a trace of every kind of event") {
-  const Profile profile = MustParse(kTrace);
+  const model::Profile profile = MustParse(kTrace);
   CHECK(profile.warnings.empty());
   REQUIRE(profile.records.size() == 2);
   const shm::KernelRecord& axpy = profile.records[0];
@@ -164,7 +164,7 @@ TEST_CASE("kineto: a trace of every kind of event") {
 }
 
 TEST_CASE("kineto: a bare array, the category of old files, keys in any order") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       "[\n" + std::string(kRuntime) +
       R"(, {"args":{"grid":["3","2",1],"block":[64.0,1,1],"stream":7},"dur":"2","ts":"5.5",)"
       R"("name":"a\u0062c","cat":"Kernel","ph":"X"} ])");
@@ -180,7 +180,7 @@ TEST_CASE("kineto: a bare array, the category of old files, keys in any order") 
 }
 
 TEST_CASE("kineto: escapes hide neither a key nor a category") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       R"({"trace\u0045vents":[{"\u0070h":"X","c\u0061t":"k\u0065rnel","name":"q\"\\","ts":1,)"
       R"("d\u0075r":2,"args":{"devic\u0065":3}}],"x\\\"]":"}]\\"})");
   REQUIRE(profile.records.size() == 1);
@@ -190,11 +190,12 @@ TEST_CASE("kineto: escapes hide neither a key nor a category") {
 }
 
 TEST_CASE("kineto: starts keep their nanoseconds and their order") {
-  const Profile profile = MustParse("[" + Kernel("1712195495505582.989", "4.928", "", "b") + "," +
-                                    Kernel("1712195495505582.988", "0.001", "", "a") + "," +
-                                    Kernel("1712195495505582.990", "1e-3", "", "c") + "," +
-                                    Kernel("1712195495505582.989", "3", "", "b2") + "," +
-                                    Kernel("1.712195495505583E15", "3", "", "d") + "]");
+  const model::Profile profile =
+      MustParse("[" + Kernel("1712195495505582.989", "4.928", "", "b") + "," +
+                Kernel("1712195495505582.988", "0.001", "", "a") + "," +
+                Kernel("1712195495505582.990", "1e-3", "", "c") + "," +
+                Kernel("1712195495505582.989", "3", "", "b2") + "," +
+                Kernel("1.712195495505583E15", "3", "", "d") + "]");
   CHECK(profile.warnings.empty());
   REQUIRE(profile.records.size() == 5);
   const std::array<std::string_view, 5> names = {"a", "b", "b2", "c", "d"};
@@ -208,7 +209,7 @@ TEST_CASE("kineto: starts keep their nanoseconds and their order") {
 }
 
 TEST_CASE("kineto: starts before the base, and times finer than a nanosecond") {
-  const Profile profile =
+  const model::Profile profile =
       MustParse("[" + Kernel("2", "1.00049") + "," + Kernel("-1.5", "0.9999") + "]");
   REQUIRE(profile.records.size() == 2);
   CHECK(profile.records[0].start_ns == 0);
@@ -237,7 +238,7 @@ TEST_CASE("kineto: kernels that are not understood are counted") {
            {Kernel("1", "[1]"), "'dur'"},
        }) {
     CAPTURE(bad);
-    const Profile profile = MustParse("[" + good + "," + bad + "," + bad + "]");
+    const model::Profile profile = MustParse("[" + good + "," + bad + "," + bad + "]");
     CHECK(profile.records.size() == 1);
     REQUIRE(profile.warnings.size() == 1);
     CHECK(Has(profile.warnings, why));
@@ -270,7 +271,7 @@ TEST_CASE("kineto: cells that cannot be are unknown, and counted") {
            {R"("block":[1,1,65536])", "block"},
        }) {
     CAPTURE(cell);
-    const Profile profile = MustParse("[" + Kernel("1", "1", cell) + "]");
+    const model::Profile profile = MustParse("[" + Kernel("1", "1", cell) + "]");
     REQUIRE(profile.records.size() == 1);
     const shm::KernelRecord& record = profile.records[0];
     CHECK(record.device == shm::kUnknown16);
@@ -283,7 +284,7 @@ TEST_CASE("kineto: cells that cannot be are unknown, and counted") {
     CHECK(Has(profile.warnings, "'" + key + "' of a kernel"));
   }
   CHECK(MustParse("[" + Kernel("1", "1", R"("device":null,"grid":null)") + "]").warnings.empty());
-  const Profile most = MustParse(
+  const model::Profile most = MustParse(
       "[" + Kernel("1", "1", R"("device":65534,"stream":4294967294,"block":[1,1,65535])") + "]");
   CHECK(most.warnings.empty());
   CHECK(most.records[0].device == 65534);
@@ -292,7 +293,7 @@ TEST_CASE("kineto: cells that cannot be are unknown, and counted") {
 }
 
 TEST_CASE("kineto: what is left in the middle does not disturb what follows") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       R"([{"args":{"grid":[1,[2,{"device":9}],3],"block":[1,2,3,4,5],"stream":{"device":8},"device":2},)"
       R"("x":[{"ts":9}],"cat":"kernel","ts":1,"name":"k","ph":"X","dur":4}])");
   REQUIRE(profile.records.size() == 1);
@@ -303,7 +304,7 @@ TEST_CASE("kineto: what is left in the middle does not disturb what follows") {
 }
 
 TEST_CASE("kineto: a name that is too long is cut, and counted") {
-  const Profile profile =
+  const model::Profile profile =
       MustParse("[" + Kernel("1", "1", "", std::string(shm::kMaxNameBytes + 1, 'n')) + "]");
   REQUIRE(profile.records.size() == 1);
   CHECK(NameOf(profile, 0) == std::string(shm::kMaxNameBytes, 'n'));
@@ -315,7 +316,7 @@ TEST_CASE("kineto: a trace without kernels is legal and says what may be wrong")
                                   std::string(R"({"schemaVersion":1, "traceEvents" : [ ] })"),
                                   "{\"traceEvents\":[" + std::string(kRuntime) + "]}"}) {
     CAPTURE(text);
-    const Profile profile = MustParse(text);
+    const model::Profile profile = MustParse(text);
     CHECK(profile.records.empty());
     CHECK(Has(profile.warnings, "ProfilerActivity.CUDA"));
   }
@@ -344,7 +345,7 @@ const std::string kDetails =
     R"("kernel_details":"regs:32 static_shared:16 dynamic_shared:32 grid:4,5,6 block:64,2,1 occ_pct:50")";
 
 TEST_CASE("jax: names, durations, devices, streams, extents and launch order") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       R"({"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[)" + kXlaNames +
       "," + Xla(701, 1, "1", "on the host", "") + "," + Xla(1, 9, "2", "fusion", "") + "," +
       Xla(1, 7, "3", "second", R"("correlation_id":"9",)" + kDetails) + "," +
@@ -379,7 +380,7 @@ TEST_CASE("jax: details that are no details leave the extents unknown, and are c
        {"regs:32", "grid:1,1,1", "grid:1,1 block:1,1,1", "grid:1,1,1,1 block:1,1,1",
         "grid:0,1,1 block:1,1,1", "grid:1,1,1 block:65536,1,1", "grid:,, block:,,", ""}) {
     CAPTURE(details);
-    const Profile profile =
+    const model::Profile profile =
         MustParse("[" + kXlaNames + "," +
                   Xla(1, 7, "1", "k", R"("kernel_details":")" + std::string(details) + "\"") + "]");
     REQUIRE(profile.records.size() == 1);
@@ -391,7 +392,7 @@ TEST_CASE("jax: details that are no details leave the extents unknown, and are c
 
 TEST_CASE("jax: graphs as a whole are counted, and no run by themselves") {
   const std::string graph = Xla(1, 7, "1", "CudaGraphExec:5", R"("correlation_id":"1")");
-  const Profile profile =
+  const model::Profile profile =
       MustParse("[" + kXlaNames + "," + graph + "," + Xla(1, 7, "2", "k", kDetails) + "]");
   CHECK(profile.records.size() == 1);
   CHECK(Has(profile.warnings, "1 launches of CUDA graphs were recorded as a whole"));
@@ -415,14 +416,14 @@ TEST_CASE("a trace whose GPU events have other categories is read or refused") {
   // As nsys2json writes it: ids are names.
   const std::string converted =
       R"({"ph":"X","cat":"cuda","name":"k","pid":"a.sqlite Device 2","tid":"Stream 7","ts":1,"dur":2})";
-  const Profile profile = MustParse("[" + converted + "]");
+  const model::Profile profile = MustParse("[" + converted + "]");
   CHECK(profile.warnings.empty());
   REQUIRE(profile.records.size() == 1);
   CHECK(profile.records[0].device == 2);
   CHECK(profile.records[0].stream == 7);
   CHECK(profile.records[0].duration_ns == 2000);
 
-  const Profile guessed = MustParse(
+  const model::Profile guessed = MustParse(
       R"([{"ph":"X","cat":"cuda","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"stream":3}},)"
       R"({"ph":"X","cat":"cuda","name":"cudaMemcpyAsync","pid":0,"tid":7,"ts":1,"dur":2}])");
   REQUIRE(guessed.records.size() == 1);
@@ -445,7 +446,7 @@ TEST_CASE("a trace whose GPU events have other categories is read or refused") {
 }
 
 TEST_CASE("kineto: events that are no objects are counted") {
-  const Profile profile = MustParse("[{},7,[\"a\"]," + Kernel("1") + "]");
+  const model::Profile profile = MustParse("[{},7,[\"a\"]," + Kernel("1") + "]");
   CHECK(profile.records.size() == 1);
   CHECK(Has(profile.warnings, "byte 4: an event is no object (2 such"));
 }
@@ -510,7 +511,7 @@ TEST_CASE("kineto: damage never does harm") {
     for (const char c : {'\0', '"', '\\', '{', '}', '[', ']', ',', ':', '\xFF', '9', ' '}) {
       std::string damaged = text;
       damaged[i] = c;
-      const Result<Profile> profile = Parse(damaged, 7);
+      const Result<model::Profile> profile = Parse(damaged, 7);
       if (profile.ok()) CHECK(profile.value().records.size() <= 2);
     }
   }
@@ -518,7 +519,7 @@ TEST_CASE("kineto: damage never does harm") {
 
 TEST_CASE("kineto: reading in tiny pieces changes nothing") {
   for (const std::size_t piece : {1, 2, 3, 7, 64}) {
-    const Profile profile = MustParse(kTrace, piece);
+    const model::Profile profile = MustParse(kTrace, piece);
     CHECK(profile.warnings.empty());
     REQUIRE(profile.records.size() == 2);
     CHECK(profile.records[1].start_ns == 4000);
@@ -538,7 +539,7 @@ TEST_CASE("kineto: events across the border of the window") {
       ++count;
     }
     text += event + "]}";
-    const Profile profile = MustParse(text);
+    const model::Profile profile = MustParse(text);
     REQUIRE(profile.records.size() == count + 1);
     CHECK(profile.records.back().device == 3);
     REQUIRE(profile.warnings.size() == 1);
@@ -548,7 +549,7 @@ TEST_CASE("kineto: events across the border of the window") {
 
 TEST_CASE("kineto: values larger than the window, and too large ones") {
   const std::string megabyte(std::size_t{1} << 20, 'x');
-  const Profile profile =
+  const model::Profile profile =
       MustParse("{\"a\":\"" + megabyte + "\",\"" + megabyte + "\":1,\"traceEvents\":[" +
                 Kernel("1") + ",{\"ph\":\"M\",\"x\":\"" + megabyte + "\"}," + Kernel("2") +
                 "],\"b\":[\"" + megabyte + "\"]}");
@@ -621,10 +622,10 @@ constexpr std::array kRecorded = {
              false},
 };
 
-Profile Load(const std::filesystem::path& path) {
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(path.string());
+model::Profile Load(const std::filesystem::path& path) {
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(path.string());
   if (!reader.ok()) FAIL(reader.error().message);
-  Result<Profile> profile = LoadProfile(*reader.value());
+  Result<model::Profile> profile = model::LoadProfile(*reader.value());
   if (!profile.ok()) FAIL(profile.error().message);
   return std::move(profile).value();
 }
@@ -639,10 +640,10 @@ TEST_CASE("kineto: recorded traces equal the profiles made of them") {
         SharedPath("data/profiles/" + std::string(recorded.profile) + ".csv.gz");
     REQUIRE(std::filesystem::exists(trace_path));
     REQUIRE_FALSE(profile_path.empty());
-    const Profile trace = Load(trace_path);
+    const model::Profile trace = Load(trace_path);
     CHECK(trace.warnings.empty());
     REQUIRE(trace.records.size() == recorded.kernels);
-    const Profile whole = Load(profile_path);
+    const model::Profile whole = Load(profile_path);
     std::vector<shm::KernelRecord> rows;
     for (const shm::KernelRecord& row : whole.records) {
       if (recorded.device < 0 || row.device == recorded.device) rows.push_back(row);
@@ -687,4 +688,4 @@ TEST_CASE("kineto: every recorded trace is compared") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -15,29 +15,29 @@
 #include "model/profile.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
-std::unique_ptr<ProfileReader> Open(std::string_view text) {
+std::unique_ptr<model::ProfileReader> Open(std::string_view text) {
   auto reader = OpenProfile(std::make_unique<MemorySource>("x.csv", text));
   if (!reader.ok()) FAIL(reader.error().message);
   return std::move(reader).value();
 }
 
-Result<Profile> Join(std::string_view profile, std::string_view metrics) {
+Result<model::Profile> Join(std::string_view profile, std::string_view metrics) {
   auto joined = JoinMetrics(Open(profile), "run.csv", Open(metrics), "ncu.csv");
   if (!joined.ok()) return joined.error();
-  return LoadProfile(*joined.value());
+  return model::LoadProfile(*joined.value());
 }
 
-Profile MustJoin(std::string_view profile, std::string_view metrics) {
-  Result<Profile> joined = Join(profile, metrics);
+model::Profile MustJoin(std::string_view profile, std::string_view metrics) {
+  Result<model::Profile> joined = Join(profile, metrics);
   if (!joined.ok()) FAIL(joined.error().message);
   return std::move(joined).value();
 }
 
 std::string ErrorOf(std::string_view profile, std::string_view metrics) {
-  const Result<Profile> joined = Join(profile, metrics);
+  const Result<model::Profile> joined = Join(profile, metrics);
   REQUIRE_FALSE(joined.ok());
   CHECK(joined.error().message.find("expected") != std::string::npos);
   return joined.error().message;
@@ -45,15 +45,15 @@ std::string ErrorOf(std::string_view profile, std::string_view metrics) {
 
 constexpr double kNone = -1.0;
 
-std::vector<double> Column(const Profile& profile, std::size_t column = 0) {
+std::vector<double> Column(const model::Profile& profile, std::size_t column = 0) {
   std::vector<double> values = profile.metrics.at(column);
   for (double& value : values) value = std::isnan(value) ? kNone : value;
   return values;
 }
 
 TEST_CASE("the n-th launch of a name gets the metrics of the n-th there") {
-  const Profile p = MustJoin("name,duration_ns,own\na,10,1\nb,20,2\na,30,3\nb,40,4\n",
-                             "name,duration_ns,inst\nb,1,200\nb,1,201\na,1,100\na,1,101\n");
+  const model::Profile p = MustJoin("name,duration_ns,own\na,10,1\nb,20,2\na,30,3\nb,40,4\n",
+                                    "name,duration_ns,inst\nb,1,200\nb,1,201\na,1,100\na,1,101\n");
   CHECK(p.metric_names == std::vector<std::string>{"own", "inst"});
   CHECK(Column(p, 0) == std::vector{1.0, 2.0, 3.0, 4.0});
   CHECK(Column(p, 1) == std::vector{100.0, 200.0, 101.0, 201.0});
@@ -63,8 +63,9 @@ TEST_CASE("the n-th launch of a name gets the metrics of the n-th there") {
 }
 
 TEST_CASE("names and counts that differ are counted") {
-  const Profile p = MustJoin("name,duration_ns\na,1\na,1\na,1\nb,1\nc,1\nc,1\n",
-                             "name,duration_ns,m\na,1,1\na,1,2\nc,1,3\nc,1,4\nc,1,5\nd,1,6\n");
+  const model::Profile p =
+      MustJoin("name,duration_ns\na,1\na,1\na,1\nb,1\nc,1\nc,1\n",
+               "name,duration_ns,m\na,1,1\na,1,2\nc,1,3\nc,1,4\nc,1,5\nd,1,6\n");
   CHECK(Column(p) == std::vector{1.0, 2.0, kNone, kNone, 3.0, 4.0});
   REQUIRE(p.warnings.size() == 3);
   CHECK(
@@ -79,19 +80,19 @@ TEST_CASE("names and counts that differ are counted") {
 }
 
 TEST_CASE("names that are spelled differently are joined when nothing is equal") {
-  const Profile spaces = MustJoin("name,duration_ns\n\"void f<int>(int*, float)\",1\n",
-                                  "name,duration_ns,m\n\"void f<int>(int *,float)\",1,7\n");
+  const model::Profile spaces = MustJoin("name,duration_ns\n\"void f<int>(int*, float)\",1\n",
+                                         "name,duration_ns,m\n\"void f<int>(int *,float)\",1,7\n");
   CHECK(Column(spaces) == std::vector{7.0});
   REQUIRE(spaces.warnings.size() == 1);
   CHECK(spaces.warnings[0] == "ncu.csv: 1 kernel names are joined though spelled differently");
 
-  const Profile mangled = MustJoin("name,duration_ns\n_Z4axpyPfi,1\n",
-                                   "name,duration_ns,m\n\"axpy(float *, int)\",1,7\n");
+  const model::Profile mangled = MustJoin("name,duration_ns\n_Z4axpyPfi,1\n",
+                                          "name,duration_ns,m\n\"axpy(float *, int)\",1,7\n");
   CHECK(Column(mangled) == std::vector{7.0});
 }
 
 TEST_CASE("names of one function are joined last, and counted together") {
-  const Profile p = MustJoin(
+  const model::Profile p = MustJoin(
       "name,duration_ns\n"
       "\"void at::native::scale<int, (bool)1>(int*, std::pair<int, int>)\",1\n"
       "\"std::enable_if<(1), void>::type (anonymous namespace)::scale<float>(float*)\",1\n"
@@ -103,8 +104,8 @@ TEST_CASE("names of one function are joined last, and counted together") {
   CHECK(p.warnings[0] ==
         "ncu.csv: 1 kernels are joined by their function's name alone, such as 'scale'");
   // An equal name has priority: f(int) does not also match f by its function name.
-  const Profile mixed = MustJoin("name,duration_ns\nf(int),1\nf(float),1\n",
-                                 "name,duration_ns,m\nf,1,1\nf(int),1,2\n");
+  const model::Profile mixed = MustJoin("name,duration_ns\nf(int),1\nf(float),1\n",
+                                        "name,duration_ns,m\nf,1,1\nf(int),1,2\n");
   CHECK(Column(mixed) == std::vector{2.0, 1.0});
 }
 
@@ -135,7 +136,7 @@ TEST_CASE("a joined profile is read in parts") {
   auto joined = JoinMetrics(Open("name,duration_ns\na,1\na,2\na,3\n"), "run.csv",
                             Open("name,duration_ns,m\na,1,1\na,1,2\na,1,3\n"), "ncu.csv");
   REQUIRE(joined.ok());
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   CHECK(joined.value()->Read(batch, 2).value() == 2);
   CHECK(joined.value()->Read(batch, 2).value() == 1);
   CHECK(batch.records[0].duration_ns == 3);
@@ -156,7 +157,7 @@ TEST_CASE("files are joined by path, a page of ncu without durations too") {
   };
   auto joined = join(ncu);
   REQUIRE(joined.ok());
-  const Result<Profile> profile = LoadProfile(*joined.value());
+  const Result<model::Profile> profile = model::LoadProfile(*joined.value());
   REQUIRE(profile.ok());
   CHECK(Column(profile.value()) == std::vector{kNone, 1234.0});
   CHECK(profile.value().records[1].duration_ns == 5);
@@ -173,18 +174,18 @@ TEST_CASE("the n-th launch is counted on its device where both files name the sa
     auto reader = JoinMetricsFile(std::move(OpenProfile(run)).value(), run,
                                   folder.Write("m.csv", header + ",m\n" + metrics).string());
     REQUIRE(reader.ok());
-    Result<Profile> profile = LoadProfile(*reader.value());
+    Result<model::Profile> profile = model::LoadProfile(*reader.value());
     REQUIRE(profile.ok());
     return std::move(profile).value();
   };
   CHECK(Column(joined("1,0,k,10\n3,0,k,30\n2,1,k,20\n4,1,k,40\n")) ==
         std::vector{10.0, 20.0, 30.0, 40.0});
   // Different devices are matched in order, with a warning.
-  const Profile other = joined("1,5,k,10\n3,5,k,30\n2,5,k,20\n4,5,k,40\n");
+  const model::Profile other = joined("1,5,k,10\n3,5,k,30\n2,5,k,20\n4,5,k,40\n");
   CHECK(Column(other) == std::vector{10.0, 30.0, 20.0, 40.0});
   REQUIRE_FALSE(other.warnings.empty());
   CHECK(other.warnings[0].find("other devices") != std::string::npos);
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -17,14 +17,14 @@
 #include "model/profile.h"
 #include "parse_text.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // Reads metrics only, with or without durations.
-Profile Metrics(std::string_view text) {
+model::Profile Metrics(std::string_view text) {
   auto reader = OpenNcuMetrics(std::make_unique<MemorySource>("t.csv", text));
   if (!reader.ok()) FAIL(reader.error().message);
-  return LoadProfile(*reader.value()).value();
+  return model::LoadProfile(*reader.value()).value();
 }
 
 const std::string kLaunchColumns =
@@ -64,7 +64,7 @@ TEST_CASE("ncu raw page: launches, units and metrics, between other lines") {
       Launch("1", "copy") + ",\"n/a\",\"2,000.50\",\"CachePreferNone\",\"8\"\n" +
       "==PROF== Disconnected from process 42\n";
   for (const std::size_t piece : {std::size_t{1}, std::size_t{13}, kReadBytes}) {
-    const Profile p = MustParse(text, piece);
+    const model::Profile p = MustParse(text, piece);
     REQUIRE(p.records.size() == 2);
     const shm::KernelRecord& r = p.records[0];
     CHECK(p.names.name(r.name_id) == "void axpy<float>(float *, int)");
@@ -93,7 +93,7 @@ TEST_CASE("ncu raw page: launches, units and metrics, between other lines") {
 }
 
 TEST_CASE("ncu details page: a row for each metric") {
-  const Profile p = MustParse(
+  const model::Profile p = MustParse(
       kDetailsHeader + Detail("0", "a", "Duration", "us", "3.52", "GPU Speed Of Light") +
       Detail("0", "a", "Memory Throughput", "%", "45.70", "GPU Speed Of Light") +
       Detail("0", "a", "", "", "", "GPU Speed Of Light") +
@@ -141,7 +141,7 @@ TEST_CASE("ncu details page: rows of metrics lack the columns of rules") {
               ",\"SOLBottleneck\",\"INF\",\"Look at \"\"L1\"\", first\",\"\",\"\"");
   const std::string rows = ShortDetail("0", "Duration", "ns", "992") + rule +
                            ShortDetail("0", "Executed Instructions", "inst", "8");
-  const Profile p = MustParse(RulesHeader() + rows);
+  const model::Profile p = MustParse(RulesHeader() + rows);
   REQUIRE(p.records.size() == 1);
   CHECK(p.records[0].duration_ns == 992);
   REQUIRE(p.metric_names == std::vector<std::string>{"Duration", "Executed Instructions"});
@@ -170,7 +170,7 @@ TEST_CASE("ncu: a header that is longer than what decides the format") {
   header += ",\"gpu__time_duration.sum\"\n";
   units = "\"\"" + units + ",\"ns\"\n";
   row += ",\"992\"\n";
-  const Profile p = MustParse(header + units + row);
+  const model::Profile p = MustParse(header + units + row);
   REQUIRE(p.records.size() == 1);
   CHECK(p.records[0].duration_ns == 992);
   REQUIRE(p.metrics.size() == count + 1);
@@ -179,7 +179,7 @@ TEST_CASE("ncu: a header that is longer than what decides the format") {
   header.replace(header.find("gpu__time_duration"), 18, "gpu__time_absent__");
   const auto metrics = OpenMetrics(std::make_unique<MemorySource>("t.csv", header + units + row));
   REQUIRE(metrics.ok());
-  CHECK(LoadProfile(*metrics.value()).value().metrics.size() == count + 1);
+  CHECK(model::LoadProfile(*metrics.value()).value().metrics.size() == count + 1);
 }
 
 TEST_CASE("ncu: one label in several items of a section is several metrics") {
@@ -191,7 +191,7 @@ TEST_CASE("ncu: one label in several items of a section is several metrics") {
     return Launch("0", "a") + ",\"" + section + "\",\"" + item + "\",\"" + label + "\",\"%\",\"" +
            value + "\"\n";
   };
-  const Profile p =
+  const model::Profile p =
       Metrics(header + row("Pipes", "", "FMA", "1.5") + row("Pipes", "of active", "FMA", "2.5") +
               row("Pipes", "of peak", "FMA", "3.5") + row("Pipes", "", "FMA", "1.5") +
               row("Pipes", "of peak", "FMA", "4.5"));
@@ -208,7 +208,8 @@ TEST_CASE("ncu: one label in several items of a section is several metrics") {
 TEST_CASE("ncu: a cell may hold a line end") {
   std::string row = Detail("0", "a", "Duration", "ns", "992");
   row.replace(row.find("app"), 3, "a\nb");
-  const Profile p = MustParse(kDetailsHeader + row + Detail("1", "a", "Duration", "ns", "993"));
+  const model::Profile p =
+      MustParse(kDetailsHeader + row + Detail("1", "a", "Duration", "ns", "993"));
   REQUIRE(p.records.size() == 2);
   CHECK(p.records[1].duration_ns == 993);
   CHECK(p.warnings.size() == 0);
@@ -221,7 +222,7 @@ TEST_CASE("ncu: tables of other columns within the page are left out") {
       "\"1\",\"RTX\",\"0-15\"\n";
   const std::string rows = ShortDetail("0", "Duration", "ns", "992");
   const std::string more = ShortDetail("0", "Executed Instructions", "inst", "8");
-  const Profile p = MustParse(RulesHeader() + rows + other + more);
+  const model::Profile p = MustParse(RulesHeader() + rows + other + more);
   REQUIRE(p.metric_names == std::vector<std::string>{"Duration", "Executed Instructions"});
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] == "t.csv: 3 lines that are no part of the table left out");
@@ -233,9 +234,9 @@ TEST_CASE("ncu: tables of other columns within the page are left out") {
 }
 
 TEST_CASE("ncu: the values of a metric's instances are not the launch's") {
-  const Profile p = Metrics(kDetailsHeader + Detail("0", "a", "m", "", "4096 (1024; 3072)") +
-                            Detail("0", "a", "sampled", "", "(1; 2; 3)") +
-                            Detail("1", "a", "sampled", "", "7 (1: 3; 2: 4)"));
+  const model::Profile p = Metrics(kDetailsHeader + Detail("0", "a", "m", "", "4096 (1024; 3072)") +
+                                   Detail("0", "a", "sampled", "", "(1; 2; 3)") +
+                                   Detail("1", "a", "sampled", "", "7 (1: 3; 2: 4)"));
   REQUIRE(p.metric_names == std::vector<std::string>{"m", "sampled"});
   CHECK(p.metrics[0][0] == 4096.0);
   CHECK(std::isnan(p.metrics[1][0]));
@@ -244,7 +245,7 @@ TEST_CASE("ncu: the values of a metric's instances are not the launch's") {
 }
 
 TEST_CASE("ncu: old versions know neither grid nor block") {
-  const Profile p = MustParse(
+  const model::Profile p = MustParse(
       "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Kernel Time\","
       "\"Context\",\"Stream\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
       "\"0\",\"20798\",\"x\",\"h\",\"gemm\",\"2024-Nov-13 18:14:36\",\"1\",\"7\",\"Command\","
@@ -309,8 +310,9 @@ TEST_CASE("ncu: the decimal mark is that of the file") {
 }
 
 TEST_CASE("ncu: a value that is missing may lack its unit") {
-  const Profile p = Metrics(kDetailsHeader + Detail("0", "a", "m", "", "n/a") +
-                            Detail("1", "a", "m", "%", "5.5") + Detail("2", "a", "m", "", "nan"));
+  const model::Profile p =
+      Metrics(kDetailsHeader + Detail("0", "a", "m", "", "n/a") +
+              Detail("1", "a", "m", "%", "5.5") + Detail("2", "a", "m", "", "nan"));
   CHECK(std::isnan(p.metrics.at(0)[0]));
   CHECK(p.metrics[0][1] == 5.5);
   CHECK(std::isnan(p.metrics[0][2]));
@@ -318,9 +320,10 @@ TEST_CASE("ncu: a value that is missing may lack its unit") {
 }
 
 TEST_CASE("ncu: what is no number is no value") {
-  const Profile p = Metrics(kDetailsHeader + Detail("0", "a", "m", "", "1.5") +
-                            Detail("1", "a", "m", "", "1,23,4.5") + Detail("2", "a", "m", "", "") +
-                            Detail("3", "a", "m", "", "(1)") + Detail("3", "a", "t", "", "yes"));
+  const model::Profile p =
+      Metrics(kDetailsHeader + Detail("0", "a", "m", "", "1.5") +
+              Detail("1", "a", "m", "", "1,23,4.5") + Detail("2", "a", "m", "", "") +
+              Detail("3", "a", "m", "", "(1)") + Detail("3", "a", "t", "", "yes"));
   REQUIRE(p.metric_names == std::vector<std::string>{"m"});
   for (std::size_t i = 1; i < 4; ++i) CHECK(std::isnan(p.metrics[0][i]));
   REQUIRE(p.warnings.size() == 2);
@@ -361,8 +364,8 @@ TEST_CASE("ncu: tables that follow each other") {
   CHECK(ErrorOf(one + Detail("1", "a", "Duration", "ns", "5") + Detail("0", "a", "m", "", "5")) ==
         "t.csv:4: launch 0 again (first in line 2), expected its rows together");
   const std::string raw = kRawHeader + kRawUnits + Launch("4", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n";
-  const Profile merged = MustParse(raw + Launch("3", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n" +
-                                   Launch("4", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n");
+  const model::Profile merged = MustParse(raw + Launch("3", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n" +
+                                          Launch("4", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n");
   CHECK(merged.records.size() == 3);
   REQUIRE(merged.warnings.size() == 3);
   CHECK(merged.warnings[0].starts_with("t.csv: the ID does not increase (2 such rows)"));
@@ -421,7 +424,7 @@ TEST_CASE("ncu: other files are not taken for its pages") {
 }
 
 TEST_CASE("ncu: a page written again without quotes") {
-  const Profile p = MustParse(
+  const model::Profile p = MustParse(
       "ID,Process ID,Kernel Name,gpu__time_duration.sum\n,,,ns\n0,1,\"f(int, int)\",5\n1,1,g,6\n");
   REQUIRE(p.records.size() == 2);
   CHECK(p.names.name(0) == "f(int, int)");
@@ -439,4 +442,4 @@ TEST_CASE("ncu: any damage is read or refused") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

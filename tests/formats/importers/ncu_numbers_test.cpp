@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 TEST_CASE("ncu: a number is read with either decimal mark") {
@@ -52,4 +52,4 @@ TEST_CASE("ncu: the numbers of a file tell its decimal mark") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -17,7 +17,7 @@
 #include "parse_text.h"
 #include "support/shared_data.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 const std::string kTrace =
@@ -30,7 +30,7 @@ const std::string kExec =
 // The minimal set of columns; all are required.
 const std::string kShort = "Start (ns),Duration (ns),GrdX,Name\n";
 
-const std::string& NameOf(const Profile& profile, std::size_t row) {
+const std::string& NameOf(const model::Profile& profile, std::size_t row) {
   return profile.names.name(profile.records[row].name_id);
 }
 
@@ -43,7 +43,7 @@ const std::string kDrops =
     "all of it";
 
 TEST_CASE("cuda_gpu_trace: kernels among copies and sets, in order of start") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       kTrace +
       "900,50,249,1,2,3,64,4,2,16,0.000,0.001,,,,,NVIDIA H100 (PCIe) (3),1,,13,\"k<1, 2>(int)\"\n"
       "100,5184,237,,,,,,,,,,0.090,17361.090,Pageable,Device,GPU (0),1,,7,[CUDA memcpy "
@@ -78,7 +78,7 @@ TEST_CASE("cuda_gpu_trace: kernels among copies and sets, in order of start") {
 }
 
 TEST_CASE("cuda_kern_exec_trace: padded extents, order of the launch calls, and its warning") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       kExec +
       "30,10,60,1,900,40,90,7,7,1,cudaLaunchKernel,  16    1    2, 256    8    4,\"k(int, "
       "int)\"\n"
@@ -114,7 +114,7 @@ TEST_CASE("cuda_kern_exec_trace in another order is refused") {
 
 TEST_CASE("cuda_gpu_trace: ids of different devices may be of different processes") {
   // Two programs wrote the report, each with its own counter.
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       "Start (ns),Duration (ns),CorrId,GrdX,Device,Strm,Name\n"
       "10,1,900,1,0,7,a\n20,1,5,1,1,7,b\n30,1,800,1,0,8,c\n40,1,6,1,1,7,d\n");
   CHECK(NameOf(profile, 0) == "c");
@@ -124,7 +124,8 @@ TEST_CASE("cuda_gpu_trace: ids of different devices may be of different processe
 }
 
 TEST_CASE("columns are found by name, and most may be missing") {
-  const Profile profile = MustParse("Row#,Name,GrdX,Duration (ns),Start (ns),\n1,k,4,20,10,\n");
+  const model::Profile profile =
+      MustParse("Row#,Name,GrdX,Duration (ns),Start (ns),\n1,k,4,20,10,\n");
   REQUIRE(profile.records.size() == 1);
   CHECK(profile.records[0].duration_ns == 20);
   CHECK(profile.records[0].grid[0] == 4);
@@ -137,7 +138,8 @@ TEST_CASE("columns are found by name, and most may be missing") {
 TEST_CASE("units of time, in every form of the header") {
   const auto duration = [](const std::string& start, const std::string& heading,
                            const std::string& cell) {
-    const Profile profile = MustParse(start + "," + heading + ",GrdX,Name\n0," + cell + ",1,k\n");
+    const model::Profile profile =
+        MustParse(start + "," + heading + ",GrdX,Name\n0," + cell + ",1,k\n");
     REQUIRE(profile.records.size() == 1);
     CHECK(profile.warnings.empty());
     return profile.records[0].duration_ns;
@@ -155,13 +157,14 @@ TEST_CASE("units of time, in every form of the header") {
   CHECK(duration("Start (ns)", "Duration (us)", "1.2345") == 1235);
   CHECK(duration("Start (ns)", "Duration (s)", "\"4,611,686,018.427387903\"") ==
         4611686018427387903);  // 2^62 - 1
-  const Profile starts =
+  const model::Profile starts =
       MustParse("Start (us),Duration (ns),GrdX,Name\n-1.500,1,1,a\n\"1,000.250\",2,1,b\n");
   CHECK(starts.records[1].start_ns == 1001750);
 }
 
 TEST_CASE("units that cannot hold a nanosecond are told") {
-  const Profile profile = MustParse("Start (ms),Duration (us),GrdX,Name\n1.234,5,1,k\n2.5,6,1,k\n");
+  const model::Profile profile =
+      MustParse("Start (ms),Duration (us),GrdX,Name\n1.234,5,1,k\n2.5,6,1,k\n");
   REQUIRE(profile.warnings.size() == 2);
   CHECK(profile.warnings[0] ==
         "t.csv: the column Start is rounded to 1000 ns, expected 'nsys stats --timeunit nsec'");
@@ -183,8 +186,9 @@ TEST_CASE("a unit that is missing or unknown is an error") {
 TEST_CASE("units of shared memory") {
   const auto shared = [](const std::string& fixed, const std::string& dynamic,
                          const std::string& cells, std::size_t warnings) {
-    const Profile profile = MustParse("Start (ns),Duration (ns),GrdX,StcSMem" + fixed + ",DymSMem" +
-                                      dynamic + ",Name\n1,2,3," + cells + ",k\n");
+    const model::Profile profile =
+        MustParse("Start (ns),Duration (ns),GrdX,StcSMem" + fixed + ",DymSMem" + dynamic +
+                  ",Name\n1,2,3," + cells + ",k\n");
     CHECK(profile.warnings.size() == warnings);
     return profile.records[0].shared_bytes;
   };
@@ -201,7 +205,7 @@ TEST_CASE("text before the header, and lines keep their numbers") {
       "Generating SQLite file r.sqlite from r.nsys-rep\n"
       "the \"program says, Start (ns)\n"
       "Processing [r.sqlite] with [/opt/nsys/reports/cuda_gpu_trace.py]... \n\n";
-  const Profile profile = MustParse(text + kShort + "1,2,3,k\n");
+  const model::Profile profile = MustParse(text + kShort + "1,2,3,k\n");
   REQUIRE(profile.records.size() == 1);
   CHECK(ErrorOf(text + kShort + "1,2,3,k\n1,x,3,k\n").starts_with("t.csv:7: Duration is 'x',"));
   for (const std::size_t piece : {1, 2, 7}) {
@@ -210,7 +214,7 @@ TEST_CASE("text before the header, and lines keep their numbers") {
 }
 
 TEST_CASE("reports behind the first are left out and counted") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       kShort + "1,2,3,k\n\nProcessing [r.sqlite] with [cuda_api_sum.py]...\nTime (%),Name\n5,x\n");
   CHECK(profile.records.size() == 1);
   REQUIRE(profile.warnings.size() == 1);
@@ -219,7 +223,7 @@ TEST_CASE("reports behind the first are left out and counted") {
 }
 
 TEST_CASE("line ends, the byte order mark, quotes and groups of three") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       "\xEF\xBB\xBFStart (ns),Duration (ns),GrdX,Name\r\n"
       "\"1,234,567\",\"12,345\",\"65,536\",\"k<1, 2>\"\r\n"
       "1234568,7,3,\"say \"\"hello\"\"\"\r\n");
@@ -232,7 +236,8 @@ TEST_CASE("line ends, the byte order mark, quotes and groups of three") {
 }
 
 TEST_CASE("rows without a grid that are no memory operation are told apart") {
-  const Profile profile = MustParse(kShort + "1,2,,k\n1,2,3,k\n1,2,,[CUDA memset]\n1,2,0,x\n");
+  const model::Profile profile =
+      MustParse(kShort + "1,2,,k\n1,2,3,k\n1,2,,[CUDA memset]\n1,2,0,x\n");
   CHECK(profile.records.size() == 1);
   REQUIRE(profile.warnings.size() == 2);
   CHECK(profile.warnings[0] == "t.csv: 1 rows are memory copies and sets, left out");
@@ -241,7 +246,7 @@ TEST_CASE("rows without a grid that are no memory operation are told apart") {
 }
 
 TEST_CASE("devices: the number in brackets, a bare one, or none") {
-  const Profile profile = MustParse(
+  const model::Profile profile = MustParse(
       "Start (ns),Duration (ns),GrdX,Device,Name\n1,1,1,A (B) (2),k\n2,1,1,5,k\n3,1,1,GPU,k\n"
       "4,1,1,X (65535),k\n5,1,1,,k\n6,1,1,(x),k\n");
   CHECK(profile.records[0].device == 2);
@@ -320,10 +325,10 @@ TEST_CASE("damaged text is an error or other numbers, never a crash") {
     for (int i = 0; i < 3; ++i) {
       damaged[from + random() % (damaged.size() - from)] = bytes[random() % bytes.size()];
     }
-    Result<std::unique_ptr<ProfileReader>> reader =
+    Result<std::unique_ptr<model::ProfileReader>> reader =
         OpenNsysCsv(std::make_unique<MemorySource>("t.csv", damaged));
     if (reader.ok()) {
-      CHECK(LoadProfile(*reader.value()).ok());
+      CHECK(model::LoadProfile(*reader.value()).ok());
     } else {
       CHECK(reader.error().message.find('\n') == std::string::npos);
     }
@@ -347,7 +352,7 @@ TEST_CASE("recognised by the header alone, within 64 KiB") {
   CHECK_FALSE(LooksLikeNsysCsv("\"Kind\",\"Kernel_Name\",\"Start_Timestamp\",\"Grid_Size_X\"\n"));
   CHECK_FALSE(
       LooksLikeNsysCsv("Time (%),Total Time (ns),Instances,Avg (ns),Name,GridXYZ,BlockXYZ\n"));
-  const Result<std::unique_ptr<ProfileReader>> none =
+  const Result<std::unique_ptr<model::ProfileReader>> none =
       OpenNsysCsv(std::make_unique<MemorySource>("t.csv", "a,b\n"));
   REQUIRE_FALSE(none.ok());
   CHECK(none.error().message.starts_with("t.csv: no header of cuda_gpu_trace"));
@@ -356,17 +361,18 @@ TEST_CASE("recognised by the header alone, within 64 KiB") {
 // --- Recorded reports, compared with the canonical profiles of the same runs ---------------------
 
 struct Pair {
-  Profile report;
-  Profile expected;
+  model::Profile report;
+  model::Profile expected;
 };
 
-Profile LoadShared(const std::filesystem::path& path,
-                   Result<std::unique_ptr<ProfileReader>> (*open)(std::unique_ptr<ByteSource>)) {
+model::Profile LoadShared(
+    const std::filesystem::path& path,
+    Result<std::unique_ptr<model::ProfileReader>> (*open)(std::unique_ptr<ByteSource>)) {
   Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path.string());
   REQUIRE(source.ok());
-  Result<std::unique_ptr<ProfileReader>> reader = open(std::move(source).value());
+  Result<std::unique_ptr<model::ProfileReader>> reader = open(std::move(source).value());
   if (!reader.ok()) FAIL(reader.error().message);
-  Result<Profile> profile = LoadProfile(*reader.value());
+  Result<model::Profile> profile = model::LoadProfile(*reader.value());
   REQUIRE(profile.ok());
   return std::move(profile).value();
 }
@@ -453,4 +459,4 @@ TEST_CASE("recorded cuda_kern_exec_trace equals it but for streams, shared memor
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -20,7 +20,7 @@
 #include "support/shared_data.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // Creates databases with the SQL statements of a test.
@@ -69,12 +69,12 @@ std::string NewRow(const std::string& columns, const std::string& values) {
   return "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (" + columns + ") VALUES (" + values + ");";
 }
 
-Result<Profile> Load(Result<std::unique_ptr<ProfileReader>> reader) {
+Result<model::Profile> Load(Result<std::unique_ptr<model::ProfileReader>> reader) {
   if (!reader.ok()) return reader.error();
-  return LoadProfile(*reader.value());
+  return model::LoadProfile(*reader.value());
 }
 
-Result<Profile> LoadFile(const std::filesystem::path& file) {
+Result<model::Profile> LoadFile(const std::filesystem::path& file) {
   Result<std::unique_ptr<ByteSource>> source = OpenByteSource(file.string());
   REQUIRE(source.ok());
   const Result<std::string_view> leading = source.value()->Peek(4096);
@@ -83,15 +83,15 @@ Result<Profile> LoadFile(const std::filesystem::path& file) {
   return Load(OpenDatabaseProfile(std::move(source).value()));
 }
 
-Profile MustLoad(const std::filesystem::path& file) {
-  Result<Profile> profile = LoadFile(file);
+model::Profile MustLoad(const std::filesystem::path& file) {
+  Result<model::Profile> profile = LoadFile(file);
   if (!profile.ok()) FAIL(profile.error().message);
   return std::move(profile).value();
 }
 
 // Returns the error without the directory, which differs between runs.
 std::string ErrorOf(const std::filesystem::path& file) {
-  const Result<Profile> profile = LoadFile(file);
+  const Result<model::Profile> profile = LoadFile(file);
   REQUIRE_FALSE(profile.ok());
   std::string message = profile.error().message;
   CHECK(message.find('\n') == std::string::npos);
@@ -108,7 +108,7 @@ std::string ErrorOfMade(const std::string& sql) {
   return ErrorOf(file);
 }
 
-Profile MustLoadMade(const std::string& sql) {
+model::Profile MustLoadMade(const std::string& sql) {
   const test::TempDir folder;
   const auto file = folder / "t.sqlite";
   Make(file, sql);
@@ -150,7 +150,7 @@ bool Ends(const std::string& text, std::string_view end) {
 }
 
 TEST_CASE("an old schema: every column, in order of start") {
-  const Profile profile = MustLoadMade(kOld + OldRow(500, 900, 5) + OldRow(100, 350));
+  const model::Profile profile = MustLoadMade(kOld + OldRow(500, 900, 5) + OldRow(100, 350));
   CHECK(profile.warnings.empty());
   REQUIRE(profile.records.size() == 2);
   const shm::KernelRecord& first = profile.records[0];
@@ -175,7 +175,7 @@ TEST_CASE("an old schema: every column, in order of start") {
 }
 
 TEST_CASE("columns are found by name, and most may be missing or empty") {
-  const Profile profile = MustLoadMade(
+  const model::Profile profile = MustLoadMade(
       kNew + NewRow("start,end,demangledName,streamId,gridX", "10,20,1,9,3") +
       NewRow("start,end,shortName", "30,40,2") + NewRow("start,end,mangledName", "50,60,3"));
   CHECK(profile.warnings.empty());
@@ -195,7 +195,7 @@ TEST_CASE("columns are found by name, and most may be missing or empty") {
 
 TEST_CASE("kernels of graphs carry the graph and the node") {
   const std::string base = "start,end,demangledName,";
-  const Profile profile = MustLoadMade(
+  const model::Profile profile = MustLoadMade(
       kNew + NewRow(base + "graphId,graphNodeId", "1,2,1,8,34359738371") +
       NewRow(base + "graphNodeId", "3,4,1,34359738372") +  // 8 * 2^32 + 4
       NewRow(base + "graphNodeId", "5,6,1,17") + NewRow(base + "graphId,graphNodeId", "7,8,1,0,0") +
@@ -215,7 +215,7 @@ TEST_CASE("kernels of graphs carry the graph and the node") {
 TEST_CASE("graphs that were recorded as a whole are told") {
   const std::string graphs = "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER);";
   const std::string two = "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1), (2);";
-  const Profile profile = MustLoadMade(kOld + OldRow(1, 2) + graphs + two);
+  const model::Profile profile = MustLoadMade(kOld + OldRow(1, 2) + graphs + two);
   REQUIRE(profile.warnings.size() == 1);
   CHECK(Ends(profile.warnings[0],
              "2 launches of CUDA graphs were recorded as a whole and the kernels in them are "
@@ -229,12 +229,12 @@ TEST_CASE("graphs that were recorded as a whole are told") {
 TEST_CASE("two processes, each with its own correlation ids") {
   const std::string base = "start,end,demangledName,deviceId,globalPid";
   const std::string apart = NewRow(base, "30,40,1,1,200") + NewRow(base, "10,20,1,0,100");
-  const Profile profile = MustLoadMade(kNew + apart);
+  const model::Profile profile = MustLoadMade(kNew + apart);
   REQUIRE(profile.records.size() == 2);
   CHECK(profile.records[0].device == 0);
   CHECK(profile.records[1].device == 1);
   CHECK(profile.warnings.empty());
-  const Profile mixed = MustLoadMade(kNew + apart + NewRow(base, "50,60,1,1,100"));
+  const model::Profile mixed = MustLoadMade(kNew + apart + NewRow(base, "50,60,1,1,100"));
   REQUIRE(mixed.records.size() == 3);
   CHECK(mixed.records[0].device == 0);  // of process 100
   CHECK(mixed.records[1].device == 2);  // of process 200, whose GPU 1 may be another one
@@ -244,7 +244,7 @@ TEST_CASE("two processes, each with its own correlation ids") {
              "2 processes use the same device ordinals, which may mean different GPUs: numbered "
              "anew, process by process, 0 to 2"));
   const std::string numbered = base + ",correlationId,streamId";
-  const Profile own = MustLoadMade(
+  const model::Profile own = MustLoadMade(
       kNew + "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN correlationId INTEGER;" +
       NewRow(numbered, "10,20,1,0,100,8,1") + NewRow(numbered, "15,25,1,1,200,7,1") +
       NewRow(numbered, "30,40,1,0,100,5,2"));
@@ -259,7 +259,7 @@ TEST_CASE("a table without rows is a profile without invocations") {
 }
 
 TEST_CASE("starts before the origin of the clock") {
-  const Profile profile = MustLoadMade(kOld + OldRow(5, 6) + OldRow(-10, -7));
+  const model::Profile profile = MustLoadMade(kOld + OldRow(5, 6) + OldRow(-10, -7));
   REQUIRE(profile.records.size() == 2);
   CHECK(profile.records[0].duration_ns == 3);
   CHECK(profile.records[1].start_ns == 15);
@@ -267,9 +267,9 @@ TEST_CASE("starts before the origin of the clock") {
 
 TEST_CASE("rows without usable times are left out and counted") {
   const std::string base = "start,end,demangledName";
-  const Profile profile = MustLoadMade(kNew + NewRow(base, "10,20,1") + NewRow(base, "NULL,20,1") +
-                                       NewRow(base, "15,NULL,1") + NewRow(base, "0,0,1") +
-                                       NewRow(base, "30,29,1") + NewRow(base, "30,30,1"));
+  const model::Profile profile = MustLoadMade(
+      kNew + NewRow(base, "10,20,1") + NewRow(base, "NULL,20,1") + NewRow(base, "15,NULL,1") +
+      NewRow(base, "0,0,1") + NewRow(base, "30,29,1") + NewRow(base, "30,30,1"));
   REQUIRE(profile.records.size() == 2);
   CHECK(profile.records[1].duration_ns == 0);
   REQUIRE(profile.warnings.size() == 2);
@@ -314,7 +314,7 @@ TEST_CASE("cells that are no numbers, or none that can be, are errors with their
 
 TEST_CASE("names: longer than is carried, and gigantic ones") {
   const std::string base = "start,end,demangledName";
-  const Profile cut =
+  const model::Profile cut =
       MustLoadMade(kNew + "INSERT INTO StringIds VALUES (9, printf('%.*c', 20000, 'x'));" +
                    NewRow(base, "1,2,9"));
   REQUIRE(cut.records.size() == 1);
@@ -343,7 +343,7 @@ TEST_CASE("databases that are something else say what is missing") {
 }
 
 TEST_CASE("names are found without an index, too") {
-  const Profile profile = MustLoadMade(
+  const model::Profile profile = MustLoadMade(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER);"
       "CREATE TABLE StringIds (id INTEGER, value TEXT);"
       "INSERT INTO StringIds VALUES (2, 'b'), (1, 'a');"
@@ -394,7 +394,7 @@ TEST_CASE("a cut file is an error, wherever it is cut") {
               .starts_with("cut short, " + std::to_string(size) + " bytes"));
     // The same content through a pipe.
     const std::string part = content.substr(0, size);
-    const Result<Profile> piped =
+    const Result<model::Profile> piped =
         Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", part)));
     REQUIRE_FALSE(piped.ok());
     CHECK(piped.error().message.starts_with("standard input: cut short, " + std::to_string(size)));
@@ -426,7 +426,7 @@ TEST_CASE("damaged pages are an error or other numbers, never a crash") {
     for (int i = 0; i < 4; ++i) {
       damaged[16 + random() % (damaged.size() - 16)] = static_cast<char>(random());
     }
-    const Result<Profile> profile = LoadFile(folder.Write("bytes.sqlite", damaged));
+    const Result<model::Profile> profile = LoadFile(folder.Write("bytes.sqlite", damaged));
     if (!profile.ok()) {
       CHECK(profile.error().message.find('\n') == std::string::npos);
     } else {
@@ -477,7 +477,7 @@ TEST_CASE("content that has no file of its own is unpacked, and nothing stays be
   const test::TempDir scratch;
   const TmpDirSetting setting(scratch.path());
   for (const std::size_t piece : {std::size_t{1}, std::size_t{4096}, kReadBytes}) {
-    const Result<Profile> profile =
+    const Result<model::Profile> profile =
         Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content, piece)));
     if (!profile.ok()) FAIL(profile.error().message);
     CHECK(profile.value().records.size() == 1);
@@ -491,7 +491,7 @@ TEST_CASE("content that has no file of its own is unpacked, and nothing stays be
   small.rlim_cur = 4096;
   const auto handler = signal(SIGXFSZ, SIG_IGN);
   REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
-  const Result<Profile> full =
+  const Result<model::Profile> full =
       Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
   setrlimit(RLIMIT_FSIZE, &limit);
   signal(SIGXFSZ, handler);
@@ -503,7 +503,7 @@ TEST_CASE("content that has no file of its own is unpacked, and nothing stays be
   CHECK(Files(scratch).empty());
 
   const TmpDirSetting nowhere(scratch / "none");
-  const Result<Profile> none =
+  const Result<model::Profile> none =
       Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
   REQUIRE_FALSE(none.ok());
   CHECK(none.error().message.find("no temporary file can be made in") != std::string::npos);
@@ -521,7 +521,7 @@ TEST_CASE("a plain file is not touched, whatever its journal mode and its name")
     CHECK(MustLoad(file).records.size() == 1);
     CHECK(test::ReadFile(file) == content);
     CHECK(Files(folder) == std::vector<std::string>{file.filename().string()});
-    const Result<Profile> piped =
+    const Result<model::Profile> piped =
         Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
     if (!piped.ok()) FAIL(piped.error().message);
     CHECK(piped.value().records.size() == 1);
@@ -541,10 +541,10 @@ TEST_CASE("recorded exports equal their canonical profiles") {
     const auto canonical = SharedPath("data/profiles/" + name + ".csv.gz");
     STEMTAP_SKIP_WITHOUT(native);
     STEMTAP_SKIP_WITHOUT(canonical);
-    const Profile profile = MustLoad(native);
+    const model::Profile profile = MustLoad(native);
     Result<std::unique_ptr<ByteSource>> source = OpenByteSource(canonical.string());
     REQUIRE(source.ok());
-    const Result<Profile> expected = Load(OpenCanonicalCsv(std::move(source).value()));
+    const Result<model::Profile> expected = Load(OpenCanonicalCsv(std::move(source).value()));
     REQUIRE(expected.ok());
     CHECK(profile.warnings.empty());
     REQUIRE(profile.records.size() == expected.value().records.size());
@@ -565,4 +565,4 @@ TEST_CASE("recorded exports equal their canonical profiles") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

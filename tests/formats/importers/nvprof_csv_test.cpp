@@ -16,7 +16,7 @@
 #include "start_order.h"
 #include "support/shared_data.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 const std::string kPreamble =
@@ -34,7 +34,7 @@ const std::string kRow =
 
 TEST_CASE("nvprof: every cell of a row") {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, kReadBytes}) {
-    const Profile p = MustParse(kPreamble + kHeader + kUnits + kRow, piece);
+    const model::Profile p = MustParse(kPreamble + kHeader + kUnits + kRow, piece);
     REQUIRE(p.records.size() == 1);
     const shm::KernelRecord& r = p.records[0];
     CHECK(r.start_ns == 0);
@@ -58,8 +58,9 @@ TEST_CASE("nvprof: units are those of the column") {
         std::tuple("us,ns", 2000ULL, 3ULL, 4096U),
         std::tuple("ns,ms", 2ULL, 3'000'000ULL, 4096U)}) {
     CAPTURE(units);
-    const Profile p = MustParse("\"Start\",\"Duration\",\"Static SMem\",\"Name\"\n" +
-                                std::string(units) + ",KB,\n0,3,4,\"a [1]\"\n2,3,4,\"a [2]\"\n");
+    const model::Profile p =
+        MustParse("\"Start\",\"Duration\",\"Static SMem\",\"Name\"\n" + std::string(units) +
+                  ",KB,\n0,3,4,\"a [1]\"\n2,3,4,\"a [2]\"\n");
     REQUIRE(p.records.size() == 2);
     CHECK(p.records[1].start_ns == start);
     CHECK(p.records[1].duration_ns == duration);
@@ -74,7 +75,7 @@ TEST_CASE("nvprof: units are those of the column") {
 }
 
 TEST_CASE("nvprof: what is no kernel is counted, rows come in order of start") {
-  const Profile p = MustParse(
+  const model::Profile p = MustParse(
       "======== Warning: 3 records have invalid timestamps\n"
       "hello\n" +
       kHeader +
@@ -96,12 +97,12 @@ TEST_CASE("nvprof: what is no kernel is counted, rows come in order of start") {
 }
 
 TEST_CASE("nvprof: a column of correlation ids leaves names alone") {
-  const Profile p =
+  const model::Profile p =
       MustParse("\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\nus,us,,\n1,1,\"a [4]\",17\n");
   CHECK(p.names.name(0) == "a [4]");
   CHECK(p.records[0].correlation_id == 17);
   // Without the column and a numeric suffix, there is no correlation id.
-  const Profile bare = MustParse("\"Start\",\"Duration\",\"Name\"\nus,us,\n1,1,\"a [x]\"\n");
+  const model::Profile bare = MustParse("\"Start\",\"Duration\",\"Name\"\nus,us,\n1,1,\"a [x]\"\n");
   CHECK(bare.names.name(0) == "a [x]");
   REQUIRE(bare.warnings.size() == 1);
   CHECK(bare.warnings[0] == "t.csv: 1 launches have no correlation id");
@@ -183,10 +184,10 @@ TEST_CASE("nvprof: recorded files equal their namesakes") {
     STEMTAP_SKIP_WITHOUT(canonical);
     auto reader = OpenProfile(native.string());
     REQUIRE(reader.ok());
-    const Profile ours = LoadProfile(*reader.value()).value();
+    const model::Profile ours = model::LoadProfile(*reader.value()).value();
     reader = OpenProfile(canonical.string());
     REQUIRE(reader.ok());
-    const Profile theirs = LoadProfile(*reader.value()).value();
+    const model::Profile theirs = model::LoadProfile(*reader.value()).value();
     REQUIRE(ours.records.size() == file.kernels);
     REQUIRE(theirs.records.size() == file.kernels);
     const std::vector<shm::KernelRecord> records = InStartOrder(ours);
@@ -220,4 +221,4 @@ TEST_CASE("nvprof: any damage is read or refused") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

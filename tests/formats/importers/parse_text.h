@@ -16,18 +16,18 @@
 #include "formats/importers/registry.h"
 #include "model/profile.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Returns `text` as a profile, read in pieces of `piece` bytes.
-inline Result<Profile> Parse(std::string_view text, std::size_t piece = kReadBytes) {
-  Result<std::unique_ptr<ProfileReader>> reader =
+inline Result<model::Profile> Parse(std::string_view text, std::size_t piece = kReadBytes) {
+  Result<std::unique_ptr<model::ProfileReader>> reader =
       OpenProfile(std::make_unique<MemorySource>("t.csv", text, piece));
   if (!reader.ok()) return reader.error();
-  return LoadProfile(*reader.value());
+  return model::LoadProfile(*reader.value());
 }
 
-inline Profile MustParse(std::string_view text, std::size_t piece = kReadBytes) {
-  Result<Profile> profile = Parse(text, piece);
+inline model::Profile MustParse(std::string_view text, std::size_t piece = kReadBytes) {
+  Result<model::Profile> profile = Parse(text, piece);
   if (!profile.ok()) FAIL(profile.error().message);
   return std::move(profile).value();
 }
@@ -35,7 +35,7 @@ inline Profile MustParse(std::string_view text, std::size_t piece = kReadBytes) 
 // Returns the error for `text`: one line that contains the file name and what was expected.
 inline std::string ErrorOf(std::string_view text) {
   CAPTURE(text.substr(0, 200));
-  const Result<Profile> profile = Parse(text);
+  const Result<model::Profile> profile = Parse(text);
   REQUIRE_FALSE(profile.ok());
   CHECK(profile.error().message.find('\n') == std::string::npos);
   CHECK(profile.error().message.find("expected") != std::string::npos);
@@ -44,4 +44,4 @@ inline std::string ErrorOf(std::string_view text) {
   return profile.error().message;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

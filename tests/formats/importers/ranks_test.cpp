@@ -13,13 +13,13 @@
 #include "model/profile.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
-Result<Profile> Load(const std::vector<std::string>& paths) {
-  Result<std::unique_ptr<ProfileReader>> reader = OpenRanks(paths);
+Result<model::Profile> Load(const std::vector<std::string>& paths) {
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenRanks(paths);
   if (!reader.ok()) return reader.error();
-  return LoadProfile(*reader.value());
+  return model::LoadProfile(*reader.value());
 }
 
 TEST_CASE("several files are the ranks of one run: one after the other, devices numbered anew") {
@@ -30,9 +30,9 @@ TEST_CASE("several files are the ranks of one run: one after the other, devices 
   const std::string b = folder.Write("b.csv",
                                      "start_ns,duration_ns,device,other,name\n"
                                      "5,4,3,7,y\n6,5,,8,z\n");
-  const Result<Profile> read = Load({a, b});
+  const Result<model::Profile> read = Load({a, b});
   REQUIRE(read.ok());
-  const Profile& run = read.value();
+  const model::Profile& run = read.value();
   REQUIRE(run.records.size() == 5);
   const auto column = [&](auto of) {
     std::vector<std::uint64_t> values;
@@ -61,12 +61,12 @@ TEST_CASE("the durations of all ranks together must fit 63 bits") {
   const std::string a = folder.Write("a.csv", half).string();
   const std::string b = folder.Write("b.csv", half).string();
   CHECK(Load({a}).ok());
-  const Result<Profile> both = Load({a, b});
+  const Result<model::Profile> both = Load({a, b});
   REQUIRE_FALSE(both.ok());
   CHECK(both.error().message.starts_with(a + ", " + b + ": launch 1: duration_ns is"));
 }
 
-std::vector<std::uint16_t> DevicesOf(const Profile& run) {
+std::vector<std::uint16_t> DevicesOf(const model::Profile& run) {
   std::vector<std::uint16_t> devices;
   for (const shm::KernelRecord& record : run.records) devices.push_back(record.device);
   return devices;
@@ -83,7 +83,7 @@ TEST_CASE("the devices of a rank keep their order, however its file is read") {
                  "\"Kernel_Name\",\"Agent_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n"
                  "\"y\",\"GPU 1\",10,11\n\"y\",\"GPU 0\",20,22\n")
           .string();
-  const Result<Profile> read = Load({csv, held, csv});
+  const Result<model::Profile> read = Load({csv, held, csv});
   if (!read.ok()) FAIL(read.error().message);
   CHECK(DevicesOf(read.value()) == std::vector<std::uint16_t>{2, 0, 2, 1, 4, 3, 7, 5, 7, 6});
   CHECK(read.value().names.size() == 2);
@@ -98,7 +98,7 @@ TEST_CASE("a rank through a pipe is numbered as its devices come, and said to be
     const std::string content =
         std::string("duration_ns,device,name\n") + (ascends ? "1,2,x\n2,4,x\n" : "1,4,x\n2,2,x\n");
     std::thread writer([&] { std::ofstream(pipe) << content; });
-    const Result<Profile> read = Load({csv, pipe});
+    const Result<model::Profile> read = Load({csv, pipe});
     writer.join();
     if (!read.ok()) FAIL(read.error().message);
     CHECK(DevicesOf(read.value()) == std::vector<std::uint16_t>{0, 1, 2});
@@ -111,7 +111,7 @@ TEST_CASE("a rank through a pipe is numbered as its devices come, and said to be
 TEST_CASE("a single file is read as it is") {
   const test::TempDir folder;
   const std::string a = folder.Write("a.csv", "duration_ns,device,name\n1,3,x\n");
-  const Result<Profile> read = Load({a});
+  const Result<model::Profile> read = Load({a});
   REQUIRE(read.ok());
   CHECK(read.value().records[0].device == 3);
 }
@@ -121,14 +121,14 @@ TEST_CASE("a rank without launches is said, one that cannot be read is an error"
   const std::string a = folder.Write("a.csv", "duration_ns,device,name\n1,3,x\n");
   const std::string empty = folder.Write("empty.csv", "duration_ns,device,name\n");
   const std::string bad = folder.Write("bad.csv", "duration_ns,device,name\n1,3,x\nx,3,x\n");
-  const Result<Profile> read = Load({a, empty});
+  const Result<model::Profile> read = Load({a, empty});
   REQUIRE(read.ok());
   REQUIRE(read.value().warnings.size() == 1);
   CHECK(read.value().warnings[0] == empty + ": no launches, rank 1 is empty");
-  const Result<Profile> damaged = Load({a, bad});
+  const Result<model::Profile> damaged = Load({a, bad});
   REQUIRE_FALSE(damaged.ok());
   CHECK(damaged.error().message.find("bad.csv:3: ") != std::string::npos);
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 shm::KernelRecord At(std::uint64_t start, std::uint64_t duration) {
@@ -29,7 +29,7 @@ shm::KernelRecord At(std::uint64_t start, std::uint32_t id, std::uint32_t stream
 // Returns the starts of all launches in the order in which the reader returns them.
 std::vector<std::uint64_t> Starts(RecordedLaunches& launches) {
   launches.Finish("file");
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   REQUIRE(launches.Read(batch, 1000).ok());
   std::vector<std::uint64_t> starts;
   for (const shm::KernelRecord& record : batch.records) starts.push_back(record.start_ns);
@@ -113,7 +113,7 @@ TEST_CASE("metrics follow their launches") {
   launches.Add(At(0, 2, 1), launches.Name("a"), {2.0});
   launches.Add(At(10, 1, 2), launches.Name("b"), {1.0});
   launches.Finish("file");
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   REQUIRE(launches.Read(batch, 9).value() == 2);
   CHECK(launches.names().name(batch.records[0].name_id) == "b");
   CHECK(batch.metrics[0] == std::vector<double>{1.0, 2.0});
@@ -198,7 +198,7 @@ TEST_CASE(
   launches.Add(At(1000, 2), launches.Name("a"), {2.0});
   launches.Add(At(1700, 3), launches.Name("a"), {3.0});
   launches.Finish("file");
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   REQUIRE(launches.Read(batch, 2).value() == 2);
   CHECK(batch.records[0].start_ns == 0);
   CHECK(batch.records[0].duration_ns == 2);
@@ -219,7 +219,7 @@ TEST_CASE("recorded launches without a start keep their order") {
   RecordedLaunches launches;
   for (std::uint64_t i = 0; i < 3; ++i) launches.Add(At(shm::kUnknownTime, 3 - i), "k");
   launches.Finish("file");
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   REQUIRE(launches.Read(batch, 9).value() == 3);
   for (std::uint64_t i = 0; i < 3; ++i) {
     CHECK(batch.records[i].duration_ns == 3 - i);
@@ -236,4 +236,4 @@ TEST_CASE("a name longer than is carried is cut, and said") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

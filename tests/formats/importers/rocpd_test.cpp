@@ -13,7 +13,7 @@
 #include "model/profile.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 void Make(const std::filesystem::path& file, const std::string& sql) {
@@ -28,22 +28,22 @@ void Make(const std::filesystem::path& file, const std::string& sql) {
   sqlite3_close(database);
 }
 
-Result<Profile> LoadMade(const std::string& sql) {
+Result<model::Profile> LoadMade(const std::string& sql) {
   const test::TempDir folder;
   Make(folder / "t.db", sql);
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile((folder / "t.db").string());
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile((folder / "t.db").string());
   if (!reader.ok()) return reader.error();
-  return LoadProfile(*reader.value());
+  return model::LoadProfile(*reader.value());
 }
 
-Profile MustLoad(const std::string& sql) {
-  Result<Profile> profile = LoadMade(sql);
+model::Profile MustLoad(const std::string& sql) {
+  Result<model::Profile> profile = LoadMade(sql);
   if (!profile.ok()) FAIL(profile.error().message);
   return std::move(profile).value();
 }
 
 void CheckError(const std::string& sql, std::string_view part) {
-  const Result<Profile> profile = LoadMade(sql);
+  const Result<model::Profile> profile = LoadMade(sql);
   REQUIRE_FALSE(profile.ok());
   CAPTURE(profile.error().message);
   CHECK(profile.error().message.find(part) != std::string::npos);
@@ -52,7 +52,7 @@ void CheckError(const std::string& sql, std::string_view part) {
   CHECK(profile.error().exit_code == 1);
 }
 
-const std::string& NameOf(const Profile& profile, std::size_t row) {
+const std::string& NameOf(const model::Profile& profile, std::size_t row) {
   return profile.names.name(profile.records[row].name_id);
 }
 
@@ -99,8 +99,8 @@ std::string Dispatch(const std::string& id, int dispatch, int kernel, int agent,
 const std::string kId = "_0192f0a1_7c3e_7000_8000_000000000001";
 
 TEST_CASE("rocpd: names, durations, devices, streams, extents and launch order") {
-  const Profile profile = MustLoad(Tables(kId) + Dispatch(kId, 2, 8, 5, 3, 1000, 1450) +
-                                   Dispatch(kId, 1, 7, 4, 2, 1100, 1350));
+  const model::Profile profile = MustLoad(Tables(kId) + Dispatch(kId, 2, 8, 5, 3, 1000, 1450) +
+                                          Dispatch(kId, 1, 7, 4, 2, 1100, 1350));
   REQUIRE(profile.records.size() == 2);
   const shm::KernelRecord& first = profile.records[0];  // dispatched first, though it starts later
   CHECK(NameOf(profile, 0) == "add(float*)");
@@ -126,7 +126,7 @@ TEST_CASE("rocpd: names, durations, devices, streams, extents and launch order")
 
 TEST_CASE("rocpd: several processes and recordings in one database") {
   const std::string other = "_0192f0a1_7c3e_7000_8000_000000000002";
-  const Profile profile =
+  const model::Profile profile =
       MustLoad(Tables(kId) + Tables(other) + Dispatch(kId, 1, 7, 4, 0, 10, 20) +
                Dispatch(kId, 1, 7, 4, 0, 30, 40, 3) + Dispatch(other, 1, 8, 4, 0, 20, 30));
   REQUIRE(profile.records.size() == 3);
@@ -135,8 +135,8 @@ TEST_CASE("rocpd: several processes and recordings in one database") {
   CHECK(profile.records[0].device == 0);
   CHECK(profile.records[1].device == 1);
   CHECK(profile.records[2].device == 2);
-  const Profile nodes = MustLoad(Tables(kId) + Dispatch(kId, 1, 7, 4, 0, 10, 20) +
-                                 Dispatch(kId, 1, 7, 4, 0, 30, 40, 2, 9));
+  const model::Profile nodes = MustLoad(Tables(kId) + Dispatch(kId, 1, 7, 4, 0, 10, 20) +
+                                        Dispatch(kId, 1, 7, 4, 0, 30, 40, 2, 9));
   CHECK(nodes.warnings.back().find("same device ordinals") != std::string::npos);
   CHECK(std::any_of(nodes.warnings.begin(), nodes.warnings.end(), [](const std::string& warning) {
     return warning.find("launches of 2 machines") != std::string::npos;
@@ -144,7 +144,7 @@ TEST_CASE("rocpd: several processes and recordings in one database") {
 }
 
 TEST_CASE("rocpd: tables without the id of a recording, and few columns") {
-  const Profile profile = MustLoad(
+  const model::Profile profile = MustLoad(
       "CREATE TABLE rocpd_info_kernel_symbol (id INTEGER PRIMARY KEY, kernel_name TEXT,"
       " display_name TEXT);"
       "CREATE TABLE rocpd_kernel_dispatch (start, end, kernel_id, agent_id, dispatch_id, queue_id);"
@@ -160,7 +160,7 @@ TEST_CASE("rocpd: tables without the id of a recording, and few columns") {
 }
 
 TEST_CASE("rocpd: rows without usable times are left out and counted") {
-  const Profile profile =
+  const model::Profile profile =
       MustLoad(Tables(kId) + Dispatch(kId, 1, 7, 4, 0, 0, 0) + Dispatch(kId, 2, 7, 4, 0, 9, 5) +
                Dispatch(kId, 3, 7, 4, 0, 9, 9));
   CHECK(profile.records.size() == 1);
@@ -186,7 +186,7 @@ TEST_CASE("rocpd: databases that cannot be read say what is missing") {
 TEST_CASE("databases of other tools name the tool and the command that helps") {
   CheckError("CREATE TABLE people (name TEXT)", "an SQLite database of no known tool");
   const auto check = [](const std::string& sql, std::string_view part) {
-    const Result<Profile> profile = LoadMade(sql);
+    const Result<model::Profile> profile = LoadMade(sql);
     REQUIRE_FALSE(profile.ok());
     CAPTURE(profile.error().message);
     CHECK(profile.error().message.find(part) != std::string::npos);
@@ -200,4 +200,4 @@ TEST_CASE("databases of other tools name the tool and the command that helps") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

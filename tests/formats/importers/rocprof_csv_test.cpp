@@ -13,7 +13,7 @@
 #include "model/profile.h"
 #include "parse_text.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 // The headers of ROCm 6.2, 6.4 and 7, and the header that rocpd writes.
@@ -38,7 +38,7 @@ std::string Row(const std::string& agent, const std::string& id, const std::stri
 TEST_CASE("rocprofv3: every cell of a row, whatever the version") {
   const std::string name = "void add<float>(float*, float const*, int)";
   for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
-    const Profile p = MustParse(
+    const model::Profile p = MustParse(
         kHeader + Row("\"Agent 7\"", "49", name, "1551401624448706", "1551401624459226"), piece);
     REQUIRE(p.records.size() == 1);
     const shm::KernelRecord& r = p.records[0];
@@ -55,7 +55,7 @@ TEST_CASE("rocprofv3: every cell of a row, whatever the version") {
     CHECK(p.names.name(0) == name);
     CHECK(p.warnings.empty());
   }
-  const Profile old = MustParse(
+  const model::Profile old = MustParse(
       kHeader62 +
       "\"KERNEL_DISPATCH\",1,139690710949888,15,\"t(float*)\",0,671599758568,671599825328,0,1024,"
       "4,4,1,1024,1024,1\n");
@@ -64,7 +64,7 @@ TEST_CASE("rocprofv3: every cell of a row, whatever the version") {
   CHECK(old.records[0].stream == 0);
   REQUIRE(old.warnings.size() == 1);
   CHECK(old.warnings[0] == "t.csv: queues are given by address, numbered 0 to 0 instead");
-  const Profile rocpd = MustParse(
+  const model::Profile rocpd = MustParse(
       "\"Guid\",\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Kernel_Name\",\"Start_Timestamp\","
       "\"End_Timestamp\",\"Lds_Block_Size\",\"Vgpr_Count\",\"Workgroup_Size_X\",\"Grid_Size_X\"\n"
       "\"0-1\",\"KERNEL_DISPATCH\",\"Agent 4\",3,\"k\",100,150,8456,16,256,233472\n");
@@ -76,9 +76,10 @@ TEST_CASE("rocprofv3: every cell of a row, whatever the version") {
 }
 
 TEST_CASE("rocprofv3: rows come in order of start, other kinds are counted") {
-  const Profile p = MustParse(kHeader + Row("1", "1", "b()", "200", "201") +
-                              "\"SCRATCH_MEMORY\",1,1,1,1,1,1,\"x\",1,1,1,1,1,1,1,1,1,1,1,1,1,1\n" +
-                              Row("1", "2", "a()", "100", "130") + "\n");
+  const model::Profile p =
+      MustParse(kHeader + Row("1", "1", "b()", "200", "201") +
+                "\"SCRATCH_MEMORY\",1,1,1,1,1,1,\"x\",1,1,1,1,1,1,1,1,1,1,1,1,1,1\n" +
+                Row("1", "2", "a()", "100", "130") + "\n");
   REQUIRE(p.records.size() == 2);
   CHECK(p.names.name(p.records[0].name_id) == "a()");
   CHECK(p.records[1].start_ns == 100);
@@ -87,8 +88,8 @@ TEST_CASE("rocprofv3: rows come in order of start, other kinds are counted") {
 }
 
 TEST_CASE("rocprofv3: a grid that is no multiple of the work-group is rounded up") {
-  const Profile p = MustParse(kHeader + Row("1", "1", "a()", "1", "2", "256,2,1,1000,4,1") +
-                              Row("1", "1", "a()", "3", "4", "256,2,1,1024,4,1"));
+  const model::Profile p = MustParse(kHeader + Row("1", "1", "a()", "1", "2", "256,2,1,1000,4,1") +
+                                     Row("1", "1", "a()", "3", "4", "256,2,1,1024,4,1"));
   CHECK(p.records[0].grid[0] == 4);
   CHECK(p.records[0].grid[1] == 2);
   CHECK(p.records[1].grid[0] == 4);
@@ -99,8 +100,8 @@ TEST_CASE("rocprofv3: a grid that is no multiple of the work-group is rounded up
 
 TEST_CASE("rocprofv3: agents become device ordinals") {
   // If agent numbers include CPUs, the ordinal is the rank among the agents that ran a kernel.
-  const Profile p = MustParse(kHeader + Row("\"Agent 9\"", "1", "a()", "1", "2") +
-                              Row("\"Agent 4\"", "2", "a()", "3", "4"));
+  const model::Profile p = MustParse(kHeader + Row("\"Agent 9\"", "1", "a()", "1", "2") +
+                                     Row("\"Agent 4\"", "2", "a()", "3", "4"));
   CHECK(p.records[0].device == 1);
   CHECK(p.records[1].device == 0);
   REQUIRE(p.warnings.size() == 1);
@@ -108,15 +109,15 @@ TEST_CASE("rocprofv3: agents become device ordinals") {
       p.warnings[0] ==
       "t.csv: agents are numbered with the CPUs, the devices are counted instead: 4 as 0, 9 as 1");
   // If agents are numbered by type, the number is the ordinal.
-  const Profile typed = MustParse(kHeader + Row("\"GPU 3\"", "1", "a()", "1", "2") +
-                                  Row("\"GPU 1\"", "1", "a()", "3", "4"));
+  const model::Profile typed = MustParse(kHeader + Row("\"GPU 3\"", "1", "a()", "1", "2") +
+                                         Row("\"GPU 1\"", "1", "a()", "3", "4"));
   CHECK(typed.records[0].device == 3);
   CHECK(typed.records[1].device == 1);
   CHECK(typed.warnings.empty());
 }
 
 TEST_CASE("rocprofv3: truncated names are told by what they stand for") {
-  const Profile p =
+  const model::Profile p =
       MustParse(kHeader + Row("1", "1", "gemm", "1", "2") + Row("1", "2", "gemm", "3", "4") +
                 Row("1", "3", "copy", "5", "6") + Row("1", "3", "copy", "7", "8") +
                 Row("1", "4", "f(int)", "9", "9") + Row("1", "5", "f(int)", "10", "11"));
@@ -169,4 +170,4 @@ TEST_CASE("rocprofv3: any damage is read or refused") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

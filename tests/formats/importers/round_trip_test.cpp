@@ -16,7 +16,7 @@
 #include "support/shared_data.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 using test::ReadFile;
@@ -25,11 +25,11 @@ using test::TempDir;
 void Convert(const std::filesystem::path& from, const std::filesystem::path& to,
              std::size_t batch_rows) {
   CAPTURE(from);
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(from.string());
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(from.string());
   if (!reader.ok()) FAIL(reader.error().message);
-  Result<std::unique_ptr<ProfileWriter>> writer = CreateProfileWriter(to.string());
+  Result<std::unique_ptr<model::ProfileWriter>> writer = model::CreateProfileWriter(to.string());
   if (!writer.ok()) FAIL(writer.error().message);
-  for (ProfileBatch batch;;) {
+  for (model::ProfileBatch batch;;) {
     const Result<std::size_t> read = reader.value()->Read(batch, batch_rows);
     if (!read.ok()) FAIL(read.error().message);
     const Status written =
@@ -92,9 +92,9 @@ TEST_CASE("every recorded profile has its rows, durations and zeros") {
       zeros += duration_ns == 0 ? 1 : 0;
       total_ns += duration_ns;
     }
-    Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(entry.path().string());
+    Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(entry.path().string());
     REQUIRE(reader.ok());
-    const Result<Profile> profile = LoadProfile(*reader.value());
+    const Result<model::Profile> profile = model::LoadProfile(*reader.value());
     REQUIRE(profile.ok());
     for (const shm::KernelRecord& record : profile.value().records) {
       zeros -= record.duration_ns == 0 ? 1 : 0;
@@ -129,11 +129,11 @@ TEST_CASE("metrics survive in a CSV and are refused in a binary profile") {
   Convert(from, folder / "to.csv.zst", 1);
   CHECK(Uncompressed(folder / "to.csv.zst") == text);
 
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(from.string());
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(from.string());
   REQUIRE(reader.ok());
-  auto writer = CreateProfileWriter((folder / "to.stemtap").string());
+  auto writer = model::CreateProfileWriter((folder / "to.stemtap").string());
   REQUIRE(writer.ok());
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   REQUIRE(reader.value()->Read(batch, 9).ok());
   const Status written =
       writer.value()->Write(batch, reader.value()->names(), reader.value()->metric_names());
@@ -162,7 +162,7 @@ TEST_CASE("a truncated compressed profile is an error") {
     Convert(csv, folder / name, 10);
     const std::string whole = ReadFile(folder / name);
     const auto cut = folder.Write("cut", std::string_view(whole).substr(0, whole.size() - 5));
-    const Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(cut.string());
+    const Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(cut.string());
     REQUIRE_FALSE(reader.ok());
     CHECK(reader.error().message.find("truncated") != std::string::npos);
     CHECK(reader.error().message.starts_with(cut.string()));
@@ -172,7 +172,7 @@ TEST_CASE("a truncated compressed profile is an error") {
 TEST_CASE("files that are no profile are errors with the path") {
   TempDir folder;
   const auto check = [](const std::filesystem::path& path, const char* what) {
-    const Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(path.string());
+    const Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(path.string());
     REQUIRE_FALSE(reader.ok());
     CHECK(reader.error().message.starts_with(path.string() + ": "));
     CHECK(reader.error().message.find(what) != std::string::npos);
@@ -192,4 +192,4 @@ TEST_CASE("every format has its texts") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

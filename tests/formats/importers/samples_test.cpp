@@ -17,18 +17,18 @@
 #include "support/paths.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 namespace fs = std::filesystem;
 
 const fs::path kSamples = test::SourceDir() / "tests/data/formats";
 
-Profile Load(const fs::path& path) {
+model::Profile Load(const fs::path& path) {
   CAPTURE(path);
-  Result<std::unique_ptr<ProfileReader>> reader = OpenProfile(path.string());
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(path.string());
   if (!reader.ok()) FAIL(reader.error().message);
-  Result<Profile> profile = LoadProfile(*reader.value());
+  Result<model::Profile> profile = model::LoadProfile(*reader.value());
   if (!profile.ok()) FAIL(profile.error().message);
   return std::move(profile).value();
 }
@@ -43,7 +43,7 @@ bool Holds(const shm::KernelRecord& record, const shm::KernelRecord& truth) {
 }
 
 TEST_CASE("one run in the form of every profiler reads as the same run") {
-  const Profile truth = Load(kSamples / "csv/sample.csv");
+  const model::Profile truth = Load(kSamples / "csv/sample.csv");
   REQUIRE(truth.records.size() == 12);
   std::set<std::string> seen;
   for (const auto& entry : fs::recursive_directory_iterator(kSamples)) {
@@ -62,7 +62,7 @@ TEST_CASE("one run in the form of every profiler reads as the same run") {
       if (other.name != "stem-csv") CHECK(other.detect(leading.value()) == (other.name == format));
     }
 
-    const Profile profile = Load(entry.path());
+    const model::Profile profile = Load(entry.path());
     REQUIRE(profile.records.size() == truth.records.size());
     // Nsight Compute prints two decimals of a microsecond.
     const std::int64_t off = format == "ncu-csv" ? 5 : 0;
@@ -103,12 +103,12 @@ TEST_CASE("what looks like another format at first is known by its header") {
 
 TEST_CASE("nvprof: a program's line may begin with a digit") {
   const std::string sample = test::ReadFile(kSamples / "nvprof-csv/sample.csv");
-  const auto read = [](const std::string& text) -> Result<Profile> {
+  const auto read = [](const std::string& text) -> Result<model::Profile> {
     auto reader = OpenProfile(std::make_unique<MemorySource>("trace.csv", text));
     if (!reader.ok()) return reader.error();
-    return LoadProfile(*reader.value());
+    return model::LoadProfile(*reader.value());
   };
-  const Result<Profile> with = read(sample + "1000 elements ok\n");
+  const Result<model::Profile> with = read(sample + "1000 elements ok\n");
   REQUIRE(with.ok());
   CHECK(with.value().records.size() == 12);
   CHECK_FALSE(with.value().warnings.empty());
@@ -116,4 +116,4 @@ TEST_CASE("nvprof: a program's line may begin with a digit") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -10,14 +10,14 @@
 
 #include "model/profile.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 
 // Returns the launches of `profile` by start; launches with equal starts keep their order.
-inline std::vector<shm::KernelRecord> InStartOrder(const Profile& profile) {
+inline std::vector<shm::KernelRecord> InStartOrder(const model::Profile& profile) {
   std::vector<shm::KernelRecord> records = profile.records;
   std::stable_sort(records.begin(), records.end(),
                    [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   return records;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -13,7 +13,7 @@
 #include "model/profile.h"
 #include "parse_text.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 const std::string kHead =
@@ -25,11 +25,11 @@ const std::string kHead =
 
 TEST_CASE("columns of durations: rows in turn, from left to right") {
   for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
-    const Result<Profile> parsed = Parse(kHead + ",,5", piece);
+    const Result<model::Profile> parsed = Parse(kHead + ",,5", piece);
     CHECK_FALSE(parsed.ok());  // the last duration may be truncated
-    const Result<Profile> whole = Parse(kHead + ",,5\n\n", piece);
+    const Result<model::Profile> whole = Parse(kHead + ",,5\n\n", piece);
     REQUIRE(whole.ok());
-    const Profile& p = whole.value();
+    const model::Profile& p = whole.value();
     REQUIRE(p.records.size() == 10);
     const std::uint64_t durations[] = {19712, 11968, 1, 19423, 30752, 2, 18912, 3, 4, 5};
     const char* const names[] = {"max_pool",        "sgemm_128x64_nn", "f(int, int)", "max_pool",
@@ -48,7 +48,7 @@ TEST_CASE("columns of durations: rows in turn, from left to right") {
 }
 
 TEST_CASE("columns of durations: what is odd is counted") {
-  const Result<Profile> p = Parse("ka,kb\n1,2\n,2.5\n3,4\n5,6\n");
+  const Result<model::Profile> p = Parse("ka,kb\n1,2\n,2.5\n3,4\n5,6\n");
   REQUIRE(p.ok());
   CHECK(p.value().records[2].duration_ns == 3);
   REQUIRE(p.value().warnings.size() == 3);
@@ -60,7 +60,7 @@ TEST_CASE("columns of durations: limits of a read are kept within a row") {
   const std::string text = kHead;
   auto reader = OpenProfile(std::make_unique<MemorySource>("t.csv", text));
   REQUIRE(reader.ok());
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   CHECK(reader.value()->Read(batch, 2).value() == 2);
   CHECK(reader.value()->Read(batch, 2).value() == 2);
   CHECK(batch.records[0].duration_ns == 1);
@@ -90,7 +90,7 @@ TEST_CASE("no other table is taken for columns of durations") {
         "start_ns,foo", "foo,gird_x", "blockx,foo", "foo,shared_byte", "idx,foo_ns", "index,foo"}) {
     CAPTURE(header);
     CHECK_FALSE(LooksLikeStemColumnsCsv(std::string(header) + "\n" + rows));
-    const Result<Profile> profile = Parse(std::string(header) + "\n" + rows);
+    const Result<model::Profile> profile = Parse(std::string(header) + "\n" + rows);
     CHECK_FALSE(profile.ok());
   }
   // Other tables of numbers.
@@ -114,4 +114,4 @@ TEST_CASE("columns of durations: any damage is read or refused") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -16,7 +16,7 @@
 #include "support/paths.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 std::string Varint(std::uint64_t value) {
@@ -131,4 +131,4 @@ TEST_CASE("detection of protocol buffers ends on any damage") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

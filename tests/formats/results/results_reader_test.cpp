@@ -11,7 +11,7 @@
 #include "base/memory_source.h"
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::formats {
 namespace {
 
 Result<KernelResults> Read(const std::string& text, ResultsOptions options = {}) {
@@ -471,4 +471,4 @@ TEST_CASE("damage is an error or a warning, never a crash") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::formats

@@ -13,7 +13,7 @@
 #include "base/memory_source.h"
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 Result<BasicBlockVectors> Read(const std::string& text) {
@@ -228,4 +228,4 @@ TEST_CASE("damage in the file of Photon's tool") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using Clusters = std::vector<std::uint32_t>;
@@ -107,4 +107,4 @@ TEST_CASE("the limit counts the points that remain together, not all") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

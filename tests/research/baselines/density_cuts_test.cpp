@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 CountedValues Counted(const std::vector<double>& values) {
@@ -108,4 +108,4 @@ TEST_CASE("random values: the promise holds") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

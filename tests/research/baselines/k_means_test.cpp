@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Returns the smallest inertia of any partition of `points` (one column) into at most k clusters,
@@ -107,4 +107,4 @@ TEST_CASE("the same seed gives the same clusters") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -16,9 +16,9 @@
 namespace stemtap::test {
 
 struct MadeProfile {
-  Profile profile;
+  model::Profile profile;
   std::vector<std::uint32_t> groups;
-  SamplingOptions options;
+  sampling::SamplingOptions options;
 
   // Adds one launch; its group is the kernel name.
   void Add(std::string_view name, std::uint64_t duration_ns, std::uint32_t block_x = 128,
@@ -43,42 +43,43 @@ struct MadeProfile {
   void Exclude(std::string_view name) {
     const std::uint32_t id = profile.names.Intern(name);
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      if (profile.records[i].name_id == id) groups[i] = kExcludedKernel;
+      if (profile.records[i].name_id == id) groups[i] = model::kExcludedKernel;
     }
   }
 
-  MethodInput input() const { return {profile, groups, options}; }
+  research::MethodInput input() const { return {profile, groups, options}; }
 
   double total() const {
     double sum = 0.0;
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      if (groups[i] != kExcludedKernel) sum += static_cast<double>(profile.records[i].duration_ns);
+      if (groups[i] != model::kExcludedKernel)
+        sum += static_cast<double>(profile.records[i].duration_ns);
     }
     return sum;
   }
 
-  double Estimate(const MethodSample& sample) const {
+  double Estimate(const research::MethodSample& sample) const {
     double sum = 0.0;
-    for (const WeightedInvocation& s : sample.invocations) {
+    for (const research::WeightedInvocation& s : sample.invocations) {
       sum += s.weight * static_cast<double>(profile.records[s.index].duration_ns);
     }
     return sum;
   }
 };
 
-inline std::vector<std::uint64_t> Indices(const MethodSample& sample) {
+inline std::vector<std::uint64_t> Indices(const research::MethodSample& sample) {
   std::vector<std::uint64_t> indices;
-  for (const WeightedInvocation& s : sample.invocations) indices.push_back(s.index);
+  for (const research::WeightedInvocation& s : sample.invocations) indices.push_back(s.index);
   return indices;
 }
 
-inline std::vector<double> WeightsOf(const MethodSample& sample) {
+inline std::vector<double> WeightsOf(const research::MethodSample& sample) {
   std::vector<double> weights;
-  for (const WeightedInvocation& s : sample.invocations) weights.push_back(s.weight);
+  for (const research::WeightedInvocation& s : sample.invocations) weights.push_back(s.weight);
   return weights;
 }
 
-inline std::vector<std::uint32_t> ClustersOf(const PreparedMethod& method) {
+inline std::vector<std::uint32_t> ClustersOf(const research::PreparedMethod& method) {
   return {method.clusters().begin(), method.clusters().end()};
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // A method with two clusters, even and odd launches of all kernels. The first launch of each
@@ -38,8 +38,8 @@ Result<std::unique_ptr<PreparedMethod>> PrepareEvenOdd(const MethodInput& input)
 constexpr MethodEntry kEvenOdd = {"even-odd", "", PrepareEvenOdd};
 
 // Kernels a, a, b, b, a, a, b, b with durations 10, 100, 20, 200 ...
-Profile TwoKernels() {
-  Profile profile;
+model::Profile TwoKernels() {
+  model::Profile profile;
   for (int i = 0; i < 8; ++i) {
     shm::KernelRecord record;
     record.name_id = profile.names.Intern(i / 2 % 2 == 0 ? "a" : "b");
@@ -50,10 +50,10 @@ Profile TwoKernels() {
 }
 
 TEST_CASE("method plan: clusters across kernels, their weights and totals") {
-  const Profile profile = TwoKernels();
-  SamplingOptions options;
-  options.weights = Weights::kPlain;
-  const Plan plan = PlanByMethod(profile, kEvenOdd, options, nullptr).value();
+  const model::Profile profile = TwoKernels();
+  sampling::SamplingOptions options;
+  options.weights = sampling::Weights::kPlain;
+  const model::Plan plan = PlanByMethod(profile, kEvenOdd, options, nullptr).value();
   CHECK(plan.totals.invocations == 8);
   CHECK(plan.totals.duration_ns == 660);
   CHECK(plan.totals.samples == 2);
@@ -68,17 +68,18 @@ TEST_CASE("method plan: clusters across kernels, their weights and totals") {
   CHECK(plan.kernels[0].clusters[0].samples.front().weight == 4.0);
   CHECK(plan.kernels[1].clusters[0].samples.empty());
   CHECK(plan.kernels[1].clusters[1].mean_ns == 200.0);
-  options.weights = Weights::kCalibrated;
-  const Plan calibrated = PlanByMethod(profile, kEvenOdd, options, nullptr).value();
+  options.weights = sampling::Weights::kCalibrated;
+  const model::Plan calibrated = PlanByMethod(profile, kEvenOdd, options, nullptr).value();
   // Even launches take 60 in all and are estimated as 40.
   CHECK(calibrated.kernels[0].clusters[0].samples.front().weight == doctest::Approx(6.0));
 }
 
 TEST_CASE("method plan: every method that a bare profile allows, and what the others miss") {
-  const Profile profile = TwoKernels();
+  const model::Profile profile = TwoKernels();
   for (const MethodEntry& method : Methods()) {
     CAPTURE(std::string(method.name));
-    const Result<Plan> plan = PlanByMethod(profile, method, SamplingOptions{}, nullptr);
+    const Result<model::Plan> plan =
+        PlanByMethod(profile, method, sampling::SamplingOptions{}, nullptr);
     if (!plan.ok()) {
       CHECK(plan.error().message.find(std::string(method.name) + " needs") == 0);
       continue;
@@ -89,13 +90,13 @@ TEST_CASE("method plan: every method that a bare profile allows, and what the ot
 }
 
 TEST_CASE("method plan: nothing left by the exclusion") {
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   options.exclude = ".*";
-  const Result<Plan> plan = PlanByMethod(TwoKernels(), kEvenOdd, options, nullptr);
+  const Result<model::Plan> plan = PlanByMethod(TwoKernels(), kEvenOdd, options, nullptr);
   REQUIRE(!plan.ok());
   CHECK(plan.error().message ==
         "holds no kernel invocation that is not excluded, expected at least one");
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

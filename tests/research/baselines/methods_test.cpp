@@ -8,7 +8,7 @@
 #include "made_profile.h"
 #include "research/baselines/method.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 TEST_CASE("every method has its name, once, stemtap's own first") {
@@ -37,4 +37,4 @@ TEST_CASE("a profile of durations alone: the methods that need more say so and n
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

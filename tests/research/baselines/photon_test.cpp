@@ -11,7 +11,7 @@
 #include "made_profile.h"
 #include "research/baselines/basic_block_vectors.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using test::ClustersOf;
@@ -142,8 +142,8 @@ TEST_CASE("missing: the vectors, that of one invocation; vectors of launches tha
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
         "photon needs a basic-block vector of every invocation, invocation 1 has none");
-  gap.groups[1] = kExcludedKernel;
-  CHECK(ClustersOf(*gap.Prepared()) == std::vector<std::uint32_t>{0, kExcludedKernel, 0});
+  gap.groups[1] = model::kExcludedKernel;
+  CHECK(ClustersOf(*gap.Prepared()) == std::vector<std::uint32_t>{0, model::kExcludedKernel, 0});
 
   const MadeLaunches more(1, "0,1,,0:1\n1,1,,0:1\n");
   method = PreparePhoton(more.input());
@@ -156,4 +156,4 @@ TEST_CASE("missing: the vectors, that of one invocation; vectors of launches tha
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -14,7 +14,7 @@
 #include "made_profile.h"
 #include "research/baselines/metrics.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using test::ClustersOf;
@@ -173,7 +173,7 @@ TEST_CASE(
     made.Exclude("other");
     const auto without = PreparePka(made.input());
     REQUIRE(without.ok());
-    CHECK(ClustersOf(*without.value()) == std::vector<std::uint32_t>{0, kExcludedKernel});
+    CHECK(ClustersOf(*without.value()) == std::vector<std::uint32_t>{0, model::kExcludedKernel});
     CHECK(Indices(without.value()->Draw(1)) == std::vector<std::uint64_t>{0});
   }
 }
@@ -189,4 +189,4 @@ TEST_CASE("no launch, one launch, all excluded") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

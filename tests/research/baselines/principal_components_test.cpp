@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 DistinctRows Rows(std::size_t columns, std::vector<double> values,
@@ -101,4 +101,4 @@ TEST_CASE("without variance there is no component") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

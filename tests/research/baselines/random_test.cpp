@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "made_profile.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using test::MadeProfile;
@@ -58,4 +58,4 @@ TEST_CASE("a share of 1 takes everything; no share states a bound") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

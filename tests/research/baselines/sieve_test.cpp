@@ -10,7 +10,7 @@
 
 #include "made_profile.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using test::ClustersOf;
@@ -119,9 +119,9 @@ TEST_CASE("excluded kernels are left out, and nothing at all is fine") {
   made.Exclude("wait");
   const auto method = PrepareSieve(made.input());
   REQUIRE(method.ok());
-  CHECK(ClustersOf(*method.value()) == std::vector<std::uint32_t>{kExcludedKernel, 0});
+  CHECK(ClustersOf(*method.value()) == std::vector<std::uint32_t>{model::kExcludedKernel, 0});
   CHECK(WeightsOf(method.value()->Draw(1)) == std::vector<double>{1});
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

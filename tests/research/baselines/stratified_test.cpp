@@ -17,7 +17,7 @@
 #include "made_profile.h"
 #include "sampling/two_pass.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using test::ClustersOf;
@@ -113,14 +113,14 @@ TEST_CASE("the estimates of optimal and root have no bias") {
 }
 
 // A profile reader over memory.
-class MadeReader : public ProfileReader {
+class MadeReader : public model::ProfileReader {
  public:
-  explicit MadeReader(const Profile& profile) : profile_(profile) {
+  explicit MadeReader(const model::Profile& profile) : profile_(profile) {
     for (std::uint32_t id = 0; id < profile.names.size(); ++id) {
       names_.Intern(profile.names.name(id));
     }
   }
-  Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
+  Result<std::size_t> ReadSome(model::ProfileBatch& batch, std::size_t limit) override {
     const std::size_t count = std::min(limit, profile_.records.size() - next_);
     const auto begin = profile_.records.begin() + static_cast<std::ptrdiff_t>(next_);
     batch.records.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
@@ -129,19 +129,23 @@ class MadeReader : public ProfileReader {
   }
 
  private:
-  const Profile& profile_;
+  const model::Profile& profile_;
   std::size_t next_ = 0;
 };
 
 TEST_CASE("a method draws what the two-pass plan selects, seed by seed") {
   MadeProfile made = TwoKernels();
-  const OpenReader open = [&]() -> Result<std::unique_ptr<ProfileReader>> {
-    return std::unique_ptr<ProfileReader>(std::make_unique<MadeReader>(made.profile));
+  const sampling::OpenReader open = [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
+    return std::unique_ptr<model::ProfileReader>(std::make_unique<MadeReader>(made.profile));
   };
-  made.options.weights = Weights::kPlain;
-  const std::pair<const char*, Method> methods[] = {
-      {"optimal", Method::kOptimal}, {"root", Method::kRoot}, {"stem", Method::kStem}};
-  for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
+  made.options.weights = sampling::Weights::kPlain;
+  const std::pair<const char*, sampling::Method> methods[] = {
+      {"optimal", sampling::Method::kOptimal},
+      {"root", sampling::Method::kRoot},
+      {"stem", sampling::Method::kStem}};
+  for (const sampling::Selection selection :
+       {sampling::Selection::kRandom, sampling::Selection::kBalanced,
+        sampling::Selection::kFirst}) {
     made.options.selection = selection;
     for (const auto& entry : methods) {
       const char* name = entry.first;
@@ -149,12 +153,12 @@ TEST_CASE("a method draws what the two-pass plan selects, seed by seed") {
       const auto prepared = Prepared(name, made);
       made.options.method = entry.second;
       for (made.options.seed = 1; made.options.seed <= 3; ++made.options.seed) {
-        const auto planned = PlanTwoPass(open, "made", made.options);
+        const auto planned = sampling::PlanTwoPass(open, "made", made.options);
         REQUIRE(planned.ok());
         std::map<std::uint64_t, double> weights;
         for (const auto& kernel : planned.value().plan.kernels) {
           for (const auto& cluster : kernel.clusters) {
-            for (const PlanSample& s : cluster.samples) weights[s.index] = s.weight;
+            for (const model::PlanSample& s : cluster.samples) weights[s.index] = s.weight;
           }
         }
         const MethodSample drawn = prepared->Draw(made.options.seed);
@@ -172,7 +176,7 @@ TEST_CASE("a method draws what the two-pass plan selects, seed by seed") {
 
 TEST_CASE("first takes the first launches of each cluster, whatever the seed") {
   MadeProfile made;
-  made.options.selection = Selection::kFirst;
+  made.options.selection = sampling::Selection::kFirst;
   // Durations decrease: the last launch is the shortest, so duration order is not launch order.
   for (std::uint64_t i = 0; i < 1000; ++i) made.Add("decay", 11'000 - i);
   const auto method = Prepared("root", made);
@@ -190,11 +194,11 @@ TEST_CASE("first takes the first launches of each cluster, whatever the seed") {
 
 TEST_CASE("balanced draws spread over a cluster's durations") {
   MadeProfile made;
-  made.options.selection = Selection::kBalanced;
+  made.options.selection = sampling::Selection::kBalanced;
   Rng rng(5);
   for (int i = 0; i < 3000; ++i) made.Add("wide", 10'000 + rng.Below(20'000));
   const auto balanced = Prepared("stem", made);
-  made.options.selection = Selection::kRandom;
+  made.options.selection = sampling::Selection::kRandom;
   const auto random = Prepared("stem", made);
   double balanced_square = 0.0;
   double random_square = 0.0;
@@ -229,7 +233,7 @@ TEST_CASE("excluded invocations are in no cluster and no sample") {
     CAPTURE(name);
     const auto method = Prepared(name, made);
     for (std::size_t i = 1; i < made.groups.size(); i += 2) {
-      REQUIRE(method->clusters()[i] == kExcludedKernel);
+      REQUIRE(method->clusters()[i] == model::kExcludedKernel);
       REQUIRE(method->clusters()[i - 1] < method->cluster_count());
     }
     for (const WeightedInvocation& s : method->Draw(1).invocations) CHECK(s.index % 2 == 0);
@@ -272,4 +276,4 @@ TEST_CASE("degenerate profiles: nothing, one launch, all equal, zero durations, 
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "made_profile.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using test::ClustersOf;
@@ -167,4 +167,4 @@ TEST_CASE("no launch, one launch, all counters zero, all excluded") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -8,7 +8,7 @@
 
 #include "research/evaluation/made_workload.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using test::MakeTestWorkload;
@@ -70,7 +70,7 @@ std::uint64_t SizeFor(const MethodInput& input) {
 class Wasteful : public test::DrawSome {
  public:
   Wasteful(const MethodInput& input, std::uint64_t size)
-      : DrawSome(input, size, input.options.error_bound, Selection::kRandom) {}
+      : DrawSome(input, size, input.options.error_bound, sampling::Selection::kRandom) {}
   MethodSample Draw(std::uint64_t seed) const override {
     MethodSample sample = DrawSome::Draw(seed);
     const std::size_t useful = sample.invocations.size();
@@ -86,12 +86,12 @@ constexpr MethodEntry kFrugal = {
     "frugal", "as many as the bound asks",
     [](const MethodInput& input) -> Result<std::unique_ptr<PreparedMethod>> {
       return std::unique_ptr<PreparedMethod>(std::make_unique<test::DrawSome>(
-          input, SizeFor(input), input.options.error_bound, Selection::kRandom));
+          input, SizeFor(input), input.options.error_bound, sampling::Selection::kRandom));
     }};
 constexpr MethodEntry kWasteful = {
     "wasteful", "asks for half the error, and captures everything twice",
     [](const MethodInput& input) -> Result<std::unique_ptr<PreparedMethod>> {
-      SamplingOptions half = input.options;
+      sampling::SamplingOptions half = input.options;
       half.error_bound *= 0.5;
       return std::unique_ptr<PreparedMethod>(
           std::make_unique<Wasteful>(input, SizeFor({input.profile, input.groups, half, nullptr})));
@@ -107,7 +107,7 @@ EvaluatedRun ManyDurations() {
 TEST_CASE("a method that captures everything twice costs twice as much at equal error") {
   const EvaluatedRun w = ManyDurations();
   WorkerPool pool(2);
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   options.error_bound = 0.05;
   const auto compared = CompareAtEqualError(w, kFrugal, kWasteful, options, nullptr, 4000, pool);
   REQUIRE(compared.ok());
@@ -152,4 +152,4 @@ TEST_CASE("a missing input is told") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -12,7 +12,7 @@
 #include "research/evaluation/made_workload.h"
 #include "support/shared_data.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using test::kLacking;
@@ -21,7 +21,7 @@ using test::MakeProfile;
 using test::MakeTestWorkload;
 using test::OneKernel;
 
-MethodEvaluation Evaluated(const EvaluatedRun& workload, const SamplingOptions& options,
+MethodEvaluation Evaluated(const EvaluatedRun& workload, const sampling::SamplingOptions& options,
                            std::uint64_t runs, unsigned threads = 1,
                            const MethodEntry& method = kSome) {
   WorkerPool pool(threads);
@@ -30,8 +30,8 @@ MethodEvaluation Evaluated(const EvaluatedRun& workload, const SamplingOptions& 
   return std::move(done).value();
 }
 
-SamplingOptions Take(std::uint64_t samples, double bound) {
-  SamplingOptions options;
+sampling::SamplingOptions Take(std::uint64_t samples, double bound) {
+  sampling::SamplingOptions options;
   options.min_samples = samples;
   options.error_bound = bound;
   return options;
@@ -83,7 +83,7 @@ TEST_CASE("the result does not depend on the number of threads") {
 
 TEST_CASE("seeds count up from the one given") {
   const EvaluatedRun w = OneKernel({1, 20, 300, 4000, 50000, 6, 70, 800, 9000});
-  SamplingOptions options = Take(3, 0.1);
+  sampling::SamplingOptions options = Take(3, 0.1);
   const MethodEvaluation from_1 = Evaluated(w, options, 20);
   options.seed = 11;
   const MethodEvaluation from_11 = Evaluated(w, options, 10);
@@ -91,8 +91,8 @@ TEST_CASE("seeds count up from the one given") {
 }
 
 TEST_CASE("a deterministic method is drawn once") {
-  SamplingOptions options = Take(1, 0.1);
-  options.selection = Selection::kFirst;
+  sampling::SamplingOptions options = Take(1, 0.1);
+  options.selection = sampling::Selection::kFirst;
   const MethodEvaluation first = Evaluated(OneKernel({100, 300}), options, 50);
   CHECK(first.deterministic);
   CHECK(first.statistics.runs == 1);
@@ -105,8 +105,8 @@ TEST_CASE(
   // On the other run, kernel k is twice as slow and kernel s is unchanged.
   EvaluatedRun w = MakeTestWorkload({{"k", 100}, {"s", 50}, {"k", 300}, {"s", 50}});
   REQUIRE(HoldAgainst(w, "slow", MakeProfile({{"k", 200}, {"s", 50}, {"k", 600}, {"s", 50}})).ok());
-  SamplingOptions options = Take(1, 0.1);
-  options.selection = Selection::kFirst;
+  sampling::SamplingOptions options = Take(1, 0.1);
+  options.selection = sampling::Selection::kFirst;
   const RunOutcome run = Evaluated(w, options, 1).runs[0];
   // The samples k = 100 and s = 50 each represent two launches: 300 of 500. On the other run, 2
   // (200 + 50) of 900.
@@ -122,8 +122,8 @@ TEST_CASE("the same run: calibrated weights reproduce the total, whatever was dr
 }
 
 TEST_CASE("sampled durations of 0 keep the plain weight") {
-  SamplingOptions options = Take(1, 0.1);
-  options.selection = Selection::kFirst;
+  sampling::SamplingOptions options = Take(1, 0.1);
+  options.selection = sampling::Selection::kFirst;
   const RunOutcome run = Evaluated(OneKernel({0, 300}), options, 1).runs[0];
   CHECK(run.against_calibrated == doctest::Approx(-1.0));
   CHECK(run.sampled_ns == 0.0);
@@ -172,9 +172,9 @@ TEST_CASE("online: a kernel that always takes the same time is captured a few ti
   CHECK(online.over_two_pass == doctest::Approx(s.samples));
 }
 
-const MethodEntry& MethodOf(Method method) {
+const MethodEntry& MethodOf(sampling::Method method) {
   std::string_view name;
-  for (const MethodSpec& spec : kMethods) {
+  for (const sampling::MethodSpec& spec : sampling::kMethods) {
     if (spec.method == method) name = spec.name;
   }
   for (const MethodEntry& entry : Methods()) {
@@ -190,34 +190,35 @@ const MethodEntry& MethodOf(Method method) {
 TEST_CASE("taking the first fails on Rodinia gaussian, the default does not") {
   const auto file = SharedPath("data/profiles/rodinia_gaussian_8k_a.csv.gz");
   STEMTAP_SKIP_WITHOUT(file);
-  auto reader = OpenProfile(file.string());
+  auto reader = formats::OpenProfile(file.string());
   REQUIRE(reader.ok());
-  auto profile = LoadProfile(*reader.value());
+  auto profile = model::LoadProfile(*reader.value());
   REQUIRE(profile.ok());
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   const auto workload = MakeEvaluatedRun("gaussian", std::move(profile).value(), options);
   REQUIRE(workload.ok());
 
   // With random draws, |bias| of 400 runs with errors of about 2.3 % has a standard error of 0.12
   // %; six of them are 0.7 %.
   const MethodEvaluation drawn =
-      Evaluated(workload.value(), options, 400, 2, MethodOf(Method::kStem));
+      Evaluated(workload.value(), options, 400, 2, MethodOf(sampling::Method::kStem));
   CHECK(std::fabs(drawn.statistics.error.bias) < 0.007);
   CHECK(drawn.statistics.error.max < 0.15);
 
-  options.selection = Selection::kFirst;
+  options.selection = sampling::Selection::kFirst;
   const MethodEvaluation first =
-      Evaluated(workload.value(), options, 1, 1, MethodOf(Method::kStem));
+      Evaluated(workload.value(), options, 1, 1, MethodOf(sampling::Method::kStem));
   CHECK(first.statistics.samples == drawn.statistics.samples);
   CHECK(first.statistics.error.bias > 0.30);
   CHECK(first.statistics.error.bias > 5.0 * drawn.statistics.bound);
   // Finer strata hide part of the effect, but the requested bound is still missed.
-  const MethodEvaluation root = Evaluated(workload.value(), options, 1, 1, MethodOf(Method::kRoot));
+  const MethodEvaluation root =
+      Evaluated(workload.value(), options, 1, 1, MethodOf(sampling::Method::kRoot));
   CHECK(root.statistics.error.bias > 2.0 * options.error_bound);
 
   // At least 95 % of runs with the default options must be within the bound. With 400 runs, at
   // least 88 % are within it, except with a probability below 1e-6.
-  const SamplingOptions standard;
+  const sampling::SamplingOptions standard;
   const MethodEvaluation standing =
       Evaluated(workload.value(), standard, 400, 2, MethodOf(standard.method));
   CHECK(standing.statistics.coverage >= 0.88);
@@ -225,4 +226,4 @@ TEST_CASE("taking the first fails on Rodinia gaussian, the default does not") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

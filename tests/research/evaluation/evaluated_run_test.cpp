@@ -7,7 +7,7 @@
 
 #include "research/evaluation/made_workload.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 using test::MakeProfile;
@@ -18,7 +18,7 @@ bool Contains(const std::string& text, const std::string& word) {
 }
 
 TEST_CASE("workload: what is excluded counts neither as launch nor as time") {
-  SamplingOptions options;
+  sampling::SamplingOptions options;
   options.exclude = "^nccl";
   const EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"ncclAllReduce", 500}, {"b", 30}}, options);
   CHECK(w.total_ns == 40);
@@ -26,7 +26,7 @@ TEST_CASE("workload: what is excluded counts neither as launch nor as time") {
   CHECK(w.kernels == 2);
   CHECK(w.excluded.invocations == 1);
   CHECK(w.excluded.duration_ns == 500);
-  CHECK(w.groups[1] == kExcludedKernel);
+  CHECK(w.groups[1] == model::kExcludedKernel);
   CHECK(w.speedup_limit == 1.0);
   // 10 + 30 + 20 ns over the means 20 and 20.
   CHECK(MakeTestWorkload({{"a", 10}, {"a", 30}, {"b", 20}}).speedup_limit == 1.5);
@@ -36,12 +36,12 @@ TEST_CASE("workload: without kernel time there is nothing to be wrong about") {
   const auto none = MakeEvaluatedRun("zeros.csv", MakeProfile({{"a", 0}, {"b", 0}}), {});
   REQUIRE(!none.ok());
   CHECK(Contains(none.error().message, "zeros.csv"));
-  SamplingOptions all;
+  sampling::SamplingOptions all;
   all.exclude = ".";
   const auto excluded = MakeEvaluatedRun("all.csv", MakeProfile({{"a", 5}}), all);
   REQUIRE(!excluded.ok());
   CHECK(Contains(excluded.error().message, "excluded"));
-  SamplingOptions malformed;
+  sampling::SamplingOptions malformed;
   malformed.exclude = "(";
   const auto wrong = MakeEvaluatedRun("a.csv", MakeProfile({{"a", 5}}), malformed);
   REQUIRE(!wrong.ok());
@@ -51,7 +51,7 @@ TEST_CASE("workload: without kernel time there is nothing to be wrong about") {
 TEST_CASE("another run: other durations are the same launches") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30}});
   // The kernel names have ids in a different order.
-  Profile other = MakeProfile({{"z", 1}, {"b", 1}});
+  model::Profile other = MakeProfile({{"z", 1}, {"b", 1}});
   other.records.clear();
   for (const auto& [name, ns] : {std::pair{"a", 11}, {"b", 22}, {"a", 33}}) {
     shm::KernelRecord r = w.profile.records[0];
@@ -66,7 +66,7 @@ TEST_CASE("another run: other durations are the same launches") {
 
 TEST_CASE("another run: the first launch that differs is named, and what differs") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30, 4}});
-  const auto refused = [&w](const Profile& other) {
+  const auto refused = [&w](const model::Profile& other) {
     const Status held = HoldAgainst(w, "second.csv", other);
     REQUIRE(!held.ok());
     CHECK(held.error().exit_code == 1);
@@ -83,14 +83,14 @@ TEST_CASE("another run: the first launch that differs is named, and what differs
   const std::string count = refused(MakeProfile({{"a", 10}, {"b", 20}}));
   CHECK(Contains(count, "launch 2 is in one of them alone"));
   CHECK(Contains(count, "3 against 2 launches, 1 kernels"));
-  Profile block = MakeProfile({{"a", 10}, {"b", 20}, {"a", 30, 4}});
+  model::Profile block = MakeProfile({{"a", 10}, {"b", 20}, {"a", 30, 4}});
   block.records[0].block[0] = 64;
   CHECK(Contains(refused(block), "launch 0 ('a') has block 128x1x1 in the one and 64x1x1"));
 }
 
 TEST_CASE("another run: extents that one run does not know are no difference") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10, 4}, {"b", 20, 4}});
-  Profile other = MakeProfile({{"a", 10}, {"b", 20}});
+  model::Profile other = MakeProfile({{"a", 10}, {"b", 20}});
   for (shm::KernelRecord& r : other.records) r.grid[0] = shm::kUnknownExtent;
   CHECK(HoldAgainst(w, "second", other).ok());
 }
@@ -105,4 +105,4 @@ TEST_CASE("another run: names are shown escaped and cut") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

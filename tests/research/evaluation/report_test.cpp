@@ -10,7 +10,7 @@
 
 #include "research/evaluation/made_workload.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 // Returns an evaluation with everything that a report can contain: one workload with unusual
@@ -129,4 +129,4 @@ TEST_CASE("equal error: table, JSON and CSV") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

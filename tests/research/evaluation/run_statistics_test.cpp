@@ -10,7 +10,7 @@
 #include "research/evaluation/made_workload.h"
 #include "research/evaluation/trust_report.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 RunOutcome Run(double sampled_ns, double error, double bound) {
@@ -132,4 +132,4 @@ TEST_CASE("trust report: harmonic mean of speedups, arithmetic of errors, sorted
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

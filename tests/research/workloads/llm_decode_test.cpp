@@ -15,7 +15,7 @@
 
 #include "research/workloads/run.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 Run RunOf(const LlmDecodeOptions& options, std::size_t limit = 65'536) {
@@ -61,8 +61,8 @@ TEST_CASE("split reads give the same stream, and names appear with their first l
   for (const std::size_t limit : {1, 7, 164, 4'096, 1'000'000}) {
     CHECK(SameBytes(whole, RunOf(Launches(20'000), limit)));
   }
-  const std::unique_ptr<ProfileReader> reader = MakeLlmDecode(Launches(20'000));
-  ProfileBatch batch;
+  const std::unique_ptr<model::ProfileReader> reader = MakeLlmDecode(Launches(20'000));
+  model::ProfileBatch batch;
   std::size_t seen = 0;
   while (reader->Read(batch, 1).value() != 0) {
     seen = std::max<std::size_t>(seen, batch.records[0].name_id + 1);
@@ -117,11 +117,11 @@ TEST_CASE("launches look like launches: extents, streams, times that ascend, a b
 // tails: 6e-9 above, 2e-11 below). The seed is fixed, so the test never fails by chance.
 TEST_CASE("one launch in 20,000 is an outlier, five to thirty times slower") {
   LlmDecodeOptions options = Launches(4'000'000);
-  const std::unique_ptr<ProfileReader> with = MakeLlmDecode(options);
+  const std::unique_ptr<model::ProfileReader> with = MakeLlmDecode(options);
   options.outlier_one_in = 0;  // otherwise the same run
-  const std::unique_ptr<ProfileReader> without = MakeLlmDecode(options);
-  ProfileBatch a;
-  ProfileBatch b;
+  const std::unique_ptr<model::ProfileReader> without = MakeLlmDecode(options);
+  model::ProfileBatch a;
+  model::ProfileBatch b;
   double outliers = 0;
   double least = 1e9;
   double most = 0;
@@ -242,7 +242,7 @@ TEST_CASE("options out of range are refused, and a reader of them says so") {
     LlmDecodeOptions options;
     change(options);
     const Status status = ValidateLlmDecode(options);
-    ProfileBatch batch;
+    model::ProfileBatch batch;
     const Result<std::size_t> read = MakeLlmDecode(options)->Read(batch, 10);
     return !status.ok() && status.error().exit_code == 2 && !read.ok() &&
            read.error().message == status.error().message;
@@ -261,4 +261,4 @@ TEST_CASE("options out of range are refused, and a reader of them says so") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -15,20 +15,20 @@
 #include "model/profile_reader.h"
 #include "shm/record.h"
 
-namespace stemtap {
+namespace stemtap::research {
 
 struct Run {
   std::vector<shm::KernelRecord> records;
-  std::unique_ptr<ProfileReader> reader;
+  std::unique_ptr<model::ProfileReader> reader;
 
   const std::string& name(std::size_t i) const { return reader->names().name(records[i].name_id); }
 };
 
 // Reads the run with at most `limit` records per request.
-inline Run ReadWhole(std::unique_ptr<ProfileReader> reader, std::size_t limit) {
+inline Run ReadWhole(std::unique_ptr<model::ProfileReader> reader, std::size_t limit) {
   Run run;
   run.reader = std::move(reader);
-  for (ProfileBatch batch;;) {
+  for (model::ProfileBatch batch;;) {
     const Result<std::size_t> read = run.reader->Read(batch, limit);
     REQUIRE(read.ok());
     REQUIRE(read.value() == batch.records.size());
@@ -67,4 +67,4 @@ inline std::uint64_t Fingerprint(const Run& run) {
   return hash;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -19,7 +19,7 @@
 #include "research/workloads/noise.h"
 #include "research/workloads/run.h"
 
-namespace stemtap {
+namespace stemtap::research {
 namespace {
 
 WorkloadOptions Launches(std::uint64_t launches) {
@@ -327,4 +327,4 @@ TEST_CASE("every workload has the fingerprint it has on every machine") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::research

@@ -20,10 +20,10 @@ namespace stemtap::test {
 
 struct MadeSession {
   std::string host = "node0";
-  OptionList options = {{"error_bound", 0.05},
-                        {"confidence", 0.95},
-                        {"level", "kernels"},
-                        {"seed", std::uint64_t{1}}};
+  model::OptionList options = {{"error_bound", 0.05},
+                               {"confidence", 0.95},
+                               {"level", "kernels"},
+                               {"seed", std::uint64_t{1}}};
   std::vector<std::string> kernels = {"gemm", "softmax"};
   std::uint64_t launches = 60;  // of each kernel
   std::uint64_t base_ns = 1000;
@@ -33,22 +33,22 @@ struct MadeSession {
   std::int32_t process = 0;
 };
 
-inline Plan PlanOf(const MadeSession& made) {
-  PlanBuilder builder(SamplingOptions{});
+inline model::Plan PlanOf(const MadeSession& made) {
+  sampling::PlanBuilder builder(sampling::SamplingOptions{});
   std::uint64_t index = 0;
   for (const std::string& name : made.kernels) {
-    SampledCluster cluster;
+    sampling::SampledCluster cluster;
     std::uint64_t sum = 0;
     cluster.lower_ns = made.base_ns;
     cluster.upper_ns = made.base_ns + made.launches - 1;
     for (std::uint64_t i = 0; i < made.launches; ++i) {
-      Moments cell;
+      stats::Moments cell;
       cell.Add(static_cast<double>(made.base_ns + i));
       cluster.moments.Merge(cell);
       cluster.cells.push_back(cell);
       sum += made.base_ns + i;
       if (i != 3 && i != 40) continue;
-      PlanSample sample;
+      model::PlanSample sample;
       sample.index = index + i;
       sample.occurrence = i;
       sample.record.device = made.device;
@@ -60,7 +60,7 @@ inline Plan PlanOf(const MadeSession& made) {
     index += made.launches;
     builder.AddKernel(name, made.launches, sum, 0, {cluster}, {}, made.process);
   }
-  Plan plan = builder.Finish();
+  model::Plan plan = builder.Finish();
   plan.source = "python3 train.py";
   plan.options = made.options;
   plan.totals.excluded_invocations = made.excluded;
@@ -68,7 +68,7 @@ inline Plan PlanOf(const MadeSession& made) {
   return plan;
 }
 
-inline std::string SessionText(const MadeSession& made, const Plan& plan) {
+inline std::string SessionText(const MadeSession& made, const model::Plan& plan) {
   const std::uint64_t kept = plan.totals.invocations + made.excluded;
   return fmt::format(
       R"({{"schema": "stemtap.session/1", "tool": "stemtap 0.1.0", "mode": "live", "command": ["python3", "train.py"],
@@ -82,8 +82,8 @@ inline std::string SessionText(const MadeSession& made, const Plan& plan) {
       kept + made.dropped, kept, made.device, kept, plan.totals.duration_ns);
 }
 
-inline Overview OverviewOf(const MadeSession& made, const Plan& plan) {
-  Overview o;
+inline model::Overview OverviewOf(const MadeSession& made, const model::Plan& plan) {
+  model::Overview o;
   o.mode = "live";
   o.ended = true;
   o.started_unix_ms = 1000;
@@ -98,21 +98,21 @@ inline Overview OverviewOf(const MadeSession& made, const Plan& plan) {
   o.observed = plan.totals.invocations;
   o.duration_ns = plan.totals.duration_ns;
   o.captured = plan.totals.samples;
-  TakeBounds(plan.totals, o);
+  model::TakeBounds(plan.totals, o);
   o.timeline = {
       {0.5, o.observed / 2, o.duration_ns / 2, 1, 1000, 2, o.observed == 0 ? NAN : 0.5, 0},
       {1.5, o.observed, o.duration_ns, o.captured, 4000, 0, o.bound, made.dropped}};
   o.processes = {{42, "python3", "closed", "", o.seen, o.kept, made.dropped, o.captured}};
-  for (const PlanKernel& k : plan.kernels) {
-    OverviewKernel kernel;
+  for (const model::PlanKernel& k : plan.kernels) {
+    model::OverviewKernel kernel;
     kernel.name = k.name;
     kernel.process = k.process;
     kernel.invocations = k.invocations;
     kernel.duration_ns = k.duration_ns;
     kernel.captured = 2;
-    for (const PlanCluster& c : k.clusters) {
+    for (const model::PlanCluster& c : k.clusters) {
       kernel.clusters.push_back({c.lower_ns, c.upper_ns, c.count, c.mean_ns, c.stddev_ns,
-                                 c.captured, c.target, ClusterState::kClosed});
+                                 c.captured, c.target, model::ClusterState::kClosed});
     }
     for (std::uint64_t i = 0; i < made.launches; ++i) {
       kernel.histogram.push_back({made.base_ns + i, made.base_ns + i + 1, 1});
@@ -125,11 +125,11 @@ inline Overview OverviewOf(const MadeSession& made, const Plan& plan) {
 // Writes the directory `name` and returns its path.
 inline std::string MakeSession(const TempDir& scratch, const std::string& name,
                                const MadeSession& made) {
-  const Plan plan = PlanOf(made);
-  scratch.Write(name + "/plan.json", PlanToJson(plan));
-  scratch.Write(name + "/cells.json", CellsToJson(plan));
+  const model::Plan plan = PlanOf(made);
+  scratch.Write(name + "/plan.json", model::PlanToJson(plan));
+  scratch.Write(name + "/cells.json", model::CellsToJson(plan));
   scratch.Write(name + "/session.json", SessionText(made, plan));
-  scratch.Write(name + "/overview.json", OverviewToJson(OverviewOf(made, plan)));
+  scratch.Write(name + "/overview.json", model::OverviewToJson(OverviewOf(made, plan)));
   scratch.Write(name + "/summary.txt", "as it was\n");
   scratch.Write(
       name + "/mask.ndjson",

@@ -231,7 +231,7 @@ TEST_CASE("top and report show a merged session as any other") {
   CHECK(shown.find("ended") != std::string::npos);
   CHECK(Printed({"top", "--json", "m"}, scratch) == ReadFile(scratch / "m/overview.json"));
   const auto report = Stemtap({"report", "m"}, scratch);
-  if (ReportPage().empty()) {
+  if (ui::ReportPage().empty()) {
     MESSAGE("SKIPPED: built without the page of stemtap report");
     return;
   }

@@ -22,8 +22,8 @@ nlohmann::json ReadJson(const std::filesystem::path& file) {
   return nlohmann::json::parse(ReadFile(file), nullptr, false);
 }
 
-Plan ReadPlan(const std::filesystem::path& file) {
-  Result<Plan> plan = LoadPlan(file.string());
+model::Plan ReadPlan(const std::filesystem::path& file) {
+  Result<model::Plan> plan = model::LoadPlan(file.string());
   REQUIRE(plan.ok());
   return std::move(plan).value();
 }
@@ -32,7 +32,7 @@ Plan ReadPlan(const std::filesystem::path& file) {
 void CheckRefused(const TempDir& scratch, const std::vector<std::string>& folders,
                   const std::vector<std::string>& words) {
   const std::string output = (scratch / "refused").string();
-  const auto merged = MergeSessions(folders, output);
+  const auto merged = session::MergeSessions(folders, output);
   REQUIRE_FALSE(merged.ok());
   CAPTURE(merged.error().message);
   CHECK(merged.error().message.find('\n') == std::string::npos);
@@ -54,11 +54,11 @@ TEST_CASE("what sessions counted adds up, and stands beside what each said") {
   b.device = 2;
   const std::string first = MakeSession(scratch, "a", {});
   const std::string second = MakeSession(scratch, "b", b);
-  const auto merged = MergeSessions({first, second}, (scratch / "m").string());
+  const auto merged = session::MergeSessions({first, second}, (scratch / "m").string());
   REQUIRE(merged.ok());
   CHECK(merged.value().warnings.empty());
 
-  const Plan plan = ReadPlan(scratch / "m/plan.json");
+  const model::Plan plan = ReadPlan(scratch / "m/plan.json");
   CHECK(plan.source == "python3 train.py");
   CHECK(plan.totals.invocations == 240);
   CHECK(plan.totals.excluded_invocations == 7);
@@ -100,9 +100,9 @@ TEST_CASE("what sessions counted adds up, and stands beside what each said") {
   CHECK(session["sessions"][1]["counters"]["dropped"] == 3);
   CHECK(session["sessions"][1]["host"]["name"] == "node1");
 
-  const auto overview = LoadOverview((scratch / "m/overview.json").string());
+  const auto overview = model::LoadOverview((scratch / "m/overview.json").string());
   REQUIRE(overview.ok());
-  const Overview& o = overview.value();
+  const model::Overview& o = overview.value();
   CHECK(o.mode == "merged");
   CHECK(o.ended);
   CHECK(o.seen == 250);
@@ -113,16 +113,16 @@ TEST_CASE("what sessions counted adds up, and stands beside what each said") {
   CHECK(o.kernels_known == 3);
   REQUIRE(o.kernels.size() == 3);
   CHECK(o.kernels[0].duration_ns >= o.kernels[1].duration_ns);
-  for (const OverviewKernel& kernel : o.kernels) {
+  for (const model::OverviewKernel& kernel : o.kernels) {
     std::uint64_t count = 0;
     std::uint64_t last = 0;
-    for (const HistogramBin& bin : kernel.histogram) {
+    for (const model::HistogramBin& bin : kernel.histogram) {
       CHECK(bin.lower_ns >= last);
       last = bin.upper_ns;
       count += bin.count;
     }
     CHECK(count == kernel.invocations);
-    CHECK(kernel.histogram.size() <= Overview::kMostBins);
+    CHECK(kernel.histogram.size() <= model::Overview::kMostBins);
     CHECK(kernel.clusters.size() == kernel.invocations / 60);
   }
   REQUIRE(o.timeline.size() == 4);
@@ -165,7 +165,7 @@ TEST_CASE("merged sessions can be merged, in any grouping") {
     folders.push_back(MakeSession(scratch, "s" + std::to_string(i), made));
   }
   const auto merge = [&](const std::vector<std::string>& of, const char* name) {
-    const auto merged = MergeSessions(of, (scratch / name).string());
+    const auto merged = session::MergeSessions(of, (scratch / name).string());
     REQUIRE_MESSAGE(merged.ok(), (merged.ok() ? "" : merged.error().message));
     return (scratch / name).string();
   };
@@ -179,8 +179,8 @@ TEST_CASE("merged sessions can be merged, in any grouping") {
   }
   // The reverse order gives the same numbers.
   const std::string back = merge({folders[3], folders[2], folders[1], folders[0]}, "back");
-  const Plan a = ReadPlan(flat + "/plan.json");
-  const Plan b = ReadPlan(back + "/plan.json");
+  const model::Plan a = ReadPlan(flat + "/plan.json");
+  const model::Plan b = ReadPlan(back + "/plan.json");
   CHECK(a.totals.bound == b.totals.bound);
   CHECK(a.totals.plain_estimate_ns == b.totals.plain_estimate_ns);
   CHECK(a.totals.observed_error == b.totals.observed_error);
@@ -198,13 +198,13 @@ TEST_CASE("no bar of a merged histogram reaches over a gap, in whatever grouping
     folders.push_back(MakeSession(scratch, std::to_string(base_ns), made));
   }
   const auto check = [&](const std::string& folder, std::uint64_t launches) {
-    const auto overview = LoadOverview((scratch / folder / "overview.json").string());
+    const auto overview = model::LoadOverview((scratch / folder / "overview.json").string());
     REQUIRE(overview.ok());
-    for (const OverviewKernel& kernel : overview.value().kernels) {
-      CHECK(kernel.histogram.size() <= Overview::kMostBins);
+    for (const model::OverviewKernel& kernel : overview.value().kernels) {
+      CHECK(kernel.histogram.size() <= model::Overview::kMostBins);
       CHECK(kernel.histogram.size() >= 4);
       std::uint64_t count = 0;
-      for (const HistogramBin& bin : kernel.histogram) {
+      for (const model::HistogramBin& bin : kernel.histogram) {
         CAPTURE(bin.lower_ns);
         CHECK(bin.upper_ns <= bin.lower_ns + 61);
         count += bin.count;
@@ -212,11 +212,11 @@ TEST_CASE("no bar of a merged histogram reaches over a gap, in whatever grouping
       CHECK(count == launches);
     }
   };
-  REQUIRE(MergeSessions(folders, (scratch / "all").string()).ok());
+  REQUIRE(session::MergeSessions(folders, (scratch / "all").string()).ok());
   check("all", 4 * 61);
-  REQUIRE(MergeSessions({folders[0], folders[2]}, (scratch / "m").string()).ok());
-  REQUIRE(MergeSessions({(scratch / "m").string(), folders[1], folders[3]},
-                        (scratch / "grouped").string())
+  REQUIRE(session::MergeSessions({folders[0], folders[2]}, (scratch / "m").string()).ok());
+  REQUIRE(session::MergeSessions({(scratch / "m").string(), folders[1], folders[3]},
+                                 (scratch / "grouped").string())
               .ok());
   check("grouped", 4 * 61);
 }
@@ -230,14 +230,15 @@ TEST_CASE("the same session twice is refused, copied or merged before") {
   std::filesystem::copy(a, scratch / "copy");
   CheckRefused(scratch, {a, b, (scratch / "copy").string()},
                {"copy: holds the session ", "('copy') that ", "/a holds, expected each once"});
-  REQUIRE(MergeSessions({b, a}, (scratch / "m").string()).ok());
+  REQUIRE(session::MergeSessions({b, a}, (scratch / "m").string()).ok());
   CheckRefused(scratch, {(scratch / "m").string(), a}, {"/a: holds the session ", "/m holds"});
 }
 
 TEST_CASE("options that numbers depend on must agree, others are left out") {
   TempDir scratch;
   const std::string a = MakeSession(scratch, "a", {});
-  const auto with = [&](const std::string& name, const std::string& option, OptionValue value) {
+  const auto with = [&](const std::string& name, const std::string& option,
+                        model::OptionValue value) {
     MadeSession made;
     made.base_ns = 3000;
     std::erase_if(made.options, [&](const auto& o) { return o.first == option; });
@@ -251,7 +252,7 @@ TEST_CASE("options that numbers depend on must agree, others are left out") {
   CheckRefused(scratch, {a, with("e", "exclude", std::string("nccl"))}, {"--exclude 'nccl'"});
   CheckRefused(scratch, {with("f", "exclude", std::string("nccl")), a}, {"--exclude ''"});
   const auto merged =
-      MergeSessions({a, with("g", "seed", std::uint64_t{2})}, (scratch / "m").string());
+      session::MergeSessions({a, with("g", "seed", std::uint64_t{2})}, (scratch / "m").string());
   REQUIRE(merged.ok());
   const auto plan = ReadJson(scratch / "m/plan.json");
   CHECK_FALSE(plan["options"].contains("seed"));
@@ -279,8 +280,8 @@ TEST_CASE("what is no session that has ended is refused by name") {
   CheckRefused(scratch, {a, (scratch / "empty").string()}, {"/empty: is no session folder"});
 
   // Files that the plan does not need may be missing; the merge reports them.
-  const auto merged = MergeSessions({a, without("bare", {"overview.json", "mask.ndjson"})},
-                                    (scratch / "m").string());
+  const auto merged = session::MergeSessions({a, without("bare", {"overview.json", "mask.ndjson"})},
+                                             (scratch / "m").string());
   REQUIRE(merged.ok());
   CHECK(merged.value().warnings.size() == 2);
   CHECK_FALSE(std::filesystem::exists(scratch / "m/overview.json"));
@@ -290,12 +291,12 @@ TEST_CASE("a folder that holds anything is no place for a merged session") {
   TempDir scratch;
   const std::string a = MakeSession(scratch, "a", {});
   scratch.Write("full/file", "x");
-  const auto full = MergeSessions({a}, (scratch / "full").string());
+  const auto full = session::MergeSessions({a}, (scratch / "full").string());
   REQUIRE_FALSE(full.ok());
   CHECK(full.error().message.find("is not empty") != std::string::npos);
-  CHECK_FALSE(MergeSessions({a}, a).ok());
+  CHECK_FALSE(session::MergeSessions({a}, a).ok());
   CHECK(ReadFile(scratch / "full/file") == "x");
-  CHECK_FALSE(MergeSessions({a}, (scratch / "no/parent").string()).ok());
+  CHECK_FALSE(session::MergeSessions({a}, (scratch / "no/parent").string()).ok());
 }
 
 TEST_CASE("damaged files are named, and nothing is left behind") {
@@ -394,7 +395,7 @@ TEST_CASE("files cut anywhere are errors") {
     }
     scratch.Write(std::string("b/") + file, whole);
   }
-  CHECK(MergeSessions({a, folder}, (scratch / "m").string()).ok());
+  CHECK(session::MergeSessions({a, folder}, (scratch / "m").string()).ok());
 }
 
 TEST_CASE("what a session did not do is told by session") {
@@ -412,7 +413,7 @@ TEST_CASE("what a session did not do is told by session") {
   processes.push_back(
       {{"pid", 43}, {"program", "evil\x1b"}, {"state", "stood_down"}, {"reason", "no CUPTI"}});
   scratch.Write("b/session.json", session.dump());
-  const auto merged = MergeSessions({a, b}, (scratch / "m").string());
+  const auto merged = session::MergeSessions({a, b}, (scratch / "m").string());
   REQUIRE(merged.ok());
   const std::string& summary = merged.value().summary;
   CHECK(summary.find("session 1: node0, b: 120 launches, ") != std::string::npos);
@@ -442,20 +443,20 @@ TEST_CASE(
   };
   const std::string b = idle("b");
   const std::string c = idle("c");
-  const auto merged = MergeSessions({a, b}, (scratch / "m").string());
+  const auto merged = session::MergeSessions({a, b}, (scratch / "m").string());
   REQUIRE(merged.ok());
   CHECK(merged.value().summary.find("session 1: b, b: no kernel was recorded\n") !=
         std::string::npos);
-  const auto overview = LoadOverview((scratch / "m/overview.json").string());
+  const auto overview = model::LoadOverview((scratch / "m/overview.json").string());
   REQUIRE(overview.ok());
   CHECK(overview.value().bound == doctest::Approx(merged.value().plan.totals.bound));
   REQUIRE(overview.value().timeline.size() == 4);
-  for (const TimelinePoint& point : overview.value().timeline) {
+  for (const model::TimelinePoint& point : overview.value().timeline) {
     CHECK(point.observed > 0);
     CHECK(point.bound > 0.0);  // finite, not NaN
   }
-  REQUIRE(MergeSessions({b, c}, (scratch / "nothing").string()).ok());
-  const auto nothing = LoadOverview((scratch / "nothing/overview.json").string());
+  REQUIRE(session::MergeSessions({b, c}, (scratch / "nothing").string()).ok());
+  const auto nothing = model::LoadOverview((scratch / "nothing/overview.json").string());
   REQUIRE(nothing.ok());
   CHECK(std::isnan(nothing.value().bound));
 }
@@ -466,7 +467,7 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
   const std::string a = MakeSession(scratch, "a", made);
   made.base_ns = 2000;
   const std::string b = MakeSession(scratch, "b", made);
-  REQUIRE(MergeSessions({a, b}, (scratch / "m").string()).ok());
+  REQUIRE(session::MergeSessions({a, b}, (scratch / "m").string()).ok());
   made.base_ns = 3000;
   const std::string c = MakeSession(scratch, "c", made);
   std::string text = ReadFile(scratch / "m/session.json");

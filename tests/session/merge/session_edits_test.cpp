@@ -12,7 +12,7 @@
 #include "fuzz/session_promises.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 TEST_CASE("edits of a JSON text replace, repeat and remove what they say") {
@@ -75,4 +75,4 @@ TEST_CASE("files of a session that were edited are refused, or what is made of t
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

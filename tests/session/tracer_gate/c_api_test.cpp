@@ -13,7 +13,7 @@
 #include "stemtap/gate.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 stemtap_launch Launch(const char* name, std::uint32_t grid = 1) {
@@ -161,4 +161,4 @@ TEST_CASE("a forked child's gate has failed, the parent's goes on") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

@@ -14,7 +14,7 @@
 #include "research/workloads/workload.h"
 #include "support/temp_dir.h"
 
-namespace stemtap {
+namespace stemtap::session {
 namespace {
 
 std::unique_ptr<TracerGate> Open(const TracerGateOptions& options) {
@@ -25,7 +25,7 @@ std::unique_ptr<TracerGate> Open(const TracerGateOptions& options) {
 
 TracerGateOptions Optimal() {
   TracerGateOptions options;
-  options.sampling.method = Method::kOptimal;
+  options.sampling.method = sampling::Method::kOptimal;
   return options;
 }
 
@@ -39,24 +39,24 @@ TracerLaunch Launch(std::string_view name, std::uint32_t grid = 1) {
   return launch;
 }
 
-std::uint64_t Samples(const Plan& plan) {
+std::uint64_t Samples(const model::Plan& plan) {
   std::uint64_t samples = 0;
-  for (const PlanKernel& kernel : plan.kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) samples += cluster.samples.size();
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) samples += cluster.samples.size();
   }
   return samples;
 }
 
 TEST_CASE("a generated run behind the gate: few captures stand for all launches") {
-  WorkloadOptions workload;
+  research::WorkloadOptions workload;
   workload.launches = 100'000;
-  MadeWorkload run = MakeWorkload("llm-decode", workload);
+  research::MadeWorkload run = research::MakeWorkload("llm-decode", workload);
   REQUIRE(run.ok());
   const auto gate = Open(Optimal());
   std::uint64_t index = 0;
   std::uint64_t captured = 0;
   std::uint64_t total_ns = 0;
-  ProfileBatch batch;
+  model::ProfileBatch batch;
   for (;;) {
     const Result<std::size_t> read = run.value()->Read(batch, 4096);
     REQUIRE(read.ok());
@@ -72,7 +72,7 @@ TEST_CASE("a generated run behind the gate: few captures stand for all launches"
                             answer.capture ? TracerGate::kUnknownDuration : record.duration_ns));
     }
   }
-  const Result<Plan> plan = gate->Close();
+  const Result<model::Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.invocations + plan.value().totals.dropped == 100'000);
   CHECK(plan.value().totals.dropped < 5);
@@ -96,11 +96,11 @@ TEST_CASE("what is captured is in the plan under the index of its launch") {
     if (answer.capture) captured.push_back(answer.id);
     gate->Observe(answer.id, giant ? 90'000u : 1'000u + static_cast<std::uint64_t>(i) % 10);
   }
-  const Result<Plan> plan = gate->Close();
+  const Result<model::Plan> plan = gate->Close();
   REQUIRE(plan.ok());
-  for (const PlanKernel& kernel : plan.value().kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& sample : cluster.samples) {
+  for (const model::PlanKernel& kernel : plan.value().kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) {
         CHECK(std::find(captured.begin(), captured.end(), sample.index) != captured.end());
         CHECK((sample.index % 50 == 7) == (kernel.name == "giant"));
       }
@@ -121,7 +121,7 @@ TEST_CASE("durations may come in any order, and only once") {
     flying.erase(flying.begin() + static_cast<std::ptrdiff_t>(at));
   }
   CHECK_FALSE(gate->Observe(3000, 1000));
-  const Result<Plan> plan = gate->Close();
+  const Result<model::Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.invocations == 3000 - 99);
   CHECK(plan.value().totals.dropped == 99);
@@ -133,7 +133,7 @@ TEST_CASE("a tracer that never tells a duration fills no memory, and all of it i
   const std::uint64_t launches = TracerGate::kMostPending + 1000;
   for (std::uint64_t i = 0; i < launches; ++i) gate->ShouldCapture(Launch("k"));
   CHECK_FALSE(gate->Observe(0, 1));  // abandoned
-  const Result<Plan> plan = gate->Close();
+  const Result<model::Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.dropped == launches);
   CHECK(plan.value().totals.invocations == 0);
@@ -148,15 +148,15 @@ TEST_CASE("a kernel that is launched once and captured then is dropped, not made
     const auto answer = gate->ShouldCapture(Launch("often"));
     gate->Observe(answer.id, answer.capture ? TracerGate::kUnknownDuration : 500u);
   }
-  const Result<Plan> plan = gate->Close();
+  const Result<model::Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.dropped == 1);
   CHECK(plan.value().totals.invocations == 2000);
   // The launch still has its own index.
-  for (const PlanKernel& kernel : plan.value().kernels) {
+  for (const model::PlanKernel& kernel : plan.value().kernels) {
     CHECK(kernel.name == "often");
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& sample : cluster.samples) CHECK(sample.index >= 1);
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) CHECK(sample.index >= 1);
     }
   }
 }
@@ -177,7 +177,7 @@ TEST_CASE("a capture that was not made is given back and made later") {
     captured += answer.capture;
     gate->Observe(answer.id, 1000u + static_cast<std::uint64_t>(i) % 7);
   }
-  const Result<Plan> plan = gate->Close();
+  const Result<model::Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(abandoned == 5);
   CHECK(captured >= 2);
@@ -199,13 +199,13 @@ TEST_CASE("a captured launch stands for the launches of its context") {
     total += duration;
     gate->Observe(answer.id, answer.capture ? TracerGate::kUnknownDuration : duration);
   }
-  const Result<Plan> plan = gate->Close();
+  const Result<model::Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.samples < 40);
   double metric = 0.0;  // the true duration, as the tracer would measure it
-  for (const PlanKernel& kernel : plan.value().kernels) {
-    for (const PlanCluster& cluster : kernel.clusters) {
-      for (const PlanSample& sample : cluster.samples) {
+  for (const model::PlanKernel& kernel : plan.value().kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) {
         metric += sample.weight * static_cast<double>(durations[sample.index % 4]);
       }
     }
@@ -228,7 +228,7 @@ TEST_CASE("a capture that never comes back is made again") {
     captured += answer.capture;
     gate->Observe(answer.id, 1000 + i % 7);
   }
-  const Result<Plan> plan = gate->Close();
+  const Result<model::Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(lost == 3);
   CHECK(plan.value().totals.dropped == 3);
@@ -255,7 +255,7 @@ TEST_CASE("a duration that cannot be is none") {
     const auto answer = gate->ShouldCapture(Launch("k"));
     CHECK(gate->Observe(answer.id, i == 500 ? ~std::uint64_t{0} - 1000 : 1000));
   }
-  const Result<Plan> plan = gate->Close();
+  const Result<model::Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.duration_ns == 1000 * 1000);
 }
@@ -298,10 +298,10 @@ TEST_CASE("threads may ask and tell at once") {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const Result<Plan> plan = gate->Close();
+  const Result<model::Plan> plan = gate->Close();
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.invocations == 20'000);
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::session

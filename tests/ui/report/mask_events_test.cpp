@@ -8,7 +8,7 @@
 
 #include "base/memory_source.h"
 
-namespace stemtap {
+namespace stemtap::ui {
 namespace {
 
 std::string Line(const char* kind, std::uint64_t index, const char* kernel = "gemm") {
@@ -18,8 +18,8 @@ std::string Line(const char* kind, std::uint64_t index, const char* kernel = "ge
       kind, index, kernel, index / 2, 1732180000123456789 + index);
 }
 
-PlanKernel KernelOf(const char* name, std::vector<std::uint64_t> samples = {}) {
-  PlanKernel kernel;
+model::PlanKernel KernelOf(const char* name, std::vector<std::uint64_t> samples = {}) {
+  model::PlanKernel kernel;
   kernel.name = name;
   kernel.clusters.emplace_back();
   for (const std::uint64_t index : samples) {
@@ -28,19 +28,20 @@ PlanKernel KernelOf(const char* name, std::vector<std::uint64_t> samples = {}) {
   return kernel;
 }
 
-Plan PlanOf(std::vector<PlanKernel> kernels) {
-  Plan plan;
+model::Plan PlanOf(std::vector<model::PlanKernel> kernels) {
+  model::Plan plan;
   plan.kernels = std::move(kernels);
   return plan;
 }
 
-Result<MaskEvents> Read(const std::string& text, const Plan& plan = PlanOf({KernelOf("gemm")}),
+Result<MaskEvents> Read(const std::string& text,
+                        const model::Plan& plan = PlanOf({KernelOf("gemm")}),
                         std::size_t most = MaskEvents::kMost) {
   return ReadMask(std::make_unique<MemorySource>("mask.ndjson", text), PlanPositions(plan), most);
 }
 
 TEST_CASE("events keep their order and every field") {
-  const Plan plan = PlanOf({KernelOf("relu"), KernelOf("gemm")});
+  const model::Plan plan = PlanOf({KernelOf("relu"), KernelOf("gemm")});
   const auto mask = Read(Line("capture", 7) + Line("close", 9, "relu") + Line("reopen", 11) +
                              Line("top_up", 13, "gone"),
                          plan);
@@ -69,7 +70,8 @@ TEST_CASE("an event without a time, and one of later versions, is read") {
 }
 
 TEST_CASE("of several kernels of one name only a capture that is a sample is certain") {
-  const Plan plan = PlanOf({KernelOf("gemm", {3}), KernelOf("relu"), KernelOf("gemm", {5, 8})});
+  const model::Plan plan =
+      PlanOf({KernelOf("gemm", {3}), KernelOf("relu"), KernelOf("gemm", {5, 8})});
   const auto mask = Read(Line("capture", 5) + Line("capture", 4) + Line("close", 5) +
                              Line("capture", 3) + Line("capture", 5, "relu"),
                          plan);
@@ -168,4 +170,4 @@ TEST_CASE("a line that is no event is told with its number") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::ui

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "ui/report/unpack.h"
 
-namespace stemtap {
+namespace stemtap::ui {
 namespace {
 
 std::string Packed(std::string_view text, std::size_t piece) {
@@ -49,4 +49,4 @@ TEST_CASE("a disk that is full is told of") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::ui

@@ -17,7 +17,7 @@
 #include "ui/report/session_files.h"
 #include "ui/report/unpack.h"
 
-namespace stemtap {
+namespace stemtap::ui {
 namespace {
 
 using nlohmann::json;
@@ -206,4 +206,4 @@ TEST_CASE("a replay becomes a report with its own figures") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::ui

@@ -11,7 +11,7 @@
 #include "ui/report/session_files.h"
 #include "ui/report/unpack.h"
 
-namespace stemtap {
+namespace stemtap::ui {
 namespace {
 
 using nlohmann::json;
@@ -255,4 +255,4 @@ TEST_CASE("a disk that fills while a report is written is told of") {
 }
 
 }  // namespace
-}  // namespace stemtap
+}  // namespace stemtap::ui

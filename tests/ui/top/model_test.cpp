@@ -15,7 +15,7 @@
 #include "ui/top/text_cells.h"
 
 using namespace stemtap;
-using namespace stemtap::top;
+using namespace stemtap::ui;
 using test::JsonOf;
 using test::MadeKernel;
 using test::MadeOverview;
@@ -27,12 +27,12 @@ struct Shown {
   explicit Shown(const std::vector<MadeOverview>& made) { Again(made); }
 
   void Again(const std::vector<MadeOverview>& made) {
-    std::vector<std::unique_ptr<Overview>> next;
+    std::vector<std::unique_ptr<model::Overview>> next;
     std::vector<Session> sessions;
     for (const MadeOverview& m : made) {
-      Result<Overview> parsed = ParseOverview(JsonOf(m), "made");
+      Result<model::Overview> parsed = model::ParseOverview(JsonOf(m), "made");
       if (!parsed.ok()) FAIL(parsed.error().message);
-      next.push_back(std::make_unique<Overview>(std::move(parsed).value()));
+      next.push_back(std::make_unique<model::Overview>(std::move(parsed).value()));
       sessions.push_back({"/s/rank" + std::to_string(next.size()),
                           m.state == "ended" ? SessionState::kEnded : SessionState::kRunning,
                           next.back().get(), ""});
@@ -64,7 +64,7 @@ struct Shown {
     return "";
   }
 
-  std::vector<std::unique_ptr<Overview>> overviews;
+  std::vector<std::unique_ptr<model::Overview>> overviews;
   Model model;
 };
 
@@ -327,7 +327,7 @@ TEST_CASE("clusters are open in the table as they are in the header") {
   std::string json = JsonOf({});
   const std::string from = R"("state":"open"})";
   json.replace(json.find(from), from.size(), R"("state":"unreachable"})");
-  const Result<Overview> overview = ParseOverview(json, "made");
+  const Result<model::Overview> overview = model::ParseOverview(json, "made");
   REQUIRE(overview.ok());
   Model model;
   model.Show({{"/a", SessionState::kRunning, &overview.value(), ""}});
@@ -337,7 +337,7 @@ TEST_CASE("clusters are open in the table as they are in the header") {
 }
 
 TEST_CASE("where only the longest kernels are listed, the header says so") {
-  Result<Overview> overview = ParseOverview(JsonOf({}), "made");
+  Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
   REQUIRE(overview.ok());
   overview.value().kernels_known = 10000;
   Model model;
@@ -346,7 +346,7 @@ TEST_CASE("where only the longest kernels are listed, the header says so") {
 }
 
 TEST_CASE("launches that are not worked off yet are seen to come") {
-  Result<Overview> overview = ParseOverview(JsonOf({}), "made");
+  Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
   REQUIRE(overview.ok());
   overview.value().kept += 63;
   Model model;
@@ -398,7 +398,7 @@ TEST_CASE("several sessions are summed, and gone through one by one") {
   CHECK(relu.captured == 10);
   CHECK(relu.open == 2);
   CHECK(relu.parts == 2);
-  const OverviewTotals& sum = shown.model.run().totals;
+  const model::OverviewTotals& sum = shown.model.run().totals;
   CHECK(sum.observed == 4601);
   CHECK(sum.dropped == 5);
   CHECK(sum.kernels_known == 4);
@@ -444,8 +444,8 @@ TEST_CASE("kernels of one name that are kept apart stay apart") {
   std::string json = JsonOf({});
   const std::string from = R"("process":null,"grid":null,"block":null)";
   json.replace(json.find(from), from.size(), R"("process":4242,"grid":[8,1,2],"block":[256,1,1])");
-  const Result<Overview> a = ParseOverview(json, "a");
-  const Result<Overview> b = ParseOverview(JsonOf({}), "b");
+  const Result<model::Overview> a = model::ParseOverview(json, "a");
+  const Result<model::Overview> b = model::ParseOverview(JsonOf({}), "b");
   REQUIRE(a.ok());
   REQUIRE(b.ok());
   Model model;
@@ -524,7 +524,7 @@ TEST_CASE("of a session that recorded nothing it is not said that there may be m
 }
 
 TEST_CASE("what has to be known of a session is below its title") {
-  const Result<Overview> overview = ParseOverview(JsonOf({}), "made");
+  const Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
   REQUIRE(overview.ok());
   Model model;
   const auto second_line = [&](Session session) {

@@ -17,7 +17,7 @@
 #include "ui/top/session_watch.h"
 
 using namespace stemtap;
-using namespace stemtap::top;
+using namespace stemtap::ui;
 using test::JsonOf;
 using test::MadeOverview;
 using test::TempDir;

@@ -10,7 +10,7 @@
 #include "ui/top/text_cells.h"
 
 using namespace stemtap;
-using namespace stemtap::top;
+using namespace stemtap::ui;
 
 namespace {
 
@@ -124,9 +124,9 @@ TEST_CASE("bars reach their full height at the greatest value and show every oth
 }
 
 TEST_CASE("durations stand on a log axis") {
-  OverviewKernel kernel;
+  model::OverviewKernel kernel;
   kernel.histogram = {{1000, 2000, 10}, {8000, 16000, 30}};
-  const OverviewKernel* const kernels[] = {&kernel};
+  const model::OverviewKernel* const kernels[] = {&kernel};
   const DurationAxis axis = DurationsOf(kernels, 4, false);
   CHECK(axis.lower_ns == doctest::Approx(1000));
   CHECK(axis.upper_ns == doctest::Approx(16000));
@@ -138,9 +138,9 @@ TEST_CASE("durations stand on a log axis") {
 }
 
 TEST_CASE("one outlier does not take the axis, unless it takes the time") {
-  OverviewKernel kernel;
+  model::OverviewKernel kernel;
   kernel.histogram = {{1, 2, 1}, {1000, 2000, 5000}, {2000, 4000, 5000}, {64000, 128000, 1}};
-  const OverviewKernel* const kernels[] = {&kernel};
+  const model::OverviewKernel* const kernels[] = {&kernel};
   const DurationAxis axis = DurationsOf(kernels, 2, true);
   CHECK(axis.lower_ns == doctest::Approx(1000));
   CHECK(axis.upper_ns == doctest::Approx(4000));
@@ -154,8 +154,8 @@ TEST_CASE("one outlier does not take the axis, unless it takes the time") {
 }
 
 TEST_CASE("a narrow peak is narrow, and none is none") {
-  OverviewKernel kernel;
-  const OverviewKernel* const kernels[] = {&kernel};
+  model::OverviewKernel kernel;
+  const model::OverviewKernel* const kernels[] = {&kernel};
   CHECK(DurationsOf(kernels, 8, false).launches.empty());
   CHECK(DurationsOf({}, 8, false).launches.empty());
   kernel.histogram = {{5760, 5761, 120}};
@@ -170,7 +170,7 @@ TEST_CASE("a narrow peak is narrow, and none is none") {
 }
 
 TEST_CASE("the bound over time goes on where it did not change") {
-  Overview o;
+  model::Overview o;
   o.elapsed_s = 10;
   o.error_bound = 0.05;
   o.bound = 0.05;
