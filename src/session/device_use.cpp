@@ -18,8 +18,8 @@ void BusyTime::Add(std::uint64_t start, std::uint64_t end) {
   } else {
     Merge(start, end);
   }
-  if (open_.size() < kMostOpen) return;
-  const auto half = open_.begin() + kMostOpen / 2;
+  if (open_.size() < kMaxOpen) return;
+  const auto half = open_.begin() + kMaxOpen / 2;
   for (auto stretch = open_.begin(); stretch != half; ++stretch) {
     closed_ns_ += stretch->end - stretch->start;
   }
@@ -65,7 +65,7 @@ void DeviceUse::Add(const shm::KernelRecord& record, std::uint16_t process) {
   if (device.last == nullptr || device.last->stream != record.stream) {
     auto at = device.streams.find(record.stream);
     if (at == device.streams.end()) {
-      const bool full = device.streams.size() >= kMostStreams;
+      const bool full = device.streams.size() >= kMaxStreams;
       const std::uint32_t stream = full ? shm::kUnknown32 : record.stream;
       at = device.streams.try_emplace(stream, StreamTotals{stream, 0, 0}).first;
     }

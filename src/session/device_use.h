@@ -32,7 +32,7 @@ class BusyTime {
  private:
   // 2 KiB per device. In a launch window of 65,536 records (launch_sequencer.h), few records are
   // out of order by more than the number of concurrent kernels, which is at most 128 on a GPU.
-  static constexpr std::size_t kMostOpen = 128;
+  static constexpr std::size_t kMaxOpen = 128;
 
   struct Stretch {
     std::uint64_t start;
@@ -61,14 +61,14 @@ struct DeviceTotals {
   std::uint64_t busy_ns = 0;
   std::uint64_t cut_ns = 0;
   std::uint64_t span_ns = 0;  // from the first start to the last end
-  // Ordered by number; streams beyond kMostStreams share one unknown entry.
+  // Ordered by number; streams beyond kMaxStreams share one unknown entry.
   std::vector<StreamTotals> streams;
 };
 
 class DeviceUse {
  public:
   // Maximum streams per device. If a program keeps creating streams, the rest share one entry.
-  static constexpr std::size_t kMostStreams = 1024;
+  static constexpr std::size_t kMaxStreams = 1024;
 
   void Add(const shm::KernelRecord& record, std::uint16_t process);
 

@@ -11,16 +11,31 @@
 // THREADS: called once, from the main thread, before any other thread starts (it blocks signals).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "model/plan.h"
 #include "sampling/sampling_options.h"
-#include "session/session_writer.h"
+#include "session/session_report.h"
 
 namespace stemtap::session {
+
+// What is timed, and where captures are decided (STEMTAP_LEVEL).
+enum class TraceLevel : std::uint8_t {
+  kGraph,    // every kernel, but a graph launch as one
+  kKernels,  // every kernel
+  kGate,     // every kernel; the process decides at each launch what to capture
+};
+inline constexpr const char* kTraceLevelNames[] = {"graph", "kernels", "gate"};
+constexpr const char* NameOf(TraceLevel level) {
+  return kTraceLevelNames[static_cast<std::size_t>(level)];
+}
+// REQUIRES: `name` is in kTraceLevelNames.
+TraceLevel TraceLevelNamed(std::string_view name);
 
 struct LiveOptions {
   sampling::SamplingOptions sampling;
@@ -29,11 +44,11 @@ struct LiveOptions {
   // If attaching: the process whose library started this collector.
   std::int32_t attach_pid = 0;
   std::string folder;
-  bool default_folder = false;    // default name; if it is taken, another is used
-  std::string level = "kernels";  // STEMTAP_LEVEL
-  std::string actuator = "log";   // STEMTAP_ACTUATOR
-  bool native_captures = false;   // the actuator's captures do not slow launches
-  double max_overhead = 0.0;      // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
+  bool default_folder = false;  // default name; if it is taken, another is used
+  TraceLevel level = TraceLevel::kKernels;
+  std::string actuator = "log";  // STEMTAP_ACTUATOR
+  bool native_captures = false;  // the actuator's captures do not slow launches
+  double max_overhead = 0.0;     // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
   // Kernels are shared by all processes; false: each process has its own.
   bool share_captures = true;
   std::string injector;  // path of libstemtap_inject.so

@@ -19,8 +19,7 @@ std::uint32_t Milliseconds(OverviewFile::Clock::duration period) {
 void OverviewFile::Write() {
   const Clock::time_point begin = Clock::now();
   const auto period = [this](Clock::duration cost) {
-    return std::clamp<Clock::duration>(kTimesCost * std::max(cost_, cost), kLeastPeriod,
-                                       kMostPeriod);
+    return std::clamp<Clock::duration>(kTimesCost * std::max(cost_, cost), kMinPeriod, kMaxPeriod);
   };
   try {
     model::Overview overview;

@@ -26,11 +26,11 @@ class OverviewFile {
  public:
   using Clock = std::chrono::steady_clock;
 
-  static constexpr std::chrono::milliseconds kLeastPeriod{1000};
+  static constexpr std::chrono::milliseconds kMinPeriod{1000};
   // Minimum period as a multiple of the last write's duration.
   static constexpr int kTimesCost = 50;
   // Bounds the period if a write took long because the disk hung or the session was stopped.
-  static constexpr std::chrono::milliseconds kMostPeriod{60'000};
+  static constexpr std::chrono::milliseconds kMaxPeriod{60'000};
 
   // `describe` fills in everything except `period_ms`. `directory` must outlive the file.
   OverviewFile(const Directory& directory, std::function<void(model::Overview&)> describe)

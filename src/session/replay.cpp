@@ -3,18 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <future>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "base/unix_ms.h"
 #include "session/engine.h"
-#include "session/overview_file.h"
 #include "session/progress.h"
-#include "session/timeline.h"
+#include "session/session_builder.h"
 
 namespace stemtap::session {
 namespace {
@@ -25,34 +21,9 @@ constexpr std::size_t kBatch = 16384;
 
 using ReadResult = Result<std::size_t>;
 
-}  // namespace
-
-Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOptions& options) {
-  const Result<model::KernelGroups> groups =
-      model::KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
-  if (!groups.ok()) return groups.error();
-  std::optional<SessionWriter> writer;
-  MaskWriter mask;
-  if (!options.folder.empty()) {
-    Result<SessionWriter> made = SessionWriter::Create(
-        options.folder, options.default_folder ? SessionPlace::kDefault : SessionPlace::kNamed);
-    if (!made.ok()) return made.error();
-    writer = std::move(made).value();
-    Result<MaskWriter> opened = writer->OpenMask();
-    if (!opened.ok()) return opened.error();
-    mask = std::move(opened).value();
-  }
-  const auto start = std::chrono::steady_clock::now();
-  const std::uint64_t started_unix_ms = UnixMs();
-  const auto elapsed_s = [&start] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-
-  auto gate = std::make_unique<shm::GateTable>();
-  WorkerPool pool(options.threads);
-  Timeline timeline(elapsed_s);
-  Engine engine(options.sampling, *gate, GateAsked::kByEngine, options.lag, pool, mask);
-  engine.KeepTimeline(&timeline);
+// Pushes all launches of the profile to the engine. Fails if there is none to sample.
+Status Play(model::ProfileReader& reader, const ReplayOptions& options,
+            const SessionBuilder& session, Engine& engine) {
   ProgressLine progress(options.quiet);
   std::vector<std::uint32_t> engine_ids;  // indexed by the reader's name id
 
@@ -72,52 +43,54 @@ Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOption
       record.name_id = engine_ids[record.name_id];
       engine.Push(record);
     }
-    const auto now_ms = static_cast<std::int64_t>(elapsed_s() * 1e3) + 1;
+    const auto now_ms = static_cast<std::int64_t>(session.elapsed_s() * 1e3) + 1;
     progress.Update(engine.status(), engine.launches(), 0, now_ms);
     read = next.get();
     std::swap(batch, ahead);
   }
-  progress.Clear();
-  const bool all_excluded = engine.launches() == engine.excluded().invocations;
-  if (!read.ok() || all_excluded) {
-    // The session failed: remove its directory, so that the next attempt can use the name.
-    if (writer) writer->Discard();
-    if (!read.ok()) return read.error();
-    return Error{fmt::format("{}: holds no kernel invocation{}, expected at least one",
-                             options.source,
-                             engine.launches() == 0 ? "" : " beside what is excluded")};
+  if (!read.ok()) return read.error();
+  if (engine.launches() != engine.excluded().invocations) return Success{};
+  return Error{fmt::format("{}: holds no kernel invocation{}, expected at least one",
+                           options.source,
+                           engine.launches() == 0 ? "" : " beside what is excluded")};
+}
+
+}  // namespace
+
+Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOptions& options) {
+  Result<std::unique_ptr<SessionBuilder>> opened = SessionBuilder::Open(
+      {.mode = SessionMode::kReplay,
+       .sampling = options.sampling,
+       .listed = options.listed,
+       .command = {},
+       .directory = options.folder,
+       .place = options.default_folder ? SessionPlace::kDefault : SessionPlace::kNamed});
+  if (!opened.ok()) return opened.error();
+  SessionBuilder& session = *opened.value();
+  auto gate = std::make_unique<shm::GateTable>();
+  WorkerPool pool(options.threads);
+  Engine engine(options.sampling, *gate, GateAsked::kByEngine, options.lag, pool, session.mask());
+  const Status begun = session.Begin(engine);
+  if (!begun.ok()) return begun.error();
+  const Status played = Play(reader, options, session, engine);
+  if (!played.ok()) {
+    session.Discard();
+    return played.error();
   }
 
   ReplayOutcome outcome;
-  if (writer) outcome.folder = writer->directory().path();
+  outcome.folder = session.path();
   outcome.plan = engine.Finish();
   outcome.plan.source = options.source;
-  outcome.plan.options = options.listed;
-  outcome.seconds = elapsed_s();
   SessionReport& report = outcome.report;
-  report.mode = "replay";
-  report.options = options.listed;
-  report.elapsed_s = outcome.seconds;
-  report.sampler = engine.status();
+  report = session.Report();
   report.devices = engine.devices();
   report.warnings = reader.warnings();
-  const Status closed = mask.Close();
+  outcome.seconds = report.elapsed_s;
+  const Status closed = session.CloseMask();
   if (!closed.ok()) return closed.error();
-  if (writer) {
-    timeline.End(engine.status());
-    OverviewFile overview(writer->directory(), [&](model::Overview& o) {
-      engine.Describe(o);
-      o.started_unix_ms = started_unix_ms;
-      o.error_bound = options.sampling.error_bound;
-      o.confidence = options.sampling.confidence;
-      o.timeline = timeline.points();
-      EndOverview(report, outcome.plan, o);
-    });
-    overview.Write();
-    if (!overview.Warning().empty()) report.warnings.push_back(overview.Warning());
-    const Status written = writer->Finish(report, outcome.plan);
-    if (!written.ok()) return written.error();
-  }
+  const Status written = session.Finish(report, outcome.plan);
+  if (!written.ok()) return written.error();
   return outcome;
 }
 

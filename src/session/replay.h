@@ -14,7 +14,7 @@
 #include "model/plan.h"
 #include "model/profile_reader.h"
 #include "sampling/sampling_options.h"
-#include "session/session_writer.h"
+#include "session/session_report.h"
 
 namespace stemtap::session {
 

@@ -19,9 +19,9 @@ namespace stemtap::session {
 namespace {
 
 // A process defines at most 65,536 names, so a larger id is damage.
-constexpr std::uint32_t kMostNames = 1u << 16;
+constexpr std::uint32_t kMaxNames = 1u << 16;
 // 2^50 ns are 13 days. A longer kernel duration is damage, and would overflow sums.
-constexpr std::uint64_t kMostDurationNs = std::uint64_t{1} << 50;
+constexpr std::uint64_t kMaxDurationNs = std::uint64_t{1} << 50;
 
 // Maximum total name length of one process: 64 MiB, 1 KiB for each of 65,536 names. With 16 KiB per
 // name, one damaged ring could take 1 GiB, stored and written about six times.
@@ -151,7 +151,7 @@ void RingReader::Take(const shm::Record& record, const NameToId& id_of,
     case shm::RecordKind::kKernel: {
       const std::uint32_t id = record.kernel.name_id;
       if (id >= session_ids_.size() || session_ids_[id] == kUndefined ||
-          record.kernel.duration_ns > kMostDurationNs) {
+          record.kernel.duration_ns > kMaxDurationNs) {
         ++malformed_;
         break;
       }
@@ -180,7 +180,7 @@ void RingReader::Take(const shm::Record& record, const NameToId& id_of,
 void RingReader::TakeName(const shm::NameRecord& head) {
   name_id_ = kUndefined;
   const bool again = head.name_id < session_ids_.size() && session_ids_[head.name_id] != kUndefined;
-  if (again || head.name_id >= kMostNames || head.length > shm::kMaxNameBytes) {
+  if (again || head.name_id >= kMaxNames || head.length > shm::kMaxNameBytes) {
     ++malformed_;
     return;
   }
@@ -215,13 +215,13 @@ ProcessReport RingReader::ReadHeader() const {
   report.program = FixedText(h.program, sizeof(h.program));
   switch (static_cast<shm::RingState>(h.state.load(std::memory_order_acquire))) {
     case shm::RingState::kStoodDown:
-      report.state = "stood_down";
+      report.state = ProcessState::kDisabled;
       break;
     case shm::RingState::kClosed:
-      report.state = "closed";
+      report.state = ProcessState::kClosed;
       break;
     default:
-      report.state = "recording";
+      report.state = ProcessState::kRecording;
   }
   report.reason = FixedText(h.reason, sizeof(h.reason));
   report.cupti_version = h.cupti_version;

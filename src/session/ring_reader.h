@@ -22,8 +22,9 @@
 
 #include "base/directory.h"
 #include "base/result.h"
-#include "session/session_writer.h"
+#include "session/process_report.h"
 #include "session/shared_mapping.h"
+#include "shm/record.h"
 #include "shm/ring.h"
 
 namespace stemtap::session {

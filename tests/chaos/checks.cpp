@@ -81,7 +81,7 @@ Account FromJson(const Json& p) {
 Account FromReport(const session::ProcessReport& p) {
   Account a;
   a.pid = p.pid;
-  a.state = p.state;
+  a.state = NameOf(p.state);
   a.reason = p.reason;
   a.seen = p.seen;
   a.kept = p.kept;

@@ -113,7 +113,7 @@ TEST_CASE("streams without end share an entry, and nothing is lost") {
   for (std::uint32_t i = 0; i < 5000; ++i) use.Add(At(i, 1, 0, i), 0);
   const std::vector<DeviceTotals> totals = use.Totals();
   REQUIRE(totals.size() == 1);
-  CHECK(totals[0].streams.size() == DeviceUse::kMostStreams + 1);
+  CHECK(totals[0].streams.size() == DeviceUse::kMaxStreams + 1);
   CHECK(totals[0].streams.back().stream == shm::kUnknown32);
   std::uint64_t launches = 0;
   for (const StreamTotals& stream : totals[0].streams) launches += stream.launches;

@@ -149,7 +149,7 @@ TEST_CASE("the gate's table has its name once it is whole, and one that is there
   LiveOptions options;
   options.attach_pid = 0x7FFFFFF0;  // no such process: the session ends at once
   options.folder = scratch.path().string();
-  options.level = "gate";
+  options.level = TraceLevel::kGate;
   options.threads = 1;
   options.quiet = true;
   CHECK(RunLive(options).ok());
@@ -185,7 +185,7 @@ TEST_CASE("traced processes find the seed of the sampling options in the gate's 
                      "cp '" + (scratch / "session/gate.table").string() + "' '" +
                          (scratch / "copy").string() + "'"};
   options.folder = (scratch / "session").string();
-  options.level = "gate";
+  options.level = TraceLevel::kGate;
   options.threads = 1;
   options.quiet = true;
   options.sampling.seed = 0x123456789ABCDEF0;
@@ -215,7 +215,7 @@ TEST_CASE("a session whose shared files are truncated goes on, and says so") {
           "[ $i -lt 1500 ] || exit 9; done; truncate -s 0 session/ring.77 session/ring.78 "
           "session/gate.table; mv whole session/ring.79; exit 5"};
   options.folder = (scratch / "session").string();
-  options.level = "gate";
+  options.level = TraceLevel::kGate;
   options.threads = 1;
   options.quiet = true;
   const auto outcome = RunLive(options);

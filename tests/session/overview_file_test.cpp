@@ -55,7 +55,7 @@ TEST_CASE("one that took very long once is not given up") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   OverviewFile file(directory, [](model::Overview&) {
-    std::this_thread::sleep_for(OverviewFile::kMostPeriod / OverviewFile::kTimesCost +
+    std::this_thread::sleep_for(OverviewFile::kMaxPeriod / OverviewFile::kTimesCost +
                                 std::chrono::milliseconds(50));
   });
   file.Write();

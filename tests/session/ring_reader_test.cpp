@@ -400,7 +400,7 @@ TEST_CASE("a process ends by saying goodbye, by standing down, or by being gone"
   CHECK_FALSE(reader.value().Ended());  // the process is this process
   writer.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
   CHECK(reader.value().Ended());
-  CHECK(reader.value().Report().state == "closed");
+  CHECK(reader.value().Report().state == ProcessState::kClosed);
 
   std::strcpy(writer.ring->header.reason, "CUPTI not found");
   writer.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kStoodDown);

@@ -16,13 +16,14 @@
 #include "base/byte_sink.h"
 #include "base/directory.h"
 #include "base/text.h"
-#include "model/plan_cells.h"
 #include "model/session_files.h"
 #include "sampling/plan_merge.h"
 #include "session/merge/merged_mask.h"
 #include "session/merge/merged_overview.h"
 #include "session/merge/merged_session.h"
 #include "session/merge/session_part.h"
+#include "session/overview_file.h"
+#include "session/session_directory.h"
 #include "shm/session_env.h"
 
 namespace stemtap::session {
@@ -134,23 +135,16 @@ Status WriteFolder(std::span<const SessionPart> parts, const Directory& output, 
   const auto without = std::find_if(parts.begin(), parts.end(),
                                     [](const SessionPart& part) { return !part.overview; });
   if (without == parts.end()) {
-    written =
-        output.Replace("overview.json", model::OverviewToJson(MergedOverview(parts, outcome.plan)));
+    written = output.Replace(kOverviewFileName,
+                             model::OverviewToJson(MergedOverview(parts, outcome.plan)));
     if (!written.ok()) return written;
   } else {
     outcome.warnings.push_back(without->path +
                                ": has no overview.json, the merged session goes without");
   }
-  const std::pair<const char*, std::string> files[] = {
-      {"plan.json", model::PlanToJson(outcome.plan)},
-      {"session.json", session.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"},
-      {"summary.txt", outcome.summary},
-      {model::kCellsFileName, model::CellsToJson(outcome.plan)}};
-  for (const auto& [name, content] : files) {
-    written = output.Replace(name, content);
-    if (!written.ok()) return written;
-  }
-  return Success{};
+  return WriteResults(output, outcome.plan,
+                      session.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
+                      outcome.summary);
 }
 
 }  // namespace

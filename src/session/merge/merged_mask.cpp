@@ -14,7 +14,7 @@
 namespace stemtap::session {
 namespace {
 
-constexpr std::size_t kMostDepth = 8;
+constexpr std::size_t kMaxDepth = 8;
 constexpr const char* kExpected = ", expected an event of a mask.ndjson";
 
 // Offsets are the numbers of the first launches of a part in the merged run.
@@ -25,7 +25,7 @@ struct Offsets {
 
 // Returns the event of `line` with its numbers shifted, or why the event is invalid.
 Result<std::string> Moved(std::string_view line, const Offsets& offsets) {
-  if (NestsDeeper(line, kMostDepth)) return Error{"nests too deep"};
+  if (NestsDeeper(line, kMaxDepth)) return Error{"nests too deep"};
   Json event = Json::parse(line, nullptr, false);
   if (!event.is_object()) return Error{"is no JSON (cut short?)"};
   for (const char* field : {"index", "occurrence"}) {

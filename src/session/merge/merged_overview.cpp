@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/saturating.h"
+#include "session/session_report.h"
 #include "stats/log_sketch.h"
 #include "stemtap/version.h"
 
@@ -152,7 +153,7 @@ void KeepCommon(const std::string& text, bool first, std::string& common) {
 model::Overview MergedOverview(std::span<const SessionPart> parts, const model::Plan& plan) {
   model::Overview merged;
   merged.tool = fmt::format("stemtap {}", kVersion);
-  merged.mode = "merged";
+  merged.mode = NameOf(SessionMode::kMerged);
   merged.ended = true;
   merged.started_unix_ms = parts.front().overview->started_unix_ms;
   merged.command = parts.front().overview->command;

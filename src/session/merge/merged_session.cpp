@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "base/text.h"
+#include "session/session_report.h"
 #include "stemtap/version.h"
 
 namespace stemtap::session {
@@ -161,7 +162,7 @@ Result<Json> MergedSession(std::span<const SessionPart> parts, const model::Plan
   }
   Json result = {{"schema", "stemtap.session/1"},
                  {"tool", fmt::format("stemtap {}", kVersion)},
-                 {"mode", "merged"}};
+                 {"mode", NameOf(SessionMode::kMerged)}};
   const Json command = Common(sessions, "command");
   result["command"] = command.is_array() ? command : Json::array();
   result["options"] = Json::object();
@@ -202,8 +203,9 @@ std::string MergedSummary(const model::Plan& plan, const Json& session) {
   for (const Json& process : session["processes"]) {
     const std::string state = TextOf(process, "state");
     const std::string reason = EscapeForTerminal(TextOf(process, "reason"));
-    std::string told = state == "stood_down" ? "nothing was recorded: " + reason : reason;
-    if (state == "recording") {
+    std::string told =
+        state == NameOf(ProcessState::kDisabled) ? "nothing was recorded: " + reason : reason;
+    if (state == NameOf(ProcessState::kRecording)) {
       told += told.empty() ? "" : "; ";
       told += "ended without a goodbye or still ran: what it launched last may be missing";
     }

@@ -2,7 +2,6 @@
 #include "session/tracer_gate/tracer_gate.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -21,34 +20,24 @@ constexpr std::size_t kMostContexts = shm::kGateContexts;
 }  // namespace
 
 Result<std::unique_ptr<TracerGate>> TracerGate::Open(const TracerGateOptions& options) {
-  const Result<model::KernelGroups> groups =
-      model::KernelGroups::Create(options.sampling.group_by, options.sampling.exclude);
-  if (!groups.ok()) return groups.error();
-  std::unique_ptr<SessionWriter> writer;
-  MaskWriter mask;
-  if (!options.folder.empty()) {
-    Result<SessionWriter> made = SessionWriter::Create(options.folder, SessionPlace::kNamed);
-    if (!made.ok()) return made.error();
-    writer = std::make_unique<SessionWriter>(std::move(made).value());
-    Result<MaskWriter> opened = writer->OpenMask();
-    if (!opened.ok()) return opened.error();
-    mask = std::move(opened).value();
-  }
-  return std::unique_ptr<TracerGate>(new TracerGate(options, std::move(writer), std::move(mask)));
+  Result<std::unique_ptr<SessionBuilder>> session =
+      SessionBuilder::Open({.mode = SessionMode::kGate,
+                            .sampling = options.sampling,
+                            .listed = options.listed,
+                            .command = {},
+                            .directory = options.folder});
+  if (!session.ok()) return session.error();
+  std::unique_ptr<TracerGate> gate(new TracerGate(options, std::move(session).value()));
+  const Status begun = gate->session_->Begin(gate->engine_);
+  if (!begun.ok()) return begun.error();
+  return gate;
 }
 
-TracerGate::TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionWriter> writer,
-                       MaskWriter mask)
+TracerGate::TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionBuilder> session)
     : options_(options),
-      writer_(std::move(writer)),
-      mask_(std::move(mask)),
+      session_(std::move(session)),
       draws_(options_.sampling.seed),
-      timeline_([this] {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-      }),
-      engine_(options_.sampling, *table_, GateAsked::kAtLaunch, 0, pool_, mask_) {
-  engine_.KeepTimeline(&timeline_);
-}
+      engine_(options_.sampling, *table_, GateAsked::kAtLaunch, 0, pool_, session_->mask()) {}
 
 TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
   const std::lock_guard lock(mutex_);
@@ -183,16 +172,10 @@ Result<model::Plan> TracerGate::Close() {
   }
   model::Plan plan = engine_.Finish();
   plan.source = "tracer gate";
-  plan.options = options_.listed;
-  // A mask that could not be written completely is reported after the plan is written.
-  const Status mask = mask_.Close();
   plan.totals.dropped = given_up_ + over_limit_;
-  if (writer_ == nullptr) return plan;
-  SessionReport report;
-  report.mode = "gate";
-  report.options = options_.listed;
-  report.elapsed_s = timeline_.elapsed_s();
-  report.sampler = engine_.status();
+  // A mask that could not be written completely is reported after the plan is written.
+  const Status mask = session_->CloseMask();
+  SessionReport report = session_->Report();
   if (stood_in_ > 0) {
     report.warnings.push_back(fmt::format(
         "{} launches have no duration of their own, the last of their like stands in", stood_in_));
@@ -211,20 +194,7 @@ Result<model::Plan> TracerGate::Close() {
         "{} durations were longer than {} ns and taken as unknown", absurd_, kMostDuration));
   }
   if (!mask.ok()) report.warnings.push_back(mask.error().message);
-  timeline_.SetDropped(plan.totals.dropped);
-  timeline_.End(engine_.status());
-  OverviewFile overview(writer_->directory(), [&](model::Overview& o) {
-    engine_.Describe(o);
-    o.pid = ::getpid();
-    o.started_unix_ms = started_unix_ms_;
-    o.error_bound = options_.sampling.error_bound;
-    o.confidence = options_.sampling.confidence;
-    o.timeline = timeline_.points();
-    EndOverview(report, plan, o);
-  });
-  overview.Write();
-  if (!overview.Warning().empty()) report.warnings.push_back(overview.Warning());
-  const Status written = writer_->Finish(report, plan);
+  const Status written = session_->Finish(report, plan);
   if (!written.ok()) return written.error();
   if (!mask.ok()) return mask.error();
   return plan;

@@ -23,7 +23,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -35,13 +34,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/unix_ms.h"
 #include "model/plan.h"
 #include "sampling/sampling_options.h"
 #include "session/engine.h"
-#include "session/overview_file.h"
-#include "session/session_writer.h"
-#include "session/timeline.h"
+#include "session/session_builder.h"
 #include "shm/context_key.h"
 #include "shm/launch_draw.h"
 #include "shm/record.h"
@@ -104,8 +100,7 @@ class TracerGate {
     State state = State::kRunning;
   };
 
-  TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionWriter> writer,
-             MaskWriter mask);
+  TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionBuilder> session);
 
   static std::array<std::uint64_t, 3> KeysOf(const Pending& launch) {
     return {launch.history_key, launch.config_key, std::uint64_t{launch.record.name_id} + 1};
@@ -121,14 +116,10 @@ class TracerGate {
   void Refund(const shm::KernelRecord& record);
 
   TracerGateOptions options_;
-  std::unique_ptr<SessionWriter> writer_;
-  MaskWriter mask_;
+  std::unique_ptr<SessionBuilder> session_;
   std::unique_ptr<shm::GateTable> table_ = std::make_unique<shm::GateTable>();
   shm::LaunchDraws draws_;  // by launch id
   WorkerPool pool_{1};
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  const std::uint64_t started_unix_ms_ = UnixMs();
-  Timeline timeline_;
   Engine engine_;
 
   std::mutex mutex_;

@@ -118,7 +118,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   options.command = {InstalledPath("bin/stemtap_play"), profile};
   options.folder = folder;
   options.default_folder = arguments.output.empty();
-  options.level = "gate";
+  options.level = session::TraceLevel::kGate;
   options.actuator = "profiler";
   options.injector = InstalledLibrary("libstemtap_inject.so");
   options.threads = arguments.sampling.threads();

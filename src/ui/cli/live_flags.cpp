@@ -127,7 +127,7 @@ session::LiveOptions LiveFlags::Options() const {
   options.listed.emplace_back("captured_times", captured_times_);
   if (max_overhead_ > 0) options.listed.emplace_back("max_overhead", max_overhead_);
   options.folder = output_;
-  options.level = level_;
+  options.level = session::TraceLevelNamed(level_);
   options.actuator = actuator;
   options.max_overhead = max_overhead_;
   options.share_captures = share_captures_ == "on";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/session_writer.h"
+#include "session/session_report.h"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +9,7 @@
 
 #include "model/plan_cells.h"
 #include "model/plan_reader.h"
+#include "session/session_directory.h"
 #include "support/temp_dir.h"
 
 namespace stemtap::session {
@@ -19,31 +20,30 @@ using test::TempDir;
 
 TEST_CASE("a session folder must be new or empty") {
   TempDir scratch;
-  CHECK(SessionWriter::Create((scratch / "new").string(), SessionPlace::kNamed).ok());
+  CHECK(ClaimSession((scratch / "new").string(), SessionPlace::kNamed).ok());
   std::filesystem::create_directory(scratch / "empty");
-  CHECK(SessionWriter::Create((scratch / "empty").string(), SessionPlace::kNamed).ok());
+  CHECK(ClaimSession((scratch / "empty").string(), SessionPlace::kNamed).ok());
   scratch.Write("full/file", "x");
-  const auto full = SessionWriter::Create((scratch / "full").string(), SessionPlace::kNamed);
+  const auto full = ClaimSession((scratch / "full").string(), SessionPlace::kNamed);
   REQUIRE_FALSE(full.ok());
   CHECK(full.error().message.find("is not empty, expected a new or empty folder") !=
         std::string::npos);
   scratch.Write("plain", "x");
-  CHECK_FALSE(SessionWriter::Create((scratch / "plain").string(), SessionPlace::kNamed).ok());
-  CHECK_FALSE(
-      SessionWriter::Create((scratch / "no/such/parent").string(), SessionPlace::kNamed).ok());
+  CHECK_FALSE(ClaimSession((scratch / "plain").string(), SessionPlace::kNamed).ok());
+  CHECK_FALSE(ClaimSession((scratch / "no/such/parent").string(), SessionPlace::kNamed).ok());
 }
 
 TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   TempDir scratch;
-  auto writer = SessionWriter::Create((scratch / "s").string(), SessionPlace::kNamed);
-  REQUIRE(writer.ok());
+  const auto directory = ClaimSession((scratch / "s").string(), SessionPlace::kNamed);
+  REQUIRE(directory.ok());
   SessionReport report;
   report.command = {"python", "a \"b\".py"};
   report.options = {{"error_bound", 0.05}, {"seed", std::uint64_t{1}}};
   ProcessReport process;
   process.pid = 42;
   process.program = "evil\x1b[2J";
-  process.state = "recording";
+  process.state = ProcessState::kRecording;
   process.seen = 110;
   process.kept = 100;
   process.losses[static_cast<std::uint32_t>(shm::Loss::kRingFull)] = 10;
@@ -66,7 +66,10 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   report.devices = {device};
   model::Plan plan;
   plan.totals.invocations = 100;
-  REQUIRE(writer.value().Finish(report, plan).ok());
+  AddLosses(report, plan);
+  REQUIRE(WriteResults(directory.value(), plan, SessionToJson(report, plan),
+                       SessionSummary(report, plan))
+              .ok());
   CHECK(plan.totals.dropped == 10);  // truncated names do not count as lost records
   CHECK(plan.totals.gaps == 3);
 
@@ -98,8 +101,8 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
 
 TEST_CASE("the cells of the plan's clusters are left beside it") {
   TempDir scratch;
-  auto writer = SessionWriter::Create((scratch / "s").string(), SessionPlace::kNamed);
-  REQUIRE(writer.ok());
+  const auto directory = ClaimSession((scratch / "s").string(), SessionPlace::kNamed);
+  REQUIRE(directory.ok());
   model::Plan plan;
   model::PlanCluster cluster;
   cluster.lower_ns = 6;
@@ -117,7 +120,7 @@ TEST_CASE("the cells of the plan's clusters are left beside it") {
   plan.totals.clusters = 2;
   plan.totals.uncovered_fraction = plan.totals.observed_error = 1.0;
   plan.totals.bound = plan.totals.certified_bound = 1.0;
-  REQUIRE(writer.value().Finish({}, plan).ok());
+  REQUIRE(WriteResults(directory.value(), plan, "{}", "").ok());
   CHECK(ReadFile(scratch / "s/plan.json").find("cells") == std::string::npos);
   const Result<model::Plan> parsed = model::LoadPlan((scratch / "s/plan.json").string());
   REQUIRE(parsed.ok());
@@ -136,7 +139,7 @@ TEST_CASE("a process that recorded nothing says why") {
   ProcessReport process;
   process.pid = 7;
   process.program = "python3";
-  process.state = "stood_down";
+  process.state = ProcessState::kDisabled;
   process.reason = "CUPTI not found";
   report.processes.push_back(process);
   CHECK(SessionSummary(report, model::Plan())

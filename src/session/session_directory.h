@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a session gets its directory, and how its results are written into it. See
+// docs/formats/session.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/directory.h"
+#include "base/result.h"
+#include "model/plan.h"
+
+namespace stemtap::session {
+
+enum class SessionPlace : std::uint8_t {
+  kNamed,     // named by the user; must be new or empty
+  kDefault,   // default name; must be new, with -2 and so on appended if it is taken
+  kExisting,  // created by an injected library that waits for its collector
+};
+
+// Creates or opens the directory of a session, and claims it by creating the mask in it: of several
+// processes that want the same directory, one succeeds.
+Result<Directory> ClaimSession(const std::string& path, SessionPlace place);
+
+// Writes plan.json, session.json, summary.txt and cells.json.
+Status WriteResults(const Directory& directory, const model::Plan& plan,
+                    const std::string& session_json, const std::string& summary);
+
+}  // namespace stemtap::session

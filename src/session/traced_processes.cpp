@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/traced_processes.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "base/text.h"
+#include "session/launch_sequencer.h"
+#include "session/ring_reader.h"
+#include "shm/session_env.h"
+
+namespace stemtap::session {
+namespace {
+
+// Records taken from one ring before the next ring: 1 MiB.
+constexpr std::size_t kDrainBatch = 16384;
+
+// Maximum total name length of a session: 128 MiB. A name is stored and written about six times, so
+// names may take 800 MiB. Two processes at the limit of RingReader fit, or 65,536 names of 2,000
+// bytes; a lower limit would refuse names of real programs.
+constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;
+
+std::int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+// One traced process: its ring and the sequencer of its launches.
+struct TracedProcesses::Source {
+  std::string file;
+  std::size_t number;  // index of its report
+  RingReader ring;
+  LaunchSequencer order;
+  bool replaced = false;     // the process continued as another program (exec), with its own ring
+  std::size_t remarked = 0;  // bytes of its remarks that NewRemarks has returned
+};
+
+TracedProcesses::TracedProcesses(const Directory& directory, Engine& engine, bool share_kernels)
+    : directory_(directory), engine_(engine), share_kernels_(share_kernels) {}
+TracedProcesses::~TracedProcesses() = default;
+
+bool TracedProcesses::FindRings() {
+  bool any = false;
+  std::vector<std::string> found;
+  std::vector<std::string> replaced;
+  directory_.ForEach([&](const std::string& name, ino_t inode) {
+    if (!shm::IsRingName(name.c_str())) return;
+    const auto [known, is_new] = known_files_.try_emplace(name, inode);
+    if (!is_new && known->second == inode) return;
+    if (!is_new) replaced.push_back(name);
+    known->second = inode;
+    found.push_back(name);
+  });
+  for (const auto& source : open_) {
+    source->replaced |= std::find(replaced.begin(), replaced.end(), source->file) != replaced.end();
+  }
+  for (const std::string& name : found) {
+    Result<RingReader> ring = RingReader::Open(directory_, name);
+    if (!ring.ok()) {
+      // Tried again later: descriptors or memory may become available when other processes end.
+      unread_[name] = ring.error().message;
+      known_files_.erase(name);
+      continue;
+    }
+    unread_.erase(name);
+    any = true;
+    open_.push_back(std::make_unique<Source>(
+        Source{name, reports_.size(), std::move(ring).value(), LaunchSequencer()}));
+    reports_.push_back(open_.back()->ring.Report());
+    const ProcessReport& report = reports_.back();
+    spdlog::debug("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid,
+                  EscapeForTerminal(report.program), report.cupti_version, report.driver_version);
+  }
+  return any;
+}
+
+// Returns the id of a kernel of process `pid`. Beyond the total name limit, no definition is
+// accepted, not even of a known name.
+std::uint32_t TracedProcesses::AddKernel(std::string_view name, std::int32_t pid) {
+  if (name_bytes_ > kMaxNameBytes) return RingReader::kRefused;
+  const std::uint32_t id = engine_.AddKernel(name, share_kernels_ ? 0 : pid);
+  if (id < names_) return id;
+  names_ = id + 1;
+  name_bytes_ += name.size();
+  return id;
+}
+
+bool TracedProcesses::Drain(bool final) {
+  const std::int64_t now_ms = NowMs();
+  bool any = false;
+  std::erase_if(open_, [&](const auto& source) {
+    // Checked before the ring is drained, so that records pushed before the process ended are still
+    // found.
+    const bool ended = source->replaced || source->ring.Ended();
+    const bool more = DrainOne(*source, ended || final, now_ms);
+    any |= more;
+    if (ended && !more) Close(*source);
+    return ended && !more;
+  });
+  return any;
+}
+
+// Returns whether the ring may contain more. If `final`, no record of an empty ring is held back.
+bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) {
+  arrived_.clear();
+  released_.clear();
+  const std::size_t taken = source.ring.Drain(
+      kDrainBatch, [&](std::string_view name) { return AddKernel(name, source.ring.pid()); },
+      arrived_);
+  const bool more = taken == kDrainBatch;
+  source.order.Add(arrived_, now_ms);
+  source.order.Release(now_ms, !more && final, released_);
+  for (const shm::KernelRecord& record : released_) {
+    if (!engine_.Push(record, static_cast<std::uint16_t>(source.number))) {
+      source.ring.CountMalformed();
+    }
+  }
+  return more;
+}
+
+// Takes the last report and removes the ring.
+void TracedProcesses::Close(Source& source) {
+  ProcessReport& report = reports_[source.number];
+  report = source.ring.FinalReport();
+  report.late = source.order.late();
+  spdlog::debug("{}: {}, {} of {} records kept, {} late", source.file, NameOf(report.state),
+                report.kept, report.seen, report.late);
+  if (source.replaced) return;  // the file belongs to the new program
+  // A later process may have the same pid. A ring that cannot be removed stays known, because
+  // otherwise it would be treated as new.
+  if (directory_.Remove(source.file)) known_files_.erase(source.file);
+}
+
+std::vector<std::string> TracedProcesses::CloseAll() {
+  std::vector<std::string> warnings;
+  for (const auto& source : open_) {
+    const bool running = !source->ring.elsewhere() && !source->ring.Ended();
+    Close(*source);
+    if (!running) continue;
+    const ProcessReport& last = reports_[source->number];
+    warnings.push_back(fmt::format("process {} ({}) was still running when the session ended",
+                                   last.pid, last.program));
+  }
+  open_.clear();
+  for (const auto& [name, why] : unread_) warnings.push_back("not read: " + why);
+  return warnings;
+}
+
+void TracedProcesses::RemoveLeftovers() {
+  std::vector<std::string> leftovers;
+  directory_.ForEach([&](const std::string& name, ino_t) {
+    const bool late = shm::IsRingName(name.c_str()) && !unread_.contains(name);
+    if (late) {
+      // The process saw a session that had not ended, so it does not report this itself.
+      std::fputs(fmt::format("stemtap: process {} began when the session was being written: not "
+                             "recorded\n",
+                             EscapeForTerminal(name.substr(std::strlen(shm::kRingPrefix))))
+                     .c_str(),
+                 stderr);
+    }
+    const bool unfinished = name.starts_with(shm::kUnfinishedPrefix) &&
+                            shm::IsRingName(name.c_str() + std::strlen(shm::kUnfinishedPrefix));
+    if (late || unfinished) leftovers.push_back(name);
+  });
+  for (const std::string& name : leftovers) directory_.Remove(name);
+}
+
+std::vector<std::string> TracedProcesses::NewRemarks() {
+  std::vector<std::string> remarks;
+  for (const auto& source : open_) {
+    const ProcessReport report = source->ring.Report();
+    if (report.reason.size() <= source->remarked) continue;
+    std::string_view remark = std::string_view(report.reason).substr(source->remarked);
+    if (remark.starts_with("; ")) remark.remove_prefix(2);
+    remarks.push_back(fmt::format("process {} ({}): {}", report.pid, report.program, remark));
+    source->remarked = report.reason.size();
+  }
+  return remarks;
+}
+
+std::vector<ProcessReport> TracedProcesses::Reports() const {
+  std::vector<ProcessReport> reports = reports_;
+  for (const auto& source : open_) reports[source->number] = source->ring.Report();
+  return reports;
+}
+
+}  // namespace stemtap::session

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TracedProcesses reads the processes of a live session: it finds their rings in the session
+// directory, passes their launches to the engine in launch order, and keeps one report per process.
+// A ring is removed when its process has ended, because a session may have any number of processes.
+//
+// THREADS: one caller.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/directory.h"
+#include "session/engine.h"
+#include "session/process_report.h"
+#include "shm/record.h"
+
+namespace stemtap::session {
+
+class TracedProcesses {
+ public:
+  // `directory` and `engine` must outlive this object. If `share_kernels`, kernels with the same
+  // name are one kernel in all processes.
+  TracedProcesses(const Directory& directory, Engine& engine, bool share_kernels);
+  ~TracedProcesses();
+
+  // Opens new rings. Returns whether there were any.
+  bool FindRings();
+  // Passes records to the engine. Returns whether any ring may contain more. If `final`, no record
+  // is held back for ordering.
+  bool Drain(bool final);
+  // Closes all rings. Returns a warning for each process that still runs and for each ring that
+  // could not be opened.
+  std::vector<std::string> CloseAll();
+  // Removes rings of processes that were killed while creating them, or that joined while the
+  // session was being written, which it prints. Call when no process joins any more.
+  void RemoveLeftovers();
+
+  // Returns what processes have reported since the last call, for the user.
+  std::vector<std::string> NewRemarks();
+  // Returns the current reports of all processes, in order of appearance.
+  std::vector<ProcessReport> Reports() const;
+  // Returns whether any process has joined, even if its ring could not be opened.
+  bool any() const { return !reports_.empty() || !unread_.empty(); }
+  // Returns whether processes have joined, and all of them have ended.
+  bool all_ended() const { return open_.empty() && !reports_.empty(); }
+  bool none_open() const { return open_.empty(); }
+
+ private:
+  struct Source;
+  std::uint32_t AddKernel(std::string_view name, std::int32_t pid);
+  bool DrainOne(Source& source, bool final, std::int64_t now_ms);
+  void Close(Source& source);
+
+  const Directory& directory_;
+  Engine& engine_;
+  const bool share_kernels_;
+  std::vector<std::unique_ptr<Source>> open_;  // processes that may still send records
+  // All processes in order of appearance; final for closed sources.
+  std::vector<ProcessReport> reports_;
+  std::unordered_map<std::string, ino_t> known_files_;
+  std::map<std::string, std::string> unread_;  // rings that could not be opened so far, and why
+  std::uint32_t names_ = 0;
+  std::size_t name_bytes_ = 0;  // total of all names
+  std::vector<shm::KernelRecord> arrived_;
+  std::vector<shm::KernelRecord> released_;
+};
+
+}  // namespace stemtap::session
