@@ -121,7 +121,7 @@ TEST_CASE("every command has --help that fits a terminal") {
   const auto program = Run({"--help"});
   std::vector<std::string> commands = {""};
   std::istringstream lines(program.out.substr(program.out.find("\nCommands:\n") + 11));
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(lines, line) && !line.empty();) {
     if (line.size() > 3 && line[2] != ' ')
       commands.push_back(line.substr(2, line.find(' ', 2) - 2));
   }
@@ -132,7 +132,7 @@ TEST_CASE("every command has --help that fits a terminal") {
     CHECK(help.exit_code == 0);
     CHECK(help.err.empty());
     CHECK(help.out.find("\nUsage: stemtap " + command) != std::string::npos);
-    CHECK(help.out.find("\n  -h,--help ") != std::string::npos);
+    CHECK(help.out.find("\n  -h, --help ") != std::string::npos);
     std::istringstream text(help.out);
     for (std::string line; std::getline(text, line);) {
       CAPTURE(line);
@@ -142,7 +142,7 @@ TEST_CASE("every command has --help that fits a terminal") {
   }
   const std::string plan = Run({"plan", "--help"}).out;
   for (const char* words : {"  --seed N  ", "(default: 1)", "  --exclude REGEX  ", " default: 2)",
-                            "\n                          random: ", "-o,--output FILE  "}) {
+                            "\n                          random: ", "-o, --output FILE  "}) {
     CAPTURE(words);
     CHECK(plan.find(words) != std::string::npos);
   }

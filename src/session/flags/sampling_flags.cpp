@@ -1,95 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/flags/sampling_flags.h"
 
-#include "session/flags/number_in.h"
-#include "session/flags/option_kinds.h"
+#include <cstddef>
 
 namespace stemtap::session {
+namespace {
 
-void SamplingFlags::AddTo(CLI::App& command,
+// Appends "name: help" of each entry to `help`, and returns the names.
+template <typename Entries>
+std::vector<std::string> NamesOf(const Entries& entries, std::string& help) {
+  std::vector<std::string> names;
+  for (const auto& entry : entries) {
+    names.emplace_back(entry.name);
+    help += std::string("\n") + entry.name + ": " + entry.help;
+  }
+  return names;
+}
+
+}  // namespace
+
+void SamplingFlags::AddTo(CommandSpec& command,
                           const std::vector<std::pair<std::string, std::string>>& more_methods) {
-  constexpr const char* kGroup = "Sampling";
-  std::vector<std::string> methods;
-  std::string method_help = "how durations are cut into clusters:";
-  for (const sampling::MethodSpec& spec : sampling::kMethods) {
-    methods.emplace_back(spec.name);
-    method_help += std::string("\n") + spec.name + ": " + spec.help;
+  const std::size_t first = command.options.size();
+  command.Add("--error-bound", &error_bound_, "maximum relative error of the total").In(1e-6, 1.0);
+  command.Add("--confidence", &confidence_, "confidence of the bound").In(0.01, 0.999999);
+  command
+      .Add("--group-by", &group_by_,
+           "what counts as one kernel: its name, or its name with grid and block")
+      .OneOf({"name", "launch"});
+  command
+      .Add("--exclude", &exclude_,
+           "leave out kernels whose name matches this regular expression (RE2), for example nccl, "
+           "whose time is mostly waiting")
+      .Type("REGEX");
+  std::string help = "how durations are cut into clusters:";
+  std::vector<std::string> names = NamesOf(sampling::kMethods, help);
+  for (const auto& [name, what] : more_methods) {
+    names.push_back(name);
+    help += "\n" + name + ": " + what;
   }
-  for (const auto& [name, help] : more_methods) {
-    methods.push_back(name);
-    method_help += "\n" + name + ": " + help;
-  }
-  command.add_option("--error-bound", error_bound_, "maximum relative error of the total")
-      ->check(RealIn(1e-6, 1.0))
-      ->capture_default_str()
-      ->group(kGroup);
-  command.add_option("--confidence", confidence_, "confidence of the bound")
-      ->check(RealIn(0.01, 0.999999))
-      ->capture_default_str()
-      ->group(kGroup);
-  command.add_option("--method", method_, method_help)
-      ->check(OneOf(methods))
-      ->capture_default_str()
-      ->group(kGroup);
+  command.Add("--method", &method_, help).OneOf(names).Advanced();
   command
-      .add_option("--bound", bound_,
-                  "what the bound holds for: the workload's total, or each kernel's total")
-      ->check(OneOf({"workload", "kernel"}))
-      ->capture_default_str()
-      ->group(kGroup);
+      .Add("--bound", &bound_, "scope of the bound: the workload's total, or each kernel's total")
+      .OneOf({"workload", "kernel"})
+      .Advanced();
   command
-      .add_option("--min-samples", min_samples_,
-                  "minimum samples per cluster; a cluster with fewer launches is sampled whole. "
-                  "Online, exploratory captures do not count toward the minimum, and a run may "
-                  "end earlier")
-      ->transform(WholeIn(1, 1000000))
-      ->capture_default_str()
-      ->group(kGroup);
-  std::vector<std::string> selections;
-  std::string selection_help = "which invocations of a cluster a two-pass plan takes:";
-  for (const sampling::SelectionSpec& spec : sampling::kSelections) {
-    selections.emplace_back(spec.name);
-    selection_help += std::string("\n") + spec.name + ": " + spec.help;
-  }
-  command.add_option("--selection", selection_, selection_help)
-      ->check(OneOf(selections))
-      ->capture_default_str()
-      ->group(kGroup);
+      .Add("--min-samples", &min_samples_,
+           "minimum samples per cluster; a cluster with fewer launches is sampled whole. "
+           "Online, exploratory captures do not count toward the minimum, and a run may "
+           "end earlier")
+      .In(1, 1000000)
+      .Advanced();
+  help = "which launches of a cluster a two-pass plan samples:";
+  names = NamesOf(sampling::kSelections, help);
+  command.Add("--selection", &selection_, help).OneOf(names).Advanced();
   command
-      .add_option("--group-by", group_by_,
-                  "what counts as one kernel: its name, or its name with grid and block")
-      ->check(OneOf({"name", "launch"}))
-      ->capture_default_str()
-      ->group(kGroup);
+      .Add("--weights", &weights_,
+           "calibrated: reproduce the known total time exactly; plain: count / captured")
+      .OneOf({"calibrated", "plain"})
+      .Advanced();
+  command.Add("--seed", &seed_, "seed of all random choices").Advanced();
   command
-      .add_option("--exclude", exclude_,
-                  "leave out kernels whose name matches this regular expression (RE2), e.g. nccl, "
-                  "whose time is mostly waiting")
-      ->type_name("REGEX")
-      ->group(kGroup);
-  command
-      .add_option("--weights", weights_,
-                  "calibrated: reproduce the known total time exactly; plain: count / captured")
-      ->check(OneOf({"calibrated", "plain"}))
-      ->capture_default_str()
-      ->group(kGroup);
-  command.add_option("--seed", seed_, "seed of all random choices")
-      ->transform(WholeIn())
-      ->capture_default_str()
-      ->group(kGroup);
-  command
-      .add_option("--threads", threads_,
-                  "worker threads, 0: one per core; results do not depend on it")
-      ->transform(WholeIn(0, 1024))
-      ->capture_default_str()
-      ->group(kGroup);
+      .Add("--threads", &threads_, "worker threads, 0: one per core; results do not depend on it")
+      .In(0, 1024)
+      .Advanced();
+  for (std::size_t i = first; i < command.options.size(); ++i) command.options[i].shared = true;
 }
 
 Status SamplingFlags::CheckOnline() const {
   if (selection_ == "random") return Success{};
   return Error{"--selection " + selection_ +
-                   ": online, launches are captured as they come; expected it of a two-pass plan "
-                   "(stemtap plan)",
+                   ": not supported online, where launches are captured as they come; expected "
+                   "a two-pass plan (stemtap plan)",
                2};
 }
 

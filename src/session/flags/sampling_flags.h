@@ -4,7 +4,7 @@
 // help text, and the list of options that every result file contains.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,14 +12,15 @@
 #include "base/result.h"
 #include "model/plan.h"
 #include "sampling/sampling_options.h"
+#include "session/flags/option_table.h"
 
 namespace stemtap::session {
 
 class SamplingFlags {
  public:
-  // Adds the options to `command`, which must not outlive this object. `more_methods` (name, help)
-  // are additional methods that the command offers.
-  void AddTo(CLI::App& command,
+  // Adds the options to `command`, which refers to this object. `more_methods` (name, help) are
+  // additional methods that the command offers.
+  void AddTo(CommandSpec& command,
              const std::vector<std::pair<std::string, std::string>>& more_methods = {});
 
   // Fails with a usage error if an option is set that only a two-pass plan supports.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -20,6 +19,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "session/flags/command_line.h"
 #include "session/flags/sampling_flags.h"
 #include "session/tracer_gate/tracer_gate.h"
 #include "shm/context_key.h"
@@ -64,13 +64,12 @@ Result<TracerGateOptions> OptionsOf(const stemtap_gate_options& given) {
   const char* text = given.options != nullptr ? given.options : std::getenv("STEMTAP_OPTIONS");
   TracerGateOptions options;
   stemtap::session::SamplingFlags flags;
-  CLI::App parser;
-  parser.set_help_flag();
-  flags.AddTo(parser);
-  try {
-    parser.parse(text == nullptr ? "" : text);
-  } catch (const CLI::ParseError& error) {
-    return Error{fmt::format("gate options '{}': {}", text, error.what()), 2};
+  stemtap::session::CommandSpec command("", "");
+  flags.AddTo(command);
+  const std::string words = text == nullptr ? "" : text;
+  const stemtap::Status parsed = stemtap::session::ParseOptions(command, words);
+  if (!parsed.ok()) {
+    return Error{fmt::format("gate options '{}': {}", words, parsed.error().message), 2};
   }
   options.sampling = flags.Options();
   options.listed = flags.Listed();

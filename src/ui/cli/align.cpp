@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "formats/importers/registry.h"
 #include "model/plan_reader.h"
-#include "session/flags/option_kinds.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 #include "ui/cli/session_path.h"
@@ -322,24 +321,24 @@ int RunAlign(const AlignArguments& arguments) {
 
 }  // namespace
 
-void AddAlign(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "align", "compare two runs launch by launch, or transfer a plan between them");
+CommandSpec AlignCommand() {
+  CommandSpec command("align",
+                      "compare two runs launch by launch, or transfer a plan between them");
   auto arguments = std::make_shared<AlignArguments>();
-  session::AsFile(command->add_option("a", arguments->a, "recorded run, see 'stemtap formats'"))
-      ->required();
-  session::AsFile(command->add_option("b", arguments->b, "another run of the same program"))
-      ->required();
-  AsPlan(command->add_option("--plan", arguments->plan,
-                             "plan.json made from the first run, or its session"));
-  session::AsFile(
-      command->add_option("-o,--output", arguments->output, "plan to write, for the second run"));
-  command->add_flag("--drop-unmatched", arguments->drop_unmatched,
-                    "leave out samples without a partner, instead of failing");
-  command->add_flag("--exit-code", arguments->exit_code, "exit with 1 when the runs differ");
-  command->add_flag("--all", arguments->all, "list every kernel of unequal count");
-  command->add_flag("--json", arguments->json, "print the comparison as JSON");
-  command->callback([arguments, &exit_code] { exit_code = RunAlign(*arguments); });
+  command.Add("a", &arguments->a, "recorded run, see 'stemtap formats'").File().Required();
+  command.Add("b", &arguments->b, "another run of the same program").File().Required();
+  command.Add("--plan", &arguments->plan, "plan.json made from the first run, or its session")
+      .File(PlanPath);
+  command.Add("-o,--output", &arguments->output, "plan to write, for the second run").File();
+  command.Add("--json", &arguments->json, "print the comparison as JSON");
+  command
+      .Add("--drop-unmatched", &arguments->drop_unmatched,
+           "leave out samples without a counterpart instead of failing")
+      .Advanced();
+  command.Add("--exit-code", &arguments->exit_code, "exit with 1 if the runs differ").Advanced();
+  command.Add("--all", &arguments->all, "list every kernel with unequal counts").Advanced();
+  command.run = [arguments](const CommandSpec&) { return RunAlign(*arguments); };
+  return command;
 }
 
 }  // namespace stemtap::ui

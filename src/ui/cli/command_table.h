@@ -1,47 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CommandTable describes the program's commands and options as data. It is built from the CLI11 app
-// that parses the command line, so --help, the manual page and the completion scripts agree. Hidden
-// commands and options are omitted.
+// Texts that are generated from the table of commands: --help, the manual page and the completion
+// scripts. A table contains the program itself first, then its commands in --help order.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "session/flags/option_table.h"
+
 namespace stemtap::ui {
 
-struct OptionEntry {
-  std::vector<std::string> names;  // "-o", "--output"; a positional has a single name
-  std::string help;                // may have several lines
-  std::string type;                // "TEXT", "N" (a number), "FILE", ...; empty for a flag
-  std::string limits;              // "0 to 1024"; empty if unlimited or if `choices` applies
-  std::vector<std::string> choices;
-  std::string fallback;  // default value; empty if there is none
-  std::string variable;  // environment variable that can set the option; empty if there is none
-  std::string group;     // heading in --help; usually "Options"
-  bool positional = false;
-  bool required = false;
-  bool repeated = false;  // takes several values
-};
+using session::CommandSpec;
+using session::OptionGroup;
+using session::OptionSpec;
+using CommandTable = std::vector<CommandSpec>;
 
-struct CommandEntry {
-  std::string name;  // empty: the program itself
-  std::string help;
-  std::vector<OptionEntry> options;
-};
+// Returns the table without hidden commands and options.
+CommandTable VisibleTable(const CommandTable& table);
 
-// Returns the program itself first, then its commands in --help order.
-std::vector<CommandEntry> CommandTable(const CLI::App& app);
-
-// Returns the --help text of the program or of one command, in lines of at most 80 columns.
-std::string HelpPage(const CLI::App& app);
+// Returns the --help text of a command of the table, in lines of at most 80 columns.
+std::string HelpPage(const CommandTable& table, const CommandSpec& command);
 
 // Returns the manual page in troff man macros.
-std::string ManualPage(const std::vector<CommandEntry>& table);
+std::string ManualPage(const CommandTable& visible);
 
 // Returns a completion script; `shell` is one of kShells.
 inline constexpr const char* kShells[] = {"bash", "zsh", "fish"};
-std::string CompletionScript(const std::vector<CommandEntry>& table, const std::string& shell);
+std::string CompletionScript(const CommandTable& visible, const std::string& shell);
 
 }  // namespace stemtap::ui

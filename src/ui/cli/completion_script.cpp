@@ -8,12 +8,12 @@
 namespace stemtap::ui {
 namespace {
 
-bool TakesFolder(const OptionEntry& option) {
-  return option.type == "FOLDER";
+bool TakesDirectory(const OptionSpec& option) {
+  return option.type == "DIR";
 }
 
 // A TEXT option without choices may be a file.
-bool TakesFile(const OptionEntry& option) {
+bool TakesFile(const OptionSpec& option) {
   return option.choices.empty() && (option.type == "FILE" || option.type == "TEXT");
 }
 
@@ -40,22 +40,22 @@ std::string Line(std::string_view help, std::string_view quote) {
 }
 
 // Returns what the bash function offers for a value.
-std::string BashOffer(const OptionEntry& option) {
+std::string BashOffer(const OptionSpec& option) {
   if (!option.choices.empty()) return fmt::format("words='{}'", Words(option.choices));
-  return TakesFolder(option) ? "paths=-d" : TakesFile(option) ? "paths=-f" : ":";
+  return TakesDirectory(option) ? "paths=-d" : TakesFile(option) ? "paths=-f" : ":";
 }
 
-std::string Bash(const std::vector<CommandEntry>& table) {
+std::string Bash(const CommandTable& table) {
   std::string commands;
   std::string cases;
-  for (const CommandEntry& command : table) {
+  for (const CommandSpec& command : table) {
     std::string options;
     std::string values;
     std::string rest = ":";
-    for (const OptionEntry& option : command.options) {
+    for (const OptionSpec& option : command.options) {
       // The previous word may be a value of an option with several values.
-      if (option.positional || option.repeated) rest = BashOffer(option);
-      if (option.positional) continue;
+      if (option.is_positional() || option.is_repeated()) rest = BashOffer(option);
+      if (option.is_positional()) continue;
       options += (options.empty() ? "" : " ") + Words(option.names);
       if (option.type.empty()) continue;
       std::string pattern;
@@ -70,7 +70,7 @@ std::string Bash(const std::vector<CommandEntry>& table) {
         command.name, options, values, rest);
   }
   std::string program_options;
-  for (const OptionEntry& option : table.front().options) {
+  for (const OptionSpec& option : table.front().options) {
     program_options += (program_options.empty() ? "" : " ") + Words(option.names);
   }
   return fmt::format(R"(# bash completion for stemtap, made by 'stemtap completion bash'.
@@ -121,30 +121,30 @@ std::string ZshWords(const std::vector<std::string>& words) {
   return out;
 }
 
-std::string Zsh(const std::vector<CommandEntry>& table) {
+std::string Zsh(const CommandTable& table) {
   constexpr std::string_view kQuote = "'\\''";
   std::string commands;
   std::string cases;
-  for (const CommandEntry& command : table) {
+  for (const CommandSpec& command : table) {
     std::string arguments;
     std::string rest;
-    for (const OptionEntry& option : command.options) {
+    for (const OptionSpec& option : command.options) {
       const std::string action = !option.choices.empty()
                                      ? fmt::format("({})", ZshWords(option.choices))
-                                 : TakesFolder(option) ? "_files -/"
-                                 : TakesFile(option)   ? "_files"
-                                                       : " ";
-      if (option.positional) {
+                                 : TakesDirectory(option) ? "_files -/"
+                                 : TakesFile(option)      ? "_files"
+                                                          : " ";
+      if (option.is_positional()) {
         rest += command.name == "run"
                     ? " \\\n        '*:::program: _normal'"
-                    : fmt::format(" \\\n        '{}:{}:{}'", option.repeated ? "*" : "",
+                    : fmt::format(" \\\n        '{}:{}:{}'", option.is_repeated() ? "*" : "",
                                   option.names[0], action);
         continue;
       }
       for (const std::string& name : option.names) {
         // With "=", the value may follow the "=" or be the next word.
         const bool equals = !option.type.empty() && name.starts_with("--");
-        arguments += fmt::format(" \\\n        '{}{}{}[{}]", option.repeated ? "*" : "", name,
+        arguments += fmt::format(" \\\n        '{}{}{}[{}]", option.is_repeated() ? "*" : "", name,
                                  equals ? "=" : "", Line(option.help, kQuote));
         arguments += option.type.empty() ? "'" : fmt::format(":value:{}'", action);
       }
@@ -184,10 +184,10 @@ if [[ $funcstack[1] == _stemtap ]]; then _stemtap "$@"; else compdef _stemtap st
                      commands, cases);
 }
 
-std::string Fish(const std::vector<CommandEntry>& table) {
+std::string Fish(const CommandTable& table) {
   constexpr std::string_view kQuote = "\\'";
   std::string out = "# fish completion for stemtap, made by 'stemtap completion fish'.\n";
-  for (const CommandEntry& command : table) {
+  for (const CommandSpec& command : table) {
     const std::string when = command.name.empty()
                                  ? "__fish_use_subcommand"
                                  : fmt::format("__fish_seen_subcommand_from {}", command.name);
@@ -197,8 +197,8 @@ std::string Fish(const std::vector<CommandEntry>& table) {
     }
     // fish offers files by default; -f disables it.
     bool files = command.name.empty();
-    for (const OptionEntry& option : command.options) {
-      files = files || ((option.positional || option.repeated) && TakesFile(option));
+    for (const OptionSpec& option : command.options) {
+      files = files || ((option.is_positional() || option.is_repeated()) && TakesFile(option));
     }
     if (!files) out += fmt::format("complete -c stemtap -n '{}' -f\n", when);
     if (command.name == "run") {
@@ -206,8 +206,8 @@ std::string Fish(const std::vector<CommandEntry>& table) {
           "complete -c stemtap -n 'test (commandline -opc)[-1] = --' -a "
           "'(__fish_complete_command)'\n";
     }
-    for (const OptionEntry& option : command.options) {
-      if (option.positional) {
+    for (const OptionSpec& option : command.options) {
+      if (option.is_positional()) {
         if (option.choices.empty()) continue;
         out += fmt::format("complete -c stemtap -n '{}' -a '{}'\n", when, Words(option.choices));
         continue;
@@ -217,7 +217,7 @@ std::string Fish(const std::vector<CommandEntry>& table) {
         out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
       if (!option.type.empty()) out += TakesFile(option) ? " -r" : " -x";
-      if (TakesFolder(option)) out += " -a '(__fish_complete_directories)'";
+      if (TakesDirectory(option)) out += " -a '(__fish_complete_directories)'";
       if (!option.choices.empty()) out += fmt::format(" -a '{}'", Words(option.choices));
       out += fmt::format(" -d '{}'\n", Line(option.help, kQuote));
     }
@@ -227,7 +227,7 @@ std::string Fish(const std::vector<CommandEntry>& table) {
 
 }  // namespace
 
-std::string CompletionScript(const std::vector<CommandEntry>& table, const std::string& shell) {
+std::string CompletionScript(const CommandTable& table, const std::string& shell) {
   if (shell == "zsh") return Zsh(table);
   return shell == "fish" ? Fish(table) : Bash(table);
 }

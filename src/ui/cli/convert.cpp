@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "model/profile_writer.h"
-#include "session/flags/option_kinds.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 #include "ui/cli/read_progress.h"
@@ -80,21 +79,23 @@ int RunConvert(const ConvertArguments& arguments) {
 
 }  // namespace
 
-void AddConvert(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("convert", "rewrite a profile in the canonical form");
+CommandSpec ConvertCommand() {
+  CommandSpec command("convert", "rewrite a profile in the canonical form");
   auto arguments = std::make_shared<ConvertArguments>();
-  session::AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
-  session::AsFile(
-      command->add_option(
-          "-o,--output", arguments->output,
-          "file to write, .csv or .stemtap, then .gz or .zst to compress; '-' is CSV on "
-          "standard output"))
-      ->required();
-  session::AsFile(
-      command->add_option("--metrics", arguments->metrics,
-                          "metrics of the same launches, from Nsight Compute, to put beside them"));
-  command->add_flag("--json", arguments->json, "print the totals as JSON");
-  command->callback([arguments, &exit_code] { exit_code = RunConvert(*arguments); });
+  command.Add("profile", &arguments->profiles, kRunHelp).File().Required();
+  command
+      .Add("-o,--output", &arguments->output,
+           "file to write: .csv or .stemtap, optionally with .gz or .zst; '-' is CSV on standard "
+           "output")
+      .File()
+      .Required();
+  command
+      .Add("--metrics", &arguments->metrics,
+           "Nsight Compute metrics of the same launches, added as columns")
+      .File();
+  command.Add("--json", &arguments->json, "print the totals as JSON");
+  command.run = [arguments](const CommandSpec&) { return RunConvert(*arguments); };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -15,8 +15,6 @@
 #include "formats/importers/registry.h"
 #include "model/profile_writer.h"
 #include "research/workloads/llm_decode.h"
-#include "session/flags/number_in.h"
-#include "session/flags/option_kinds.h"
 #include "session/replay.h"
 #include "shm/session_env.h"
 #include "ui/cli/commands.h"
@@ -172,34 +170,35 @@ int Demo(const DemoArguments& arguments) {
 
 }  // namespace
 
-void AddDemo(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("demo", "run the full workflow on a built-in simulated GPU");
+CommandSpec DemoCommand() {
+  CommandSpec command("demo", "run the full workflow on a built-in simulated GPU");
   auto arguments = std::make_shared<DemoArguments>();
-  CLI::Option* profile = session::AsFile(command->add_option(
-      "--profile", arguments->profile,
-      "recorded run to play, see 'stemtap formats' (default: an LLM decode loop that "
-      "the project generates)"));
-  session::AsFolder(
-      command->add_option("-o,--output", arguments->output,
-                          "session directory to write (default: stemtap-demo-<pid>)"));
   command
-      ->add_option("--speed", arguments->speed,
-                   "real: kernels and captures take their time; full: as fast as the CPU allows "
-                   "(default: real for the generated loop, full for a profile)")
-      ->check(session::OneOf({"real", "full"}));
-  command->add_option("--launches", arguments->launches, "length of the generated loop")
-      ->excludes(profile)
-      ->transform(session::WholeIn(1, 1'000'000'000))
-      ->capture_default_str();
+      .Add("--profile", &arguments->profile,
+           "recorded run to play, see 'stemtap formats' (default: a generated LLM decode loop)")
+      .File();
   command
-      ->add_option("--capture-factor", arguments->capture_factor,
-                   "how many times a kernel's duration its capture costs")
-      ->check(session::RealIn(0.0, 1e6))
-      ->capture_default_str();
-  command->add_flag("-q,--quiet", arguments->quiet, "no progress line");
-  arguments->sampling.AddTo(*command);
-  command->callback([arguments, &exit_code] { exit_code = Demo(*arguments); });
+      .Add("-o,--output", &arguments->output,
+           "session directory to write (default: stemtap-demo-<pid>)")
+      .Directory();
+  command
+      .Add("--speed", &arguments->speed,
+           "real: kernels and captures take their time; full: as fast as the CPU allows "
+           "(default: real for the generated loop, full for a profile)")
+      .OneOf({"real", "full"});
+  command.Add("-q,--quiet", &arguments->quiet, "no progress line");
+  command.Add("--launches", &arguments->launches, "length of the generated loop")
+      .In(1, 1'000'000'000)
+      .Advanced()
+      .excludes = "--profile";
+  command
+      .Add("--capture-factor", &arguments->capture_factor,
+           "cost of a capture, as a multiple of its kernel's duration")
+      .In(0.0, 1e6)
+      .Advanced();
+  arguments->sampling.AddTo(command);
+  command.run = [arguments](const CommandSpec&) { return Demo(*arguments); };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -13,8 +13,6 @@
 #include "research/baselines/method.h"
 #include "research/evaluation/evaluation.h"
 #include "research/evaluation/report.h"
-#include "session/flags/number_in.h"
-#include "session/flags/option_kinds.h"
 #include "session/flags/sampling_flags.h"
 #include "session/replay.h"
 #include "ui/cli/commands.h"
@@ -42,9 +40,9 @@ struct EvaluateArguments {
   std::string metrics;
   std::string csv;
   bool json = false;
-  const CLI::App* command = nullptr;
+  const CommandSpec* command = nullptr;
 
-  bool Given(const char* option) const { return command->count(option) > 0; }
+  bool Given(const char* option) const { return command->Given(option); }
 };
 
 Result<model::Profile> Load(const std::string& path, const std::string& metrics) {
@@ -273,61 +271,54 @@ int Evaluate(const EvaluateArguments& arguments) {
 
 }  // namespace
 
-void AddEvaluate(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("evaluate", "measure speedup and error of every method on recorded runs");
+CommandSpec EvaluateCommand() {
+  CommandSpec command("evaluate", "measure speedup and error of every method on recorded runs");
   auto arguments = std::make_shared<EvaluateArguments>();
-  arguments->command = command;
-  session::AsFile(
-      command->add_option("profile", arguments->profiles, "recorded runs, see 'stemtap formats'"))
-      ->required();
-  std::string help = "methods to evaluate, all by default:";
+  command.Add("profile", &arguments->profiles, "recorded runs, see 'stemtap formats'")
+      .File()
+      .Required();
+  std::string help = "methods to evaluate (default: all):";
   for (const research::MethodEntry& entry : research::Methods()) {
     help += fmt::format("\n{}: {}", entry.name, entry.help);
   }
-  command->add_option("--methods", arguments->methods, help)
-      ->type_name("NAME,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  command.Add("--methods", &arguments->methods, help).Delimited("NAME,...");
+  command.Add("--runs", &arguments->runs, "samples that each method draws, one per seed")
+      .In(1, 1000000);
   command
-      ->add_option(
-          "--runs", arguments->runs,
-          "samples drawn by each method, one seed each; 20000 by default with --equal-error")
-      ->transform(session::WholeIn(1, 1000000))
-      ->capture_default_str();
-  session::AsFile(command->add_option(
-      "--against", arguments->against,
-      "another run of the same launches: sample from the one, err on the other"));
-  command->add_flag("--online", arguments->online, "evaluate the online sampler too");
+      .Add("--against", &arguments->against,
+           "another run of the same launches: sample the first run, measure the error on this one")
+      .File();
+  command.Add("--online", &arguments->online, "also evaluate the online sampler");
   command
-      ->add_option("--lag", arguments->lag,
-                   "online: launches before a duration is known to the sampler")
-      ->transform(session::WholeIn(0, 100'000'000))
-      ->capture_default_str();
+      .Add("--error-bounds", &arguments->error_bounds,
+           "several error bounds, instead of --error-bound")
+      .In(1e-6, 1.0)
+      .Delimited("N,...");
+  command.Add("--csv", &arguments->csv, "also write the rows to this file").File();
+  command.Add("--json", &arguments->json, "print the evaluation as JSON");
   command
-      ->add_option("--error-bounds", arguments->error_bounds,
-                   "error bounds to go through, in place of --error-bound")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("N,...")
-      ->check(session::RealIn(1e-6, 1.0));
+      .Add("--lag", &arguments->lag,
+           "online: number of launches before the sampler knows a duration")
+      .In(0, 100'000'000)
+      .Advanced();
   command
-      ->add_option("--equal-error", arguments->equal_error,
-                   "compare two methods' speedups where their p95 errors are equal")
-      ->type_name("A,B")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  session::AsFile(
-      command->add_option("--bbv", arguments->bbv,
-                          "basic-block vectors of the profile's launches, which photon needs"));
-  session::AsFile(command->add_option(
-      "--metrics", arguments->metrics,
-      "metrics of the profile's launches, from Nsight Compute, which pka, sieve and "
-      "tbpoint need"));
-  session::AsFile(command->add_option("--csv", arguments->csv, "also write the rows to this file"));
-  command->add_flag("--json", arguments->json, "print the evaluation as JSON");
-  arguments->sampling.AddTo(*command);
-  command->callback([arguments, &exit_code] { exit_code = Evaluate(*arguments); });
+      .Add("--bbv", &arguments->bbv,
+           "basic-block vectors of the profile's launches; photon needs them")
+      .File()
+      .Advanced();
+  command
+      .Add("--metrics", &arguments->metrics,
+           "Nsight Compute metrics of the profile's launches; pka, sieve and tbpoint need them")
+      .File()
+      .Advanced();
+  // For tools/evaluate: compares two methods' speedups where their p95 errors are equal.
+  command.Add("--equal-error", &arguments->equal_error, "").Delimited("A,B").Hidden();
+  arguments->sampling.AddTo(command);
+  command.run = [arguments](const CommandSpec& parsed) {
+    arguments->command = &parsed;
+    return Evaluate(*arguments);
+  };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +17,6 @@
 #include "formats/exporters/consumers.h"
 #include "formats/importers/ranks.h"
 #include "model/plan_reader.h"
-#include "session/flags/number_in.h"
-#include "session/flags/option_kinds.h"
 #include "shm/record.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/live_run.h"
@@ -38,7 +37,7 @@ struct ExportArguments {
   std::vector<std::string> profiles;
   std::string list;
   std::string weights_csv;
-  std::uint16_t device = 0;
+  std::optional<std::uint16_t> device;
   bool plain_launches = false;
   std::string processes;
   std::string graphs;
@@ -48,7 +47,7 @@ struct ExportArguments {
   std::uint64_t timeline_launches = formats::ExportOptions().timeline_launches;
   bool explain = false;
   bool json = false;
-  const CLI::App* command = nullptr;  // reports which options were given
+  const CommandSpec* command = nullptr;  // reports which options were given
 };
 
 // Option words and their meanings.
@@ -74,17 +73,15 @@ T Chosen(const Words<T>& words, const std::string& word, T otherwise) {
   return otherwise;
 }
 
-// REQUIRES: `into` outlives `command`.
 template <typename T>
-void AddWordOption(CLI::App& command, const std::string& option, const Words<T>& words,
-                   std::string& into, const std::string& help) {
+std::vector<std::string> NamesOf(const Words<T>& words) {
   std::vector<std::string> names;
   for (const auto& [name, value] : words) names.push_back(name);
-  command.add_option(option, into, help)->check(session::OneOf(names));
+  return names;
 }
 
 bool Given(const ExportArguments& arguments, const char* option) {
-  return arguments.command->count(option) != 0;
+  return arguments.command->Given(option);
 }
 
 std::vector<std::string> InputsOf(const ExportArguments& arguments,
@@ -167,8 +164,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenPlanned(const ExportArguments&
                     "launch's start, expected --profile FILE",
                     shown, consumer.tool)};
   }
-  const auto device = Given(arguments, "--device") ? std::optional(arguments.device) : std::nullopt;
-  const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model, device);
+  const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model, arguments.device);
   if (why.empty()) return std::unique_ptr<model::ProfileReader>();
   return Error{
       fmt::format("{}: is of a live session, which has no profile, and {}, so that launches "
@@ -247,7 +243,7 @@ int RunExport(const ExportArguments& arguments) {
   options.counting.processes = Chosen(kProcesses, arguments.processes, formats::Processes::kUnsaid);
   options.counting.graphs = Chosen(kGraphs, arguments.graphs, formats::Graphs::kUnsaid);
   options.counting.plain_launches = arguments.plain_launches;
-  if (Given(arguments, "--device")) options.counting.device = arguments.device;
+  options.counting.device = arguments.device;
   options.keep_copies = arguments.copies == "keep";
   options.ncu_runs = Chosen(kModes, arguments.mode, formats::NcuRuns::kAuto);
   options.ncu_names = Chosen(kNameBases, arguments.name_base, formats::NcuNames::kGuess);
@@ -318,7 +314,7 @@ int RunExport(const ExportArguments& arguments) {
   std::vector<std::string> notes = exported.notes;
   if (counted.value().left_out != 0) {
     notes.push_back(fmt::format("{} samples of other devices are left out (--device {})",
-                                counted.value().left_out, arguments.device));
+                                counted.value().left_out, *arguments.device));
   }
   if (!arguments.weights_csv.empty()) {
     const Status status = WriteOutput(arguments.weights_csv, formats::WeightsCsv(counted.value()));
@@ -347,67 +343,80 @@ int RunExport(const ExportArguments& arguments) {
   return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-std::string ConsumerHelp() {
-  std::string help = "what takes the selection:";
-  for (const formats::Consumer& consumer : formats::Consumers()) {
-    help += fmt::format("\n{}: {}", consumer.name, consumer.what);
-  }
-  return help;
-}
-
 }  // namespace
 
-void AddExport(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("export", "write a plan's samples for a tracer, simulator or profiler");
+CommandSpec ExportCommand() {
+  CommandSpec command("export", "write a plan's samples for a tracer, simulator or profiler");
   auto arguments = std::make_shared<ExportArguments>();
-  arguments->command = command;
-  AsPlan(command->add_option("--plan", arguments->plan, "plan.json to export, or its session"))
-      ->required();
+  command.Add("--plan", &arguments->plan, "plan.json to export, or its session")
+      .File(PlanPath)
+      .Required();
+  std::string help = "tool that reads the selection:";
   std::vector<std::string> names;
-  for (const formats::Consumer& consumer : formats::Consumers()) names.emplace_back(consumer.name);
-  command->add_option("--to", arguments->consumer, ConsumerHelp())
-      ->required()
-      ->check(session::OneOf(names));
-  session::AsFile(
-      command->add_option("-o,--output", arguments->output,
-                          "file to write; without it the selection goes to standard output"));
-  session::AsFile(
-      command->add_option("--profile", arguments->profiles,
-                          "run that the plan was made of; without it, the plan's source"));
-  command->add_option("--device", arguments->device, "only the samples of this device")
-      ->transform(session::WholeIn(0, shm::kUnknown16 - 1));
-  AddWordOption(*command, "--processes", kProcesses, arguments->processes,
-                "where there are several devices: one process drove them all, or each had its own");
-  AddWordOption(*command, "--graphs", kGraphs, arguments->graphs,
-                "CUDA graphs in the run to trace: off, so that their kernels are launched one by "
-                "one, or uncounted, where neither capture nor replay advances the tool's count");
-  command->add_flag(
-      "--plain-launches", arguments->plain_launches,
-      "where no profile says so: it was one process with one device and no CUDA graph");
-  session::AsFile(command->add_option(
-      "--list", arguments->list,
-      "existing kernelslist.g or kernel_config.txt to take the planned part of"));
+  for (const formats::Consumer& consumer : formats::Consumers()) {
+    names.emplace_back(consumer.name);
+    help += fmt::format("\n{}: {}", consumer.name, consumer.what);
+  }
+  command.Add("--to", &arguments->consumer, help).OneOf(names).Required();
+  command.Add("-o,--output", &arguments->output, "file to write (default: standard output)").File();
   command
-      ->add_option("--copies", arguments->copies, "memory copies of a kernelslist.g: keep or drop")
-      ->check(session::OneOf({"keep", "drop"}));
-  AddWordOption(
-      *command, "--mode", kModes, arguments->mode,
-      "runs of ncu: one per kernel, one per window of consecutive launches, or (auto) per "
-      "kernel where every version of ncu counts alike");
-  AddWordOption(*command, "--kernel-name-base", kNameBases, arguments->name_base,
-                "which of ncu's names the profile has; guessed by default");
+      .Add("--profile", &arguments->profiles,
+           "run that the plan was made from (default: the plan's source)")
+      .File();
+  command.Add("--device", &arguments->device, "only samples of this device")
+      .In(0, shm::kUnknown16 - 1);
   command
-      ->add_option("--timeline-launches", arguments->timeline_launches,
-                   "perfetto: show every launch of a run of at most this many")
-      ->transform(session::WholeIn());
-  session::AsFile(command->add_option("--weights-csv", arguments->weights_csv,
-                                      "also write each launch's id and weight to this file"));
-  command->add_flag("--explain", arguments->explain,
-                    "print how the tool counts and the first ids, instead of the selection or "
-                    "beside -o");
-  command->add_flag("--json", arguments->json, "print the totals as JSON");
-  command->callback([arguments, &exit_code] { exit_code = RunExport(*arguments); });
+      .Add("--list", &arguments->list,
+           "existing kernelslist.g or kernel_config.txt, of which the planned part is written")
+      .File();
+  command
+      .Add("--weights-csv", &arguments->weights_csv,
+           "also write the id and weight of each launch to this file")
+      .File();
+  command.Add("--json", &arguments->json, "print the totals as JSON");
+  command
+      .Add("--processes", &arguments->processes,
+           "with several devices: one process used all devices, or each device had a process")
+      .OneOf(NamesOf(kProcesses))
+      .Advanced();
+  command
+      .Add("--graphs", &arguments->graphs,
+           "CUDA graphs in the run to trace: off if their kernels are launched one by one; "
+           "uncounted if neither capture nor replay advances the tool's count")
+      .OneOf(NamesOf(kGraphs))
+      .Advanced();
+  command
+      .Add("--plain-launches", &arguments->plain_launches,
+           "without a profile: the run was one process with one device and no CUDA graph")
+      .Advanced();
+  command.Add("--copies", &arguments->copies, "memory copies of a kernelslist.g")
+      .OneOf({"keep", "drop"})
+      .Advanced();
+  command
+      .Add("--mode", &arguments->mode,
+           "runs of ncu: one per kernel, one per window of consecutive launches, or (auto) per "
+           "kernel if all versions of ncu count alike")
+      .OneOf(NamesOf(kModes))
+      .Advanced();
+  command
+      .Add("--kernel-name-base", &arguments->name_base,
+           "ncu's kind of kernel names in the profile (default: guessed)")
+      .OneOf(NamesOf(kNameBases))
+      .Advanced();
+  command
+      .Add("--timeline-launches", &arguments->timeline_launches,
+           "perfetto: show every launch if the run has at most this many")
+      .Advanced();
+  command
+      .Add("--explain", &arguments->explain,
+           "print how the tool counts and the first ids, instead of the selection or in addition "
+           "to -o")
+      .Advanced();
+  command.run = [arguments](const CommandSpec& parsed) {
+    arguments->command = &parsed;
+    return RunExport(*arguments);
+  };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +16,6 @@
 #include "analysis/extrapolation/report.h"
 #include "formats/results/results_reader.h"
 #include "model/plan_reader.h"
-#include "session/flags/number_in.h"
-#include "session/flags/option_kinds.h"
 #include "shm/record.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
@@ -33,8 +32,7 @@ struct ExtrapolateArguments {
   std::string id_column;
   std::uint64_t id_base = 0;
   std::string ids;
-  std::uint16_t device = 0;
-  bool has_device = false;
+  std::optional<std::uint16_t> device;
   std::vector<std::string> metrics;
   std::vector<std::string> ratios;
   std::vector<std::string> sums;
@@ -91,7 +89,7 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
   }
   analysis::MatchOptions matching;
   matching.id_base = arguments.id_base;
-  if (arguments.has_device) matching.device = arguments.device;
+  matching.device = arguments.device;
 
   const Result<model::Plan> plan = model::LoadPlan(arguments.plan);
   if (!plan.ok()) return Fail(plan.error());
@@ -131,60 +129,59 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
 
 }  // namespace
 
-void AddExtrapolate(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
+CommandSpec ExtrapolateCommand() {
+  CommandSpec command(
       "extrapolate",
       "estimate totals of the whole run from results on the samples, with intervals");
   auto arguments = std::make_shared<ExtrapolateArguments>();
-  AsPlan(command->add_option("--plan", arguments->plan,
-                             "plan.json that the results were made by, or its session"))
-      ->required();
-  session::AsFile(
-      command->add_option("--results", arguments->results,
-                          "simulator log, ncu CSV or CSV table; several are taken as one"))
-      ->required();
-  command->add_option("--from", arguments->from, "what wrote the results; auto: found by content")
-      ->check(session::OneOf({"auto", "accelsim", "macsim", "ncu", "csv"}))
-      ->capture_default_str();
-  command->add_option("--confidence", arguments->confidence, "confidence of the intervals")
-      ->check(session::RealIn(0.01, 0.999999))
-      ->capture_default_str();
+  command.Add("--plan", &arguments->plan, "plan.json that selected the samples, or its session")
+      .File(PlanPath)
+      .Required();
   command
-      ->add_option("--id-column", arguments->id_column,
-                   "column of a CSV that holds the id; default: the first of index, id, "
-                   "kernel_id, ID")
-      ->type_name("NAME");
-  command->add_option("--id-base", arguments->id_base, "id of the first launch in a CSV")
-      ->transform(session::WholeIn(0, 1))
-      ->capture_default_str();
-  session::AsFile(command->add_option(
-      "--ids", arguments->ids, "CSV with the columns id and index: which launch an id is of"));
-  CLI::Option* device =
-      command
-          ->add_option("--device", arguments->device, "the results are of this device's launches")
-          ->transform(session::WholeIn(0, shm::kUnknown16 - 1));
-  command->add_option("--metrics", arguments->metrics, "only these metrics, separated by commas")
-      ->type_name("NAME,...")
-      ->delimiter(',');
+      .Add("--results", &arguments->results,
+           "simulator log, ncu CSV or CSV table; several files are read as one")
+      .File()
+      .Required();
+  command.Add("--from", &arguments->from, "tool that wrote the results; auto: found by content")
+      .OneOf({"auto", "accelsim", "macsim", "ncu", "csv"});
+  command.Add("--confidence", &arguments->confidence, "confidence of the intervals")
+      .In(0.01, 0.999999);
+  command.Add("--metrics", &arguments->metrics, "only these metrics").Delimited("NAME,...");
   command
-      ->add_option("--ratio", arguments->ratios,
-                   "a ratio of two totals, such as IPC=instructions/cycles; repeatable")
-      ->type_name("NAME=NUMERATOR/DENOMINATOR");
-  command->add_option("--sum", arguments->sums, "metrics to add up, whatever their name says")
-      ->type_name("NAME,...")
-      ->delimiter(',');
+      .Add("--ratio", &arguments->ratios,
+           "ratio of two totals, for example IPC=instructions/cycles; repeatable")
+      .Type("NAME=NUMERATOR/DENOMINATOR");
+  command.Add("--json", &arguments->json, "print the result as JSON");
   command
-      ->add_option("--mean", arguments->means,
-                   "metrics to average over native time, whatever their name says")
-      ->type_name("NAME,...")
-      ->delimiter(',');
-  command->add_flag("--allow-cut", arguments->allow_cut,
-                    "take the whole kernels of a log that ends early");
-  command->add_flag("--json", arguments->json, "print the result as JSON");
-  command->callback([arguments, device, &exit_code] {
-    arguments->has_device = device->count() > 0;
-    exit_code = RunExtrapolate(*arguments);
-  });
+      .Add("--id-column", &arguments->id_column,
+           "CSV column with the id (default: the first of index, id, kernel_id, ID)")
+      .Type("NAME")
+      .Advanced();
+  command.Add("--id-base", &arguments->id_base, "id of the first launch in a CSV")
+      .In(0, 1)
+      .Advanced();
+  command
+      .Add("--ids", &arguments->ids,
+           "CSV with the columns id and index, which maps each id to a launch")
+      .File()
+      .Advanced();
+  command.Add("--device", &arguments->device, "the results are for launches on this device")
+      .In(0, shm::kUnknown16 - 1)
+      .Advanced();
+  command.Add("--sum", &arguments->sums, "metrics to add up, regardless of their names")
+      .Delimited("NAME,...")
+      .Advanced();
+  command
+      .Add("--mean", &arguments->means,
+           "metrics to average over native time, regardless of their names")
+      .Delimited("NAME,...")
+      .Advanced();
+  command
+      .Add("--allow-cut", &arguments->allow_cut,
+           "accept a log that ends early, and use its complete kernels")
+      .Advanced();
+  command.run = [arguments](const CommandSpec&) { return RunExtrapolate(*arguments); };
+  return command;
 }
 
 }  // namespace stemtap::ui

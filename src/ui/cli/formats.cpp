@@ -42,12 +42,14 @@ std::string FormatsJson() {
 
 }  // namespace
 
-void AddFormats(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("formats", "list the profile formats that can be read");
+CommandSpec FormatsCommand() {
+  CommandSpec command("formats", "list the profile formats that stemtap reads");
   auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "print the list as JSON");
-  command->callback(
-      [json, &exit_code] { exit_code = *json ? Print(FormatsJson()) : PrintText(FormatsText()); });
+  command.Add("--json", json.get(), "print the list as JSON");
+  command.run = [json](const CommandSpec&) {
+    return *json ? Print(FormatsJson()) : PrintText(FormatsText());
+  };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -10,8 +10,6 @@
 #include "base/text.h"
 #include "model/profile_writer.h"
 #include "research/workloads/workload.h"
-#include "session/flags/number_in.h"
-#include "session/flags/option_kinds.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 
@@ -64,8 +62,8 @@ int Generate(const GenerateArguments& arguments) {
 
 }  // namespace
 
-void AddGenerate(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("generate", "write a synthetic run as a profile");
+CommandSpec GenerateCommand() {
+  CommandSpec command("generate", "write a synthetic run as a profile");
   auto arguments = std::make_shared<GenerateArguments>();
   std::string help = "what to generate:";
   std::vector<std::string> names;
@@ -73,30 +71,26 @@ void AddGenerate(CLI::App& app, int& exit_code) {
     names.emplace_back(workload.name);
     help += fmt::format("\n{}: {}", workload.name, workload.help);
   }
-  command->add_option("workload", arguments->workload, help)
-      ->required()
-      ->check(session::OneOf(names));
-  session::AsFile(command->add_option("-o,--output", arguments->output, "profile to write"))
-      ->required();
-  command->add_option("--launches", arguments->options.launches, "number of kernel launches")
-      ->transform(session::WholeIn())
-      ->capture_default_str();
-  command->add_option("--seed", arguments->options.seed, "of the launches, and of the noise")
-      ->transform(session::WholeIn())
-      ->capture_default_str();
+  command.Add("workload", &arguments->workload, help).OneOf(names).Required();
+  command.Add("-o,--output", &arguments->output, "profile to write").File().Required();
+  command.Add("--launches", &arguments->options.launches, "number of kernel launches");
+  command.Add("--seed", &arguments->options.seed, "seed of the launches and of the noise");
+  command.Add("--json", &arguments->json, "print the totals as JSON");
   command
-      ->add_option("--noise-seed", arguments->options.noise_seed,
-                   "of the noise alone: a second run of the same launches (0: as --seed)")
-      ->transform(session::WholeIn())
-      ->capture_default_str();
-  command->add_flag("--other-gpu", arguments->options.other_gpu,
-                    "the same launches on a simulated other GPU, without noise");
+      .Add("--noise-seed", &arguments->options.noise_seed,
+           "seed of the noise only, for a second run of the same launches; 0: same as --seed")
+      .Advanced();
   command
-      ->add_option("--layers", arguments->options.layers,
-                   "layers of the model, where there is one (default: 12)")
-      ->transform(session::WholeIn(1, 256));
-  command->add_flag("--json", arguments->json, "print the totals as JSON");
-  command->callback([arguments, &exit_code] { exit_code = Generate(*arguments); });
+      .Add("--other-gpu", &arguments->options.other_gpu,
+           "the same launches on a different simulated GPU, without noise")
+      .Advanced();
+  command
+      .Add("--layers", &arguments->options.layers,
+           "layers of the model, for workloads that have one (default: 12)")
+      .In(1, 256)
+      .Advanced();
+  command.run = [arguments](const CommandSpec&) { return Generate(*arguments); };
+  return command;
 }
 
 }  // namespace stemtap::ui

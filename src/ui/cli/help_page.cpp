@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cctype>
 #include <string_view>
 
 #include "ui/cli/command_table.h"
@@ -34,12 +34,11 @@ void AppendWrapped(std::string& out, std::string_view text, std::size_t column) 
   out += '\n';
 }
 
-// "-o,--output FILE"
-std::string Heading(const OptionEntry& option) {
-  std::string heading = "  ";
-  for (const std::string& name : option.names)
-    heading += (name == option.names[0] ? "" : ",") + name;
-  if (option.positional || option.type.empty()) return heading + (option.repeated ? " ..." : "");
+// "-o, --output FILE"
+std::string Heading(const OptionSpec& option) {
+  std::string heading = fmt::format("  {}", fmt::join(option.names, ", "));
+  if (option.is_positional() || option.type.empty())
+    return heading + (option.is_repeated() ? " ..." : "");
   const std::string words = fmt::format(" {}", fmt::join(option.choices, "|"));
   const bool fits = heading.size() + words.size() <= kWidth;
   if (option.choices.empty()) {
@@ -47,11 +46,11 @@ std::string Heading(const OptionEntry& option) {
   } else {
     heading += fits ? words : " WORD";  // the description lists them
   }
-  return heading + (option.repeated ? " ..." : "");
+  return heading + (option.is_repeated() ? " ..." : "");
 }
 
 // Returns "(0 to 1024, default: 0)", or an empty string if there are no facts.
-std::string Facts(const OptionEntry& option) {
+std::string Facts(const OptionSpec& option) {
   std::string facts;
   const auto add = [&facts](const std::string& fact) {
     facts += (facts.empty() ? "" : ", ") + fact;
@@ -59,11 +58,11 @@ std::string Facts(const OptionEntry& option) {
   if (!option.limits.empty()) add(option.limits);
   if (!option.fallback.empty()) add("default: " + option.fallback);
   if (!option.variable.empty()) add("or from " + option.variable);
-  if (option.required && !option.positional) add("required");
+  if (option.required && !option.is_positional()) add("required");
   return facts.empty() ? facts : "(" + facts + ")";
 }
 
-std::string Described(const OptionEntry& option) {
+std::string Described(const OptionSpec& option) {
   std::string out = Heading(option);
   out += out.size() + 2 > kColumn ? '\n' + std::string(kColumn, ' ')
                                   : std::string(kColumn - out.size(), ' ');
@@ -71,7 +70,7 @@ std::string Described(const OptionEntry& option) {
   const std::size_t first = std::min(option.help.find('\n'), option.help.size());
   const std::string facts = Facts(option);
   std::string head = option.help.substr(0, first);
-  if (option.positional && !option.choices.empty() && first == option.help.size()) {
+  if (option.is_positional() && !option.choices.empty() && first == option.help.size()) {
     head += fmt::format(": {}", fmt::join(option.choices, ", "));
   }
   const bool colon = head.ends_with(':') && !facts.empty();
@@ -87,44 +86,50 @@ std::string Described(const OptionEntry& option) {
   return out;
 }
 
-std::string Sections(const std::vector<OptionEntry>& options) {
-  std::string out;
-  std::vector<std::string> groups;
-  for (const OptionEntry& option : options) {
-    const std::string group = option.positional ? "Arguments" : option.group;
-    if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+std::string Sections(const std::vector<OptionSpec>& options) {
+  std::string arguments;
+  std::string common;
+  std::string advanced;
+  for (const OptionSpec& option : options) {
+    if (option.group == OptionGroup::kHidden) continue;
+    std::string& section = option.is_positional()                   ? arguments
+                           : option.group == OptionGroup::kAdvanced ? advanced
+                                                                    : common;
+    section += Described(option);
   }
-  std::stable_partition(groups.begin(), groups.end(),
-                        [](const std::string& group) { return group == "Arguments"; });
-  for (const std::string& group : groups) {
-    out += fmt::format("\n{}:\n", group);
-    for (const OptionEntry& option : options) {
-      if ((option.positional ? "Arguments" : option.group) == group) out += Described(option);
-    }
+  std::string out;
+  if (!arguments.empty()) out += "\nArguments:\n" + arguments;
+  out += (advanced.empty() ? "\nOptions:\n" : "\nCommon options:\n") + common;
+  if (!advanced.empty()) out += "\nAdvanced options:\n" + advanced;
+  return out;
+}
+
+std::string CommandList(const CommandTable& table) {
+  std::string out = "\nCommands:\n";
+  for (const CommandSpec& command : table) {
+    if (command.name.empty() || command.hidden) continue;
+    out += fmt::format("  {:<{}}", command.name, 14);
+    AppendWrapped(out, command.help, 16);
   }
   return out;
 }
 
 }  // namespace
 
-std::string HelpPage(const CLI::App& app) {
-  const std::vector<CommandEntry> table = CommandTable(app);
-  const std::string name = app.get_parent() == nullptr ? "stemtap" : "stemtap " + app.get_name();
-  const CommandEntry& entry = table.front();
-  std::string out = fmt::format("{}\n\nUsage: {} ", entry.help, name);
-  out += table.size() > 1 ? "COMMAND [options]" : "[options]";
-  for (const OptionEntry& option : entry.options) {
-    if (!option.positional) continue;
-    const std::string one = option.names[0] + (option.repeated ? "..." : "");
+std::string HelpPage(const CommandTable& table, const CommandSpec& command) {
+  if (command.name.empty()) {
+    return fmt::format("{}\n\nUsage: stemtap COMMAND [options]\n{}{}", command.help,
+                       CommandList(table), Sections(command.options));
+  }
+  std::string out = command.help;
+  out[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[0])));
+  out += fmt::format(".\n\nUsage: stemtap {} [options]", command.name);
+  for (const OptionSpec& option : command.options) {
+    if (!option.is_positional()) continue;
+    const std::string one = option.names[0] + (option.is_repeated() ? "..." : "");
     out += option.required ? " " + one : " [" + one + "]";
   }
-  out += '\n' + Sections(entry.options);
-  if (table.size() > 1) out += "\nCommands:\n";
-  for (std::size_t i = 1; i < table.size(); ++i) {
-    out += fmt::format("  {:<{}}", table[i].name, 14);
-    AppendWrapped(out, table[i].help, 16);
-  }
-  return out;
+  return out + '\n' + Sections(command.options);
 }
 
 }  // namespace stemtap::ui

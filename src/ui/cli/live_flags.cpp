@@ -10,8 +10,6 @@
 #include <system_error>
 
 #include "base/text.h"
-#include "session/flags/number_in.h"
-#include "session/flags/option_kinds.h"
 #include "shm/session_env.h"
 #include "ui/cli/output.h"
 #include "ui/cli/profiler_check.h"
@@ -35,59 +33,58 @@ std::string IsActuator(const std::string& actuator) {
 
 }  // namespace
 
-void LiveFlags::AddTo(CLI::App& command) {
-  session::AsFolder(command.add_option(
-      "-o,--output", output_, "session directory to write (default: stemtap-<program>-<pid>)"));
+void LiveFlags::AddTo(session::CommandSpec& command) {
   command
-      .add_option("--level", level_,
-                  "what is timed:\ngraph: every kernel, but a graph launch as one\n"
-                  "kernels: every kernel; what to capture is decided afterwards\n"
-                  "gate: every kernel; what to capture is decided at each launch")
-      ->check(session::OneOf({"graph", "kernels", "gate"}))
-      ->capture_default_str();
+      .Add("-o,--output", &output_, "session directory to write (default: stemtap-<program>-<pid>)")
+      .Directory();
   command
-      .add_option("--actuator", actuator_,
-                  "what a capture does:\nlog: nothing, the launch is listed in mask.ndjson\n"
-                  "profiler: cuProfilerStart/Stop around the launch\n"
-                  "library:PATH: call your own library (stemtap/actuator.h)")
-      ->check(IsActuator, "{log,profiler,library:PATH}")
-      ->capture_default_str();
+      .Add("--level", &level_,
+           "what is timed:\ngraph: every kernel, but a graph launch as one\n"
+           "kernels: every kernel; what to capture is decided afterwards\n"
+           "gate: every kernel; what to capture is decided at each launch")
+      .OneOf({"graph", "kernels", "gate"});
   command
-      .add_option(
-          "--max-overhead", max_overhead_,
-          "maximum cost in percent of the program's time, above which recording stops (default: no "
-          "limit)")
-      ->check(session::RealIn(0.001, 100.0))
-      ->envname(shm::kEnvMaxOverhead.name);
+      .Add("--actuator", &actuator_,
+           "what a capture does:\nlog: nothing, the launch is listed in mask.ndjson\n"
+           "profiler: cuProfilerStart/Stop around the launch\n"
+           "library:PATH: call your own library (stemtap/actuator.h)")
+      .OneOf({"log", "profiler", "library:PATH"})
+      .check = IsActuator;
   command
-      .add_option(
-          "--max-captures-per-second", captures_per_second_,
-          "maximum captures per second and process, 0: unlimited (default: 100; unlimited with "
-          "--actuator log)")
-      ->transform(session::WholeIn(0, shm::kMostCapturesPerSecond))
-      ->envname(shm::kEnvMaxCaptures.name)
-      ->take_last();  // the injected library's value for its own collector comes last
+      .Add("--max-overhead", &max_overhead_,
+           "maximum cost in percent of the program's time, above which recording stops; by default "
+           "there is no limit")
+      .In(0.001, 100.0)
+      .Env(shm::kEnvMaxOverhead.name);
+  command.Add("-q,--quiet", &quiet_, "no progress line and no summary");
   command
-      .add_option("--share-captures", share_captures_,
-                  "processes that run the same kernels, such as ranks:\non: sample a kernel once "
-                  "for all of them\n"
-                  "off: sample each process's kernels separately")
-      ->check(session::OneOf({"on", "off"}))
-      ->capture_default_str();
+      .Add("--max-captures-per-second", &captures_per_second_,
+           "maximum captures per second and process, 0: unlimited; by default 100, or unlimited "
+           "with "
+           "--actuator log")
+      .In(0, shm::kMostCapturesPerSecond)
+      .Env(shm::kEnvMaxCaptures.name)
+      .Advanced()
+      .take_last = true;  // the injected library's value for its own collector comes last
   command
-      .add_option(
-          "--captured-times", captured_times_,
-          "durations recorded at --level gate with an actuator other than log:\n"
-          "slowed: captures slow their launches and concurrent ones, which count with the mean "
-          "duration of similar launches\n"
-          "native: captures slow nothing, all launches count as recorded")
-      ->check(session::OneOf({"slowed", "native"}))
-      ->capture_default_str();
-  command.add_flag("--preload", preload_, "also load the library with LD_PRELOAD");
-  command.add_flag("--chain", chain_, "also load the library in CUDA_INJECTION64_PATH");
-  command.add_flag("--require-kernels", require_kernels_,
-                   "exit with 3 if no kernel launch was recorded");
-  command.add_flag("-q,--quiet", quiet_, "no progress line and no summary");
+      .Add("--share-captures", &share_captures_,
+           "processes that run the same kernels, such as ranks:\non: sample a kernel once for all "
+           "of them\noff: sample each process's kernels separately")
+      .OneOf({"on", "off"})
+      .Advanced();
+  command
+      .Add("--captured-times", &captured_times_,
+           "durations recorded at --level gate with an actuator other than log:\n"
+           "slowed: captures slow their launches and concurrent ones, which count with the mean "
+           "duration of similar launches\n"
+           "native: captures slow nothing, all launches count as recorded")
+      .OneOf({"slowed", "native"})
+      .Advanced();
+  command
+      .Add("--require-kernels", &require_kernels_, "exit with 3 if no kernel launch was recorded")
+      .Advanced();
+  command.Add("--preload", &preload_, "also load the library with LD_PRELOAD").Advanced();
+  command.Add("--chain", &chain_, "also load the library in CUDA_INJECTION64_PATH").Advanced();
   sampling_.AddTo(command);
 }
 

@@ -4,12 +4,12 @@
 // the session and prints its report to stderr, because stdout belongs to the traced program.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "session/flags/option_table.h"
 #include "session/flags/sampling_flags.h"
 #include "session/live_session.h"
 
@@ -17,7 +17,7 @@ namespace stemtap::ui {
 
 class LiveFlags {
  public:
-  void AddTo(CLI::App& command);
+  void AddTo(session::CommandSpec& command);
   // Checks before the program starts that the options are compatible and that the files they name
   // exist.
   Status Check() const;

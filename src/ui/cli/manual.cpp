@@ -1,52 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 // stemtap help, version, completion, manual: print information about the program.
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "session/flags/option_kinds.h"
+#include "stemtap/version.h"
 #include "ui/cli/command_table.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 
 namespace stemtap::ui {
 
-void AddHelp(CLI::App& app, int& exit_code) {
-  std::vector<std::string> names = {"help"};
-  for (const CommandEntry& command : CommandTable(app)) {
-    if (!command.name.empty()) names.push_back(command.name);
+CommandTable VisibleTable(const CommandTable& table) {
+  CommandTable visible = table;
+  std::erase_if(visible, [](const CommandSpec& command) { return command.hidden; });
+  for (CommandSpec& command : visible) {
+    std::erase_if(command.options,
+                  [](const OptionSpec& option) { return option.group == OptionGroup::kHidden; });
   }
-  CLI::App* command = app.add_subcommand("help", "print the help of stemtap or of a command");
+  return visible;
+}
+
+int PrintVersion() {
+  return Print(std::string("stemtap ") + kVersion + "\n");
+}
+
+CommandSpec HelpCommand(const CommandTable& table) {
+  CommandSpec command("help", "print the help of stemtap or of a command");
+  std::vector<std::string> names = {"help"};
+  for (const CommandSpec& other : VisibleTable(table)) {
+    if (!other.name.empty()) names.push_back(other.name);
+  }
   auto name = std::make_shared<std::string>();
-  command->add_option("command", *name, "command to print it for")->check(session::OneOf(names));
-  command->callback([&app, name, &exit_code] {
-    exit_code = Print(HelpPage(name->empty() ? app : *app.get_subcommand(*name)));
-  });
+  command.Add("command", name.get(), "command to describe").OneOf(names);
+  command.run = [&table, name](const CommandSpec&) {
+    const auto described = std::find_if(table.begin(), table.end(),
+                                        [&](const CommandSpec& one) { return one.name == *name; });
+    return Print(HelpPage(table, *described));
+  };
+  return command;
 }
 
 // Same as --version; hidden.
-void AddVersion(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("version", "print the version")->group("");
-  command->callback([&app, &exit_code] { exit_code = Print(app.version() + "\n"); });
+CommandSpec VersionCommand() {
+  CommandSpec command("version", "print the version");
+  command.hidden = true;
+  command.run = [](const CommandSpec&) { return PrintVersion(); };
+  return command;
 }
 
-void AddCompletion(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("completion", "print a script that completes command lines");
+CommandSpec CompletionCommand(const CommandTable& table) {
+  CommandSpec command("completion", "print a shell completion script");
   auto shell = std::make_shared<std::string>();
-  command->add_option("shell", *shell, "shell to print it for")
-      ->required()
-      ->check(session::OneOf(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
-  command->callback([&app, shell, &exit_code] {
-    exit_code = Print(CompletionScript(CommandTable(app), *shell));
-  });
+  command.Add("shell", shell.get(), "shell that reads the script")
+      .OneOf({std::begin(kShells), std::end(kShells)})
+      .Required();
+  command.run = [&table, shell](const CommandSpec&) {
+    return Print(CompletionScript(VisibleTable(table), *shell));
+  };
+  return command;
 }
 
 // Used by the build, which installs the page; hidden.
-void AddManual(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("manual", "print the manual page")->group("");
-  command->callback([&app, &exit_code] { exit_code = Print(ManualPage(CommandTable(app))); });
+CommandSpec ManualCommand(const CommandTable& table) {
+  CommandSpec command("manual", "print the manual page");
+  command.hidden = true;
+  command.run = [&table](const CommandSpec&) { return Print(ManualPage(VisibleTable(table))); };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -42,63 +42,62 @@ std::string Joined(const std::vector<std::string>& words, const char* between) {
   return out;
 }
 
-std::string Described(const OptionEntry& option) {
+std::string Described(const OptionSpec& option) {
   std::string heading;
   for (const std::string& name : option.names) {
     heading += fmt::format("{}\\fB{}\\fR", heading.empty() ? "" : ", ", Plain(name));
   }
-  if (!option.positional && !option.choices.empty()) {
+  if (!option.is_positional() && !option.choices.empty()) {
     heading += fmt::format(" \\fI{}\\fR", Plain(Joined(option.choices, "|")));
-  } else if (!option.positional && !option.type.empty()) {
+  } else if (!option.is_positional() && !option.type.empty()) {
     heading += fmt::format(" \\fI{}\\fR", option.type);
   }
-  if (option.repeated) heading += " ...";
+  if (option.is_repeated()) heading += " ...";
   std::string help = Plain(option.help);
-  if (option.positional && !option.choices.empty() && option.help.find('\n') == std::string::npos) {
+  if (option.is_positional() && !option.choices.empty() &&
+      option.help.find('\n') == std::string::npos) {
     help += ": " + Plain(Joined(option.choices, ", "));
   }
   if (!option.limits.empty()) help += fmt::format(" ({})", Plain(option.limits));
   if (!option.fallback.empty()) help += fmt::format("\n.br\nDefault: {}", Plain(option.fallback));
-  if (option.required && !option.positional) help += "\n.br\nRequired.";
+  if (option.required && !option.is_positional()) help += "\n.br\nRequired.";
   return fmt::format(".TP\n{}\n{}\n", heading, help);
 }
 
-bool Same(const OptionEntry& a, const OptionEntry& b) {
+bool Same(const OptionSpec& a, const OptionSpec& b) {
   return a.names == b.names && a.help == b.help && a.type == b.type && a.choices == b.choices &&
          a.limits == b.limits && a.fallback == b.fallback;
 }
 
-bool IsShared(const OptionEntry& option) {
-  return option.group != "Options" && option.group != "Positionals";
-}
-
-// Returns the first command with a named option group, for example the sampling options.
-const CommandEntry* FirstWithShared(const std::vector<CommandEntry>& table) {
-  for (const CommandEntry& command : table) {
-    if (std::any_of(command.options.begin(), command.options.end(), IsShared)) return &command;
+// Returns the first command with the options that several commands share, the sampling options.
+const CommandSpec* FirstWithShared(const CommandTable& table) {
+  for (const CommandSpec& command : table) {
+    if (std::any_of(command.options.begin(), command.options.end(),
+                    [](const OptionSpec& option) { return option.shared; }))
+      return &command;
   }
   return nullptr;
 }
 
-bool DescribedAsShared(const OptionEntry& option, const CommandEntry* shared) {
-  return IsShared(option) && shared != nullptr &&
+bool DescribedAsShared(const OptionSpec& option, const CommandSpec* shared) {
+  return option.shared && shared != nullptr &&
          std::any_of(shared->options.begin(), shared->options.end(),
-                     [&](const OptionEntry& other) { return Same(option, other); });
+                     [&](const OptionSpec& other) { return Same(option, other); });
 }
 
-std::string Section(const CommandEntry& command, const CommandEntry* shared) {
+std::string Section(const CommandSpec& command, const CommandSpec* shared) {
   std::string synopsis;
-  for (const OptionEntry& option : command.options) {
-    if (!option.positional) continue;
+  for (const OptionSpec& option : command.options) {
+    if (!option.is_positional()) continue;
     const std::string one =
-        fmt::format("\\fI{}\\fR{}", Plain(option.names[0]), option.repeated ? " ..." : "");
+        fmt::format("\\fI{}\\fR{}", Plain(option.names[0]), option.is_repeated() ? " ..." : "");
     synopsis += option.required ? " " + one : " [" + one + "]";
   }
   std::string out =
       fmt::format(".SS \"stemtap {}\"\n\\fBstemtap {}\\fR [\\fIoptions\\fR]{}\n.PP\n{}.\n",
                   command.name, command.name, synopsis, Plain(command.help));
   bool takes_shared = false;
-  for (const OptionEntry& option : command.options) {
+  for (const OptionSpec& option : command.options) {
     if (option.names.back() == "--help") continue;
     if (DescribedAsShared(option, shared)) {
       takes_shared = true;
@@ -112,9 +111,9 @@ std::string Section(const CommandEntry& command, const CommandEntry* shared) {
 
 }  // namespace
 
-std::string ManualPage(const std::vector<CommandEntry>& table) {
-  const CommandEntry& program = table.front();
-  const CommandEntry* shared = FirstWithShared(table);
+std::string ManualPage(const CommandTable& table) {
+  const CommandSpec& program = table.front();
+  const CommandSpec* shared = FirstWithShared(table);
   std::string out = fmt::format(
       ".\\\" Made by 'stemtap manual' from the tables that read the command line.\n"
       ".TH STEMTAP 1 \"\" \"stemtap {}\" \"User Commands\"\n"
@@ -122,15 +121,15 @@ std::string ManualPage(const std::vector<CommandEntry>& table) {
       ".SH SYNOPSIS\n\\fBstemtap\\fR \\fIcommand\\fR [\\fIoption\\fR ...] [\\fIargument\\fR ...]\n"
       ".SH DESCRIPTION\n{}\n",
       kVersion, Plain(OneLine(program.help)));
-  for (const OptionEntry& option : program.options) out += Described(option);
+  for (const OptionSpec& option : program.options) out += Described(option);
   out += ".SH COMMANDS\n";
-  for (const CommandEntry& command : table) {
+  for (const CommandSpec& command : table) {
     if (!command.name.empty()) out += Section(command, shared);
   }
   if (shared != nullptr) {
     out += ".SH OPTIONS OF SAMPLING\n";
-    for (const OptionEntry& option : shared->options) {
-      if (IsShared(option)) out += Described(option);
+    for (const OptionSpec& option : shared->options) {
+      if (option.shared) out += Described(option);
     }
   }
   out += ".SH ENVIRONMENT\nThe injected library reads:\n";

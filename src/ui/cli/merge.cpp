@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "session/flags/option_kinds.h"
 #include "session/merge/merge_sessions.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
@@ -39,20 +38,21 @@ int RunMerge(const MergeArguments& arguments) {
 
 }  // namespace
 
-void AddMerge(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("merge", "merge the sessions of several machines into one");
+CommandSpec MergeCommand() {
+  CommandSpec command("merge", "merge the sessions of several machines into one");
   auto arguments = std::make_shared<MergeArguments>();
-  AsSession(command->add_option(
-                "session", arguments->sessions,
-                "session directories, in the order of their ranks; merged sessions are accepted"))
-      ->required();
-  session::AsFolder(
-      command->add_option("-o,--output", arguments->output, "session directory to write"))
-      ->required();
-  command->add_flag("--json", arguments->json, "print the plan's totals as JSON");
-  command->add_flag("-q,--quiet", arguments->quiet, "do not say where the session is");
-  command->callback([arguments, &exit_code] { exit_code = RunMerge(*arguments); });
+  command
+      .Add("session", &arguments->sessions,
+           "session directories, in the order of their ranks; merged sessions are accepted")
+      .File(SessionPath)
+      .Required();
+  command.Add("-o,--output", &arguments->output, "session directory to write")
+      .Directory()
+      .Required();
+  command.Add("--json", &arguments->json, "print the plan's totals as JSON");
+  command.Add("-q,--quiet", &arguments->quiet, "do not print the location of the session");
+  command.run = [arguments](const CommandSpec&) { return RunMerge(*arguments); };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -13,7 +13,6 @@
 #include "research/baselines/basic_block_vectors.h"
 #include "research/baselines/method_plan.h"
 #include "sampling/two_pass.h"
-#include "session/flags/option_kinds.h"
 #include "session/flags/sampling_flags.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
@@ -127,26 +126,29 @@ int RunPlan(const PlanArguments& arguments) {
 
 }  // namespace
 
-void AddPlan(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("plan", "choose the samples of a recorded run");
+CommandSpec PlanCommand() {
+  CommandSpec command("plan", "choose the samples of a recorded run");
   auto arguments = std::make_shared<PlanArguments>();
-  session::AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
-  session::AsFile(
-      command->add_option("-o,--output", arguments->output, "also write plan.json to this file"));
-  command->add_flag("--json", arguments->json, "print plan.json instead of the summary");
-  session::AsFile(
-      command->add_option("--bbv", arguments->bbv,
-                          "basic-block vectors of the profile's launches, which photon needs"));
-  session::AsFile(
-      command->add_option("--metrics", arguments->metrics,
-                          "metrics of the same launches, from Nsight Compute, which pka, sieve and "
-                          "tbpoint need"));
+  command.Add("profile", &arguments->profiles, kRunHelp).File().Required();
+  command.Add("-o,--output", &arguments->output, "also write plan.json to this file").File();
+  command.Add("--json", &arguments->json, "print plan.json instead of the summary");
+  command
+      .Add("--bbv", &arguments->bbv,
+           "basic-block vectors of the profile's launches; photon needs them")
+      .File()
+      .Advanced();
+  command
+      .Add("--metrics", &arguments->metrics,
+           "Nsight Compute metrics of the same launches; pka, sieve and tbpoint need them")
+      .File()
+      .Advanced();
   std::vector<std::pair<std::string, std::string>> others;
   for (const research::MethodEntry& entry : research::Methods()) {
     if (OtherMethod(entry.name) != nullptr) others.emplace_back(entry.name, entry.help);
   }
-  arguments->sampling.AddTo(*command, others);
-  command->callback([arguments, &exit_code] { exit_code = RunPlan(*arguments); });
+  arguments->sampling.AddTo(command, others);
+  command.run = [arguments](const CommandSpec&) { return RunPlan(*arguments); };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -9,8 +9,6 @@
 #include <string>
 
 #include "base/text.h"
-#include "session/flags/number_in.h"
-#include "session/flags/option_kinds.h"
 #include "session/flags/sampling_flags.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
@@ -69,22 +67,23 @@ int Replay(const ReplayArguments& arguments) {
 
 }  // namespace
 
-void AddReplay(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "replay", "sample a recorded run with the online sampler, as if it ran now");
+CommandSpec ReplayCommand() {
+  CommandSpec command("replay", "sample a recorded run with the online sampler, as if it ran now");
   auto arguments = std::make_shared<ReplayArguments>();
-  session::AsFile(command->add_option("profile", arguments->profiles, kRunHelp))->required();
-  session::AsFolder(
-      command->add_option("-o,--output", arguments->output,
-                          "session directory to write (default: stemtap-<profile>-<pid>)"));
-  command->add_option("--lag", arguments->lag, "launches before a duration is known to the sampler")
-      ->transform(session::WholeIn(0, 100'000'000))
-      ->capture_default_str();
-  command->add_flag("--json", arguments->json, "print the plan's totals as JSON");
-  command->add_flag("-q,--quiet", arguments->quiet,
-                    "no progress line, and do not print where the session is");
-  arguments->sampling.AddTo(*command);
-  command->callback([arguments, &exit_code] { exit_code = Replay(*arguments); });
+  command.Add("profile", &arguments->profiles, kRunHelp).File().Required();
+  command
+      .Add("-o,--output", &arguments->output,
+           "session directory to write (default: stemtap-<profile>-<pid>)")
+      .Directory();
+  command.Add("--json", &arguments->json, "print the plan's totals as JSON");
+  command.Add("-q,--quiet", &arguments->quiet,
+              "no progress line, and do not print the location of the session");
+  command.Add("--lag", &arguments->lag, "number of launches before the sampler knows a duration")
+      .In(0, 100'000'000)
+      .Advanced();
+  arguments->sampling.AddTo(command);
+  command.run = [arguments](const CommandSpec&) { return Replay(*arguments); };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -14,7 +14,6 @@
 #include "base/byte_sink.h"
 #include "base/text.h"
 #include "base/unix_ms.h"
-#include "session/flags/option_kinds.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 #include "ui/cli/session_path.h"
@@ -121,23 +120,25 @@ int RunReport(ReportArguments arguments) {
 
 }  // namespace
 
-void AddReport(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("report", "show a finished session as one HTML file for the browser");
+CommandSpec ReportCommand() {
+  CommandSpec command("report", "show a finished session as one HTML file for the browser");
   auto arguments = std::make_shared<ReportArguments>();
-  AsSession(command->add_option(
-      "session", arguments->session,
-      "session directory or a file in it, or a plan.json alone (default: the newest of your "
-      "sessions below the current directory that has ended)"));
-  session::AsFile(
-      command->add_option("-o,--output", arguments->output,
-                          "file to write (default: report.html in the session directory); '-' is "
-                          "standard output"));
-  session::AsFile(
-      command->add_option("--evaluation", arguments->evaluation,
-                          "what 'stemtap evaluate --json' printed, to be shown as well"));
-  command->add_flag("--json", arguments->json, "print where the report is and its size as JSON");
-  command->callback([arguments, &exit_code] { exit_code = RunReport(*arguments); });
+  command
+      .Add("session", &arguments->session,
+           "session directory or a file in it, or a plan.json alone (default: your newest "
+           "finished session below the current directory)")
+      .File(SessionPath);
+  command
+      .Add("-o,--output", &arguments->output,
+           "file to write (default: report.html in the session directory); '-' is standard output")
+      .File();
+  command
+      .Add("--evaluation", &arguments->evaluation,
+           "output of 'stemtap evaluate --json', which the report also shows")
+      .File();
+  command.Add("--json", &arguments->json, "print the location and size of the report as JSON");
+  command.run = [arguments](const CommandSpec&) { return RunReport(*arguments); };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -22,15 +22,15 @@ struct RunArguments {
 };
 
 // Rejects our options after the program's name: they may be meant for the program.
-Status CheckOrder(const CLI::App& command) {
+Status CheckOrder(const CommandSpec& parsed) {
   bool program = false;
-  for (const CLI::Option* option : command.parse_order()) {
-    if (!option->nonpositional()) {
-      program = true;
-    } else if (program) {
-      return Error{fmt::format("{} stands behind the program, expected stemtap run [options] -- "
-                               "PROGRAM [ARGUMENTS]",
-                               option->get_name()),
+  for (const std::size_t index : parsed.order) {
+    const OptionSpec& option = parsed.options[index];
+    program = program || option.is_positional();
+    if (program && !option.is_positional()) {
+      return Error{fmt::format("{} follows the program; expected stemtap run [options] -- PROGRAM "
+                               "[ARGUMENTS]",
+                               option.names.back()),
                    2};
     }
   }
@@ -59,17 +59,18 @@ int Run(const RunArguments& arguments) {
 
 }  // namespace
 
-void AddRun(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("run", "run a program and sample its kernels live");
+CommandSpec RunCommand() {
+  CommandSpec command("run", "run a program and sample its kernels live");
   auto arguments = std::make_shared<RunArguments>();
-  arguments->live.AddTo(*command);
+  arguments->live.AddTo(command);
   // For the injected library, which starts a collector if 'stemtap run' did not.
-  command->add_option("--attach", arguments->attach, "")->group("");
-  command->add_option("program", arguments->command, "the program and its arguments, after --");
-  command->callback([arguments, command, &exit_code] {
-    const Status order = CheckOrder(*command);
-    exit_code = order.ok() ? Run(*arguments) : Fail(order.error());
-  });
+  command.Add("--attach", &arguments->attach, "").Hidden();
+  command.Add("program", &arguments->command, "the program and its arguments, after --");
+  command.run = [arguments](const CommandSpec& parsed) {
+    const Status order = CheckOrder(parsed);
+    return order.ok() ? Run(*arguments) : Fail(order.error());
+  };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "model/session_files.h"
-#include "session/flags/option_kinds.h"
 #include "shm/session_env.h"
 
 namespace stemtap::ui {
@@ -28,14 +27,6 @@ std::string SessionPath(const std::string& path) {
                                fs::is_regular_file(file, ignored) &&
                                fs::exists(directory / shm::kSessionFileName, ignored);
   return is_session_file ? directory.string() : path;
-}
-
-CLI::Option* AsPlan(CLI::Option* option) {
-  return session::AsFile(option)->transform(PlanPath);
-}
-
-CLI::Option* AsSession(CLI::Option* option) {
-  return session::AsFile(option)->transform(SessionPath);
 }
 
 }  // namespace stemtap::ui

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A user names a session by its directory or a file in it, and a plan by its file or its session
-// directory. Every option that takes a plan or a session accepts both forms.
+// directory. Every option that takes a plan or a session applies one of these functions.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 namespace stemtap::ui {
@@ -15,9 +14,5 @@ std::string PlanPath(const std::string& path);
 // Returns the session directory of the session file (plan.json, session.json, ...) at `path`.
 // Returns any other path unchanged, for example a plan.json without a session.json next to it.
 std::string SessionPath(const std::string& path);
-
-// Apply PlanPath or SessionPath to the values of an option.
-CLI::Option* AsPlan(CLI::Option* option);
-CLI::Option* AsSession(CLI::Option* option);
 
 }  // namespace stemtap::ui

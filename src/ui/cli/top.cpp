@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "session/flags/number_in.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 #include "ui/cli/session_path.h"
@@ -49,21 +48,21 @@ int RunTop(const TopArguments& arguments) {
 
 }  // namespace
 
-void AddTop(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("top", "watch a session while it runs");
+CommandSpec TopCommand() {
+  CommandSpec command("top", "watch a session while it runs");
   auto arguments = std::make_shared<TopArguments>();
-  AsSession(command->add_option(
-      "session", arguments->sessions,
-      "session directory, or the pid of its collector or of a traced program; several are shown as "
-      "one (default: the newest of your sessions below the current directory, a running one "
-      "first)"));
-  command->add_option("--interval", arguments->interval_s, "seconds between two updates")
-      ->check(session::RealIn(0.1, 3600.0))
-      ->capture_default_str();
-  command->add_flag("--once", arguments->once,
-                    "print the current state and exit; the default without a terminal");
-  command->add_flag("--json", arguments->json, "print its overview.json and exit");
-  command->callback([arguments, &exit_code] { exit_code = RunTop(*arguments); });
+  command
+      .Add("session", &arguments->sessions,
+           "session directory, or the pid of its collector or of a traced program; several are "
+           "shown as one (default: your newest session below the current directory, a running one "
+           "first)")
+      .File(SessionPath);
+  command.Add("--interval", &arguments->interval_s, "seconds between two updates").In(0.1, 3600.0);
+  command.Add("--once", &arguments->once,
+              "print the current state and exit; the default without a terminal");
+  command.Add("--json", &arguments->json, "print the session's overview.json and exit");
+  command.run = [arguments](const CommandSpec&) { return RunTop(*arguments); };
+  return command;
 }
 
 }  // namespace stemtap::ui

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/flags/option_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "base/decimal.h"
+#include "base/text.h"
+
+namespace stemtap::session {
+namespace {
+
+using Check = std::function<std::string(std::string&)>;
+
+// Accepts decimal whole words only. CLI11's own conversion accepts -1 as 2^64 - 1, 010 as 8 and
+// 2^64 as 2^64 - 1.
+Check WholeIn(std::uint64_t min, std::uint64_t max) {
+  return [min, max](std::string& text) {
+    const auto value = WholeNumber(text);
+    if (!value || *value < min || *value > max) {
+      return fmt::format("expected a whole number of {} to {}, found '{}'", min, max,
+                         ShownCell(text));
+    }
+    text = std::to_string(*value);  // CLI11 would read a leading zero as octal
+    return std::string();
+  };
+}
+
+// CLI11's ranges accept NaN.
+Check RealIn(double min, double max) {
+  return [min, max](std::string& text) {
+    double value = 0.0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, code] = std::from_chars(text.data(), end, value);
+    const bool in_range = code == std::errc{} && rest == end && value >= min && value <= max;
+    return in_range ? std::string()
+                    : fmt::format("expected a number of {} to {}, found '{}'", min, max,
+                                  ShownCell(text));
+  };
+}
+
+// Sets what follows from the type of the target.
+struct ApplyTarget {
+  OptionSpec& option;
+
+  void operator()(std::monostate) const {}
+  void operator()(const bool*) const {}
+  void operator()(const std::string* value) const {
+    option.type = "TEXT";
+    option.fallback = *value;
+  }
+  void operator()(const std::vector<std::string>*) const { option.type = "TEXT"; }
+  void operator()(const std::vector<double>*) const { option.type = "N"; }
+  void operator()(const double* value) const {
+    option.type = "N";
+    option.fallback = fmt::format("{}", *value);
+  }
+  template <typename T>
+  void operator()(const std::optional<T>*) const {
+    SetWhole(std::numeric_limits<T>::max());
+  }
+  template <typename T>
+  requires std::is_integral_v<T>
+  void operator()(const T* value) const {
+    SetWhole(static_cast<std::uint64_t>(std::numeric_limits<T>::max()));
+    option.fallback = std::to_string(*value);
+  }
+
+  void SetWhole(std::uint64_t max) const {
+    option.type = "N";
+    option.check = WholeIn(0, max);
+  }
+};
+
+}  // namespace
+
+bool OptionSpec::is_repeated() const {
+  return std::holds_alternative<std::vector<std::string>*>(target) ||
+         std::holds_alternative<std::vector<double>*>(target);
+}
+
+OptionSpec& OptionSpec::Required() {
+  required = true;
+  return *this;
+}
+
+OptionSpec& OptionSpec::Advanced() {
+  group = OptionGroup::kAdvanced;
+  return *this;
+}
+
+OptionSpec& OptionSpec::Hidden() {
+  group = OptionGroup::kHidden;
+  return *this;
+}
+
+OptionSpec& OptionSpec::Env(const char* name) {
+  variable = name;
+  return *this;
+}
+
+OptionSpec& OptionSpec::Type(const char* name) {
+  type = name;
+  return *this;
+}
+
+OptionSpec& OptionSpec::Delimited(const char* name) {
+  delimited = true;
+  return Type(name);
+}
+
+OptionSpec& OptionSpec::In(double min, double max) {
+  limits = fmt::format("{} to {}", min, max);
+  const bool is_real = std::holds_alternative<double*>(target) ||
+                       std::holds_alternative<std::vector<double>*>(target);
+  check = is_real ? RealIn(min, max)
+                  : WholeIn(static_cast<std::uint64_t>(min), static_cast<std::uint64_t>(max));
+  std::string value = fallback;
+  if (!value.empty() && !check(value).empty()) fallback.clear();
+  return *this;
+}
+
+OptionSpec& OptionSpec::OneOf(std::vector<std::string> words) {
+  choices = std::move(words);
+  check = [words = choices](const std::string& word) {
+    if (std::find(words.begin(), words.end(), word) != words.end()) return std::string();
+    const std::string_view nearest = NearestName(word, words);
+    return fmt::format("expected one of {}, found '{}'{}", fmt::join(words, ", "), ShownCell(word),
+                       nearest.empty() ? "" : fmt::format(", did you mean {}?", nearest));
+  };
+  return *this;
+}
+
+OptionSpec& OptionSpec::File(std::string (*map)(const std::string&)) {
+  // An unset shell variable yields an empty path. It is an error, because treating it as "none"
+  // would silently do something else.
+  check = [map](std::string& path) {
+    if (path.empty()) return std::string("is empty, expected a path");
+    if (map != nullptr) path = map(path);
+    return std::string();
+  };
+  return Type("FILE");
+}
+
+OptionSpec& OptionSpec::Directory() {
+  return File().Type("DIR");
+}
+
+CommandSpec::CommandSpec(std::string command_name, std::string command_help)
+    : name(std::move(command_name)), help(std::move(command_help)) {
+  Add("-h,--help", {}, "print this help and exit");
+}
+
+OptionSpec& CommandSpec::Add(std::string_view option_names, OptionTarget target,
+                             std::string option_help) {
+  OptionSpec& option = options.emplace_back();
+  for (std::size_t begin = 0; begin <= option_names.size();) {
+    const std::size_t end = std::min(option_names.find(',', begin), option_names.size());
+    option.names.emplace_back(option_names.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  option.target = target;
+  option.help = std::move(option_help);
+  std::visit(ApplyTarget{option}, target);
+  return option;
+}
+
+bool CommandSpec::Given(std::string_view option_name) const {
+  return std::any_of(order.begin(), order.end(), [&](std::size_t index) {
+    const std::vector<std::string>& names = options[index].names;
+    return std::find(names.begin(), names.end(), option_name) != names.end();
+  });
+}
+
+}  // namespace stemtap::session
