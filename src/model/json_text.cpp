@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -31,12 +34,12 @@ constexpr std::size_t kLookedAt = std::size_t{64} * 1024;
 // prefix, which users do not need, and the end, which may contain all of the text. Limits the
 // length, because the message may also contain a number of any length.
 std::string Told(std::string_view what, std::size_t byte) {
-  constexpr std::size_t kMost = 160;
+  constexpr std::size_t kMaxLength = 160;
   const std::size_t begin = what.find("] ");
   if (begin != std::string_view::npos) what.remove_prefix(begin + 2);
   what = what.substr(0, what.find("; last read"));
   const bool placed = what.find("at line") != std::string_view::npos;
-  return EscapeForTerminal(what.substr(0, kMost)) + (what.size() > kMost ? "..." : "") +
+  return EscapeForTerminal(what.substr(0, kMaxLength)) + (what.size() > kMaxLength ? "..." : "") +
          (placed ? "" : fmt::format(" at byte {}", byte));
 }
 
@@ -106,8 +109,8 @@ class Look : public nlohmann::json_sax<json> {
   bool Enter(bool object) {
     if (depth_ == 0 && !object) return Value();
     BeginItem();
-    if (depth_ == kMostJsonDepth) {
-      error_ = fmt::format("nests deeper than {}", kMostJsonDepth);
+    if (depth_ == kMaxJsonDepth) {
+      error_ = fmt::format("nests deeper than {}", kMaxJsonDepth);
       return false;
     }
     if (levels_.size() == depth_) levels_.emplace_back();
@@ -163,6 +166,28 @@ Result<std::string> ReadJsonFile(const std::string& path, std::size_t max_bytes,
 
 std::string NameOfSource(const std::string& path) {
   return path == "-" ? "standard input" : EscapeForTerminal(path);
+}
+
+void AppendJsonReal(double value, std::string& text) {
+  if (!std::isfinite(value)) {
+    text += "null";
+    return;
+  }
+  char digits[64];
+  text.append(digits, nlohmann::detail::to_chars(digits, std::end(digits), value));
+}
+
+void AppendJsonString(std::string_view value, std::string& text) {
+  const bool is_plain = std::all_of(value.begin(), value.end(), [](unsigned char c) {
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+  });
+  if (is_plain) {
+    text += '"';
+    text += value;
+    text += '"';
+  } else {
+    text += json(value).dump(-1, ' ', false, json::error_handler_t::replace);
+  }
 }
 
 Status CheckJsonText(std::string_view text, std::string_view name, std::string_view schema,

@@ -17,7 +17,7 @@ namespace stemtap::model {
 
 // Maximum nesting depth of arrays and objects. Current files have seven levels; the limit leaves
 // room for later versions.
-inline constexpr int kMostJsonDepth = 64;
+inline constexpr int kMaxJsonDepth = 64;
 
 // Reads the file at `path`, which may be compressed with gzip or zstd, without its byte order mark.
 // Rejects a file of more than `max_bytes` bytes, or one that does not begin like a JSON object,
@@ -37,6 +37,14 @@ const Value& JsonValue(const Value& value) {
 inline std::string JsonValue(double value) {
   return std::isnan(value) ? "null" : fmt::format("{}", value);
 }
+
+// Appends `value` in the shortest form that parses to the same double, with a decimal point or an
+// exponent. NaN and infinity become null.
+void AppendJsonReal(double value, std::string& text);
+
+// Appends `value` in quotes. Names come from traced programs and may contain any bytes, so invalid
+// UTF-8 is replaced.
+void AppendJsonString(std::string_view value, std::string& text);
 
 // Checks that `text` is one complete JSON object in UTF-8, that its "schema" is `schema` and that
 // no object has duplicate keys. Error messages contain `name`, the position and `expected`.

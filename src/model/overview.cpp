@@ -1,188 +1,218 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/overview.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <string_view>
+#include <tuple>
 #include <utility>
 
+#include "base/file_descriptor.h"
+#include "model/json_fields.h"
+#include "model/json_text.h"
+#include "model/json_walk.h"
+#include "model/json_writer.h"
+#include "model/overview_check.h"
+#include "model/overview_reader.h"
 #include "model/plan.h"
 
 namespace stemtap::model {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Names in the tables below.
+using P = OverviewProcess;
+using T = TimelinePoint;
+using C = OverviewCluster;
+using B = HistogramBin;
+using S = KernelSlice;
+using K = OverviewKernel;
+using O = Overview;
+using Launch = shm::LaunchConfig;
+
+template <>
+inline constexpr auto kTable<OverviewProcess> = std::tuple(
+    Optional<&P::pid>("pid"), Optional<&P::program>("program"), Optional<&P::state>("state"),
+    Optional<&P::reason>("reason"), Optional<&P::seen>("seen"), Optional<&P::kept>("kept"),
+    Optional<&P::dropped>("dropped"), Optional<&P::captured>("captured"));
+
+template <>
+inline constexpr auto kRow<TimelinePoint> = MakeRow(
+    "a point of eight numbers", Optional<&T::elapsed_s>().Seconds(), Optional<&T::observed>(),
+    Optional<&T::duration_ns>(), Optional<&T::captured>(), Optional<&T::captured_duration_ns>(),
+    Optional<&T::clusters_open>(), Optional<&T::bound>(), Optional<&T::dropped>());
+
+constexpr const char* kClusterStates[] = {"open", "closed", "unreachable"};
+
+template <>
+inline constexpr auto kTable<OverviewCluster> =
+    std::tuple(Optional<&C::lower_ns>("lower_ns"), Optional<&C::upper_ns>("upper_ns"),
+               Optional<&C::count>("count"), Optional<&C::mean_ns>("mean_ns"),
+               Optional<&C::stddev_ns>("stddev_ns"), Optional<&C::captured>("captured"),
+               Optional<&C::target>("target"),
+               Optional<&C::state>("state").OneOf({kClusterStates, "open, closed or unreachable"}));
+
+template <>
+inline constexpr auto kRow<HistogramBin> = MakeRow("[lower, upper, launches]",
+                                                   Optional<&B::lower_ns>(),
+                                                   Optional<&B::upper_ns>(), Optional<&B::count>());
+
+template <>
+inline constexpr auto kRow<KernelSlice> = MakeRow("[slice, launches, time]", Optional<&S::slice>(),
+                                                  Optional<&S::invocations>(),
+                                                  Optional<&S::duration_ns>());
+
+template <>
+inline constexpr auto kTable<OverviewKernel> =
+    std::tuple(Required<&K::name>("name"), Nullable<&K::process>("process").NullIfAbsent(),
+               Nullable<&K::config, &Launch::grid>("grid").NullIfAbsent(),
+               Nullable<&K::config, &Launch::block>("block").NullIfAbsent(),
+               Optional<&K::invocations>("invocations"), Optional<&K::duration_ns>("duration_ns"),
+               Optional<&K::captured>("captured"), Optional<&K::imputed>("imputed"),
+               Optional<&K::clusters>("clusters"), Optional<&K::histogram>("histogram"),
+               Optional<&K::slices>("slices").Detail());
+
+constexpr const char* kSessionStates[] = {"running", "ended"};
+
+constexpr Group kSlices = {
+    "slices", ",\n",
+    std::tuple(Optional<&O::slices_start_ns>("start_ns"), Optional<&O::slices_width_ns>("width_ns"),
+               Optional<&O::slices>("count"))};
+
+template <>
+inline constexpr auto kTable<Overview> = std::tuple(
+    Optional<&O::tool>("tool"), Optional<&O::mode>("mode"),
+    Required<&O::ended>("state").OneOf({kSessionStates, "running or ended"}),
+    Nullable<&O::pid>("pid").OmitIfAbsent(), Optional<&O::started_unix_ms>("started_unix_ms"),
+    Optional<&O::elapsed_s>("elapsed_s").Seconds(), Optional<&O::period_ms>("period_ms"),
+    Optional<&O::command>("command").Lead(",\n"), Optional<&O::error_bound>("error_bound"),
+    Optional<&O::confidence>("confidence"), Optional<&O::level>("level"),
+    Optional<&O::actuator>("actuator"), Optional<&O::seen>("seen").Lead(", \n"),
+    Optional<&O::kept>("kept"), Optional<&O::dropped>("dropped"), Optional<&O::gaps>("gaps"),
+    Optional<&O::losses>("losses"), Optional<&O::observed>("observed").Lead(",\n"),
+    Optional<&O::duration_ns>("duration_ns"), Optional<&O::captured>("captured"),
+    Optional<&O::captured_duration_ns>("captured_duration_ns"),
+    Optional<&O::kernels_known>("kernels_known"), Optional<&O::clusters_open>("clusters_open"),
+    Optional<&O::clusters_closed>("clusters_closed"), Optional<&O::bound>("bound", kNone),
+    Optional<&O::certified_bound>("certified_bound", kNone).OmitIfAbsent(),
+    Optional<&O::slowed>("slowed"), Optional<&O::zero_duration>("zero_duration"),
+    Optional<&O::excluded>("excluded"), Optional<&O::excluded_duration_ns>("excluded_duration_ns"),
+    Optional<&O::processes>("processes").Lead(",\n"),
+    Optional<&O::timeline>("timeline").Lead(",\n"), kSlices,
+    Required<&O::kernels>("kernels").Lead(",\n").Items({.between = ",\n"}));
+
 namespace {
 
-// Text builds JSON in one growing string. It must be fast: an overview can have tens of thousands
-// of kernels and is written once per second while a session runs.
-class Text {
- public:
-  template <typename... Parts>
-  void Add(fmt::format_string<Parts...> format, Parts&&... parts) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Parts>(parts)...);
-  }
-  void AddPlain(std::string_view text) { text_ += text; }
-  // Escapes `text` and replaces invalid UTF-8, as in session.json. Names come from the traced
-  // program and may contain any bytes.
-  void AddString(const std::string& text) {
-    text_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
-  void AddField(const char* name, const std::string& text) {
-    Add("\"{}\": ", name);
-    AddString(text);
-    text_ += ", ";
-  }
-  // Nine digits are enough to distinguish durations. NaN and infinity become null.
-  void AddReal(double value) {
-    if (std::isfinite(value)) {
-      Add("{:.9g}", value);
-    } else {
-      text_ += "null";
-    }
-  }
-  // Adds brackets and calls part(item) for each item, separated by `between`.
-  template <typename Items, typename Part>
-  void AddList(const Items& items, const Part& part, const char* between = ", ") {
-    text_ += '[';
-    bool first = true;
-    for (const auto& item : items) {
-      if (!first) text_ += between;
-      first = false;
-      part(item);
-    }
-    text_ += ']';
-  }
-  std::string Take() { return std::move(text_); }
+constexpr std::string_view kSchema = "stemtap.overview/1";
+constexpr const char* kExpected = "an overview.json";
+// Room for half a million kernels of about 2 KB.
+constexpr std::size_t kMaxOverviewBytes = std::size_t{1} << 30;
 
- private:
-  std::string text_;
-};
-
-const char* NameOf(ClusterState state) {
-  switch (state) {
-    case ClusterState::kClosed:
-      return "closed";
-    case ClusterState::kUnreachable:
-      return "unreachable";
-    case ClusterState::kOpen:
-      break;
-  }
-  return "open";
-}
-
-void AddProcess(Text& text, const OverviewProcess& p) {
-  text.Add("{{\"pid\": {}, ", p.pid);
-  text.AddField("program", p.program);
-  text.AddField("state", p.state);
-  text.AddField("reason", p.reason);
-  text.Add("\"seen\": {}, \"kept\": {}, \"dropped\": {}, \"captured\": {}}}", p.seen, p.kept,
-           p.dropped, p.captured);
-}
-
-void AddPoint(Text& text, const TimelinePoint& p) {
-  text.Add("[{:.3f}, {}, {}, {}, {}, {}, ", p.elapsed_s, p.observed, p.duration_ns, p.captured,
-           p.captured_duration_ns, p.clusters_open);
-  text.AddReal(p.bound);
-  text.Add(", {}]", p.dropped);
-}
-
-void AddCluster(Text& text, const OverviewCluster& c) {
-  text.Add("{{\"lower_ns\": {}, \"upper_ns\": {}, \"count\": {}, \"mean_ns\": ", c.lower_ns,
-           c.upper_ns, c.count);
-  text.AddReal(c.mean_ns);
-  text.AddPlain(", \"stddev_ns\": ");
-  text.AddReal(c.stddev_ns);
-  text.Add(", \"captured\": {}, \"target\": {}, \"state\": \"{}\"}}", c.captured, c.target,
-           NameOf(c.state));
-}
-
-void AddKernel(Text& text, const OverviewKernel& k) {
-  text.AddPlain("{");
-  text.AddField("name", k.name);
-  if (k.process == 0) {
-    text.AddPlain("\"process\": null, ");
+// Nine digits are enough to distinguish durations.
+void AppendNineDigits(double value, std::string& text) {
+  if (std::isfinite(value)) {
+    fmt::format_to(std::back_inserter(text), "{:.9g}", value);
   } else {
-    text.Add("\"process\": {}, ", k.process);
+    text += "null";
   }
-  const auto& [grid, block] = k.config;
-  if (grid[0] == 0) {
-    text.AddPlain("\"grid\": null, \"block\": null, ");
-  } else {
-    text.Add("\"grid\": [{}, {}, {}], \"block\": [{}, {}, {}], ", grid[0], grid[1], grid[2],
-             block[0], block[1], block[2]);
+}
+
+// REQUIRES: `text` is padded.
+Status Parse(simdjson::ondemand::parser& parser, const std::string& text, std::string_view source,
+             bool slices, Overview& overview) {
+  const Status read = JsonWalk(kSchema, slices).Read(parser, text, source, kExpected, overview);
+  if (!read.ok()) return read;
+  const std::string wrong = CheckOverview(overview);
+  if (!wrong.empty()) return Error{fmt::format("{}: {}", source, wrong)};
+  return Success{};
+}
+
+Error SystemError(const std::string& path, const char* what) {
+  return Error{fmt::format("{}: {}: {}", path, what, std::strerror(errno))};
+}
+
+Status ReadFile(const std::string& path, std::string& text) {
+  // O_NONBLOCK: do not wait for the writer of a named pipe.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return SystemError(path, "cannot be opened");
+  struct stat about = {};
+  if (::fstat(file.get(), &about) != 0) return SystemError(path, "cannot be read");
+  if (!S_ISREG(about.st_mode)) {
+    return Error{fmt::format("{}: is no regular file, expected {}", path, kExpected)};
   }
-  text.Add("\"invocations\": {}, \"duration_ns\": {}, \"captured\": {}, \"imputed\": {}, ",
-           k.invocations, k.duration_ns, k.captured, k.imputed);
-  text.AddPlain("\"clusters\": ");
-  text.AddList(k.clusters, [&](const OverviewCluster& c) { AddCluster(text, c); });
-  text.AddPlain(", \"histogram\": ");
-  text.AddList(k.histogram, [&](const HistogramBin& b) {
-    text.Add("[{}, {}, {}]", b.lower_ns, b.upper_ns, b.count);
-  });
-  text.AddPlain(", \"slices\": ");
-  text.AddList(k.slices, [&](const KernelSlice& s) {
-    text.Add("[{}, {}, {}]", s.slice, s.invocations, s.duration_ns);
-  });
-  text.AddPlain("}");
+  if (static_cast<std::uint64_t>(about.st_size) > kMaxOverviewBytes) {
+    return Error{
+        fmt::format("{}: more than {} bytes, expected {}", path, kMaxOverviewBytes, kExpected)};
+  }
+  text.resize(static_cast<std::size_t>(about.st_size));
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t count = ::read(file.get(), text.data() + size, text.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return SystemError(path, "cannot be read");
+    if (count == 0) break;  // the file was truncated; parsing will probably fail
+    size += static_cast<std::size_t>(count);
+  }
+  text.resize(size);
+  return Success{};
 }
 
 }  // namespace
 
 void TakeBounds(const PlanTotals& totals, OverviewTotals& overview) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   overview.bound = totals.invocations == 0 ? kNone : totals.bound;
   const bool exceeds = ExceedsCertifiedBound(totals.observed_error, totals.certified_bound);
   overview.certified_bound = totals.invocations != 0 && exceeds ? totals.certified_bound : kNone;
 }
 
-std::string OverviewToJson(const Overview& o) {
-  Text text;
-  text.AddPlain("{\"schema\": \"stemtap.overview/1\", ");
-  text.AddField("tool", o.tool);
-  text.AddField("mode", o.mode);
-  text.AddField("state", o.ended ? "ended" : "running");
-  if (o.pid != 0) text.Add("\"pid\": {}, ", o.pid);
-  text.Add("\"started_unix_ms\": {}, \"elapsed_s\": {:.3f}, \"period_ms\": {},\n\"command\": ",
-           o.started_unix_ms, o.elapsed_s, o.period_ms);
-  text.AddList(o.command, [&](const std::string& word) { text.AddString(word); });
-  text.AddPlain(", \"error_bound\": ");
-  text.AddReal(o.error_bound);
-  text.AddPlain(", \"confidence\": ");
-  text.AddReal(o.confidence);
-  text.AddPlain(", ");
-  text.AddField("level", o.level);
-  text.AddField("actuator", o.actuator);
-  text.Add("\n\"seen\": {}, \"kept\": {}, \"dropped\": {}, \"gaps\": {}, \"losses\": {{", o.seen,
-           o.kept, o.dropped, o.gaps);
-  for (std::size_t i = 0; i < o.losses.size(); ++i) {
-    if (i != 0) text.AddPlain(", ");
-    text.AddString(o.losses[i].first);
-    text.Add(": {}", o.losses[i].second);
-  }
-  text.Add("}},\n\"observed\": {}, \"duration_ns\": {}, \"captured\": {}, ", o.observed,
-           o.duration_ns, o.captured);
-  text.Add("\"captured_duration_ns\": {}, \"kernels_known\": {}, \"clusters_open\": {}, ",
-           o.captured_duration_ns, o.kernels_known, o.clusters_open);
-  text.Add("\"clusters_closed\": {}, \"bound\": ", o.clusters_closed);
-  text.AddReal(o.bound);
-  if (!std::isnan(o.certified_bound)) {
-    text.AddPlain(", \"certified_bound\": ");
-    text.AddReal(o.certified_bound);
-  }
-  text.Add(", \"slowed\": {}, \"zero_duration\": {}, \"excluded\": {}, ", o.slowed, o.zero_duration,
-           o.excluded);
-  text.Add("\"excluded_duration_ns\": {},\n\"processes\": ", o.excluded_duration_ns);
-  text.AddList(o.processes, [&](const OverviewProcess& p) { AddProcess(text, p); });
-  text.AddPlain(",\n\"timeline\": ");
-  text.AddList(o.timeline, [&](const TimelinePoint& p) { AddPoint(text, p); });
-  text.Add(",\n\"slices\": {{\"start_ns\": {}, \"width_ns\": {}, \"count\": {}}},\n\"kernels\": ",
-           o.slices_start_ns, o.slices_width_ns, o.slices);
-  text.AddList(
-      o.kernels, [&](const OverviewKernel& k) { AddKernel(text, k); }, ",\n");
-  text.AddPlain("}\n");
-  return text.Take();
+std::string OverviewToJson(const Overview& overview) {
+  constexpr JsonStyle kStyle = {AppendNineDigits, ", "};
+  std::string text = fmt::format("{{\"schema\": \"{}\", ", kSchema);
+  JsonWriter(kStyle, text).Fields(overview, kTable<Overview>);
+  return text += "}\n";
+}
+
+struct OverviewReader::Memory {
+  simdjson::ondemand::parser parser;
+  std::string text;
+};
+
+OverviewReader::OverviewReader(bool slices)
+    : memory_(std::make_unique<Memory>()), slices_(slices) {}
+
+OverviewReader::~OverviewReader() = default;
+
+std::string_view OverviewReader::text() const {
+  return memory_->text;
+}
+
+Status OverviewReader::Read(const std::string& path, Overview& overview) {
+  const Status read = ReadFile(path, memory_->text);
+  if (!read.ok()) return read;
+  PadForJson(memory_->text);
+  return Parse(memory_->parser, memory_->text, path, slices_, overview);
+}
+
+Result<Overview> ParseOverview(std::string_view json, std::string_view source) {
+  std::string text(json);
+  PadForJson(text);
+  simdjson::ondemand::parser parser;
+  Overview overview;
+  const Status parsed = Parse(parser, text, source, true, overview);
+  if (!parsed.ok()) return parsed.error();
+  return overview;
+}
+
+Result<Overview> LoadOverview(const std::string& path) {
+  const Result<std::string> text = ReadJsonFile(path, kMaxOverviewBytes, kExpected);
+  if (!text.ok()) return text.error();
+  return ParseOverview(text.value(), NameOfSource(path));
 }
 
 }  // namespace stemtap::model

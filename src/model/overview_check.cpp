@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 
 #include "base/saturating.h"
@@ -43,12 +44,16 @@ class Check {
   }
 
  private:
-  // `path` is a function that builds the path on failure only, because `stemtap top` checks an
-  // overview every second.
+  // `path`, and `value` if it is a function, build texts on failure only, because `stemtap top`
+  // checks an overview every second.
   template <typename Path, typename Value>
   void Expect(bool holds, const Path& path, const Value& value, std::string_view expected) {
     if (holds || !wrong_.empty()) return;
-    wrong_ = fmt::format("{}: is {}; expected {}", path(), JsonValue(value), expected);
+    if constexpr (std::is_invocable_v<Value>) {
+      wrong_ = fmt::format("{}: is {}; expected {}", path(), value(), expected);
+    } else {
+      wrong_ = fmt::format("{}: is {}; expected {}", path(), JsonValue(value), expected);
+    }
   }
   void ExpectReal(double value, const char* path) {
     Expect(
@@ -89,14 +94,13 @@ class Check {
       Cluster(k.clusters[c], path, c);
       AddSaturated(k.clusters[c].count, count);
     }
-    Expect(count <= k.invocations, at("clusters"), fmt::format("{} launches in all", count),
-           "at most the invocations");
+    const auto in_all = [&] { return fmt::format("{} launches in all", count); };
+    Expect(count <= k.invocations, at("clusters"), in_all, "at most the invocations");
     Histogram(k, path);
     for (std::size_t s = 0; s < k.slices.size(); ++s) {
       const auto place = [&] { return fmt::format("{}.slices[{}]", path, s); };
       const std::uint32_t slice = k.slices[s].slice;
-      Expect(slice < overview_.slices, place, slice,
-             fmt::format("one of the {} slices", overview_.slices));
+      Expect(slice < overview_.slices, place, slice, one_of_);
       Expect(s == 0 || slice > k.slices[s - 1].slice, place, slice, "slices that ascend");
     }
   }
@@ -117,19 +121,21 @@ class Check {
     for (std::size_t b = 0; b < k.histogram.size(); ++b) {
       const auto place = [&] { return fmt::format("{}.histogram[{}]", path, b); };
       const HistogramBin& bin = k.histogram[b];
-      Expect(bin.lower_ns < bin.upper_ns && bin.count > 0, place,
-             fmt::format("[{}, {}, {}]", bin.lower_ns, bin.upper_ns, bin.count),
-             "a bin with launches in it");
+      Expect(
+          bin.lower_ns < bin.upper_ns && bin.count > 0, place,
+          [&] { return fmt::format("[{}, {}, {}]", bin.lower_ns, bin.upper_ns, bin.count); },
+          "a bin with launches in it");
       Expect(b == 0 || bin.lower_ns >= k.histogram[b - 1].upper_ns, place, bin.lower_ns,
              "bins that ascend");
       AddSaturated(bin.count, count);
     }
     Expect(
         count <= k.invocations, [&] { return path + ".histogram"; },
-        fmt::format("{} launches in all", count), "at most the invocations");
+        [=] { return fmt::format("{} launches in all", count); }, "at most the invocations");
   }
 
   const Overview& overview_;
+  const std::string one_of_ = fmt::format("one of the {} slices", overview_.slices);
   KernelKeys keys_;
   std::string wrong_;
 };

@@ -119,7 +119,8 @@ TEST_CASE("the sessions of a merged plan read back, and are refused by their pla
     const Result<Plan> refused = ParsePlan(damaged.replace(at, what.size(), by), "plan.json");
     return refused.ok() ? std::string("read") : refused.error().message;
   };
-  CHECK(error("[0, 3]", "[0, 65535]") == "plan.json: sessions[0].devices: expected whole numbers");
+  CHECK(error("[0, 3]", "[0, 65535]") ==
+        "plan.json: sessions[0].devices: is [0, 65535]; expected ascending numbers of devices");
   CHECK(error("[0, 3]", "[0, \"3\"]").find("sessions[0].devices") != std::string::npos);
   CHECK(error("\"first_device\": 2", "\"first_device\": 65536").find("sessions[1].first_device") !=
         std::string::npos);

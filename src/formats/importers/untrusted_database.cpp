@@ -18,6 +18,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "base/text.h"
 
 namespace stemtap::formats {
@@ -40,20 +41,6 @@ constexpr double kMostOfFree = 0.9;
 constexpr std::int64_t kStepsOfAnyFile = 500'000'000;
 constexpr std::int64_t kStepsPerByte = 8;
 constexpr int kStepsBetweenChecks = 100'000;
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // The state of a file at some moment.
 struct FileState {
@@ -405,7 +392,7 @@ Status ReadSpooled(ByteSource& source, std::int64_t by_header, const DatabaseUse
   if (!room.ok()) return room.error();
   std::string path = folder + "/stemtap-sqlite-XXXXXX";
   const FileDescriptor file(::mkostemp(path.data(), O_CLOEXEC));
-  if (file.get() < 0) {
+  if (!file.is_open()) {
     return Error{
         fmt::format("{}: no temporary file can be made in {} ({}), expected a folder to "
                     "unpack the database into; set TMPDIR",

@@ -214,7 +214,7 @@ TEST_CASE("a damaged file of a session is named, with the place") {
       {"run/overview.json", With(test::kOverviewJson, "[]", "[], \"timeline\": []"),
        "overview.json: timeline: is there twice"},
       {"run/overview.json", With(test::kOverviewJson, "\"kernels\": []", "\"kernels\": [{}]"),
-       "overview.json: kernels[0]: expected a name"},
+       "overview.json: kernels[0].name: expected a text"},
       {"run/plan.json", test::kSessionJson, "plan.json: schema: is 'stemtap.session/1'"},
       {"run/session.json", "{\n\n", "session.json: parse error at line 3"},
       {"run/overview.json", "\x1f\x8b", "overview.json"},

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JsonWalk reads JSON into structs in one pass, as described by their field tables (json_fields.h).
+//
+// Unknown fields, which later versions may add, are ignored. A field that occurs twice is an error.
+//
+// THREADS: none.
+#pragma once
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "base/text.h"
+#include "model/json_fields.h"
+
+namespace stemtap::model {
+
+// Ensures that simdjson can parse `text` without a copy: it reads some bytes beyond the end.
+inline void PadForJson(std::string& text) {
+  if (text.capacity() < text.size() + simdjson::SIMDJSON_PADDING) {
+    text.reserve(text.size() + text.size() / 8 + simdjson::SIMDJSON_PADDING);
+  }
+}
+
+class JsonWalk {
+ public:
+  // `schema` is the required value of the field "schema". If `details` is false, ignores fields
+  // that are details.
+  explicit JsonWalk(std::string_view schema, bool details = true)
+      : schema_(schema), details_(details) {}
+
+  // Reads `text`, which is padded (PadForJson), into `object` and reuses the memory of its vectors.
+  // `source` is the name of the text in error messages and `expected` describes the expected file.
+  // After an error, the content of `object` is unspecified.
+  template <typename T>
+  Status Read(simdjson::ondemand::parser& parser, const std::string& text, std::string_view source,
+              std::string_view expected, T& object) {
+    simdjson::ondemand::document document;
+    code_ = parser.iterate(text.data(), text.size(), text.capacity()).get(document);
+    std::string position;
+    if (code_ == simdjson::SUCCESS) {
+      if (Object(document, kTable<T>, object) && AtEnd(document)) return Success{};
+      if (!expected_.empty()) {
+        return Error{fmt::format("{}: {}{}expected {}", source, where_, where_.empty() ? "" : ": ",
+                                 expected_)};
+      }
+      const char* at = nullptr;
+      if (document.current_location().get(at) == simdjson::SUCCESS && at >= text.data() &&
+          at <= text.data() + text.size()) {
+        position = fmt::format("byte {}: ", at - text.data());
+      }
+    }
+    return Error{fmt::format("{}: {}{}, expected {}", source, position,
+                             EscapeForTerminal(simdjson::error_message(code_)), expected)};
+  }
+
+ private:
+  using Input = simdjson::ondemand::value;
+  static constexpr auto kSuccess = simdjson::SUCCESS;
+
+  // Every function below returns whether it succeeded. The first failure sets expected_ and code_,
+  // and each enclosing level adds its name to the front of where_.
+  bool Fail(simdjson::error_code error, std::string_view expected) {
+    code_ = error;
+    // Other codes are JSON syntax errors, which any access can report.
+    const bool other = error == simdjson::INCORRECT_TYPE || error == kSuccess ||
+                       error == simdjson::NUMBER_OUT_OF_RANGE || error == simdjson::NUMBER_ERROR;
+    expected_ = other ? expected : "";
+    return false;
+  }
+  bool Inside(std::string_view name) {
+    where_ = fmt::format("{}{}{}", name, where_.empty() || where_[0] == '[' ? "" : ".", where_);
+    return false;
+  }
+  bool AtEnd(simdjson::ondemand::document& document) {
+    // A current location exists only if tokens follow the document.
+    const char* at = nullptr;
+    return document.current_location().get(at) != kSuccess ||
+           Fail(simdjson::TRAILING_CONTENT, "the end");
+  }
+  static bool IsNull(Input& value) {
+    bool null = false;
+    return value.is_null().get(null) == kSuccess && null;
+  }
+
+  // Calls each(name, value) for every field.
+  template <typename AnyInput, typename Each>
+  bool ForEachField(AnyInput& value, Each each) {
+    simdjson::ondemand::object object;
+    simdjson::error_code error = value.get_object().get(object);
+    if (error != kSuccess) return Fail(error, "an object");
+    const std::size_t first = names_.size();
+    for (auto field : object) {
+      std::string_view name;
+      Input inner;
+      error = field.unescaped_key().get(name);
+      if (error == kSuccess) error = field.value().get(inner);
+      if (error != kSuccess) return Fail(error, "a field");
+      if (std::find(names_.begin() + static_cast<std::ptrdiff_t>(first), names_.end(), name) !=
+          names_.end()) {
+        Fail(kSuccess, "the field once");
+        return Inside(ShownCell(name));
+      }
+      if (names_.size() - first == kMaxFields) return Fail(kSuccess, "at most 256 fields");
+      names_.push_back(name);
+      if (!each(name, inner)) return Inside(ShownCell(name));
+    }
+    names_.resize(first);
+    return true;
+  }
+  // Calls each(index, value) for every item.
+  template <typename Each>
+  bool ForEachItem(Input& value, Each each) {
+    simdjson::ondemand::array array;
+    simdjson::error_code error = value.get_array().get(array);
+    if (error != kSuccess) return Fail(error, "an array");
+    std::size_t index = 0;
+    for (auto item : array) {
+      Input inner;
+      error = item.get(inner);
+      if (error != kSuccess) return Fail(error, "a value");
+      if (!each(index, inner)) return Inside(fmt::format("[{}]", index));
+      ++index;
+    }
+    return true;
+  }
+  template <typename AnyInput, typename Table, typename T>
+  bool Object(AnyInput& value, const Table& table, T& object) {
+    static_assert(std::tuple_size_v<Table> <= 64);
+    constexpr bool kIsFile = std::is_same_v<AnyInput, simdjson::ondemand::document>;
+    std::uint64_t seen = 0;
+    const auto read = [&](std::string_view name, Input& inner) {
+      if (kIsFile && name == "schema") return has_schema_ = Schema(inner);
+      bool success = true;
+      std::uint64_t bit = 1;
+      const auto is_field = [&](const auto& field) {
+        if (field.name == name) {
+          seen |= bit;
+          success = FieldOf(inner, field, object);
+          return true;
+        }
+        bit <<= 1;
+        return false;
+      };
+      std::apply([&](const auto&... fields) { (void)(is_field(fields) || ...); }, table);
+      return success;
+    };
+    if (!ForEachField(value, read)) return false;
+    if (kIsFile && !has_schema_) {
+      Fail(kSuccess, fmt::format("\"{}\"", schema_));
+      return Inside("schema");
+    }
+    std::uint64_t bit = 1;
+    const auto complete = [&](const auto& field) {
+      const bool is_missing = (seen & bit) == 0;
+      bit <<= 1;
+      return !is_missing || Missing(field, object);
+    };
+    return std::apply([&](const auto&... fields) { return (complete(fields) && ...); }, table);
+  }
+
+  bool Schema(Input& value) {
+    std::string_view text;
+    const simdjson::error_code error = value.get_string().get(text);
+    return (error == kSuccess && text == schema_) || Fail(error, fmt::format("\"{}\"", schema_));
+  }
+  template <typename Table, typename T>
+  bool FieldOf(Input& value, const Group<Table>& group, T& object) {
+    return Object(value, group.table, object);
+  }
+  template <auto... kPath, typename T>
+  bool FieldOf(Input& value, const Field<kPath...>& field, T& object) {
+    auto& member = field.In(object);
+    if (field.is_detail && !details_) return SetAbsent(field, member);
+    if (field.presence == Presence::kNullable && IsNull(value)) return SetAbsent(field, member);
+    using Member = std::remove_reference_t<decltype(member)>;
+    if constexpr (std::is_enum_v<Member>) {
+      return Enum(value, field.texts, member);
+    } else if constexpr (std::is_same_v<Member, bool>) {
+      return field.texts.texts.empty() ? Value(value, member) : Enum(value, field.texts, member);
+    } else if constexpr (std::is_same_v<Member, double>) {
+      return Value(value, member) &&
+             (!field.is_time || !std::isnan(member) || Fail(kSuccess, "a number"));
+    } else {
+      return Value(value, member);
+    }
+  }
+
+  template <typename Table, typename T>
+  bool Missing(const Group<Table>& group, T& object) {
+    const auto complete = [&](const auto& field) { return Missing(field, object); };
+    return std::apply([&](const auto&... fields) { return (complete(fields) && ...); },
+                      group.table);
+  }
+  template <auto... kPath, typename T>
+  bool Missing(const Field<kPath...>& field, T& object) {
+    auto& member = field.In(object);
+    if (field.presence != Presence::kRequired) return SetAbsent(field, member);
+    Fail(kSuccess, *field.texts.expected != '\0' ? field.texts.expected : Expected(member));
+    return Inside(field.name);
+  }
+  template <auto... kPath, typename T>
+  static bool SetAbsent(const Field<kPath...>& field, T& member) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      member = field.absent;
+    } else if constexpr (std::is_array_v<T>) {
+      std::fill(std::begin(member), std::end(member), 0);
+    } else if constexpr (requires { member.clear(); }) {
+      member.clear();
+    } else {
+      member = {};
+    }
+    return true;
+  }
+
+  template <typename T>
+  static constexpr const char* Expected(const T&) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return "true or false";
+    } else if constexpr (std::is_integral_v<T>) {
+      return "a whole number";
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return "a number";
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      return "a text";
+    } else if constexpr (HasTable<T> || requires(T t) { t.front().second; }) {
+      return "an object";
+    } else {
+      return "an array";
+    }
+  }
+
+  template <typename Number>
+  requires std::integral<Number>
+  bool Value(Input& value, Number& to) {
+    std::uint64_t number = 0;
+    const simdjson::error_code error = value.get_uint64().get(number);
+    if (error != kSuccess || number > std::uint64_t{std::numeric_limits<Number>::max()}) {
+      return Fail(error, Expected(to));
+    }
+    to = static_cast<Number>(number);
+    return true;
+  }
+  bool Value(Input& value, bool& to) {
+    const simdjson::error_code error = value.get_bool().get(to);
+    return error == kSuccess || Fail(error, Expected(to));
+  }
+  bool Value(Input& value, double& to) {
+    if (IsNull(value)) {
+      to = std::numeric_limits<double>::quiet_NaN();
+      return true;
+    }
+    const simdjson::error_code error = value.get_double().get(to);
+    return error == kSuccess || Fail(error, Expected(to));
+  }
+  bool Value(Input& value, std::string& to) {
+    std::string_view text;
+    const simdjson::error_code error = value.get_string().get(text);
+    if (error != kSuccess) return Fail(error, Expected(to));
+    to.assign(text);
+    return true;
+  }
+  template <typename T>
+  bool Enum(Input& value, const EnumTexts& texts, T& to) {
+    std::string_view text;
+    const simdjson::error_code error = value.get_string().get(text);
+    const auto found = std::find(texts.texts.begin(), texts.texts.end(), text);
+    if (error != kSuccess) return Fail(error, "a text");
+    if (found == texts.texts.end()) return Fail(error, texts.expected);
+    to = static_cast<T>(found - texts.texts.begin());
+    return true;
+  }
+  template <std::integral Extent>
+  bool Value(Input& value, Extent (&extents)[3]) {
+    return Row(value, "three whole numbers", std::tie(extents[0], extents[1], extents[2]),
+               [this](Input& inner, Extent& extent) { return Value(inner, extent); });
+  }
+  template <HasTable T>
+  bool Value(Input& value, T& object) {
+    return Object(value, kTable<T>, object);
+  }
+  template <HasRow T>
+  bool Value(Input& value, T& object) {
+    return Row(value, kRow<T>.expected, kRow<T>.fields,
+               [&](Input& inner, const auto& field) { return FieldOf(inner, field, object); });
+  }
+  // Calls read(value, element) for each of `elements`. Ignores further items of the array.
+  template <typename Elements, typename Read>
+  bool Row(Input& value, const char* expected, const Elements& elements, const Read& read) {
+    simdjson::ondemand::array array;
+    simdjson::error_code error = value.get_array().get(array);
+    if (error != kSuccess) return Fail(error, "an array");
+    simdjson::ondemand::array_iterator at;
+    simdjson::ondemand::array_iterator end;
+    error = array.begin().get(at);
+    if (error == kSuccess) error = array.end().get(end);
+    if (error != kSuccess) return Fail(error, "a value");
+    std::size_t index = 0;
+    const auto next = [&](auto& element) {
+      if (!(at != end)) return Fail(kSuccess, expected);
+      Input inner;
+      error = (*at).get(inner);
+      if (error != kSuccess) return Fail(error, "a value");
+      if (!read(inner, element)) return Inside(fmt::format("[{}]", index));
+      ++at;
+      ++index;
+      return true;
+    };
+    if (!std::apply([&](auto&... all) { return (next(all) && ...); }, elements)) return false;
+    while (at != end) ++at;
+    return true;
+  }
+  // Reuses the memory of the items.
+  template <typename Item>
+  bool Value(Input& value, std::vector<Item>& items) {
+    std::size_t count = 0;
+    const auto read = [&](std::size_t i, Input& inner) {
+      if (i == items.size()) items.emplace_back();
+      count = i + 1;
+      return Value(inner, items[i]);
+    };
+    if (!ForEachItem(value, read)) return false;
+    items.resize(count);
+    return true;
+  }
+  // Texts and numbers by name, in the order of the names. Ignores other values.
+  bool Value(Input& value,
+             std::vector<std::pair<std::string, std::variant<std::string, double, std::uint64_t>>>&
+                 options) {
+    options.clear();
+    const auto read = [&](std::string_view name, Input& inner) {
+      std::string_view text;
+      double real = 0.0;
+      std::uint64_t whole = 0;
+      if (inner.get_string().get(text) == kSuccess) {
+        options.emplace_back(name, std::string(text));
+      } else if (inner.get_uint64().get(whole) == kSuccess) {
+        options.emplace_back(name, whole);
+      } else if (inner.get_double().get(real) == kSuccess) {
+        options.emplace_back(name, real);
+      }
+      return true;
+    };
+    if (!ForEachField(value, read)) return false;
+    std::sort(options.begin(), options.end());
+    return true;
+  }
+  // Counters by name, without zeros.
+  bool Value(Input& value, std::vector<std::pair<std::string, std::uint64_t>>& counters) {
+    counters.clear();
+    return ForEachField(value, [&](std::string_view name, Input& inner) {
+      std::uint64_t count = 0;
+      if (!Value(inner, count)) return false;
+      if (count != 0) counters.emplace_back(name, count);
+      return true;
+    });
+  }
+
+  // Maximum fields per object. Our objects have up to 40. The check for fields that occur twice
+  // compares each name with all previous ones, so its time is quadratic.
+  static constexpr std::size_t kMaxFields = 256;
+
+  const std::string_view schema_;
+  const bool details_;
+  bool has_schema_ = false;
+  std::vector<std::string_view> names_;  // field names of all open objects, in the parser's memory
+  std::string where_;
+  std::string expected_;  // empty if the text is not valid JSON
+  simdjson::error_code code_ = kSuccess;
+};
+
+}  // namespace stemtap::model
