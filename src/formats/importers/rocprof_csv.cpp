@@ -154,7 +154,8 @@ class RocprofTrace {
   };
   std::vector<Row> rows_;
   static constexpr std::uint64_t kNoAgent = ~std::uint64_t{0};
-  std::map<std::uint64_t, bool> agents_;  // number, whether it is an ordinal
+  std::set<std::uint64_t> agents_;
+  bool agents_are_ordinals_ = false;
   std::unordered_map<std::uint64_t, std::uint32_t> long_queues_;
   std::unordered_map<std::string, Name> names_;
   std::unique_ptr<RecordedLaunches> launches_ = std::make_unique<RecordedLaunches>();
@@ -270,8 +271,11 @@ Status RocprofTrace::ReadRow() {
     const std::optional<Agent> agent = ParseAgent(Cell(kAgent));
     if (!agent || agent->number >= shm::kUnknown16) return Bad(kAgent, "'Agent 1', 'GPU 0' or 1");
     row.agent = agent->number;
-    const auto [at, is_new] = agents_.emplace(agent->number, agent->is_ordinal);
-    if (at->second != agent->is_ordinal) return Bad(kAgent, "one kind of numbers in the file");
+    if (agents_.empty()) agents_are_ordinals_ = agent->is_ordinal;
+    if (agents_are_ordinals_ != agent->is_ordinal) {
+      return Bad(kAgent, "either 'Agent 1' or 'GPU 0' in the whole file");
+    }
+    agents_.insert(agent->number);
   }
   if (Cell(kKernelName).empty()) return Bad(kKernelName, "the name of a kernel");
   const auto kernel_id = Number(kKernelId, 0, ~std::uint64_t{0}, 0);
@@ -287,12 +291,12 @@ Status RocprofTrace::ReadRow() {
 std::map<std::uint64_t, std::uint16_t> RocprofTrace::Devices() {
   std::map<std::uint64_t, std::uint16_t> devices;
   std::string taken;
-  for (const auto& [number, is_ordinal] : agents_) {
-    const auto device = static_cast<std::uint16_t>(is_ordinal ? number : devices.size());
+  for (const std::uint64_t number : agents_) {
+    const auto device = static_cast<std::uint16_t>(agents_are_ordinals_ ? number : devices.size());
     devices.emplace(number, device);
     taken += fmt::format("{}{} as {}", taken.empty() ? "" : ", ", number, device);
   }
-  if (agents_.size() > 1 && !agents_.begin()->second) {
+  if (agents_.size() > 1 && !agents_are_ordinals_) {
     launches_->Warn(
         fmt::format("{}: agents are numbered with the CPUs, the devices are counted instead: {}",
                     lines_.name(), taken));
