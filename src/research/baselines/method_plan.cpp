@@ -102,7 +102,6 @@ Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntr
       if (options.weights == sampling::Weights::kCalibrated && whole.estimate_ns > 0.0) {
         for (model::PlanSample& s : part.samples) s.weight *= whole.duration_ns / whole.estimate_ns;
       }
-      const std::uint64_t captured = part.samples.size();
       model::PlanCluster& planned = plan.kernels[k].clusters.emplace_back();
       planned.lower_ns = part.lower_ns;
       planned.upper_ns = part.upper_ns;

@@ -43,7 +43,6 @@ Result<EvaluatedRun> MakeEvaluatedRun(std::string name, model::Profile profile,
 // Checks that two runs launched the same kernels: the same number of launches and, in order, the
 // same names, grids and blocks (where both runs recorded them). An error reports the first launch
 // that differs, the difference, and how many kernels have different launch counts.
-// SOURCE: docs/evaluation.md, "Another run".
 Status SameLaunches(const EvaluatedRun& one, const std::string& other_name,
                     const model::Profile& other);
 
