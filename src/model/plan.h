@@ -135,8 +135,8 @@ struct Plan {
 // give equal bytes.
 std::string PlanToJson(const Plan& plan);
 
-// Returns a summary of about one screen: the totals with both estimates, then the `most_kernels`
+// Returns a summary of about one screen: the totals with both estimates, then the `max_kernels`
 // kernels with the most time. Kernel names are escaped.
-std::string PlanSummary(const Plan& plan, std::size_t most_kernels = 12);
+std::string PlanSummary(const Plan& plan, std::size_t max_kernels = 12);
 
 }  // namespace stemtap::model

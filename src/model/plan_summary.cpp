@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -75,98 +77,101 @@ std::string BoundNotes(const Plan& plan) {
   return text;
 }
 
+double Milliseconds(std::uint64_t ns) {
+  return static_cast<double>(ns) * 1e-6;
+}
+
+// Returns the lines of the summary about all launches.
+std::string TotalsText(const Plan& plan) {
+  const PlanTotals& t = plan.totals;
+  const auto total = static_cast<double>(t.duration_ns);
+  const double calibrated_error =
+      total > 0.0 ? std::fabs(t.calibrated_estimate_ns - total) / total : 0.0;
+  std::string text = fmt::format(
+      "{} launches of {} kernel{}, {:.3f} ms of GPU time\n"
+      "{} samples in {} clusters hold {:.3f} ms: {:.1f}x less to trace\n",
+      t.invocations, t.kernels, t.kernels == 1 ? "" : "s", Milliseconds(t.duration_ns), t.samples,
+      t.clusters, Milliseconds(t.sampled_duration_ns), t.speedup);
+  text += std::isnan(t.bound) ? "no error bound can be stated for this selection"
+                              : fmt::format("error bound {:.2f} %", 100 * t.bound);
+  text += fmt::format(", uncovered time {:.2f} %", 100 * t.uncovered_fraction);
+  if (t.joined_fraction > 0.0) {
+    text += fmt::format(", joined launches {:.2f} %", 100 * t.joined_fraction);
+  }
+  text += '\n' + BoundNotes(plan);
+  text += fmt::format(
+      "estimates of that time from the sample: plain {:.3f} ms ({}), ", t.plain_estimate_ns * 1e-6,
+      std::isnan(t.observed_error) ? std::string("error not known")
+                                   : fmt::format("error {:.2f} %", 100 * t.observed_error));
+  text += fmt::format("calibrated {:.3f} ms (error {:.2f} %)\n", t.calibrated_estimate_ns * 1e-6,
+                      100 * calibrated_error);
+  return text;
+}
+
+// Returns the warnings of the summary.
+std::string Notes(const PlanTotals& t) {
+  std::string text;
+  const auto note = [&text](std::uint64_t count, std::string_view what) {
+    if (count != 0) text += fmt::format("{} {}\n", count, what);
+  };
+  note(t.dropped, "records were dropped; the figures above are based on incomplete data");
+  note(t.gaps, "gaps with an unknown number of launches; the run was longer than recorded");
+  note(t.zero_duration, "launches were recorded with 0 ns (rounded by the profiler)");
+  note(t.graph_launches, "launches are whole graphs, each timed as one launch");
+  note(t.imputed, fmt::format("launches were perturbed by captures; they are imputed with {:.3f} "
+                              "ms, the means of unperturbed launches",
+                              Milliseconds(t.imputed_duration_ns)));
+  note(t.native_unknown,
+       "of these have no unperturbed counterpart; their recorded durations are used");
+  note(t.excluded_invocations,
+       fmt::format("launches with {:.3f} ms were excluded by --exclude and are not counted above",
+                   Milliseconds(t.excluded_duration_ns)));
+  return text;
+}
+
+// Returns the name of a kernel in the table, at most 60 bytes long: lines have 108 columns.
+std::string TableName(const PlanKernel& kernel) {
+  constexpr std::size_t kNameWidth = 60;
+  std::string name = EscapeForTerminal(BriefName(kernel.name));
+  // With --group-by launch, the launch configuration distinguishes rows with the same name.
+  const auto& [grid, block] = kernel.config;
+  if (grid[0] != shm::kUnknownExtent) {
+    name = fmt::format("{}x{}x{}/{}x{}x{} {}", grid[0], grid[1], grid[2], block[0], block[1],
+                       block[2], name);
+  }
+  if (kernel.process != 0) name = fmt::format("{} {}", kernel.process, name);
+  if (name.size() <= kNameWidth) return name;
+  std::size_t end = kNameWidth - 3;
+  while ((static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;  // do not split UTF-8
+  return name.substr(0, end) + "...";
+}
+
+// Returns the row of a kernel in a run of `total_ns`.
+std::string TableRow(const PlanKernel& k, std::uint64_t total_ns) {
+  std::size_t samples = 0;
+  for (const PlanCluster& c : k.clusters) samples += c.samples.size();
+  const auto time_ns = static_cast<double>(k.duration_ns);
+  const double share = total_ns == 0 ? 0.0 : 100.0 * time_ns / static_cast<double>(total_ns);
+  const auto launches = static_cast<double>(std::max<std::uint64_t>(k.invocations, 1));
+  return fmt::format("{:5.1f} %  {:>11}  {:>8.2f}  {:>8}  {:>7}  {}\n", share, k.invocations,
+                     time_ns * 1e-3 / launches, k.clusters.size(), samples, TableName(k));
+}
+
 }  // namespace
 
-std::string PlanSummary(const Plan& plan, std::size_t most_kernels) {
-  const PlanTotals& t = plan.totals;
-  const auto off = [&](double estimate_ns) {
-    const auto total = static_cast<double>(t.duration_ns);
-    return total > 0.0 ? 100 * std::fabs(estimate_ns - total) / total : 0.0;
-  };
-  std::string text = fmt::format(
-      "{} invocations of {} kernel{}, {:.3f} ms of GPU time\n"
-      "{} samples in {} clusters hold {:.3f} ms: {:.1f}x less to trace\n"
-      "{}, uncovered time {:.2f} %{}\n{}"
-      "estimates of that time from the sample: plain {:.3f} ms ({}), calibrated {:.3f} ms ({:.2f} "
-      "% "
-      "off)\n",
-      t.invocations, t.kernels, t.kernels == 1 ? "" : "s",
-      static_cast<double>(t.duration_ns) * 1e-6, t.samples, t.clusters,
-      static_cast<double>(t.sampled_duration_ns) * 1e-6, t.speedup,
-      std::isnan(t.bound) ? std::string("no error bound can be stated for this selection")
-                          : fmt::format("error bound {:.2f} %", 100 * t.bound),
-      100 * t.uncovered_fraction,
-      t.joined_fraction > 0.0 ? fmt::format(", joined launches {:.2f} %", 100 * t.joined_fraction)
-                              : std::string(),
-      BoundNotes(plan), t.plain_estimate_ns * 1e-6,
-      std::isnan(t.observed_error) ? std::string("error not known")
-                                   : fmt::format("{:.2f} % off", 100 * t.observed_error),
-      t.calibrated_estimate_ns * 1e-6, off(t.calibrated_estimate_ns));
-  if (t.dropped != 0) {
-    text += fmt::format("{} records were dropped: every number above stands on incomplete data\n",
-                        t.dropped);
-  }
-  if (t.gaps != 0) {
-    text += fmt::format("{} gaps, whose launches are not known: the run was longer than this\n",
-                        t.gaps);
-  }
-  if (t.zero_duration != 0) {
-    text += fmt::format("{} invocations were recorded with 0 ns (a profiler's rounding)\n",
-                        t.zero_duration);
-  }
-  if (t.graph_launches != 0) {
-    text += fmt::format("{} launches are of whole graphs, each timed as one\n", t.graph_launches);
-  }
-  if (t.imputed != 0) {
-    text += fmt::format(
-        "{} invocations were slowed by the tracer: counted with {:.3f} ms, as their like took "
-        "without it\n",
-        t.imputed, static_cast<double>(t.imputed_duration_ns) * 1e-6);
-  }
-  if (t.native_unknown != 0) {
-    text += fmt::format(
-        "{} of these have no like: counted as recorded under the tracer, however slow that was\n",
-        t.native_unknown);
-  }
-  if (t.excluded_invocations != 0) {
-    text +=
-        fmt::format("excluded on request: {} invocations with {:.3f} ms, in none of the above\n",
-                    t.excluded_invocations, static_cast<double>(t.excluded_duration_ns) * 1e-6);
-  }
-  std::vector<std::size_t> order(plan.kernels.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return plan.kernels[a].duration_ns > plan.kernels[b].duration_ns;
+std::string PlanSummary(const Plan& plan, std::size_t max_kernels) {
+  std::vector<const PlanKernel*> kernels;
+  for (const PlanKernel& kernel : plan.kernels) kernels.push_back(&kernel);
+  std::stable_sort(kernels.begin(), kernels.end(), [](const PlanKernel* a, const PlanKernel* b) {
+    return a->duration_ns > b->duration_ns;
   });
-  text += "\n   time  invocations   mean us  clusters  samples  kernel\n";
-  for (std::size_t i = 0; i < std::min(order.size(), most_kernels); ++i) {
-    const PlanKernel& k = plan.kernels[order[i]];
-    std::size_t samples = 0;
-    for (const PlanCluster& c : k.clusters) samples += c.samples.size();
-    std::string name = EscapeForTerminal(BriefName(k.name));
-    // With --group-by launch, the launch configuration distinguishes rows with the same name.
-    const shm::LaunchConfig& launch = k.config;
-    if (launch.grid[0] != shm::kUnknownExtent) {
-      name = fmt::format("{}x{}x{}/{}x{}x{} {}", launch.grid[0], launch.grid[1], launch.grid[2],
-                         launch.block[0], launch.block[1], launch.block[2], name);
-    }
-    if (k.process != 0) name = fmt::format("{} {}", k.process, name);
-    constexpr std::size_t kNameWidth = 60;  // lines have 108 columns in total
-    if (name.size() > kNameWidth) {
-      std::size_t end = kNameWidth - 3;
-      while ((static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;  // do not split UTF-8
-      name = name.substr(0, end) + "...";
-    }
-    const double share = t.duration_ns == 0 ? 0.0
-                                            : 100.0 * static_cast<double>(k.duration_ns) /
-                                                  static_cast<double>(t.duration_ns);
-    text += fmt::format("{:5.1f} %  {:>11}  {:>8.2f}  {:>8}  {:>7}  {}\n", share, k.invocations,
-                        static_cast<double>(k.duration_ns) * 1e-3 /
-                            static_cast<double>(std::max<std::uint64_t>(k.invocations, 1)),
-                        k.clusters.size(), samples, name);
+  std::string text = TotalsText(plan) + Notes(plan.totals);
+  text += "\n   time     launches   mean us  clusters  samples  kernel\n";
+  for (std::size_t i = 0; i < std::min(kernels.size(), max_kernels); ++i) {
+    text += TableRow(*kernels[i], plan.totals.duration_ns);
   }
-  if (order.size() > most_kernels) {
-    text += fmt::format("         ... and {} kernels more\n", order.size() - most_kernels);
+  if (kernels.size() > max_kernels) {
+    text += fmt::format("         ... and {} more kernels\n", kernels.size() - max_kernels);
   }
   return text;
 }

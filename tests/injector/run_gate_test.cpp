@@ -108,7 +108,7 @@ TEST_CASE("a library that turns out to be none costs the captures, not the progr
   const Run run({"--actuator", "library:" STEMTAP_TEST_EMPTY_LIBRARY}, {"gemm:30"});
   CHECK(run.result.exit_code == 0);
   CHECK(run.result.out == "launches 30 captured 0\n");
-  CHECK(Has(run.summary(), "30 invocations of 1 kernel,"));
+  CHECK(Has(run.summary(), "30 launches of 1 kernel,"));
   CHECK(Has(run.summary(), "uncovered time 100.00 %"));
   CHECK(Has(run.summary(), "nothing will be captured: "));
   CHECK(Has(run.summary(), " lacks stemtap_capture_start"));

@@ -145,23 +145,23 @@ TEST_CASE("the summary counts what is not in its figures") {
   CHECK_FALSE(Says(plan, "gaps"));
   plan.totals.gaps = 2;
   CHECK(Says(plan, "2 gaps"));
-  CHECK(Says(plan, "4 invocations were recorded with 0 ns"));
-  CHECK(Says(plan, "5 invocations"));
+  CHECK(Says(plan, "4 launches were recorded with 0 ns"));
+  CHECK(Says(plan, "5 launches with 0.000 ms were excluded"));
 }
 
 TEST_CASE("the summary says what is imputed, and then knows of no error") {
   Plan plan;
   plan.totals.duration_ns = 1000;
-  CHECK_FALSE(Says(plan, "tracer"));
-  CHECK(Says(plan, "(0.00 % off), calibrated"));
+  CHECK_FALSE(Says(plan, "perturbed"));
+  CHECK(Says(plan, "(error 0.00 %), calibrated"));
   plan.totals.imputed = 7;
   plan.totals.imputed_duration_ns = 2'500'000;
   plan.totals.observed_error = NAN;
-  CHECK(Says(plan, "7 invocations were slowed by the tracer: counted with 2.500 ms"));
+  CHECK(Says(plan, "7 launches were perturbed by captures; they are imputed with 2.500 ms"));
   CHECK(Says(plan, "(error not known), calibrated"));
-  CHECK_FALSE(Says(plan, "have no like"));
+  CHECK_FALSE(Says(plan, "counterpart"));
   plan.totals.native_unknown = 2;
-  CHECK(Says(plan, "2 of these have no like"));
+  CHECK(Says(plan, "2 of these have no unperturbed counterpart"));
 }
 
 TEST_CASE("a plan without imputed or joined launches or processes apart names none of them") {
