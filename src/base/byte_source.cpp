@@ -209,11 +209,11 @@ class LimitedSource : public ByteSource {
     if (!count.ok()) return count;
     unpacked_ += count.value();
     const std::uint64_t packed = inner_->PackedBytes().value_or(unpacked_);
-    if (unpacked_ <= std::max(kUnpackedFreely, kMostUnpacked * packed)) return count;
+    if (unpacked_ <= std::max(kUnpackedFreely, kMaxUnpacked * packed)) return count;
     return Error{fmt::format(
         "{}: {} bytes unpack to more than {}, expected at most {} times as many; if it is no "
         "mistake, unpack it to a plain file",
-        name(), packed, unpacked_ - count.value(), kMostUnpacked)};
+        name(), packed, unpacked_ - count.value(), kMaxUnpacked)};
   }
 
   std::unique_ptr<ByteSource> inner_;

@@ -13,7 +13,7 @@
 namespace stemtap {
 namespace {
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
 
 // Exponents are clamped to this magnitude. No text in memory has this many digits, so a number with
 // such an exponent is 0 or too large in any case.
@@ -78,12 +78,12 @@ std::optional<JsonDecimal> Scaled(const Written& number, int shift) {
   std::int64_t i = 0;
   for (; i < std::min(point, size); ++i) {
     const std::uint64_t next = digit(i);
-    if (result.magnitude > (kMost - next) / 10) return {};
+    if (result.magnitude > (kMax - next) / 10) return {};
     result.magnitude = result.magnitude * 10 + next;
   }
   if (result.magnitude != 0) {
     for (; i < point; ++i) {
-      if (result.magnitude > kMost / 10) return {};
+      if (result.magnitude > kMax / 10) return {};
       result.magnitude *= 10;
     }
   }
@@ -92,7 +92,7 @@ std::optional<JsonDecimal> Scaled(const Written& number, int shift) {
     result.exact = digit(i) == 0;
   }
   if (round_up) {
-    if (result.magnitude == kMost) return {};
+    if (result.magnitude == kMax) return {};
     ++result.magnitude;
   }
   return result;

@@ -123,8 +123,8 @@ std::string_view Trimmed(std::string_view text) {
 }
 
 std::string ShownCell(std::string_view cell) {
-  constexpr std::size_t kMost = 40;  // enough to find the cell in its file
-  return EscapeForTerminal(cell.substr(0, kMost)) + (cell.size() > kMost ? "..." : "");
+  constexpr std::size_t kMax = 40;  // enough to find the cell in its file
+  return EscapeForTerminal(cell.substr(0, kMax)) + (cell.size() > kMax ? "..." : "");
 }
 
 bool NestsDeeper(std::string_view json, std::size_t most) {

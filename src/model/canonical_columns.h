@@ -41,12 +41,12 @@ struct CanonicalColumnInfo {
   std::uint64_t unknown = 0;
 };
 
-inline constexpr std::uint64_t kMostTime = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::uint64_t kMaxTime = std::numeric_limits<std::int64_t>::max();
 
 inline constexpr std::array<CanonicalColumnInfo, 14> kCanonicalColumns = {{
-    {"index", 0, kMostTime, false, 0},
-    {"start_ns", 0, kMostTime, false, shm::kUnknownTime},
-    {"duration_ns", 0, kMostTime, true, 0},
+    {"index", 0, kMaxTime, false, 0},
+    {"start_ns", 0, kMaxTime, false, shm::kUnknownTime},
+    {"duration_ns", 0, kMaxTime, true, 0},
     {"device", 0, shm::kUnknown16 - 1, false, shm::kUnknown16},
     {"stream", 0, shm::kUnknown32 - 1, false, shm::kUnknown32},
     {"grid_x", 1, 0xFFFFFFFF, false, shm::kUnknownExtent},

@@ -53,7 +53,7 @@ struct OverviewKernel {
   std::uint64_t captured = 0;
   std::uint64_t imputed = 0;
   std::vector<OverviewCluster> clusters;  // ascending
-  std::vector<HistogramBin> histogram;    // ascending, no empty bins, at most kMostBins
+  std::vector<HistogramBin> histogram;    // ascending, no empty bins, at most kMaxBins
   std::vector<KernelSlice> slices;        // ascending
 };
 
@@ -81,7 +81,7 @@ struct TimelinePoint {
 
 // OverviewTotals describes the session as a whole.
 struct OverviewTotals {
-  static constexpr std::size_t kMostPoints = 512;
+  static constexpr std::size_t kMaxPoints = 512;
 
   std::string tool;
   std::string mode;  // live, replay, gate or merged
@@ -117,20 +117,20 @@ struct OverviewTotals {
   std::uint64_t zero_duration = 0;
   std::uint64_t excluded = 0;
   std::uint64_t excluded_duration_ns = 0;
-  std::vector<TimelinePoint> timeline;  // ascending, at most kMostPoints
+  std::vector<TimelinePoint> timeline;  // ascending, at most kMaxPoints
 };
 
 struct Overview : OverviewTotals {
-  static constexpr std::size_t kMostKernels = 4096;
-  static constexpr std::size_t kMostBins = 64;
-  static constexpr std::size_t kMostSlices = 64;
-  static constexpr std::size_t kMostSlicedKernels = 256;
+  static constexpr std::size_t kMaxKernels = 4096;
+  static constexpr std::size_t kMaxBins = 64;
+  static constexpr std::size_t kMaxSlices = 64;
+  static constexpr std::size_t kMaxSlicedKernels = 256;
 
   std::vector<OverviewProcess> processes;
   std::uint64_t slices_start_ns = 0;
   std::uint64_t slices_width_ns = 0;  // 0 if there are no slices
   std::uint32_t slices = 0;
-  std::vector<OverviewKernel> kernels;  // by duration, descending, at most kMostKernels
+  std::vector<OverviewKernel> kernels;  // by duration, descending, at most kMaxKernels
 };
 
 struct PlanTotals;

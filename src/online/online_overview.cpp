@@ -57,7 +57,7 @@ void OnlineSampler::Describe(model::Overview& overview) const {
   overview.kernels_known = ranking.size();
   std::stable_sort(ranking.begin(), ranking.end(),
                    [](const Ranked& a, const Ranked& b) { return a.duration_ns > b.duration_ns; });
-  ranking.resize(std::min(ranking.size(), model::Overview::kMostKernels));
+  ranking.resize(std::min(ranking.size(), model::Overview::kMaxKernels));
 
   overview.kernels.clear();
   overview.kernels.reserve(ranking.size());
@@ -73,7 +73,7 @@ void OnlineSampler::Describe(model::Overview& overview) const {
     shown.imputed = kernel->imputed();
     shown.clusters = ClustersOf(*kernel);
     shown.histogram = JoinedBins(kernel->sketch());
-    if (slices.size() < model::Overview::kMostSlicedKernels) slices.push_back(&kernel->slices());
+    if (slices.size() < model::Overview::kMaxSlicedKernels) slices.push_back(&kernel->slices());
   }
   SetSlices(slices, overview);
 }

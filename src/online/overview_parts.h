@@ -21,7 +21,7 @@ namespace stemtap::online {
 // are left, so the edges of merged bins are edges of the sketch. REQUIRES: most >= 59, the number
 // of octaves of all durations.
 std::vector<model::HistogramBin> JoinedBins(const stats::LogSketch& sketch,
-                                            std::size_t most = model::Overview::kMostBins);
+                                            std::size_t most = model::Overview::kMaxBins);
 
 // Sets the slices of overview.kernels. `slices[i]` belongs to overview.kernels[i]; null means no
 // slices. A kernel gets no slices if its start times are years away from the start times of the

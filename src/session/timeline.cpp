@@ -9,7 +9,7 @@ namespace stemtap::session {
 void Timeline::Add(const online::SamplerStatus& s) {
   points_.push_back({elapsed_s_(), s.observed, s.duration_ns, s.captured, s.captured_duration_ns,
                      s.clusters_open, s.observed == 0 ? NAN : s.bound, dropped_});
-  if (points_.size() <= model::Overview::kMostPoints) return;
+  if (points_.size() <= model::Overview::kMaxPoints) return;
   // The number of points is odd, so the first and the latest point are kept.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < points_.size(); i += 2) points_[kept++] = points_[i];

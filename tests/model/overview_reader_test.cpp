@@ -41,7 +41,7 @@ const std::string kExample = R"json({ "schema": "stemtap.overview/1", "tool": "s
 }
 )json";
 
-const std::string kLeast = R"({"schema":"stemtap.overview/1","state":"ended","kernels":[]})";
+const std::string kMin = R"({"schema":"stemtap.overview/1","state":"ended","kernels":[]})";
 
 std::string ErrorOf(const std::string& text) {
   const Result<model::Overview> parsed = model::ParseOverview(text, "f.json");
@@ -151,7 +151,7 @@ TEST_CASE("every field of an overview is read") {
 }
 
 TEST_CASE("what may be missing is 0, empty, or no bound") {
-  const Result<model::Overview> parsed = model::ParseOverview(kLeast, "f.json");
+  const Result<model::Overview> parsed = model::ParseOverview(kMin, "f.json");
   if (!parsed.ok()) FAIL(parsed.error().message);
   CHECK(parsed.value().ended);
   CHECK(parsed.value().seen == 0);
@@ -276,10 +276,10 @@ TEST_CASE("what is no JSON is one line") {
                                   std::string("null"),
                                   std::string("[]"),
                                   std::string("7"),
-                                  kLeast + "x",
-                                  kLeast + kLeast,
+                                  kMin + "x",
+                                  kMin + kMin,
                                   std::string(1, '\0'),
-                                  kLeast + std::string(1, '\0'),
+                                  kMin + std::string(1, '\0'),
                                   std::string("\xFF\xFE{\0}\0", 6),
                                   deep,
                                   std::string("{\"a\":") + deep,

@@ -53,7 +53,7 @@ TEST_CASE("a CSV says what is known, and quotes where it must") {
   batch.records[0].stream = shm::kUnknown32;
   batch.records[0].shared_bytes = shm::kUnknown32;
   batch.records[1].name_id = names.Intern("f(int, int)");
-  batch.records[1].duration_ns = kMostTime;
+  batch.records[1].duration_ns = kMaxTime;
   batch.records[1].device = 3;
   batch.records[1].graph_id = 9;
   for (int i : {0, 1, 2}) {

@@ -99,7 +99,7 @@ TEST_CASE("kernels of different widths go into slices of one, exactly") {
     for (const stats::TimeSlices& s : slices) of.push_back(&s);
     of.push_back(nullptr);
     SetSlices(of, overview);
-    CHECK(overview.slices <= model::Overview::kMostSlices);
+    CHECK(overview.slices <= model::Overview::kMaxSlices);
     CHECK(overview.slices > 0);
     CHECK(overview.slices_start_ns % overview.slices_width_ns == 0);
     CHECK(overview.kernels.back().slices.empty());
@@ -292,7 +292,7 @@ TEST_CASE("a kernel that samples have not been allocated to has no clusters") {
 
 TEST_CASE("of very many kernels those with the most time are listed, and all are counted") {
   Course course;
-  constexpr std::uint64_t kKernels = model::Overview::kMostKernels + 100;
+  constexpr std::uint64_t kKernels = model::Overview::kMaxKernels + 100;
   for (std::uint64_t k = 0; k < kKernels; ++k) {
     const std::uint64_t rank = (k * 7919) % kKernels;  // pseudo-random order
     course.Launch("k" + std::to_string(rank), 1000 + k, 1'000'000 - rank);
@@ -304,10 +304,10 @@ TEST_CASE("of very many kernels those with the most time are listed, and all are
   for (const bool ended : {false, true}) {
     if (ended) TakeClusters(plan, o);
     CHECK(o.kernels_known == kKernels);
-    REQUIRE(o.kernels.size() == model::Overview::kMostKernels);
+    REQUIRE(o.kernels.size() == model::Overview::kMaxKernels);
     for (std::size_t i = 0; i < o.kernels.size(); ++i) {
       REQUIRE(o.kernels[i].name == "k" + std::to_string(i));
-      REQUIRE(o.kernels[i].slices.empty() == (i >= model::Overview::kMostSlicedKernels));
+      REQUIRE(o.kernels[i].slices.empty() == (i >= model::Overview::kMaxSlicedKernels));
     }
   }
   CHECK(o.clusters_open + o.clusters_closed == plan.totals.clusters);

@@ -90,11 +90,11 @@ TEST_CASE("a timeline has a point for every second, and at most 512 over all of 
     now = tick * 0.25;
     status.observed = static_cast<std::uint64_t>(tick);
     if (timeline.Due()) timeline.Add(status);
-    REQUIRE(timeline.points().size() <= model::Overview::kMostPoints);
+    REQUIRE(timeline.points().size() <= model::Overview::kMaxPoints);
     if (now == 100.0) CHECK(timeline.points().size() == 101);
   }
   const auto& points = timeline.points();
-  CHECK(points.size() > model::Overview::kMostPoints / 2);
+  CHECK(points.size() > model::Overview::kMaxPoints / 2);
   CHECK(points.front().elapsed_s == 0.0);
   for (std::size_t i = 1; i < points.size(); ++i) {
     // 50,000 s: every point is within 128 s of the next.

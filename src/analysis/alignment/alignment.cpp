@@ -19,7 +19,7 @@ namespace {
 // Above this number of streams on a device, streams are paired by order of first use only.
 // Comparing all pairs costs this many lookups per distinct configuration and stream: seconds for
 // millions of distinct launches.
-constexpr std::size_t kMostStreamsCompared = 128;
+constexpr std::size_t kMaxStreamsCompared = 128;
 
 using Line = std::vector<std::uint32_t>;  // launch indices, ascending
 
@@ -196,7 +196,7 @@ std::vector<std::pair<std::size_t, std::size_t>> PairStreams(const Side& a, cons
   };
   const std::size_t count = std::min(streams_a.size(), streams_b.size());
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  if (streams_a.size() > kMostStreamsCompared || streams_b.size() > kMostStreamsCompared) {
+  if (streams_a.size() > kMaxStreamsCompared || streams_b.size() > kMaxStreamsCompared) {
     for (std::size_t i = 0; i < count; ++i) pairs.emplace_back(i, i);
     return pairs;
   }

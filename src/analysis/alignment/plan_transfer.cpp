@@ -19,7 +19,7 @@ namespace stemtap::analysis {
 namespace {
 
 // Maximum number of samples listed in an error; the rest is counted, so that the error is one line.
-constexpr std::size_t kMostNamed = 5;
+constexpr std::size_t kMaxNamed = 5;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -451,13 +451,13 @@ class Transfer {
 
   Error Refusal() const {
     std::string list;
-    for (std::size_t i = 0; i < result_.dropped.size() && i < kMostNamed; ++i) {
+    for (std::size_t i = 0; i < result_.dropped.size() && i < kMaxNamed; ++i) {
       const DroppedSample& dropped = result_.dropped[i];
       list += fmt::format("{}launch {} of '{}' ({})", i == 0 ? "" : "; ", dropped.index,
                           EscapeForTerminal(dropped.kernel.substr(0, 80)), dropped.reason);
     }
-    if (result_.dropped.size() > kMostNamed) {
-      list += fmt::format("; and {} more", result_.dropped.size() - kMostNamed);
+    if (result_.dropped.size() > kMaxNamed) {
+      list += fmt::format("; and {} more", result_.dropped.size() - kMaxNamed);
     }
     return {fmt::format(
         "{}: {} of {} samples cannot be carried over: {}; expected partners for all, "

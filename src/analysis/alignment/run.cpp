@@ -9,7 +9,7 @@ namespace stemtap::analysis {
 namespace {
 
 constexpr std::size_t kBatch = 16384;
-constexpr std::size_t kMostLaunches = 0x7FFFFFFEu;
+constexpr std::size_t kMaxLaunches = 0x7FFFFFFEu;
 
 }  // namespace
 
@@ -19,9 +19,8 @@ Result<Run> LoadRun(model::ProfileReader& reader, const std::string& source) {
     const Result<std::size_t> read = reader.Read(batch, kBatch);
     if (!read.ok()) return read.error();
     if (read.value() == 0) break;
-    if (run.launches.size() + read.value() > kMostLaunches) {
-      return Error{
-          fmt::format("{}: too many launches, expected at most {}", source, kMostLaunches)};
+    if (run.launches.size() + read.value() > kMaxLaunches) {
+      return Error{fmt::format("{}: too many launches, expected at most {}", source, kMaxLaunches)};
     }
     for (const shm::KernelRecord& record : batch.records) {
       RunLaunch& launch = run.launches.emplace_back();

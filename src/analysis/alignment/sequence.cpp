@@ -19,8 +19,8 @@ constexpr int kOccurrenceRounds = 2;
 // it fails, the furthest point reached is used and the bound is halved, down to the minimum. From
 // then on, the total cost is n times the minimum. With a smaller minimum, smaller differences would
 // end the search.
-constexpr std::int64_t kMostEdits = 4096;
-constexpr std::int64_t kLeastMostEdits = 256;
+constexpr std::int64_t kMaxEdits = 4096;
+constexpr std::int64_t kMinEditLimit = 256;
 
 struct Region {
   std::uint32_t a_begin, a_end, b_begin, b_end;
@@ -186,7 +186,7 @@ class Aligner {
         }
       }
     }
-    if (!done) most_edits_ = std::max(kLeastMostEdits, most_edits_ / 2);
+    if (!done) most_edits_ = std::max(kMinEditLimit, most_edits_ / 2);
     const std::int64_t end_x =
         reach[static_cast<std::size_t>(best_d)][static_cast<std::size_t>((best_k + best_d) / 2)];
     const std::int64_t end_y = end_x - best_k;
@@ -231,7 +231,7 @@ class Aligner {
   std::vector<std::uint32_t> first_b_;
   std::vector<Region> todo_;
   std::vector<SequencePair> pairs_;
-  std::int64_t most_edits_ = kMostEdits;
+  std::int64_t most_edits_ = kMaxEdits;
 };
 
 }  // namespace

@@ -85,8 +85,8 @@ std::vector<double> NoiseOf(std::span<const LogSums> kernels) {
   return noise;
 }
 
-constexpr double kLeastPower = -1.0;
-constexpr double kMostPower = 2.0;
+constexpr double kMinPower = -1.0;
+constexpr double kMaxPower = 2.0;
 
 std::vector<LogPoint> LogPoints(const ObservedCluster& cluster, const Curve& curve) {
   std::vector<LogPoint> points;
@@ -141,7 +141,7 @@ double VarianceBetweenKernels(std::span<const LogSums> kernels, std::span<const 
 }
 
 // Minimum noise, for samples that are exactly on a curve.
-constexpr double kLeastNoise = 1e-24;
+constexpr double kMinNoise = 1e-24;
 
 // Fits the elasticities within clusters: the slope of each kernel's samples, shrunk toward the mean
 // over kernels, which is shrunk toward 1.
@@ -149,8 +149,7 @@ void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise,
                std::vector<Curve>& curves) {
   std::vector<double> weights;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    weights.push_back(kernels[k].HasSlope() ? kernels[k].xx / std::max(noise[k], kLeastNoise)
-                                            : 0.0);
+    weights.push_back(kernels[k].HasSlope() ? kernels[k].xx / std::max(noise[k], kMinNoise) : 0.0);
   }
   const double between = VarianceBetweenKernels(kernels, weights);
   double information = 1.0 / kCommonVariance;
@@ -164,8 +163,8 @@ void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise,
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const double borrowed = 1.0 / (1.0 + weights[k] * between);
     Curve& curve = curves[k];
-    curve.within = std::clamp((1.0 - borrowed) * kernels[k].Slope() + borrowed * common,
-                              kLeastPower, kMostPower);
+    curve.within =
+        std::clamp((1.0 - borrowed) * kernels[k].Slope() + borrowed * common, kMinPower, kMaxPower);
     curve.own_variance = borrowed * between;
     curve.common_variance = borrowed * borrowed / information;
     curve.leverage = 1.0 - borrowed + borrowed * borrowed * weights[k] / information;
@@ -191,7 +190,7 @@ void FitTilt(std::span<const std::span<const ObservedCluster>> kernels,
       LogSums sums;
       if (cluster.seen.size() > 1) sums.Add(LogPoints(cluster, curves[k]));
       if (!sums.HasSlope()) continue;
-      const Slope own{LogWidth(cluster), sums.Slope(), sums.xx / std::max(noise[k], kLeastNoise)};
+      const Slope own{LogWidth(cluster), sums.Slope(), sums.xx / std::max(noise[k], kMinNoise)};
       slopes.push_back(own);
       mean.weight += own.weight;
       mean.log_width += own.weight * own.log_width;
@@ -243,14 +242,14 @@ void FitBetween(std::span<const std::span<const ObservedCluster>> kernels,
     const double penalty = noise[k] / kPriorVariance;
     if (!(all[k].xx + penalty > 1e-12 * (all[k].degrees + 1.0))) continue;
     curves[k].between =
-        std::clamp((all[k].xy + penalty) / (all[k].xx + penalty), kLeastPower, kMostPower);
+        std::clamp((all[k].xy + penalty) / (all[k].xx + penalty), kMinPower, kMaxPower);
   }
 }
 
 }  // namespace
 
 double Curve::WithinAt(const ObservedCluster& cluster) const {
-  return std::clamp(within + tilt * (LogWidth(cluster) - log_width), kLeastPower, kMostPower);
+  return std::clamp(within + tilt * (LogWidth(cluster) - log_width), kMinPower, kMaxPower);
 }
 
 double Curve::CommonVarianceAt(const ObservedCluster& cluster) const {

@@ -62,15 +62,15 @@ Part PartOf(const ObservedCluster& cluster, const Curve& curve, sampling::Weight
   if (b < 0.0 || b > 1.0) {
     // Moments of d^b for lognormal durations, because durations of a wide cluster are skewed. They
     // are limited, because a few outliers also make a cluster wide.
-    constexpr double kMostCurvature = 4.0;  // relative to the first-order variance
+    constexpr double kMaxCurvature = 4.0;  // relative to the first-order variance
     // For b < 0, short durations dominate. Real clusters are wide because of long launches, which
     // count little here, not because of very short ones.
-    constexpr double kMostShort = 0.5;
-    const double curved = b < 0.0 ? std::min(relative, kMostShort) : relative;
+    constexpr double kMaxShort = 0.5;
+    const double curved = b < 0.0 ? std::min(relative, kMaxShort) : relative;
     const double v = std::log1p(curved * curved);
     mean *= std::exp(std::clamp(b * (b - 1.0) * v / 2, -1., 1.));
     variance = std::clamp(std::expm1(b * b * v) + alpha * (square - 2.0 * std::expm1(b * v)), 0.0,
-                          kMostCurvature * variance);
+                          kMaxCurvature * variance);
   }
   const double theta = UnseenShare(cluster) / static_cast<double>(cluster.seen.size()) * square;
   part.bias = part.total * theta * alpha * (alpha - b) / (1.0 + theta);
@@ -84,7 +84,7 @@ Part PartOf(const ObservedCluster& cluster, const Curve& curve, sampling::Weight
 std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, sampling::Weights weights) {
   // Maximum share of a kernel's degrees of freedom that the elasticity uses. Otherwise a kernel
   // with one or two degrees would have none left.
-  constexpr double kMostTaken = 0.3;
+  constexpr double kMaxTaken = 0.3;
   const std::vector<std::span<const ObservedCluster>> kernels = ByKernel(clusters);
   const std::vector<Curve> curves = FitCurves(kernels);
   std::vector<Part> parts;
@@ -95,7 +95,7 @@ std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, sampling::W
     }
     for (const ObservedCluster& cluster : kernels[k]) {
       Part& part = parts.emplace_back(PartOf(cluster, curves[k], weights));
-      if (degrees > 0.0) part.freedom = 1.0 - std::min(kMostTaken, curves[k].leverage / degrees);
+      if (degrees > 0.0) part.freedom = 1.0 - std::min(kMaxTaken, curves[k].leverage / degrees);
     }
   }
   return parts;

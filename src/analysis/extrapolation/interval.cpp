@@ -279,7 +279,7 @@ LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const
                       std::span<const Pool> pools, double prior_degrees) {
   // Maximum log variance: one standard deviation is a factor of e^4, beyond which estimates are
   // useless.
-  constexpr double kMost = 16.0;
+  constexpr double kMax = 16.0;
   double degrees = 0.0;
   double pooled = 0.0;
   double pooled_logs = 0.0;
@@ -297,7 +297,7 @@ LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const
   double gain = 0.0;  // increase of the log likelihood from taking logs
   for (const Pool& pool : pools) {
     const double variance = moderated(pool.variance, pool.degrees, pooled);
-    logs.push_back(std::min(kMost, moderated(pool.log_variance, pool.degrees, pooled_logs)));
+    logs.push_back(std::min(kMax, moderated(pool.log_variance, pool.degrees, pooled_logs)));
     if (variance > 0.0 && logs.back() > 0.0) {
       gain += pool.degrees * std::log(variance / logs.back());
     }
@@ -326,12 +326,12 @@ LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const
 double FarEnd(double size, double half_width, double known, const LogSpread& spread,
               double confidence) {
   // Limits the skew, which few samples do not determine.
-  constexpr double kMostSkew = 1.5;
+  constexpr double kMaxSkew = 1.5;
   const double relative = spread.variance + known / (size * size);
   const double log_variance = std::log1p(relative);
   const double reach = StudentQuantile(confidence, DegreesOf(relative, spread.squared, 1.0)) *
                        std::sqrt(log_variance);
-  return std::min(size * std::exp(log_variance / 2.0 + reach), size + kMostSkew * half_width);
+  return std::min(size * std::exp(log_variance / 2.0 + reach), size + kMaxSkew * half_width);
 }
 
 }  // namespace

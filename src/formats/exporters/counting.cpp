@@ -23,8 +23,8 @@ std::string AsInPlan(const std::string& name) {
 }
 
 std::string Shown(const std::string& name) {
-  constexpr std::size_t kMost = 80;
-  return EscapeForTerminal(name.size() <= kMost ? name : name.substr(0, kMost) + "...");
+  constexpr std::size_t kMax = 80;
+  return EscapeForTerminal(name.size() <= kMax ? name : name.substr(0, kMax) + "...");
 }
 
 // What is known about all launches of one kernel so far.

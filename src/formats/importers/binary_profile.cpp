@@ -42,8 +42,8 @@ class BinaryProfileReader : public model::ProfileReader {
 
   bool IsGood(const shm::KernelRecord& kernel) const {
     return kernel.kind == shm::RecordKind::kKernel && kernel.name_id < names_.size() &&
-           kernel.duration_ns <= model::kMostTime &&
-           (kernel.start_ns <= model::kMostTime || kernel.start_ns == shm::kUnknownTime);
+           kernel.duration_ns <= model::kMaxTime &&
+           (kernel.start_ns <= model::kMaxTime || kernel.start_ns == shm::kUnknownTime);
   }
 
   std::unique_ptr<ByteSource> source_;
@@ -175,7 +175,7 @@ Error BinaryProfileReader::BadKernel(std::size_t at) const {
                               kernel.name_id, names_.size()));
   }
   return At(at, fmt::format("start_ns {} and duration_ns {}, expected at most {}", kernel.start_ns,
-                            kernel.duration_ns, model::kMostTime));
+                            kernel.duration_ns, model::kMaxTime));
 }
 
 Result<std::size_t> BinaryProfileReader::ReadSome(model::ProfileBatch& batch, std::size_t limit) {

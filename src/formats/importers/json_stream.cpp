@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kWindowBytes = std::size_t{256} * 1024;
 
 // The byte before a value, the value, and the byte after it.
-constexpr std::size_t kMostWindowBytes = JsonStream::kMaxValueBytes + 2;
+constexpr std::size_t kMaxWindowBytes = JsonStream::kMaxValueBytes + 2;
 
 // The role of a byte outside strings in the search for the end of a value.
 enum class Mark : std::uint8_t { kNone, kQuote, kOpen, kClose, kComma };
@@ -110,11 +110,11 @@ Status JsonStream::NeedMore(std::string_view inside) {
                           inside, base_ + begin_));
   }
   if (begin_ == 1 && end_ == window_bytes_) {
-    if (window_bytes_ == kMostWindowBytes) {
+    if (window_bytes_ == kMaxWindowBytes) {
       return Here(fmt::format("{} of more than {} bytes, expected at most that many", inside,
                               kMaxValueBytes));
     }
-    window_bytes_ = std::min(2 * window_bytes_, kMostWindowBytes);
+    window_bytes_ = std::min(2 * window_bytes_, kMaxWindowBytes);
     if (buffer_.size() < window_bytes_ + simdjson::SIMDJSON_PADDING) {
       buffer_.resize(window_bytes_ + simdjson::SIMDJSON_PADDING);
     }

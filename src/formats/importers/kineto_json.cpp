@@ -28,7 +28,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 // makes them positive; RecordedLaunches subtracts the first start. 2^62 ns are 146 years.
 constexpr std::uint64_t kZero = std::uint64_t{1} << 62;
 
-constexpr std::uint64_t kMostDuration = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kMaxDuration = std::numeric_limits<std::int64_t>::max();
 
 // XLA drops events from a trace beyond one of these limits; newer versions use the second.
 constexpr std::array<std::uint64_t, 2> kXlaMostEvents = {1'000'000, 5'000'000};
@@ -367,7 +367,7 @@ void KinetoReader::ReadKernel(std::string_view text, std::uint64_t offset, const
   }
   const std::optional<JsonDecimal> duration = ReadTime(*duration_text, offset);
   if (!duration || (duration->negative && duration->magnitude > 0) ||
-      duration->magnitude > kMostDuration) {
+      duration->magnitude > kMaxDuration) {
     return not_understood_.Add(offset, "has a 'dur' that is no duration");
   }
   record.start_ns = start->negative ? kZero - start->magnitude : kZero + start->magnitude;

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kMaxMetrics = 16384;
 
 // Maximum number of ncu warnings that are passed on.
-constexpr std::uint64_t kMostNotes = 10;
+constexpr std::uint64_t kMaxNotes = 10;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -168,7 +168,7 @@ class PageReader {
 void PageReader::NoteOther() {
   const std::string_view text = lines_.text();
   if (text.starts_with("==ERROR==") || text.starts_with("==WARNING==")) {
-    if (notes_++ < kMostNotes) {
+    if (notes_++ < kMaxNotes) {
       Warn(lines_.At("ncu says '" + EscapeForTerminal(text.substr(0, 200)) + "'").message);
     }
   } else if (!text.empty() && !text.starts_with("==")) {
@@ -399,8 +399,8 @@ void PageReader::Report() {
     Warn(
         fmt::format("{}: {} lines that are no part of the table left out", lines_.name(), others_));
   }
-  if (notes_ > kMostNotes) {
-    Warn(fmt::format("{}: {} more warnings of ncu", lines_.name(), notes_ - kMostNotes));
+  if (notes_ > kMaxNotes) {
+    Warn(fmt::format("{}: {} more warnings of ncu", lines_.name(), notes_ - kMaxNotes));
   }
   if (rules_ > 0) {
     Warn(fmt::format("{}: {} rows without a metric (advice) left out", lines_.name(), rules_));

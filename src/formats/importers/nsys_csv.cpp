@@ -26,7 +26,7 @@ using namespace nsys;
 
 // Starts may precede the origin of the clock; this offset preserves their order in unsigned
 // numbers. RecordedLaunches subtracts the first start.
-constexpr std::int64_t kMostTime = (std::int64_t{1} << 62) - 1;
+constexpr std::int64_t kMaxTime = (std::int64_t{1} << 62) - 1;
 constexpr std::uint64_t kStartOffset = std::uint64_t{1} << 62;
 
 // A number that is not scaled yet.
@@ -184,7 +184,7 @@ std::optional<Decimal> ReportReader::Take(Column column) {
 Result<std::int64_t> ReportReader::Time(Column column) {
   if (const std::optional<Decimal> number = Take(column)) {
     const std::optional<std::uint64_t> time = ScaledDecimal(number->text, exponents_[column]);
-    if (time && *time <= static_cast<std::uint64_t>(kMostTime)) {
+    if (time && *time <= static_cast<std::uint64_t>(kMaxTime)) {
       decimals_[column] = std::max(decimals_[column], number->decimals);
       const auto whole = static_cast<std::int64_t>(*time);
       return number->negative ? -whole : whole;
@@ -236,16 +236,16 @@ Result<std::uint64_t> ReportReader::SharedBytes() {
   for (const Column column : {kStaticShared, kDynamicShared}) {
     if (Trimmed(Cell(column)).empty()) return std::uint64_t{shm::kUnknown32};
     // In millionths of the unit; every allowed value is below 2^62 millionths.
-    constexpr std::uint64_t kMost = 0x7FFFFFFE;
+    constexpr std::uint64_t kMax = 0x7FFFFFFE;
     const std::optional<Decimal> number = Take(column);
     const std::optional<std::uint64_t> millionths =
         number && !number->negative ? ScaledDecimal(number->text, 6) : std::nullopt;
     const std::uint64_t unit = bytes_[column];
-    if (!millionths || *millionths / 1'000'000 > kMost / unit) {
+    if (!millionths || *millionths / 1'000'000 > kMax / unit) {
       return Bad(column, "an amount of shared memory below 2 GiB");
     }
     const std::uint64_t bytes = (*millionths * unit + 500'000) / 1'000'000;
-    if (bytes > kMost) return Bad(column, "an amount of shared memory below 2 GiB");
+    if (bytes > kMax) return Bad(column, "an amount of shared memory below 2 GiB");
     sum += bytes;
   }
   return sum;

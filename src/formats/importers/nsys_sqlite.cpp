@@ -184,10 +184,10 @@ Status KernelTable::AddRow(const TableRows& rows) {
     if (!block.ok()) return block.error();
     record.block[axis] = static_cast<std::uint16_t>(block.value());
   }
-  constexpr std::int64_t kMostShared = 0x7FFFFFFE;  // of each kind, so the sum also fits
-  const Result<std::int64_t> fixed = rows.Number(kStaticShared, 0, kMostShared, kNone);
+  constexpr std::int64_t kMaxShared = 0x7FFFFFFE;  // of each kind, so the sum also fits
+  const Result<std::int64_t> fixed = rows.Number(kStaticShared, 0, kMaxShared, kNone);
   if (!fixed.ok()) return fixed.error();
-  const Result<std::int64_t> dynamic = rows.Number(kDynamicShared, 0, kMostShared, kNone);
+  const Result<std::int64_t> dynamic = rows.Number(kDynamicShared, 0, kMaxShared, kNone);
   if (!dynamic.ok()) return dynamic.error();
   if (fixed.value() != kNone && dynamic.value() != kNone) {
     record.shared_bytes = static_cast<std::uint32_t>(fixed.value() + dynamic.value());

@@ -20,7 +20,7 @@ namespace {
 // Correlation ids of all recorded profiles available to us never decrease along a stream. One
 // launch in a hundred is more than racing threads can cause, and less than if ids have another
 // meaning or a counter restarts.
-constexpr double kMostContradictions = 0.01;
+constexpr double kMaxContradictions = 0.01;
 
 }  // namespace
 
@@ -196,7 +196,7 @@ void RecordedLaunches::OrderByLaunch(std::string_view source) {
   bool doubted = false;
   for (std::size_t process = 0; process < last.size(); ++process) {
     const bool trusted = static_cast<double>(below[process]) <=
-                         kMostContradictions * static_cast<double>(launches[process]);
+                         kMaxContradictions * static_cast<double>(launches[process]);
     if (trusted) below[process] = 0;
     doubted = doubted || !trusted;
   }

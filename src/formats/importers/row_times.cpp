@@ -14,10 +14,10 @@ constexpr std::int64_t kStartOffset = std::int64_t{1} << 62;
 
 Result<bool> RowTimes::Read(const TableRows& rows, int start_column, int end_column,
                             shm::KernelRecord& record) {
-  constexpr std::int64_t kMost = kStartOffset - 1;
-  const Result<std::int64_t> start = rows.Number(start_column, -kMost, kMost, kNone);
+  constexpr std::int64_t kMax = kStartOffset - 1;
+  const Result<std::int64_t> start = rows.Number(start_column, -kMax, kMax, kNone);
   if (!start.ok()) return start.error();
-  const Result<std::int64_t> end = rows.Number(end_column, -kMost, kMost, kNone);
+  const Result<std::int64_t> end = rows.Number(end_column, -kMax, kMax, kNone);
   if (!end.ok()) return end.error();
   if (start.value() == kNone || end.value() == kNone || (start.value() == 0 && end.value() == 0)) {
     no_times_.Add(rows.row());

@@ -24,7 +24,7 @@ constexpr std::size_t kMaxColumns = 65536;
 
 // Number of rows in which all cells must be durations before a table of numbers is accepted as this
 // format: enough to reject a few numbers with a title.
-constexpr std::size_t kFewestRows = 4;
+constexpr std::size_t kMinRows = 4;
 
 // Parses a duration in whole ns; tables with missing values contain numbers like 17056.0.
 std::optional<std::uint64_t> Duration(std::string_view cell) {
@@ -201,7 +201,7 @@ bool LooksLikeStemColumnsCsv(std::string_view leading) {
     }
     ++rows;
   }
-  return rows >= kFewestRows;
+  return rows >= kMinRows;
 }
 
 Result<std::unique_ptr<model::ProfileReader>> OpenStemColumnsCsv(

@@ -30,11 +30,11 @@ constexpr std::size_t kHeaderBytes = 100;
 constexpr int kMaxCellBytes = 16 * 1024 * 1024;
 
 // Minimum size of a row in a page: its offset, its sizes and the types of three columns.
-constexpr std::int64_t kLeastRowBytes = 8;
+constexpr std::int64_t kMinRowBytes = 8;
 
 // Maximum share of the free disk space that an unpacked database may use; the rest is left to other
 // writers.
-constexpr double kMostOfFree = 0.9;
+constexpr double kMaxShareOfFree = 0.9;
 
 // SQLite steps allowed for any file; they take seconds. The kernels of a real export need less than
 // one step per byte of the file.
@@ -252,7 +252,7 @@ Result<TableRows> TableRows::Select(Database& database, const std::string& table
   TableRows rows(database);
   rows.table_ = table;
   rows.columns_.assign(columns.begin(), columns.end());
-  rows.most_rows_ = static_cast<std::uint64_t>(file_bytes / kLeastRowBytes);
+  rows.most_rows_ = static_cast<std::uint64_t>(file_bytes / kMinRowBytes);
   std::string list;
   for (const char* column : columns) {
     const bool found = std::any_of(
@@ -301,7 +301,7 @@ Result<std::int64_t> RoomToSpool(const std::string& name, const std::string& fol
   if (::statvfs(folder.c_str(), &disk) != 0) {
     return by_header > 0 ? by_header : std::numeric_limits<std::int64_t>::max();
   }
-  const auto room = static_cast<std::int64_t>(kMostOfFree * static_cast<double>(disk.f_bavail) *
+  const auto room = static_cast<std::int64_t>(kMaxShareOfFree * static_cast<double>(disk.f_bavail) *
                                               static_cast<double>(disk.f_frsize));
   if (by_header <= room) return by_header > 0 ? by_header : room;
   return Error{fmt::format(

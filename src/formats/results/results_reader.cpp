@@ -24,8 +24,8 @@ constexpr std::size_t kLeadingBytes = std::size_t{4} * 1024 * 1024;
 
 // Range of nonzero magnitudes of counters and statistics. Beyond it, sums of squares and quotients
 // are not finite.
-constexpr double kLeastSize = 1e-30;
-constexpr double kMostSize = 1e30;
+constexpr double kMinSize = 1e-30;
+constexpr double kMaxSize = 1e30;
 
 constexpr std::string_view kExpected =
     "an Accel-Sim or MacSim log, an ncu CSV, or a CSV with an id column";
@@ -65,7 +65,7 @@ void DropAbsurdSizes(const std::string& file, KernelResults& results) {
     for (std::size_t i = 0; i < row.values.size(); ++i) {
       double& value = row.values[i];
       const double size = std::abs(value);
-      if (std::isnan(value) || size == 0.0 || (size >= kLeastSize && size <= kMostSize)) continue;
+      if (std::isnan(value) || size == 0.0 || (size >= kMinSize && size <= kMaxSize)) continue;
       if (count++ == 0) {
         first = fmt::format("{} of {} is {}", ShownCell(results.metrics[i].name), row.where, value);
       }
@@ -75,7 +75,7 @@ void DropAbsurdSizes(const std::string& file, KernelResults& results) {
   if (count == 0) return;
   results.warnings.push_back(fmt::format(
       "{}: {}, expected 0 or a size from {:g} to {:g} ({} such values), taken as missing", file,
-      first, kLeastSize, kMostSize, count));
+      first, kMinSize, kMaxSize, count));
 }
 
 Result<KernelResults> ReadSource(ResultsSource kind, std::unique_ptr<ByteSource> source,

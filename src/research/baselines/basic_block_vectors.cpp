@@ -22,11 +22,11 @@ constexpr std::string_view kHeader = "index,warps,instructions,blocks";
 constexpr std::string_view kPhotonHeader = "Warp ID,Basic Block Counts";
 
 // Maximum row length; 64 MiB list about four million blocks.
-constexpr std::size_t kMostRowBytes = std::size_t{64} * 1024 * 1024;
+constexpr std::size_t kMaxRowBytes = std::size_t{64} * 1024 * 1024;
 
 // More than any grid has (2^31 blocks of 32 warps are 2^36), and small enough that the sum over the
 // kinds of a launch does not overflow.
-constexpr std::uint64_t kMostWarps = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMaxWarps = std::uint64_t{1} << 40;
 
 template <typename Number>
 bool Parse(std::string_view text, Number& number) {
@@ -43,14 +43,14 @@ std::string_view TakeUntil(std::string_view& text, char separator) {
 }
 
 std::string Shown(std::string_view text) {
-  constexpr std::size_t kMost = 60;
-  return EscapeForTerminal(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
+  constexpr std::size_t kMax = 60;
+  return EscapeForTerminal(text.substr(0, kMax)) + (text.size() > kMax ? "..." : "");
 }
 
 class Reader {
  public:
   explicit Reader(std::unique_ptr<ByteSource> source)
-      : lines_(LimitUnpacking(std::move(source)), kMostRowBytes) {}
+      : lines_(LimitUnpacking(std::move(source)), kMaxRowBytes) {}
 
   Result<BasicBlockVectors> Read() {
     auto more = lines_.Next();
@@ -93,7 +93,7 @@ class Reader {
     if (!Parse(cells[0], index)) {
       return lines_.At(fmt::format("index '{}', expected a number from 0", Shown(cells[0])));
     }
-    if (!Parse(cells[1], kind.warps) || kind.warps == 0 || kind.warps > kMostWarps) {
+    if (!Parse(cells[1], kind.warps) || kind.warps == 0 || kind.warps > kMaxWarps) {
       return lines_.At(
           fmt::format("warps '{}', expected a number from 1 to 2^40", Shown(cells[1])));
     }
@@ -154,7 +154,7 @@ class Reader {
     }
     const std::string_view warps = TakeUntil(line, ',');
     if (line.empty()) return unexpected;
-    if (!Parse(warps, kind.warps) || kind.warps == 0 || kind.warps > kMostWarps) {
+    if (!Parse(warps, kind.warps) || kind.warps == 0 || kind.warps > kMaxWarps) {
       return lines_.At(fmt::format("warps '{}', expected a number from 1 to 2^40", Shown(warps)));
     }
     kind.instructions = std::numeric_limits<double>::quiet_NaN();

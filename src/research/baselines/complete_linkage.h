@@ -24,13 +24,13 @@ namespace stemtap::research {
 // Maximum number of points in one part: their distances take 268 MB, and time grows with the
 // square. A smaller limit rejects profiles with noisy counters; a larger one does not fit beside
 // the profile.
-inline constexpr std::size_t kMostLinkedPoints = 8192;
+inline constexpr std::size_t kMaxLinkedPoints = 8192;
 
 // Returns the cluster of each point of the row-major `values`, numbered from 0 by first member, or
 // nullopt if a part has more than `most` points. REQUIRES: columns >= 1, values are finite,
 // threshold >= 0.
 std::optional<std::vector<std::uint32_t>> CompleteLinkage(std::span<const double> values,
                                                           std::size_t columns, double threshold,
-                                                          std::size_t most = kMostLinkedPoints);
+                                                          std::size_t most = kMaxLinkedPoints);
 
 }  // namespace stemtap::research

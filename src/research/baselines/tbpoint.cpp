@@ -113,7 +113,7 @@ Result<std::unique_ptr<PreparedMethod>> PrepareTbpoint(const MethodInput& input)
           fmt::format("tbpoint: more than {} different launches of '{}' lie close together, "
                       "expected fewer: their "
                       "distances are kept all at once",
-                      kMostLinkedPoints, EscapeForTerminal(input.profile.names.name(r.name_id)))};
+                      kMaxLinkedPoints, EscapeForTerminal(input.profile.names.name(r.name_id)))};
     }
     const auto first = static_cast<std::uint32_t>(representatives.size());
     for (std::size_t i = 0; i < launches.size(); ++i) {

@@ -8,8 +8,8 @@ namespace stemtap::research {
 namespace {
 
 // Maximum number of samples drawn per bound tried; they take some seconds on two cores.
-constexpr double kMostSamples = 8e6;
-constexpr std::uint64_t kFewestRuns = 2000;
+constexpr double kMaxSamples = 8e6;
+constexpr std::uint64_t kMinRuns = 2000;
 // Factor between consecutive bounds in the search, and the number of times that the interval around
 // the target p95 is halved: 1.5^(1/64) is less than 1 %.
 constexpr double kStep = 1.5;
@@ -68,8 +68,8 @@ class Tuner {
     std::vector<RunOutcome> outcomes = {ready.Draw(options_.seed)};
     if (!ready.deterministic()) {
       const double affordable =
-          kMostSamples / static_cast<double>(std::max<std::uint64_t>(outcomes[0].samples, 1));
-      const std::uint64_t fewest = std::min(runs_, kFewestRuns);
+          kMaxSamples / static_cast<double>(std::max<std::uint64_t>(outcomes[0].samples, 1));
+      const std::uint64_t fewest = std::min(runs_, kMinRuns);
       outcomes.resize(affordable >= static_cast<double>(runs_)
                           ? runs_
                           : std::max(fewest, static_cast<std::uint64_t>(affordable)));

@@ -15,11 +15,11 @@ namespace stemtap::research {
 namespace {
 
 // Long C++ template names would hide the difference.
-constexpr std::size_t kMostNameBytes = 80;
+constexpr std::size_t kMaxNameBytes = 80;
 
 std::string Shown(std::string_view name) {
-  if (name.size() <= kMostNameBytes) return EscapeForTerminal(name);
-  return EscapeForTerminal(name.substr(0, kMostNameBytes)) + "...";
+  if (name.size() <= kMaxNameBytes) return EscapeForTerminal(name);
+  return EscapeForTerminal(name.substr(0, kMaxNameBytes)) + "...";
 }
 
 template <typename Extent>

@@ -13,13 +13,13 @@
 namespace stemtap::research {
 namespace {
 
-constexpr std::size_t kMostNameColumns = 60;
+constexpr std::size_t kMaxNameColumns = 60;
 
 // The end of a long path is more informative than its beginning. Truncates between characters.
 std::string Name(const std::string& name) {
   std::string shown = EscapeForTerminal(name);
-  if (shown.size() <= kMostNameColumns) return shown;
-  std::size_t from = shown.size() - (kMostNameColumns - 3);
+  if (shown.size() <= kMaxNameColumns) return shown;
+  std::size_t from = shown.size() - (kMaxNameColumns - 3);
   while (from < shown.size() && (static_cast<unsigned char>(shown[from]) & 0xC0) == 0x80) ++from;
   return "..." + shown.substr(from);
 }

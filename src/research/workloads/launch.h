@@ -29,7 +29,7 @@ struct Kernel {
   std::uint32_t stream;
   std::uint16_t block[3];
   std::uint32_t shared_bytes;
-  unsigned noise_percent;  // sigma of the log of a duration, at most kMostNoisePercent
+  unsigned noise_percent;  // sigma of the log of a duration, at most kMaxNoisePercent
   Bound bound;
 };
 

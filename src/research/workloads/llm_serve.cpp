@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kHidden = 2'048;
 constexpr std::uint64_t kHeads = 16;
-constexpr std::size_t kMostRequests = 32;
+constexpr std::size_t kMaxRequests = 32;
 constexpr std::uint64_t kSplitTokens = 256;
 
 class Script {
@@ -55,7 +55,7 @@ class Script {
     std::erase_if(active_, [](const Request& r) { return r.answer_left == 0; });
     if (waiting_ == 0 && (active_.empty() || rng_.Below(64) == 0)) waiting_ = 1 + rng_.Below(16);
     layer_.clear();
-    if (waiting_ > 0 && active_.size() < kMostRequests) {  // prompts go first, one per step
+    if (waiting_ > 0 && active_.size() < kMaxRequests) {  // prompts go first, one per step
       --waiting_;
       const std::uint64_t least = std::uint64_t{32} << rng_.Below(6);  // 32 to 1024
       const std::uint64_t prompt = least + rng_.Below(least);
@@ -93,7 +93,7 @@ class Script {
   }
 
   void AddGemm(std::uint64_t rows, std::uint64_t columns, std::uint64_t inner) {
-    if (rows <= kMostRequests) {  // limited by loading the weights from memory
+    if (rows <= kMaxRequests) {  // limited by loading the weights from memory
       Add(kGemmDecode, {columns / 64, 1, 1}, 1'800 + columns * inner * 2 / 2'400 + rows * 20);
     } else {
       const std::uint64_t tiles = (rows + 127) / 128;

@@ -29,8 +29,8 @@ std::vector<double> UpperNormalQuantiles() {
 
 std::vector<NoiseTable> MakeNoiseTables() {
   const std::vector<double> upper = UpperNormalQuantiles();
-  std::vector<NoiseTable> tables(kMostNoisePercent + 1);
-  for (unsigned percent = 0; percent <= kMostNoisePercent; ++percent) {
+  std::vector<NoiseTable> tables(kMaxNoisePercent + 1);
+  for (unsigned percent = 0; percent <= kMaxNoisePercent; ++percent) {
     for (std::size_t i = 0; i < upper.size(); ++i) {
       const double log = upper[i] * percent / 100.0;
       const double one = static_cast<double>(kOne);

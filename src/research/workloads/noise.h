@@ -16,14 +16,14 @@ namespace stemtap::research {
 
 // Factors are fixed-point numbers with 16 fractional bits: kOne represents 1.
 inline constexpr std::uint64_t kOne = 65'536;
-inline constexpr unsigned kMostNoisePercent = 10;
+inline constexpr unsigned kMaxNoisePercent = 10;
 inline constexpr std::size_t kQuantiles = 4096;
 
 // kQuantiles equally likely factors, ascending.
 using NoiseTable = std::array<std::uint32_t, kQuantiles>;
 
 // Returns log-normal factors with median 1; `percent` is the sigma of their logarithm, so all
-// factors are within 3.7 sigma. REQUIRES: percent <= kMostNoisePercent.
+// factors are within 3.7 sigma. REQUIRES: percent <= kMaxNoisePercent.
 const NoiseTable& LogNormal(unsigned percent);
 
 // Returns exp(x) for |x| < 16. Library implementations differ in the last bit.

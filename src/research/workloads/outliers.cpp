@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kOutlierBelow = (std::uint64_t{1} << 19) / 200;  // of 19 bits of the draw
 constexpr std::uint64_t kMillion = 1'000'000;
-constexpr std::uint64_t kMostFactor = 10'000;  // a longer launch would be a second giant
+constexpr std::uint64_t kMaxFactor = 10'000;  // a longer launch would be a second giant
 constexpr std::uint64_t kGiantNs = 2'000'000'000;
 
 class Script : public SolverLoop {
@@ -34,7 +34,7 @@ class Script : public SolverLoop {
     const std::uint64_t duration = Rounded(noisy);
     if ((draw >> 32) % (std::uint64_t{1} << 19) >= kOutlierBelow) return duration;
     const std::uint64_t factor =
-        std::min(4 * Pareto(static_cast<std::uint32_t>(noise.Next() >> 32)), kMostFactor * kOne);
+        std::min(4 * Pareto(static_cast<std::uint32_t>(noise.Next() >> 32)), kMaxFactor * kOne);
     return duration * factor / kOne;
   }
 

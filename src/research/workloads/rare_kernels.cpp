@@ -16,8 +16,8 @@
 namespace stemtap::research {
 namespace {
 
-constexpr std::uint64_t kMostRare = 4'000;  // kernels
-constexpr std::uint64_t kLast = 16;         // kernels
+constexpr std::uint64_t kMaxRare = 4'000;  // kernels
+constexpr std::uint64_t kLast = 16;        // kernels
 // Of seven rare launches, four introduce a new kernel and three repeat an earlier one.
 constexpr std::uint64_t kNewOf = 4;
 constexpr std::uint64_t kOf = 7;
@@ -25,7 +25,7 @@ constexpr std::uint64_t kOf = 7;
 // Returns 4,000 names for 100,000 launches or more, else 1/25 of the launches, rounded down to a
 // multiple of kNewOf.
 std::uint64_t RareNames(std::uint64_t launches) {
-  return std::min(kMostRare, launches / 25) / kNewOf * kNewOf;
+  return std::min(kMaxRare, launches / 25) / kNewOf * kNewOf;
 }
 
 class Script {

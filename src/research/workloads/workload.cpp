@@ -14,8 +14,8 @@
 namespace stemtap::research {
 namespace {
 
-constexpr std::uint64_t kMostLaunches = 1'000'000'000'000;
-constexpr unsigned kMostLayers = 256;
+constexpr std::uint64_t kMaxLaunches = 1'000'000'000'000;
+constexpr unsigned kMaxLayers = 256;
 
 std::unique_ptr<model::ProfileReader> LlmDecode(const WorkloadOptions& common) {
   LlmDecodeOptions options;
@@ -49,17 +49,17 @@ MadeWorkload MakeWorkload(std::string_view name, const WorkloadOptions& options)
   for (const Workload& workload : kWorkloads) {
     names.emplace_back(workload.name);
     if (name != workload.name) continue;
-    if (options.launches < 1 || options.launches > kMostLaunches) {
-      return Error{fmt::format("{}: launches is {}, expected 1 to {}", name, options.launches,
-                               kMostLaunches),
-                   2};
+    if (options.launches < 1 || options.launches > kMaxLaunches) {
+      return Error{
+          fmt::format("{}: launches is {}, expected 1 to {}", name, options.launches, kMaxLaunches),
+          2};
     }
     if (options.layers && !workload.has_layers) {
       return Error{fmt::format("{}: no model, expected no layers", name), 2};
     }
-    if (options.layers && (*options.layers < 1 || *options.layers > kMostLayers)) {
+    if (options.layers && (*options.layers < 1 || *options.layers > kMaxLayers)) {
       return Error{
-          fmt::format("{}: layers is {}, expected 1 to {}", name, *options.layers, kMostLayers), 2};
+          fmt::format("{}: layers is {}, expected 1 to {}", name, *options.layers, kMaxLayers), 2};
     }
     return workload.make(options);
   }

@@ -39,7 +39,7 @@ void JoinBins(std::vector<model::HistogramBin>& bins) {
     }
   }
   for (std::uint32_t by = 1;
-       joined.size() > model::Overview::kMostBins && by <= stats::LogSketch::kPartBits; ++by) {
+       joined.size() > model::Overview::kMaxBins && by <= stats::LogSketch::kPartBits; ++by) {
     const auto part = [by](const model::HistogramBin& bin) {
       return stats::LogSketch::BinOf(bin.lower_ns) >> by;
     };
@@ -96,7 +96,7 @@ void AddKernels(std::span<const SessionPart> parts, const model::Plan& plan,
   }
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto& a, const auto& b) { return a.duration_ns > b.duration_ns; });
-  if (kernels.size() > model::Overview::kMostKernels) kernels.resize(model::Overview::kMostKernels);
+  if (kernels.size() > model::Overview::kMaxKernels) kernels.resize(model::Overview::kMaxKernels);
   for (model::OverviewKernel& kernel : kernels) {
     std::stable_sort(kernel.clusters.begin(), kernel.clusters.end(),
                      [](const auto& a, const auto& b) { return a.lower_ns < b.lower_ns; });
@@ -114,7 +114,7 @@ std::vector<model::TimelinePoint> MergedTimeline(std::span<const SessionPart> pa
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return a.first->elapsed_s < b.first->elapsed_s;
   });
-  const std::size_t stride = order.size() / model::Overview::kMostPoints + 1;
+  const std::size_t stride = order.size() / model::Overview::kMaxPoints + 1;
   std::vector<const model::TimelinePoint*> latest(parts.size(), nullptr);
   std::vector<model::TimelinePoint> timeline;
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -162,10 +162,10 @@ TEST_CASE("the plan alone: numbers are indices, on the user's word") {
 }
 
 TEST_CASE("numbers and cluster sizes beyond what a tool can read") {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
+  constexpr std::uint64_t kMax = std::numeric_limits<std::int32_t>::max();
   model::Plan plan = PlanOf(Four(), {0});
   model::PlanSample& sample = plan.kernels[0].clusters[0].samples[0];
-  plan.totals.invocations = kMost + 10;
+  plan.totals.invocations = kMax + 10;
   formats::CountingOptions options;
   options.plain_launches = true;
   const auto fits = [&](const char* to, std::uint64_t index) {
@@ -174,18 +174,18 @@ TEST_CASE("numbers and cluster sizes beyond what a tool can read") {
                                   options)
         .ok();
   };
-  CHECK(fits("macsim", kMost));
-  CHECK_FALSE(fits("macsim", kMost + 1));
-  CHECK(fits("accelsim", kMost - 1));
-  CHECK_FALSE(fits("accelsim", kMost));
-  CHECK(fits("sieve", kMost - 1));  // the tracer adds one
-  CHECK_FALSE(fits("sieve", kMost));
-  CHECK(fits("nvbit", kMost - 1));  // END_GRID_NUM is one more
-  CHECK_FALSE(fits("nvbit", kMost));
+  CHECK(fits("macsim", kMax));
+  CHECK_FALSE(fits("macsim", kMax + 1));
+  CHECK(fits("accelsim", kMax - 1));
+  CHECK_FALSE(fits("accelsim", kMax));
+  CHECK(fits("sieve", kMax - 1));  // the tracer adds one
+  CHECK_FALSE(fits("sieve", kMax));
+  CHECK(fits("nvbit", kMax - 1));  // END_GRID_NUM is one more
+  CHECK_FALSE(fits("nvbit", kMax));
 
   const model::Profile profile = Four();
   model::Plan large = PlanOf(profile, {0});
-  large.kernels[0].clusters[0].count = kMost + 1;
+  large.kernels[0].clusters[0].count = kMax + 1;
   CHECK(Says(RefusalOf("macsim", profile, large), "2147483648 launches"));
 
   model::Plan wide = PlanOf(profile, {0});

@@ -224,7 +224,7 @@ TEST_CASE("bad cells are errors with the line on which the row starts") {
     CHECK(ErrorOf(head + fine + bad + ",a,1,0\n") == expected);
   }
   CHECK(MustParse(head + "9223372036854775807,a,4294967295,65534\n").records[0].duration_ns ==
-        model::kMostTime);
+        model::kMaxTime);
   for (const char* bad : {"0", "-1", "4294967296", "a"}) {
     CHECK(ErrorOf(head + fine + "1,a," + bad + ",0\n") ==
           std::string("t.csv:4: grid_x is '") + bad +

@@ -122,7 +122,7 @@ TEST_CASE("what sessions counted adds up, and stands beside what each said") {
       count += bin.count;
     }
     CHECK(count == kernel.invocations);
-    CHECK(kernel.histogram.size() <= model::Overview::kMostBins);
+    CHECK(kernel.histogram.size() <= model::Overview::kMaxBins);
     CHECK(kernel.clusters.size() == kernel.invocations / 60);
   }
   REQUIRE(o.timeline.size() == 4);
@@ -201,7 +201,7 @@ TEST_CASE("no bar of a merged histogram reaches over a gap, in whatever grouping
     const auto overview = model::LoadOverview((scratch / folder / "overview.json").string());
     REQUIRE(overview.ok());
     for (const model::OverviewKernel& kernel : overview.value().kernels) {
-      CHECK(kernel.histogram.size() <= model::Overview::kMostBins);
+      CHECK(kernel.histogram.size() <= model::Overview::kMaxBins);
       CHECK(kernel.histogram.size() >= 4);
       std::uint64_t count = 0;
       for (const model::HistogramBin& bin : kernel.histogram) {
