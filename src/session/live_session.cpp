@@ -136,7 +136,7 @@ std::string LiveRun::WhyNoProcess(LiveOutcome& outcome) const {
   if (!tool.empty()) return "nothing was recorded: " + tool;
   const char* other = options_.chain ? nullptr : OtherInjection(options_);
   if (other == nullptr) {
-    return "no process initialised CUDA (cuInit), so there was nothing to record";
+    return "no process initialized CUDA (cuInit); there was nothing to record";
   }
   const std::string why = fmt::format(
       "nothing was recorded: CUDA loads one library, and CUDA_INJECTION64_PATH "
@@ -180,7 +180,7 @@ LiveOutcome LiveRun::Finish(const std::optional<ChildProcess>& child, const Gate
   if (options_.quiet && processes_.any()) outcome.failure = WhyAllDisabled(report.processes);
   if (engine_.excluded_captured() != 0) {
     report.warnings.push_back(
-        fmt::format("{} launches of excluded kernels were captured before the gate knew of them",
+        fmt::format("{} launches of excluded kernels were captured before the gate excluded them",
                     engine_.excluded_captured()));
   }
   if (gate.lost()) {

@@ -62,11 +62,11 @@ Result<RingReader> RingReader::OpenAt(int directory, const std::string& name,
   struct stat about {};
   if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
     ::close(fd);
-    return Error{path + ": is no regular file, expected a ring"};
+    return Error{path + ": is not a regular file; expected a ring"};
   }
   if (static_cast<std::size_t>(about.st_size) != sizeof(shm::RingFile)) {
     ::close(fd);
-    return Error{fmt::format("{}: {} bytes, expected a ring of {} bytes", path, about.st_size,
+    return Error{fmt::format("{}: has {} bytes; expected a ring of {} bytes", path, about.st_size,
                              sizeof(shm::RingFile))};
   }
   std::optional<SharedMapping> mapping = SharedMapping::Map(fd, sizeof(shm::RingFile));

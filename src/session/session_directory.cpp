@@ -15,9 +15,9 @@ Result<Directory> ClaimSession(const std::string& path, SessionPlace place) {
   std::error_code failure;
   const std::string absolute = std::filesystem::absolute(path, failure).string();
   if (failure || absolute.size() > shm::kMaxSessionPathBytes) {
-    return Error{
-        fmt::format("{:.60}...: the path of the session folder has {} bytes; expected at most {}",
-                    EscapeForTerminal(path), absolute.size(), shm::kMaxSessionPathBytes)};
+    return Error{fmt::format(
+        "{:.60}...: the path of the session directory has {} bytes; expected at most {}",
+        EscapeForTerminal(path), absolute.size(), shm::kMaxSessionPathBytes)};
   }
   switch (place) {
     case SessionPlace::kDefault:

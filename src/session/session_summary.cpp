@@ -10,7 +10,7 @@ namespace {
 // Maximum devices with a line in the summary; session.json contains all.
 constexpr std::size_t kMaxDevices = 16;
 
-// "device 0: busy 91.20 % of 12.345 s, by 3 streams, 1.42 kernels at once on average"
+// "device 0: busy 91.20 % of 12.345 s, 3 streams, 1.42 concurrent kernels on average"
 std::string DeviceLine(const DeviceTotals& d, const SessionReport& report) {
   std::string line =
       d.device == shm::kUnknown16 ? "unknown device" : fmt::format("device {}", d.device);
@@ -21,13 +21,13 @@ std::string DeviceLine(const DeviceTotals& d, const SessionReport& report) {
   line += fmt::format(": busy {:.2f} % of {:.3f} s", 100.0 * busy / static_cast<double>(d.span_ns),
                       static_cast<double>(d.span_ns) * 1e-9);
   if (d.streams.size() > 1 && d.busy_ns > 0) {
-    line += fmt::format(", by {} streams, {:.2f} kernels at once on average", d.streams.size(),
+    line += fmt::format(", {} streams, {:.2f} concurrent kernels on average", d.streams.size(),
                         static_cast<double>(d.duration_ns) / busy);
   }
   return line + "\n";
 }
 
-// "recording took 0.120 ms of the program's threads and 41.000 ms beside them, in 3.210 s". Other
+// "recording cost 0.120 ms on the program's threads and 41.000 ms on its own, in 3.210 s". Other
 // slowdown, especially by CUPTI inside the driver, cannot be measured from inside the process.
 std::string CostLine(const SessionReport& report) {
   double program_ns = 0;
@@ -40,9 +40,9 @@ std::string CostLine(const SessionReport& report) {
   }
   if (program_ns + background_ns == 0) return "";
   std::string line = fmt::format(
-      "recording took {:.3f} ms of the program's threads and {:.3f} ms beside them, in {:.3f} s",
+      "recording cost {:.3f} ms on the program's threads and {:.3f} ms on its own, in {:.3f} s",
       program_ns * 1e-6, background_ns * 1e-6, report.elapsed_s);
-  if (cupti_ns != 0) line += fmt::format("; CUPTI says {:.3f} ms of itself", cupti_ns * 1e-6);
+  if (cupti_ns != 0) line += fmt::format("; CUPTI reports {:.3f} ms of overhead", cupti_ns * 1e-6);
   return line + "\n";
 }
 
@@ -68,8 +68,8 @@ std::string ProcessLines(const ProcessReport& p) {
   }
   if (p.state == ProcessState::kRecording) {
     text += fmt::format(
-        "{}: ended without a goodbye (killed, _exit, exec) or still runs: what it launched last "
-        "may be missing\n",
+        "{}: did not shut down cleanly (killed, _exit, exec, or still running); launches after its "
+        "last flush may be missing\n",
         who);
   }
   for (std::uint32_t i = 0; i < shm::kLossCount; ++i) {
@@ -78,10 +78,11 @@ std::string ProcessLines(const ProcessReport& p) {
     }
   }
   if (p.late != 0) {
-    text += fmt::format("{}: {} records came too late to be put in launch order\n", who, p.late);
+    text += fmt::format("{}: {} records arrived too late to be sorted into launch order\n", who,
+                        p.late);
   }
   if (p.malformed != 0) {
-    text += fmt::format("{}: {} records could not be understood\n", who, p.malformed);
+    text += fmt::format("{}: {} malformed records were discarded\n", who, p.malformed);
   }
   return text;
 }

@@ -161,8 +161,8 @@ void TracedProcesses::RemoveLeftovers() {
     const bool late = shm::IsRingName(name.c_str()) && !unread_.contains(name);
     if (late) {
       // The process saw a session that had not ended, so it does not report this itself.
-      std::fputs(fmt::format("stemtap: process {} began when the session was being written: not "
-                             "recorded\n",
+      std::fputs(fmt::format("stemtap: process {} started while the session was being "
+                             "written and is not recorded\n",
                              EscapeForTerminal(name.substr(std::strlen(shm::kRingPrefix))))
                      .c_str(),
                  stderr);

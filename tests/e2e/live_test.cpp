@@ -190,7 +190,7 @@ TEST_CASE("the exit code is the program's") {
   TempDir scratch;
   const auto run = RunProcess(RunCommand({}, {"/bin/sh", "-c", "exit 42"}), OnFakeGpu(scratch));
   CHECK(run.exit_code == 42);
-  CHECK(run.err.find("no process initialised CUDA") != std::string::npos);
+  CHECK(run.err.find("no process initialized CUDA") != std::string::npos);
 }
 
 TEST_CASE(
@@ -400,7 +400,7 @@ TEST_CASE("with --require-kernels a session without a kernel launch is exit code
   const std::string none = TestProgram("no_cuda").string();
   const std::string some = TestProgram("exit_return").string();
   const std::vector<std::string> words = {"--require-kernels: no kernel launch was recorded",
-                                          "no process initialised CUDA"};
+                                          "no process initialized CUDA"};
   for (const bool quiet : {true, false}) {
     CAPTURE(quiet);
     const std::vector<std::string> more =
@@ -835,7 +835,7 @@ TEST_CASE("a session's path that no file in it would fit behind is refused") {
   for (int i = 0; i < 21; ++i) deep /= part;
   const auto run = RunProcess(
       {StemtapProgram().string(), "run", "-o", deep.string(), "--", "/bin/true"}, options);
-  CheckFailure(run, 1, {"the path of the session folder has ", "expected at most 4000"});
+  CheckFailure(run, 1, {"the path of the session directory has ", "expected at most 4000"});
   // The library gets the path from its environment.
   options.env.emplace_back("CUDA_INJECTION64_PATH", InjectorLibrary().string());
   options.env.emplace_back("STEMTAP_SESSION", deep.string());

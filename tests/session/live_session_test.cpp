@@ -296,11 +296,11 @@ TEST_CASE("an overview that cannot be written is told of once, and the session i
   CHECK_FALSE(std::filesystem::exists(scratch / "session/overview.json.tmp.1"));
 }
 
-TEST_CASE("a process that said no goodbye is named in the summary") {
+TEST_CASE("the summary names a process that did not shut down cleanly") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10);
   const LiveOutcome killed = RunShell(scratch, "mv first session/ring.77");
-  const char* said = "ended without a goodbye";
+  const char* said = "did not shut down cleanly";
   CHECK(SessionSummary(killed.report, killed.plan).find(said) != std::string::npos);
   TempDir other;
   MakeRing((other / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);

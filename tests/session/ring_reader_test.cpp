@@ -391,7 +391,7 @@ TEST_CASE("a ring of another size, version or make is refused in one line") {
   }
 }
 
-TEST_CASE("a process ends by saying goodbye, by standing down, or by being gone") {
+TEST_CASE("a ring ends when its process shuts down cleanly, is disabled, or is gone") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   Writer writer(path);

@@ -18,7 +18,7 @@ namespace {
 using test::ReadFile;
 using test::TempDir;
 
-TEST_CASE("a session folder must be new or empty") {
+TEST_CASE("a session directory must be new or empty") {
   TempDir scratch;
   CHECK(ClaimSession((scratch / "new").string(), SessionPlace::kNamed).ok());
   std::filesystem::create_directory(scratch / "empty");
@@ -85,11 +85,11 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   const std::string summary = ReadFile(scratch / "s/summary.txt");
   CHECK(written["totals"]["gaps"] == 3);
   CHECK(summary.find("10 ring_full") != std::string::npos);
-  CHECK(summary.find("device 0: busy 25.00 % of 8.000 s, by 2 streams, 1.50 kernels at once on "
+  CHECK(summary.find("device 0: busy 25.00 % of 8.000 s, 2 streams, 1.50 concurrent kernels on "
                      "average\n") != std::string::npos);
   CHECK(
-      summary.find("recording took 2.000 ms of the program's threads and 30.000 ms beside them, in "
-                   "8.500 s; CUPTI says 0.005 ms of itself\n") != std::string::npos);
+      summary.find("recording cost 2.000 ms on the program's threads and 30.000 ms on its own, in "
+                   "8.500 s; CUPTI reports 0.005 ms of overhead\n") != std::string::npos);
   CHECK(session["processes"][0]["cost"]["background_ns"] == 30'000'000);
   CHECK(session["devices"][0]["pid"] == 42);
   CHECK(session["devices"][0]["busy_ns"] == 2'000'000'000);

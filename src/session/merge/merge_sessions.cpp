@@ -62,10 +62,11 @@ Result<model::OptionList> CommonOptions(std::span<const SessionPart> parts) {
       if (std::find(std::begin(kMayDiffer), std::end(kMayDiffer), name) == std::end(kMayDiffer)) {
         std::string option = EscapeForTerminal(name);
         std::replace(option.begin(), option.end(), '_', '-');
-        return Error{fmt::format(
-            "{}: was recorded with --{} '{}', {} with '{}': expected sessions of the same options",
-            part.path, option, EscapeForTerminal(ShownOption(other, name)), parts.front().path,
-            EscapeForTerminal(ShownOption(first, name)))};
+        return Error{
+            fmt::format("{}: was recorded with --{} '{}', but {} with '{}'; expected sessions with "
+                        "the same options",
+                        part.path, option, EscapeForTerminal(ShownOption(other, name)),
+                        parts.front().path, EscapeForTerminal(ShownOption(first, name)))};
       }
       std::erase_if(common, [&, key = name](const auto& o) { return o.first == key; });
     }
@@ -90,9 +91,9 @@ Status CheckDistinct(std::span<const SessionPart> parts) {
     for (const model::PlanSession& session : part.plan.sessions) {
       const auto [at, is_new] = known.emplace(session.id, &part);
       if (is_new) continue;
-      return Error{fmt::format("{}: holds the session {} ('{}') that {} holds, expected each once",
-                               part.path, session.id, EscapeForTerminal(session.folder),
-                               at->second->path)};
+      return Error{
+          fmt::format("{}: contains session {} ('{}'), as does {}; expected each session once",
+                      part.path, session.id, EscapeForTerminal(session.folder), at->second->path)};
     }
   }
   return Success{};
@@ -127,7 +128,7 @@ Status WriteFolder(std::span<const SessionPart> parts, const Directory& output, 
   for (const SessionPart& part : parts) {
     if (part.mask.empty()) {
       outcome.warnings.push_back(part.path +
-                                 ": has no mask.ndjson, the merged one goes without its events");
+                                 ": has no mask.ndjson; the merged mask lacks its events");
     }
   }
   Status written = WriteMask(parts, output);
@@ -140,7 +141,7 @@ Status WriteFolder(std::span<const SessionPart> parts, const Directory& output, 
     if (!written.ok()) return written;
   } else {
     outcome.warnings.push_back(without->path +
-                               ": has no overview.json, the merged session goes without");
+                               ": has no overview.json; the merged session has none either");
   }
   return WriteResults(output, outcome.plan,
                       session.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",

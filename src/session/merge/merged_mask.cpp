@@ -15,7 +15,7 @@ namespace stemtap::session {
 namespace {
 
 constexpr std::size_t kMaxDepth = 8;
-constexpr const char* kExpected = ", expected an event of a mask.ndjson";
+constexpr const char* kExpected = "; expected an event of a mask.ndjson";
 
 // Offsets are the numbers of the first launches of a part in the merged run.
 struct Offsets {
@@ -27,14 +27,14 @@ struct Offsets {
 Result<std::string> Moved(std::string_view line, const Offsets& offsets) {
   if (NestsDeeper(line, kMaxDepth)) return Error{"nests too deep"};
   Json event = Json::parse(line, nullptr, false);
-  if (!event.is_object()) return Error{"is no JSON (cut short?)"};
+  if (!event.is_object()) return Error{"is not JSON (truncated?)"};
   for (const char* field : {"index", "occurrence"}) {
     if (!event.contains(field) || !event[field].is_number_unsigned()) {
       return Error{std::string(field) + ": expected a whole number"};
     }
   }
   if (!event.contains("kernel") || !event["kernel"].is_string()) {
-    return Error{"kernel: expected a text"};
+    return Error{"kernel: expected a string"};
   }
   const auto move = [&](const char* field, std::uint64_t by) {
     std::uint64_t moved = 0;
@@ -42,10 +42,10 @@ Result<std::string> Moved(std::string_view line, const Offsets& offsets) {
     event[field] = moved;
     return true;
   };
-  if (!move("index", offsets.index)) return Error{"index: is beyond the launches of a session"};
+  if (!move("index", offsets.index)) return Error{"index: exceeds 64 bits"};
   const auto before = offsets.occurrence.find(event["kernel"].get<std::string>());
   if (before != offsets.occurrence.end() && !move("occurrence", before->second)) {
-    return Error{"occurrence: is beyond the launches of a session"};
+    return Error{"occurrence: exceeds 64 bits"};
   }
   return event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -145,7 +145,7 @@ Result<Json> MergedSession(std::span<const SessionPart> parts, const model::Plan
     const model::PlanSession& at = plan.sessions[first];
     if (!AddCounters(part.session["counters"], counters)) {
       return Error{
-          fmt::format("{}: its counters and those of the others do not fit 64 bits", part.path)};
+          fmt::format("{}: the summed counters of the sessions exceed 64 bits", part.path)};
     }
     AppendList(part.session, "processes", first, 0, processes);
     AppendList(part.session, "devices", first, at.first_device, devices);
@@ -207,7 +207,7 @@ std::string MergedSummary(const model::Plan& plan, const Json& session) {
         state == NameOf(ProcessState::kDisabled) ? "nothing was recorded: " + reason : reason;
     if (state == NameOf(ProcessState::kRecording)) {
       told += told.empty() ? "" : "; ";
-      told += "ended without a goodbye or still ran: what it launched last may be missing";
+      told += "did not shut down cleanly; launches after its last flush may be missing";
     }
     if (told.empty()) continue;
     text += fmt::format("process {:.0f} ({}) of session {:.0f}: {}\n", NumberOf(process, "pid"),

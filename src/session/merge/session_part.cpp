@@ -88,7 +88,8 @@ Status CheckMerged(const SessionPart& part) {
             own.value("counters", Json()).is_object();
   }
   if (alike) return Success{};
-  return Error{fmt::format("{}: plan.json and session.json are of different sessions", part.path)};
+  return Error{
+      fmt::format("{}: plan.json and session.json are from different sessions", part.path)};
 }
 
 // Checks device numbers of a merged session: a number beyond its devices would become a device of
@@ -111,8 +112,8 @@ Status CheckMergedDevices(const SessionPart& part) {
   }
   if (beyond <= devices) return Success{};
   return Error{
-      fmt::format("{}: has device {}, its sessions have {}: damaged, expected it as it was "
-                  "written",
+      fmt::format("{}: has device {}, but its sessions have {} devices; expected unmodified "
+                  "files",
                   part.path, beyond - 1, devices)};
 }
 
@@ -129,21 +130,22 @@ Status CheckEnded(const std::string& path) {
   const fs::path folder(path);
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
-    return Error{fmt::format("{}: is not there or no folder, expected that of a session", shown)};
+    return Error{fmt::format("{}: is not a directory; expected a session directory", shown)};
   }
   for (const char* name : {"plan.json", "session.json"}) {
     if (Exists(folder / name)) continue;
     if (Exists(folder / "overview.json") || Exists(folder / "mask.ndjson")) {
       return Error{fmt::format(
-          "{}: has no {}: the session still runs or was killed, expected one that has ended", shown,
-          name)};
+          "{}: has no {}: the session is running or was killed; expected a session that has ended",
+          shown, name)};
     }
-    return Error{fmt::format("{}: is no session folder, expected one with a {}", shown, name)};
+    return Error{
+        fmt::format("{}: is not a session directory; expected one with a {}", shown, name)};
   }
   if (!Exists(folder / model::kCellsFileName)) {
     return Error{
-        fmt::format("{}: has no {}, which the bound of several sessions needs, expected a session "
-                    "of 'stemtap run' or 'replay' of this version",
+        fmt::format("{}: has no {}, which the bound of several sessions requires; expected a "
+                    "session of this version of stemtap",
                     shown, model::kCellsFileName)};
   }
   return Success{};

@@ -282,13 +282,14 @@ TEST_CASE("wrong use, and sessions that do not go together") {
   TempDir scratch;
   CHECK(Stemtap({"merge", "-o", "m"}, scratch).exit_code == 2);
   CHECK(Stemtap({"merge", "s0"}, scratch).exit_code == 2);
-  CheckFailure(Stemtap({"merge", "none", "-o", "m"}, scratch), 1, {"none: is not there"});
+  CheckFailure(Stemtap({"merge", "none", "-o", "m"}, scratch), 1, {"none: is not a directory"});
   Printed({"generate", "llm-decode", "--launches", "2000", "-o", "p.csv"}, scratch);
   Printed({"replay", "-q", "p.csv", "-o", "a"}, scratch);
   Printed({"replay", "-q", "--error-bound", "0.02", "p.csv", "-o", "b"}, scratch);
   CheckFailure(Stemtap({"merge", "a", "b", "-o", "m"}, scratch), 1,
-               {"b: was recorded with --error-bound '0.02', a with '0.05'"});
-  CheckFailure(Stemtap({"merge", "a", "./a/", "-o", "m"}, scratch), 1, {"expected each once"});
+               {"b: was recorded with --error-bound '0.02', but a with '0.05'"});
+  CheckFailure(Stemtap({"merge", "a", "./a/", "-o", "m"}, scratch), 1,
+               {"expected each session once"});
   CHECK_FALSE(std::filesystem::exists(scratch / "m"));
   Printed({"merge", "-q", "a", "-o", "m"}, scratch);
   CheckFailure(Stemtap({"merge", "a", "-o", "m"}, scratch), 1, {"m: is not empty"});

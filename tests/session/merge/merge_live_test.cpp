@@ -166,13 +166,13 @@ TEST_CASE("a session in which nothing ran, and one that was killed") {
         doctest::Approx(own["totals"]["bound"].get<double>()).epsilon(1e-9));
   const auto session = ReadJson(scratch / "m/session.json");
   REQUIRE(session["warnings"].size() == 1);
-  CHECK(session["warnings"][0].get<std::string>().starts_with("idle: no process initialised CUDA"));
+  CHECK(session["warnings"][0].get<std::string>().starts_with("idle: no process initialized CUDA"));
 
   std::filesystem::remove(scratch / "idle/plan.json");
   std::filesystem::remove(scratch / "idle/session.json");
   CheckFailure(
       RunProcess({StemtapProgram().string(), "merge", "a", "idle", "-o", "n"}, OnFakeGpu(scratch)),
-      1, {"idle: has no plan.json: the session still runs or was killed"});
+      1, {"idle: has no plan.json: the session is running or was killed"});
 }
 
 }  // namespace

@@ -229,9 +229,10 @@ TEST_CASE("the same session twice is refused, copied or merged before") {
   const std::string b = MakeSession(scratch, "b", other);
   std::filesystem::copy(a, scratch / "copy");
   CheckRefused(scratch, {a, b, (scratch / "copy").string()},
-               {"copy: holds the session ", "('copy') that ", "/a holds, expected each once"});
+               {"copy: contains session ", "('copy'), as does ", "/a; expected each session once"});
   REQUIRE(session::MergeSessions({b, a}, (scratch / "m").string()).ok());
-  CheckRefused(scratch, {(scratch / "m").string(), a}, {"/a: holds the session ", "/m holds"});
+  CheckRefused(scratch, {(scratch / "m").string(), a},
+               {"/a: contains session ", "as does ", "/m; expected"});
 }
 
 TEST_CASE("options that numbers depend on must agree, others are left out") {
@@ -246,7 +247,7 @@ TEST_CASE("options that numbers depend on must agree, others are left out") {
     return MakeSession(scratch, name, made);
   };
   CheckRefused(scratch, {a, with("b", "error_bound", 0.01)},
-               {"/b: was recorded with --error-bound '0.01', ", "/a with '0.05'"});
+               {"/b: was recorded with --error-bound '0.01', but ", "/a with '0.05'"});
   CheckRefused(scratch, {a, with("c", "confidence", 0.9)}, {"--confidence '0.9'"});
   CheckRefused(scratch, {a, with("d", "level", std::string("graph"))}, {"--level 'graph'"});
   CheckRefused(scratch, {a, with("e", "exclude", std::string("nccl"))}, {"--exclude 'nccl'"});
@@ -270,14 +271,14 @@ TEST_CASE("what is no session that has ended is refused by name") {
     for (const char* file : files) std::filesystem::remove(scratch / name / file);
     return folder;
   };
-  CheckRefused(scratch, {a, (scratch / "gone").string()}, {"/gone: is not there or no folder"});
-  CheckRefused(scratch, {a, a + "/plan.json"}, {"plan.json: is not there or no folder"});
+  CheckRefused(scratch, {a, (scratch / "gone").string()}, {"/gone: is not a directory"});
+  CheckRefused(scratch, {a, a + "/plan.json"}, {"plan.json: is not a directory"});
   CheckRefused(scratch, {a, without("live", {"plan.json", "session.json", "cells.json"})},
-               {"/live: has no plan.json: the session still runs or was killed"});
+               {"/live: has no plan.json: the session is running or was killed"});
   CheckRefused(scratch, {a, without("cut", {"session.json"})}, {"/cut: has no session.json"});
   CheckRefused(scratch, {a, without("old", {"cells.json"})}, {"/old: has no cells.json"});
   std::filesystem::create_directory(scratch / "empty");
-  CheckRefused(scratch, {a, (scratch / "empty").string()}, {"/empty: is no session folder"});
+  CheckRefused(scratch, {a, (scratch / "empty").string()}, {"/empty: is not a session directory"});
 
   // Files that the plan does not need may be missing; the merge reports them.
   const auto merged = session::MergeSessions({a, without("bare", {"overview.json", "mask.ndjson"})},
@@ -358,8 +359,7 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
           {"session.json: parse error at line 7"});
   damaged("session.json", "[\"a warning\"]", std::string(100, '[') + std::string(100, ']'),
           {"nests deeper than 64"});
-  damaged("session.json", "\"seen\": 120", "\"seen\": 18446744073709551615",
-          {"do not fit 64 bits"});
+  damaged("session.json", "\"seen\": 120", "\"seen\": 18446744073709551615", {"exceed 64 bits"});
   damaged("overview.json", "\"observed\": 120", "\"observed\": 121",
           {"overview.json has 121 launches, plan.json 120; expected files of one session"});
   // The plan uses another name for the kernel.
@@ -371,7 +371,7 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
           {"overview.json: kernels: expected the field once"});
   damaged("overview.json", "\"captured\": 2, \"imputed\"", "\"captured\": 61, \"imputed\"",
           {"kernels[0].captured: is 61; expected at most the invocations"});
-  damaged("mask.ndjson", "null}\n", "nu", {"mask.ndjson:2: is no JSON (cut short?)"});
+  damaged("mask.ndjson", "null}\n", "nu", {"mask.ndjson:2: is not JSON (truncated?)"});
   damaged("mask.ndjson", "\"index\":5", "\"index\":\"5\"", {"mask.ndjson:2: index: expected"});
   damaged("mask.ndjson", "\"kernel\":\"gemm\"", "\"kernel\":7", {"mask.ndjson:1: kernel"});
 }
@@ -418,7 +418,7 @@ TEST_CASE("what a session did not do is told by session") {
   const std::string& summary = merged.value().summary;
   CHECK(summary.find("session 1: node0, b: 120 launches, ") != std::string::npos);
   CHECK(summary.find(", ended by signal 9\n") != std::string::npos);
-  CHECK(summary.find("process 42 (python3) of session 1: ended without a goodbye") !=
+  CHECK(summary.find("process 42 (python3) of session 1: did not shut down cleanly") !=
         std::string::npos);
   CHECK(summary.find("of session 1: nothing was recorded: no CUPTI\n") != std::string::npos);
   CHECK(summary.find("of session 0") == std::string::npos);
@@ -473,7 +473,7 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
   std::string text = ReadFile(scratch / "m/session.json");
   auto session = nlohmann::json::parse(text);
   const std::vector<std::string> both = {(scratch / "m").string(), c};
-  const char* expected = "/m: plan.json and session.json are of different sessions";
+  const char* expected = "/m: plan.json and session.json are from different sessions";
   for (const char* host : {"7", "null", "[]"}) {
     auto damaged = session;
     damaged["sessions"][1]["host"] = nlohmann::json::parse(host);
@@ -499,7 +499,7 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
     scratch.Write("m/plan.json", plan);
     scratch.Write("m/session.json", text);
     scratch.Write(std::string("m/") + file, damaged.dump());
-    CheckRefused(scratch, both, {"/m: has device 65534, its sessions have 2"});
+    CheckRefused(scratch, both, {"/m: has device 65534, but its sessions have 2"});
   }
   scratch.Write("m/plan.json", plan);
   session["sessions"].erase(1);
@@ -515,7 +515,7 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
           .patch(nlohmann::json::parse(
               R"([{"op": "add", "path": "/sessions", "value": [{"host": {}, "counters": {"seen": 0, "kept": 0, "dropped": 0, "gaps": 0}}]}])"))
           .dump());
-  CheckRefused(scratch, {a, c}, {"/c: plan.json and session.json are of different sessions"});
+  CheckRefused(scratch, {a, c}, {"/c: plan.json and session.json are from different sessions"});
 }
 
 }  // namespace
