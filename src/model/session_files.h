@@ -6,6 +6,7 @@
 namespace stemtap::model {
 
 inline constexpr const char* kSessionFiles[] = {"mask.ndjson",  "overview.json", "plan.json",
-                                                "session.json", "summary.txt",   "cells.json"};
+                                                "session.json", "summary.txt",   "cells.json",
+                                                "stemtap.log"};
 
 }  // namespace stemtap::model

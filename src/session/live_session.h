@@ -11,6 +11,8 @@
 // THREADS: called once, from the main thread, before any other thread starts (it blocks signals).
 #pragma once
 
+#include <spdlog/common.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -55,7 +57,8 @@ struct LiveOptions {
   bool preload = false;  // also set LD_PRELOAD
   bool chain = false;    // also load the library in CUDA_INJECTION64_PATH
   unsigned threads = 0;
-  bool quiet = false;                    // no progress line
+  bool quiet = false;                                         // no progress line
+  spdlog::level::level_enum log_level = spdlog::level::info;  // of stemtap.log
   std::vector<std::string> environment;  // additional NAME=value for the program
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/timeline.h"
 
+#include <spdlog/spdlog.h>
+
 #include <cmath>
 #include <cstddef>
 
@@ -9,6 +11,9 @@ namespace stemtap::session {
 void Timeline::Add(const online::SamplerStatus& s) {
   points_.push_back({elapsed_s_(), s.observed, s.duration_ns, s.captured, s.captured_duration_ns,
                      s.clusters_open, s.observed == 0 ? NAN : s.bound, dropped_});
+  spdlog::debug("{} launches, {} captured, {} clusters open, {} closed, bound {:.2f} %, {} dropped",
+                s.observed, s.captured, s.clusters_open, s.clusters_closed, 100.0 * s.bound,
+                dropped_);
   if (points_.size() <= model::Overview::kMaxPoints) return;
   // The number of points is odd, so the first and the latest point are kept.
   std::size_t kept = 0;

@@ -67,7 +67,8 @@ bool TracedProcesses::FindRings() {
     Result<RingReader> ring = RingReader::Open(directory_, name);
     if (!ring.ok()) {
       // Tried again later: descriptors or memory may become available when other processes end.
-      unread_[name] = ring.error().message;
+      const auto [at, is_new] = unread_.insert_or_assign(name, ring.error().message);
+      if (is_new) spdlog::debug("{}", EscapeForTerminal(at->second));
       known_files_.erase(name);
       continue;
     }
@@ -77,8 +78,8 @@ bool TracedProcesses::FindRings() {
         Source{name, reports_.size(), std::move(ring).value(), LaunchSequencer()}));
     reports_.push_back(open_.back()->ring.Report());
     const ProcessReport& report = reports_.back();
-    spdlog::debug("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid,
-                  EscapeForTerminal(report.program), report.cupti_version, report.driver_version);
+    spdlog::info("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid,
+                 EscapeForTerminal(report.program), report.cupti_version, report.driver_version);
   }
   return any;
 }
@@ -132,8 +133,8 @@ void TracedProcesses::Close(Source& source) {
   ProcessReport& report = reports_[source.number];
   report = source.ring.FinalReport();
   report.late = source.order.late();
-  spdlog::debug("{}: {}, {} of {} records kept, {} late", source.file, NameOf(report.state),
-                report.kept, report.seen, report.late);
+  spdlog::info("{}: {}, {} of {} records kept, {} late", source.file, NameOf(report.state),
+               report.kept, report.seen, report.late);
   if (source.replaced) return;  // the file belongs to the new program
   // A later process may have the same pid. A ring that cannot be removed stays known, because
   // otherwise it would be treated as new.

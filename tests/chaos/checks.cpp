@@ -271,6 +271,8 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       }
     } else if (name == "mask.ndjson") {
       CheckMask(entry.path(), about, breaches);
+    } else if (name == "stemtap.log") {
+      continue;
     } else if (name == "summary.txt") {
       if (entry.file_size() == 0) breaches.push_back("unreadable: " + entry.path().string());
     } else if (name.starts_with("ring.") && about.files_truncated) {

@@ -64,7 +64,8 @@ TEST_CASE("a program that ends well is seen whole, at either level") {
     }
     std::sort(files.begin(), files.end());
     CHECK(files == std::vector<std::string>{"cells.json", "mask.ndjson", "overview.json",
-                                            "plan.json", "session.json", "summary.txt"});
+                                            "plan.json", "session.json", "stemtap.log",
+                                            "summary.txt"});
   }
 }
 

@@ -81,6 +81,12 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
       .OneOf({"slowed", "native"})
       .Advanced();
   command
+      .Add("--log-level", &log_level_,
+           "what the collector writes to stemtap.log in the session directory:\n"
+           "info: processes that join and end\ndebug: also each step of the sampler")
+      .OneOf({"off", "error", "warning", "info", "debug"})
+      .Advanced();
+  command
       .Add("--require-kernels", &require_kernels_, "exit with 3 if no kernel launch was recorded")
       .Advanced();
   command.Add("--preload", &preload_, "also load the library with LD_PRELOAD").Advanced();
@@ -134,6 +140,7 @@ session::LiveOptions LiveFlags::Options() const {
   options.chain = chain_;
   options.threads = sampling_.threads();
   options.quiet = quiet_;
+  options.log_level = spdlog::level::from_str(log_level_);
   options.injector = InstalledLibrary("libstemtap_inject.so");
   return options;
 }

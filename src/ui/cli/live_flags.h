@@ -37,6 +37,7 @@ class LiveFlags {
   std::optional<std::uint32_t> captures_per_second_;
   std::string share_captures_ = "on";
   std::string captured_times_ = "slowed";
+  std::string log_level_ = "info";
   bool preload_ = false;
   bool chain_ = false;
   bool quiet_ = false;

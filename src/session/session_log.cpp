@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session_log.h"
+
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+namespace stemtap::session {
+namespace {
+
+class LogFileSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit LogFileSink(const Directory& directory) : directory_(directory) {
+    set_pattern_("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
+  }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (bytes_ + line.size() > SessionLog::kMaxFileBytes) {
+      directory_.Rename(kLogFileName, kOldLogFileName);
+      is_created_ = false;
+      bytes_ = 0;
+    }
+    // A file that was removed is not created again: the directory may be about to be removed, too.
+    const int fd =
+        is_created_ ? directory_.OpenForWriting(kLogFileName) : directory_.Create(kLogFileName);
+    if (fd < 0) return;
+    is_created_ = true;
+    const ssize_t written = ::pwrite(fd, line.data(), line.size(), static_cast<off_t>(bytes_));
+    if (written > 0) bytes_ += static_cast<std::size_t>(written);
+    ::close(fd);
+  }
+  void flush_() override {}
+
+  const Directory& directory_;
+  bool is_created_ = false;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace
+
+SessionLog::SessionLog(const Directory& directory, spdlog::level::level_enum level)
+    : before_(spdlog::default_logger()) {
+  auto file = std::make_shared<LogFileSink>(directory);
+  file->set_level(level);
+  auto logger = std::make_shared<spdlog::logger>("session", std::move(file));
+  logger->set_level(level);
+  if (before_->level() < spdlog::level::warn) {
+    logger->set_level(std::min(level, before_->level()));
+    for (const spdlog::sink_ptr& sink : before_->sinks()) {
+      sink->set_level(before_->level());
+      logger->sinks().push_back(sink);
+    }
+  }
+  logger->set_error_handler([](const std::string&) {});
+  spdlog::set_default_logger(std::move(logger));
+}
+
+SessionLog::~SessionLog() {
+  spdlog::set_default_logger(before_);
+}
+
+}  // namespace stemtap::session

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session_log.h"
+
+#include <doctest/doctest.h>
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+#include <string>
+
+#include "support/temp_dir.h"
+
+namespace stemtap::session {
+namespace {
+
+using std::filesystem::perms;
+using test::ReadFile;
+using test::TempDir;
+
+TEST_CASE("a log contains the messages of its level and above, until it is destroyed") {
+  TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  const auto before = spdlog::default_logger();
+  {
+    const SessionLog log(directory, spdlog::level::info);
+    spdlog::debug("hidden");
+    CHECK_FALSE(std::filesystem::exists(scratch / kLogFileName));
+    spdlog::info("first");
+    spdlog::warn("second");
+  }
+  CHECK(spdlog::default_logger() == before);
+  const std::string text = ReadFile(scratch / kLogFileName);
+  CHECK(text.find(" info: first\n") != std::string::npos);
+  CHECK(text.ends_with(" warning: second\n"));
+  CHECK(text.find("hidden") == std::string::npos);
+  CHECK(std::filesystem::status(scratch / kLogFileName).permissions() ==
+        (perms::owner_read | perms::owner_write));
+}
+
+TEST_CASE("a log that is off, and one that was removed, create no file") {
+  TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  {
+    const SessionLog off(directory, spdlog::level::off);
+    spdlog::critical("anything");
+    CHECK(std::filesystem::is_empty(scratch.path()));
+  }
+  const SessionLog log(directory, spdlog::level::info);
+  spdlog::info("anything");
+  CHECK(std::filesystem::remove(scratch / kLogFileName));
+  spdlog::info("anything");
+  CHECK(std::filesystem::is_empty(scratch.path()));
+}
+
+TEST_CASE("a log takes at most two files of 5 MiB, which end in whole lines") {
+  TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  const SessionLog log(directory, spdlog::level::debug);
+  const std::string message(100'000, 'x');
+  for (int i = 0; i < 150; ++i) spdlog::debug("{} {}", message, i);
+  for (const char* name : {kLogFileName, kOldLogFileName}) {
+    CHECK(std::filesystem::file_size(scratch / name) <= SessionLog::kMaxFileBytes);
+    CHECK(std::filesystem::file_size(scratch / name) > SessionLog::kMaxFileBytes / 2);
+    CHECK(ReadFile(scratch / name).ends_with("\n"));
+  }
+  CHECK(ReadFile(scratch / kLogFileName).ends_with(" 149\n"));
+}
+
+}  // namespace
+}  // namespace stemtap::session
