@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const ui::MaskEvents& all = mask.value();
-  EXPECT(all.events.size() <= ui::MaskEvents::kMost && few.value().events.size() <= kFew);
+  EXPECT(all.events.size() <= ui::MaskEvents::kMax && few.value().events.size() <= kFew);
   EXPECT(all.events.size() == again.value().events.size());
   EXPECT(all.events.size() + all.left_out == few.value().events.size() + few.value().left_out);
   for (std::size_t i = 0; i < all.events.size(); ++i) {

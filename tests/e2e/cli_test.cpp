@@ -65,10 +65,10 @@ TEST_CASE("an option that would change nothing is wrong use") {
   CheckFailure(Run({"demo", "--selection", "first"}), 2, two_pass);
   CheckFailure(Run({"demo", "--profile", "x.csv", "--launches", "5"}), 2,
                {"--launches", "--profile"});
-  CheckFailure(Run({"plan", "x.csv", "--bbv", "y"}), 2, {"--bbv is of --method photon"});
+  CheckFailure(Run({"plan", "x.csv", "--bbv", "y"}), 2, {"--bbv applies to --method photon"});
   CheckFailure(Run({"evaluate", "x.csv", "--method", "root"}), 2, {"--online", "--methods"});
   CheckFailure(Run({"evaluate", "x.csv", "--error-bound", "0.1", "--error-bounds", "0.1,0.2"}), 2,
-               {"--error-bounds", "--error-bound,"});
+               {"--error-bounds", "--error-bound;"});
 }
 
 TEST_CASE("numbers are decimal, whole words and within 64 bits") {
@@ -113,7 +113,7 @@ TEST_CASE("a word that is none of an option's names the nearest, and an empty pa
            {"align", "a", "b", "--plan", "", "-o", ""},
            {"demo", "--profile", ""}}) {
     CAPTURE(words);
-    CheckFailure(Run(words), 2, {"is empty, expected a path"});
+    CheckFailure(Run(words), 2, {"is empty; expected a path"});
   }
 }
 
@@ -384,7 +384,7 @@ TEST_CASE("what a result is made of is not written over, and standard output hol
       Run({"export", "--plan", "plan.json", "--to", "csv", "-o", "x", "--weights-csv", "x"},
           options),
       2, {"x: is to be written twice; expected a file for each output"});
-  const std::vector<std::string> one = {"standard output, expected a file"};
+  const std::vector<std::string> one = {"standard output; expected a file"};
   CheckFailure(Run({"plan", "p.csv", "-o", "-"}, options), 2, one);
   CheckFailure(Run({"evaluate", "p.csv", "--csv", "-"}, options), 2, one);
   CheckFailure(Run({"align", "p.csv", "p.csv", "--plan", "plan.json", "-o", "-"}, options), 2, one);

@@ -132,7 +132,7 @@ TEST_CASE("options that make no sense are wrong use") {
       RunProcess({StemtapProgram(), "run", "-o", (dir / "session").string(), "--actuator",
                   "profiler", "--", "/bin/true"});
   CHECK(kernels.exit_code == 2);
-  CHECK(kernels.err == "stemtap: --actuator profiler acts at launches: expected --level gate\n");
+  CHECK(kernels.err == "stemtap: --actuator profiler acts at launches; expected --level gate\n");
 }
 
 TEST_CASE("the limit per second reaches the program") {

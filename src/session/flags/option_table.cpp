@@ -141,7 +141,7 @@ OptionSpec& OptionSpec::File(std::string (*map)(const std::string&)) {
   // An unset shell variable yields an empty path. It is an error, because treating it as "none"
   // would silently do something else.
   check = [map](std::string& path) {
-    if (path.empty()) return std::string("is empty, expected a path");
+    if (path.empty()) return std::string("is empty; expected a path");
     if (map != nullptr) path = map(path);
     return std::string();
   };

@@ -27,7 +27,7 @@ using nlohmann::ordered_json;
 
 // Maximum number of kernels with unequal counts and of dropped samples listed without --all: about
 // one screen.
-constexpr std::size_t kMostListed = 20;
+constexpr std::size_t kMaxListed = 20;
 // Launches shown before and after the point where the order diverges.
 constexpr std::size_t kContext = 3;
 
@@ -134,7 +134,7 @@ ordered_json AlignmentJson(const AlignArguments& arguments, const analysis::Run&
     devices.push_back(std::move(one));
   }
   ordered_json kernels = ordered_json::array();
-  const std::size_t most = arguments.all ? alignment.differs.size() : kMostListed;
+  const std::size_t most = arguments.all ? alignment.differs.size() : kMaxListed;
   for (std::size_t i = 0; i < alignment.differs.size() && i < most; ++i) {
     const analysis::KernelCount& count = alignment.differs[i];
     kernels.push_back({{"name", count.name},
@@ -174,7 +174,7 @@ std::string Verdict(const analysis::Alignment& alignment) {
     return "not aligned: the same launches in the same order, on streams that do not correspond\n";
   }
   return fmt::format(
-      "not aligned: {} launches only in A, {} only in B, {} kernels of unequal count\n",
+      "not aligned: {} launches only in A, {} only in B, {} kernels with unequal counts\n",
       alignment.only_in_a, alignment.only_in_b, alignment.differs.size());
 }
 
@@ -185,14 +185,14 @@ std::string AlignmentText(const AlignArguments& arguments, const analysis::Run& 
                   EscapeForTerminal(arguments.a), b.launches.size(), EscapeForTerminal(arguments.b),
                   alignment.paired);
   for (const std::string& ignored : alignment.ignored) {
-    text +=
-        fmt::format("not compared, since a run does not know it of every launch: {}\n", ignored);
+    text += fmt::format("not compared, because a run lacks it for some launches: {}\n", ignored);
   }
-  if (alignment.names_cut) text += "names compared without the compilers' marks at their end\n";
+  if (alignment.names_cut) text += "names are compared without compiler suffixes\n";
   if (!alignment.differs.empty()) {
     text +=
-        "\nkernels launched unequally often:\n         in A       in B     time ms  device  name\n";
-    const std::size_t most = arguments.all ? alignment.differs.size() : kMostListed;
+        "\nkernels with unequal launch counts:\n         in A       in B     time ms  device  "
+        "name\n";
+    const std::size_t most = arguments.all ? alignment.differs.size() : kMaxListed;
     for (std::size_t i = 0; i < alignment.differs.size() && i < most; ++i) {
       const analysis::KernelCount& count = alignment.differs[i];
       const auto time = std::max(count.duration_a_ns, count.duration_b_ns);
@@ -209,7 +209,7 @@ std::string AlignmentText(const AlignArguments& arguments, const analysis::Run& 
     if (device.order == analysis::LaunchOrder::kIdentical) continue;
     const std::uint16_t number = device.in_a ? device.device_a : device.device_b;
     text += fmt::format(
-        "\n{}: the order first differs here (!: no partner)\n",
+        "\n{}: the order first differs here (!: no counterpart)\n",
         number == shm::kUnknown16 ? std::string("all launches") : fmt::format("device {}", number));
     text += WindowText("A", a, Window(device.line_a, device.first_a, alignment.partner_of_a));
     text += WindowText("B", b, Window(device.line_b, device.first_b, alignment.partner_of_b));
@@ -236,7 +236,7 @@ Result<analysis::PlanTransfer> CarryPlan(const AlignArguments& arguments, const 
 
 std::string TransferText(const AlignArguments& arguments, const analysis::PlanTransfer& transfer) {
   std::string text;
-  const std::size_t most = arguments.all ? transfer.dropped.size() : kMostListed;
+  const std::size_t most = arguments.all ? transfer.dropped.size() : kMaxListed;
   for (std::size_t i = 0; i < transfer.dropped.size() && i < most; ++i) {
     const analysis::DroppedSample& dropped = transfer.dropped[i];
     text += fmt::format("dropped: launch {} of A, {}: {}\n", dropped.index, dropped.reason,
@@ -249,7 +249,7 @@ std::string TransferText(const AlignArguments& arguments, const analysis::PlanTr
   return text +
          fmt::format(
              "plan for B in {}: {} samples, {} dropped, {:.2f} % of B's time uncovered, {:.2f} % "
-             "in joined launches, plain estimate {:.2f} % off\n",
+             "in joined launches, observed error {:.2f} %\n",
              EscapeForTerminal(arguments.output), totals.samples, transfer.dropped.size(),
              100 * totals.uncovered_fraction, 100 * totals.joined_fraction,
              100 * totals.observed_error);
@@ -272,16 +272,16 @@ ordered_json TransferJson(const AlignArguments& arguments, const analysis::PlanT
 
 int RunAlign(const AlignArguments& arguments) {
   if (arguments.plan.empty() != arguments.output.empty()) {
-    return Fail({"--plan and --output go together, expected both or neither", 2});
+    return Fail({"--plan and --output belong together; expected both or neither", 2});
   }
   if (arguments.drop_unmatched && arguments.plan.empty()) {
-    return Fail({"--drop-unmatched drops samples of a plan, expected --plan", 2});
+    return Fail({"--drop-unmatched drops samples of a plan; expected --plan", 2});
   }
   if (arguments.a == "-" && arguments.b == "-") {
-    return Fail({"both runs from standard input, expected a file for one", 2});
+    return Fail({"both runs are standard input; expected a file for one", 2});
   }
   if (arguments.output == "-") {
-    return Fail({"--output: the comparison goes to standard output, expected a file", 2});
+    return Fail({"--output: the comparison goes to standard output; expected a file", 2});
   }
   const Status use = CheckOutputs({arguments.output}, {arguments.a, arguments.b, arguments.plan});
   if (!use.ok()) return Fail(use.error());

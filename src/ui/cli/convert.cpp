@@ -30,7 +30,7 @@ struct ConvertArguments {
 int RunConvert(const ConvertArguments& arguments) {
   const bool to_stdout = arguments.output == "-";
   if (to_stdout && arguments.json) {
-    return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
+    return Fail({"--json and the profile both go to standard output; expected -o FILE", 2});
   }
   std::vector<std::string> inputs = arguments.profiles;
   inputs.push_back(arguments.metrics);

@@ -78,9 +78,8 @@ std::string Story(const model::Plan& plan, const online::SamplerStatus& sampler,
 int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
                  const std::string& folder) {
   Tell(fmt::format(
-      "stemtap: there is no fake GPU beside this program (it stays in the build folder, and is "
-      "built where\nstemtap: CUPTI headers are found): showing the same story through 'stemtap "
-      "replay'\n"));
+      "stemtap: the simulated GPU is not installed (only builds with CUPTI headers contain it); "
+      "the demo\nstemtap: uses 'stemtap replay' instead\n"));
   Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(profile);
   if (!reader.ok()) return Fail(reader.error());
   session::ReplayOptions options;

@@ -52,7 +52,7 @@ Result<model::Profile> Load(const std::string& path, const std::string& metrics)
   Result<model::Profile> profile = model::LoadProfile(*reader.value());
   if (!profile.ok()) return profile.error();
   if (profile.value().records.empty()) {
-    return Error{fmt::format("{}: holds no kernel invocation, expected at least one",
+    return Error{fmt::format("{}: contains no kernel invocation; expected at least one",
                              EscapeForTerminal(path))};
   }
   for (std::string& warning : profile.value().warnings) {
@@ -103,29 +103,30 @@ Result<std::vector<const research::MethodEntry*>> FindMethods(const std::vector<
 // Rejects options that are incompatible.
 Status CheckUse(const EvaluateArguments& arguments) {
   if (!arguments.bbv.empty() && arguments.profiles.size() != 1) {
-    return Error{fmt::format("--bbv belongs to one profile, expected one PROFILE, got {}",
+    return Error{fmt::format("--bbv applies to one profile; expected one PROFILE, got {}",
                              arguments.profiles.size()),
                  2};
   }
   if (!arguments.metrics.empty() && arguments.profiles.size() != 1) {
-    return Error{fmt::format("--metrics belong to one profile, expected one PROFILE, got {}",
+    return Error{fmt::format("--metrics applies to one profile; expected one PROFILE, got {}",
                              arguments.profiles.size()),
                  2};
   }
   if (!arguments.against.empty() && arguments.profiles.size() != 1) {
-    return Error{fmt::format("--against holds one profile against another, expected one PROFILE, "
+    return Error{fmt::format("--against compares one profile with another; expected one PROFILE, "
                              "got {}",
                              arguments.profiles.size()),
                  2};
   }
   if (arguments.Given("--lag") && !arguments.online) {
-    return Error{"--lag is the online sampler's, expected --online with it", 2};
+    return Error{"--lag applies to the online sampler; expected --online", 2};
   }
   if (arguments.Given("--method") && !arguments.online) {
-    return Error{"--method is the online sampler's, expected --online with it, or --methods", 2};
+    return Error{"--method selects the online sampler's method; expected --online, or --methods",
+                 2};
   }
   if (arguments.Given("--error-bound") && arguments.Given("--error-bounds")) {
-    return Error{"--error-bounds stands in place of --error-bound, expected one of them", 2};
+    return Error{"--error-bounds replaces --error-bound; expected only one of them", 2};
   }
   if (arguments.Given("--equal-error")) {
     if (arguments.equal_error.size() != 2 || arguments.equal_error[0] == arguments.equal_error[1]) {
@@ -133,12 +134,12 @@ Status CheckUse(const EvaluateArguments& arguments) {
     }
     for (const char* other : {"--methods", "--online", "--against", "--error-bounds"}) {
       if (arguments.Given(other)) {
-        return Error{fmt::format("--equal-error does not go together with {}", other), 2};
+        return Error{fmt::format("--equal-error cannot be used with {}", other), 2};
       }
     }
   }
   if (arguments.csv == "-") {
-    return Error{"--csv: the table goes to standard output, expected a file", 2};
+    return Error{"--csv: the table goes to standard output; expected a file", 2};
   }
   std::vector<std::string> inputs = arguments.profiles;
   inputs.insert(inputs.end(), {arguments.against, arguments.bbv, arguments.metrics});
@@ -200,7 +201,7 @@ int CompareEqualError(const EvaluateArguments& arguments,
     report.results.push_back(compared[i].result);
   }
   if (report.results.empty()) {
-    return Fail({"no workload could be compared, expected at least one"});
+    return Fail({"no workload could be compared; expected at least one"});
   }
   return Deliver(
       arguments, research::EqualErrorCsv(report),
@@ -262,7 +263,7 @@ int Evaluate(const EvaluateArguments& arguments) {
   progress.End();
   Tell(research::LeftOutLines(evaluation));
   if (evaluation.rows.empty()) {
-    return Fail({"no method could be evaluated, expected the inputs of at least one"});
+    return Fail({"no method could be evaluated; expected the inputs of at least one"});
   }
   return Deliver(arguments, research::EvaluationCsv(evaluation),
                  arguments.json ? research::EvaluationJson(evaluation)

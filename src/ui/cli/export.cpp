@@ -97,7 +97,7 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
   const std::string name(consumer.name);
   const auto only_of = [&](const char* option, const char* of) -> Status {
     if (!Given(arguments, option) || name == of) return Success{};
-    return Error{fmt::format("{} is of --to {}, not of {}", option, of, name), 2};
+    return Error{fmt::format("{} applies to --to {}, not to {}", option, of, name), 2};
   };
   for (const Status& use :
        {only_of("--copies", "accelsim-kernelslist"), only_of("--mode", "ncu"),
@@ -106,27 +106,28 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
   }
   if (consumer.needs_list && arguments.list.empty()) {
     return Error{
-        fmt::format("--to {}: takes a part of an existing list, expected --list FILE", name), 2};
+        fmt::format("--to {}: selects a part of an existing list; expected --list FILE", name), 2};
   }
   if (!consumer.needs_list && !arguments.list.empty()) {
     return Error{
-        fmt::format("--list is of the consumers that take a part of a list, not of {}", name), 2};
+        fmt::format("--list applies to consumers that select a part of a list, not to {}", name),
+        2};
   }
   if (arguments.json && arguments.explain)
     return Error{"expected --json or --explain, not both", 2};
   if (arguments.json && to_stdout) {
-    return Error{"--json and the selection both go to standard output, expected -o FILE", 2};
+    return Error{"--json and the selection both go to standard output; expected -o FILE", 2};
   }
   const bool printed = to_stdout || arguments.json || arguments.explain;
   if (arguments.weights_csv == "-" && printed) {
-    return Error{"--weights-csv: something else goes to standard output, expected a file", 2};
+    return Error{"--weights-csv: something else goes to standard output; expected a file", 2};
   }
   const Status kept = CheckOutputs({arguments.output, arguments.weights_csv},
                                    InputsOf(arguments, arguments.profiles));
   if (!kept.ok()) return kept;
   if (name == "macsim-config" && !to_stdout &&
       std::filesystem::path(arguments.output).filename().string().find('.') == std::string::npos) {
-    return Error{"--output: MacSim wants a '.' in the name of the file, e.g. sampled.txt", 2};
+    return Error{"--output: MacSim requires a '.' in the file name, for example sampled.txt", 2};
   }
   return Success{};
 }
@@ -141,7 +142,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenPlanned(const ExportArguments&
     return std::unique_ptr<model::ProfileReader>();
   }
   if (given && !CanReadAgain(paths) && consumer.needs_timeline) {
-    return Error{"--profile: is read twice, expected a file", 2};
+    return Error{"--profile: is read twice; expected a file", 2};
   }
   Result<std::unique_ptr<model::ProfileReader>> opened =
       !given && paths.front() == "-" ? Error{"was standard input"} : formats::OpenRanks(paths);
@@ -155,19 +156,19 @@ Result<std::unique_ptr<model::ProfileReader>> OpenPlanned(const ExportArguments&
           : ", or --plain-launches if it was one process with one device and no CUDA graph";
   if (!IsOfLiveSession(plan)) {
     return Error{fmt::format(
-        "{}: the run that it was made of cannot be read ({}), expected --profile FILE{}", shown,
+        "{}: the run that it was made from cannot be read ({}); expected --profile FILE{}", shown,
         opened.error().message, or_plain)};
   }
   if (consumer.needs_timeline) {
     return Error{
-        fmt::format("{}: is of a live session, which has no profile, and {} wants every "
-                    "launch's start, expected --profile FILE",
+        fmt::format("{}: is from a live session, which has no profile, and {} needs the "
+                    "start of every launch; expected --profile FILE",
                     shown, consumer.tool)};
   }
   const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model, arguments.device);
   if (why.empty()) return std::unique_ptr<model::ProfileReader>();
   return Error{
-      fmt::format("{}: is of a live session, which has no profile, and {}, so that launches "
+      fmt::format("{}: is from a live session, which has no profile, and {}, so launches "
                   "cannot be numbered for {}; expected --profile FILE{}",
                   shown, why, consumer.tool, or_plain)};
 }
@@ -259,7 +260,7 @@ int RunExport(const ExportArguments& arguments) {
     options.list_name = EscapeForTerminal(arguments.list);
     if (!options.list.empty() && !options.list.ends_with('\n')) {
       return Fail(
-          {fmt::format("{}: the last line has no end and may be cut, expected a complete list",
+          {fmt::format("{}: the last line has no line end and may be cut; expected a complete list",
                        options.list_name)});
     }
   }
@@ -291,7 +292,9 @@ int RunExport(const ExportArguments& arguments) {
 
   std::vector<std::string> written;
   if (to_stdout && !exported.files.front().suffix.empty()) {
-    return Fail({fmt::format("takes {} files, expected -o PATH", exported.files.size()), 2});
+    return Fail(
+        {fmt::format("the export consists of {} files; expected -o PATH", exported.files.size()),
+         2});
   }
   if (!to_stdout) {
     // Check all files, now that their names are known, and the run that the plan names.
@@ -304,8 +307,8 @@ int RunExport(const ExportArguments& arguments) {
     const std::string left = FindLeftOver(arguments.output, consumer, exported);
     if (!left.empty()) {
       return Fail(
-          {fmt::format("{}: would be taken for one of the {} files of this export, expected it "
-                       "to be removed, or another -o PATH",
+          {fmt::format("{}: could be mistaken for one of the {} files of this export; remove "
+                       "it, or use another -o PATH",
                        EscapeForTerminal(left), exported.files.size())});
     }
     const Status files = WriteFiles(arguments, exported, written);
@@ -313,7 +316,7 @@ int RunExport(const ExportArguments& arguments) {
   }
   std::vector<std::string> notes = exported.notes;
   if (counted.value().left_out != 0) {
-    notes.push_back(fmt::format("{} samples of other devices are left out (--device {})",
+    notes.push_back(fmt::format("{} samples of other devices are omitted (--device {})",
                                 counted.value().left_out, *arguments.device));
   }
   if (!arguments.weights_csv.empty()) {
@@ -321,7 +324,7 @@ int RunExport(const ExportArguments& arguments) {
     if (!status.ok()) return Fail(status.error());
     written.push_back(arguments.weights_csv);
   } else if (consumer.model.scope != formats::CountScope::kNone) {
-    notes.push_back("weights: keep the plan, which 'stemtap extrapolate' reads, or --weights-csv");
+    notes.push_back("weights: keep the plan for 'stemtap extrapolate', or use --weights-csv");
   }
   Tell(
       fmt::format("stemtap: {} launches for {} in {}{}\n", exported.ids, tool,

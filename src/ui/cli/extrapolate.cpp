@@ -117,8 +117,8 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
   Warn(match.value().warnings);
   if (const std::size_t sessions = plan.value().sessions.size(); sessions > 1) {
     Warn(
-        {fmt::format("the plan is of {} sessions: the intervals hold where these err independently "
-                     "of each other, ranks that launch alike may be off by {:.1f} times as much",
+        {fmt::format("the plan contains {} sessions: the intervals assume independent errors; "
+                     "ranks with the same launches may have errors {:.1f} times as large",
                      sessions, std::sqrt(static_cast<double>(sessions)))});
   }
   const analysis::ExtrapolationReport report{plan.value(), results.value(), match.value(),

@@ -28,7 +28,7 @@ struct GenerateArguments {
 int Generate(const GenerateArguments& arguments) {
   const bool to_stdout = arguments.output == "-";
   if (to_stdout && arguments.json) {
-    return Fail({"--json and the profile both go to standard output, expected -o FILE", 2});
+    return Fail({"--json and the profile both go to standard output; expected -o FILE", 2});
   }
   research::MadeWorkload reader = research::MakeWorkload(arguments.workload, arguments.options);
   if (!reader.ok()) return Fail(reader.error());

@@ -98,7 +98,7 @@ Status LiveFlags::Check() const {
   const Status online = sampling_.CheckOnline();
   if (!online.ok()) return online;
   if (actuator_ != "log" && level_ != "gate") {
-    return Error{fmt::format("--actuator {} acts at launches: expected --level gate", actuator_),
+    return Error{fmt::format("--actuator {} acts at launches; expected --level gate", actuator_),
                  2};
   }
   const std::optional<std::string> library = LibraryOf(actuator_);
@@ -153,7 +153,8 @@ std::string WhyNothing(const session::LiveOutcome& done) {
   for (const session::ProcessReport& process : done.report.processes) {
     if (!process.reason.empty()) return process.reason;
   }
-  return done.report.warnings.empty() ? "the program launched none" : done.report.warnings.front();
+  return done.report.warnings.empty() ? "the program launched no kernel"
+                                      : done.report.warnings.front();
 }
 
 }  // namespace
@@ -171,8 +172,8 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
   }
   if (options.preload && options.injector.find_first_of(" :") != std::string::npos) {
     return Fail(
-        {fmt::format("{}: LD_PRELOAD takes no path with a space or colon, expected stemtap "
-                     "in another folder, or no --preload",
+        {fmt::format("{}: LD_PRELOAD accepts no path with a space or colon; move stemtap to "
+                     "another directory, or omit --preload",
                      options.injector)});
   }
   Result<session::LiveOutcome> outcome = session::RunLive(options);

@@ -84,22 +84,22 @@ bool IsOfLiveSession(const model::Plan& plan) {
 std::string WhyNotPlain(const std::string& path, const model::Plan& plan,
                         const formats::CountingModel& model, std::optional<std::uint16_t> device) {
   json session = SessionOf(path, plan);
-  if (session.is_null()) return "has no session.json of that run beside it";
+  if (session.is_null()) return "has no session.json of that run next to it";
   if (plan.sessions.size() > 1) {
     const std::size_t of = SessionWith(device, plan);
     if (of == plan.sessions.size()) {
-      return fmt::format("is of {} sessions, of which no --device N names one",
+      return fmt::format("contains {} sessions, and no --device N selects one",
                          plan.sessions.size());
     }
     for (const char* list : {"devices", "processes"}) session[list] = PartOf(session[list], of);
   }
   const json& devices = session["devices"];
   if (devices.size() != 1 || devices[0].value("device", json()).is_null()) {
-    return fmt::format("is of launches on {} devices", devices.size());
+    return fmt::format("contains launches on {} devices", devices.size());
   }
   for (const json& process : session["processes"]) {
     if (process.is_object() && process.value("state", json()) == "stood_down") {
-      return "is of a run with a process that was not recorded";
+      return "is from a run with a process that was not recorded";
     }
   }
   const auto graph_kernels = devices[0]["graph_kernels"].get<std::uint64_t>();

@@ -45,12 +45,12 @@ const research::MethodEntry* OtherMethod(const std::string& name) {
 // Checks usage rules that CLI11 does not check.
 Status CheckUse(const PlanArguments& arguments) {
   if (!arguments.bbv.empty() && arguments.sampling.method() != "photon") {
-    return Error{fmt::format("--bbv is of --method photon, not of {}", arguments.sampling.method()),
-                 2};
+    return Error{
+        fmt::format("--bbv applies to --method photon, not to {}", arguments.sampling.method()), 2};
   }
   if (arguments.output == "-") {
     return Error{
-        "--output: the summary goes to standard output, expected a file, or --json "
+        "--output: the summary goes to standard output; expected a file, or --json "
         "to print the plan",
         2};
   }
@@ -94,7 +94,7 @@ int RunPlan(const PlanArguments& arguments) {
       vectors = std::move(read).value();
     }
     if (held.records.empty()) {
-      return Fail({fmt::format("{}: holds no kernel invocation, expected at least one",
+      return Fail({fmt::format("{}: contains no kernel invocation; expected at least one",
                                EscapeForTerminal(run))});
     }
     Result<model::Plan> planned =

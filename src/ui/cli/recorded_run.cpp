@@ -45,7 +45,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenRun(const std::vector<std::str
                                                       const std::string& metrics,
                                                       ReadProgress& progress) {
   if (std::count(paths.begin(), paths.end(), "-") + (metrics == "-" ? 1 : 0) > 1) {
-    return Error{"standard input is named twice, expected once", 2};
+    return Error{"standard input is named twice; expected once", 2};
   }
   const auto watch_of = [&progress](const std::string& path) { return progress.Of(path); };
   Result<std::unique_ptr<model::ProfileReader>> run = formats::OpenRanks(paths, watch_of);

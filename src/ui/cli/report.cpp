@@ -58,11 +58,11 @@ Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_se
 
 int RunReport(ReportArguments arguments) {
   if (arguments.output == "-" && arguments.json) {
-    return Fail({"--json and the report both go to standard output, expected -o FILE", 2});
+    return Fail({"--json and the report both go to standard output; expected -o FILE", 2});
   }
   if (ReportPage().empty()) {
     return Fail(
-        {"this stemtap was built without the page of its reports, expected a build with Node.js "
+        {"stemtap was built without the page of its reports; expected a build with Node.js "
          "and npm (Debian: apt-get install nodejs npm)"});
   }
   if (arguments.session.empty()) {
@@ -74,10 +74,9 @@ int RunReport(ReportArguments arguments) {
   std::string output = arguments.output;
   if (output.empty()) {
     if (fs::is_regular_file(arguments.session, error)) {
-      return Fail(
-          {fmt::format("{}: is a plan and no folder to write a report into, expected -o FILE",
-                       EscapeForTerminal(arguments.session)),
-           2});
+      return Fail({fmt::format("{}: is a plan, not a session directory; expected -o FILE",
+                               EscapeForTerminal(arguments.session)),
+                   2});
     }
     output = (fs::path(arguments.session) / "report.html").string();
   }
@@ -103,7 +102,7 @@ int RunReport(ReportArguments arguments) {
                    totals.kernels, to_stdout ? "standard output" : EscapeForTerminal(output),
                    is_file ? ", " + ShownSize(bytes) : ""));
   if (mask.left_out != 0) {
-    Tell(fmt::format("stemtap: it shows {} of {} decisions\n", mask.events.size(),
+    Tell(fmt::format("stemtap: the report shows {} of {} decisions\n", mask.events.size(),
                      mask.events.size() + mask.left_out));
   }
   if (!arguments.json) return 0;

@@ -74,14 +74,14 @@ Result<ShownEvent> EventOf(const simdjson::dom::element& line, const PlanPositio
   std::string_view kind;
   std::string_view kernel;
   ShownEvent event;
-  if (!line.is_object()) return Error{"is no object"};
-  if (line["event"].get(kind) != simdjson::SUCCESS) return Error{"event: expected a text"};
+  if (!line.is_object()) return Error{"is not an object"};
+  if (line["event"].get(kind) != simdjson::SUCCESS) return Error{"event: expected a string"};
   const auto known = std::find(kMaskEventNames.begin(), kMaskEventNames.end(), kind);
   if (known == kMaskEventNames.end()) {
     return Error{fmt::format("event: is '{}'", ShownCell(kind))};
   }
   event.kind = static_cast<std::uint8_t>(known - kMaskEventNames.begin());
-  if (line["kernel"].get(kernel) != simdjson::SUCCESS) return Error{"kernel: expected a text"};
+  if (line["kernel"].get(kernel) != simdjson::SUCCESS) return Error{"kernel: expected a string"};
   if (!Whole(line, "index", event.index)) return Error{"index: expected a whole number"};
   if (!Whole(line, "occurrence", event.occurrence)) {
     return Error{"occurrence: expected a whole number"};
@@ -141,7 +141,7 @@ Result<MaskEvents> ReadMask(std::unique_ptr<ByteSource> source, const PlanPositi
         parser.parse(lines.text().data(), lines.text().size()).get(line);
     if (damaged != simdjson::SUCCESS) {
       return lines.At(
-          fmt::format("is no JSON{}, {}", lines.ended() ? "" : " (cut short?)", kExpected));
+          fmt::format("is not JSON{}; {}", lines.ended() ? "" : " (cut short?)", kExpected));
     }
     const Result<ShownEvent> event = EventOf(line, positions);
     if (!event.ok()) {

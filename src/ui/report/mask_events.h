@@ -39,7 +39,7 @@ struct ShownEvent {
 struct MaskEvents {
   // The page counts events in 160 intervals of the session, so more events make no visible
   // difference. 50,000 events would add 0.6 MB to a page that must stay below 10 MB.
-  static constexpr std::size_t kMost = 20'000;
+  static constexpr std::size_t kMax = 20'000;
 
   std::vector<ShownEvent> events;  // in file order
   std::uint64_t left_out = 0;
@@ -62,6 +62,6 @@ class PlanPositions {
 // Returns all events, or at most `most` of them: thins the most frequent kinds to every second,
 // fourth, ... event and keeps the rare kinds complete.
 Result<MaskEvents> ReadMask(std::unique_ptr<ByteSource> source, const PlanPositions& positions,
-                            std::size_t most = MaskEvents::kMost);
+                            std::size_t most = MaskEvents::kMax);
 
 }  // namespace stemtap::ui

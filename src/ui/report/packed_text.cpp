@@ -26,9 +26,9 @@ PackedText::~PackedText() {
 }
 
 Status PackedText::Write(std::string_view text) {
-  constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
+  constexpr std::size_t kMax = std::numeric_limits<uInt>::max();
   while (!text.empty()) {
-    const std::string_view piece = text.substr(0, kMost);
+    const std::string_view piece = text.substr(0, kMax);
     const Status written = Deflate(piece, Z_NO_FLUSH);
     if (!written.ok()) return written;
     text.remove_prefix(piece.size());

@@ -39,7 +39,7 @@ bool Exists(const fs::path& path) {
 // Reads a JSON part. `check` validates the text and uses the file name in its error.
 template <typename Check>
 Result<std::string> ReadPart(const std::string& path, const char* expected, const Check& check) {
-  Result<std::string> text = model::ReadJsonFile(path, kMostPartBytes, expected);
+  Result<std::string> text = model::ReadJsonFile(path, kMaxPartBytes, expected);
   if (!text.ok()) return text;
   const Status checked = check(text.value(), model::NameOfSource(path));
   if (!checked.ok()) return checked.error();
@@ -53,7 +53,7 @@ Result<std::string> ReadPartOf(const fs::path& folder, const char* name, const c
   const fs::path path = folder / name;
   if (Exists(path)) return ReadPart(path.string(), expected, check);
   report.warnings.push_back(
-      fmt::format("{}: has no {}, the report goes without", folder.string(), name));
+      fmt::format("{}: has no {}; the report omits it", folder.string(), name));
   return std::string();
 }
 
@@ -62,12 +62,14 @@ Error NoPlan(const fs::path& folder) {
   const std::string shown = EscapeForTerminal(folder.string());
   for (const char* file : {"overview.json", "mask.ndjson", "session.json"}) {
     if (!Exists(folder / file)) continue;
-    return Error{fmt::format(
-        "{}: has no plan.json: the session still runs ('stemtap top' shows it) or was killed, "
-        "expected one that has ended",
-        shown)};
+    return Error{
+        fmt::format("{}: has no plan.json: the session is still running ('stemtap top' shows it) "
+                    "or was killed; "
+                    "expected a finished session",
+                    shown)};
   }
-  return Error{fmt::format("{}: is no session folder, expected one with a plan.json in it", shown)};
+  return Error{
+      fmt::format("{}: is not a session directory; expected one that contains plan.json", shown)};
 }
 
 // Also names "run/" and ".".
@@ -111,7 +113,7 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   std::error_code error;
   const bool is_folder = fs::is_directory(session, error);
   if (!is_folder && !Exists(session)) {
-    return Error{fmt::format("{}: is not there, expected the folder of a session",
+    return Error{fmt::format("{}: does not exist; expected a session directory",
                              EscapeForTerminal(session))};
   }
   report.folder = NameOf(session);
@@ -173,7 +175,7 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
       report.mask = std::move(mask).value();
     } else {
       report.warnings.push_back(
-          fmt::format("{}: has no mask.ndjson, the report goes without", session));
+          fmt::format("{}: has no mask.ndjson; the report omits it", session));
     }
   }
   if (!evaluation.empty()) {

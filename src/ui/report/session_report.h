@@ -24,7 +24,7 @@
 namespace stemtap::ui {
 
 // A longer part makes a page that no browser opens: their maximum string length is 512 MiB.
-inline constexpr std::size_t kMostPartBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMaxPartBytes = std::size_t{256} << 20;
 
 struct Report {
   std::string folder;     // display name of the session

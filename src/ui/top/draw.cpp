@@ -21,25 +21,25 @@ namespace {
 constexpr int kUnlimited = 1 << 20;
 
 constexpr std::pair<const char*, const char*> kHelp[] = {
-    {"Up Down j k", "move by a row"},
-    {"PgUp PgDn", "move by a page"},
-    {"Home End g G", "to the first, to the last"},
-    {"Enter Right", "the clusters of a kernel; of a process, its session"},
-    {"Esc Left", "back; the filter off"},
-    {"Tab", "processes and their states, and back"},
-    {"[ ]", "all sessions, or one after the other"},
-    {"t l m c n", "sort by time, launches, mean, captured, name; again: reversed"},
+    {"Up Down j k", "move by one row"},
+    {"PgUp PgDn", "move by one page"},
+    {"Home End g G", "move to the first or last row"},
+    {"Enter Right", "show the clusters of a kernel, or the session of a process"},
+    {"Esc Left", "go back; remove the filter"},
+    {"Tab", "switch between kernels and processes"},
+    {"[ ]", "step through all sessions and single sessions"},
+    {"t l m c n", "sort by time, launches, mean, captured, name; again: reverse"},
     {"s", "sort by the next column"},
     {"r", "reverse the order"},
-    {"/", "kernels whose name holds a text; Enter keeps it, Esc does not"},
-    {"p", "pause, and go on"},
-    {"Ctrl-L", "draw the screen again"},
-    {"h ? F1", "this help"},
+    {"/", "filter kernels by name; Enter keeps the filter, Esc removes it"},
+    {"p", "pause or continue"},
+    {"Ctrl-L", "redraw the screen"},
+    {"h ? F1", "show this help"},
     {"q F10", "quit"},
     {"", ""},
-    {"launches", "worked off, and + those that wait for it"},
-    {"TIMES", "how often it took how long: a log axis, shortest to longest"},
-    {"OPEN CLOSED", "clusters that still want captures, and those that have them"},
+    {"launches", "processed, and + waiting to be processed"},
+    {"TIMES", "histogram of durations: log axis, shortest to longest"},
+    {"OPEN CLOSED", "clusters that need captures, and clusters that have enough"},
     {"bound", "sampling error, uncovered time and bias of joined launches"},
 };
 
@@ -51,7 +51,7 @@ std::string_view EmptyWords(const Model& model) {
   }
   if (model.view() == View::kClusters)
     return "no clusters yet: nothing has been allocated to this kernel";
-  if (!model.filter().empty()) return "no kernel's name holds the filter";
+  if (!model.filter().empty()) return "no kernel name contains the filter text";
   return over ? "no kernel was recorded" : "no kernel yet";
 }
 
@@ -134,7 +134,7 @@ Line FooterLine(const Model& model, const Canvas& canvas, int& input_column) {
   } else {
     key("Esc", "back");
   }
-  key("p", model.paused() ? "go on" : "pause");
+  key("p", model.paused() ? "continue" : "pause");
   return line.Take();
 }
 

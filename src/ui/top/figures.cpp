@@ -30,8 +30,8 @@ std::string Short(double value) {
 
 // Returns the sorted `bins` without the bins at either end that are almost empty.
 std::span<const model::HistogramBin> WithoutEnds(std::span<const model::HistogramBin> bins) {
-  constexpr double kMostLaunches = 1e-3;
-  constexpr double kMostTime = 1e-2;
+  constexpr double kMaxDroppedLaunches = 1e-3;
+  constexpr double kMaxDroppedTime = 1e-2;
   const auto launches_of = [](const model::HistogramBin& bin) {
     return static_cast<double>(bin.count);
   };
@@ -51,7 +51,7 @@ std::span<const model::HistogramBin> WithoutEnds(std::span<const model::Histogra
       const model::HistogramBin& bin = first ? bins.front() : bins.back();
       dropped += launches_of(bin);
       dropped_time += time_of(bin);
-      if (dropped > kMostLaunches * launches || dropped_time > kMostTime * time) return;
+      if (dropped > kMaxDroppedLaunches * launches || dropped_time > kMaxDroppedTime * time) return;
       bins = first ? bins.subspan(1) : bins.first(bins.size() - 1);
     }
   };

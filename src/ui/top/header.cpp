@@ -66,8 +66,7 @@ void AddMessages(const Session& session, const Canvas& canvas, std::vector<Line>
   if (session.state == SessionState::kKilled) {
     lines.push_back(
         canvas.NewLine()
-            .Add(fmt::format("killed: its collector, process {}, is gone without having ended it",
-                             session.overview->pid),
+            .Add(fmt::format("killed: its collector, process {}, is gone", session.overview->pid),
                  Style::kBad)
             .Take());
   } else if (session.state == SessionState::kEnded) {
@@ -119,7 +118,7 @@ Line StatesLine(const std::vector<Session>& sessions, const Canvas& canvas) {
     const int count = counts[static_cast<std::size_t>(state)];
     if (count != 0) line.Add(fmt::format("{} {}", count, word), style).Add("  ");
   }
-  if (overdue != 0) line.Add(fmt::format("{} not renewed", overdue), Style::kBad).Add("  ");
+  if (overdue != 0) line.Add(fmt::format("{} stale", overdue), Style::kBad).Add("  ");
   if (problems != 0) line.Add(fmt::format("{} cannot be read", problems), Style::kBad).Add("  ");
   if (!canvas.snapshot) line.Add("[ and ] step through them", Style::kDim);
   return line.Take();
@@ -133,7 +132,7 @@ void AddStoodDown(const std::vector<ProcessRow>& processes, const Canvas& canvas
   // Disabled processes record nothing, so the reason must be visible.
   lines.push_back(
       canvas.NewLine()
-          .Add(fmt::format("{} of {} processes stood down: ",
+          .Add(fmt::format("{} of {} processes are not recorded: ",
                            std::count_if(first, processes.end(), stood_down), processes.size()),
                Style::kBad)
           .AddData(first->process->reason, Style::kBad)

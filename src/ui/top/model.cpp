@@ -12,7 +12,7 @@ namespace stemtap::ui {
 namespace {
 
 // Filters are short: a word or two.
-constexpr std::size_t kMostFilterBytes = 256;
+constexpr std::size_t kMaxFilterBytes = 256;
 
 constexpr std::array<char, 256> kLower = [] {
   std::array<char, 256> lower{};
@@ -238,7 +238,7 @@ void Model::Type(KeyPress press) {
       if (press.character == 21) {  // Ctrl-U
         filter_.clear();
       } else if (press.character >= 0x20 && press.character != 0x7F &&
-                 filter_.size() < kMostFilterBytes) {
+                 filter_.size() < kMaxFilterBytes) {
         filter_ += Utf8(press.character);
       }
       break;

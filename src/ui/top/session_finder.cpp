@@ -28,9 +28,9 @@ namespace fs = std::filesystem;
 constexpr const char* kOverviewName = "overview.json";
 // Sessions are in the directory that a program was started in, or a few levels below it. A deeper
 // or larger tree is probably a home directory and would take seconds to search.
-constexpr int kMostDepth = 3;
-constexpr std::size_t kMostFolders = 20000;
-constexpr long kMostPid = 1L << 22;  // Linux PID_MAX_LIMIT
+constexpr int kMaxDepth = 3;
+constexpr std::size_t kMaxDirectories = 20000;
+constexpr long kMaxPid = 1L << 22;  // Linux PID_MAX_LIMIT
 
 struct Candidate {
   std::string folder;
@@ -63,7 +63,7 @@ bool Runs(const std::string& folder) {
     const std::string name = at->path().filename().string();
     if (!shm::IsRingName(name.c_str())) continue;
     const auto pid = std::strtol(name.c_str() + std::strlen(shm::kRingPrefix), nullptr, 10);
-    if (!ProcessIsGone(static_cast<std::int32_t>(std::min(pid, kMostPid)), 0)) return true;
+    if (!ProcessIsGone(static_cast<std::int32_t>(std::min(pid, kMaxPid)), 0)) return true;
   }
   return false;
 }
@@ -92,7 +92,7 @@ class Search {
     }
     if (candidate.changed_ns >= 0 && IsOwned(folder)) found_.push_back(std::move(candidate));
     for (const fs::path& next : inner) {
-      if (++folders_ > kMostFolders) return;
+      if (++folders_ > kMaxDirectories) return;
       Below(next, depth - 1);
     }
   }
@@ -184,17 +184,18 @@ Result<std::string> SessionOfPid(const std::string& pid, const FinderPlaces& pla
   const std::string folder = SessionOf(fs::path(places.proc) / pid);
   if (!folder.empty()) return folder;
   Search search;
-  search.Below(places.here, kMostDepth);
+  search.Below(places.here, kMaxDepth);
   search.Named(places.other, places.user);
   std::vector<Candidate> named;
   for (const Candidate& candidate : search.found()) {
     if (Names(candidate.folder, pid)) named.push_back(candidate);
   }
   if (const Candidate* newest = NewestOf(named)) return newest->folder;
-  return Error{fmt::format(
-      "{}: no such folder, and no session of a process {} found, expected a session folder or the "
-      "pid of a process that is being traced",
-      pid, pid)};
+  return Error{
+      fmt::format("{}: no such directory, and no session of process {} was found; expected a "
+                  "session directory or "
+                  "the pid of a traced process",
+                  pid, pid)};
 }
 
 }  // namespace
@@ -204,8 +205,8 @@ Result<std::string> FindSession(const std::string& word, const FinderPlaces& pla
   fs::path path = word;
   if (path.is_relative()) path = fs::path(places.here) / path;
   const auto denied = [&] {
-    return Error{
-        fmt::format("{}: {}, expected a session folder", EscapeForTerminal(word), error.message())};
+    return Error{fmt::format("{}: {}; expected a session directory", EscapeForTerminal(word),
+                             error.message())};
   };
   if (fs::is_directory(path, error)) {
     const fs::directory_iterator readable(path, error);
@@ -214,7 +215,7 @@ Result<std::string> FindSession(const std::string& word, const FinderPlaces& pla
     search.Below(path, 0);
     // The collector may not have written any other file yet.
     if (search.found().empty() && !fs::exists(path / shm::kMaskFileName, error)) {
-      return Error{fmt::format("{}: holds no {}, expected a session folder",
+      return Error{fmt::format("{}: contains no {}; expected a session directory",
                                EscapeForTerminal(word), kOverviewName)};
     }
     const std::string folder = path.lexically_normal().string();
@@ -225,13 +226,13 @@ Result<std::string> FindSession(const std::string& word, const FinderPlaces& pla
   }
   if (error && error != std::errc::no_such_file_or_directory) return denied();
   if (IsNumber(word)) return SessionOfPid(word, places);
-  return Error{fmt::format("{}: no such folder, expected a session folder or a pid",
+  return Error{fmt::format("{}: no such directory; expected a session directory or a pid",
                            EscapeForTerminal(word))};
 }
 
 Result<std::string> NewestSession(Newest wanted, const FinderPlaces& places) {
   Search search(places.user);
-  search.Below(places.here, kMostDepth);
+  search.Below(places.here, kMaxDepth);
   std::vector<Candidate> ended;
   std::vector<Candidate> running;
   for (const Candidate& candidate : search.found()) {

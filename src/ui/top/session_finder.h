@@ -15,7 +15,7 @@ namespace stemtap::ui {
 
 // FinderPlaces lists where to search for sessions. Tests override it.
 struct FinderPlaces {
-  std::string here = ".";  // searched to a depth of kMostDepth
+  std::string here = ".";  // searched to a depth of kMaxDepth
   // Contains stemtap-* sessions of programs without a current directory. Searched for pids only.
   std::string other = "/tmp";
   std::string proc = "/proc";  // maps running processes to their sessions

@@ -15,7 +15,7 @@ namespace stemtap::ui {
 namespace {
 
 // A narrower name is not readable, so other columns are dropped first.
-constexpr int kLeastName = 18;
+constexpr int kMinNameColumns = 18;
 
 struct Column {
   std::string title;
@@ -91,11 +91,11 @@ KernelColumns ColumnsThatFit(const Model& model, const Canvas& canvas) {
   const auto room = [&] {
     return canvas.width - WidthOf(ColumnsOfKernels(model, has, canvas.unicode)) + 1;
   };
-  if (room() < kLeastName) has.bars = 0;
-  if (room() < kLeastName) has.clusters = false;
-  if (room() < kLeastName) has.mean = false;
-  if (room() < kLeastName) has.captured = false;
-  if (room() < kLeastName) has.launches = 0;
+  if (room() < kMinNameColumns) has.bars = 0;
+  if (room() < kMinNameColumns) has.clusters = false;
+  if (room() < kMinNameColumns) has.mean = false;
+  if (room() < kMinNameColumns) has.captured = false;
+  if (room() < kMinNameColumns) has.launches = 0;
   return has;
 }
 

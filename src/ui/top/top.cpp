@@ -101,7 +101,7 @@ Result<int> Watch(const TopOptions& options, std::string& snapshot) {
   const auto interval = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(options.interval_s));
   // Maximum delay for a signal that arrives just before the wait for a key.
-  constexpr auto kMostWait = std::chrono::milliseconds(250);
+  constexpr auto kMaxWait = std::chrono::milliseconds(250);
   Watches watches = WatchesOf(options);
   Model model;
   Clock::time_point next = Clock::now();
@@ -112,7 +112,7 @@ Result<int> Watch(const TopOptions& options, std::string& snapshot) {
     }
     screen->Draw(DrawScreen(model, screen->width(), screen->height(), unicode));
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
-    KeyPress press = screen->Read(std::clamp(wait, std::chrono::milliseconds(0), kMostWait));
+    KeyPress press = screen->Read(std::clamp(wait, std::chrono::milliseconds(0), kMaxWait));
     const bool paused = model.paused();
     // Process all pending keys before drawing again.
     for (int more = 0; press.key != Key::kNone && more < 256; ++more) {

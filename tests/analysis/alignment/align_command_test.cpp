@@ -47,7 +47,7 @@ TEST_CASE("two runs, and the plan of the one for the other") {
 
   const auto text = RunProcess({Stemtap(), "align", a, b});
   CHECK(text.exit_code == 0);
-  CHECK(text.out.find("not aligned: 0 launches only in A, 1 only in B, 1 kernels of unequal") !=
+  CHECK(text.out.find("not aligned: 0 launches only in A, 1 only in B, 1 kernels with unequal") !=
         std::string::npos);
   CHECK(text.out.find("warm_up") != std::string::npos);
   CHECK(RunProcess({Stemtap(), "align", a, b, "--exit-code"}).exit_code == 1);
@@ -115,7 +115,7 @@ TEST_CASE("launches that changed streams are named as such") {
   CHECK(moved.out.find("  B          0  stream 1  ") != std::string::npos);
   CHECK(moved.out.find("        1  stream 2  ") != std::string::npos);
   CHECK(moved.out.find("  B          1  stream 1  ") != std::string::npos);
-  CHECK(moved.out.find("not compared, since a run does not know it of every launch: device\n") !=
+  CHECK(moved.out.find("not compared, because a run lacks it for some launches: device\n") !=
         std::string::npos);
 }
 

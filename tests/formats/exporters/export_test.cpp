@@ -144,7 +144,7 @@ TEST_CASE("a file of a larger export is not left beside those of a smaller one")
   REQUIRE(exported("windows").exit_code == 0);  // the same files again
   const auto refused = exported("kernels");
   CHECK(refused.exit_code == 1);
-  CHECK(refused.err.starts_with("stemtap: " + script + ".2.rsp: would be taken for one of"));
+  CHECK(refused.err.starts_with("stemtap: " + script + ".2.rsp: could be mistaken for one of"));
   // Nothing was written or removed.
   CHECK(ReadFile(script) == before);
   CHECK(std::filesystem::exists(script + ".4.rsp"));
@@ -161,7 +161,7 @@ TEST_CASE("a file of a larger export is not left beside those of a smaller one")
   planned.folder_.Write("range.2", "# Launches to trace with Accel-Sim, 2 of 2, by stemtap.\n");
   const auto beside = planned.Export({"--to", "accelsim", "-o", setting});
   CHECK(beside.exit_code == 1);
-  CHECK(beside.err.find("range.2: would be taken") != std::string::npos);
+  CHECK(beside.err.find("range.2: could be mistaken") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(setting));
   std::filesystem::remove(planned.At("range.2"));
   CHECK(planned.Export({"--to", "accelsim", "-o", setting}).exit_code == 0);

@@ -165,7 +165,7 @@ TEST_CASE("what a rank's own tool cannot know of a merged plan is asked for") {
   };
   CheckFailure(exported({}), 1, {"cannot be read", "--profile FILE"});
   CheckFailure(exported({"--plain-launches"}), 1,
-               {"the plan is of 3 sessions", "expected --device N"});
+               {"the plan contains 3 sessions", "expected --device N"});
   CheckFailure(exported({"--plain-launches", "--device", "3"}), 1,
                {"--device 3: no session of the plan has it"});
   CHECK(exported({"--plain-launches", "--device", "2"}).exit_code == 0);
@@ -194,7 +194,7 @@ TEST_CASE("results on all ranks give the job's total, and the user hears what in
   const auto run = Stemtap(
       {"extrapolate", "--plan", "m/plan.json", "--results", "results.csv", "--json"}, scratch);
   REQUIRE(run.exit_code == 0);
-  CHECK(run.err.find("the plan is of 3 sessions") != std::string::npos);
+  CHECK(run.err.find("the plan contains 3 sessions") != std::string::npos);
   CHECK(run.err.find("1.7 times") != std::string::npos);
   const auto totals = nlohmann::json::parse(run.out);
   CAPTURE(totals.dump().substr(0, 400));

@@ -36,7 +36,7 @@ model::Plan PlanOf(std::vector<model::PlanKernel> kernels) {
 
 Result<MaskEvents> Read(const std::string& text,
                         const model::Plan& plan = PlanOf({KernelOf("gemm")}),
-                        std::size_t most = MaskEvents::kMost) {
+                        std::size_t most = MaskEvents::kMax) {
   return ReadMask(std::make_unique<MemorySource>("mask.ndjson", text), PlanPositions(plan), most);
 }
 
@@ -139,8 +139,8 @@ TEST_CASE("a line that is no event is told with its number") {
     const char* word;
   } cases[] = {
       {good.substr(0, good.size() / 2), "cut short"},
-      {"\n", "is no JSON"},
-      {"[]\n", "is no object"},
+      {"\n", "is not JSON"},
+      {"[]\n", "is not an object"},
       {"{}\n", "event:"},
       {Line("steal", 1), "event: is 'steal'"},
       {R"({"event":"capture","index":-1,"kernel":"a","occurrence":0,"cluster":0,"time_ns":1})",
@@ -156,8 +156,8 @@ TEST_CASE("a line that is no event is told with its number") {
        "time_ns:"},
       {std::string("a\0b\n", 4), "NUL"},
       {std::string(5 << 20, 'x'), "more than"},
-      {"{\"event\":\"capture\",\"index\":1,\"kernel\":\"\xFF\",\"occurrence\":0}\n", "is no JSON"},
-      {std::string(100'000, '[') + "\n", "is no JSON"},
+      {"{\"event\":\"capture\",\"index\":1,\"kernel\":\"\xFF\",\"occurrence\":0}\n", "is not JSON"},
+      {std::string(100'000, '[') + "\n", "is not JSON"},
   };
   for (const auto& wrong : cases) {
     CAPTURE(wrong.word);

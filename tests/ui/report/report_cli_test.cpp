@@ -140,10 +140,10 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const Session session;
   const std::string plan = session.run + "/plan.json";
-  CheckFailure(RunReport({session.run + "-gone"}), 1, {"run-gone: is not there"});
+  CheckFailure(RunReport({session.run + "-gone"}), 1, {"run-gone: does not exist"});
   CheckFailure(RunReport({session.run + "\x1B\xE2\x80\xAE\n"}), 1,
-               {"run\\x1B\\u{202E}\\x0A: is not"});
-  CheckFailure(RunReport({session.folder.path().string()}), 1, {"is no session folder"});
+               {"run\\x1B\\u{202E}\\x0A: does not exist"});
+  CheckFailure(RunReport({session.folder.path().string()}), 1, {"is not a session directory"});
   CheckFailure(RunReport({session.run, "-o", session.run + "/no/report.html"}), 1,
                {"report.html", "cannot be written"});
   CheckFailure(RunReport({session.run, "-o", session.folder.path().string()}), 1, {"is a folder"});
@@ -167,7 +167,7 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
   session.folder.Write("run/session.json", "{\"schema\":");
   CheckFailure(RunReport({session.run}), 1, {"run/session.json: ", "line 1"});
   std::filesystem::remove(plan);
-  CheckFailure(RunReport({session.run}), 1, {"still runs", "stemtap top"});
+  CheckFailure(RunReport({session.run}), 1, {"is still running", "stemtap top"});
   // The failed command leaves no files behind.
   CHECK(!std::filesystem::exists(session.folder / "run/report.html"));
   for (const auto& entry : std::filesystem::recursive_directory_iterator(session.folder.path())) {

@@ -168,18 +168,19 @@ TEST_CASE("what is no finished session is told apart") {
     CHECK(report.error().exit_code == 1);
     return report.error().message;
   };
-  CHECK(message((session.folder / "gone").string()).find("gone: is not there") !=
+  CHECK(message((session.folder / "gone").string()).find("gone: does not exist") !=
         std::string::npos);
   std::filesystem::create_directory(session.folder / "empty");
-  CHECK(message((session.folder / "empty").string()).find("is no session folder") !=
+  CHECK(message((session.folder / "empty").string()).find("is not a session directory") !=
         std::string::npos);
   session.Remove("run/plan.json");
   for (const char* file : {"run/overview.json", "run/mask.ndjson", "run/session.json"}) {
     CAPTURE(file);
-    CHECK(message(session.run()).find("still runs ('stemtap top' shows it)") != std::string::npos);
+    CHECK(message(session.run()).find("is still running ('stemtap top' shows it)") !=
+          std::string::npos);
     session.Remove(file);
   }
-  CHECK(message(session.run()).find("is no session folder") != std::string::npos);
+  CHECK(message(session.run()).find("is not a session directory") != std::string::npos);
 }
 
 std::string With(std::string text, const std::string& from, const std::string& to) {

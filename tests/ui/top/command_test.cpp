@@ -80,9 +80,10 @@ TEST_CASE("of several sessions a snapshot has those that there are, and says wha
 
 TEST_CASE("what cannot be shown is one line") {
   const TempDir dir;
-  CheckFailure(Top(dir, {"none"}), 1, {"none: no such folder, expected a session folder or a pid"});
-  CheckFailure(Top(dir, {"."}), 1, {"holds no overview.json"});
-  CheckFailure(Top(dir, {"4194305"}), 1, {"4194305", "no session of a process"});
+  CheckFailure(Top(dir, {"none"}), 1,
+               {"none: no such directory; expected a session directory or a pid"});
+  CheckFailure(Top(dir, {"."}), 1, {"contains no overview.json"});
+  CheckFailure(Top(dir, {"4194305"}), 1, {"4194305", "no session of process 4194305"});
   dir.Write("s/mask.ndjson", "");
   CheckFailure(Top(dir, {"s"}), 1, {"overview.json: No such file"});
   dir.Write("s/overview.json", "{\"schema\": \"stemtap.over");

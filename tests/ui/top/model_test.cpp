@@ -124,7 +124,7 @@ TEST_CASE("the filter works as it is typed, whatever the case") {
   shown.Type("q");  // now an ordinary letter
   CHECK(!shown.model.quit());
   CHECK(shown.Names().empty());
-  CHECK(Has(shown.Screen(), "no kernel's name holds the filter"));
+  CHECK(Has(shown.Screen(), "no kernel name contains the filter text"));
   shown.model.Press({Key::kEscape});
   CHECK(shown.Names().size() == 3);
   shown.Type("/ta");
@@ -264,7 +264,7 @@ TEST_CASE("processes are shown with why they stood down") {
   made.processes =
       R"([{"pid":77,"program":"a","state":"stood_down","reason":"no \u001b[5m CUPTI"},{"pid":78}])";
   Shown shown({made});
-  CHECK(Has(shown.Screen(), "1 of 2 processes stood down: no \\x1B[5m CUPTI\n"));
+  CHECK(Has(shown.Screen(), "1 of 2 processes are not recorded: no \\x1B[5m CUPTI\n"));
   shown.model.Press({Key::kTab});
   const std::string screen = shown.Screen();
   CHECK(Has(screen, "stood_down"));
@@ -542,7 +542,7 @@ TEST_CASE("what has to be known of a session is below its title") {
   // For several sessions, shows counts.
   session.overdue_s = 75;
   model.Show({session, session});
-  CHECK(Has(Snapshot(model, false), "2 ended  2 not renewed\n"));
+  CHECK(Has(Snapshot(model, false), "2 ended  2 stale\n"));
 }
 
 TEST_CASE("a snapshot has every kernel in full") {

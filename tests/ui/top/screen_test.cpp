@@ -367,7 +367,7 @@ TEST_CASE("several ranks are one view, and one after the other") {
   REQUIRE(terminal.WaitFor("2 sessions"));
   CHECK(Has(terminal.Screen(), "only_in_rank_1"));
   CHECK(Has(terminal.Screen(), "gemm_alpha"));
-  CHECK(Has(terminal.Screen(), "1 of 2 processes stood down"));
+  CHECK(Has(terminal.Screen(), "1 of 2 processes are not recorded"));
   terminal.Keys({"]", "]"});
   CHECK(terminal.WaitFor("session 2 of 2, rank1"));
   CHECK(!Has(terminal.Screen(), "gemm_alpha"));

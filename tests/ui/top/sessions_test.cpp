@@ -157,10 +157,10 @@ TEST_CASE("a folder that may not be read is not said to be none") {
   fs::permissions(session, fs::perms::owner_all);
   REQUIRE(!folder.ok());
   CHECK(folder.error().message ==
-        session.string() + ": Permission denied, expected a session folder");
+        session.string() + ": Permission denied; expected a session directory");
   REQUIRE(!file.ok());
   CHECK(file.error().message ==
-        overview.string() + ": Permission denied, expected a session folder");
+        overview.string() + ": Permission denied; expected a session directory");
 }
 
 TEST_CASE("a session is found by its folder") {
@@ -173,10 +173,11 @@ TEST_CASE("a session is found by its folder") {
   CHECK(FindSession((session / "overview.json").string(), places).value() == session.string());
   const Result<std::string> empty = FindSession((dir / "other").string(), places);
   REQUIRE(!empty.ok());
-  CHECK(empty.error().message.find("holds no overview.json") != std::string::npos);
+  CHECK(empty.error().message.find("contains no overview.json") != std::string::npos);
   const Result<std::string> none = FindSession("no\x1Bne", places);
   REQUIRE(!none.ok());
-  CHECK(none.error().message == "no\\x1Bne: no such folder, expected a session folder or a pid");
+  CHECK(none.error().message ==
+        "no\\x1Bne: no such directory; expected a session directory or a pid");
   dir.Write("here/new/mask.ndjson", "");
   CHECK(FindSession("new", places).ok());
 }
