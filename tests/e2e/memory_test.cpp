@@ -5,9 +5,7 @@
 
 #include <string>
 
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "support/stemtap.h"
 
 namespace stemtap::test {
 namespace {
@@ -23,12 +21,10 @@ std::uint64_t PeakOfChildren() {
 std::uint64_t PeakOfReplay(const std::string& launches) {
   TempDir scratch;
   const std::string profile = (scratch / "decode.stemtap").string();
-  const auto made = RunProcess(
-      {StemtapProgram().string(), "generate", "llm-decode", "--launches", launches, "-o", profile});
+  const auto made = RunStemtap({"generate", "llm-decode", "--launches", launches, "-o", profile});
   REQUIRE(made.exit_code == 0);
-  const auto run = RunProcess(
-      {StemtapProgram().string(), "replay", "-q", profile, "-o", (scratch / "session").string()},
-      {.timeout = std::chrono::minutes(4)});
+  const auto run = RunStemtap({"replay", "-q", profile, "-o", (scratch / "session").string()},
+                              {.timeout = std::chrono::minutes(4)});
   REQUIRE(run.exit_code == 0);
   return PeakOfChildren();
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "e2e/profile_totals.h"
-#include "support/process.h"
 #include "support/shared_data.h"
+#include "support/stemtap.h"
 
 namespace stemtap::test {
 namespace {
@@ -18,8 +18,8 @@ void CheckProfile(const std::filesystem::path& file) {
   CAPTURE(file.filename().string());
   const TotalsByName expected = TotalsOfProfile(file);
   TempDir scratch;
-  const auto live = RunProcess({StemtapProgram().string(), "demo", "--quiet", "--profile",
-                                file.string(), "-o", (scratch / "live").string()});
+  const auto live = RunStemtap(
+      {"demo", "--quiet", "--profile", file.string(), "-o", (scratch / "live").string()});
   CAPTURE(live.err);
   REQUIRE(live.exit_code == 0);
   const auto plan = ReadJson(scratch / "live/plan.json");
@@ -32,8 +32,8 @@ void CheckProfile(const std::filesystem::path& file) {
   CHECK(session["processes"][0]["state"] == "closed");
   CHECK(session["processes"][0]["malformed"] == 0);
 
-  const auto replay = RunProcess({StemtapProgram().string(), "replay", "--quiet", file.string(),
-                                  "-o", (scratch / "replay").string()});
+  const auto replay =
+      RunStemtap({"replay", "--quiet", file.string(), "-o", (scratch / "replay").string()});
   REQUIRE(replay.exit_code == 0);
   CHECK(TotalsOfPlan(ReadJson(scratch / "replay/plan.json")) == expected);
 }

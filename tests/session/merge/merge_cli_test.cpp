@@ -11,23 +11,15 @@
 
 #include "e2e/session.h"
 #include "support/check_failure.h"
-#include "support/paths.h"
-#include "support/process.h"
+#include "support/stemtap.h"
 #include "ui/report/page.h"
 
 namespace stemtap::test {
 namespace {
 
-ProcessResult Stemtap(std::vector<std::string> arguments, const TempDir& scratch) {
-  arguments.insert(arguments.begin(), StemtapProgram().string());
-  ProcessOptions options;
-  options.cwd = scratch.path();
-  return RunProcess(arguments, options);
-}
-
 // Returns the output of `stemtap`, which must succeed.
 std::string Printed(const std::vector<std::string>& arguments, const TempDir& scratch) {
-  const ProcessResult result = Stemtap(arguments, scratch);
+  const ProcessResult result = RunStemtap(scratch, arguments);
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   return result.out;
@@ -109,7 +101,7 @@ std::multiset<std::string> Selected(const std::string& exported) {
 TEST_CASE("one rank of a merged plan is exported as from its own session") {
   TempDir scratch;
   Record(scratch);
-  for (const std::string to : {"macsim", "sieve", "nvbit", "accelsim", "accelsim-range-old"}) {
+  for (const std::string to : {"macsim", "sieve", "nvbit", "accelsim"}) {
     CAPTURE(to);
     for (const std::string rank : {"0", "1", "2"}) {
       CAPTURE(rank);
@@ -161,11 +153,11 @@ TEST_CASE("what a rank's own tool cannot know of a merged plan is asked for") {
   for (const char* file : {"p0.csv", "p1.csv", "p2.csv"}) std::filesystem::remove(scratch / file);
   const auto exported = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"export", "--plan", "m/plan.json", "--to", "macsim"});
-    return Stemtap(more, scratch);
+    return RunStemtap(scratch, more);
   };
   CheckFailure(exported({}), 1, {"cannot be read", "--profile FILE"});
   CheckFailure(exported({"--plain-launches"}), 1,
-               {"the plan contains 3 sessions", "expected --device N"});
+               {"the plan is of 3 sessions", "expected --device N"});
   CheckFailure(exported({"--plain-launches", "--device", "3"}), 1,
                {"--device 3: no session of the plan has it"});
   CHECK(exported({"--plain-launches", "--device", "2"}).exit_code == 0);
@@ -191,8 +183,8 @@ TEST_CASE("results on all ranks give the job's total, and the user hears what in
     }
   }
   scratch.Write("results.csv", results);
-  const auto run = Stemtap(
-      {"extrapolate", "--plan", "m/plan.json", "--results", "results.csv", "--json"}, scratch);
+  const auto run = RunStemtap(
+      scratch, {"extrapolate", "--plan", "m/plan.json", "--results", "results.csv", "--json"});
   REQUIRE(run.exit_code == 0);
   CHECK(run.err.find("the plan contains 3 sessions") != std::string::npos);
   CHECK(run.err.find("1.7 times") != std::string::npos);
@@ -216,9 +208,9 @@ TEST_CASE("ids of a simulator that counts each session apart are not taken for t
   while (std::getline(weights, line)) results += line.substr(0, line.find(',')) + ",7\n";
   scratch.Write("results.csv", results);
   const auto plan = ReadJson(scratch / "m/plan.json");
-  const auto run = Stemtap({"extrapolate", "--plan", "m/plan.json", "--results", "results.csv",
-                            "--ids", "weights.csv", "--device", "1", "--json"},
-                           scratch);
+  const auto run =
+      RunStemtap(scratch, {"extrapolate", "--plan", "m/plan.json", "--results", "results.csv",
+                           "--ids", "weights.csv", "--device", "1", "--json"});
   CAPTURE(run.err);
   REQUIRE(run.exit_code == 0);
   CHECK(run.err.find("not among") == std::string::npos);
@@ -230,7 +222,7 @@ TEST_CASE("top and report show a merged session as any other") {
   const std::string shown = Printed({"top", "--once", "m"}, scratch);
   CHECK(shown.find("ended") != std::string::npos);
   CHECK(Printed({"top", "--json", "m"}, scratch) == ReadFile(scratch / "m/overview.json"));
-  const auto report = Stemtap({"report", "m"}, scratch);
+  const auto report = RunStemtap(scratch, {"report", "m"});
   if (ui::ReportPage().empty()) {
     MESSAGE("SKIPPED: built without the page of stemtap report");
     return;
@@ -280,19 +272,19 @@ TEST_CASE("the bound of a job holds though its ranks err alike") {
 
 TEST_CASE("wrong use, and sessions that do not go together") {
   TempDir scratch;
-  CHECK(Stemtap({"merge", "-o", "m"}, scratch).exit_code == 2);
-  CHECK(Stemtap({"merge", "s0"}, scratch).exit_code == 2);
-  CheckFailure(Stemtap({"merge", "none", "-o", "m"}, scratch), 1, {"none: is not a directory"});
+  CHECK(RunStemtap(scratch, {"merge", "-o", "m"}).exit_code == 2);
+  CHECK(RunStemtap(scratch, {"merge", "s0"}).exit_code == 2);
+  CheckFailure(RunStemtap(scratch, {"merge", "none", "-o", "m"}), 1, {"none: is not there"});
   Printed({"generate", "llm-decode", "--launches", "2000", "-o", "p.csv"}, scratch);
   Printed({"replay", "-q", "p.csv", "-o", "a"}, scratch);
   Printed({"replay", "-q", "--error-bound", "0.02", "p.csv", "-o", "b"}, scratch);
-  CheckFailure(Stemtap({"merge", "a", "b", "-o", "m"}, scratch), 1,
+  CheckFailure(RunStemtap(scratch, {"merge", "a", "b", "-o", "m"}), 1,
                {"b: was recorded with --error-bound '0.02', but a with '0.05'"});
-  CheckFailure(Stemtap({"merge", "a", "./a/", "-o", "m"}, scratch), 1,
+  CheckFailure(RunStemtap(scratch, {"merge", "a", "./a/", "-o", "m"}), 1,
                {"expected each session once"});
   CHECK_FALSE(std::filesystem::exists(scratch / "m"));
   Printed({"merge", "-q", "a", "-o", "m"}, scratch);
-  CheckFailure(Stemtap({"merge", "a", "-o", "m"}, scratch), 1, {"m: is not empty"});
+  CheckFailure(RunStemtap(scratch, {"merge", "a", "-o", "m"}), 1, {"m: is not empty"});
 }
 
 }  // namespace

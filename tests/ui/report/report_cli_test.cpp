@@ -10,9 +10,7 @@
 #include <vector>
 
 #include "support/check_failure.h"
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "support/stemtap.h"
 #include "ui/report/page.h"
 #include "ui/report/session_files.h"
 #include "ui/report/unpack.h"
@@ -23,12 +21,12 @@ namespace {
 using nlohmann::json;
 using test::CheckFailure;
 using test::ReadFile;
-using test::RunProcess;
+using test::RunStemtap;
 using test::TempDir;
 
 test::ProcessResult RunReport(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {test::StemtapProgram().string(), "report"});
-  return RunProcess(arguments);
+  arguments.insert(arguments.begin(), "report");
+  return RunStemtap(arguments);
 }
 
 struct Session {
@@ -75,18 +73,18 @@ TEST_CASE(
   const Session session;
   test::ProcessOptions options;
   options.cwd = session.folder.path();
-  const std::vector<std::string> report = {test::StemtapProgram().string(), "report"};
   // Newer and still running: it has an overview but no plan yet.
   session.folder.Write("running/overview.json", test::kOverviewJson);
-  const auto result = RunProcess(report, options);
+  const auto result = RunStemtap({"report"}, options);
   CAPTURE(result.err);
   CHECK(result.exit_code == 0);
   CHECK(std::filesystem::exists(session.folder / "run/report.html"));
   // There are sessions above and next to this directory.
   options.cwd = session.folder.Write("empty/a/x", "").parent_path();
-  CheckFailure(RunProcess(report, options), 1, {"no session below the current directory; name"});
+  CheckFailure(RunStemtap({"report"}, options), 1,
+               {"no session below the current directory; name"});
   options.cwd = session.folder / "running";
-  CheckFailure(RunProcess(report, options), 1,
+  CheckFailure(RunStemtap({"report"}, options), 1,
                {"no session below the current directory has ended"});
 }
 
@@ -180,10 +178,9 @@ TEST_CASE("a replay becomes a report with its own figures") {
   const TempDir folder;
   const std::string profile = (folder / "run.csv").string();
   const std::string session = (folder / "session").string();
-  const std::string stemtap = test::StemtapProgram().string();
-  REQUIRE(RunProcess({stemtap, "generate", "llm-decode", "--launches", "20000", "-o", profile})
-              .exit_code == 0);
-  REQUIRE(RunProcess({stemtap, "replay", profile, "-q", "-o", session}).exit_code == 0);
+  REQUIRE(RunStemtap({"generate", "llm-decode", "--launches", "20000", "-o", profile}).exit_code ==
+          0);
+  REQUIRE(RunStemtap({"replay", profile, "-q", "-o", session}).exit_code == 0);
   REQUIRE(RunReport({session}).exit_code == 0);
   const json data = json::parse(test::DataOf(ReadFile(folder / "session/report.html")));
   CHECK(data["plan"] == json::parse(ReadFile(folder / "session/plan.json")));

@@ -8,9 +8,7 @@
 #include <string>
 
 #include "support/check_failure.h"
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "support/stemtap.h"
 #include "ui/top/made_overview.h"
 
 using namespace stemtap::test;
@@ -18,11 +16,8 @@ using namespace stemtap::test;
 namespace {
 
 ProcessResult Top(const TempDir& dir, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {StemtapProgram().string(), "top"});
-  ProcessOptions options;
-  options.cwd = dir.path();
-  options.env = {{"LC_ALL", "C"}, {"TERM", "xterm"}};
-  return RunProcess(arguments, options);
+  arguments.insert(arguments.begin(), "top");
+  return RunStemtap(arguments, {.env = {{"LC_ALL", "C"}, {"TERM", "xterm"}}, .cwd = dir.path()});
 }
 
 void MakeSession(const TempDir& dir, const char* name, const MadeOverview& made) {

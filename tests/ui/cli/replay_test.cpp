@@ -5,21 +5,17 @@
 #include <vector>
 
 #include "e2e/profile_totals.h"
-#include "support/process.h"
 #include "support/shared_data.h"
+#include "support/stemtap.h"
 
 namespace stemtap::test {
 namespace {
 
-std::string Stemtap() {
-  return StemtapProgram().string();
-}
-
 // Generates a decode loop of `launches` launches.
 std::filesystem::path Generate(const TempDir& scratch, const char* launches) {
   const auto file = scratch / "decode.stemtap.zst";
-  const auto made = RunProcess(
-      {Stemtap(), "generate", "llm-decode", "--launches", launches, "-o", file.string()});
+  const auto made =
+      RunStemtap({"generate", "llm-decode", "--launches", launches, "-o", file.string()});
   REQUIRE(made.exit_code == 0);
   return file;
 }
@@ -41,7 +37,7 @@ TEST_CASE("mask, plan and overview are the same bytes with 1 and with 4 threads"
     for (const std::string lag : {"20000", "100"}) {
       const auto folder = [&](const std::string& threads) {
         const auto path = scratch / (profile.filename().string() + lag + "-" + threads);
-        const auto run = RunProcess({Stemtap(), "replay", "-q", "--threads", threads, "--lag", lag,
+        const auto run = RunStemtap({"replay", "-q", "--threads", threads, "--lag", lag,
                                      profile.string(), "-o", path.string()});
         CHECK(run.exit_code == 0);
         CHECK(run.err.find("TBB") == std::string::npos);
@@ -63,9 +59,7 @@ TEST_CASE(
   TempDir scratch;
   const auto profile = Generate(scratch, "200000");
   for (const std::string command : {"replay", "plan"}) {
-    std::vector<std::string> argv = {Stemtap(), command, profile.string(), "-o",
-                                     (scratch / command).string()};
-    const auto run = RunProcess(argv);
+    const auto run = RunStemtap({command, profile.string(), "-o", (scratch / command).string()});
     REQUIRE(run.exit_code == 0);
     const auto plan =
         ReadJson(command == "plan" ? scratch / "plan" : scratch / command / "plan.json");
@@ -96,10 +90,10 @@ TEST_CASE(
 TEST_CASE("--json prints one object and nothing else") {
   TempDir scratch;
   const auto profile = Generate(scratch, "5000");
-  const auto replay = RunProcess(
-      {Stemtap(), "replay", "--json", "-q", profile.string(), "-o", (scratch / "s").string()});
+  const auto replay =
+      RunStemtap({"replay", "--json", "-q", profile.string(), "-o", (scratch / "s").string()});
   CHECK(nlohmann::json::parse(replay.out)["invocations"] == 5000);
-  const auto plan = RunProcess({Stemtap(), "plan", "--json", profile.string()});
+  const auto plan = RunStemtap({"plan", "--json", profile.string()});
   CHECK(nlohmann::json::parse(plan.out)["totals"]["invocations"] == 5000);
 }
 
@@ -108,7 +102,7 @@ TEST_CASE("another seed is another plan of the same cost") {
   const auto profile = Generate(scratch, "50000");
   const auto with_seed = [&](const char* seed) {
     return nlohmann::json::parse(
-        RunProcess({Stemtap(), "plan", "--json", "--seed", seed, profile.string()}).out);
+        RunStemtap({"plan", "--json", "--seed", seed, profile.string()}).out);
   };
   const auto one = with_seed("1");
   CHECK(one == with_seed("1"));

@@ -17,9 +17,7 @@
 #include <vector>
 
 #include "base/byte_sink.h"
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "support/stemtap.h"
 
 namespace stemtap::test {
 namespace {
@@ -28,9 +26,9 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 // Maximum resident memory of a child: 33 MB for a stream. For inputs held in memory, 4 MiB of input
 // may become launches, rows or values of a few bytes each.
-constexpr std::uint64_t kMostResident = 400 * kMiB;
-constexpr std::uint64_t kMostStreamed = 64 * kMiB;
-constexpr std::uint64_t kMostHeld = 95 * kMiB;
+constexpr std::uint64_t kMaxResident = 400 * kMiB;
+constexpr std::uint64_t kMaxStreamed = 64 * kMiB;
+constexpr std::uint64_t kMaxHeld = 95 * kMiB;
 
 // FileSizeLimit limits the file size in this process and its children. A database is unpacked into
 // an unnamed file, whose size cannot be measured in any other way.
@@ -101,10 +99,6 @@ void Refused(const std::vector<std::string>& arguments, const std::string& word,
   CHECK(took.count() < 5.0);
 }
 
-constexpr std::string_view kCanonical =
-    "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
-    "shared_bytes,graph_id,name\n";
-
 // Returns a database of one table whose header claims `pages` pages and marks that count as valid.
 std::string DatabaseHead(const TempDir& folder, std::uint32_t pages) {
   const std::string path = (folder / "made.sqlite").string();
@@ -133,10 +127,10 @@ TEST_CASE("text that unpacks to gigabytes ends at its limits") {
     int pieces = 16;
   };
   const Bomb bombs[] = {
-      {"line.csv.zst", std::string(kCanonical), "a", "expected"},
-      {"line.csv.gz", std::string(kCanonical), "a", "expected"},
-      {"quote.csv.zst", std::string(kCanonical) + "\"", "a", "expected"},
-      {"nul.csv.zst", std::string(kCanonical), zeros, "expected"},
+      {"line.csv.zst", kProfileHeader, "a", "expected"},
+      {"line.csv.gz", kProfileHeader, "a", "expected"},
+      {"quote.csv.zst", std::string(kProfileHeader) + "\"", "a", "expected"},
+      {"nul.csv.zst", kProfileHeader, zeros, "expected"},
       {"nul.zst", "", zeros, "expected"},
       {"deep.json.zst", "{\"traceEvents\": [{\"a\": ", "[", "expected"},
       {"deep.json.gz", "{\"traceEvents\": [{\"a\": ", "{\"a\":", "expected"},
@@ -151,7 +145,7 @@ TEST_CASE("text that unpacks to gigabytes ends at its limits") {
     Refused({"convert", "-o", (folder / "out.csv").string(), path}, bomb.word);
     CHECK_FALSE(std::filesystem::exists(folder / "out.csv"));
   }
-  CHECK(PeakOfChildren() < kMostStreamed);
+  CHECK(PeakOfChildren() < kMaxStreamed);
 }
 
 TEST_CASE("a database that unpacks to gigabytes is refused before it is on the disk") {
@@ -179,7 +173,7 @@ TEST_CASE("a database that unpacks to gigabytes is refused before it is on the d
     Refused({"convert", "-o", (folder / "out.csv").string(), path}, bomb.word, options);
     CHECK(std::filesystem::is_empty(scratch.path()));
   }
-  CHECK(PeakOfChildren() < kMostStreamed);
+  CHECK(PeakOfChildren() < kMaxStreamed);
 }
 
 // Data held in memory costs at least 64 bytes per launch, so endless tiny rows would fill the
@@ -215,7 +209,7 @@ TEST_CASE("profiles that are held, and what stands beside them, end where they u
     // A short file is read successfully, so the failure is due to the unpacked size.
     const std::string end = bomb.row[0] == ',' ? "]}" : "";
     const std::string good = folder.Write("good", bomb.head + bomb.row + bomb.row + end).string();
-    const ProcessResult read = RunProcess({StemtapProgram().string(), "convert", "-o", out, good});
+    const ProcessResult read = RunStemtap({"convert", "-o", out, good});
     CAPTURE(read.err);
     CHECK(read.exit_code == 0);
     std::filesystem::remove(out);
@@ -226,7 +220,7 @@ TEST_CASE("profiles that are held, and what stands beside them, end where they u
 
   const std::string profile = folder.Write("p.csv", "duration_ns,name\n1,k\n2,k\n").string();
   const std::string plan = (folder / "plan.json").string();
-  REQUIRE(RunProcess({StemtapProgram().string(), "plan", profile, "-o", plan}).exit_code == 0);
+  REQUIRE(RunStemtap({"plan", profile, "-o", plan}).exit_code == 0);
   const std::string metrics = MakeBomb(folder, "metrics.zst", "duration_ns,name,m\n", "1,k,3\n");
   Refused({"convert", profile, "--metrics", metrics, "-o", out}, "unpack to more than");
   const std::string vectors =
@@ -237,7 +231,7 @@ TEST_CASE("profiles that are held, and what stands beside them, end where they u
   Refused({"export", "--to", "accelsim-kernelslist", "--plan", plan, "--list", list, "-o", out},
           "unpack to more than");
   MESSAGE("peak resident: " << static_cast<double>(PeakOfChildren()) / 1e6 << " MB");
-  CHECK(PeakOfChildren() < kMostHeld);
+  CHECK(PeakOfChildren() < kMaxHeld);
 }
 
 TEST_CASE("files of a session that are a gigabyte of nothing are refused before they are read") {
@@ -264,17 +258,16 @@ TEST_CASE("files of a session that are a gigabyte of nothing are refused before 
     }
   }
   CHECK_FALSE(std::filesystem::exists(folder / "m"));
-  CHECK(PeakOfChildren() < kMostHeld);
+  CHECK(PeakOfChildren() < kMaxHeld);
 }
 
 TEST_CASE("plans and results that unpack to gigabytes are refused") {
   const TempDir folder;
   const std::string plan = (folder / "plan.json").string();
   const std::string profile = (folder / "p.csv").string();
-  REQUIRE(RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches", "20000",
-                      "-o", profile})
-              .exit_code == 0);
-  REQUIRE(RunProcess({StemtapProgram().string(), "plan", profile, "-o", plan}).exit_code == 0);
+  REQUIRE(RunStemtap({"generate", "llm-decode", "--launches", "20000", "-o", profile}).exit_code ==
+          0);
+  REQUIRE(RunStemtap({"plan", profile, "-o", plan}).exit_code == 0);
   const std::pair<const char*, const char*> plans[] = {
       {"{\"a\": \"", "a"}, {"{\"a\": ", "["}, {"{\"a\": [0", ",{}"}, {"", " "}};
   int number = 0;
@@ -304,7 +297,7 @@ TEST_CASE("plans and results that unpack to gigabytes are refused") {
   const std::string whole = folder.Write("r.csv", "id,cycles\n1,2\n").string();
   Refused({"extrapolate", "--plan", plan, "--results", whole, "--ids", ids}, "unpack to more than");
   MESSAGE("peak resident: " << PeakOfChildren() / 1e6 << " MB");
-  CHECK(PeakOfChildren() < kMostResident);
+  CHECK(PeakOfChildren() < kMaxResident);
 }
 
 }  // namespace

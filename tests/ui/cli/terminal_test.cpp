@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "support/check_failure.h"
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "support/stemtap.h"
 
 namespace stemtap::test {
 namespace {
@@ -50,17 +48,11 @@ struct Scratch {
   Scratch() {
     options.cwd = folder.path();
     options.env = {{"LC_ALL", "C.UTF-8"}};
-    folder.Write(file,
-                 "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,"
-                 "block_z,shared_bytes,graph_id,name\n"
-                 "0,0,100,0,7,1,1,1,32,1,1,0,,\"" +
-                     file +
-                     "\"\n"
-                     "1,200,150,0,7,1,1,1,32,1,1,0,,other\n");
+    folder.Write(file, kProfileHeader + ("0,0,100,0,7,1,1,1,32,1,1,0,,\"" + file + "\"\n") +
+                           "1,200,150,0,7,1,1,1,32,1,1,0,,other\n");
   }
-  ProcessResult Run(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), StemtapProgram().string());
-    return RunProcess(arguments, options);
+  ProcessResult Run(const std::vector<std::string>& arguments) const {
+    return RunStemtap(arguments, options);
   }
   // Runs a command that prints the hostile name to stdout or stderr.
   ProcessResult Shows(const std::vector<std::string>& arguments, int code = 0,

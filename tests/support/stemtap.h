@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the stemtap program, as a user runs it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace stemtap::test {
+
+// The first line of a canonical profile.
+inline constexpr const char* kProfileHeader =
+    "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
+    "shared_bytes,graph_id,name\n";
+
+inline ProcessResult RunStemtap(std::vector<std::string> arguments,
+                                const ProcessOptions& options = {}) {
+  arguments.insert(arguments.begin(), StemtapProgram().string());
+  return RunProcess(arguments, options);
+}
+
+// Runs it in `directory`.
+inline ProcessResult RunStemtap(const TempDir& directory, std::vector<std::string> arguments) {
+  return RunStemtap(std::move(arguments), {.cwd = directory.path()});
+}
+
+}  // namespace stemtap::test
