@@ -146,26 +146,6 @@ Result<Exported> WriteAccelSim(const ExportInput& input) {
   return exported;
 }
 
-Result<Exported> WriteAccelSimWindows(const ExportInput& input) {
-  Result<Exported> exported = WriteWindowScript(
-      input, "Accel-Sim (DYNAMIC_KERNEL_LIMIT_START and _END)",
-      "# Set LD_PRELOAD or CUDA_INJECTION64_PATH to the tracer first. TRACES: where the traces "
-      "go.\n",
-      [](std::size_t run, const IdRange& window) {
-        return fmt::format(
-            "mkdir -p \"${{TRACES:-traces}}/{0}\"\n"
-            "USER_DEFINED_FOLDERS=1 TRACES_FOLDER=\"${{TRACES:-traces}}/{0}\" \\\n"
-            "  DYNAMIC_KERNEL_LIMIT_START={1} DYNAMIC_KERNEL_LIMIT_END={2} \"$@\"\n",
-            run, window.first, window.last);
-      });
-  if (exported.ok() && HasProcessOfSeveralDevices(input)) {
-    exported.value().notes.push_back(
-        "numbers count over all devices, as tracers up to 2024-10 do; tracers of 2024-11 to "
-        "2025-04 count per context and select other launches");
-  }
-  return exported;
-}
-
 Result<Exported> WriteAccelSimList(const ExportInput& input) {
   const std::vector<std::uint64_t> ids = Ids(input.counted);
   if (input.counted.devices.size() > 1 && !input.options.counting.device) {

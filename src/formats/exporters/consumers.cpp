@@ -29,18 +29,6 @@ constexpr std::array<Consumer, 11> kConsumers = {{
      false,
      false,
      WriteAccelSim},
-    {"accelsim-range-old",
-     "the older Accel-Sim tracer",
-     "DYNAMIC_KERNEL_LIMIT_START and _END, one run per window, for a tracer of 2024-10 or earlier, "
-     "or "
-     "of 2025-04 or earlier with one context",
-     {CountScope::kProcess, 1, false, kInt32},
-     "cuLaunchKernel alone",
-     "launches by cuLaunchKernelEx (Hopper, recent cuBLAS), cooperative ones and graphs are not "
-     "seen, and shift every later number: do not use it for a program that has any",
-     false,
-     false,
-     WriteAccelSimWindows},
     {"accelsim-kernelslist",
      "the Accel-Sim trace list",
      "the planned part of an existing kernelslist.g (--list)",

@@ -88,7 +88,6 @@ std::string ShellWord(std::string_view text);
 
 // The writers. REQUIRES (all): `counted` was made with the counting model of that consumer.
 Result<Exported> WriteAccelSim(const ExportInput& input);
-Result<Exported> WriteAccelSimWindows(const ExportInput& input);
 Result<Exported> WriteAccelSimList(const ExportInput& input);
 Result<Exported> WriteMacSim(const ExportInput& input);
 Result<Exported> WriteMacSimList(const ExportInput& input);

@@ -21,29 +21,23 @@ std::string ScriptHead(const std::string& purpose, const std::string& comment, s
       runs, purpose, comment);
 }
 
-Result<Exported> WriteWindowScript(
-    const ExportInput& input, const std::string& purpose, const std::string& comment,
-    const std::function<std::string(std::size_t run, const IdRange& window)>& command) {
+Result<Exported> WriteNvbit(const ExportInput& input) {
   const std::vector<std::uint64_t> ids = Ids(input.counted);
   const std::vector<IdRange> windows = Ranges(ids);
   Exported exported;
   exported.ids = ids.size();
   exported.runs = windows.size();
-  std::string text = ScriptHead(purpose, comment, windows.size());
-  for (std::size_t i = 0; i < windows.size(); ++i) text += "\n" + command(i + 1, windows[i]);
-  exported.files.push_back({"", std::move(text)});
-  return exported;
-}
-
-Result<Exported> WriteNvbit(const ExportInput& input) {
-  return WriteWindowScript(
-      input, "a sample tool of NVBit (START_GRID_NUM, END_GRID_NUM)",
+  std::string text = ScriptHead(
+      "a sample tool of NVBit (START_GRID_NUM, END_GRID_NUM)",
       "# Set LD_PRELOAD or CUDA_INJECTION64_PATH to the tool first. Output comes run after run;\n"
       "# STEMTAP_RUN holds the number of the run.\n",
-      [](std::size_t run, const IdRange& window) {
-        return fmt::format("STEMTAP_RUN={} START_GRID_NUM={} END_GRID_NUM={} \"$@\"\n", run,
-                           window.first, window.last + 1);
-      });
+      windows.size());
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    text += fmt::format("\nSTEMTAP_RUN={} START_GRID_NUM={} END_GRID_NUM={} \"$@\"\n", i + 1,
+                        windows[i].first, windows[i].last + 1);
+  }
+  exported.files.push_back({"", std::move(text)});
+  return exported;
 }
 
 Result<Exported> WriteSieve(const ExportInput& input) {

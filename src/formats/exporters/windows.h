@@ -15,12 +15,6 @@
 
 namespace stemtap::formats {
 
-// Writes a script that runs the given program once per window of consecutive ids. `command` returns
-// the shell code of run `run`, counted from 1; "$@" is the program.
-Result<Exported> WriteWindowScript(
-    const ExportInput& input, const std::string& purpose, const std::string& comment,
-    const std::function<std::string(std::size_t run, const IdRange& window)>& command);
-
 // Returns the beginning of the script: what it is and what it expects.
 std::string ScriptHead(const std::string& purpose, const std::string& comment, std::size_t runs);
 

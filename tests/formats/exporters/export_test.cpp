@@ -200,8 +200,8 @@ TEST_CASE("every consumer writes something") {
                  "nvbit\n14\n-1\n./Kernel1/trace.txt\n./Kernel3/trace.txt\n./Kernel5/trace.txt\n"
                  "./Kernel7/trace.txt\n")
           .string();
-  for (const char* to : {"accelsim", "accelsim-range-old", "accelsim-kernelslist", "macsim",
-                         "macsim-config", "sieve", "nvbit", "ncu", "csv", "roaring", "perfetto"}) {
+  for (const char* to : {"accelsim", "accelsim-kernelslist", "macsim", "macsim-config", "sieve",
+                         "nvbit", "ncu", "csv", "roaring", "perfetto"}) {
     CAPTURE(to);
     std::vector<std::string> arguments = {"--to", to, "-o", planned.At("out.txt")};
     if (std::string(to) == "accelsim-kernelslist")
@@ -275,7 +275,7 @@ TEST_CASE("wrong use") {
   CheckFailure(planned.Export({"--to", "sieve", "--list", "x"}), 2, {"--list"});
   CheckFailure(planned.Export({"--to", "macsim-config"}), 2, {"--list FILE"});
   CheckFailure(planned.Export({"--to", "sieve", "--mode", "windows"}), 2,
-               {"--mode is of --to ncu"});
+               {"--mode applies to --to ncu"});
   CheckFailure(planned.Export({"--to", "csv", "--timeline-launches", "3"}), 2, {"perfetto"});
   CheckFailure(planned.Export({"--to", "nobody"}), 2, {"--to"});
   CheckFailure(

@@ -10,7 +10,7 @@ namespace {
 
 using namespace stemtap::test;
 
-constexpr const char* kNumbered[] = {"accelsim", "accelsim-range-old", "macsim", "sieve", "nvbit"};
+constexpr const char* kNumbered[] = {"accelsim", "macsim", "sieve", "nvbit"};
 
 model::Profile Four() {
   model::Profile profile;
@@ -47,7 +47,7 @@ TEST_CASE("graphs: the numbers behind a capture are unknown unless the user says
 TEST_CASE("several devices: whose counter it is must be said") {
   model::Profile profile = Four();
   profile.records[1].device = 1;
-  for (const char* to : {"accelsim-range-old", "macsim", "sieve", "nvbit", "ncu"}) {
+  for (const char* to : {"macsim", "sieve", "nvbit", "ncu"}) {
     CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0})), "--processes one"));
     formats::ExportOptions options;
     options.counting.processes = formats::Processes::kPerDevice;

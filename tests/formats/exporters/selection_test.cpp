@@ -45,18 +45,6 @@ void CheckNumbers(const model::Profile& profile, const model::Plan& plan, const 
     traced.insert(one.begin(), one.end());
   }
   CHECK(traced == planned);
-
-  Indices windowed;
-  const formats::Exported old = Exports("accelsim-range-old", profile, plan, options);
-  for (const auto& [first, last] : WindowsSeen(old.files[0].content, "DYNAMIC_KERNEL_LIMIT_START",
-                                               "DYNAMIC_KERNEL_LIMIT_END")) {
-    CHECK(first != 0);
-    CHECK(last != 0);
-    const Indices one = ProcessSelects(
-        run, 1, [f = first, l = last](std::uint64_t id) { return f <= id && id <= l; });
-    windowed.insert(one.begin(), one.end());
-  }
-  CHECK(windowed == planned);
 }
 
 Indices AccelSimUnion(const formats::Exported& exported, const Run& run) {
@@ -138,13 +126,6 @@ TEST_CASE("several contexts of a process never have two consecutive numbers in o
   const formats::Exported ranks = Exports("accelsim", profile, PlanOf(profile, planned), options);
   CHECK(ranks.files.size() == 1);
   CHECK(AccelSimUnion(ranks, {profile, false, 0}) == OnDevice(profile, planned, 0));
-  // Older tracers count over all devices or per context; the trace does not indicate which.
-  options = {};
-  options.counting.processes = formats::Processes::kOne;
-  const formats::Exported windows =
-      Exports("accelsim-range-old", profile, PlanOf(profile, planned), options);
-  REQUIRE(windows.notes.size() == 1);
-  CHECK(windows.notes[0].find("2025-04") != std::string::npos);
 }
 
 TEST_CASE("kernels of graphs shift the numbers behind them, or count where graphs are off") {
