@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/check_failure.h"
 #include "support/paths.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
@@ -27,6 +28,16 @@ inline ProcessResult RunStemtap(std::vector<std::string> arguments,
 // Runs it in `directory`.
 inline ProcessResult RunStemtap(const TempDir& directory, std::vector<std::string> arguments) {
   return RunStemtap(std::move(arguments), {.cwd = directory.path()});
+}
+
+// Checks that the arguments are a usage error whose message contains all of `words`.
+inline void CheckUsageError(const std::vector<std::string>& arguments,
+                            const std::vector<std::string>& words) {
+  CheckFailure(RunStemtap(arguments), 2, words);
+}
+inline void CheckUsageError(const TempDir& directory, const std::vector<std::string>& arguments,
+                            const std::vector<std::string>& words) {
+  CheckFailure(RunStemtap(directory, arguments), 2, words);
 }
 
 }  // namespace stemtap::test

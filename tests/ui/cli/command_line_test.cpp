@@ -12,49 +12,45 @@ namespace stemtap::test {
 namespace {
 
 TEST_CASE("an unknown command or option names the nearest one") {
-  CheckFailure(RunStemtap({"replya"}), 2, {"unknown command 'replya'", "did you mean replay?"});
-  CheckFailure(RunStemtap({"xyzzy"}), 2, {"unknown command 'xyzzy'"});
-  CheckFailure(RunStemtap({"replya", "--help"}), 2,
-               {"unknown command 'replya'", "did you mean replay?"});
-  CheckFailure(RunStemtap({"plan", "--error-bound", "nan", "x"}), 2, {"--error-bound", "nan"});
-  CheckFailure(RunStemtap({"--versoin"}), 2, {"unknown option '--versoin'", "--version"});
-  CheckFailure(RunStemtap({"plan", "--erorr-bound", "0.1", "x.csv"}), 2,
-               {"unknown option '--erorr-bound'", "did you mean --error-bound?"});
-  CheckFailure(RunStemtap({"replay", "x.csv", "--sed=3"}), 2, {"--seed"});
-  CheckFailure(RunStemtap({"run", "--levle", "gate", "--", "true"}), 2, {"--level"});
+  CheckUsageError({"replya"}, {"unknown command 'replya'", "did you mean replay?"});
+  CheckUsageError({"xyzzy"}, {"unknown command 'xyzzy'"});
+  CheckUsageError({"replya", "--help"}, {"unknown command 'replya'", "did you mean replay?"});
+  CheckUsageError({"plan", "--error-bound", "nan", "x"}, {"--error-bound", "nan"});
+  CheckUsageError({"--versoin"}, {"unknown option '--versoin'", "--version"});
+  CheckUsageError({"plan", "--erorr-bound", "0.1", "x.csv"},
+                  {"unknown option '--erorr-bound'", "did you mean --error-bound?"});
+  CheckUsageError({"replay", "x.csv", "--sed=3"}, {"--seed"});
+  CheckUsageError({"run", "--levle", "gate", "--", "true"}, {"--level"});
   CHECK(RunStemtap({}).exit_code == 2);
 }
 
 TEST_CASE("an option after the program is rejected instead of being read as an option of run") {
   const std::vector<std::string> expected = {"expected stemtap run [options] -- PROGRAM"};
-  CheckFailure(RunStemtap({"run", "echo", "--seed", "4"}), 2, expected);
-  CheckFailure(RunStemtap({"run", "echo", "-q"}), 2, expected);
-  CheckFailure(RunStemtap({"run", "-q", "sh", "-c", "true"}), 2, expected);
+  CheckUsageError({"run", "echo", "--seed", "4"}, expected);
+  CheckUsageError({"run", "echo", "-q"}, expected);
+  CheckUsageError({"run", "-q", "sh", "-c", "true"}, expected);
 }
 
 TEST_CASE("values out of range are usage errors") {
-  CheckFailure(RunStemtap({"plan", "--error-bound", "0", "x.csv"}), 2, {"--error-bound"});
-  CheckFailure(RunStemtap({"plan", "--error-bound", "much", "x.csv"}), 2, {"--error-bound"});
-  CheckFailure(RunStemtap({"plan", "--confidence", "1.5", "x.csv"}), 2, {"--confidence"});
-  CheckFailure(RunStemtap({"plan", "--method", "guess", "x.csv"}), 2, {"--method"});
-  CheckFailure(RunStemtap({"replay", "--lag", "-1", "x.csv"}), 2, {"--lag"});
-  CheckFailure(RunStemtap({"plan"}), 2, {"profile"});
-  CheckFailure(RunStemtap({"run"}), 2, {"stemtap run"});
+  CheckUsageError({"plan", "--error-bound", "0", "x.csv"}, {"--error-bound"});
+  CheckUsageError({"plan", "--error-bound", "much", "x.csv"}, {"--error-bound"});
+  CheckUsageError({"plan", "--confidence", "1.5", "x.csv"}, {"--confidence"});
+  CheckUsageError({"plan", "--method", "guess", "x.csv"}, {"--method"});
+  CheckUsageError({"replay", "--lag", "-1", "x.csv"}, {"--lag"});
+  CheckUsageError({"plan"}, {"profile"});
+  CheckUsageError({"run"}, {"stemtap run"});
 }
 
 TEST_CASE("an option without effect is a usage error") {
   const std::vector<std::string> two_pass = {"--selection first", "two-pass plan"};
-  CheckFailure(RunStemtap({"run", "--selection", "first", "--", "true"}), 2, two_pass);
-  CheckFailure(RunStemtap({"replay", "x.csv", "--selection", "first"}), 2, two_pass);
-  CheckFailure(RunStemtap({"demo", "--selection", "first"}), 2, two_pass);
-  CheckFailure(RunStemtap({"demo", "--profile", "x.csv", "--launches", "5"}), 2,
-               {"--launches", "--profile"});
-  CheckFailure(RunStemtap({"plan", "x.csv", "--bbv", "y"}), 2,
-               {"--bbv applies to --method photon"});
-  CheckFailure(RunStemtap({"evaluate", "x.csv", "--method", "root"}), 2, {"--online", "--methods"});
-  CheckFailure(
-      RunStemtap({"evaluate", "x.csv", "--error-bound", "0.1", "--error-bounds", "0.1,0.2"}), 2,
-      {"--error-bounds", "--error-bound;"});
+  CheckUsageError({"run", "--selection", "first", "--", "true"}, two_pass);
+  CheckUsageError({"replay", "x.csv", "--selection", "first"}, two_pass);
+  CheckUsageError({"demo", "--selection", "first"}, two_pass);
+  CheckUsageError({"demo", "--profile", "x.csv", "--launches", "5"}, {"--launches", "--profile"});
+  CheckUsageError({"plan", "x.csv", "--bbv", "y"}, {"--bbv applies to --method photon"});
+  CheckUsageError({"evaluate", "x.csv", "--method", "root"}, {"--online", "--methods"});
+  CheckUsageError({"evaluate", "x.csv", "--error-bound", "0.1", "--error-bounds", "0.1,0.2"},
+                  {"--error-bounds", "--error-bound;"});
 }
 
 TEST_CASE("numbers are decimal, whole words and within 64 bits") {
@@ -62,22 +58,19 @@ TEST_CASE("numbers are decimal, whole words and within 64 bits") {
   for (const std::string word : {"", "-1", "5x", "0x10", "1e3", "1.0", "+5", " 5", "5 ", "0b11",
                                  "18446744073709551616", "nan", "\xC2\xB9"}) {
     CAPTURE(word);
-    CheckFailure(RunStemtap({"plan", "x.csv", "--seed", word}), 2,
-                 {"--seed", "expected a whole number"});
-    CheckFailure(RunStemtap({"replay", "x.csv", "--lag", word}), 2, {"--lag", "0 to 100000000"});
+    CheckUsageError({"plan", "x.csv", "--seed", word}, {"--seed", "expected a whole number"});
+    CheckUsageError({"replay", "x.csv", "--lag", word}, {"--lag", "0 to 100000000"});
   }
   for (const std::string word : {"", "5%", "0,05", "0x1p-4", "1e400", "nan", "0.05 "}) {
     CAPTURE(word);
-    CheckFailure(RunStemtap({"plan", "x.csv", "--error-bound", word}), 2,
-                 {"--error-bound", "expected a number of 1e-06 to 1", "found '" + word + "'"});
+    CheckUsageError({"plan", "x.csv", "--error-bound", word},
+                    {"--error-bound", "expected a number of 1e-06 to 1", "found '" + word + "'"});
   }
-  CheckFailure(RunStemtap({"extrapolate", "--plan", "x", "--results", "y", "--device", "65535"}), 2,
-               {"--device", "0 to 65534"});
-  CheckFailure(RunStemtap({"generate", "llm-decode", "-o", "x.csv", "--layers", "-1"}), 2,
-               {"--layers"});
-  CheckFailure(
-      RunStemtap({"export", "--plan", "x", "--to", "perfetto", "--timeline-launches", "-1"}), 2,
-      {"--timeline-launches"});
+  CheckUsageError({"extrapolate", "--plan", "x", "--results", "y", "--device", "65535"},
+                  {"--device", "0 to 65534"});
+  CheckUsageError({"generate", "llm-decode", "-o", "x.csv", "--layers", "-1"}, {"--layers"});
+  CheckUsageError({"export", "--plan", "x", "--to", "perfetto", "--timeline-launches", "-1"},
+                  {"--timeline-launches"});
   // A leading 0 does not make the number octal.
   const auto made =
       RunStemtap(scratch, {"generate", "llm-decode", "-o", "x.csv", "--launches", "0100"});
@@ -85,12 +78,10 @@ TEST_CASE("numbers are decimal, whole words and within 64 bits") {
 }
 
 TEST_CASE("an unknown value names the nearest one, and an empty path is rejected") {
-  CheckFailure(RunStemtap({"plan", "--method", "optimla", "x.csv"}), 2,
-               {"--method: expected one of optimal, root", "'optimla', did you mean optimal?"});
-  CheckFailure(RunStemtap({"generate", "llm-decod", "-o", "x.csv"}), 2,
-               {"did you mean llm-decode?"});
-  CheckFailure(RunStemtap({"run", "--actuator", "profilr", "--", "true"}), 2,
-               {"--actuator", "'profilr'"});
+  CheckUsageError({"plan", "--method", "optimla", "x.csv"},
+                  {"--method: expected one of optimal, root", "'optimla', did you mean optimal?"});
+  CheckUsageError({"generate", "llm-decod", "-o", "x.csv"}, {"did you mean llm-decode?"});
+  CheckUsageError({"run", "--actuator", "profilr", "--", "true"}, {"--actuator", "'profilr'"});
   // An empty argument, as from "$UNSET", must fail instead of changing or omitting the output.
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"plan", "x.csv", "-o", ""},
@@ -103,7 +94,7 @@ TEST_CASE("an unknown value names the nearest one, and an empty path is rejected
            {"align", "a", "b", "--plan", "", "-o", ""},
            {"demo", "--profile", ""}}) {
     CAPTURE(words);
-    CheckFailure(RunStemtap(words), 2, {"is empty; expected a path"});
+    CheckUsageError(words, {"is empty; expected a path"});
   }
 }
 

@@ -60,8 +60,8 @@ TEST_CASE("help and version are commands too") {
     CHECK(help.out == RunStemtap({command, "--help"}).out);
     CHECK(help.out.find("\nUsage: stemtap " + command + " [options]") != std::string::npos);
   }
-  CheckFailure(RunStemtap({"help", "replya"}), 2, {"'replya', did you mean replay?"});
-  CheckFailure(RunStemtap({"help", "run", "plan"}), 2, {"unexpected argument 'plan'"});
+  CheckUsageError({"help", "replya"}, {"'replya', did you mean replay?"});
+  CheckUsageError({"help", "run", "plan"}, {"unexpected argument 'plan'"});
 }
 
 TEST_CASE("--min-samples and --captured-times do what their help says") {

@@ -154,8 +154,8 @@ TEST_CASE("a session directory is accepted as a plan, and a session file as a se
   same({"merge", "s", "t", "-q", "--json", "-o", "m1"},
        {"merge", "s/plan.json", "t/session.json", "-q", "--json", "-o", "m2"});
   // The plan is protected even if it was named through its session.
-  CheckFailure(RunStemtap(scratch, {"export", "--plan", "s", "--to", "csv", "-o", "s/plan.json"}),
-               2, {"s/plan.json: is the input"});
+  CheckUsageError(scratch, {"export", "--plan", "s", "--to", "csv", "-o", "s/plan.json"},
+                  {"s/plan.json: is the input"});
   std::filesystem::create_directory(scratch / "empty");
   CheckFailure(RunStemtap(scratch, {"export", "--plan", "empty", "--to", "csv"}), 1,
                {"empty/plan.json: ", "No such file"});

@@ -62,28 +62,25 @@ TEST_CASE("inputs are not overwritten, and standard output gets one result") {
   REQUIRE(RunStemtap(scratch, {"plan", "p.csv", "-o", "plan.json"}).exit_code == 0);
   const std::string plan = ReadFile(scratch / "plan.json");
   const std::vector<std::string> made_of = {"is the input"};
-  CheckFailure(RunStemtap(scratch, {"plan", "p.csv", "-o", "./p.csv"}), 2, made_of);
-  CheckFailure(RunStemtap(scratch, {"evaluate", "p.csv", "--csv", "p.csv"}), 2, made_of);
-  CheckFailure(
-      RunStemtap(scratch, {"align", "p.csv", "p.csv", "--plan", "plan.json", "-o", "p.csv"}), 2,
-      made_of);
-  CheckFailure(
-      RunStemtap(scratch, {"export", "--plan", "plan.json", "--to", "csv", "-o", "plan.json"}), 2,
-      made_of);
-  CheckFailure(RunStemtap(scratch, {"export", "--plan", "plan.json", "--to", "csv", "-o", "x",
-                                    "--weights-csv", "p.csv", "--profile", "p.csv"}),
-               2, made_of);
-  CheckFailure(RunStemtap(scratch, {"export", "--plan", "plan.json", "--to", "csv", "-o", "x",
-                                    "--weights-csv", "x"}),
-               2, {"x: is to be written twice; expected a file for each output"});
+  CheckUsageError(scratch, {"plan", "p.csv", "-o", "./p.csv"}, made_of);
+  CheckUsageError(scratch, {"evaluate", "p.csv", "--csv", "p.csv"}, made_of);
+  CheckUsageError(scratch, {"align", "p.csv", "p.csv", "--plan", "plan.json", "-o", "p.csv"},
+                  made_of);
+  CheckUsageError(scratch, {"export", "--plan", "plan.json", "--to", "csv", "-o", "plan.json"},
+                  made_of);
+  CheckUsageError(scratch,
+                  {"export", "--plan", "plan.json", "--to", "csv", "-o", "x", "--weights-csv",
+                   "p.csv", "--profile", "p.csv"},
+                  made_of);
+  CheckUsageError(scratch,
+                  {"export", "--plan", "plan.json", "--to", "csv", "-o", "x", "--weights-csv", "x"},
+                  {"x: is to be written twice; expected a file for each output"});
   const std::vector<std::string> one = {"standard output; expected a file"};
-  CheckFailure(RunStemtap(scratch, {"plan", "p.csv", "-o", "-"}), 2, one);
-  CheckFailure(RunStemtap(scratch, {"evaluate", "p.csv", "--csv", "-"}), 2, one);
-  CheckFailure(RunStemtap(scratch, {"align", "p.csv", "p.csv", "--plan", "plan.json", "-o", "-"}),
-               2, one);
-  CheckFailure(
-      RunStemtap(scratch, {"export", "--plan", "plan.json", "--to", "csv", "--weights-csv", "-"}),
-      2, one);
+  CheckUsageError(scratch, {"plan", "p.csv", "-o", "-"}, one);
+  CheckUsageError(scratch, {"evaluate", "p.csv", "--csv", "-"}, one);
+  CheckUsageError(scratch, {"align", "p.csv", "p.csv", "--plan", "plan.json", "-o", "-"}, one);
+  CheckUsageError(scratch, {"export", "--plan", "plan.json", "--to", "csv", "--weights-csv", "-"},
+                  one);
   CHECK(ReadFile(scratch / "p.csv") == before);
   CHECK(ReadFile(scratch / "plan.json") == plan);
 }
@@ -92,7 +89,7 @@ TEST_CASE("an input is not overwritten under another name, and no output is writ
   TempDir scratch;
   const auto refused = [&](const std::vector<std::string>& arguments, const char* expected) {
     CAPTURE(arguments);
-    CheckFailure(RunStemtap(scratch, arguments), 2, {expected});
+    CheckUsageError(scratch, arguments, {expected});
   };
   std::filesystem::copy_file(SourceDir() / "tests/data/tiny.csv", scratch / "p.csv");
   std::filesystem::copy_file(SourceDir() / "tests/data/tiny.csv", scratch / "q.csv");
