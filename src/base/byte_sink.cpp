@@ -40,8 +40,7 @@ class FileSink : public ByteSink {
 
   Status Write(std::string_view bytes) override {
     if (buffer_.size() + bytes.size() > kWriteBytes) {
-      const Status flushed = Flush();
-      if (!flushed.ok()) return flushed;
+      STEMTAP_TRY(Flush());
     }
     if (bytes.size() >= kWriteBytes) return WriteAll(bytes);
     buffer_.append(bytes);
@@ -49,8 +48,7 @@ class FileSink : public ByteSink {
   }
 
   Status Finish() override {
-    const Status flushed = Flush();
-    if (!flushed.ok()) return flushed;
+    STEMTAP_TRY(Flush());
     const int fd = std::exchange(fd_, -1);
     if (fd == STDOUT_FILENO) return Success{};
     if (::close(fd) != 0) return WriteError(name_);
@@ -98,8 +96,7 @@ class GzipSink : public ByteSink {
   Status Write(std::string_view bytes) override {
     while (!bytes.empty()) {
       const std::string_view piece = bytes.substr(0, kWriteBytes);
-      const Status written = Deflate(piece, Z_NO_FLUSH);
-      if (!written.ok()) return written;
+      STEMTAP_TRY(Deflate(piece, Z_NO_FLUSH));
       bytes.remove_prefix(piece.size());
     }
     return Success{};
@@ -120,8 +117,7 @@ class GzipSink : public ByteSink {
       stream_.avail_out = static_cast<uInt>(out_.size());
       deflate(&stream_, flush);  // fails only if misused
       more = stream_.avail_out == 0;
-      const Status written = inner_->Write({out_.data(), out_.size() - stream_.avail_out});
-      if (!written.ok()) return written;
+      STEMTAP_TRY(inner_->Write({out_.data(), out_.size() - stream_.avail_out}));
     }
     return Success{};
   }
@@ -157,8 +153,7 @@ class ZstdSink : public ByteSink {
         return Error{fmt::format("zstd failed: {}", ZSTD_getErrorName(left))};
       }
       if (directive == ZSTD_e_continue) left = in.size - in.pos;
-      const Status written = inner_->Write({out_.data(), out.pos});
-      if (!written.ok()) return written;
+      STEMTAP_TRY(inner_->Write({out_.data(), out.pos}));
     }
     return Success{};
   }

@@ -122,14 +122,13 @@ class GzipSource : public CompressedSource {
     stream_.avail_out = room;
     while (stream_.avail_out == room) {
       if (stream_.avail_in == 0) {
-        const Result<std::size_t> count = NextInput();
-        if (!count.ok()) return count;
-        if (count.value() == 0) {
+        const std::size_t count = STEMTAP_TRY(NextInput());
+        if (count == 0) {
           if (in_member_) return Truncated("gzip");
           return std::size_t{0};
         }
         stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input()));
-        stream_.avail_in = static_cast<uInt>(count.value());
+        stream_.avail_in = static_cast<uInt>(count);
       }
       if (!in_member_) {
         // Some writers pad members with zeros up to a block.
@@ -174,13 +173,12 @@ class ZstdSource : public CompressedSource {
     ZSTD_outBuffer out{data, size, 0};
     while (out.pos == 0) {
       if (in_.pos == in_.size && !pending_) {
-        const Result<std::size_t> count = NextInput();
-        if (!count.ok()) return count;
-        if (count.value() == 0) {
+        const std::size_t count = STEMTAP_TRY(NextInput());
+        if (count == 0) {
           if (in_frame_) return Truncated("zstd");
           return std::size_t{0};
         }
-        in_ = {input(), count.value(), 0};
+        in_ = {input(), count, 0};
       }
       const std::size_t code = ZSTD_decompressStream(stream_, &out, &in_);
       if (ZSTD_isError(code) != 0) {
@@ -251,12 +249,11 @@ Result<std::string_view> ByteSource::Peek(std::size_t size) {
 }
 
 Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> source) {
-  const Result<std::string_view> leading = source->Peek(kZstdMagic.size());
-  if (!leading.ok()) return leading.error();
-  if (leading.value().starts_with(kGzipMagic)) {
+  const std::string_view leading = STEMTAP_TRY(source->Peek(kZstdMagic.size()));
+  if (leading.starts_with(kGzipMagic)) {
     return std::unique_ptr<ByteSource>(std::make_unique<GzipSource>(std::move(source)));
   }
-  if (BeginsLikeZstd(leading.value())) {
+  if (BeginsLikeZstd(leading)) {
     return std::unique_ptr<ByteSource>(std::make_unique<ZstdSource>(std::move(source)));
   }
   return source;

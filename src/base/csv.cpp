@@ -78,9 +78,8 @@ Status CsvReader::EndRow(Ending ending) {
     while (ending == Ending::kOpenQuote) {
       KeepPlaces();
       const std::size_t size = text().size();
-      const Result<bool> more = lines_.Extend();
-      if (!more.ok()) return more.error();
-      if (!more.value()) return At("a quote is not closed, expected '\"'");
+      const bool more = STEMTAP_TRY(lines_.Extend());
+      if (!more) return At("a quote is not closed, expected '\"'");
       ending = Split(size, true);
     }
     KeepPlaces();
@@ -130,8 +129,7 @@ Result<bool> CsvReader::NextRow() {
   cells_.clear();
   const Ending ending = Split(0, false);
   if (ending == Ending::kRow) return more;
-  const Status ended = EndRow(ending);
-  if (!ended.ok()) return ended.error();
+  STEMTAP_TRY(EndRow(ending));
   return more;
 }
 

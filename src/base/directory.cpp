@@ -62,8 +62,7 @@ Result<Directory> Directory::Claim(const std::string& path, const std::string& c
     return Error{
         fmt::format("{}: is not empty, expected a new or empty folder", EscapeForTerminal(path))};
   }
-  const Status claimed = directory.value().MakeClaim(claim);
-  if (!claimed.ok()) return claimed.error();
+  STEMTAP_TRY(directory.value().MakeClaim(claim));
   return directory;
 }
 
@@ -81,8 +80,7 @@ Result<Directory> Directory::ClaimNew(const std::string& path, const std::string
 Result<Directory> Directory::ClaimExisting(const std::string& path, const std::string& claim) {
   Result<Directory> directory = Open(path);
   if (!directory.ok()) return directory;
-  const Status claimed = directory.value().MakeClaim(claim);
-  if (!claimed.ok()) return claimed.error();
+  STEMTAP_TRY(directory.value().MakeClaim(claim));
   return directory;
 }
 

@@ -11,10 +11,9 @@ Result<std::string> ReadWhole(ByteSource& source, std::size_t max_bytes,
   std::string text;
   std::vector<char> piece(kReadBytes);
   for (;;) {
-    const Result<std::size_t> read = source.Read(piece.data(), piece.size());
-    if (!read.ok()) return read.error();
-    if (read.value() == 0) return text;
-    text.append(piece.data(), read.value());
+    const std::size_t read = STEMTAP_TRY(source.Read(piece.data(), piece.size()));
+    if (read == 0) return text;
+    text.append(piece.data(), read);
     if (text.size() > max_bytes) {
       return Error{fmt::format("{}: is longer than {} bytes, expected {}", source.name(), max_bytes,
                                expected)};

@@ -47,11 +47,11 @@ Status LineReader::Fill() {
     begin_ = 0;
   }
   if (end_ + 1 == buffer_.size()) buffer_.resize(2 * end_ + 1);
-  const Result<std::size_t> count = source_->Read(buffer_.data() + end_, buffer_.size() - 1 - end_);
-  if (!count.ok()) return count.error();
-  at_end_ = count.value() == 0;
-  if (nul_ == kNowhere) nul_ = Find(buffer_, '\0', end_, end_ + count.value());
-  end_ += count.value();
+  const std::size_t count =
+      STEMTAP_TRY(source_->Read(buffer_.data() + end_, buffer_.size() - 1 - end_));
+  at_end_ = count == 0;
+  if (nul_ == kNowhere) nul_ = Find(buffer_, '\0', end_, end_ + count);
+  end_ += count;
   buffer_[end_] = '\n';
   return Success{};
 }
@@ -64,8 +64,7 @@ Result<bool> LineReader::FindEnd(const char* too_long) {
   while (newline == kNowhere && !at_end_) {
     if (end_ - begin_ > max_bytes_) return above_limit();
     const std::size_t searched = end_ - begin_;
-    const Status filled = Fill();
-    if (!filled.ok()) return filled.error();
+    STEMTAP_TRY(Fill());
     newline = Find(buffer_, '\n', searched, end_);
   }
   if (next_ == end_) return false;

@@ -57,3 +57,14 @@ class [[nodiscard]] Result {
 using Status = Result<Success>;
 
 }  // namespace stemtap
+
+// Evaluates to the value of `expression`, which is a Result. If it is an error, returns the error
+// from the enclosing function. Must not be nested in the argument of another STEMTAP_TRY.
+//   const Plan plan = STEMTAP_TRY(LoadPlan(path));
+//   STEMTAP_TRY(sink.Write(PlanToJson(plan)));
+#define STEMTAP_TRY(expression)                                     \
+  __extension__({                                                   \
+    auto&& stemtap_result = (expression);                           \
+    if (!stemtap_result.ok()) return stemtap_result.error();        \
+    std::forward<decltype(stemtap_result)>(stemtap_result).value(); \
+  })

@@ -136,9 +136,8 @@ class Look : public nlohmann::json_sax<json> {
 
 Result<std::string> ReadJsonFile(const std::string& path, std::size_t max_bytes,
                                  std::string_view expected) {
-  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
-  if (!opened.ok()) return opened.error();
-  const std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(opened).value());
+  std::unique_ptr<ByteSource> opened = STEMTAP_TRY(OpenByteSource(path));
+  const std::unique_ptr<ByteSource> source = LimitUnpacking(std::move(opened));
   std::error_code error;
   const std::string plain = source->PlainPath();
   const std::uintmax_t size = plain.empty() ? 0 : std::filesystem::file_size(plain, error);
@@ -146,16 +145,15 @@ Result<std::string> ReadJsonFile(const std::string& path, std::size_t max_bytes,
     return Error{fmt::format("{}: is longer than {} bytes, expected {}", source->name(), max_bytes,
                              expected)};
   }
-  const Result<std::string_view> begin = source->Peek(kLookedAt);
-  if (!begin.ok()) return begin.error();
-  std::string_view look = begin.value();
+  const std::string_view begin = STEMTAP_TRY(source->Peek(kLookedAt));
+  std::string_view look = begin;
   const bool marked = look.starts_with(kByteOrderMark);
   if (marked) look.remove_prefix(kByteOrderMark.size());
   const std::size_t first = look.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && look[first] != '{') {
     return Error{fmt::format("{}: is no object, expected {}", source->name(), expected)};
   }
-  if (const std::size_t nul = begin.value().find('\0'); nul != std::string_view::npos) {
+  if (const std::size_t nul = begin.find('\0'); nul != std::string_view::npos) {
     return Error{
         fmt::format("{}: holds a NUL at byte {}, expected {}", source->name(), nul + 1, expected)};
   }

@@ -126,8 +126,7 @@ void AppendNineDigits(double value, std::string& text) {
 // REQUIRES: `text` is padded.
 Status Parse(simdjson::ondemand::parser& parser, const std::string& text, std::string_view source,
              bool slices, Overview& overview) {
-  const Status read = JsonWalk(kSchema, slices).Read(parser, text, source, kExpected, overview);
-  if (!read.ok()) return read;
+  STEMTAP_TRY(JsonWalk(kSchema, slices).Read(parser, text, source, kExpected, overview));
   const std::string wrong = CheckOverview(overview);
   if (!wrong.empty()) return Error{fmt::format("{}: {}", source, wrong)};
   return Success{};
@@ -193,8 +192,7 @@ std::string_view OverviewReader::text() const {
 }
 
 Status OverviewReader::Read(const std::string& path, Overview& overview) {
-  const Status read = ReadFile(path, memory_->text);
-  if (!read.ok()) return read;
+  STEMTAP_TRY(ReadFile(path, memory_->text));
   PadForJson(memory_->text);
   return Parse(memory_->parser, memory_->text, path, slices_, overview);
 }
@@ -204,15 +202,13 @@ Result<Overview> ParseOverview(std::string_view json, std::string_view source) {
   PadForJson(text);
   simdjson::ondemand::parser parser;
   Overview overview;
-  const Status parsed = Parse(parser, text, source, true, overview);
-  if (!parsed.ok()) return parsed.error();
+  STEMTAP_TRY(Parse(parser, text, source, true, overview));
   return overview;
 }
 
 Result<Overview> LoadOverview(const std::string& path) {
-  const Result<std::string> text = ReadJsonFile(path, kMaxOverviewBytes, kExpected);
-  if (!text.ok()) return text.error();
-  return ParseOverview(text.value(), NameOfSource(path));
+  const std::string text = STEMTAP_TRY(ReadJsonFile(path, kMaxOverviewBytes, kExpected));
+  return ParseOverview(text, NameOfSource(path));
 }
 
 }  // namespace stemtap::model

@@ -105,9 +105,8 @@ std::string CellsToJson(const Plan& plan) {
 }
 
 Status LoadCells(const std::string& path, Plan& plan) {
-  const Result<std::string> text = ReadJsonFile(path, kMaxCellsBytes, "a cells.json");
-  if (!text.ok()) return text.error();
-  return ParseCells(text.value(), NameOfSource(path), plan);
+  const std::string text = STEMTAP_TRY(ReadJsonFile(path, kMaxCellsBytes, "a cells.json"));
+  return ParseCells(text, NameOfSource(path), plan);
 }
 
 Status ParseCells(const std::string& text, const std::string& name, Plan& plan) {

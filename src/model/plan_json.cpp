@@ -146,14 +146,12 @@ std::string PlanToJson(const Plan& plan) {
 }
 
 Result<Plan> ParsePlan(std::string_view json, std::string_view source) {
-  const Status sound = CheckJsonText(json, source, kSchema, kExpected);
-  if (!sound.ok()) return sound.error();
+  STEMTAP_TRY(CheckJsonText(json, source, kSchema, kExpected));
   std::string text(json);
   PadForJson(text);
   simdjson::ondemand::parser parser;
   Plan plan;
-  const Status read = JsonWalk(kSchema).Read(parser, text, source, kExpected, plan);
-  if (!read.ok()) return read.error();
+  STEMTAP_TRY(JsonWalk(kSchema).Read(parser, text, source, kExpected, plan));
   Complete(plan);
   const std::string wrong = CheckPlan(plan);
   if (!wrong.empty()) return Error{fmt::format("{}: {}", source, wrong)};
@@ -161,9 +159,8 @@ Result<Plan> ParsePlan(std::string_view json, std::string_view source) {
 }
 
 Result<Plan> LoadPlan(const std::string& path) {
-  const Result<std::string> text = ReadJsonFile(path, kMaxPlanBytes, kExpected);
-  if (!text.ok()) return text.error();
-  return ParsePlan(text.value(), NameOfSource(path));
+  const std::string text = STEMTAP_TRY(ReadJsonFile(path, kMaxPlanBytes, kExpected));
+  return ParsePlan(text, NameOfSource(path));
 }
 
 }  // namespace stemtap::model

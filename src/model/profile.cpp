@@ -42,9 +42,8 @@ Result<Profile> LoadProfile(ProfileReader& reader) {
   profile.metric_names = reader.metric_names();
   profile.metrics.resize(profile.metric_names.size());
   for (ProfileBatch batch;;) {
-    const Result<std::size_t> read = reader.Read(batch, kBatch);
-    if (!read.ok()) return read.error();
-    if (read.value() == 0) break;
+    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
+    if (read == 0) break;
     profile.records.insert(profile.records.end(), batch.records.begin(), batch.records.end());
     for (std::size_t column = 0; column < profile.metrics.size(); ++column) {
       const std::vector<double>& cells = batch.metrics[column];

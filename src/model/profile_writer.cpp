@@ -50,8 +50,7 @@ class CsvWriter : public ProfileWriter {
     if (!started_) AppendHeader(metric_names);
     for (std::size_t id = names_.size(); id < names.size(); ++id) {
       const std::string& name = names.name(static_cast<std::uint32_t>(id));
-      const Status checked = CheckName(path_, name);
-      if (!checked.ok()) return checked;
+      STEMTAP_TRY(CheckName(path_, name));
       names_.push_back(Quoted(name));
     }
     for (std::size_t row = 0; row < batch.records.size(); ++row) {
@@ -62,8 +61,7 @@ class CsvWriter : public ProfileWriter {
       }
       text_ += '\n';
       if (text_.size() < kFlushBytes) continue;
-      const Status written = sink_->Write(text_);
-      if (!written.ok()) return written;
+      STEMTAP_TRY(sink_->Write(text_));
       text_.clear();
     }
     return sink_->Write(text_);
@@ -71,8 +69,7 @@ class CsvWriter : public ProfileWriter {
 
   Status Finish() override {
     if (!started_) {
-      const Status written = Write({}, {}, {});
-      if (!written.ok()) return written;
+      STEMTAP_TRY(Write({}, {}, {}));
     }
     return sink_->Finish();
   }
@@ -127,8 +124,7 @@ class BinaryWriter : public ProfileWriter {
                       "expected a .csv file",
                       path_, metric_names.size(), EscapeForTerminal(metric_names.front()))};
     }
-    const Status started = Start();
-    if (!started.ok()) return started;
+    STEMTAP_TRY(Start());
     // Write consecutive records between name definitions in one piece.
     std::size_t begin = 0;
     for (std::size_t row = 0; row < batch.records.size(); ++row) {
@@ -175,8 +171,7 @@ class BinaryWriter : public ProfileWriter {
 
   // Writes the definition of the name with the next id.
   Status Define(const std::string& name) {
-    const Status checked = CheckName(path_, name);
-    if (!checked.ok()) return checked;
+    STEMTAP_TRY(CheckName(path_, name));
     shm::NameRecord first;
     first.name_id = names_++;
     first.length = static_cast<std::uint32_t>(name.size());
@@ -218,14 +213,11 @@ Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& pa
                     name),
         2};
   }
-  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
-  if (!sink.ok()) return sink.error();
+  std::unique_ptr<ByteSink> sink = STEMTAP_TRY(CreateByteSink(path));
   if (csv) {
-    return std::unique_ptr<ProfileWriter>(
-        std::make_unique<CsvWriter>(name, std::move(sink).value()));
+    return std::unique_ptr<ProfileWriter>(std::make_unique<CsvWriter>(name, std::move(sink)));
   }
-  return std::unique_ptr<ProfileWriter>(
-      std::make_unique<BinaryWriter>(name, std::move(sink).value()));
+  return std::unique_ptr<ProfileWriter>(std::make_unique<BinaryWriter>(name, std::move(sink)));
 }
 
 }  // namespace stemtap::model

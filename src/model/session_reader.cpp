@@ -209,8 +209,7 @@ std::string CheckSession(const Json& session) {
 }  // namespace
 
 Result<Json> ParseSession(std::string_view text, std::string_view source) {
-  const Status sound = CheckJsonText(text, source, "stemtap.session/1", "a session.json");
-  if (!sound.ok()) return sound.error();
+  STEMTAP_TRY(CheckJsonText(text, source, "stemtap.session/1", "a session.json"));
   Json session = Json::parse(text);
   const std::string wrong = CheckSession(session);
   if (!wrong.empty()) return Error{fmt::format("{}: {}", source, wrong)};

@@ -163,12 +163,10 @@ class Transfer {
     const model::GroupBy by =
         OptionText(plan_, "group_by") == "launch" ? model::GroupBy::kLaunch : model::GroupBy::kName;
     const std::string exclude = OptionText(plan_, "exclude");
-    Result<Population> of_a = PopulationOf(a_, by, exclude);
-    if (!of_a.ok()) return of_a.error();
-    Result<Population> of_b = PopulationOf(b_, by, exclude);
-    if (!of_b.ok()) return of_b.error();
-    in_a_ = std::move(of_a).value();
-    in_b_ = std::move(of_b).value();
+    Population of_a = STEMTAP_TRY(PopulationOf(a_, by, exclude));
+    Population of_b = STEMTAP_TRY(PopulationOf(b_, by, exclude));
+    in_a_ = std::move(of_a);
+    in_b_ = std::move(of_b);
     for (const KernelCount& count : alignment_.differs) unequal_.insert(count.name);
     for (std::size_t g = 0; g < in_b_.groups.size(); ++g) {
       groups_of_b_[ComparableKey(b_.names.name(in_b_.groups[g].name_id), in_b_.groups[g].config)]
@@ -184,8 +182,7 @@ class Transfer {
       ++alike_in_a_[ComparableKey(name, in_a_.groups[g].config)];
     }
     for (const model::PlanKernel& kernel : plan_.kernels) {
-      const Status done = Kernel(kernel);
-      if (!done.ok()) return done.error();
+      STEMTAP_TRY(Kernel(kernel));
     }
     if (!options_.drop_unmatched && !result_.dropped.empty()) return Refusal();
     NewKernels();
@@ -266,8 +263,7 @@ class Transfer {
     const Counterpart other = CounterpartOf(kernel, launches.size());
     model::PlanKernel carried = kernel;
     for (model::PlanCluster& cluster : carried.clusters) {
-      const Status done = Samples(kernel, launches, other, cluster);
-      if (!done.ok()) return done;
+      STEMTAP_TRY(Samples(kernel, launches, other, cluster));
     }
     // All samples are dropped; NewKernels counts the launches of B.
     if (!other.obstacle.empty()) return Success{};

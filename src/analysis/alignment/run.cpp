@@ -16,10 +16,9 @@ constexpr std::size_t kMaxLaunches = 0x7FFFFFFEu;
 Result<Run> LoadRun(model::ProfileReader& reader, const std::string& source) {
   Run run;
   for (model::ProfileBatch batch;;) {
-    const Result<std::size_t> read = reader.Read(batch, kBatch);
-    if (!read.ok()) return read.error();
-    if (read.value() == 0) break;
-    if (run.launches.size() + read.value() > kMaxLaunches) {
+    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
+    if (read == 0) break;
+    if (run.launches.size() + read > kMaxLaunches) {
       return Error{fmt::format("{}: too many launches, expected at most {}", source, kMaxLaunches)};
     }
     for (const shm::KernelRecord& record : batch.records) {

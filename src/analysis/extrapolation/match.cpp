@@ -253,8 +253,7 @@ Status Matcher::ByOrder() {
       for (const std::size_t row : rows) Stranger(row);
       continue;
     }
-    const Status ordered = OrderWithinName(*kernel, exact[*kernel], rows);
-    if (!ordered.ok()) return ordered;
+    STEMTAP_TRY(OrderWithinName(*kernel, exact[*kernel], rows));
   }
   return Success{};
 }
@@ -286,11 +285,9 @@ void Matcher::GatherLaunches() {
 
 Result<Match> Matcher::Run() {
   GatherLaunches();
-  const Status devices = CheckDevices();
-  if (!devices.ok()) return devices.error();
+  STEMTAP_TRY(CheckDevices());
   const bool by_order = results_.source == formats::ResultsSource::kNcu && !options_.use_ids;
-  const Status paired = by_order ? ByOrder() : ByIndex();
-  if (!paired.ok()) return paired.error();
+  STEMTAP_TRY(by_order ? ByOrder() : ByIndex());
   if (match_.matched == 0) {
     return Error{fmt::format(
         "none of {} results is of one of the plan's {} samples{}", results_.rows.size(),
@@ -333,9 +330,8 @@ Result<Match> MatchResults(const model::Plan& plan, const formats::KernelResults
 }
 
 Result<IdTable> LoadIds(const std::string& path) {
-  Result<std::unique_ptr<ByteSource>> opened = OpenByteSource(path);
-  if (!opened.ok()) return opened.error();
-  return ReadIds(std::move(opened).value());
+  std::unique_ptr<ByteSource> opened = STEMTAP_TRY(OpenByteSource(path));
+  return ReadIds(std::move(opened));
 }
 
 Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
@@ -343,9 +339,8 @@ Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
   IdTable index_of;
   std::vector<std::string> header;
   for (;;) {
-    const Result<bool> more = csv.NextRow();
-    if (!more.ok()) return more.error();
-    if (!more.value()) break;
+    const bool more = STEMTAP_TRY(csv.NextRow());
+    if (!more) break;
     if (!csv.ended()) {
       return csv.At("no line end behind the last row, expected a whole file");
     }

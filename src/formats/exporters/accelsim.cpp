@@ -105,8 +105,7 @@ Result<Exported> WriteAccelSim(const ExportInput& input) {
   const std::vector<std::uint64_t> ids = Ids(input.counted);
   Exported exported;
   exported.ids = ids.size();
-  const Status alone = CheckOtherContexts(input, ids, exported.notes);
-  if (!alone.ok()) return alone.error();
+  STEMTAP_TRY(CheckOtherContexts(input, ids, exported.notes));
   std::vector<std::string> values;
   const std::vector<std::vector<std::uint64_t>> settings = Settings(input, ids);
   for (const std::vector<std::uint64_t>& setting : settings) {
@@ -192,8 +191,7 @@ Result<Exported> WriteAccelSimList(const ExportInput& input) {
     return true;
   });
   if (!failure.empty()) return Error{failure};
-  const Status whole = CheckAllMet(ids, met, input.options.list_name);
-  if (!whole.ok()) return whole.error();
+  STEMTAP_TRY(CheckAllMet(ids, met, input.options.list_name));
   exported.files.push_back({"", std::move(text)});
   exported.notes.push_back("put it into the folder of the list it was taken from");
   return exported;

@@ -83,9 +83,8 @@ class Counter {
     std::size_t next = 0;
     std::vector<std::uint32_t> name_of(counted_.samples.size());
     for (model::ProfileBatch batch;;) {
-      const Result<std::size_t> read = reader.Read(batch, kBatch);
-      if (!read.ok()) return read.error();
-      if (read.value() == 0) break;
+      const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
+      if (read == 0) break;
       names_.resize(std::max(names_.size(), reader.names().size()));
       for (const shm::KernelRecord& record : batch.records) {
         counted_.graph_kernels += record.graph_id != 0;
@@ -93,8 +92,7 @@ class Counter {
         const std::uint64_t id = Count(record);
         for (; next < counted_.samples.size() && counted_.samples[next].sample->index == index;
              ++next) {
-          const Status met = Meet(counted_.samples[next], record, reader.names(), id);
-          if (!met.ok()) return met;
+          STEMTAP_TRY(Meet(counted_.samples[next], record, reader.names(), id));
           name_of[next] = record.name_id;
         }
         ++index;
@@ -122,9 +120,8 @@ class Counter {
     model::PlanSession of;
     of.launches = all;
     if (model_.scope != CountScope::kNone && plan_.sessions.size() > 1) {
-      const Result<model::PlanSession> session = SessionOfDevice();
-      if (!session.ok()) return session.error();
-      of = session.value();
+      const model::PlanSession session = STEMTAP_TRY(SessionOfDevice());
+      of = session;
     }
     for (CountedSample& s : counted_.samples) {
       if (s.sample->index >= all) {
@@ -330,8 +327,7 @@ Result<CountedPlan> CountLaunches(const model::Plan& plan, model::ProfileReader*
         plan.totals.graph_launches, tool)};
   }
   Counter counter(plan, profile_name, model, tool, options);
-  const Status counted = profile != nullptr ? counter.FromProfile(*profile) : counter.FromPlan();
-  if (!counted.ok()) return counted.error();
+  STEMTAP_TRY(profile != nullptr ? counter.FromProfile(*profile) : counter.FromPlan());
   return counter.Finish();
 }
 

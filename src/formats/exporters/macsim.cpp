@@ -127,8 +127,7 @@ Result<Exported> WriteMacSimList(const ExportInput& input) {
     return Error{fmt::format("{}: ends after {} rows, expected the three of a header",
                              input.options.list_name, rows)};
   }
-  const Status whole = CheckAllMet(ids, met, input.options.list_name);
-  if (!whole.ok()) return whole.error();
+  STEMTAP_TRY(CheckAllMet(ids, met, input.options.list_name));
   Exported exported;
   exported.ids = ids.size();
   exported.runs = 0;

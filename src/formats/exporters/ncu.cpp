@@ -141,8 +141,7 @@ class Writer {
         by_window.insert(by_window.end(), samples.ids.begin(), samples.ids.end());
         continue;
       }
-      const Status checked = CheckName(name);
-      if (!checked.ok()) return checked.error();
+      STEMTAP_TRY(CheckName(name));
       AddKernel(name, samples.occurrences);
     }
     const bool has_filters = !runs_.empty();

@@ -50,8 +50,7 @@ class Timeline {
       }
       first_ns_ = std::min(first_ns_, s.start_ns);
     }
-    const Status read = ReadLaunches();
-    if (!read.ok()) return read.error();
+    STEMTAP_TRY(ReadLaunches());
     Exported exported;
     exported.ids = input_.counted.samples.size();
     exported.runs = 0;
@@ -76,9 +75,8 @@ class Timeline {
     std::size_t next = 0;
     const std::vector<CountedSample>& samples = input_.counted.samples;
     for (model::ProfileBatch batch;;) {
-      const Result<std::size_t> read = input_.profile->Read(batch, kBatch);
-      if (!read.ok()) return read.error();
-      if (read.value() == 0) return Success{};
+      const std::size_t read = STEMTAP_TRY(input_.profile->Read(batch, kBatch));
+      if (read == 0) return Success{};
       for (const shm::KernelRecord& r : batch.records) {
         const Stream stream = {r.device, r.stream};
         for (; next < samples.size() && samples[next].sample->index == index; ++next) {

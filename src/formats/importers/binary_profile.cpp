@@ -67,13 +67,12 @@ Error BinaryProfileReader::At(std::size_t record, const std::string& what) const
 Status BinaryProfileReader::Start() {
   char bytes[sizeof(model::BinaryProfileHeader)];
   for (std::size_t held = 0; held < sizeof(bytes);) {
-    const Result<std::size_t> count = source_->Read(bytes + held, sizeof(bytes) - held);
-    if (!count.ok()) return count.error();
-    if (count.value() == 0) {
+    const std::size_t count = STEMTAP_TRY(source_->Read(bytes + held, sizeof(bytes) - held));
+    if (count == 0) {
       return Error{fmt::format("{}: truncated header of {} bytes, expected {}", file(), held,
                                sizeof(bytes))};
     }
-    held += count.value();
+    held += count;
   }
   model::BinaryProfileHeader header;
   std::memcpy(&header, bytes, sizeof(header));
@@ -98,11 +97,10 @@ Status BinaryProfileReader::Fill() {
   begin_ = end_ = 0;
   std::size_t held = loose_bytes_;
   while (held < shm::kRecordBytes) {
-    const Result<std::size_t> count =
-        source_->Read(bytes + held, buffer_.size() * shm::kRecordBytes - held);
-    if (!count.ok()) return count.error();
-    if (count.value() == 0) break;
-    held += count.value();
+    const std::size_t count =
+        STEMTAP_TRY(source_->Read(bytes + held, buffer_.size() * shm::kRecordBytes - held));
+    if (count == 0) break;
+    held += count;
   }
   end_ = held / shm::kRecordBytes;
   loose_bytes_ = held % shm::kRecordBytes;
@@ -158,8 +156,7 @@ Status BinaryProfileReader::TakeEnd(std::size_t at) {
                               invocations_, names_.size(), end.invocations, end.names));
   }
   if (begin_ == end_ && loose_bytes_ == 0) {
-    const Status filled = Fill();
-    if (!filled.ok()) return filled;
+    STEMTAP_TRY(Fill());
   }
   if (begin_ != end_ || loose_bytes_ != 0) {
     return Error{fmt::format("{}: bytes behind the end record, expected none", file())};
@@ -183,8 +180,7 @@ Result<std::size_t> BinaryProfileReader::ReadSome(model::ProfileBatch& batch, st
   batch.metrics.clear();
   while (batch.records.size() < limit && !ended_) {
     if (begin_ == end_) {
-      const Status filled = Fill();
-      if (!filled.ok()) return filled.error();
+      STEMTAP_TRY(Fill());
       if (begin_ == end_) {
         return Error{fmt::format("{}: truncated after {} records, expected an end record", file(),
                                  records_before_)};
@@ -233,8 +229,7 @@ bool LooksLikeBinaryProfile(std::string_view leading) {
 Result<std::unique_ptr<model::ProfileReader>> OpenBinaryProfile(
     std::unique_ptr<ByteSource> source) {
   auto reader = std::make_unique<BinaryProfileReader>(std::move(source));
-  const Status started = reader->Start();
-  if (!started.ok()) return started.error();
+  STEMTAP_TRY(reader->Start());
   return std::unique_ptr<model::ProfileReader>(std::move(reader));
 }
 

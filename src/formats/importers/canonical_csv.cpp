@@ -113,9 +113,8 @@ std::vector<bool> FindText(std::string_view sample, bool whole, std::size_t colu
 }
 
 Status CanonicalCsvReader::Start(std::string_view sample, bool whole) {
-  const Result<bool> header = csv_.NextRow();
-  if (!header.ok()) return header.error();
-  if (!header.value()) {
+  const bool header = STEMTAP_TRY(csv_.NextRow());
+  if (!header) {
     return Error{fmt::format("{}: empty file, expected the columns {}", csv_.name(), ColumnList())};
   }
   columns_ = csv_.cells().size();
@@ -222,17 +221,15 @@ Result<std::size_t> CanonicalCsvReader::ReadSome(model::ProfileBatch& batch, std
   batch.metrics.resize(metrics_.size());
   for (std::vector<double>& column : batch.metrics) column.clear();
   while (batch.records.size() < limit && !ended_) {
-    const Result<bool> more = csv_.NextRow();
-    if (!more.ok()) return more.error();
-    if (!more.value()) {
+    const bool more = STEMTAP_TRY(csv_.NextRow());
+    if (!more) {
       ended_ = true;
       WarnAtEnd();
       break;
     }
     cut_line_ = csv_.ended() ? 0 : csv_.line();
     shm::KernelRecord record;
-    const Status parsed = ParseRow(record);
-    if (!parsed.ok()) return parsed.error();
+    STEMTAP_TRY(ParseRow(record));
     for (Metric& metric : metrics_) {
       std::optional<double> value = ParseMetric(csv_.cells()[metric.cell]);
       if (!value) metric.no_number.Add(csv_.line());
@@ -284,8 +281,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenCanonicalCsv(std::unique_ptr<B
   if (!peeked.ok()) return peeked.error();
   const std::string sample(peeked.value());  // further reads invalidate the peeked bytes
   auto reader = std::make_unique<CanonicalCsvReader>(std::move(source));
-  const Status started = reader->Start(sample, sample.size() < kSampleBytes);
-  if (!started.ok()) return started.error();
+  STEMTAP_TRY(reader->Start(sample, sample.size() < kSampleBytes));
   return std::unique_ptr<model::ProfileReader>(std::move(reader));
 }
 

@@ -45,9 +45,8 @@ constexpr std::array kKnownTables = {
 
 Status ReadLaunches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches) {
   for (const KnownTable& known : kKnownTables) {
-    const Result<bool> found = database.HasNameLike(known.prefix);
-    if (!found.ok()) return found.error();
-    if (!found.value()) continue;
+    const bool found = STEMTAP_TRY(database.HasNameLike(known.prefix));
+    if (!found) continue;
     if (known.read != nullptr) return known.read(database, file_bytes, launches);
     return Error{fmt::format("{}: {}", database.name(), known.advice)};
   }

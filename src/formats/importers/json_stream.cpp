@@ -94,10 +94,10 @@ Status JsonStream::Fill() {
   begin_ -= taken;
   end_ -= taken;
   while (!at_end_ && end_ < window_bytes_) {
-    const Result<std::size_t> count = source_->Read(buffer_.data() + end_, window_bytes_ - end_);
-    if (!count.ok()) return count.error();
-    at_end_ = count.value() == 0;
-    end_ += count.value();
+    const std::size_t count =
+        STEMTAP_TRY(source_->Read(buffer_.data() + end_, window_bytes_ - end_));
+    at_end_ = count == 0;
+    end_ += count;
   }
   return Success{};
 }
@@ -123,8 +123,7 @@ Status JsonStream::NeedMore(std::string_view inside) {
 }
 
 Status JsonStream::TakeByteOrderMark() {
-  const Status filled = Fill();
-  if (!filled.ok()) return filled.error();
+  STEMTAP_TRY(Fill());
   const std::string_view window(buffer_.data() + begin_, end_ - begin_);
   if (window.starts_with(kByteOrderMark)) begin_ += kByteOrderMark.size();
   return Success{};
@@ -135,22 +134,19 @@ Result<int> JsonStream::Peek() {
     while (begin_ != end_ && IsSpace(buffer_[begin_])) ++begin_;
     if (begin_ != end_) return static_cast<unsigned char>(buffer_[begin_]);
     if (at_end_) return kEnd;
-    const Status filled = Fill();
-    if (!filled.ok()) return filled.error();
+    STEMTAP_TRY(Fill());
   }
 }
 
 Result<std::string> JsonStream::TakeKey() {
-  const Result<int> quote = Peek();
-  if (!quote.ok()) return quote.error();
-  if (quote.value() == kEnd) return Here("the content ends inside an object, expected a key");
-  if (quote.value() != '"') return Here("no string, expected a key of the object");
+  const int quote = STEMTAP_TRY(Peek());
+  if (quote == kEnd) return Here("the content ends inside an object, expected a key");
+  if (quote != '"') return Here("no string, expected a key of the object");
   char* end = nullptr;
   for (;;) {
     end = FindStringEnd(buffer_.data() + begin_ + 1, buffer_.data() + end_);
     if (end != nullptr) break;
-    const Status more = NeedMore("a key");
-    if (!more.ok()) return more.error();
+    STEMTAP_TRY(NeedMore("a key"));
   }
   const char* const first = buffer_.data() + begin_;
   std::string_view key;
@@ -192,14 +188,12 @@ Result<const JsonStream::Run*> JsonStream::TakeRun(char close, bool many) {
       if (!many || *end != ',' || first >= enough) break;
     }
     if (end != nullptr) break;
-    const Status more = NeedMore("a value");
-    if (!more.ok()) return more.error();
+    STEMTAP_TRY(NeedMore("a value"));
   }
   const char stop = *end;
   run_.offset = base_ + begin_;
   run_.last = stop != ',';
-  const Status parsed = Parse(buffer_.data() + begin_, end);
-  if (!parsed.ok()) return parsed.error();
+  STEMTAP_TRY(Parse(buffer_.data() + begin_, end));
   if (run_.last && stop != close) {
     return At(base_ + static_cast<std::uint64_t>(end - buffer_.data()),
               fmt::format("a wrong bracket '{}', expected '{}'", stop, close));

@@ -182,19 +182,15 @@ class KinetoReader {
 };
 
 Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
-  const Status begun = stream_.TakeByteOrderMark();
-  if (!begun.ok()) return begun.error();
-  const Result<int> first = stream_.Peek();
-  if (!first.ok()) return first.error();
-  if (first.value() != '{' && first.value() != '[') {
+  STEMTAP_TRY(stream_.TakeByteOrderMark());
+  const int first = STEMTAP_TRY(stream_.Peek());
+  if (first != '{' && first != '[') {
     return stream_.Here("no JSON object or array, expected a trace of torch.profiler");
   }
   stream_.Take();
-  const Status read = first.value() == '{' ? ReadObject() : ReadArray(true);
-  if (!read.ok()) return read.error();
-  const Result<int> rest = stream_.Peek();
-  if (!rest.ok()) return rest.error();
-  if (rest.value() != JsonStream::kEnd) {
+  STEMTAP_TRY(first == '{' ? ReadObject() : ReadArray(true));
+  const int rest = STEMTAP_TRY(stream_.Peek());
+  if (rest != JsonStream::kEnd) {
     return stream_.Here("text behind the trace, expected the end of the file");
   }
   if (!any_array_) {
@@ -207,46 +203,40 @@ Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
         "{}: {} array elements, none of them with 'ph', expected the traceEvents of torch.profiler",
         stream_.name(), events_)};
   }
-  const Status kernels = CheckKernels();
-  if (!kernels.ok()) return kernels.error();
+  STEMTAP_TRY(CheckKernels());
   WarnAtEnd();
   launches_->Finish(stream_.name());
   return std::unique_ptr<model::ProfileReader>(std::move(launches_));
 }
 
 Status KinetoReader::ReadObject() {
-  const Result<int> next = stream_.Peek();
-  if (!next.ok()) return next.error();
-  if (next.value() == '}') {
+  const int next = STEMTAP_TRY(stream_.Peek());
+  if (next == '}') {
     stream_.Take();
     return Success{};
   }
   for (bool last = false; !last;) {
-    const Result<std::string> key = stream_.TakeKey();
-    if (!key.ok()) return key.error();
+    const std::string key = STEMTAP_TRY(stream_.TakeKey());
     const Result<int> value = stream_.Peek();
     if (!value.ok()) return value.error();
-    const bool events = key.value() == "traceEvents";
-    is_kineto_ = is_kineto_ || key.value() == "schemaVersion";
+    const bool events = key == "traceEvents";
+    is_kineto_ = is_kineto_ || key == "schemaVersion";
     if (events && value.value() != '[') {
       return stream_.Here("traceEvents is no array, expected an array of events");
     }
     if (events && any_array_) return stream_.Here("a second traceEvents, expected one");
     if (value.value() == '[') {  // may be large, regardless of its content
       stream_.Take();
-      const Status read = ReadArray(events);
-      if (!read.ok()) return read.error();
-      const Result<int> behind = stream_.Peek();
-      if (!behind.ok()) return behind.error();
-      if (behind.value() != ',' && behind.value() != '}') {
+      STEMTAP_TRY(ReadArray(events));
+      const int behind = STEMTAP_TRY(stream_.Peek());
+      if (behind != ',' && behind != '}') {
         return stream_.Here("the object is not closed, expected ',' or '}'");
       }
       stream_.Take();
-      last = behind.value() == '}';
+      last = behind == '}';
     } else {
-      const Result<const JsonStream::Run*> run = stream_.TakeMember();
-      if (!run.ok()) return run.error();
-      last = run.value()->last;
+      const JsonStream::Run* run = STEMTAP_TRY(stream_.TakeMember());
+      last = run->last;
     }
   }
   return Success{};
@@ -255,17 +245,15 @@ Status KinetoReader::ReadObject() {
 // REQUIRES: the opening bracket was consumed.
 Status KinetoReader::ReadArray(bool events) {
   if (events) any_array_ = true;
-  const Result<int> next = stream_.Peek();
-  if (!next.ok()) return next.error();
-  if (next.value() == ']') {
+  const int next = STEMTAP_TRY(stream_.Peek());
+  if (next == ']') {
     stream_.Take();
     return Success{};
   }
   for (bool last = false; !last;) {
-    const Result<const JsonStream::Run*> run = stream_.TakeElements();
-    if (!run.ok()) return run.error();
-    if (events) ReadEvents(*run.value());
-    last = run.value()->last;
+    const JsonStream::Run* run = STEMTAP_TRY(stream_.TakeElements());
+    if (events) ReadEvents(*run);
+    last = run->last;
   }
   return Success{};
 }

@@ -153,8 +153,7 @@ class Join {
       Warn(fmt::format("{} kernels are joined by their function's name alone, such as '{}'",
                        groups_ - spelled, ShownCell(by_function_)));
     }
-    const Status paired = Pair();
-    if (!paired.ok()) return paired.error();
+    STEMTAP_TRY(Pair());
     WarnOfLeftOver();
     return Success{};
   }
@@ -300,21 +299,18 @@ class Join {
 
 Result<std::unique_ptr<model::ProfileReader>> OpenMetrics(std::unique_ptr<ByteSource> source) {
   source = LimitUnpacking(std::move(source));  // every format keeps the whole content
-  const Result<std::string_view> leading = source->Peek(kDetectBytes);
-  if (!leading.ok()) return leading.error();
-  if (LooksLikeNcuCsv(leading.value())) return OpenNcuMetrics(std::move(source));
+  const std::string_view leading = STEMTAP_TRY(source->Peek(kDetectBytes));
+  if (LooksLikeNcuCsv(leading)) return OpenNcuMetrics(std::move(source));
   return OpenProfile(std::move(source));
 }
 
 Result<std::unique_ptr<model::ProfileReader>> JoinMetrics(
     std::unique_ptr<model::ProfileReader> profile, const std::string& profile_name,
     std::unique_ptr<model::ProfileReader> metrics, const std::string& metrics_name) {
-  Result<model::Profile> loaded = model::LoadProfile(*profile);
-  if (!loaded.ok()) return loaded.error();
-  Result<model::Profile> measured = model::LoadProfile(*metrics);
-  if (!measured.ok()) return measured.error();
-  model::Profile& here = loaded.value();
-  const model::Profile& there = measured.value();
+  model::Profile loaded = STEMTAP_TRY(model::LoadProfile(*profile));
+  model::Profile measured = STEMTAP_TRY(model::LoadProfile(*metrics));
+  model::Profile& here = loaded;
+  const model::Profile& there = measured;
   if (there.metric_names.empty()) {
     return Error{fmt::format("{}: no metrics, expected at least one", metrics_name)};
   }
@@ -326,8 +322,7 @@ Result<std::unique_ptr<model::ProfileReader>> JoinMetrics(
     }
   }
   Join join(here, profile_name, there, metrics_name);
-  const Status run = join.Run();
-  if (!run.ok()) return run.error();
+  STEMTAP_TRY(join.Run());
   for (std::size_t m = 0; m < there.metric_names.size(); ++m) {
     here.metric_names.push_back(there.metric_names[m]);
     std::vector<double>& column = here.metrics.emplace_back();
@@ -348,11 +343,9 @@ Result<std::unique_ptr<model::ProfileReader>> JoinMetrics(
 Result<std::unique_ptr<model::ProfileReader>> JoinMetricsFile(
     std::unique_ptr<model::ProfileReader> profile, const std::string& profile_name,
     const std::string& metrics) {
-  Result<std::unique_ptr<ByteSource>> source = OpenStream(metrics);
-  if (!source.ok()) return source.error();
-  Result<std::unique_ptr<model::ProfileReader>> measured = OpenMetrics(std::move(source).value());
-  if (!measured.ok()) return measured.error();
-  return JoinMetrics(std::move(profile), profile_name, std::move(measured).value(), metrics);
+  std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenStream(metrics));
+  std::unique_ptr<model::ProfileReader> measured = STEMTAP_TRY(OpenMetrics(std::move(source)));
+  return JoinMetrics(std::move(profile), profile_name, std::move(measured), metrics);
 }
 
 }  // namespace stemtap::formats

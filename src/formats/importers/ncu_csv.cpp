@@ -61,11 +61,9 @@ Status SetDurations(NcuPage& page, bool needs_duration) {
 
 Result<std::unique_ptr<model::ProfileReader>> Open(std::unique_ptr<ByteSource> source,
                                                    bool needs_duration) {
-  Result<NcuPage> read = ReadNcuPage(std::move(source));
-  if (!read.ok()) return read.error();
-  NcuPage& page = read.value();
-  const Status durations = SetDurations(page, needs_duration);
-  if (!durations.ok()) return durations.error();
+  NcuPage read = STEMTAP_TRY(ReadNcuPage(std::move(source)));
+  NcuPage& page = read;
+  STEMTAP_TRY(SetDurations(page, needs_duration));
   auto launches = std::make_unique<RecordedLaunches>();
   for (const NcuMetric& metric : page.metrics) launches->AddMetric(metric.name);
   for (std::string& warning : page.warnings) launches->Warn(std::move(warning));

@@ -239,9 +239,8 @@ Status PageReader::StartTable() {
     if (names_.contains(name)) {
       return lines_.At(fmt::format("the column '{}' stands twice, expected once", ShownCell(name)));
     }
-    const Result<std::size_t> metric = NewMetric(name, name);
-    if (!metric.ok()) return metric.error();
-    metric_cells_.emplace_back(i, metric.value());
+    const std::size_t metric = STEMTAP_TRY(NewMetric(name, name));
+    metric_cells_.emplace_back(i, metric);
   }
   return Success{};
 }
@@ -259,8 +258,7 @@ Status PageReader::SetUnit(Metric& metric, std::string_view text) {
 
 Status PageReader::ReadUnits() {
   for (const auto& [cell, metric] : metric_cells_) {
-    const Status set = SetUnit(metrics_[metric], lines_.cells()[cell]);
-    if (!set.ok()) return set.error();
+    STEMTAP_TRY(SetUnit(metrics_[metric], lines_.cells()[cell]));
   }
   return Success{};
 }
@@ -338,8 +336,7 @@ Status PageReader::StartLaunch() {
 }
 
 Status PageReader::ReadRow() {
-  const Status split = lines_.SplitRow();
-  if (!split.ok()) return split;
+  STEMTAP_TRY(lines_.SplitRow());
   const std::size_t cells = lines_.cells().size();
   if (cells > header_.size() || cells < least_cells_) {
     if (cells == foreign_cells_) {
@@ -359,12 +356,10 @@ Status PageReader::ReadRow() {
   const bool units = units_next_ && !details_ && Cell(kId).empty();
   units_next_ = false;
   if (units) return ReadUnits();
-  const Status started = StartLaunch();
-  if (!started.ok()) return started.error();
+  STEMTAP_TRY(StartLaunch());
   if (!details_) {
     for (const auto& [cell, metric] : metric_cells_) {
-      const Status added = AddValue(metric, lines_.cells()[cell]);
-      if (!added.ok()) return added.error();
+      STEMTAP_TRY(AddValue(metric, lines_.cells()[cell]));
     }
     return Success{};
   }
@@ -372,12 +367,10 @@ Status PageReader::ReadRow() {
     ++rules_;
     return Success{};
   }
-  const Result<std::size_t> metric = MetricOf(Cell(kMetric));
-  if (!metric.ok()) return metric.error();
+  const std::size_t metric = STEMTAP_TRY(MetricOf(Cell(kMetric)));
   if (IsNcuMissing(Cell(kValue))) return Success{};  // the unit is missing too
-  const Status unit = SetUnit(metrics_[metric.value()], Cell(kUnit));
-  if (!unit.ok()) return unit.error();
-  return AddValue(metric.value(), Cell(kValue));
+  STEMTAP_TRY(SetUnit(metrics_[metric], Cell(kUnit)));
+  return AddValue(metric, Cell(kValue));
 }
 
 Status PageReader::ReadLine() {
@@ -475,15 +468,12 @@ Result<NcuPage> PageReader::Read() {
   if (!more.value()) {
     return lines_.At("no table, expected a line \"ID\",\"Process ID\",... (ncu --csv)");
   }
-  const Status table = StartTable();
-  if (!table.ok()) return table.error();
+  STEMTAP_TRY(StartTable());
   for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
-    const Status line = ReadLine();
-    if (!line.ok()) return line.error();
+    STEMTAP_TRY(ReadLine());
   }
   if (!more.ok()) return more.error();
-  const Status delivered = Deliver();
-  if (!delivered.ok()) return delivered.error();
+  STEMTAP_TRY(Deliver());
   return std::move(page_);
 }
 

@@ -209,10 +209,9 @@ Status ReportReader::ReadExtents(Column first, std::uint32_t most,
                                  std::array<std::uint32_t, 3>& extents) {
   if (!report_->joined_extents) {
     for (int axis = 0; axis < 3; ++axis) {
-      const Result<std::uint64_t> extent =
-          Number(static_cast<Column>(first + axis), most, shm::kUnknownExtent);
-      if (!extent.ok()) return extent.error();
-      extents[static_cast<std::size_t>(axis)] = static_cast<std::uint32_t>(extent.value());
+      const std::uint64_t extent =
+          STEMTAP_TRY(Number(static_cast<Column>(first + axis), most, shm::kUnknownExtent));
+      extents[static_cast<std::size_t>(axis)] = static_cast<std::uint32_t>(extent);
     }
     return Success{};
   }
@@ -270,11 +269,9 @@ std::uint16_t ReportReader::Device() {
 // order.
 Status ReportReader::CheckLaunched() {
   if (Trimmed(Cell(kLaunched)).empty()) return Success{};
-  const Result<std::int64_t> launched = Time(kLaunched);
-  if (!launched.ok()) return launched.error();
-  if (launched.value() < launched_)
-    return Bad(kLaunched, "rows in order of it, as nsys writes them");
-  launched_ = launched.value();
+  const std::int64_t launched = STEMTAP_TRY(Time(kLaunched));
+  if (launched < launched_) return Bad(kLaunched, "rows in order of it, as nsys writes them");
+  launched_ = launched;
   return Success{};
 }
 
@@ -298,30 +295,25 @@ Status ReportReader::AddRow() {
   std::transform(block.begin(), block.end(), record.block,
                  [](std::uint32_t extent) { return static_cast<std::uint16_t>(extent); });
 
-  const Result<std::int64_t> start = Time(kStart);
-  if (!start.ok()) return start.error();
-  record.start_ns = static_cast<std::uint64_t>(start.value()) + kStartOffset;
-  const Result<std::int64_t> duration = Time(kDuration);
-  if (!duration.ok()) return duration.error();
-  if (duration.value() < 0) return Bad(kDuration, "a time of at least 0");
-  record.duration_ns = static_cast<std::uint64_t>(duration.value());
+  const std::int64_t start = STEMTAP_TRY(Time(kStart));
+  record.start_ns = static_cast<std::uint64_t>(start) + kStartOffset;
+  const std::int64_t duration = STEMTAP_TRY(Time(kDuration));
+  if (duration < 0) return Bad(kDuration, "a time of at least 0");
+  record.duration_ns = static_cast<std::uint64_t>(duration);
 
   record.device = Device();
   const Result<std::uint64_t> stream = Number(kStream, shm::kUnknown32 - 1, shm::kUnknown32);
   if (!stream.ok()) return stream.error();
   record.stream = static_cast<std::uint32_t>(stream.value());
-  const Result<std::uint64_t> correlation =
-      Number(kCorrelation, std::numeric_limits<std::int64_t>::max(), 0);
-  if (!correlation.ok()) return correlation.error();
-  record.correlation_id = static_cast<std::uint32_t>(correlation.value());
+  const std::uint64_t correlation =
+      STEMTAP_TRY(Number(kCorrelation, std::numeric_limits<std::int64_t>::max(), 0));
+  record.correlation_id = static_cast<std::uint32_t>(correlation);
   if (report_->by_launch) {
     record.correlation_id = static_cast<std::uint32_t>(launches_.size() + 1);
-    const Status in_order = CheckLaunched();
-    if (!in_order.ok()) return in_order;
-    const Result<std::uint64_t> process =
-        Number(kProcess, std::numeric_limits<std::int64_t>::max(), 0);
-    if (!process.ok()) return process.error();
-    launches_.SetProcess(process.value());
+    STEMTAP_TRY(CheckLaunched());
+    const std::uint64_t process =
+        STEMTAP_TRY(Number(kProcess, std::numeric_limits<std::int64_t>::max(), 0));
+    launches_.SetProcess(process);
   } else {
     // The report does not distinguish processes, and each process has its own counter. Different
     // devices may belong to different processes.
@@ -329,9 +321,8 @@ Status ReportReader::AddRow() {
     several_devices_ = several_devices_ || (launches_.size() > 0 && record.device != last_device_);
     last_device_ = record.device;
   }
-  const Result<std::uint64_t> shared = SharedBytes();
-  if (!shared.ok()) return shared.error();
-  record.shared_bytes = static_cast<std::uint32_t>(shared.value());
+  const std::uint64_t shared = STEMTAP_TRY(SharedBytes());
+  record.shared_bytes = static_cast<std::uint32_t>(shared);
 
   if (name.empty()) return Bad(kName, "the name of a kernel");
   launches_.Add(record, name);
@@ -342,9 +333,8 @@ Status ReportReader::AddRow() {
 Status ReportReader::LeaveRest() {
   rest_.Add(csv_.line());
   for (;;) {
-    const Result<bool> more = csv_.NextRow();
-    if (!more.ok()) return more.error();
-    if (!more.value()) return Success{};
+    const bool more = STEMTAP_TRY(csv_.NextRow());
+    if (!more) return Success{};
     ended_ = csv_.ended();
     rest_.Add(csv_.line());
   }
@@ -406,8 +396,7 @@ Status ReportReader::Read() {
   Result<bool> more = csv_.NextRow();
   if (!more.ok()) return more.error();
   if (!more.value()) return Error{csv_.name() + ": empty file, expected a report of 'nsys stats'"};
-  const Status found = FindColumns();
-  if (!found.ok()) return found;
+  STEMTAP_TRY(FindColumns());
   ended_ = csv_.ended();
   for (;;) {
     more = csv_.NextRow();
@@ -416,8 +405,7 @@ Status ReportReader::Read() {
     ended_ = csv_.ended();
     // Report rows never start like this; the path may contain commas.
     const bool said = csv_.cells()[0].starts_with("Processing [");
-    const Status read = said ? LeaveRest() : AddRow();
-    if (!read.ok()) return read;
+    STEMTAP_TRY(said ? LeaveRest() : AddRow());
   }
   if (!ended_) {
     return Error{csv_.name() +
@@ -434,9 +422,8 @@ bool LooksLikeNsysCsv(std::string_view leading) {
 }
 
 Result<std::unique_ptr<model::ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSource> source) {
-  const Result<std::string_view> leading = source->Peek(kHeaderWithin);
-  if (!leading.ok()) return leading.error();
-  const std::optional<HeaderPosition> header = FindHeader(leading.value());
+  const std::string_view leading = STEMTAP_TRY(source->Peek(kHeaderWithin));
+  const std::optional<HeaderPosition> header = FindHeader(leading);
   if (!header) {
     return Error{
         fmt::format("{}: no header of cuda_gpu_trace or cuda_kern_exec_trace within {} "
@@ -445,8 +432,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSo
   }
   const std::string name = source->name();
   auto launches = std::make_unique<RecordedLaunches>();
-  const Status read = ReportReader(std::move(source), *header, *launches).Read();
-  if (!read.ok()) return read.error();
+  STEMTAP_TRY(ReportReader(std::move(source), *header, *launches).Read());
   launches->Finish(name);
   return std::unique_ptr<model::ProfileReader>(std::move(launches));
 }

@@ -92,10 +92,9 @@ class KernelTable {
 // Checks that there is a table of kernels; the error describes how to get one.
 Status KernelTable::Check() {
   for (const char* table : {kKernelTable, kNameTable}) {
-    const Result<std::string> kind = database_.KindOf(table);
-    if (!kind.ok()) return kind.error();
-    if (kind.value() == "table") continue;
-    if (!kind.value().empty()) {
+    const std::string kind = STEMTAP_TRY(database_.KindOf(table));
+    if (kind == "table") continue;
+    if (!kind.empty()) {
       return Error{fmt::format(
           "{}: {} is a view or a virtual table, expected a table as 'nsys export' writes it",
           database_.name(), table)};
@@ -121,8 +120,7 @@ Status KernelTable::Check() {
 }
 
 Status KernelTable::CheckColumns(const TableRows& rows) {
-  const Result<std::vector<std::string>> names = database_.Columns(kNameTable);
-  if (!names.ok()) return names.error();
+  STEMTAP_TRY(database_.Columns(kNameTable));
   for (const Column column : {kStart, kEnd}) {
     if (rows.Has(column)) continue;
     return Error{fmt::format("{}: no column {} in {}, expected a table as 'nsys export' writes it",
@@ -162,12 +160,10 @@ Result<std::uint32_t> KernelTable::NameId(const TableRows& rows) {
 Status KernelTable::AddRow(const TableRows& rows) {
   constexpr std::int64_t kNone = RowTimes::kNone;
   shm::KernelRecord record = RecordedLaunches::Unknown();
-  const Result<bool> timed = times_.Read(rows, kStart, kEnd, record);
-  if (!timed.ok()) return timed.error();
-  if (!timed.value()) return Success{};
+  const bool timed = STEMTAP_TRY(times_.Read(rows, kStart, kEnd, record));
+  if (!timed) return Success{};
 
-  const Result<std::uint32_t> name = NameId(rows);
-  if (!name.ok()) return name.error();
+  const std::uint32_t name = STEMTAP_TRY(NameId(rows));
   const Result<std::int64_t> device = rows.Number(kDevice, 0, shm::kUnknown16 - 1, shm::kUnknown16);
   if (!device.ok()) return device.error();
   record.device = static_cast<std::uint16_t>(device.value());
@@ -185,48 +181,39 @@ Status KernelTable::AddRow(const TableRows& rows) {
     record.block[axis] = static_cast<std::uint16_t>(block.value());
   }
   constexpr std::int64_t kMaxShared = 0x7FFFFFFE;  // of each kind, so the sum also fits
-  const Result<std::int64_t> fixed = rows.Number(kStaticShared, 0, kMaxShared, kNone);
-  if (!fixed.ok()) return fixed.error();
-  const Result<std::int64_t> dynamic = rows.Number(kDynamicShared, 0, kMaxShared, kNone);
-  if (!dynamic.ok()) return dynamic.error();
-  if (fixed.value() != kNone && dynamic.value() != kNone) {
-    record.shared_bytes = static_cast<std::uint32_t>(fixed.value() + dynamic.value());
+  const std::int64_t fixed = STEMTAP_TRY(rows.Number(kStaticShared, 0, kMaxShared, kNone));
+  const std::int64_t dynamic = STEMTAP_TRY(rows.Number(kDynamicShared, 0, kMaxShared, kNone));
+  if (fixed != kNone && dynamic != kNone) {
+    record.shared_bytes = static_cast<std::uint32_t>(fixed + dynamic);
   }
   constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
-  const Result<std::int64_t> correlation = rows.Number(kCorrelation, 0, kAny, 0);
-  if (!correlation.ok()) return correlation.error();
-  record.correlation_id = static_cast<std::uint32_t>(correlation.value());
+  const std::int64_t correlation = STEMTAP_TRY(rows.Number(kCorrelation, 0, kAny, 0));
+  record.correlation_id = static_cast<std::uint32_t>(correlation);
 
   // 0 and an empty cell both mean a single launch. The upper half of a node id is the graph's id.
-  const Result<std::int64_t> node = rows.Number(kGraphNode, kNone, kAny, 0);
-  if (!node.ok()) return node.error();
-  const Result<std::int64_t> graph = rows.Number(kGraph, 0, 0xFFFFFFFF, 0);
-  if (!graph.ok()) return graph.error();
-  record.graph_node = static_cast<std::uint32_t>(node.value());
-  record.graph_id = static_cast<std::uint32_t>(graph.value());
-  if (record.graph_id == 0 && node.value() != 0) {
-    const auto upper = static_cast<std::uint32_t>(static_cast<std::uint64_t>(node.value()) >> 32);
+  const std::int64_t node = STEMTAP_TRY(rows.Number(kGraphNode, kNone, kAny, 0));
+  const std::int64_t graph = STEMTAP_TRY(rows.Number(kGraph, 0, 0xFFFFFFFF, 0));
+  record.graph_node = static_cast<std::uint32_t>(node);
+  record.graph_id = static_cast<std::uint32_t>(graph);
+  if (record.graph_id == 0 && node != 0) {
+    const auto upper = static_cast<std::uint32_t>(static_cast<std::uint64_t>(node) >> 32);
     record.graph_id = std::max<std::uint32_t>(upper, 1);
   }
 
-  const Result<std::int64_t> process = rows.Number(kProcess, kNone + 1, kAny, kNone);
-  if (!process.ok()) return process.error();
-  launches_.SetProcess(static_cast<std::uint64_t>(process.value()));
-  launches_.Add(record, name.value());
+  const std::int64_t process = STEMTAP_TRY(rows.Number(kProcess, kNone + 1, kAny, kNone));
+  launches_.SetProcess(static_cast<std::uint64_t>(process));
+  launches_.Add(record, name);
   return Success{};
 }
 
 // Warns about graphs recorded as a whole, which hide the kernels in them.
 Status KernelTable::WarnOfGraphs() {
-  const Result<std::string> kind = database_.KindOf(kGraphTable);
-  if (!kind.ok()) return kind.error();
-  if (kind.value() != "table") return Success{};
-  const Result<Statement> count =
-      database_.Prepare(fmt::format("SELECT count(*) FROM {}", kGraphTable));
-  if (!count.ok()) return count.error();
-  const Result<bool> row = database_.Step(count.value());
-  if (!row.ok()) return row.error();
-  const std::int64_t graphs = sqlite3_column_int64(count.value().get(), 0);
+  const std::string kind = STEMTAP_TRY(database_.KindOf(kGraphTable));
+  if (kind != "table") return Success{};
+  const Statement count =
+      STEMTAP_TRY(database_.Prepare(fmt::format("SELECT count(*) FROM {}", kGraphTable)));
+  STEMTAP_TRY(database_.Step(count));
+  const std::int64_t graphs = sqlite3_column_int64(count.get(), 0);
   if (graphs > 0) {
     launches_.Warn(fmt::format(
         "{}: {} launches of CUDA graphs were recorded as a whole and the kernels in them "
@@ -237,22 +224,17 @@ Status KernelTable::WarnOfGraphs() {
 }
 
 Status KernelTable::Read() {
-  const Status checked = Check();
-  if (!checked.ok()) return checked;
-  Result<TableRows> rows = TableRows::Select(database_, kKernelTable, kColumnNames, file_bytes_);
-  if (!rows.ok()) return rows.error();
-  const Status columns = CheckColumns(rows.value());
-  if (!columns.ok()) return columns;
-  Result<Statement> find_name =
-      database_.Prepare(fmt::format("SELECT value FROM {} WHERE id = ?1 LIMIT 1", kNameTable));
-  if (!find_name.ok()) return find_name.error();
-  find_name_ = std::move(find_name).value();
+  STEMTAP_TRY(Check());
+  TableRows rows =
+      STEMTAP_TRY(TableRows::Select(database_, kKernelTable, kColumnNames, file_bytes_));
+  STEMTAP_TRY(CheckColumns(rows));
+  Statement find_name = STEMTAP_TRY(
+      database_.Prepare(fmt::format("SELECT value FROM {} WHERE id = ?1 LIMIT 1", kNameTable)));
+  find_name_ = std::move(find_name);
   for (;;) {
-    const Result<bool> more = rows.value().Next();
-    if (!more.ok()) return more.error();
-    if (!more.value()) break;
-    const Status added = AddRow(rows.value());
-    if (!added.ok()) return added;
+    const bool more = STEMTAP_TRY(rows.Next());
+    if (!more) break;
+    STEMTAP_TRY(AddRow(rows));
   }
   times_.Warn(database_.name(), kKernelTable, launches_);
   return WarnOfGraphs();

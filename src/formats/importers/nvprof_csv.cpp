@@ -79,11 +79,9 @@ class NvprofTable {
     if (!more.value()) {
       return lines_.At("no line \"Start\",\"Duration\",...,\"Name\", expected a GPU trace");
     }
-    const Status units = ReadUnits();
-    if (!units.ok()) return units.error();
+    STEMTAP_TRY(ReadUnits());
     for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
-      const Status row = ReadLine();
-      if (!row.ok()) return row.error();
+      STEMTAP_TRY(ReadLine());
     }
     if (!more.ok()) return more.error();
     Report();
@@ -136,10 +134,8 @@ Status NvprofTable::ReadUnits() {
   for (std::size_t i = 0; i < kColumns; ++i)
     columns_[i] = FindCell(lines_.cells(), kColumnNames[i]);
   width_ = lines_.cells().size();
-  const Result<bool> more = lines_.NextLine();
-  if (!more.ok()) return more.error();
-  if (!more.value() || !lines_.SplitLine() || lines_.cells().size() != width_ ||
-      lines_.MayBeCut()) {
+  const bool more = STEMTAP_TRY(lines_.NextLine());
+  if (!more || !lines_.SplitLine() || lines_.cells().size() != width_ || lines_.MayBeCut()) {
     return lines_.At(fmt::format("expected the units of {} columns below the header", width_));
   }
   const std::optional<int> start = TimeExponent(Cell(kStart));
@@ -232,9 +228,8 @@ Status NvprofTable::AddKernel(std::string_view name) {
   const auto stream = Number(kStream, 0, shm::kUnknown32 - 1, shm::kUnknown32);
   if (!stream.ok()) return stream.error();
   record.stream = static_cast<std::uint32_t>(stream.value());
-  const auto shared = SharedBytes();
-  if (!shared.ok()) return shared.error();
-  record.shared_bytes = shared.value();
+  const auto shared = STEMTAP_TRY(SharedBytes());
+  record.shared_bytes = shared;
   if (!Cell(kDevice).empty()) {
     const std::optional<std::uint64_t> device = DeviceOrdinal(Cell(kDevice));
     if (!device || *device >= shm::kUnknown16) return Bad(kDevice, "'NAME (0)'");

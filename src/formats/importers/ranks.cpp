@@ -51,18 +51,15 @@ class RankReader : public model::ProfileReader {
     for (std::vector<double>& column : batch.metrics) column.clear();
     while (rank_ < ranks_.size()) {
       if (!begun_) {
-        const Status numbered = NumberDevices();
-        if (!numbered.ok()) return numbered.error();
+        STEMTAP_TRY(NumberDevices());
         begun_ = true;
       }
-      const Result<std::size_t> read = ranks_[rank_]->Read(part_, limit);
-      if (!read.ok()) return read.error();
-      if (read.value() == 0) {
+      const std::size_t read = STEMTAP_TRY(ranks_[rank_]->Read(part_, limit));
+      if (read == 0) {
         EndRank();
         continue;
       }
-      const Status taken = Take(batch);
-      if (!taken.ok()) return taken.error();
+      STEMTAP_TRY(Take(batch));
       break;
     }
     return batch.records.size();
@@ -77,24 +74,21 @@ class RankReader : public model::ProfileReader {
     if (once_) return Success{};
     std::set<std::uint16_t> found;
     for (;;) {
-      const Result<std::size_t> read = rank->Read(part_, kBatch);
-      if (!read.ok()) return read.error();
-      if (read.value() == 0) break;
+      const std::size_t read = STEMTAP_TRY(rank->Read(part_, kBatch));
+      if (read == 0) break;
       for (const shm::KernelRecord& record : part_.records) found.insert(record.device);
     }
     found.erase(shm::kUnknown16);
     for (const std::uint16_t device : found) {
-      const Status added = AddDevice(device);
-      if (!added.ok()) return added;
+      STEMTAP_TRY(AddDevice(device));
     }
     if (held) {
       rank->Rewind();
       return Success{};
     }
-    Result<std::unique_ptr<model::ProfileReader>> again = OpenProfile(paths_[rank_]);
-    if (!again.ok()) return again.error();
-    if (again.value()->metric_names() != rank->metric_names()) return Changed();
-    rank = std::move(again).value();
+    std::unique_ptr<model::ProfileReader> again = STEMTAP_TRY(OpenProfile(paths_[rank_]));
+    if (again->metric_names() != rank->metric_names()) return Changed();
+    rank = std::move(again);
     return Success{};
   }
 
@@ -124,8 +118,7 @@ class RankReader : public model::ProfileReader {
         if (!once_) return Changed();
         out_of_order_ = out_of_order_ || record.device < last_device_;
         last_device_ = record.device;
-        const Status added = AddDevice(record.device);
-        if (!added.ok()) return added;
+        STEMTAP_TRY(AddDevice(record.device));
         device = devices_.find(record.device);
       }
       record.device = device->second;
@@ -191,9 +184,8 @@ Result<std::unique_ptr<model::ProfileReader>> OpenRanks(std::span<const std::str
   if (paths.size() == 1) return open(paths[0]);
   std::vector<std::unique_ptr<model::ProfileReader>> ranks;
   for (const std::string& path : paths) {
-    Result<std::unique_ptr<model::ProfileReader>> rank = open(path);
-    if (!rank.ok()) return rank.error();
-    ranks.push_back(std::move(rank).value());
+    std::unique_ptr<model::ProfileReader> rank = STEMTAP_TRY(open(path));
+    ranks.push_back(std::move(rank));
   }
   std::unique_ptr<model::ProfileReader> run = std::make_unique<RankReader>(paths, std::move(ranks));
   run->SetSource(EscapeForTerminal(fmt::format("{}", fmt::join(paths, ", "))));

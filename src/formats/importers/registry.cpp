@@ -63,14 +63,13 @@ std::span<const ProfileFormat> ProfileFormats() {
 }
 
 Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source) {
-  const Result<std::string_view> leading = source->Peek(kDetectBytes);
-  if (!leading.ok()) return leading.error();
-  if (leading.value().empty()) {
+  const std::string_view leading = STEMTAP_TRY(source->Peek(kDetectBytes));
+  if (leading.empty()) {
     return Error{fmt::format("{}: empty file, expected a profile", source->name())};
   }
-  if (std::optional<Error> unread = RefuseUnread(source->name(), leading.value())) return *unread;
+  if (std::optional<Error> unread = RefuseUnread(source->name(), leading)) return *unread;
   for (const ProfileFormat& format : kFormats) {
-    if (!format.detect(leading.value())) continue;
+    if (!format.detect(leading)) continue;
     const std::string name = source->name();
     Result<std::unique_ptr<model::ProfileReader>> reader =
         format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source));
@@ -88,9 +87,8 @@ Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSo
 
 Result<std::unique_ptr<model::ProfileReader>> OpenProfile(const std::string& path,
                                                           ReadWatch watch) {
-  Result<std::unique_ptr<ByteSource>> source = OpenStream(path, std::move(watch));
-  if (!source.ok()) return source.error();
-  return OpenProfile(std::move(source).value());
+  std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenStream(path, std::move(watch)));
+  return OpenProfile(std::move(source));
 }
 
 }  // namespace stemtap::formats

@@ -106,38 +106,31 @@ class DispatchTable {
 
 // Reads the ordinals of the GPUs among the agents, which also include CPUs.
 Status DispatchTable::ReadAgents() {
-  const Result<std::string> kind = database_.KindOf(Name(kAgentTable).c_str());
-  if (!kind.ok()) return kind.error();
-  if (kind.value() != "table") return Success{};
+  const std::string kind = STEMTAP_TRY(database_.KindOf(Name(kAgentTable).c_str()));
+  if (kind != "table") return Success{};
   constexpr std::array<const char*, 2> kAgentColumns = {"id", "type_index"};
-  Result<TableRows> rows =
-      TableRows::Select(database_, Name(kAgentTable), kAgentColumns, file_bytes_);
-  if (!rows.ok()) return rows.error();
+  TableRows rows =
+      STEMTAP_TRY(TableRows::Select(database_, Name(kAgentTable), kAgentColumns, file_bytes_));
   for (;;) {
-    const Result<bool> more = rows.value().Next();
-    if (!more.ok()) return more.error();
-    if (!more.value()) return Success{};
-    const Result<std::int64_t> id = rows.value().Number(0, -kAny, kAny, kNone);
-    if (!id.ok()) return id.error();
-    const Result<std::int64_t> index =
-        rows.value().Number(1, 0, shm::kUnknown16 - 1, shm::kUnknown16);
-    if (!index.ok()) return index.error();
-    devices_.emplace(id.value(), static_cast<std::uint16_t>(index.value()));
+    const bool more = STEMTAP_TRY(rows.Next());
+    if (!more) return Success{};
+    const std::int64_t id = STEMTAP_TRY(rows.Number(0, -kAny, kAny, kNone));
+    const std::int64_t index = STEMTAP_TRY(rows.Number(1, 0, shm::kUnknown16 - 1, shm::kUnknown16));
+    devices_.emplace(id, static_cast<std::uint16_t>(index));
   }
 }
 
 Result<std::uint32_t> DispatchTable::NameId(const TableRows& rows) {
-  const Result<std::int64_t> id = rows.Number(kKernel, -kAny, kAny, kNone);
-  if (!id.ok()) return id.error();
-  if (const auto known = name_ids_.find(id.value()); known != name_ids_.end()) return known->second;
-  const Result<std::optional<std::string_view>> name = database_.FindText(find_name_, id.value());
+  const std::int64_t id = STEMTAP_TRY(rows.Number(kKernel, -kAny, kAny, kNone));
+  if (const auto known = name_ids_.find(id); known != name_ids_.end()) return known->second;
+  const Result<std::optional<std::string_view>> name = database_.FindText(find_name_, id);
   if (!name.ok()) return name.error();
   if (!name.value() || name.value()->empty()) {
     return rows.At(fmt::format("kernel_id has no name in {}, expected display_name or kernel_name",
                                Name(kSymbolTable)));
   }
   const std::uint32_t name_id = launches_.Name(RocprofKernelName(*name.value()));
-  name_ids_.emplace(id.value(), name_id);
+  name_ids_.emplace(id, name_id);
   return name_id;
 }
 
@@ -145,104 +138,86 @@ Result<std::uint32_t> DispatchTable::NameId(const TableRows& rows) {
 Status DispatchTable::SetExtents(const TableRows& rows, shm::KernelRecord& record) {
   bool uneven = false;
   for (int axis = 0; axis < 3; ++axis) {
-    const Result<std::int64_t> group = rows.Number(kGroupX + axis, 0, 0xFFFF, 0);
-    if (!group.ok()) return group.error();
-    const Result<std::int64_t> items =
-        rows.Number(kItemsX + axis, 0, std::numeric_limits<std::uint32_t>::max(), 0);
-    if (!items.ok()) return items.error();
-    record.block[axis] = static_cast<std::uint16_t>(group.value());
-    if (group.value() == 0 || items.value() == 0) continue;
-    record.grid[axis] = static_cast<std::uint32_t>(WorkGroups(
-        static_cast<std::uint64_t>(items.value()), static_cast<std::uint64_t>(group.value())));
-    uneven = uneven || items.value() % group.value() != 0;
+    const std::int64_t group = STEMTAP_TRY(rows.Number(kGroupX + axis, 0, 0xFFFF, 0));
+    const std::int64_t items =
+        STEMTAP_TRY(rows.Number(kItemsX + axis, 0, std::numeric_limits<std::uint32_t>::max(), 0));
+    record.block[axis] = static_cast<std::uint16_t>(group);
+    if (group == 0 || items == 0) continue;
+    record.grid[axis] = static_cast<std::uint32_t>(
+        WorkGroups(static_cast<std::uint64_t>(items), static_cast<std::uint64_t>(group)));
+    uneven = uneven || items % group != 0;
   }
   uneven_ += uneven ? 1 : 0;
   return Success{};
 }
 
 Status DispatchTable::SetPlace(const TableRows& rows, shm::KernelRecord& record) {
-  const Result<std::int64_t> agent = rows.Number(kAgent, -kAny, kAny, kNone);
-  if (!agent.ok()) return agent.error();
-  const auto device = devices_.find(agent.value());
+  const std::int64_t agent = STEMTAP_TRY(rows.Number(kAgent, -kAny, kAny, kNone));
+  const auto device = devices_.find(agent);
   if (device != devices_.end()) record.device = device->second;
   no_device_ += record.device == shm::kUnknown16 ? 1 : 0;
   const Result<std::int64_t> stream =
       rows.Number(rows.Has(kStream) ? kStream : kQueue, 0, shm::kUnknown32 - 1, shm::kUnknown32);
   if (!stream.ok()) return stream.error();
   record.stream = static_cast<std::uint32_t>(stream.value());
-  const Result<std::int64_t> shared = rows.Number(kShared, 0, shm::kUnknown32 - 1, shm::kUnknown32);
-  if (!shared.ok()) return shared.error();
-  record.shared_bytes = static_cast<std::uint32_t>(shared.value());
+  const std::int64_t shared =
+      STEMTAP_TRY(rows.Number(kShared, 0, shm::kUnknown32 - 1, shm::kUnknown32));
+  record.shared_bytes = static_cast<std::uint32_t>(shared);
   // A counter of the process's dispatches, including dispatches of HIP graphs.
-  const Result<std::int64_t> dispatch = rows.Number(kDispatch, 0, kAny, 0);
-  if (!dispatch.ok()) return dispatch.error();
-  record.correlation_id = static_cast<std::uint32_t>(dispatch.value());
-  const Result<std::int64_t> graph = rows.Number(kGraph, 0, kAny, 0);
-  if (!graph.ok()) return graph.error();
-  record.graph_id = static_cast<std::uint32_t>(graph.value());
+  const std::int64_t dispatch = STEMTAP_TRY(rows.Number(kDispatch, 0, kAny, 0));
+  record.correlation_id = static_cast<std::uint32_t>(dispatch);
+  const std::int64_t graph = STEMTAP_TRY(rows.Number(kGraph, 0, kAny, 0));
+  record.graph_id = static_cast<std::uint32_t>(graph);
   return Success{};
 }
 
 Status DispatchTable::AddRow(const TableRows& rows, Processes& processes,
                              std::set<std::int64_t>& nodes) {
   shm::KernelRecord record = RecordedLaunches::Unknown();
-  const Result<bool> timed = times_.Read(rows, kStart, kEnd, record);
-  if (!timed.ok()) return timed.error();
-  if (!timed.value()) return Success{};
-  const Result<std::uint32_t> name = NameId(rows);
-  if (!name.ok()) return name.error();
-  const Status extents = SetExtents(rows, record);
-  if (!extents.ok()) return extents;
-  const Status place = SetPlace(rows, record);
-  if (!place.ok()) return place;
-  const Result<std::int64_t> node = rows.Number(kNode, -kAny, kAny, kNone);
-  if (!node.ok()) return node.error();
-  const Result<std::int64_t> process = rows.Number(kProcess, -kAny, kAny, kNone);
-  if (!process.ok()) return process.error();
-  nodes.insert(node.value());
-  const auto number =
-      processes.try_emplace({suffix_, node.value(), process.value()}, processes.size());
+  const bool timed = STEMTAP_TRY(times_.Read(rows, kStart, kEnd, record));
+  if (!timed) return Success{};
+  const std::uint32_t name = STEMTAP_TRY(NameId(rows));
+  STEMTAP_TRY(SetExtents(rows, record));
+  STEMTAP_TRY(SetPlace(rows, record));
+  const std::int64_t node = STEMTAP_TRY(rows.Number(kNode, -kAny, kAny, kNone));
+  const std::int64_t process = STEMTAP_TRY(rows.Number(kProcess, -kAny, kAny, kNone));
+  nodes.insert(node);
+  const auto number = processes.try_emplace({suffix_, node, process}, processes.size());
   launches_.SetProcess(number.first->second);
-  launches_.Add(record, name.value());
+  launches_.Add(record, name);
   return Success{};
 }
 
 Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) {
-  Result<TableRows> rows =
-      TableRows::Select(database_, Name(kRocpdDispatchTable), kColumnNames, file_bytes_);
-  if (!rows.ok()) return rows.error();
+  TableRows rows = STEMTAP_TRY(
+      TableRows::Select(database_, Name(kRocpdDispatchTable), kColumnNames, file_bytes_));
   for (const Column column : {kStart, kEnd, kKernel, kAgent, kDispatch}) {
-    if (rows.value().Has(column)) continue;
+    if (rows.Has(column)) continue;
     return Error{
         fmt::format("{}: no column {} in {}, expected a table as rocprofv3 of ROCm 7 writes it; "
                     "convert it with "
                     "'rocpd convert --output-format csv -i FILE'",
                     database_.name(), kColumnNames[column], Name(kRocpdDispatchTable))};
   }
-  const Result<std::string> symbols = database_.KindOf(Name(kSymbolTable).c_str());
-  if (!symbols.ok()) return symbols.error();
-  if (symbols.value() != "table") {
+  const std::string symbols = STEMTAP_TRY(database_.KindOf(Name(kSymbolTable).c_str()));
+  if (symbols != "table") {
     return Error{fmt::format("{}: no table {}, expected the names of the kernels in it",
                              database_.name(), Name(kSymbolTable))};
   }
-  const Result<std::vector<std::string>> stored = database_.Columns(Name(kSymbolTable));
-  if (!stored.ok()) return stored.error();
-  Result<Statement> find_name = database_.Prepare(
+  STEMTAP_TRY(database_.Columns(Name(kSymbolTable)));
+  Statement find_name = STEMTAP_TRY(database_.Prepare(
       fmt::format("SELECT coalesce(nullif(display_name, ''), kernel_name) FROM {} WHERE id = ?1 "
                   "LIMIT 1",
-                  Name(kSymbolTable)));
-  if (!find_name.ok()) return find_name.error();
-  find_name_ = std::move(find_name).value();
+                  Name(kSymbolTable))));
+  find_name_ = std::move(find_name);
   const Status agents = ReadAgents();
   if (!agents.ok()) return agents;
   for (;;) {
-    const Result<bool> more = rows.value().Next();
-    if (!more.ok()) return more.error();
-    if (!more.value()) break;
-    const Status added = AddRow(rows.value(), processes, nodes);
-    if (!added.ok()) return added;
+    const bool more = STEMTAP_TRY(rows.Next());
+    if (!more) break;
+    STEMTAP_TRY(AddRow(rows, processes, nodes));
   }
-  times_.Warn(database_.name(), rows.value().table(), launches_);
+  times_.Warn(database_.name(), rows.table(), launches_);
   Warn(uneven_, "launches have a grid that is no multiple of their work-groups, rounded up");
   Warn(no_device_, fmt::format("launches are on agents without a type_index in {}, their devices "
                                "are unknown",
@@ -254,20 +229,18 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
 
 Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes,
                            RecordedLaunches& launches) {
-  const Result<std::vector<std::string>> tables = database.TablesLike(kRocpdDispatchTable);
-  if (!tables.ok()) return tables.error();
-  if (tables.value().empty()) {
+  const std::vector<std::string> tables = STEMTAP_TRY(database.TablesLike(kRocpdDispatchTable));
+  if (tables.empty()) {
     return Error{
         fmt::format("{}: {} is not a stored table, expected one as rocprofv3 of ROCm 7 writes it",
                     database.name(), kRocpdDispatchTable)};
   }
   DispatchTable::Processes processes;
   std::set<std::int64_t> nodes;
-  for (const std::string& table : tables.value()) {
-    const Status read =
+  for (const std::string& table : tables) {
+    STEMTAP_TRY(
         DispatchTable(database, file_bytes, table.substr(kRocpdDispatchTable.size()), launches)
-            .Read(processes, nodes);
-    if (!read.ok()) return read;
+            .Read(processes, nodes));
   }
   if (nodes.size() > 1) {
     launches.Warn(fmt::format(

@@ -175,8 +175,7 @@ Result<std::unique_ptr<model::ProfileReader>> RocprofTrace::Read() {
   header_.assign(lines_.cells().begin(), lines_.cells().end());
   for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
     if (lines_.text().empty()) continue;
-    const Status row = ReadRow();
-    if (!row.ok()) return row.error();
+    STEMTAP_TRY(ReadRow());
   }
   if (!more.ok()) return more.error();
   Report();
@@ -199,16 +198,15 @@ Result<std::uint64_t> RocprofTrace::Number(Column column, std::uint64_t least, s
 Status RocprofTrace::SetExtents(shm::KernelRecord& record) {
   bool uneven = false;
   for (std::size_t i = 0; i < 3; ++i) {
-    const auto group = Number(static_cast<Column>(kWorkgroupX + i), 1, 0xFFFF, 0);
-    if (!group.ok()) return group.error();
-    const auto items = Number(static_cast<Column>(kGridX + i), 1, std::uint64_t{1} << 48, 0);
-    if (!items.ok()) return items.error();
-    record.block[i] = static_cast<std::uint16_t>(group.value());
-    if (group.value() == 0 || items.value() == 0) continue;
-    const std::uint64_t groups = WorkGroups(items.value(), group.value());
+    const auto group = STEMTAP_TRY(Number(static_cast<Column>(kWorkgroupX + i), 1, 0xFFFF, 0));
+    const auto items =
+        STEMTAP_TRY(Number(static_cast<Column>(kGridX + i), 1, std::uint64_t{1} << 48, 0));
+    record.block[i] = static_cast<std::uint16_t>(group);
+    if (group == 0 || items == 0) continue;
+    const std::uint64_t groups = WorkGroups(items, group);
     if (groups > 0xFFFFFFFF) return Bad(static_cast<Column>(kGridX + i), "fewer work-groups");
     record.grid[i] = static_cast<std::uint32_t>(groups);
-    uneven = uneven || items.value() % group.value() != 0;
+    uneven = uneven || items % group != 0;
   }
   uneven_ += uneven ? 1 : 0;
   return Success{};
@@ -224,13 +222,11 @@ Status RocprofTrace::SetPlace(shm::KernelRecord& record) {
     const auto next = static_cast<std::uint32_t>(long_queues_.size());
     record.stream = long_queues_.try_emplace(stream.value(), next).first->second;
   }
-  const auto shared =
-      Number(columns_[kLds] ? kLds : kGroupSegment, 0, shm::kUnknown32 - 1, shm::kUnknown32);
-  if (!shared.ok()) return shared.error();
-  record.shared_bytes = static_cast<std::uint32_t>(shared.value());
-  const auto correlation = Number(kCorrelation, 0, ~std::uint64_t{0}, 0);
-  if (!correlation.ok()) return correlation.error();
-  record.correlation_id = static_cast<std::uint32_t>(correlation.value());
+  const auto shared = STEMTAP_TRY(
+      Number(columns_[kLds] ? kLds : kGroupSegment, 0, shm::kUnknown32 - 1, shm::kUnknown32));
+  record.shared_bytes = static_cast<std::uint32_t>(shared);
+  const auto correlation = STEMTAP_TRY(Number(kCorrelation, 0, ~std::uint64_t{0}, 0));
+  record.correlation_id = static_cast<std::uint32_t>(correlation);
   return Success{};
 }
 
@@ -254,19 +250,16 @@ Status RocprofTrace::ReadRow() {
   Row row = {RecordedLaunches::Unknown(), 0, kNoAgent};
   const auto start = Number(kStart, 0, shm::kUnknownTime >> 1, shm::kUnknownTime);
   if (!start.ok()) return start.error();
-  const auto end = Number(kEnd, 0, shm::kUnknownTime >> 1, shm::kUnknownTime);
-  if (!end.ok()) return end.error();
+  const auto end = STEMTAP_TRY(Number(kEnd, 0, shm::kUnknownTime >> 1, shm::kUnknownTime));
   if (start.value() == shm::kUnknownTime) return Bad(kStart, "a whole number of ns");
-  if (end.value() == shm::kUnknownTime) return Bad(kEnd, "a whole number of ns");
-  if (end.value() < start.value()) {
+  if (end == shm::kUnknownTime) return Bad(kEnd, "a whole number of ns");
+  if (end < start.value()) {
     return Bad(kEnd, fmt::format("at least the start, {}", start.value()));
   }
   row.record.start_ns = start.value();
-  row.record.duration_ns = end.value() - start.value();
-  const Status extents = SetExtents(row.record);
-  if (!extents.ok()) return extents.error();
-  const Status place = SetPlace(row.record);
-  if (!place.ok()) return place.error();
+  row.record.duration_ns = end - start.value();
+  STEMTAP_TRY(SetExtents(row.record));
+  STEMTAP_TRY(SetPlace(row.record));
   if (!Cell(kAgent).empty()) {
     const std::optional<Agent> agent = ParseAgent(Cell(kAgent));
     if (!agent || agent->number >= shm::kUnknown16) return Bad(kAgent, "'Agent 1', 'GPU 0' or 1");

@@ -15,20 +15,18 @@ constexpr std::int64_t kStartOffset = std::int64_t{1} << 62;
 Result<bool> RowTimes::Read(const TableRows& rows, int start_column, int end_column,
                             shm::KernelRecord& record) {
   constexpr std::int64_t kMax = kStartOffset - 1;
-  const Result<std::int64_t> start = rows.Number(start_column, -kMax, kMax, kNone);
-  if (!start.ok()) return start.error();
-  const Result<std::int64_t> end = rows.Number(end_column, -kMax, kMax, kNone);
-  if (!end.ok()) return end.error();
-  if (start.value() == kNone || end.value() == kNone || (start.value() == 0 && end.value() == 0)) {
+  const std::int64_t start = STEMTAP_TRY(rows.Number(start_column, -kMax, kMax, kNone));
+  const std::int64_t end = STEMTAP_TRY(rows.Number(end_column, -kMax, kMax, kNone));
+  if (start == kNone || end == kNone || (start == 0 && end == 0)) {
     no_times_.Add(rows.row());
     return false;
   }
-  if (end.value() < start.value()) {
+  if (end < start) {
     ends_early_.Add(rows.row());
     return false;
   }
-  record.start_ns = static_cast<std::uint64_t>(start.value() + kStartOffset);
-  record.duration_ns = static_cast<std::uint64_t>(end.value() - start.value());
+  record.start_ns = static_cast<std::uint64_t>(start + kStartOffset);
+  record.duration_ns = static_cast<std::uint64_t>(end - start);
   return true;
 }
 

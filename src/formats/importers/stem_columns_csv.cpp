@@ -91,9 +91,8 @@ class StemColumns : public model::ProfileReader {
 };
 
 Status StemColumns::Start() {
-  const Result<bool> more = lines_.NextLine();
-  if (!more.ok()) return more.error();
-  if (!more.value() || !lines_.SplitLine() || !IsHeader(lines_.cells())) {
+  const bool more = STEMTAP_TRY(lines_.NextLine());
+  if (!more || !lines_.SplitLine() || !IsHeader(lines_.cells())) {
     return lines_.At("no header, expected the names of at least 2 kernels");
   }
   columns_ = lines_.cells().size();
@@ -115,9 +114,8 @@ Status StemColumns::Start() {
 
 Result<bool> StemColumns::NextRow() {
   for (;;) {
-    const Result<bool> more = lines_.NextLine();
-    if (!more.ok()) return more.error();
-    if (!more.value()) return false;
+    const bool more = STEMTAP_TRY(lines_.NextLine());
+    if (!more) return false;
     if (!lines_.text().empty()) break;
   }
   if (!lines_.SplitLine()) return lines_.At("a quote is not closed, expected '\"'");
@@ -134,9 +132,8 @@ Result<std::size_t> StemColumns::ReadSome(model::ProfileBatch& batch, std::size_
   batch.metrics.clear();
   while (batch.records.size() < limit && !at_end_) {
     if (next_ == columns_) {
-      const Result<bool> more = NextRow();
-      if (!more.ok()) return more.error();
-      if (more.value()) continue;
+      const bool more = STEMTAP_TRY(NextRow());
+      if (more) continue;
       at_end_ = true;
       if (resumed_ > 0) {
         warnings_.push_back(
@@ -207,8 +204,7 @@ bool LooksLikeStemColumnsCsv(std::string_view leading) {
 Result<std::unique_ptr<model::ProfileReader>> OpenStemColumnsCsv(
     std::unique_ptr<ByteSource> source) {
   auto reader = std::make_unique<StemColumns>(std::move(source));
-  const Status started = reader->Start();
-  if (!started.ok()) return started.error();
+  STEMTAP_TRY(reader->Start());
   return std::unique_ptr<model::ProfileReader>(std::move(reader));
 }
 

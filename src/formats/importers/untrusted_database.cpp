@@ -166,43 +166,37 @@ Result<bool> Database::Step(const Statement& statement) {
 }
 
 Result<std::string> Database::KindOf(const char* table) {
-  Result<Statement> query =
+  Statement query = STEMTAP_TRY(
       Prepare(fmt::format("SELECT type, rootpage FROM sqlite_master WHERE name = '{}' COLLATE "
                           "NOCASE AND type IN ('table', 'view')",
-                          table));
-  if (!query.ok()) return query.error();
-  const Result<bool> found = Step(query.value());
-  if (!found.ok()) return found.error();
-  if (!found.value()) return std::string();
-  const auto* type =
-      reinterpret_cast<const char*>(sqlite3_column_text(query.value().get(), 0));  // UTF-8
+                          table)));
+  const bool found = STEMTAP_TRY(Step(query));
+  if (!found) return std::string();
+  const auto* type = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 0));  // UTF-8
   // A virtual table has no root page.
-  const bool stored = sqlite3_column_int64(query.value().get(), 1) > 0;
+  const bool stored = sqlite3_column_int64(query.get(), 1) > 0;
   return std::string(type != nullptr && std::strcmp(type, "table") == 0 && stored ? "table"
                                                                                   : "view");
 }
 
 Result<bool> Database::HasNameLike(std::string_view prefix) {
-  const Result<Statement> query =
+  const Statement query = STEMTAP_TRY(
       Prepare(fmt::format("SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND "
                           "substr(name, 1, {}) = '{}' COLLATE NOCASE LIMIT 1",
-                          prefix.size(), prefix));
-  if (!query.ok()) return query.error();
-  return Step(query.value());
+                          prefix.size(), prefix)));
+  return Step(query);
 }
 
 Result<std::vector<std::string>> Database::Columns(const std::string& table) {
-  Result<Statement> query = Prepare(fmt::format("PRAGMA table_xinfo({})", table));
-  if (!query.ok()) return query.error();
+  Statement query = STEMTAP_TRY(Prepare(fmt::format("PRAGMA table_xinfo({})", table)));
   std::vector<std::string> columns;
   for (;;) {
-    const Result<bool> more = Step(query.value());
-    if (!more.ok()) return more.error();
-    if (!more.value()) return columns;
-    const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(query.value().get(), 1));
+    const bool more = STEMTAP_TRY(Step(query));
+    if (!more) return columns;
+    const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 1));
     columns.emplace_back(name == nullptr ? "" : name);
     // The author of the schema controls the cost of a computed column.
-    if (sqlite3_column_int(query.value().get(), 6) == 0) continue;
+    if (sqlite3_column_int(query.get(), 6) == 0) continue;
     return Error{
         fmt::format("{}: the column {} of {} is computed, expected a table as a profiler writes it",
                     name_, EscapeForTerminal(columns.back()), table)};
@@ -210,17 +204,15 @@ Result<std::vector<std::string>> Database::Columns(const std::string& table) {
 }
 
 Result<std::vector<std::string>> Database::TablesLike(std::string_view prefix) {
-  Result<Statement> query = Prepare(
+  Statement query = STEMTAP_TRY(Prepare(
       fmt::format("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND "
                   "substr(name, 1, {}) = '{}' ORDER BY rowid",
-                  prefix.size(), prefix));
-  if (!query.ok()) return query.error();
+                  prefix.size(), prefix)));
   std::vector<std::string> names;
   for (;;) {
-    const Result<bool> more = Step(query.value());
-    if (!more.ok()) return more.error();
-    if (!more.value()) return names;
-    const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(query.value().get(), 0));
+    const bool more = STEMTAP_TRY(Step(query));
+    if (!more) return names;
+    const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 0));
     names.emplace_back(name == nullptr ? "" : name);
     const bool plain = std::all_of(names.back().begin(), names.back().end(), [](unsigned char c) {
       return std::isalnum(c) != 0 || c == '_';
@@ -235,9 +227,8 @@ Result<std::optional<std::string_view>> Database::FindText(const Statement& quer
                                                            std::int64_t id) {
   sqlite3_reset(query.get());
   sqlite3_bind_int64(query.get(), 1, id);
-  const Result<bool> found = Step(query);
-  if (!found.ok()) return found.error();
-  if (!found.value()) return std::optional<std::string_view>();
+  const bool found = STEMTAP_TRY(Step(query));
+  if (!found) return std::optional<std::string_view>();
   const int type = sqlite3_column_type(query.get(), 0);
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 0));
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(query.get(), 0));
@@ -247,24 +238,23 @@ Result<std::optional<std::string_view>> Database::FindText(const Statement& quer
 
 Result<TableRows> TableRows::Select(Database& database, const std::string& table,
                                     std::span<const char* const> columns, std::int64_t file_bytes) {
-  const Result<std::vector<std::string>> stored = database.Columns(table);
-  if (!stored.ok()) return stored.error();
+  const std::vector<std::string> stored = STEMTAP_TRY(database.Columns(table));
   TableRows rows(database);
   rows.table_ = table;
   rows.columns_.assign(columns.begin(), columns.end());
   rows.most_rows_ = static_cast<std::uint64_t>(file_bytes / kMinRowBytes);
   std::string list;
   for (const char* column : columns) {
-    const bool found = std::any_of(
-        stored.value().begin(), stored.value().end(),
-        [&](const std::string& name) { return sqlite3_stricmp(name.c_str(), column) == 0; });
+    const bool found = std::any_of(stored.begin(), stored.end(), [&](const std::string& name) {
+      return sqlite3_stricmp(name.c_str(), column) == 0;
+    });
     rows.found_.push_back(found);
     list += list.empty() ? "" : ", ";
     list += found ? fmt::format("\"{}\"", column) : "NULL";
   }
-  Result<Statement> statement = database.Prepare(fmt::format("SELECT {} FROM {}", list, table));
-  if (!statement.ok()) return statement.error();
-  rows.rows_ = std::move(statement).value();
+  Statement statement =
+      STEMTAP_TRY(database.Prepare(fmt::format("SELECT {} FROM {}", list, table)));
+  rows.rows_ = std::move(statement);
   return rows;
 }
 
@@ -322,10 +312,9 @@ Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder
         source.name(), EscapeForTerminal(folder), bytes, why)};
   };
   for (;;) {
-    const Result<std::size_t> count = source.Read(buffer.data(), buffer.size());
-    if (!count.ok()) return count.error();
-    if (count.value() == 0) return bytes;
-    if (static_cast<std::int64_t>(count.value()) > room - bytes) {
+    const std::size_t count = STEMTAP_TRY(source.Read(buffer.data(), buffer.size()));
+    if (count == 0) return bytes;
+    if (static_cast<std::int64_t>(count) > room - bytes) {
       if (by_header == 0) return no_room("the rest of the disk is left free");
       return Error{
           fmt::format("{}: goes on behind the {} bytes that the database says it has, expected a "
@@ -337,8 +326,8 @@ Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder
     for (std::size_t mode : {18, 19}) {
       if (bytes == 0 && buffer[mode] == 2) buffer[mode] = 1;
     }
-    for (std::size_t written = 0; written < count.value();) {
-      const ssize_t part = ::write(fd, buffer.data() + written, count.value() - written);
+    for (std::size_t written = 0; written < count;) {
+      const ssize_t part = ::write(fd, buffer.data() + written, count - written);
       if (part < 0 && errno == EINTR) continue;
       if (part < 0) return no_room(std::strerror(errno));
       written += static_cast<std::size_t>(part);
@@ -373,8 +362,7 @@ Status ReadPlainFile(const std::string& name, const std::string& path, std::int6
   }
   const FileState before = StateOf(path);
   Database database(name);
-  const Status opened = database.Open(path, kFinished);
-  if (!opened.ok()) return opened.error();
+  STEMTAP_TRY(database.Open(path, kFinished));
   const Status read = ReadDatabase(database, before.bytes, by_header, use);
   if (!(StateOf(path) == before)) {
     return Error{
@@ -388,8 +376,7 @@ Status ReadPlainFile(const std::string& name, const std::string& path, std::int6
 Status ReadSpooled(ByteSource& source, std::int64_t by_header, const DatabaseUse& use) {
   const char* set = std::getenv("TMPDIR");
   const std::string folder = set == nullptr || *set == '\0' ? "/tmp" : set;
-  const Result<std::int64_t> room = RoomToSpool(source.name(), folder, by_header);
-  if (!room.ok()) return room.error();
+  const std::int64_t room = STEMTAP_TRY(RoomToSpool(source.name(), folder, by_header));
   std::string path = folder + "/stemtap-sqlite-XXXXXX";
   const FileDescriptor file(::mkostemp(path.data(), O_CLOEXEC));
   if (!file.is_open()) {
@@ -402,22 +389,19 @@ Status ReadSpooled(ByteSource& source, std::int64_t by_header, const DatabaseUse
   const Status opened = database.Open(path, kOwn);
   ::unlink(path.c_str());
   if (!opened.ok()) return opened.error();
-  const Result<std::int64_t> bytes = Spool(source, file.get(), folder, room.value(), by_header);
-  if (!bytes.ok()) return bytes.error();
-  return ReadDatabase(database, bytes.value(), by_header, use);
+  const std::int64_t bytes = STEMTAP_TRY(Spool(source, file.get(), folder, room, by_header));
+  return ReadDatabase(database, bytes, by_header, use);
 }
 
 }  // namespace
 
 Status UseDatabase(std::unique_ptr<ByteSource> source, const DatabaseUse& use) {
-  const Result<std::string_view> header = source->Peek(kHeaderBytes);
-  if (!header.ok()) return header.error();
-  if (header.value().size() < kHeaderBytes) {
-    return CutShort(source->name(), static_cast<std::int64_t>(header.value().size()), 512);
+  const std::string_view header = STEMTAP_TRY(source->Peek(kHeaderBytes));
+  if (header.size() < kHeaderBytes) {
+    return CutShort(source->name(), static_cast<std::int64_t>(header.size()), 512);
   }
-  const Status checked = CheckHeader(source->name(), header.value());
-  if (!checked.ok()) return checked.error();
-  const std::int64_t by_header = BytesByHeader(header.value());
+  STEMTAP_TRY(CheckHeader(source->name(), header));
+  const std::int64_t by_header = BytesByHeader(header);
   const std::string path = source->PlainPath();
   if (!path.empty()) return ReadPlainFile(source->name(), path, by_header, use);
   source = LimitUnpacking(std::move(source));

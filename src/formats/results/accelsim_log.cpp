@@ -303,13 +303,12 @@ Status LogReader::TakeLaunch(std::string_view line) {
     }
     std::vector<Processed> newest(processed_.end() - static_cast<std::ptrdiff_t>(fresh_),
                                   processed_.end());
-    const Status ended = EndCutRun(
+    STEMTAP_TRY(EndCutRun(
         lines_.Where(),
         fmt::format("uid {} is launched again, by another simulation, before the end of the one "
                     "above",
                     uid),
-        half_before_);
-    if (!ended.ok()) return ended;
+        half_before_));
     processed_ = std::move(newest);
   }
   EndBlock();
@@ -378,11 +377,9 @@ Status LogReader::TakeLine() {
 
 Result<KernelResults> LogReader::Read() {
   for (;;) {
-    const Result<bool> more = lines_.Next();
-    if (!more.ok()) return more.error();
-    if (!more.value()) break;
-    const Status taken = TakeLine();
-    if (!taken.ok()) return taken.error();
+    const bool more = STEMTAP_TRY(lines_.Next());
+    if (!more) break;
+    STEMTAP_TRY(TakeLine());
   }
   if (!any_) {
     return Error{fmt::format("{}: no kernel was simulated, expected lines 'Processing kernel ...'",
@@ -390,8 +387,7 @@ Result<KernelResults> LogReader::Read() {
   }
   if (in_run_) {
     const std::string last = fmt::format("{}:{}", lines_.name(), lines_.number() - 1);
-    const Status ended = EndCutRun(last, "the log ends here", in_block_ && has_uid_);
-    if (!ended.ok()) return ended.error();
+    STEMTAP_TRY(EndCutRun(last, "the log ends here", in_block_ && has_uid_));
   }
   if (no_number_ > 0) {
     results_.warnings.push_back(

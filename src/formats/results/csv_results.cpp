@@ -29,9 +29,8 @@ struct Column {
 Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
                                      const std::string& id_column) {
   CsvReader csv(std::move(source));
-  const Result<bool> first = csv.NextRow();
-  if (!first.ok()) return first.error();
-  if (!first.value()) {
+  const bool first = STEMTAP_TRY(csv.NextRow());
+  if (!first) {
     return Error{fmt::format("{}: empty file, expected a CSV with an id column", csv.name())};
   }
   const std::vector<std::string> header(csv.cells().begin(), csv.cells().end());
@@ -72,9 +71,8 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
   }
   bool ended = true;
   for (;;) {
-    const Result<bool> more = csv.NextRow();
-    if (!more.ok()) return more.error();
-    if (!more.value()) break;
+    const bool more = STEMTAP_TRY(csv.NextRow());
+    if (!more) break;
     ended = csv.ended();
     const std::vector<std::string_view>& cells = csv.cells();
     if (cells.size() != header.size()) {

@@ -84,15 +84,13 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
   };
 
   for (;;) {
-    const Result<bool> more = lines.Next();
-    if (!more.ok()) return more.error();
-    if (!more.value()) break;
+    const bool more = STEMTAP_TRY(lines.Next());
+    if (!more) break;
     const std::string_view line = lines.text();
     constexpr std::string_view kSetup = "setup_process:";
     const std::size_t setup = line.find(kSetup);
     if (setup != std::string_view::npos) {
-      const Status ended = end_kernel();
-      if (!ended.ok()) return ended.error();
+      STEMTAP_TRY(end_kernel());
       std::string_view rest = line.substr(setup + kSetup.size());
       rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
       const std::size_t behind = rest.rfind(" current_index:");
@@ -168,8 +166,7 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
     results.rows.pop_back();
     return results;
   }
-  const Status ended = end_kernel();
-  if (!ended.ok()) return ended.error();
+  STEMTAP_TRY(end_kernel());
   if (short_cores > 0) {
     results.warnings.push_back(
         fmt::format("{}; lines of warps are missing ({} such cores)", first_short, short_cores));

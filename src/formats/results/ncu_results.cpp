@@ -13,9 +13,8 @@
 namespace stemtap::formats {
 
 Result<KernelResults> ReadNcuResults(std::unique_ptr<ByteSource> source) {
-  Result<NcuPage> read = ReadNcuPage(std::move(source));
-  if (!read.ok()) return read.error();
-  NcuPage& page = read.value();
+  NcuPage read = STEMTAP_TRY(ReadNcuPage(std::move(source)));
+  NcuPage& page = read;
   KernelResults results;
   results.source = ResultsSource::kNcu;
   results.warnings = std::move(page.warnings);

@@ -142,24 +142,23 @@ Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> content,
   std::optional<ResultsSource> kind = options.source;
   const std::string name = EscapeForTerminal(source->name());
   if (!kind) {
-    const Result<std::string_view> leading = source->Peek(kLeadingBytes);
-    if (!leading.ok()) return leading.error();
-    if (leading.value().empty()) {
+    const std::string_view leading = STEMTAP_TRY(source->Peek(kLeadingBytes));
+    if (leading.empty()) {
       return Error{fmt::format("{}: empty file, expected {}", name, kExpected)};
     }
-    if (std::optional<Error> unread = RefuseUnread(name, leading.value())) return *unread;
-    if (leading.value().find('\0') != std::string_view::npos) {
+    if (std::optional<Error> unread = RefuseUnread(name, leading)) return *unread;
+    if (leading.find('\0') != std::string_view::npos) {
       return Error{fmt::format(
           "{}: holds NUL bytes (UTF-16 or a binary file), expected {} in UTF-8", name, kExpected)};
     }
-    if (leading.value().find("CYC_COUNT_TOT") != std::string_view::npos &&
-        leading.value().find("setup_process:") == std::string_view::npos) {
+    if (leading.find("CYC_COUNT_TOT") != std::string_view::npos &&
+        leading.find("setup_process:") == std::string_view::npos) {
       return Error{fmt::format(
           "{}: totals of a whole MacSim run, expected its standard output, which tells kernels "
           "apart",
           name)};
     }
-    kind = DetectResults(leading.value());
+    kind = DetectResults(leading);
     if (!kind) return Error{fmt::format("{}: not recognised, expected {}", name, kExpected)};
   }
   Result<KernelResults> results = ReadSource(*kind, std::move(source), options);
@@ -172,11 +171,9 @@ Result<KernelResults> LoadResults(const std::vector<std::string>& paths,
   KernelResults all;
   std::unordered_map<std::string, std::size_t> columns;  // index into all.metrics
   for (const std::string& path : paths) {
-    Result<std::unique_ptr<ByteSource>> opened = OpenStream(path);
-    if (!opened.ok()) return opened.error();
-    Result<KernelResults> read = ReadResults(std::move(opened).value(), options);
-    if (!read.ok()) return read.error();
-    KernelResults& one = read.value();
+    std::unique_ptr<ByteSource> opened = STEMTAP_TRY(OpenStream(path));
+    KernelResults read = STEMTAP_TRY(ReadResults(std::move(opened), options));
+    KernelResults& one = read;
     if (&path != &paths.front() && one.source != all.source) {
       return Error{fmt::format("{}: {} results beside {} results, expected one source",
                                EscapeForTerminal(path), NameOf(one.source), NameOf(all.source))};

@@ -31,9 +31,9 @@ struct Part {
 Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntry& method,
                                  const sampling::SamplingOptions& options,
                                  const BasicBlockVectors* vectors) {
-  Result<model::KernelGroups> made = model::KernelGroups::Create(options.group_by, options.exclude);
-  if (!made.ok()) return made.error();
-  model::KernelGroups& kernels = made.value();
+  model::KernelGroups made =
+      STEMTAP_TRY(model::KernelGroups::Create(options.group_by, options.exclude));
+  model::KernelGroups& kernels = made;
   std::vector<std::uint32_t> groups;
   groups.reserve(profile.records.size());
   for (const shm::KernelRecord& record : profile.records) {
@@ -42,11 +42,10 @@ Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntr
   if (kernels.size() == 0) {
     return Error{"holds no kernel invocation that is not excluded, expected at least one"};
   }
-  Result<std::unique_ptr<PreparedMethod>> prepared =
-      method.prepare({profile, groups, options, vectors});
-  if (!prepared.ok()) return prepared.error();
-  const MethodSample sample = prepared.value()->Draw(options.seed);
-  const std::span<const std::uint32_t> cluster_of = prepared.value()->clusters();
+  std::unique_ptr<PreparedMethod> prepared =
+      STEMTAP_TRY(method.prepare({profile, groups, options, vectors}));
+  const MethodSample sample = prepared->Draw(options.seed);
+  const std::span<const std::uint32_t> cluster_of = prepared->clusters();
 
   model::Plan plan;
   model::PlanTotals& totals = plan.totals;
@@ -54,7 +53,7 @@ Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntr
     const model::KernelGroups::Group& group = kernels.group(g);
     plan.kernels.push_back({profile.names.name(group.name_id), 0, 0, {}, group.config});
   }
-  std::vector<WholeCluster> clusters(prepared.value()->cluster_count());
+  std::vector<WholeCluster> clusters(prepared->cluster_count());
   std::vector<std::map<std::uint32_t, Part>> parts(kernels.size());  // by kernel, then cluster
   std::vector<std::uint64_t> occurrences(profile.names.size(), 0);
   auto next = sample.invocations.begin();
@@ -121,7 +120,7 @@ Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntr
     totals.observed_error = std::fabs(totals.plain_estimate_ns - total) / total;
     totals.uncovered_fraction = uncovered / total;
   }
-  totals.certified_bound = prepared.value()->bound();
+  totals.certified_bound = prepared->bound();
   model::StateBound(totals);
   totals.excluded_invocations = kernels.excluded().invocations;
   totals.excluded_duration_ns = kernels.excluded().duration_ns;

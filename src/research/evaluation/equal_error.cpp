@@ -62,9 +62,8 @@ class Tuner {
     }
     sampling::SamplingOptions asked = options_;
     asked.error_bound = error_bound;
-    auto prepared = PreparedWorkload::Create(workload_, method_, asked, vectors_);
-    if (!prepared.ok()) return prepared.error();
-    const PreparedWorkload& ready = prepared.value();
+    auto prepared = STEMTAP_TRY(PreparedWorkload::Create(workload_, method_, asked, vectors_));
+    const PreparedWorkload& ready = prepared;
     std::vector<RunOutcome> outcomes = {ready.Draw(options_.seed)};
     if (!ready.deterministic()) {
       const double affordable =
@@ -85,17 +84,15 @@ class Tuner {
   Status Seek(double p95) {
     double last_speedup = -1.0;
     for (double bound = options_.error_bound; bound <= kLoosest; bound *= kStep) {
-      const Result<TunedPoint> tried = Try(bound);
-      if (!tried.ok()) return tried.error();
-      if (tried.value().p95 > kFarOff * p95 && bound > options_.error_bound) break;
+      const TunedPoint tried = STEMTAP_TRY(Try(bound));
+      if (tried.p95 > kFarOff * p95 && bound > options_.error_bound) break;
       // Every stratum has its minimum sample size; looser bounds are not cheaper.
-      if (bound > 1.0 && tried.value().speedup == last_speedup) break;
-      last_speedup = tried.value().speedup;
+      if (bound > 1.0 && tried.speedup == last_speedup) break;
+      last_speedup = tried.speedup;
     }
     for (double bound = options_.error_bound; bound >= kTightest; bound /= kStep) {
-      const Result<TunedPoint> tried = Try(bound);
-      if (!tried.ok()) return tried.error();
-      if (tried.value().p95 <= p95) break;
+      const TunedPoint tried = STEMTAP_TRY(Try(bound));
+      if (tried.p95 <= p95) break;
     }
     for (int i = 0; i < kHalvings; ++i) {
       // The loosest bound that meets the target is between the best and the next looser bound.
@@ -109,8 +106,7 @@ class Tuner {
         }
       }
       if (looser == nullptr) break;
-      const Result<TunedPoint> tried = Try(std::sqrt(best->error_bound * looser->error_bound));
-      if (!tried.ok()) return tried.error();
+      STEMTAP_TRY(Try(std::sqrt(best->error_bound * looser->error_bound)));
     }
     return Success{};
   }
@@ -148,12 +144,10 @@ class Tuner {
 // Tunes `tuned` to the p95 error of `fixed` at `error_bound`.
 Result<Tuning> Tune(Tuner& fixed, Tuner& tuned, double error_bound, bool fixed_is_one) {
   Tuning tuning;
-  const Result<TunedPoint> held = fixed.Try(error_bound);
-  if (!held.ok()) return held.error();
-  tuning.fixed = held.value();
+  const TunedPoint held = STEMTAP_TRY(fixed.Try(error_bound));
+  tuning.fixed = held;
   const double p95 = tuning.fixed.p95;
-  const Status sought = tuned.Seek(p95);
-  if (!sought.ok()) return sought.error();
+  STEMTAP_TRY(tuned.Seek(p95));
   const double without_steps = SpeedupAt(tuned.points(), p95, tuning.end, &tuning.tuned);
   tuning.ratio = tuning.ratio_low = tuning.ratio_high = NAN;
   if (tuning.end != TuningEnd::kMet) return tuning;

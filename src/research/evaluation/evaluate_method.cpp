@@ -31,10 +31,10 @@ Result<PreparedWorkload> PreparedWorkload::Create(const EvaluatedRun& workload,
                                                   const sampling::SamplingOptions& options,
                                                   const BasicBlockVectors* vectors) {
   const auto start = Clock::now();
-  auto prepared = method.prepare({workload.profile, workload.groups, options, vectors});
-  if (!prepared.ok()) return prepared.error();
+  auto prepared =
+      STEMTAP_TRY(method.prepare({workload.profile, workload.groups, options, vectors}));
   const double seconds = SecondsSince(start);
-  return PreparedWorkload(workload, std::move(prepared).value(), seconds);
+  return PreparedWorkload(workload, std::move(prepared), seconds);
 }
 
 RunOutcome PreparedWorkload::Draw(std::uint64_t seed) const {
@@ -74,9 +74,8 @@ Result<MethodEvaluation> EvaluateMethod(const EvaluatedRun& workload, const Meth
                                         const sampling::SamplingOptions& options,
                                         const BasicBlockVectors* vectors, std::uint64_t runs,
                                         WorkerPool& pool) {
-  auto prepared = PreparedWorkload::Create(workload, method, options, vectors);
-  if (!prepared.ok()) return prepared.error();
-  const PreparedWorkload& ready = prepared.value();
+  auto prepared = STEMTAP_TRY(PreparedWorkload::Create(workload, method, options, vectors));
+  const PreparedWorkload& ready = prepared;
   MethodEvaluation evaluation;
   evaluation.deterministic = ready.deterministic();
   evaluation.prepare_s = ready.prepare_s();

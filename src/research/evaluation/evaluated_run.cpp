@@ -68,10 +68,9 @@ std::string Difference(const model::Profile& one, const model::Profile& other, s
 
 Result<EvaluatedRun> MakeEvaluatedRun(std::string name, model::Profile profile,
                                       const sampling::SamplingOptions& options) {
-  Result<model::KernelGroups> created =
-      model::KernelGroups::Create(options.group_by, options.exclude);
-  if (!created.ok()) return created.error();
-  model::KernelGroups groups = std::move(created).value();
+  model::KernelGroups created =
+      STEMTAP_TRY(model::KernelGroups::Create(options.group_by, options.exclude));
+  model::KernelGroups groups = std::move(created);
   EvaluatedRun workload;
   workload.name = std::move(name);
   workload.profile = std::move(profile);
@@ -132,8 +131,7 @@ Status SameLaunches(const EvaluatedRun& one, const std::string& other_name,
 
 Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name,
                    const model::Profile& other) {
-  const Status same = SameLaunches(workload, other_name, other);
-  if (!same.ok()) return same;
+  STEMTAP_TRY(SameLaunches(workload, other_name, other));
   std::vector<std::uint64_t> durations;
   durations.reserve(other.records.size());
   std::uint64_t total_ns = 0;
