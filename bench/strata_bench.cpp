@@ -50,7 +50,7 @@ void CutTenThousandKernels(benchmark::State& state) {
   double multiplier = 0.0;
   for (auto _ : state) {
     const sampling::WorkloadStrata strata =
-        sampling::StratifyWorkload(kernels, options, multiplier, parallel);
+        sampling::StratifyWorkload(sampling::ViewsOf(kernels), options, multiplier, parallel);
     if (state.range(1) != 0) multiplier = 1.1 * strata.multiplier;
     benchmark::DoNotOptimize(strata.kernels.data());
   }

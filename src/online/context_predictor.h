@@ -9,9 +9,9 @@
 // Each context keeps a majority vote (Boyer and Moore 1981) over the clusters of its launches: a
 // candidate and a capped number of votes. The candidate is a duration bin, so it stays valid when
 // clusters are cut again. Because of the cap, a context whose durations change is predicted again
-// after at most 2 x kMostVotes launches.
+// after at most 2 x kMaxVotes launches.
 //
-// Memory is bounded: at most kMostContexts contexts per kernel. A kernel whose grid grows with
+// Memory is bounded: at most kMaxContexts contexts per kernel. A kernel whose grid grows with
 // every token would create contexts without limit. Beyond the limit, new contexts are not learned,
 // and the gate falls back to the name, whose vote follows the latest launches.
 //
@@ -40,15 +40,15 @@ class ContextPredictor {
  public:
   // Maximum number of contexts per kernel: 512 contexts of 24 bytes are 12 KiB. The busiest kernels
   // of the recorded profiles have fewer than 300 (configurations x predecessors).
-  static constexpr std::size_t kMostContexts = 512;
+  static constexpr std::size_t kMaxContexts = 512;
   // Maximum number of these that are graph nodes. Without it, a program that keeps creating graphs
   // would leave no room for histories.
-  static constexpr std::size_t kMostNodes = kMostContexts / 2;
+  static constexpr std::size_t kMaxNodes = kMaxContexts / 2;
   // A prediction is used from 2 votes on, because a single launch may be chance. With a maximum of
   // 15 votes, predictions follow a change of the durations within 30 launches and ignore a burst of
   // 14 outliers.
   static constexpr std::int32_t kTrustedVotes = 2;
-  static constexpr std::int32_t kMostVotes = 15;
+  static constexpr std::int32_t kMaxVotes = 15;
 
   struct Context {
     std::uint64_t key = 0;            // 0: the entry is free
@@ -92,7 +92,7 @@ class ContextPredictor {
     }
     if (node_key == 0) return predicted;
     std::size_t node = Find(node_key);
-    if (node == kNowhere && !told && nodes_ < kMostNodes) {
+    if (node == kNowhere && !told && nodes_ < kMaxNodes) {
       node = FindOrAdd(node_key);
       nodes_ += node != kNowhere;
     }
@@ -137,7 +137,7 @@ class ContextPredictor {
     }
     if (context.candidate_bin == bin || cluster_of(context.candidate_bin) == cluster_of(bin)) {
       context.candidate_bin = bin;
-      if (context.votes < kMostVotes && ++context.votes == kTrustedVotes) MarkDirty(context);
+      if (context.votes < kMaxVotes && ++context.votes == kTrustedVotes) MarkDirty(context);
       return true;
     }
     if (--context.votes == kTrustedVotes - 1) MarkDirty(context);
@@ -182,7 +182,7 @@ class ContextPredictor {
         if (slots_[at].key == key) return at;
         at = (at + 1) & mask;
       }
-      if (size_ >= kMostContexts) {
+      if (size_ >= kMaxContexts) {
         ++refused_;
         return kNowhere;
       }

@@ -83,7 +83,7 @@ void KernelState::SetLines() {
   for (std::size_t c = 0; c < clusters_.size(); ++c) {
     const double others = all - static_cast<double>(clusters_[c].moments.count());
     const double wrong = predicted[c] - right[c];
-    const bool tells = others > 0.0 && wrong * all <= kMostWrong * others * predicted[c];
+    const bool tells = others > 0.0 && wrong * all <= kMaxWrong * others * predicted[c];
     const std::size_t line = tells ? 1 + c : kCommonLine;
     if (line != clusters_[c].line) recut_ = true;
     clusters_[c].line = line;
@@ -108,7 +108,7 @@ void KernelState::SetSources() {
       offered_ns[line] += count * share * cells_[i].mean();
     });
   }
-  for (std::size_t line = 0; line < lines; ++line) credit_lines_[line].offered = offered[line];
+  for (std::size_t line = 0; line < lines; ++line) offered_[line] = offered[line];
   for (std::size_t c = 0; c < clusters_.size(); ++c) {
     const double supply = std::accumulate(fell[c].begin(), fell[c].end(), 0.0);
     Source& best = clusters_[c].source;
@@ -290,7 +290,7 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
       cluster.captured_ns += static_cast<double>(capture.launch.sample.record.duration_ns);
     }
   }
-  if (credit_lines_.size() < 1 + clusters_.size()) credit_lines_.resize(1 + clusters_.size());
+  if (offered_.size() < 1 + clusters_.size()) offered_.resize(1 + clusters_.size());
   if (anew) recut_ = true;
   SetSources();
 }

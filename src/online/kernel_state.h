@@ -101,21 +101,6 @@ struct Capture {
   bool outlived = false;
 };
 
-// CreditLine is the account of one gate slot. Every launch of a kernel is offered to one line: the
-// line of the cluster that its context predicts, or the common line if no context predicts it or
-// the predictions of that cluster are unreliable. Which launches of a line are captured is a random
-// draw that does not depend on their durations.
-struct CreditLine {
-  std::uint32_t slot = 0;
-  double offered = 0.0;        // launches up to the last allocation
-  std::uint32_t returned = 0;  // captures whose records arrived
-  std::uint32_t lost = 0;      // captures written off because their records did not arrive
-  // Numbers of observed launches and of returned captures when the current wait for captures in
-  // flight began. waiting_since is 0 if no capture is in flight.
-  std::uint64_t waiting_since = 0;
-  std::uint32_t returned_then = 0;
-};
-
 class KernelState {
  public:
   // The state covers all launches of the name or, if `config` is given, of that configuration.
@@ -138,7 +123,7 @@ class KernelState {
   // Recomputes the cells of the launches and the bin of each cell. They stay valid until the next
   // call.
   void UpdateCells();
-  sampling::KernelCells& cells() { return cells_; }
+  const sampling::KernelCells& cells() const { return cells_; }
 
   // Returns the moments of the cells from each of `first_cells` up to the next. `first_cells` are
   // indices into cells(), ascending, starting with 0.
@@ -192,8 +177,9 @@ class KernelState {
   std::vector<OnlineCluster>& clusters() { return clusters_; }
   const std::vector<OnlineCluster>& clusters() const { return clusters_; }
   ContextPredictor& contexts() { return contexts_; }
-  // The common line, followed by one line per cluster.
-  std::vector<CreditLine>& credit_lines() { return credit_lines_; }
+  // Launches offered to each credit line (credit_ledger.h) up to the last allocation: the common
+  // line, followed by one line per cluster of the cut with the most clusters.
+  const std::vector<double>& offered() const { return offered_; }
   static constexpr std::size_t kCommonLine = 0;
   // The line that launches predicted for the cluster are offered to.
   std::size_t LineOf(std::size_t cluster) const { return clusters_[cluster].line; }
@@ -233,7 +219,7 @@ class KernelState {
   // A cluster has its own line only if its predictions are wrong at most this many times as often
   // as a guess. Otherwise contexts that agree by chance split the launches of a kernel into lines
   // that are too short to yield captures; thousands of clusters stayed empty.
-  static constexpr double kMostWrong = 0.5;
+  static constexpr double kMaxWrong = 0.5;
 
   std::size_t CellOf(std::uint32_t bin) const;
   // Marks early captures of clusters that have drifted as outlived.
@@ -274,7 +260,7 @@ class KernelState {
   ContextPredictor contexts_;
   PredictionRecord predictions_;
   std::unique_ptr<NativeTimes> times_;  // null if all durations are native
-  std::vector<CreditLine> credit_lines_;
+  std::vector<double> offered_;         // by credit line
   std::vector<Capture> captures_;
   std::vector<stats::LogSketch>
       earlier_;  // sketches at the latest doublings of launches, oldest first

@@ -19,7 +19,7 @@ stats::Moments Imputed(double mean, const stats::Moments& spread, std::uint64_t 
 std::uint32_t NativeTimes::Child(std::uint32_t parent, std::uint64_t key) {
   const auto known = by_key_.find(key);
   if (known != by_key_.end()) return known->second;
-  if (groups_.size() > kMostGroups) return parent;
+  if (groups_.size() > kMaxGroups) return parent;
   const std::uint32_t made = Add(parent);
   by_key_.emplace(key, made);
   return made;
@@ -42,7 +42,7 @@ bool NativeTimes::Fits(const stats::Moments& regime, double value) {
   const double mean = regime.mean();
   const double allowed = regime.count() < kTold
                              ? kFitUntold * mean
-                             : std::max(kFitDeviations * regime.stddev(), kFitLeast * mean);
+                             : std::max(kFitDeviations * regime.stddev(), kMinFit * mean);
   return std::fabs(value - mean) <= allowed;
 }
 
@@ -55,7 +55,7 @@ std::uint32_t NativeTimes::OtherRegime(std::uint32_t context, double value) {
     found = groups_[found].next_regime;
   }
   if (found != 0) return found;
-  if (groups_.size() > kMostGroups) return current;
+  if (groups_.size() > kMaxGroups) return current;
   found = Add(context);
   groups_[last].next_regime = found;
   return found;
@@ -92,7 +92,7 @@ void NativeTimes::AddNative(std::uint32_t context, std::uint64_t duration_ns) {
   Group& group = groups_[context];
   group.undecided.native.push_back(value);
   if (Fits(groups_[group.regime].own, value)) {
-    group.votes = std::min(group.votes + 1, kMostVotes);
+    group.votes = std::min(group.votes + 1, kMaxVotes);
     return Decide(context);
   }
   if (--group.votes > 0) return;

@@ -19,7 +19,7 @@
 // of a launch within its context is unknown before the launch, and for a captured launch also
 // afterward. Strata therefore consist of whole contexts, and no cut divides a context.
 //
-// Memory is bounded: at most kMostGroups groups. Launches of further contexts belong to the
+// Memory is bounded: at most kMaxGroups groups. Launches of further contexts belong to the
 // configuration or to the kernel.
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, "Captures that cost time".
@@ -40,7 +40,7 @@ namespace stemtap::online {
 class NativeTimes {
  public:
   // Equal to the predictor's number of contexts; 160 bytes each.
-  static constexpr std::size_t kMostGroups = 512;
+  static constexpr std::size_t kMaxGroups = 512;
   // Native launches from which a context is a separate group. The standard deviation of 8 launches
   // has an error of a quarter, and cuts between smaller groups would follow chance.
   static constexpr std::uint64_t kTold = 8;
@@ -48,12 +48,12 @@ class NativeTimes {
   // Maximum and initial votes for the current regime of a context. A launch that fits adds a vote
   // and one that does not removes a vote; at 0 the context moves to another regime. With fewer
   // votes, moves would follow chance; with more, more launches would be counted in the old regime.
-  static constexpr std::int32_t kMostVotes = 7;
+  static constexpr std::int32_t kMaxVotes = 7;
   static constexpr std::int32_t kFirstVotes = 3;
   // A launch fits a regime if it is within three standard deviations of the regime's mean, and at
   // least within 5 %. If the regime has fewer than kTold launches, within half of the mean.
   static constexpr double kFitDeviations = 3.0;
-  static constexpr double kFitLeast = 0.05;
+  static constexpr double kMinFit = 0.05;
   static constexpr double kFitUntold = 0.5;
 
   // A captured launch is assigned the moving average of the preceding native launches of its
@@ -123,7 +123,7 @@ class NativeTimes {
   // Undecided contains the launches of a context since the last native launch that fitted its
   // regime. The launches that follow decide whether a new regime began with them.
   struct Undecided {
-    std::vector<double> native;           // at most kMostVotes
+    std::vector<double> native;           // at most kMaxVotes
     std::vector<std::uint32_t> captured;  // ids, counted or not
     std::uint64_t beside = 0;
   };

@@ -34,7 +34,7 @@ constexpr double kMaxPrice = 2.0;
 // observations, starting at the first release.
 constexpr double kReleaseDoublings = 3.0;
 // Minimum number of observations before the first release; fewer do not form a distribution.
-constexpr std::uint64_t kFewestObserved = 64;
+constexpr std::uint64_t kMinObserved = 64;
 
 // A cluster whose captures differ from its mean by more than this share of the error bound (of the
 // total time) gets one additional capture per allocation ...
@@ -119,12 +119,11 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
 // Contexts predict clusters, and captures are cheap only if contexts have learned. The first cuts
 // are therefore made before the first release.
 sampling::WorkloadStrata OnlineSampler::CutAll(const ParallelFor& parallel) {
-  std::vector<sampling::KernelCells> cells(kernels_.size());
-  for (std::size_t id = 0; id < cells.size(); ++id) cells[id].swap(kernels_[id].cells());
+  std::vector<sampling::CellsView> cells;
+  for (const KernelState& kernel : kernels_) cells.emplace_back(kernel.cells());
   sampling::WorkloadStrata found =
       sampling::StratifyWorkload(cells, options_, multiplier_, parallel);
   multiplier_ = found.multiplier;
-  for (std::size_t id = 0; id < cells.size(); ++id) cells[id].swap(kernels_[id].cells());
 
   parallel(kernels_.size(), [&](std::size_t id) {
     if (!found.kernels[id].empty()) CutKernel(kernels_[id], found.kernels[id]);
@@ -276,7 +275,7 @@ void OnlineSampler::SetTargets(double planned_ns) {
 }
 
 std::uint64_t OnlineSampler::FirstRelease() const {
-  return std::max(observe_first_, kFewestObserved);
+  return std::max(observe_first_, kMinObserved);
 }
 
 bool OnlineSampler::Waiting() const {

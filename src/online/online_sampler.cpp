@@ -43,11 +43,6 @@ constexpr double kSpreadOutlived = 0.125;
 // into the cluster.
 constexpr double kMaxCredits = 1 << 20;
 
-// A capture is written off if no record of its line has arrived while the number of observations
-// has doubled and then grown by this many launches: half a second at two million launches per
-// second. (In a replay, credits are granted only after as many launches as the feedback delay.)
-constexpr std::uint64_t kLongestFeedback = 1 << 20;
-
 }  // namespace
 
 OnlineSampler::OnlineSampler(const sampling::SamplingOptions& options, shm::GateTable& gate,
@@ -55,6 +50,7 @@ OnlineSampler::OnlineSampler(const sampling::SamplingOptions& options, shm::Gate
     : options_(options),
       target_(options.target()),
       gate_(gate),
+      ledger_(gate),
       observe_first_(observe_first),
       perturbed_(perturbed) {}
 
@@ -62,6 +58,7 @@ std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, const shm::LaunchC
   const auto id = static_cast<std::uint32_t>(kernels_.size());
   kernels_.emplace_back(name_id, names_.hash(name_id), config, perturbed_);
   batch_counts_.push_back(0);
+  ledger_.AddKernel();
   ++status_.kernels;
   return id;
 }
@@ -180,10 +177,7 @@ void OnlineSampler::SettleCaptures() {
     const bool explored = (sample.record.flags & shm::kFlagExploratory) != 0;
     if (!explored) kernel.AddCaptured(launch);
     const std::size_t cluster = kernel.ClusterOf(launch.bin);
-    std::vector<CreditLine>& lines = kernel.credit_lines();
-    for (CreditLine& line : lines) {
-      if (line.slot != 0 && line.slot == sample.record.credit_slot) ++line.returned;
-    }
+    ledger_.Return(id, sample.record.credit_slot);
     ++status_.captured;
     status_.captured_duration_ns += sample.record.duration_ns;
     events_.push_back({MaskEventKind::kCapture, sample.index, kernel.name_id(), sample.occurrence,
@@ -201,13 +195,14 @@ void OnlineSampler::UpdateStanding(std::uint32_t id) {
     cluster.closed = enough;
     Emit(enough ? MaskEventKind::kClose : MaskEventKind::kReopen, id, i);
   }
-  SetCredits(kernel);
+  SetCredits(id);
 }
 
-void OnlineSampler::SetCredits(KernelState& kernel) {
-  std::vector<CreditLine>& lines = kernel.credit_lines();
-  std::vector<double> wanted(lines.size(), 0.0);
-  std::vector<double> spread(lines.size(), kSpread);
+void OnlineSampler::SetCredits(std::uint32_t id) {
+  KernelState& kernel = kernels_[id];
+  const std::vector<double>& offered = kernel.offered();
+  std::vector<double> wanted(offered.size(), 0.0);
+  std::vector<double> spread(offered.size(), kSpread);
   for (std::size_t i = 0; i < kernel.clusters().size(); ++i) {
     const OnlineCluster& cluster = kernel.clusters()[i];
     const std::uint64_t released = std::min(cluster.target, cluster.release);
@@ -222,51 +217,17 @@ void OnlineSampler::SetCredits(KernelState& kernel) {
     wanted[line] = std::max(wanted[line], static_cast<double>(need) / cluster.source.yield);
     if (cluster.captured == 0 && cluster.outlived > 0) spread[line] = kSpreadOutlived;
   }
-  for (std::size_t at = 0; at < lines.size(); ++at) {
-    const auto credits = static_cast<std::uint32_t>(std::ceil(std::min(wanted[at], kMaxCredits)));
-    const std::uint32_t slot = credits == 0 ? lines[at].slot : SlotOf(kernel, at);
-    if (slot == shm::kClosedSlot) continue;
-    GiveUpLost(lines[at]);
-    const double accept = credits / (spread[at] * lines[at].offered);
-    gate_.Grant(slot, lines[at].returned + lines[at].lost + credits, shm::AcceptOf(accept));
+  for (std::size_t line = 0; line < offered.size(); ++line) {
+    const auto credits = static_cast<std::uint32_t>(std::ceil(std::min(wanted[line], kMaxCredits)));
+    const std::uint32_t accept = shm::AcceptOf(credits / (spread[line] * offered[line]));
+    // Contexts without a slot can be published when their line gets one.
+    if (ledger_.Grant(id, line, credits, accept, status_.observed)) kernel.MarkRecut();
   }
-}
-
-// A record can be dropped after its credit was spent: CUPTI drops it, or its process is killed. The
-// slot would then be out of credit permanently.
-void OnlineSampler::GiveUpLost(CreditLine& line) const {
-  const std::uint32_t spent = gate_.spent(line.slot);
-  const std::uint32_t accounted = line.returned + line.lost;
-  const auto in_flight = static_cast<std::int32_t>(spent - accounted);
-  if (in_flight < 0) {
-    // A record that was written off has arrived.
-    line.lost -= std::min(line.lost, accounted - spent);
-  } else if (in_flight == 0) {
-    line.waiting_since = 0;
-  } else if (line.waiting_since == 0 || line.returned != line.returned_then) {
-    line.waiting_since = status_.observed;
-    line.returned_then = line.returned;
-  } else if (status_.observed > 2 * line.waiting_since + kLongestFeedback) {
-    line.lost += static_cast<std::uint32_t>(in_flight);
-    line.waiting_since = 0;
-  }
-}
-
-std::uint32_t OnlineSampler::SlotOf(KernelState& kernel, std::size_t line) {
-  std::uint32_t& slot = kernel.credit_lines()[line].slot;
-  if (slot != shm::kClosedSlot) return slot;
-  if (next_slot_ < shm::kGateSlots) {
-    slot = next_slot_++;
-    kernel.MarkRecut();  // contexts without a slot can be published now
-  } else {
-    ++status_.slots_refused;
-  }
-  return slot;
+  status_.slots_refused = ledger_.slots_refused();
 }
 
 void OnlineSampler::PublishKernel(std::uint32_t id) {
   KernelState& kernel = kernels_[id];
-  const std::vector<CreditLine>& lines = kernel.credit_lines();
   kernel.contexts().ForEachChanged(kernel.recut(), [&](ContextPredictor::Context& context) {
     // A line without a slot is closed.
     static_assert(shm::kClosedSlot == 0);
@@ -275,7 +236,7 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
       const std::size_t line = context.trusted()
                                    ? kernel.LineOf(kernel.ClusterOf(context.candidate_bin))
                                    : KernelState::kCommonLine;
-      slot = line < lines.size() ? lines[line].slot : shm::kClosedSlot;
+      slot = ledger_.SlotOf(id, line);
     }
     if (slot == context.published_slot) return;
     context.published_slot = slot;

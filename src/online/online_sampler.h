@@ -33,6 +33,7 @@
 #include "model/overview.h"
 #include "model/plan.h"
 #include "online/collapse.h"
+#include "online/credit_ledger.h"
 #include "online/kernel_state.h"
 #include "sampling/plan_builder.h"
 #include "sampling/sampling_options.h"
@@ -145,15 +146,14 @@ class OnlineSampler {
   void Supplement(bool enough);
   void SetStatus();
   void UpdateStanding(std::uint32_t id);
-  void GiveUpLost(CreditLine& line) const;
   void PublishKernel(std::uint32_t id);
-  std::uint32_t SlotOf(KernelState& kernel, std::size_t line);
-  void SetCredits(KernelState& kernel);
+  void SetCredits(std::uint32_t id);
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
 
   sampling::SamplingOptions options_;
   sampling::ErrorTarget target_;
   shm::GateTable& gate_;
+  CreditLedger ledger_;
   std::uint64_t observe_first_;
   bool perturbed_;
   model::NameTable names_;
@@ -172,7 +172,6 @@ class OnlineSampler {
   double supplemented_ns_ = 0.0;
   double multiplier_ = 0.0;          // price at the end of the last search for strata
   std::uint64_t cuts_observed_ = 0;  // launches observed at the last comparison of cuts
-  std::uint32_t next_slot_ = 1;
   std::uint64_t last_index_ = 0;
   std::uint64_t last_time_ns_ = 0;
   std::vector<MaskEvent> events_;

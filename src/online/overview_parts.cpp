@@ -80,7 +80,7 @@ void SetSlices(std::span<const stats::TimeSlices* const> slices, model::Overview
   if (most == nullptr) return;
 
   // Find the smallest width that is not below the width of any kernel's slices and at which all
-  // kernels fit into kMost slices.
+  // kernels fit into kMaxSlices.
   const auto low_of = [](const stats::TimeSlices& of) { return of.first() << of.shift(); };
   const auto high_of = [](const stats::TimeSlices& of) {  // start of the last slice
     return (of.first() + of.slices().size() - 1) << of.shift();
@@ -95,7 +95,7 @@ void SetSlices(std::span<const stats::TimeSlices* const> slices, model::Overview
     const std::uint64_t higher = std::max(high, high_of(*slices[i]));
     const std::uint32_t wide =
         stats::TimeSlices::ShiftFor(std::max(shift, slices[i]->shift()), lower, higher);
-    if (wide > stats::TimeSlices::kMostShift) continue;
+    if (wide > stats::TimeSlices::kMaxShift) continue;
     low = lower;
     high = higher;
     shift = wide;
@@ -107,7 +107,7 @@ void SetSlices(std::span<const stats::TimeSlices* const> slices, model::Overview
   overview.slices = static_cast<std::uint32_t>((high >> shift) - first + 1);
   for (std::size_t i = 0; i < slices.size(); ++i) {
     if (!shown[i]) continue;
-    std::array<stats::TimeSlices::Slice, stats::TimeSlices::kMost> sums{};
+    std::array<stats::TimeSlices::Slice, stats::TimeSlices::kMaxSlices> sums{};
     slices[i]->AddTo(shift, first, sums);
     for (std::uint32_t at = 0; at < overview.slices; ++at) {
       if (sums[at].launches == 0) continue;

@@ -20,11 +20,11 @@ constexpr int kRuns = 4000;
 // the unknown durations within a cell (1.6 % wide). It also leaves room for a check with 500
 // samples (random error 1 %) to confirm the stated confidence.
 constexpr double kMissShare = 0.6;
-// Limits for strata that are simulated draw by draw: the kMostDrawn strata with the largest
-// variance that have at most kMostSamples samples. The other strata are many, or are means of many
+// Limits for strata that are simulated draw by draw: the kMaxDrawn strata with the largest
+// variance that have at most kMaxSamples samples. The other strata are many, or are means of many
 // draws: together they are normal by the central limit theorem.
-constexpr std::size_t kMostDrawn = 128;
-constexpr std::uint64_t kMostSamples = 8;
+constexpr std::size_t kMaxDrawn = 128;
+constexpr std::uint64_t kMaxSamples = 8;
 // Exception: a cell of the other strata is simulated separately if a single hit moves the estimate
 // by more than this share of the standard deviation. The number of hits is Poisson, with a mean of
 // at most about 16 per simulated sample over all such cells.
@@ -55,7 +55,7 @@ class StratumDraw {
 
   // Returns the estimate of the stratum's sum minus its true value, for one draw.
   double Error(Rng& rng) const {
-    std::array<std::uint64_t, kMostSamples> taken;
+    std::array<std::uint64_t, kMaxSamples> taken;
     double sum = 0.0;
     for (std::uint64_t k = 0; k < samples_; ++k) {
       std::uint64_t rank;
@@ -175,7 +175,7 @@ double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, do
     const SampledStratum& s = strata[i];
     // Strata below a millionth of the variance do not affect the quantile.
     const bool seen = variances[i] > 1e-6 * variance;
-    if (seen && drawn.size() < kMostDrawn && s.samples <= kMostSamples && !s.cells.empty()) {
+    if (seen && drawn.size() < kMaxDrawn && s.samples <= kMaxSamples && !s.cells.empty()) {
       drawn.emplace_back(s);
     } else {
       normal_variance += variances[i];

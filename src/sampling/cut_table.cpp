@@ -102,7 +102,7 @@ CutTable::CutTable(std::span<const stats::Moments> cells, double overhead) : ove
   std::vector<stats::Moments> row(cells.begin(), cells.end());
   starts_.resize(row.size() + 1);
   for (std::size_t i = 0; i < starts_.size(); ++i) starts_[i] = static_cast<std::uint32_t>(i);
-  Shorten(row, starts_, kMostCells);
+  Shorten(row, starts_, kMaxCells);
 
   stats::Moments all;
   for (const stats::Moments& cell : row) all.Merge(cell);

@@ -9,7 +9,7 @@
 // size of a stratum has a closed form: the smallest integer m with m (m + 1) >= lambda N^2 S^2 / a.
 //
 // The table contains prefix sums of the cells, so the cost of any stratum takes constant time and a
-// solution takes O(cells^2). If there are more than kMostCells cells, the most similar neighbors
+// solution takes O(cells^2). If there are more than kMaxCells cells, the most similar neighbors
 // are merged first.
 //
 // THREADS: Solve is const; each thread passes its own scratch.
@@ -52,7 +52,7 @@ class CutTable {
  public:
   // Maximum number of cells. The dynamic program takes 0.1 ms for 256 cells and would take 20 ms
   // per price for the widest sketch (3,776 bins).
-  static constexpr std::size_t kMostCells = 256;
+  static constexpr std::size_t kMaxCells = 256;
 
   struct Scratch {
     std::vector<double> best;
@@ -70,7 +70,7 @@ class CutTable {
   // Returns a table of the cells [first, end).
   CutTable Slice(std::size_t first, std::size_t end) const;
 
-  // Number of cells of the table, at most kMostCells; 0 for a kernel without cells.
+  // Number of cells of the table, at most kMaxCells; 0 for a kernel without cells.
   std::size_t size() const { return count_.empty() ? 0 : count_.size() - 1; }
   // Returns the index of the first input cell that table cell i contains. Start(size()) is the
   // number of input cells.

@@ -18,18 +18,18 @@ constexpr double kGoodGap = 0.002;
 // or when the ratio of its two prices is this small. The remaining gap is then due to integer sizes
 // and strata.
 constexpr double kNarrow = 1.002;
-constexpr int kMostPrices = 40;
+constexpr int kMaxPrices = 40;
 // Limits of the local search. It resizes all strata for each change, so a round takes time
 // quadratic in the number of strata.
-constexpr std::size_t kMostStrataSearched = 96;
-constexpr int kMostRounds = 12;
+constexpr std::size_t kMaxStrataSearched = 96;
+constexpr int kMaxRounds = 12;
 // Maximum numbers of decisions about a part in which the ends of the bracket differ. A decision
 // costs two price searches.
-constexpr int kMostDecisions = 12;
-constexpr int kMostQuickDecisions = 3;
+constexpr int kMaxDecisions = 12;
+constexpr int kMaxQuickDecisions = 3;
 // Above this number of cells no decisions are made: one expensive stratum matters little, and each
 // search takes long.
-constexpr std::size_t kMostCellsDecided = 50'000;
+constexpr std::size_t kMaxCellsDecided = 50'000;
 
 struct Problem {
   std::vector<CutTable> tables;  // by kernel
@@ -125,7 +125,7 @@ Bracket SearchPrice(std::span<const Row> rows, double budget, double floor, doub
   bool found = false;
   double next = lambda > 0.0 ? lambda : GuessPrice(rows, budget);
   double step = lambda > 0.0 ? 1.5 : 8.0;
-  for (int tries = 0; tries < kMostPrices && std::isfinite(next); ++tries) {
+  for (int tries = 0; tries < kMaxPrices && std::isfinite(next); ++tries) {
     Priced at = SolveAt(rows, next, floor, parallel);
     bracket.lower_bound = std::max(bracket.lower_bound, dual(at));
     if (at.variance <= budget) {
@@ -242,7 +242,7 @@ void SearchLocally(const Problem& problem, double lambda, double lower_bound, So
     return size * term.cost + lambda * term.VarianceAt(size);
   };
   std::vector<double> sizes;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     const double before = best.cost;
     for (std::size_t k = 0; k < best.ends.size(); ++k) {
       const CutTable& table = problem.tables[k];
@@ -383,15 +383,15 @@ void Complete(const Problem& problem, double lambda, const ParallelFor& parallel
 
 }  // namespace
 
-OptimalStrata SolveOptimalStrata(std::span<const std::vector<stats::Moments>> kernels,
-                                 const ErrorTarget& target, std::uint64_t min_samples,
-                                 double multiplier, Effort effort, const ParallelFor& parallel) {
+OptimalStrata SolveOptimalStrata(std::span<const CellsView> kernels, const ErrorTarget& target,
+                                 std::uint64_t min_samples, double multiplier, Effort effort,
+                                 const ParallelFor& parallel) {
   Problem problem;
   problem.floor = static_cast<double>(std::max<std::uint64_t>(min_samples, 1));
   problem.tables.resize(kernels.size());
   double total = 0.0;
   double launches = 0.0;
-  for (const std::vector<stats::Moments>& kernel : kernels) {
+  for (const CellsView kernel : kernels) {
     for (const stats::Moments& cell : kernel) {
       total += cell.sum();
       launches += static_cast<double>(cell.count());
@@ -420,9 +420,9 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<stats::Moments>> ke
   // each, and follow the better branch.
   std::size_t cells = 0;
   for (const CutTable& table : problem.tables) cells += table.size();
-  const int decisions = cells > kMostCellsDecided  ? 0
-                        : effort == Effort::kQuick ? kMostQuickDecisions
-                                                   : kMostDecisions;
+  const int decisions = cells > kMaxCellsDecided   ? 0
+                        : effort == Effort::kQuick ? kMaxQuickDecisions
+                                                   : kMaxDecisions;
   for (int depth = 0; depth < decisions && !good(); ++depth) {
     const Bracket& bracket = branch.bracket;
     if (bracket.beyond.cuts.empty()) break;
@@ -445,7 +445,7 @@ OptimalStrata SolveOptimalStrata(std::span<const std::vector<stats::Moments>> ke
   }
   std::size_t strata = 0;
   for (const auto& ends : best.ends) strata += ends.size();
-  if (effort == Effort::kThorough && !good() && strata <= kMostStrataSearched) {
+  if (effort == Effort::kThorough && !good() && strata <= kMaxStrataSearched) {
     SearchLocally(problem, price, lower_bound, best);
   }
 

@@ -14,7 +14,7 @@
 //   - in small problems, run a local search that moves, merges, and splits strata.
 //
 // GUARANTEE  The result meets the budget. No strata with cuts at cell edges cost less than
-// lower_bound (the Lagrangian dual), provided that no kernel has more than CutTable::kMostCells
+// lower_bound (the Lagrangian dual), provided that no kernel has more than CutTable::kMaxCells
 // cells.
 // SOURCE: docs/math/optimal.md.
 #pragma once
@@ -41,6 +41,9 @@ inline double SampleOverhead(double total, double launches) {
   return launches > 0.0 ? 1e-3 * total / launches : 0.0;
 }
 
+// A view of the cells of one kernel: non-empty cells in ascending order, or no cells.
+using CellsView = std::span<const stats::Moments>;
+
 struct OptimalStrata {
   std::vector<std::vector<StratumRange>> kernels;  // by kernel, ascending
   double multiplier = 0.0;                         // lambda at the end of the search
@@ -48,11 +51,10 @@ struct OptimalStrata {
   double lower_bound = 0.0;                        // no sample within the budget costs less, ns
 };
 
-// Each of `kernels` contains non-empty cells in ascending order, or no cells. `multiplier` is the
-// multiplier of an earlier, similar problem, or 0. It shortens the search and changes the result
-// only within the gap.
-OptimalStrata SolveOptimalStrata(std::span<const std::vector<stats::Moments>> kernels,
-                                 const ErrorTarget& target, std::uint64_t min_samples,
-                                 double multiplier, Effort effort, const ParallelFor& parallel);
+// `multiplier` is the multiplier of an earlier, similar problem, or 0. It shortens the search and
+// changes the result only within the gap.
+OptimalStrata SolveOptimalStrata(std::span<const CellsView> kernels, const ErrorTarget& target,
+                                 std::uint64_t min_samples, double multiplier, Effort effort,
+                                 const ParallelFor& parallel);
 
 }  // namespace stemtap::sampling

@@ -17,13 +17,13 @@ namespace {
 
 // Maximum number of tries per set of strata to bring the certified bound to the error bound, and
 // the ratio of the two that is close enough.
-constexpr int kMostTries = 8;
+constexpr int kMaxTries = 8;
 constexpr double kNear = 0.99;
 // Multiples of the error bound at which ROOT's strata are tried. At the error bound itself, ROOT's
 // strata reach the minimum of one sample each while their error is still far below the bound.
 constexpr double kRootLooseness[] = {1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 10.0, 15.0};
 // Above this number of cells ROOT's strata are not tried: one expensive stratum does not matter.
-constexpr std::size_t kMostCellsForRoot = 20'000;
+constexpr std::size_t kMaxCellsForRoot = 20'000;
 
 using Strata = std::vector<std::vector<StratumRange>>;
 
@@ -89,7 +89,7 @@ void Tune(std::span<const KernelCells> kernels, double error_bound, double confi
   double feasible = 0.0;
   double infeasible = INFINITY;
   double ask = error_bound;
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMaxTries; ++i) {
     Candidate tried;
     tried.strata = solve(ask);
     tried.cost = CostOf(tried.strata);
@@ -154,8 +154,9 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
   Candidate best;
   double multiplier = 0.0;
   const double z = options.target().z;
+  const std::vector<CellsView> views = ViewsOf(kernels);
   const auto solve = [&](double error_bound) {
-    OptimalStrata solved = SolveOptimalStrata(kernels, {error_bound, z}, options.min_samples,
+    OptimalStrata solved = SolveOptimalStrata(views, {error_bound, z}, options.min_samples,
                                               multiplier, Effort::kThorough, parallel);
     multiplier = solved.multiplier;
     return std::move(solved.kernels);
@@ -172,7 +173,7 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
     least[k].push_back({0, kernels[k].size(), all, std::min(options.min_samples, all.count())});
   }
   const bool improvable = best.cost > CostOf(least) * (1.0 + 1e-9);
-  if (cells <= kMostCellsForRoot && improvable) {
+  if (cells <= kMaxCellsForRoot && improvable) {
     Strata before;
     for (const double looseness : kRootLooseness) {
       Strata root(kernels.size());
@@ -200,7 +201,7 @@ SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOp
                           const ParallelFor& parallel) {
   SampleDesign design;
   if (options.method != Method::kOptimal) {
-    design.kernels = StratifyWorkload(kernels, options, 0.0, parallel).kernels;
+    design.kernels = StratifyWorkload(ViewsOf(kernels), options, 0.0, parallel).kernels;
   } else if (options.bound == BoundScope::kWorkload) {
     design.kernels = DesignOptimal(kernels, options, parallel);
   } else {

@@ -38,9 +38,8 @@ KernelCells CellsOf(const stats::LogSketch& sketch, std::vector<std::uint32_t>* 
   return cells;
 }
 
-WorkloadStrata StratifyWorkload(std::span<const KernelCells> kernels,
-                                const SamplingOptions& options, double multiplier,
-                                const ParallelFor& parallel) {
+WorkloadStrata StratifyWorkload(std::span<const CellsView> kernels, const SamplingOptions& options,
+                                double multiplier, const ParallelFor& parallel) {
   WorkloadStrata result;
   const ErrorTarget target = options.target();
   if (options.method == Method::kOptimal) {

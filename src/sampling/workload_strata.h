@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "sampling/optimal_strata.h"
 #include "sampling/sampling_options.h"
 #include "sampling/stratify.h"
 #include "stats/log_sketch.h"
@@ -34,14 +35,18 @@ struct WorkloadStrata {
 // non-empty: one duration, one sketch bin, or the launches of one context.
 using KernelCells = std::vector<stats::Moments>;
 
+// Returns a view of each kernel's cells, which must outlive it.
+inline std::vector<CellsView> ViewsOf(std::span<const KernelCells> kernels) {
+  return {kernels.begin(), kernels.end()};
+}
+
 // Returns the non-empty bins of `sketch` as cells. If `bins` is not null, appends the bin of each
 // cell to it.
 KernelCells CellsOf(const stats::LogSketch& sketch, std::vector<std::uint32_t>* bins = nullptr);
 
 // `multiplier` is the multiplier of an earlier result for similar kernels, or 0. The result does
 // not depend on how `parallel` schedules its tasks.
-WorkloadStrata StratifyWorkload(std::span<const KernelCells> kernels,
-                                const SamplingOptions& options, double multiplier = 0.0,
-                                const ParallelFor& parallel = Serially);
+WorkloadStrata StratifyWorkload(std::span<const CellsView> kernels, const SamplingOptions& options,
+                                double multiplier = 0.0, const ParallelFor& parallel = Serially);
 
 }  // namespace stemtap::sampling

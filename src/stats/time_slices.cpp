@@ -25,7 +25,7 @@ TimeSlices::Slice* TimeSlices::MakeRoom(std::uint64_t start_ns) {
     const std::uint64_t low = std::min(start_ns, first_ << shift_);
     const std::uint64_t high = std::max(start_ns, (first_ + slices_.size() - 1) << shift_);
     const std::uint32_t shift = ShiftFor(shift_, low, high);
-    if (shift > kMostShift) {
+    if (shift > kMaxShift) {
       if (++strangers_ <= launches()) return nullptr;
       slices_.clear();
     } else if (shift != shift_) {

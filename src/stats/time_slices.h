@@ -29,10 +29,10 @@ namespace stemtap::stats {
 
 class TimeSlices {
  public:
-  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMaxSlices = 64;
   // 64 slices of 2^47 ns (39 hours) are 104 days: longer than any run, but shorter than the usual
   // difference between clocks with different epochs.
-  static constexpr std::uint32_t kMostShift = 47;
+  static constexpr std::uint32_t kMaxShift = 47;
 
   struct Slice {
     std::uint64_t launches = 0;
@@ -59,9 +59,9 @@ class TimeSlices {
   void AddTo(std::uint32_t shift, std::uint64_t first, std::span<Slice> into) const;
 
   // Returns the smallest shift, at least `shift`, at which the slices of `low_ns` and `high_ns` are
-  // less than kMost apart.
+  // less than kMaxSlices apart.
   static std::uint32_t ShiftFor(std::uint32_t shift, std::uint64_t low_ns, std::uint64_t high_ns) {
-    while ((high_ns >> shift) - (low_ns >> shift) >= kMost) ++shift;
+    while ((high_ns >> shift) - (low_ns >> shift) >= kMaxSlices) ++shift;
     return shift;
   }
 

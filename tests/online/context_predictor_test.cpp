@@ -47,7 +47,7 @@ TEST_CASE("a context whose durations move is predicted anew within twice the vot
     REQUIRE(launches < 100);
   } while (changed.empty() || changed[0].votes < ContextPredictor::kTrustedVotes ||
            ClusterOf(changed[0].candidate_bin) != 1);
-  CHECK(launches <= 2 * ContextPredictor::kMostVotes);
+  CHECK(launches <= 2 * ContextPredictor::kMaxVotes);
 }
 
 TEST_CASE("outliers do not unseat a prediction") {
@@ -86,7 +86,7 @@ TEST_CASE("nodes leave room for histories") {
   for (std::uint64_t i = 1; i <= 100000; ++i) {
     contexts.Observe(7, 8, i % 2 == 0 ? 50 : 150, ClusterOf, i * 0x9E3779B97F4A7C15u);
   }
-  CHECK(contexts.size() == ContextPredictor::kMostNodes + 2);
+  CHECK(contexts.size() == ContextPredictor::kMaxNodes + 2);
   CHECK(contexts.refused() == 0);
 }
 
@@ -95,9 +95,9 @@ TEST_CASE("contexts are bounded, what is beyond is counted") {
   for (std::uint64_t key = 1; key <= 100000; ++key) {
     contexts.Observe(key * 0x9E3779B97F4A7C15u, 8, 50, ClusterOf);
   }
-  CHECK(contexts.size() == ContextPredictor::kMostContexts);
+  CHECK(contexts.size() == ContextPredictor::kMaxContexts);
   // 8 is one of the contexts.
-  CHECK(contexts.refused() == 100001 - ContextPredictor::kMostContexts);
+  CHECK(contexts.refused() == 100001 - ContextPredictor::kMaxContexts);
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ TEST_CASE("a kernel of one cluster has the common line alone") {
   kernel.Cut();
   CHECK(kernel.state.LineOf(0) == KernelState::kCommonLine);
   CHECK(kernel.state.clusters()[0].source.yield == 1.0);
-  CHECK(kernel.state.credit_lines()[KernelState::kCommonLine].offered == 100.0);
+  CHECK(kernel.state.offered()[KernelState::kCommonLine] == 100.0);
 }
 
 TEST_CASE("contexts are published anew when a cluster gets or loses a line of its own") {

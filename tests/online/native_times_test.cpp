@@ -216,7 +216,7 @@ TEST_CASE("where no launch is native the recorded durations are all there is") {
 
 TEST_CASE("launches of contexts beyond the limit stay in the kernel") {
   NativeTimes times;
-  constexpr std::uint64_t kMany = 3 * NativeTimes::kMostGroups;
+  constexpr std::uint64_t kMany = 3 * NativeTimes::kMaxGroups;
   for (std::uint64_t i = 0; i < kMany; ++i) {
     times.AddNative(times.ContextOf(2 * i + 1, 2 * i + 2), 1000);
   }

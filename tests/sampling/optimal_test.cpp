@@ -10,6 +10,7 @@
 #include "sampling/certificate.h"
 #include "sampling/cut_table.h"
 #include "sampling/optimal_strata.h"
+#include "sampling/workload_strata.h"
 #include "stats/normal.h"
 
 namespace stemtap::sampling {
@@ -92,7 +93,7 @@ TEST_CASE("optimal: close to the enumerated optimum on small kernels") {
       const double best = BruteForce(cells, target, floor);
       const Rows rows = {cells};
       const OptimalStrata solved =
-          SolveOptimalStrata(rows, target, floor, 0.0, Effort::kThorough, Serially);
+          SolveOptimalStrata(ViewsOf(rows), target, floor, 0.0, Effort::kThorough, Serially);
       const Figures got = FiguresOf(solved, target);
       CHECK(got.bound <= target.error_bound * (1 + 1e-9));
       CHECK(got.cost <= 1.25 * best);
@@ -134,7 +135,7 @@ TEST_CASE("optimal: meets the bound near the lower bound, with any floor") {
       CAPTURE(floor);
       const ErrorTarget target{error_bound, stats::TwoSidedZ(0.95)};
       const OptimalStrata solved =
-          SolveOptimalStrata(rows, target, floor, 0.0, Effort::kThorough, Serially);
+          SolveOptimalStrata(ViewsOf(rows), target, floor, 0.0, Effort::kThorough, Serially);
       const Figures got = FiguresOf(solved, target);
       CHECK(got.bound <= error_bound * (1 + 1e-9));
       CHECK(solved.cost >= solved.lower_bound * (1 - 1e-9));
@@ -160,16 +161,17 @@ TEST_CASE("optimal: the order of the parts changes nothing, a warm start only wi
   const ParallelFor backwards = [](std::size_t count, const auto& part) {
     for (std::size_t i = count; i-- > 0;) part(i);
   };
-  const OptimalStrata one = SolveOptimalStrata(rows, target, 2, 0.0, Effort::kThorough, Serially);
+  const OptimalStrata one =
+      SolveOptimalStrata(ViewsOf(rows), target, 2, 0.0, Effort::kThorough, Serially);
   const OptimalStrata other =
-      SolveOptimalStrata(rows, target, 2, 0.0, Effort::kThorough, backwards);
+      SolveOptimalStrata(ViewsOf(rows), target, 2, 0.0, Effort::kThorough, backwards);
   CHECK(one.multiplier == other.multiplier);
   CHECK(FiguresOf(one, target).cost == FiguresOf(other, target).cost);
   const double cold = FiguresOf(one, target).cost;
   for (const double factor : {0.2, 0.9, 1.1, 5.0}) {
     CAPTURE(factor);
-    const OptimalStrata warm =
-        SolveOptimalStrata(rows, target, 2, one.multiplier * factor, Effort::kThorough, Serially);
+    const OptimalStrata warm = SolveOptimalStrata(ViewsOf(rows), target, 2, one.multiplier * factor,
+                                                  Effort::kThorough, Serially);
     CHECK(FiguresOf(warm, target).bound <= target.error_bound * (1 + 1e-9));
     CHECK(std::fabs(FiguresOf(warm, target).cost / cold - 1.0) < 0.01);
   }
@@ -178,7 +180,7 @@ TEST_CASE("optimal: the order of the parts changes nothing, a warm start only wi
 TEST_CASE("optimal: degenerate rows") {
   const ErrorTarget target{0.05, stats::TwoSidedZ(0.95)};
   const auto solve = [&](const Rows& rows, std::uint64_t floor = 1) {
-    return SolveOptimalStrata(rows, target, floor, 0.0, Effort::kThorough, Serially);
+    return SolveOptimalStrata(ViewsOf(rows), target, floor, 0.0, Effort::kThorough, Serially);
   };
   CHECK(solve({}).kernels.empty());
   CHECK(solve({{}}).kernels.front().empty());
@@ -204,13 +206,13 @@ TEST_CASE("optimal: a row longer than the table is cut where it is not joined") 
   std::vector<stats::Moments> cells;
   for (int i = 0; i < 3000; ++i) cells.emplace_back(10 + i % 7, 1000.0 + 3.0 * i, 20.0);
   const CutTable table(cells);
-  CHECK(table.size() == CutTable::kMostCells);
+  CHECK(table.size() == CutTable::kMaxCells);
   CHECK(table.Start(0) == 0);
   CHECK(table.Start(table.size()) == cells.size());
   const Rows rows = {cells};
   const ErrorTarget target{0.01, stats::TwoSidedZ(0.95)};
   const OptimalStrata solved =
-      SolveOptimalStrata(rows, target, 1, 0.0, Effort::kThorough, Serially);
+      SolveOptimalStrata(ViewsOf(rows), target, 1, 0.0, Effort::kThorough, Serially);
   CHECK(solved.kernels.front().back().end == cells.size());
   CHECK(FiguresOf(solved, target).bound <= 0.01 * (1 + 1e-9));
 }

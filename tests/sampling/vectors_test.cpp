@@ -13,6 +13,7 @@
 #include "sampling/sample_size.h"
 #include "sampling/stratify.h"
 #include "sampling/weights.h"
+#include "sampling/workload_strata.h"
 #include "stats/normal.h"
 #include "support/shared_data.h"
 
@@ -147,7 +148,7 @@ TEST_CASE("golden: optimal strata") {
     }
     const ErrorTarget target{c["error_bound"], stats::TwoSidedZ(c["confidence"])};
     const OptimalStrata solved =
-        SolveOptimalStrata(rows, target, 1, 0.0, Effort::kThorough, Serially);
+        SolveOptimalStrata(ViewsOf(rows), target, 1, 0.0, Effort::kThorough, Serially);
     double cost = 0.0;
     double variance = 0.0;
     for (const auto& kernel : solved.kernels) {

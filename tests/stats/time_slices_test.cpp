@@ -27,7 +27,7 @@ Sums ByHand(const Launches& launches, std::uint32_t shift) {
 
 Sums Held(const TimeSlices& slices, std::uint32_t shift) {
   const std::uint64_t first = slices.first() >> (shift - slices.shift());
-  std::vector<TimeSlices::Slice> into(TimeSlices::kMost);
+  std::vector<TimeSlices::Slice> into(TimeSlices::kMaxSlices);
   slices.AddTo(shift, first, into);
   Sums sums;
   for (std::size_t i = 0; i < into.size(); ++i) {
@@ -45,7 +45,7 @@ TimeSlices Sliced(const Launches& launches) {
 void CheckExact(const Launches& launches) {
   const TimeSlices slices = Sliced(launches);
   REQUIRE_FALSE(slices.slices().empty());
-  CHECK(slices.slices().size() <= TimeSlices::kMost);
+  CHECK(slices.slices().size() <= TimeSlices::kMaxSlices);
   CHECK(slices.slices().front().launches != 0);
   CHECK(slices.slices().back().launches != 0);
   CHECK(slices.launches() == launches.size());
