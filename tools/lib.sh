@@ -10,7 +10,7 @@ packages=(
   libboost-dev libtbb-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev libzstd-dev libxxhash-dev libre2-dev libeigen3-dev
   libsimdjson-dev libsqlite3-dev libroaring-dev libncurses-dev
-  doctest-dev libbenchmark-dev tmux
+  doctest-dev libbenchmark-dev tmux codespell
 )
 
 # For the page of `stemtap report` and its browser tests. Without them, everything else is built, and these
