@@ -83,7 +83,7 @@ TEST_CASE(
   CHECK(plan["totals"]["graph_launches"] == 2000);
   CHECK(plan["totals"]["samples"].get<int>() >= 2);
   CHECK(plan["kernels"][0]["name"].get<std::string>().starts_with("graph "));
-  CHECK(run.err.find("2000 launches are of whole graphs") != std::string::npos);
+  CHECK(run.err.find("2000 launches are whole graphs") != std::string::npos);
   const auto exported =
       RunProcess({StemtapProgram().string(), "export", "--plan", scratch / "session/plan.json",
                   "--to", "accelsim", "--plain-launches"});

@@ -274,7 +274,8 @@ TEST_CASE("wrong use, and sessions that do not go together") {
   TempDir scratch;
   CHECK(RunStemtap(scratch, {"merge", "-o", "m"}).exit_code == 2);
   CHECK(RunStemtap(scratch, {"merge", "s0"}).exit_code == 2);
-  CheckFailure(RunStemtap(scratch, {"merge", "none", "-o", "m"}), 1, {"none: is not there"});
+  CheckFailure(RunStemtap(scratch, {"merge", "none", "-o", "m"}), 1,
+               {"none: is not a directory; expected a session directory"});
   Printed({"generate", "llm-decode", "--launches", "2000", "-o", "p.csv"}, scratch);
   Printed({"replay", "-q", "p.csv", "-o", "a"}, scratch);
   Printed({"replay", "-q", "--error-bound", "0.02", "p.csv", "-o", "b"}, scratch);
