@@ -178,7 +178,7 @@ Result<model::Plan> TracerGate::Close() {
   SessionReport report = session_->Report();
   if (stood_in_ > 0) {
     report.warnings.push_back(fmt::format(
-        "{} launches have no duration of their own, the last of their like stands in", stood_in_));
+        "{} launches had no duration; the latest one of their launch context is used", stood_in_));
   }
   if (given_up_ > 0) {
     report.warnings.push_back(
