@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "shm/context_key.h"
-#include "shm/gate_table.h"
+#include "shm/gate_client.h"
 #include "shm/launch_draw.h"
 
 namespace stemtap {
@@ -41,29 +40,33 @@ void GateLookup(benchmark::State& state) {
 }
 BENCHMARK(GateLookup);
 
-void GateLookupAndSpendNothing(benchmark::State& state) {
-  const Published published;
+struct NoExploration {
+  bool MayExplore(std::uint32_t) const { return false; }
+};
+
+void Decide(benchmark::State& state, const Published& published) {
   const shm::LaunchDraws draws(1);
-  std::size_t i = 0;
+  shm::GateClient<NoExploration> client;
+  shm::LaunchKeys keys;
+  std::uint64_t launch = 0;
   for (auto _ : state) {
-    const std::uint32_t slot = published.gate->Find(published.keys[i]);
-    benchmark::DoNotOptimize(published.gate->TrySpend(slot, [&] { return draws(i); }));
-    i = (i + 1) % kLaunches;
+    keys.history = published.keys[launch % kLaunches];
+    benchmark::DoNotOptimize(
+        client.Decide(*published.gate, keys, 0u, [&] { return draws(launch); }));
+    ++launch;
   }
+}
+
+void GateLookupAndSpendNothing(benchmark::State& state) {
+  Decide(state, Published());
 }
 BENCHMARK(GateLookupAndSpendNothing);
 
 // Every launch finds an open credit and makes a draw that the slot rejects.
 void GateLookupAndDraw(benchmark::State& state) {
   const Published published;
-  const shm::LaunchDraws draws(1);
   for (std::uint32_t slot = 1; slot <= 500; ++slot) published.gate->Grant(slot, 1, 0);
-  std::uint64_t launch = 0;
-  for (auto _ : state) {
-    const std::uint32_t slot = published.gate->Find(published.keys[launch % kLaunches]);
-    benchmark::DoNotOptimize(published.gate->TrySpend(slot, [&] { return draws(launch); }));
-    ++launch;
-  }
+  Decide(state, published);
 }
 BENCHMARK(GateLookupAndDraw);
 
@@ -73,8 +76,8 @@ void ContextKeys(benchmark::State& state) {
   std::uint64_t name = 0x123456789abcdef;
   for (auto _ : state) {
     ++config.grid[0];
-    const std::uint64_t key = shm::ConfigKey(name, config);
-    benchmark::DoNotOptimize(shm::HistoryKey(key, history));
+    const shm::LaunchKeys keys(name, shm::ConfigKey(name, config), history);
+    benchmark::DoNotOptimize(keys.history);
     history = shm::Advance(history, name);
   }
 }

@@ -16,6 +16,7 @@
 
 #include "base/rng.h"
 #include "gate/launch_gate.h"
+#include "shm/launch_keys.h"
 #include "shm/session_env.h"
 
 namespace stemtap {
@@ -81,14 +82,13 @@ struct Loop {
     for (std::size_t i = 0; i < launches; ++i) {
       const std::size_t before = i + launches;
       const std::uint64_t name = NameOf(i);
-      const std::uint64_t shape = shm::ConfigKey(name, {{GridOf(i), 1, 1}, {256, 1, 1}});
-      const shm::LaunchHistory history =
-          shm::Advance(shm::Advance(0, NameOf(before - 2)), NameOf(before - 1));
+      const shm::LaunchKeys keys(
+          name, shm::ConfigKey(name, {{GridOf(i), 1, 1}, {256, 1, 1}}),
+          shm::Advance(shm::Advance(0, NameOf(before - 2)), NameOf(before - 1)));
       if (known == Known::kHistory || known == Known::kSpent || known == Known::kRejected) {
-        table.Publish(shm::HistoryKey(shape, history),
-                      known == Known::kHistory ? shm::kClosedSlot : kOpenSlot);
+        table.Publish(keys.history, known == Known::kHistory ? shm::kClosedSlot : kOpenSlot);
       }
-      if (known == Known::kShape) table.Publish(shape, shm::kClosedSlot);
+      if (known == Known::kShape) table.Publish(keys.config, shm::kClosedSlot);
       if (known == Known::kName) table.Publish(shm::NameKey(name), shm::kClosedSlot);
     }
     // Open, but only one draw of 2^32 is accepted.

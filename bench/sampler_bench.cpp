@@ -30,9 +30,9 @@ std::vector<online::Observation> DecodeObservations(online::OnlineSampler& sampl
       o.record.name_id = sampler.AddKernel(reader->names().name(r.name_id));
       o.index = seen.size();
       const std::uint64_t hash = sampler.names().hash(o.record.name_id);
-      o.config_key = shm::ConfigKey(
-          hash, {{r.grid[0], r.grid[1], r.grid[2]}, {r.block[0], r.block[1], r.block[2]}});
-      o.history_key = shm::HistoryKey(o.config_key, history);
+      const shm::LaunchKeys keys(hash, r, history);
+      o.config_key = keys.config;
+      o.history_key = keys.history;
       history = shm::Advance(history, hash);
       seen.push_back(o);
     }

@@ -11,15 +11,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include "shm/gate_client.h"
+
 namespace stemtap::inject {
 
 class PendingCaptures {
  public:
-  struct Capture {
-    std::uint16_t slot;  // gate slot that paid the credit; 0: none
-    std::uint8_t flags;  // shm::kFlag...
-  };
-
   // A capture costs milliseconds and its record arrives within a second, so 1,024 in flight exceed
   // what any tracer produces.
   static constexpr std::uint32_t kEntries = 1024;
@@ -30,9 +27,9 @@ class PendingCaptures {
   static constexpr std::uint32_t kStale = 1u << 20;
 
   // Returns false if there is no free entry within kProbe; the launch must then not be captured.
-  bool Add(std::uint32_t correlation_id, Capture capture) noexcept {
+  bool Add(std::uint32_t correlation_id, shm::GateAnswer capture) noexcept {
     const std::uint64_t word = kUsed | (std::uint64_t{capture.flags} << 48) |
-                               (std::uint64_t{capture.slot} << 32) | correlation_id;
+                               (std::uint64_t{capture.credit_slot} << 32) | correlation_id;
     for (std::uint32_t probe = 0; probe < kProbe; ++probe) {
       std::atomic<std::uint64_t>& entry = entries_[(correlation_id + probe) % kEntries];
       std::uint64_t free = 0;
@@ -58,7 +55,7 @@ class PendingCaptures {
 
   // Removes the entry of a captured launch and returns it in `capture`. Returns false if the launch
   // was not captured.
-  bool Take(std::uint32_t correlation_id, Capture& capture) noexcept {
+  bool Take(std::uint32_t correlation_id, shm::GateAnswer& capture) noexcept {
     if (in_flight_.load(std::memory_order_relaxed) == 0) return false;  // the common case
     for (std::uint32_t probe = 0; probe < kProbe; ++probe) {
       std::atomic<std::uint64_t>& entry = entries_[(correlation_id + probe) % kEntries];

@@ -222,14 +222,14 @@ void DurationEngine::DecodeOne(const void* activity) noexcept {
   const char* name = nullptr;
   const Decoded decoded = DecodeKernel(activity, api_.has_graph(), kernel, name);
   // Done before any failure, because a pending capture that is not taken would stay in the table.
-  PendingCaptures::Capture capture{};
+  shm::GateAnswer capture{};
   if (pending_.Take(kernel.correlation_id, capture)) {
     kernel.flags = capture.flags;
-    kernel.credit_slot = capture.slot;
+    kernel.credit_slot = capture.credit_slot;
   }
-  if (Deliver(decoded, kernel, name) || capture.slot == 0) return;
+  if (Deliver(decoded, kernel, name)) return;
   // The collector will not receive this capture, so its credit would stay in flight forever.
-  if (shm::GateTable* gate = files_->gate()) gate->Refund(capture.slot);
+  if (shm::GateTable* gate = files_->gate()) gate->Refund(capture.credit_slot);
 }
 
 void DurationEngine::DecodeOneGraph(const void* activity) noexcept {

@@ -21,6 +21,9 @@ const char* BaseName(const char* path) noexcept {
 }
 
 struct LoadedSearch {
+  // Not an aggregate: initializing all of `path` would put 4 KiB of zeros into the library.
+  explicit LoadedSearch(const char* file_prefix) noexcept : prefix(file_prefix) { path[0] = 0; }
+
   const char* prefix;
   char path[kPathBytes];
 };
@@ -34,7 +37,7 @@ bool MatchesPrefix(const char* path, void* argument) noexcept {
 
 // Returns a handle to the loaded object whose file name begins with `prefix`, or nullptr.
 void* FindLoaded(const char* prefix) noexcept {
-  LoadedSearch search{prefix, {}};
+  LoadedSearch search(prefix);
   ForEachModule(MatchesPrefix, &search);
   return search.path[0] == 0 ? nullptr : OpenLibrary(search.path, true);
 }
@@ -69,7 +72,7 @@ void* OpenIn(const char* folder, const char* inside, const FileName& name) noexc
 // Finds the `site-packages` or `dist-packages` directory that contains the loaded object. Returns
 // false if there is none.
 bool SitePackages(const char* prefix, char* folder, std::size_t size) noexcept {
-  LoadedSearch search{prefix, {}};
+  LoadedSearch search(prefix);
   ForEachModule(MatchesPrefix, &search);
   for (const char* parent : {"/site-packages/", "/dist-packages/"}) {
     char* found = ::strstr(search.path, parent);
@@ -144,7 +147,7 @@ void* LocateCupti(const char* wanted_path, std::uint32_t driver_version, char* p
     return library;
   }
   const unsigned newest = driver_version != 0 ? driver_version / 1000 : 13;
-  LoadedSearch runtime{"libcudart", {}};
+  LoadedSearch runtime("libcudart");
   ForEachModule(MatchesPrefix, &runtime);
   const unsigned first = RuntimeMajorOf(runtime.path);
   if (first != 0 && first <= newest) {

@@ -28,14 +28,6 @@
 
 namespace stemtap::online {
 
-// Returns the key of a graph node, or 0 for a launch outside a graph. It cannot be used where the
-// gate decides at the launch call, because a graph launches all of its kernels at once.
-inline std::uint64_t NodeKey(std::uint64_t config_key, const shm::KernelRecord& record) {
-  if (record.graph_id == 0) return 0;
-  const std::uint64_t node = (std::uint64_t{record.graph_id} << 32) | record.graph_node;
-  return shm::MixKeys(shm::MixKeys(config_key, 3), node);
-}
-
 class ContextPredictor {
  public:
   // Maximum number of contexts per kernel: 512 contexts of 24 bytes are 12 KiB. The busiest kernels

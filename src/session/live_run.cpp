@@ -39,7 +39,7 @@ LiveRun::LiveRun(const LiveOptions& options, SessionBuilder& session, shm::GateT
       pool_(options.threads),
       engine_(options.sampling, gate,
               options.level == TraceLevel::kGate ? GateAsked::kAtLaunch : GateAsked::kByEngine, 0,
-              pool_, session.mask(), CapturesOf(options)),
+              pool_, CapturesOf(options)),
       processes_(session.directory(), engine_, options.share_captures),
       progress_(options.quiet) {}
 
@@ -140,7 +140,7 @@ LiveOutcome LiveRun::Finish(const std::optional<ChildProcess>& child, const Gate
     report.exit_code = child->exit_code();
     report.signal = child->signal();
   }
-  report.devices = engine_.devices();
+  report.devices = processes_.devices();
   report.warnings = processes_.CloseAll();
   report.processes = processes_.Reports();
   session_.directory().Remove(shm::kGateFileName);

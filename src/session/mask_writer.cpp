@@ -36,7 +36,8 @@ Result<MaskWriter> MaskWriter::Open(int fd, const std::string& path) {
   return writer;
 }
 
-void MaskWriter::Write(std::span<const online::MaskEvent> events, const model::NameTable& names) {
+void MaskWriter::OnDecisions(std::span<const online::MaskEvent> events,
+                             const model::NameTable& names) {
   if (file_ == nullptr || events.empty() || !error_.empty()) return;
   line_.clear();
   for (const online::MaskEvent& e : events) {

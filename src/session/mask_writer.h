@@ -14,10 +14,11 @@
 #include "base/result.h"
 #include "model/name_table.h"
 #include "online/online_sampler.h"
+#include "session/engine_observer.h"
 
 namespace stemtap::session {
 
-class MaskWriter {
+class MaskWriter final : public EngineObserver {
  public:
   // Writes to no file, for callers that need no mask.
   MaskWriter() = default;
@@ -26,7 +27,8 @@ class MaskWriter {
   static Result<MaskWriter> Open(int fd, const std::string& path);
 
   // Writes nothing after a failure (disk full); Close reports the failure.
-  void Write(std::span<const online::MaskEvent> events, const model::NameTable& names);
+  void OnDecisions(std::span<const online::MaskEvent> events,
+                   const model::NameTable& names) override;
 
   Status Close();
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "session/device_use.h"
 #include "session/engine.h"
 #include "session/progress.h"
 #include "session/session_builder.h"
@@ -23,7 +24,7 @@ using ReadResult = Result<std::size_t>;
 
 // Pushes all launches of the profile to the engine. Fails if there is none to sample.
 Status Play(model::ProfileReader& reader, const ReplayOptions& options,
-            const SessionBuilder& session, Engine& engine) {
+            const SessionBuilder& session, Engine& engine, DeviceUse& devices) {
   ProgressLine progress(options.quiet);
   std::vector<std::uint32_t> engine_ids;  // indexed by the reader's name id
 
@@ -41,7 +42,7 @@ Status Play(model::ProfileReader& reader, const ReplayOptions& options,
                    [&reader, &ahead] { return reader.Read(ahead, kBatch); });
     for (shm::KernelRecord& record : batch.records) {
       record.name_id = engine_ids[record.name_id];
-      engine.Push(record);
+      if (engine.Push(record)) devices.Add(record, 0);
     }
     const auto now_ms = static_cast<std::int64_t>(session.elapsed_s() * 1e3) + 1;
     progress.Update(engine.status(), engine.launches(), 0, now_ms);
@@ -68,10 +69,11 @@ Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOption
   SessionBuilder& session = *opened.value();
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(options.threads);
-  Engine engine(options.sampling, *gate, GateAsked::kByEngine, options.lag, pool, session.mask());
+  Engine engine(options.sampling, *gate, GateAsked::kByEngine, options.lag, pool);
+  DeviceUse devices;
   const Status begun = session.Begin(engine);
   if (!begun.ok()) return begun.error();
-  const Status played = Play(reader, options, session, engine);
+  const Status played = Play(reader, options, session, engine, devices);
   if (!played.ok()) {
     session.Discard();
     return played.error();
@@ -83,7 +85,7 @@ Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOption
   outcome.plan.source = options.source;
   SessionReport& report = outcome.report;
   report = session.Report();
-  report.devices = engine.devices();
+  report.devices = devices.Totals();
   report.warnings = reader.warnings();
   outcome.seconds = report.elapsed_s;
   const Status closed = session.CloseMask();

@@ -44,7 +44,8 @@ Result<std::unique_ptr<SessionBuilder>> SessionBuilder::Open(SessionSetup setup)
 
 Status SessionBuilder::Begin(Engine& engine, std::function<void(model::Overview&)> details) {
   engine_ = &engine;
-  engine.KeepTimeline(&timeline_);
+  engine.AddObserver(mask_);
+  engine.AddObserver(timeline_);
   details_ = std::move(details);
   if (!directory_) return Success{};
   Result<MaskWriter> mask = MaskWriter::Open(directory_->OpenForWriting(shm::kMaskFileName),

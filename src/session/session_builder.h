@@ -4,7 +4,7 @@
 // replayed or inside a tracer: mask.ndjson and overview.json while the run continues, and
 // plan.json, session.json, cells.json and summary.txt at the end.
 //
-//   Open ─► Engine(..., session.mask()) ─► Begin ─► UpdateOverview ... ─► CloseMask ─►
+//   Open ─► Begin(engine) ─► UpdateOverview ... ─► CloseMask ─►
 //   Report ─► Finish
 //
 // THREADS: one caller.
@@ -54,13 +54,12 @@ class SessionBuilder {
   const Directory& directory() const { return *directory_; }
   // Returns the path of the directory, or an empty string if no files are written.
   std::string path() const { return directory_ ? directory_->path() : std::string(); }
-  MaskWriter& mask() { return mask_; }
   Timeline& timeline() { return timeline_; }
   double elapsed_s() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
-  // Opens the mask, and sets the engine that the overview describes. `details` adds to each
+  // Opens the mask, and observes `engine` for the mask, the timeline and the overview. `details` adds to each
   // overview what the engine does not know. Both must outlive the session's last overview. On
   // failure, the session is discarded. Call once, before the first launch.
   Status Begin(Engine& engine, std::function<void(model::Overview&)> details = nullptr);

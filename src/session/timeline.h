@@ -15,10 +15,11 @@
 
 #include "model/overview.h"
 #include "online/online_sampler.h"
+#include "session/engine_observer.h"
 
 namespace stemtap::session {
 
-class Timeline {
+class Timeline final : public EngineObserver {
  public:
   explicit Timeline(std::function<double()> elapsed_s) : elapsed_s_(std::move(elapsed_s)) {}
 
@@ -26,6 +27,7 @@ class Timeline {
   void SetDropped(std::uint64_t dropped) { dropped_ = dropped; }
 
   void Add(const online::SamplerStatus& status);
+  void OnAllocation(const online::SamplerStatus& status) override { Add(status); }
   // Returns whether the last point is older than the interval.
   bool Due() const;
   // Adds the last point, unless nothing has changed since the previous one.

@@ -121,7 +121,10 @@ bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) 
   source.order.Add(arrived_, now_ms);
   source.order.Release(now_ms, !more && final, released_);
   for (const shm::KernelRecord& record : released_) {
-    if (!engine_.Push(record, static_cast<std::uint16_t>(source.number))) {
+    const auto process = static_cast<std::uint16_t>(source.number);
+    if (engine_.Push(record, process)) {
+      devices_.Add(record, process);
+    } else {
       source.ring.CountMalformed();
     }
   }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/directory.h"
+#include "session/device_use.h"
 #include "session/engine.h"
 #include "session/process_report.h"
 #include "shm/record.h"
@@ -53,6 +54,7 @@ class TracedProcesses {
   // Returns whether processes have joined, and all of them have ended.
   bool all_ended() const { return open_.empty() && !reports_.empty(); }
   bool none_open() const { return open_.empty(); }
+  std::vector<DeviceTotals> devices() const { return devices_.Totals(); }
 
  private:
   struct Source;
@@ -63,6 +65,7 @@ class TracedProcesses {
   const Directory& directory_;
   Engine& engine_;
   const bool share_kernels_;
+  DeviceUse devices_;
   std::vector<std::unique_ptr<Source>> open_;  // processes that may still send records
   // All processes in order of appearance; final for closed sources.
   std::vector<ProcessReport> reports_;

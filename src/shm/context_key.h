@@ -4,6 +4,7 @@
 // The gate looks up the keys of a launch in this order until it finds one. The sampler stores what
 // it learns under the same keys, so both sides compute them here.
 //
+//   node key      kernel name, grid, block, and the node of the graph that is being launched
 //   history key   kernel name, grid, block, and the two previous kernels on the stream
 //   config key    kernel name, grid, block
 //   name key      kernel name
@@ -79,6 +80,13 @@ using LaunchHistory = std::uint64_t;
 inline std::uint64_t HistoryKey(std::uint64_t config_key, LaunchHistory before) {
   const std::uint64_t key = config_key + (before + 2) * 0xD6E8FEB86659FD93u;
   return key == 0 ? 1 : key;
+}
+
+// Returns the key of a graph node, or 0 for a launch outside a graph (graph_id 0).
+inline std::uint64_t NodeKey(std::uint64_t config_key, std::uint32_t graph_id,
+                             std::uint32_t graph_node) {
+  if (graph_id == 0) return 0;
+  return MixKeys(MixKeys(config_key, 3), (std::uint64_t{graph_id} << 32) | graph_node);
 }
 
 inline LaunchHistory Advance(LaunchHistory before, std::uint64_t name_hash) {

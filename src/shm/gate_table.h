@@ -128,8 +128,9 @@ class GateTable {
     return TrySpend(slot, [draw] { return draw; });
   }
 
-  // Returns a credit that was spent but not used.
+  // Returns a credit that was spent but not used. Slot 0 stands for no credit.
   void Refund(std::uint32_t slot) noexcept {
+    if (slot == kClosedSlot) return;
     slots_[slot].spent.fetch_sub(1, std::memory_order_relaxed);  // relaxed as in TrySpend
   }
 
@@ -187,16 +188,6 @@ class GateTable {
   GateEntry contexts_[kGateContexts];
   CreditSlot slots_[kGateSlots];
 };
-
-// Returns the slot of the most specific known context of a launch (context_key.h), or kNoSlot if
-// the kernel name is unknown too.
-inline std::uint32_t FindLaunch(const GateTable& table, std::uint64_t history_key,
-                                std::uint64_t config_key, std::uint64_t name_hash) noexcept {
-  std::uint32_t slot = table.Find(history_key);
-  if (slot == kNoSlot) slot = table.Find(config_key);
-  if (slot == kNoSlot) slot = table.Find(NameKey(name_hash));
-  return slot;
-}
 
 struct GateFile {
   std::uint64_t magic = kGateMagic;

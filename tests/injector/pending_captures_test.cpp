@@ -12,7 +12,7 @@
 namespace stemtap::inject {
 namespace {
 
-using Capture = PendingCaptures::Capture;
+using Capture = shm::GateAnswer;
 
 TEST_CASE("what was added is taken once, with its slot and flags") {
   const auto pending = std::make_unique<PendingCaptures>();
@@ -22,11 +22,11 @@ TEST_CASE("what was added is taken once, with its slot and flags") {
   REQUIRE(pending->Add(0, {0, 1}));  // 0 is a valid correlation id
   CHECK_FALSE(pending->Take(6, capture));
   REQUIRE(pending->Take(5, capture));
-  CHECK(capture.slot == 65'535);
+  CHECK(capture.credit_slot == 65'535);
   CHECK(capture.flags == 3);
   CHECK_FALSE(pending->Take(5, capture));
   REQUIRE(pending->Take(0, capture));
-  CHECK(capture.slot == 0);
+  CHECK(capture.credit_slot == 0);
   CHECK(capture.flags == 1);
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("a full table refuses, and has room again once one is taken") {
   REQUIRE(pending->Take(20, capture));
   CHECK(pending->Add(PendingCaptures::kEntries + 1, {9, 1}));
   REQUIRE(pending->Take(PendingCaptures::kEntries + 1, capture));
-  CHECK(capture.slot == 9);
+  CHECK(capture.credit_slot == 9);
 }
 
 TEST_CASE("no room near its place is no room") {
@@ -84,7 +84,7 @@ TEST_CASE("captures whose record never came make room for new ones in the end") 
   REQUIRE(pending->Add(later, {2, 1}));
   Capture capture{};
   REQUIRE(pending->Take(later, capture));
-  CHECK(capture.slot == 2);
+  CHECK(capture.credit_slot == 2);
   // It replaced one capture; the others are still pending.
   std::uint32_t left = 0;
   for (std::uint32_t i = 0; i < PendingCaptures::kEntries; ++i)
@@ -127,7 +127,7 @@ TEST_CASE("threads that add and one that takes lose nothing and mix nothing up")
     }
     for (const std::uint32_t id : batch) {
       Capture capture{};
-      if (!pending->Take(id, capture) || capture.slot != static_cast<std::uint16_t>(id * 31))
+      if (!pending->Take(id, capture) || capture.credit_slot != static_cast<std::uint16_t>(id * 31))
         ++wrong;
       ++taken;
     }

@@ -83,8 +83,7 @@ BoundOutcome RunStream(const LaunchStream& stream, const sampling::SamplingOptio
                        std::uint64_t lag, model::Plan* plan) {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
-  session::MaskWriter mask;
-  session::Engine engine(options, *gate, session::GateAsked::kByEngine, lag, pool, mask);
+  session::Engine engine(options, *gate, session::GateAsked::kByEngine, lag, pool);
   std::vector<std::uint32_t> ids;
   for (std::uint16_t process = 0; process < stream.processes; ++process) {
     for (std::uint32_t k = 0; k < stream.kernels; ++k) {

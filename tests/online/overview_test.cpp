@@ -15,6 +15,7 @@
 #include "online/online_sampler.h"
 #include "online/overview_parts.h"
 #include "shm/launch_draw.h"
+#include "shm/launch_keys.h"
 
 namespace stemtap::online {
 namespace {
@@ -144,10 +145,11 @@ struct Course {
     o.record.duration_ns = duration;
     o.index = launched++;
     const std::uint64_t hash = sampler.names().hash(o.record.name_id);
-    o.config_key = shm::ConfigKey(hash, {{1, 1, 1}, {1, 1, 1}});
-    o.history_key = shm::HistoryKey(o.config_key, history);
+    const shm::LaunchKeys keys(hash, shm::ConfigKey(hash, {{1, 1, 1}, {1, 1, 1}}), history);
+    o.config_key = keys.config;
+    o.history_key = keys.history;
     history = shm::Advance(history, hash);
-    const std::uint32_t slot = shm::FindLaunch(*gate, o.history_key, o.config_key, hash);
+    const std::uint32_t slot = shm::FindLaunch(*gate, keys);
     if (slot == shm::kNoSlot) {
       if (seen.insert(name).second) o.record.flags = shm::kFlagCaptured | shm::kFlagExploratory;
     } else if (slot != shm::kClosedSlot && gate->TrySpend(slot, shm::LaunchDraws(1)(o.index))) {

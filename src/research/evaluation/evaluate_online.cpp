@@ -16,8 +16,7 @@ RunOutcome ReplayOnce(const EvaluatedRun& workload, const sampling::SamplingOpti
                       std::uint64_t lag) {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool alone(1);  // threads are used for the runs, not for the epochs of one run
-  session::MaskWriter no_mask;
-  session::Engine engine(options, *gate, session::GateAsked::kByEngine, lag, alone, no_mask);
+  session::Engine engine(options, *gate, session::GateAsked::kByEngine, lag, alone);
   std::vector<std::uint32_t> engine_ids;
   for (std::uint32_t id = 0; id < workload.profile.names.size(); ++id) {
     engine_ids.push_back(engine.AddKernel(workload.profile.names.name(id)));

@@ -39,7 +39,7 @@ constexpr std::uint32_t kLaunchV1 = 64;
 static_assert(sizeof(stemtap_gate_options) == kOptionsV1 && sizeof(stemtap_launch) == kLaunchV1);
 
 // The same maximum as in the engine; beyond it, numbering restarts with an empty table.
-constexpr std::size_t kMostStreams = std::size_t{1} << 16;
+constexpr std::size_t kMaxStreams = std::size_t{1} << 16;
 
 // Returns the caller's struct of any version; missing members are 0.
 template <typename T>
@@ -114,18 +114,18 @@ struct stemtap_gate {
     const std::lock_guard lock(mutex);
     const auto known = streams.find(key);
     if (known != streams.end()) return known->second;
-    if (streams.size() >= kMostStreams) streams.clear();
+    if (streams.size() >= kMaxStreams) streams.clear();
     // Numbers continue: after the table is cleared, a known stream gets a new number.
     return streams.emplace(key, next_stream++).first->second;
   }
 };
 
-// Runs `deed` on the gate. Exceptions (out of memory) do not reach the caller.
-template <typename T, typename Deed>
-static T Guarded(stemtap_gate* gate, T failed, const Deed& deed) noexcept {
+// Runs `call` on the gate. Exceptions (out of memory) do not reach the caller.
+template <typename T, typename Call>
+static T Guarded(stemtap_gate* gate, T failed, const Call& call) noexcept {
   if (gate == nullptr || !gate->usable()) return failed;
   try {
-    return deed(*gate->gate);
+    return call(*gate->gate);
   } catch (const std::exception&) {
     gate->broken = true;
     return failed;

@@ -9,13 +9,8 @@
 namespace stemtap::session {
 namespace {
 
-shm::LaunchConfig ConfigOf(const shm::KernelRecord& record) {
-  return {{record.grid[0], record.grid[1], record.grid[2]},
-          {record.block[0], record.block[1], record.block[2]}};
-}
-
 // As many contexts as the gate table has; beyond it, the durations are cleared.
-constexpr std::size_t kMostContexts = shm::kGateContexts;
+constexpr std::size_t kMaxContexts = shm::kGateContexts;
 
 }  // namespace
 
@@ -36,47 +31,28 @@ Result<std::unique_ptr<TracerGate>> TracerGate::Open(const TracerGateOptions& op
 TracerGate::TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionBuilder> session)
     : options_(options),
       session_(std::move(session)),
-      draws_(options_.sampling.seed),
-      engine_(options_.sampling, *table_, GateAsked::kAtLaunch, 0, pool_, session_->mask()) {}
+      gate_(*table_, options_.sampling.seed),
+      engine_(options_.sampling, *table_, GateAsked::kAtLaunch, 0, pool_) {}
 
 TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
   const std::lock_guard lock(mutex_);
   Pending pending;
   shm::KernelRecord& record = pending.record;
   record = launch.record;
-  record.flags = 0;
-  record.credit_slot = 0;
   record.duration_ns = 0;
   record.start_ns = shm::kUnknownTime;
   record.name_id = engine_.AddKernel(launch.name);
   const std::uint64_t name_hash = shm::NameHash(launch.name.data(), launch.name.size());
-  pending.config_key = shm::ConfigKey(name_hash, ConfigOf(record));
-  // Same histories as in the engine (engine.cpp, Push): kernels of a graph are not part of a
-  // history.
-  shm::LaunchHistory& history = histories_[(std::uint64_t{record.device} << 32) | record.stream];
-  pending.history_key = shm::HistoryKey(pending.config_key, history);
-  if (record.graph_id == 0) history = shm::Advance(history, name_hash);
-
+  // Same histories as in the engine: kernels of a graph are not part of a history.
+  const shm::LaunchHistory before =
+      record.graph_id == 0 ? histories_.Advance(record, name_hash) : histories_.Of(record);
+  pending.keys = shm::LaunchKeys(name_hash, record, before);
   const std::uint64_t id = first_ + pending_.size();
-  const std::uint32_t slot =
-      shm::FindLaunch(*table_, pending.history_key, pending.config_key, name_hash);
-  if (record.name_id >= first_sights_.size()) first_sights_.resize(record.name_id + 1);
-  FirstSight& first_sight = first_sights_[record.name_id];
-  if (slot == shm::kNoSlot) {
-    if (first_sight.pause == 0) {
-      record.flags = shm::kFlagCaptured | shm::kFlagExploratory;
-    } else if (first_sight.pause != kExplored) {
-      --first_sight.pause;
-    }
-  } else if (slot != shm::kClosedSlot && table_->TrySpend(slot, [&] { return draws_(id); })) {
-    record.flags = shm::kFlagCaptured;
-    record.credit_slot = static_cast<std::uint16_t>(slot);
-  }
-  if (record.flags != 0) first_sight.pause = kExplored;
+  gate_.Decide(pending.keys, record.name_id, id, record);
   pending_.push_back(pending);
   const Answer answer = {id, record.flags != 0};
-  if (pending_.size() > kMostPending) {
-    GiveUpOldest();
+  if (pending_.size() > kMaxPending) {
+    DropOldest();
     Drain();
   }
   return answer;
@@ -93,18 +69,9 @@ bool TracerGate::Abandon(std::uint64_t id) {
   Pending* const launch = Running(id);
   if (launch == nullptr) return false;
   launch->state = State::kAbandoned;
-  Refund(launch->record);
+  gate_.Return(launch->record);
   Drain();
   return true;
-}
-
-void TracerGate::Refund(const shm::KernelRecord& record) {
-  if (record.credit_slot != 0) table_->Refund(record.credit_slot);
-  if ((record.flags & shm::kFlagExploratory) != 0) {
-    FirstSight& first_sight = first_sights_[record.name_id];
-    first_sight.last_pause = std::min(2 * first_sight.last_pause + 1, kExplored / 4);
-    first_sight.pause = first_sight.last_pause;
-  }
 }
 
 bool TracerGate::Observe(std::uint64_t id, std::uint64_t duration_ns) {
@@ -112,13 +79,13 @@ bool TracerGate::Observe(std::uint64_t id, std::uint64_t duration_ns) {
   Pending* const found = Running(id);
   if (found == nullptr) return false;
   Pending& launch = *found;
-  if (duration_ns > kMostDuration) {
-    absurd_ += duration_ns != kUnknownDuration;
+  if (duration_ns > kMaxDuration) {
+    implausible_ += duration_ns != kUnknownDuration;
     launch.state = State::kDurationUnknown;
   } else {
     launch.state = State::kKnown;
     launch.record.duration_ns = duration_ns;
-    if (last_ns_.size() >= kMostContexts) last_ns_.clear();
+    if (last_ns_.size() >= kMaxContexts) last_ns_.clear();
     for (const std::uint64_t key : KeysOf(launch)) last_ns_[key] = duration_ns;
   }
   Drain();
@@ -141,57 +108,57 @@ bool TracerGate::Settle(Pending& launch) const {
 void TracerGate::Drain() {
   while (!pending_.empty()) {
     Pending& oldest = pending_.front();
-    const bool told = oldest.state == State::kKnown;
+    const bool is_known = oldest.state == State::kKnown;
     if (Settle(oldest)) {
-      stood_in_ += !told;
+      imputed_ += !is_known;
       if (!engine_.Push(oldest.record)) ++over_limit_;
       pending_.pop_front();
       ++first_;
     } else if (oldest.state == State::kAbandoned ||
-               (oldest.state == State::kDurationUnknown && pending_.size() > kFirstSightWait)) {
-      GiveUpOldest();
+               (oldest.state == State::kDurationUnknown && pending_.size() > kMaxExploreWait)) {
+      DropOldest();
     } else {
       return;
     }
   }
 }
 
-void TracerGate::GiveUpOldest() {
-  if (pending_.front().state != State::kAbandoned) Refund(pending_.front().record);
+void TracerGate::DropOldest() {
+  if (pending_.front().state != State::kAbandoned) gate_.Return(pending_.front().record);
   engine_.Skip(pending_.front().record);
   pending_.pop_front();
   ++first_;
-  ++given_up_;
+  ++dropped_;
 }
 
 Result<model::Plan> TracerGate::Close() {
   const std::lock_guard lock(mutex_);
   while (!pending_.empty()) {
     Drain();
-    if (!pending_.empty()) GiveUpOldest();
+    if (!pending_.empty()) DropOldest();
   }
   model::Plan plan = engine_.Finish();
   plan.source = "tracer gate";
-  plan.totals.dropped = given_up_ + over_limit_;
+  plan.totals.dropped = dropped_ + over_limit_;
   // A mask that could not be written completely is reported after the plan is written.
   const Status mask = session_->CloseMask();
   SessionReport report = session_->Report();
-  if (stood_in_ > 0) {
+  if (imputed_ > 0) {
     report.warnings.push_back(fmt::format(
-        "{} launches had no duration; the latest one of their launch context is used", stood_in_));
+        "{} launches had no duration; the latest one of their launch context is used", imputed_));
   }
-  if (given_up_ > 0) {
+  if (dropped_ > 0) {
     report.warnings.push_back(
-        fmt::format("{} launches were given up, their durations never became known", given_up_));
+        fmt::format("{} launches were dropped because their durations never became known", dropped_));
   }
   if (over_limit_ > 0) {
     report.warnings.push_back(
         fmt::format("{} launches are dropped: the durations of the run exceed {} ns (292 years)",
                     over_limit_, model::RunTime::kMaxNs));
   }
-  if (absurd_ > 0) {
+  if (implausible_ > 0) {
     report.warnings.push_back(fmt::format(
-        "{} durations were longer than {} ns and taken as unknown", absurd_, kMostDuration));
+        "{} durations were longer than {} ns and are treated as unknown", implausible_, kMaxDuration));
   }
   if (!mask.ok()) report.warnings.push_back(mask.error().message);
   const Status written = session_->Finish(report, plan);

@@ -15,7 +15,7 @@
 // history (see context_key.h), else of the same configuration, else of the same kernel. It is one
 // duration and not a mean: if durations are bimodal, a mean belongs to neither mode and would
 // assign the capture to an empty cluster. The total and the cluster counts stay right on average.
-// An exploratory capture waits for the next launch of its kernel, for at most kFirstSightWait
+// An exploratory capture waits for the next launch of its kernel, for at most kMaxExploreWait
 // launches. A launch whose duration never becomes known is dropped.
 //
 // THREADS: any; a mutex serializes calls. Observe may run an epoch of the engine, which takes some
@@ -37,9 +37,10 @@
 #include "model/plan.h"
 #include "sampling/sampling_options.h"
 #include "session/engine.h"
+#include "session/local_gate.h"
 #include "session/session_builder.h"
-#include "shm/context_key.h"
-#include "shm/launch_draw.h"
+#include "session/stream_histories.h"
+#include "shm/launch_keys.h"
 #include "shm/record.h"
 
 namespace stemtap::session {
@@ -61,15 +62,15 @@ class TracerGate {
  public:
   static constexpr std::uint64_t kUnknownDuration = shm::kUnknownTime;
   // 104 days. A longer duration comes from a clock that went backwards and is treated as unknown.
-  static constexpr std::uint64_t kMostDuration = std::uint64_t{1} << 53;
+  static constexpr std::uint64_t kMaxDuration = std::uint64_t{1} << 53;
   // Maximum launches that an exploratory capture waits for another launch of its kernel. Later
   // launches wait with it, and the gate learns nothing meanwhile. A loop over the layers of a model
   // repeats its kernels well within 256 launches; a longer wait would only help start-up kernels
   // that never recur.
-  static constexpr std::uint64_t kFirstSightWait = 256;
-  // Maximum launches with an unknown duration; beyond it the oldest is dropped. 88 bytes each; as
+  static constexpr std::uint64_t kMaxExploreWait = 256;
+  // Maximum launches with an unknown duration; beyond it the oldest is dropped. 104 bytes each; as
   // many as the collector holds to restore launch order (LaunchSequencer::kWindow).
-  static constexpr std::size_t kMostPending = std::size_t{1} << 16;
+  static constexpr std::size_t kMaxPending = std::size_t{1} << 16;
 
   struct Answer {
     std::uint64_t id = 0;
@@ -95,51 +96,39 @@ class TracerGate {
   enum class State : std::uint8_t { kRunning, kDurationUnknown, kKnown, kAbandoned };
   struct Pending {
     shm::KernelRecord record;
-    std::uint64_t history_key = 0;
-    std::uint64_t config_key = 0;
+    shm::LaunchKeys keys;
     State state = State::kRunning;
   };
 
   TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionBuilder> session);
 
   static std::array<std::uint64_t, 3> KeysOf(const Pending& launch) {
-    return {launch.history_key, launch.config_key, std::uint64_t{launch.record.name_id} + 1};
+    return {launch.keys.history, launch.keys.config, std::uint64_t{launch.record.name_id} + 1};
   }
   // Returns launch `id` if its duration is still awaited, else null.
   Pending* Running(std::uint64_t id);
   // Returns whether the duration of `launch` is known, imputing it if necessary.
   bool Settle(Pending& launch) const;
   void Drain();
-  void GiveUpOldest();
-  // Returns the credit of a capture that was not made. An exploratory capture is retried after a
-  // pause.
-  void Refund(const shm::KernelRecord& record);
+  void DropOldest();
 
   TracerGateOptions options_;
   std::unique_ptr<SessionBuilder> session_;
   std::unique_ptr<shm::GateTable> table_ = std::make_unique<shm::GateTable>();
-  shm::LaunchDraws draws_;  // by launch id
+  LocalGate gate_;
   WorkerPool pool_{1};
   Engine engine_;
 
   std::mutex mutex_;
   std::deque<Pending> pending_;  // launches first_ ..., in launch order
   std::uint64_t first_ = 0;
-  // By name id: launches until the next exploratory capture, or kExplored after a successful one.
-  // The pause doubles each time the capture fails.
-  static constexpr std::uint32_t kExplored = ~std::uint32_t{0};
-  struct FirstSight {
-    std::uint32_t pause = 0;
-    std::uint32_t last_pause = 0;
-  };
-  std::vector<FirstSight> first_sights_;
-  std::unordered_map<std::uint64_t, shm::LaunchHistory> histories_;
+  StreamHistories histories_;
   // Last reported duration in ns, by history, configuration, and name id + 1.
   std::unordered_map<std::uint64_t, std::uint64_t> last_ns_;
-  std::uint64_t given_up_ = 0;
-  std::uint64_t stood_in_ = 0;    // launches with an imputed duration
-  std::uint64_t absurd_ = 0;      // implausible durations
-  std::uint64_t over_limit_ = 0;  // launches that the engine refused
+  std::uint64_t dropped_ = 0;      // launches whose duration never became known
+  std::uint64_t imputed_ = 0;      // launches with an imputed duration
+  std::uint64_t implausible_ = 0;  // durations treated as unknown
+  std::uint64_t over_limit_ = 0;   // launches that the engine refused
 };
 
 }  // namespace stemtap::session

@@ -130,7 +130,7 @@ TEST_CASE("durations may come in any order, and only once") {
 
 TEST_CASE("a tracer that never tells a duration fills no memory, and all of it is counted") {
   const auto gate = Open(Optimal());
-  const std::uint64_t launches = TracerGate::kMostPending + 1000;
+  const std::uint64_t launches = TracerGate::kMaxPending + 1000;
   for (std::uint64_t i = 0; i < launches; ++i) gate->ShouldCapture(Launch("k"));
   CHECK_FALSE(gate->Observe(0, 1));  // abandoned
   const Result<model::Plan> plan = gate->Close();
@@ -219,7 +219,7 @@ TEST_CASE("a capture that never comes back is made again") {
   std::uint64_t captured = 0;
   // A capture is drawn over half as many launches as were observed: each loss delays the next
   // capture.
-  for (std::uint64_t i = 0; i < 24 * TracerGate::kMostPending; ++i) {
+  for (std::uint64_t i = 0; i < 24 * TracerGate::kMaxPending; ++i) {
     const auto answer = gate->ShouldCapture(Launch("k"));
     if (answer.capture && lost < 3) {
       ++lost;

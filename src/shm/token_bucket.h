@@ -11,12 +11,14 @@
 //                                    waits until 5.010, when 6.010 is again one second ahead
 //
 // THREADS: any, lock-free.  UNITS: ns of CLOCK_MONOTONIC.
+//
+// Used by the injected library: needs libc only.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-namespace stemtap::inject {
+namespace stemtap::shm {
 
 class TokenBucket {
  public:
@@ -48,4 +50,4 @@ class TokenBucket {
   std::atomic<std::uint64_t> free_ns_{0};
 };
 
-}  // namespace stemtap::inject
+}  // namespace stemtap::shm

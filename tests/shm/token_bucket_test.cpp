@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gate/token_bucket.h"
+#include "shm/token_bucket.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace stemtap::inject {
+namespace stemtap::shm {
 namespace {
 
 constexpr std::uint64_t kSecond = TokenBucket::kSecondNs;
@@ -74,4 +74,4 @@ TEST_CASE("threads share the tokens") {
 }
 
 }  // namespace
-}  // namespace stemtap::inject
+}  // namespace stemtap::shm
