@@ -16,6 +16,10 @@
 
 namespace stemtap::inject {
 
+inline void AddTo(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcept {
+  counter.fetch_add(by, std::memory_order_relaxed);  // Relaxed: independent counter, see shm/ring.h
+}
+
 class SessionFiles {
  public:
   // Creates `ring.<pid>` in `folder`. All its blocks are allocated before the file gets its name,

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/record_decoder.h"
+
+#include <stdio.h>
+
+#include "shm/context_key.h"
+#include "startup/runtime.h"
+
+namespace stemtap::inject {
+namespace {
+
+bool HasTimes(Decoded decoded) noexcept {
+  return decoded == Decoded::kKernel || decoded == Decoded::kBadTimestamps;
+}
+
+}  // namespace
+
+void RecordDecoder::Init(const CuptiApi& api, SessionFiles& files) noexcept {
+  api_ = &api;
+  files_ = &files;
+  writer_.Init(files);
+  started_ns_ = MonotonicNs();
+  if (api.newer_than_known()) probation_ = kOnProbation;
+}
+
+void RecordDecoder::Decode(std::uint8_t* buffer, std::size_t valid_size) noexcept {
+  if (closed_) return;
+  AddTo(files_->ring().header.buffers, 1);
+  if (refused()) return;
+  decoding_ns_ = RealtimeNs();
+  longest_ns_ = MonotonicNs() - started_ns_ + kSlackNs;
+  pointers_.NextBuffer();
+  reader_.Forget();
+  CUpti_Activity* activity = nullptr;
+  CUptiResult next = CUPTI_SUCCESS;
+  for (;;) {
+    next = api_->ActivityGetNextRecord(buffer, valid_size, &activity);
+    if (next != CUPTI_SUCCESS || refused()) break;
+    if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
+        activity->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
+      DecodeOne(activity);
+    } else if (activity->kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE) {
+      DecodeOneGraph(activity);
+    } else if (activity->kind == CUPTI_ACTIVITY_KIND_OVERHEAD) {
+      AddTo(files_->ring().header.cost_cupti_ns, DecodeOverhead(activity));
+    } else {
+      AddTo(files_->ring().header.skipped, 1);
+    }
+  }
+  writer_.Push();
+  if (next != CUPTI_SUCCESS && next != CUPTI_ERROR_MAX_LIMIT_REACHED) {
+    files_->Count(shm::Loss::kUnreadBuffers);
+  }
+}
+
+void RecordDecoder::DecodeOne(const void* activity) noexcept {
+  shm::KernelRecord kernel;
+  const char* name = nullptr;
+  const Decoded decoded = DecodeKernel(activity, api_->has_graph(), kernel, name);
+  // Done before any failure, because a pending capture that is not taken would stay in the table.
+  shm::GateAnswer capture{};
+  if (pending_.Take(kernel.correlation_id, capture)) {
+    kernel.flags = capture.flags;
+    kernel.credit_slot = capture.credit_slot;
+  }
+  if (Deliver(decoded, kernel, name)) return;
+  // The collector will not receive this capture, so its credit would stay in flight forever.
+  if (shm::GateTable* gate = files_->gate()) gate->Refund(capture.credit_slot);
+}
+
+void RecordDecoder::DecodeOneGraph(const void* activity) noexcept {
+  shm::KernelRecord graph;
+  const Decoded decoded = DecodeGraph(activity, graph);
+  if (probation_ != 0 && HasTimes(decoded) && !LooksRight(graph)) {
+    Refuse();
+    return;
+  }
+  if (!Usable(decoded, graph)) return;
+  char name[24];
+  const int length = ::snprintf(name, sizeof(name), "graph %u", graph.graph_id);
+  PushKernel(Define(name, static_cast<std::uint32_t>(length)), graph);
+}
+
+// Returns whether the record was staged for the ring; counts it as lost if not.
+bool RecordDecoder::Deliver(Decoded decoded, shm::KernelRecord& kernel, const char* name) noexcept {
+  if (probation_ != 0 && HasTimes(decoded) && !PassesProbation(kernel, name)) return false;
+  return Usable(decoded, kernel) && PushKernel(IdOf(name), kernel);
+}
+
+// Returns whether the times of a record are plausible; counts it as lost if not.
+bool RecordDecoder::Usable(Decoded decoded, const shm::KernelRecord& kernel) noexcept {
+  if (decoded == Decoded::kKernel) {
+    const bool believed = clock_.Believes(kernel.start_ns, decoding_ns_);
+    // If the clock is stepped forward while a kernel runs, the kernel appears longer than the
+    // program.
+    if (believed && kernel.duration_ns <= longest_ns_) return true;
+    if (!believed) SayClockReplaced();
+  }
+  writer_.Lose(decoded == Decoded::kNoTimestamps ? shm::Loss::kNoTimestamps
+               : decoded == Decoded::kIncomplete ? shm::Loss::kIncomplete
+                                                 : shm::Loss::kBadTimestamps);
+  return false;
+}
+
+// `id` is the name's id; NameIds::kNone means that the record was already counted as lost.
+bool RecordDecoder::PushKernel(std::uint32_t id, shm::KernelRecord& kernel) noexcept {
+  if (id == NameIds::kNone) return false;
+  if (!writer_.MakeRoom(1)) {
+    writer_.Lose(shm::Loss::kRingFull);
+    return false;
+  }
+  kernel.name_id = id;
+  writer_.StageKernel(kernel);
+  return true;
+}
+
+// Returns the id of the name. If it has none, counts the record as lost and returns NameIds::kNone.
+std::uint32_t RecordDecoder::IdOf(const char* name) noexcept {
+  if (name == nullptr) name = "";
+  std::uint32_t id = pointers_.FindInBuffer(name);
+  if (id != NameIds::kNone) return id;
+  id = ReadName(name);
+  if (id != NameIds::kNone) pointers_.Put(name, id);
+  return id;
+}
+
+// Returns as IdOf.
+std::uint32_t RecordDecoder::ReadName(const char* name) noexcept {
+  const std::uint32_t length = reader_.Read(name);
+  if (length != NameReader::kGone) return Define(reader_.text(), length);
+  const std::uint32_t id = pointers_.FindLast(name);
+  if (id == NameIds::kNone) writer_.Lose(shm::Loss::kNameGone);
+  return id;
+}
+
+// Returns as IdOf, for the text itself. Defines a new name in the ring.
+std::uint32_t RecordDecoder::Define(const char* name, std::uint32_t length) noexcept {
+  const auto lose = [this](shm::Loss loss) {
+    writer_.Lose(loss);
+    return NameIds::kNone;
+  };
+  const bool cut = length > shm::kMaxNameBytes;
+  if (cut) length = shm::kMaxNameBytes;
+  const std::uint64_t hash = shm::NameHash(name, length);
+  std::uint32_t id = names_.Find(hash);
+  if (id != NameIds::kNone) return id;
+  if (!NameReader::Plausible(name, length)) return lose(shm::Loss::kNameGone);
+  if (names_.full()) return lose(shm::Loss::kTooManyNames);
+  // Room for the definition and the record together: a name is only defined in full.
+  if (!writer_.MakeRoom(shm::NameRecordCount(length) + 1)) return lose(shm::Loss::kRingFull);
+  if (cut) files_->Count(shm::Loss::kNamesCut);
+  id = names_.Add(hash);
+  writer_.StageName(id, name, length, hash);
+  return id;
+}
+
+bool RecordDecoder::PassesProbation(const shm::KernelRecord& kernel, const char* name) noexcept {
+  const std::uint32_t length = reader_.Read(name);
+  if (LooksRight(kernel) && length != NameReader::kGone && length != 0 &&
+      NameReader::Plausible(reader_.text(), length)) {
+    --probation_;
+    return true;
+  }
+  return Refuse();
+}
+
+// Stops decoding and disables recording. Returns false.
+bool RecordDecoder::Refuse() noexcept {
+  refused_.store(true, std::memory_order_relaxed);
+  char reason[sizeof(shm::RingHeader::reason)];
+  ::snprintf(reason, sizeof(reason),
+             "CUPTI version %u is newer than known, and its records are laid out differently",
+             api_->version);
+  files_->StandDown(reason);
+  return false;
+}
+
+void RecordDecoder::CheckClock() noexcept {
+  if (api_->GetTimestamp == nullptr) return;
+  std::uint64_t cupti = 0;
+  const std::uint64_t before = MonotonicNs();
+  if (api_->GetTimestamp(&cupti) != CUPTI_SUCCESS) return;
+  const std::uint64_t realtime = RealtimeNs();
+  clock_.Sample(before, cupti, realtime, MonotonicNs());
+  if (!clock_.sane()) SayClockReplaced();
+}
+
+// Reports only once.
+void RecordDecoder::SayClockReplaced() noexcept {
+  // Relaxed: it only prevents a second report by another thread.
+  if (said_clock_replaced_.exchange(true, std::memory_order_relaxed)) return;
+  files_->Remark("CUPTI's clock does not count nanoseconds any more: another profiler replaced it");
+}
+
+}  // namespace stemtap::inject
