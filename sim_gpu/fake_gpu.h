@@ -6,8 +6,8 @@
  *
  * THREADS: every function may be called from any thread.
  */
-#ifndef STEMTAP_TESTS_FAKE_GPU_H_
-#define STEMTAP_TESTS_FAKE_GPU_H_
+#ifndef SIM_GPU_FAKE_GPU_H_
+#define SIM_GPU_FAKE_GPU_H_
 
 #include <cuda.h>
 #include <stddef.h>
@@ -166,4 +166,4 @@ CUresult fakeGpuGraphExecId(CUgraphExec exec, uint32_t* id);
 }
 #endif
 
-#endif /* STEMTAP_TESTS_FAKE_GPU_H_ */
+#endif /* SIM_GPU_FAKE_GPU_H_ */

@@ -27,7 +27,7 @@ void CaptureWatch::Look(SessionFiles& files, ExclusiveActuator& actuator, bool p
   if (silent_ && !watchdog_.waiting()) {
     silent_ = false;
     disabled_.store(false, std::memory_order_relaxed);
-    files.Remark("captures go on: records come again");
+    files.Remark("captures resume: records arrive again");
   }
   if (alarm != Watchdog::Alarm::kNone && allowed()) EndCaptures(files, actuator, alarm);
 }
@@ -45,7 +45,7 @@ void CaptureWatch::EndCaptures(SessionFiles& files, ExclusiveActuator& actuator,
   char detail[160];
   ::snprintf(detail, sizeof(detail),
              !silent_ ? "%.64s has been in its capture for %u.%u s"
-                      : "%.64s was captured, and no kernel record has come for "
+                      : "%.64s was captured, and no kernel record has arrived for "
                         "%u.%u s",
              name, limit_ms_ / 1000, limit_ms_ / 100 % 10);
   constexpr const char* kWhat = "no more captures";

@@ -9,14 +9,14 @@ namespace stemtap::inject {
 bool BufferPool::Init(std::size_t buffer_bytes, std::uint64_t address_limit) noexcept {
   buffer_bytes_ = buffer_bytes;
   const std::uint64_t share = address_limit / 16 / buffer_bytes;
-  most_ = share < kMostBuffers ? static_cast<std::uint32_t>(share) : kMostBuffers;
-  if (most_ < kKeepFree) return false;
+  max_buffers_ = share < kMaxBuffers ? static_cast<std::uint32_t>(share) : kMaxBuffers;
+  if (max_buffers_ < kKeepFree) return false;
   // Reserves addresses only: no memory is charged until Grow creates a buffer.
-  void* reserved = ::mmap(nullptr, buffer_bytes * (most_ + 1), PROT_NONE,
+  void* reserved = ::mmap(nullptr, buffer_bytes * (max_buffers_ + 1), PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return false;
   base_ = static_cast<unsigned char*>(reserved);
-  discard_ = base_ + buffer_bytes * most_;
+  discard_ = base_ + buffer_bytes * max_buffers_;
   if (::mprotect(discard_, buffer_bytes, PROT_READ | PROT_WRITE) != 0) return false;
   Grow();
   return made_.load(std::memory_order_relaxed) != 0;
@@ -26,7 +26,7 @@ void* BufferPool::Make(bool populate) noexcept {
   // Relaxed: claims only the index. Other threads get the buffer through Push (release) or from the
   // caller.
   const std::uint32_t index = made_.fetch_add(1, std::memory_order_relaxed);
-  if (index >= most_) {
+  if (index >= max_buffers_) {
     made_.fetch_sub(1, std::memory_order_relaxed);
     return nullptr;
   }
@@ -89,7 +89,7 @@ void* BufferPool::Lend() noexcept {
 
 bool BufferPool::Owns(const void* buffer) const noexcept {
   const auto* byte = static_cast<const unsigned char*>(buffer);
-  return byte >= base_ && byte < base_ + buffer_bytes_ * most_ &&
+  return byte >= base_ && byte < base_ + buffer_bytes_ * max_buffers_ &&
          static_cast<std::size_t>(byte - base_) % buffer_bytes_ == 0;
 }
 

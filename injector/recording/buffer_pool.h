@@ -22,7 +22,7 @@ namespace stemtap::inject {
 class BufferPool {
  public:
   // One buffer for each of 512 launching threads, and as many that are being returned.
-  static constexpr std::uint32_t kMostBuffers = 1024;
+  static constexpr std::uint32_t kMaxBuffers = 1024;
   // Buffers to keep free: 4 MiB at the default size, what several threads use between two turns of
   // the flusher. More costs memory in every traced program; fewer makes launches create buffers
   // themselves.
@@ -60,14 +60,14 @@ class BufferPool {
   void Push(std::uint32_t index) noexcept;
 
   std::size_t buffer_bytes_ = 0;
-  std::uint32_t most_ = 0;  // number of buffers, at most kMostBuffers
+  std::uint32_t max_buffers_ = 0;  // number of buffers, at most kMaxBuffers
   unsigned char* base_ = nullptr;
   void* discard_ = nullptr;
   // Free list: a stack of buffer numbers starting at 1; 0 ends it. The upper half counts changes,
   // so that a compare-exchange fails if other threads popped and pushed the same head in between
   // (ABA). Pushed by Return and Grow (release), popped by Lend (acquire).
   std::atomic<std::uint64_t> head_{0};
-  std::atomic<std::uint32_t> next_[kMostBuffers] = {};
+  std::atomic<std::uint32_t> next_[kMaxBuffers] = {};
   // Counters; relaxed. Push and Lend write free_, Grow reads it. Lend and Return write lent_, the
   // flusher reads it. Make writes and reads made_.
   std::atomic<std::uint32_t> free_{0};

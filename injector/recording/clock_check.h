@@ -23,7 +23,7 @@ class ClockCheck {
  public:
   // If readings of our clock are further apart than this, the thread was interrupted and the sample
   // is skipped. 1 % of kShortest.
-  static constexpr std::uint64_t kMostApart = 500'000;
+  static constexpr std::uint64_t kMaxApart = 500'000;
   // A shorter interval is extended instead of judged. At a flush period of 200 ms every interval is
   // long enough.
   static constexpr std::uint64_t kShortest = 50'000'000;
@@ -31,7 +31,7 @@ class ClockCheck {
   // detected.
   static constexpr std::uint64_t kAllowedPercent = 3;
 
-  // Two readings of one clock are within kMostApart, plus the same again for the third reading. A
+  // Two readings of one clock are within kMaxApart, plus the same again for the third reading. A
   // cycle counter is this close only at the moment when it passes the real time.
   static constexpr std::uint64_t kNear = 1'000'000;
   // Maximum distance of a record's time from now. Programs delay records for less, and running
@@ -43,7 +43,7 @@ class ClockCheck {
   // (CLOCK_MONOTONIC), and `realtime` between `cupti` and `after`.
   void Sample(std::uint64_t before, std::uint64_t cupti, std::uint64_t realtime,
               std::uint64_t after) noexcept {
-    if (after - before > kMostApart) return;
+    if (after - before > kMaxApart) return;
     // Relaxed: the decoder may read it one buffer later.
     if (Apart(cupti, realtime) <= kNear) real_.store(true, std::memory_order_relaxed);
     if (!started_) {

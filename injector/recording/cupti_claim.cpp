@@ -91,12 +91,12 @@ void CuptiClaim::TakeBack() noexcept {
   const bool claimed = Claim(problem, sizeof(problem));
   files_->Count(shm::Loss::kGaps);
   if (!took_back_) {
-    files_->Remark("another profiler had CUPTI: launches of that time are unknown");
+    files_->Remark("another profiler used CUPTI: launches of that time are unknown");
     took_back_ = true;
   }
   if (!claimed) {
     char remark[sizeof(shm::RingHeader::reason)];
-    ::snprintf(remark, sizeof(remark), "recording did not go on: %.100s", problem);
+    ::snprintf(remark, sizeof(remark), "recording did not resume: %.100s", problem);
     files_->Remark(remark);
   }
 }

@@ -156,17 +156,17 @@ inline std::uint64_t DecodeOverhead(const void* record) noexcept {
 // unknown newer CUPTI: if a field had moved, some record would fail the check.
 inline bool LooksRight(const shm::KernelRecord& kernel) noexcept {
   constexpr std::uint64_t kHour = 3'600'000'000'000;
-  constexpr std::uint32_t kMostDevices = 1024;
-  constexpr std::uint32_t kMostThreads = 1024;  // per block, since CUDA 2.0
-  if (kernel.correlation_id == 0 || kernel.device >= kMostDevices) return false;
+  constexpr std::uint32_t kMaxDevices = 1024;
+  constexpr std::uint32_t kMaxThreads = 1024;  // per block, since CUDA 2.0
+  if (kernel.correlation_id == 0 || kernel.device >= kMaxDevices) return false;
   if (kernel.duration_ns > kHour) return false;
   if ((kernel.flags & shm::kFlagGraph) != 0) return true;
   std::uint32_t threads = 1;
   for (int i = 0; i < 3; ++i) {
     if (kernel.grid[i] == 0 || kernel.grid[i] > 0x7FFFFFFF) return false;
-    if (kernel.block[i] == 0 || kernel.block[i] > kMostThreads) return false;
+    if (kernel.block[i] == 0 || kernel.block[i] > kMaxThreads) return false;
     threads *= kernel.block[i];
-    if (threads > kMostThreads) return false;
+    if (threads > kMaxThreads) return false;
   }
   return true;
 }

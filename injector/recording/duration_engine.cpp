@@ -127,7 +127,8 @@ void DurationEngine::StopRecording() noexcept {
       remark, sizeof(remark),
       "recording stopped: it cost %u.%03u %% of the program's time, more than the %u.%03u %% "
       "of --max-overhead",
-      budget_.share() / 1000, budget_.share() % 1000, budget_.most() / 1000, budget_.most() % 1000);
+      budget_.share() / 1000, budget_.share() % 1000, budget_.max_share() / 1000,
+      budget_.max_share() % 1000);
   files_->Remark(remark);
 }
 
@@ -171,7 +172,7 @@ void DurationEngine::RunFlusher() noexcept {
   decoder_.Close();
   producer_lock_.Unlock();
   if (watch_ != nullptr) watch_(watched_);
-  if (!decoder_.refused()) {  // otherwise the state is already kStoodDown
+  if (!decoder_.refused()) {  // otherwise the state is already kDisabled
     if (!stopped_) NoteSilence();
     files_->SetState(shm::RingState::kClosed);
   }

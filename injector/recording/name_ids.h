@@ -16,7 +16,7 @@ namespace stemtap::inject {
 class NameIds {
  public:
   // More kernels than any program launches. Bounds the table (2 MiB, touched as it fills).
-  static constexpr std::uint32_t kMostNames = 1u << 16;
+  static constexpr std::uint32_t kMaxNames = 1u << 16;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   // Returns the id of the name with `hash` (never 0), or kNone if it has none.
@@ -26,7 +26,7 @@ class NameIds {
       if (hashes_[at] == 0) return kNone;
     }
   }
-  bool full() const noexcept { return size_ == kMostNames; }
+  bool full() const noexcept { return size_ == kMaxNames; }
   // Assigns the next id. REQUIRES: Find(hash) == kNone, !full().
   std::uint32_t Add(std::uint64_t hash) noexcept {
     std::uint32_t at = Home(hash);
@@ -37,7 +37,7 @@ class NameIds {
   }
 
  private:
-  static constexpr std::uint32_t kTable = 2 * kMostNames;
+  static constexpr std::uint32_t kTable = 2 * kMaxNames;
   static std::uint32_t Home(std::uint64_t hash) noexcept {
     return static_cast<std::uint32_t>(hash >> 32) % kTable;
   }

@@ -32,19 +32,19 @@ class NameReader {
  public:
   static constexpr std::uint32_t kGone = ~std::uint32_t{0};
   // One byte more than is kept, to distinguish a name of exactly that length from a truncated one.
-  static constexpr std::uint32_t kMostBytes = shm::kMaxNameBytes + 1;
+  static constexpr std::uint32_t kMaxBytes = shm::kMaxNameBytes + 1;
 
-  // Copies the name to text() and returns its length, at most kMostBytes. Returns kGone if part of
+  // Copies the name to text() and returns its length, at most kMaxBytes. Returns kGone if part of
   // the name cannot be read.
   std::uint32_t Read(const char* name) noexcept {
     std::uint32_t length = 0;
-    while (length < kMostBytes) {
+    while (length < kMaxBytes) {
       const auto address = reinterpret_cast<std::uintptr_t>(name) + length;
       const std::uintptr_t offset = address % kPageBytes;
       const char* page = PageAt(address - offset);
       if (page == nullptr) return kGone;
       const std::uintptr_t left = kPageBytes - offset;
-      const std::size_t look = left < kMostBytes - length ? left : kMostBytes - length;
+      const std::size_t look = left < kMaxBytes - length ? left : kMaxBytes - length;
       const std::size_t here = ::strnlen(page + offset, look);
       ::memcpy(text_ + length, page + offset, here);
       length += static_cast<std::uint32_t>(here);
@@ -160,7 +160,7 @@ class NameReader {
   bool filtered_ = false;
   Page pages_[kPages] = {};
   char bytes_[kPages][kPageBytes] = {};
-  char text_[kMostBytes] = {};
+  char text_[kMaxBytes] = {};
 };
 
 }  // namespace stemtap::inject

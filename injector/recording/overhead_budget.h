@@ -25,7 +25,7 @@ class OverheadBudget {
   // Starts the first window. 1 % is 1000; 0 means no budget.
   void Init(std::uint32_t milli_percent, std::uint64_t now_ns, std::uint64_t cost_ns,
             std::uint64_t processor_ns) noexcept {
-    most_ = milli_percent;
+    max_share_ = milli_percent;
     since_ns_ = now_ns;
     cost_ns_ = cost_ns;
     processor_ns_ = processor_ns;
@@ -33,13 +33,13 @@ class OverheadBudget {
 
   // Call periodically, with totals since any fixed time. Returns whether the budget is exceeded.
   bool Exceeded(std::uint64_t now_ns, std::uint64_t cost_ns, std::uint64_t processor_ns) noexcept {
-    if (most_ == 0 || now_ns < since_ns_ + kWindowNs) return false;
+    if (max_share_ == 0 || now_ns < since_ns_ + kWindowNs) return false;
     const std::uint64_t clock = now_ns - since_ns_;
     const std::uint64_t processor = processor_ns - processor_ns_;
     const std::uint64_t had = clock > processor ? clock : processor;
     // Overflows at 2^64 / 100,000 ns, two days of cost in one window.
     share_ = static_cast<std::uint32_t>((cost_ns - cost_ns_) * 100'000 / had);
-    beyond_ = share_ > most_ ? beyond_ + 1 : 0;
+    beyond_ = share_ > max_share_ ? beyond_ + 1 : 0;
     since_ns_ = now_ns;
     cost_ns_ = cost_ns;
     processor_ns_ = processor_ns;
@@ -49,13 +49,13 @@ class OverheadBudget {
   // Restarts the count of consecutive windows.
   void Pardon() noexcept { beyond_ = 0; }
 
-  bool any() const noexcept { return most_ != 0; }
-  std::uint32_t most() const noexcept { return most_; }
+  bool any() const noexcept { return max_share_ != 0; }
+  std::uint32_t max_share() const noexcept { return max_share_; }
   // Cost share of the last whole window.
   std::uint32_t share() const noexcept { return share_; }
 
  private:
-  std::uint32_t most_ = 0;
+  std::uint32_t max_share_ = 0;
   std::uint32_t share_ = 0;
   std::uint32_t beyond_ = 0;  // consecutive windows
   std::uint64_t since_ns_ = 0;

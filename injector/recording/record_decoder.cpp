@@ -169,9 +169,9 @@ bool RecordDecoder::Refuse() noexcept {
   refused_.store(true, std::memory_order_relaxed);
   char reason[sizeof(shm::RingHeader::reason)];
   ::snprintf(reason, sizeof(reason),
-             "CUPTI version %u is newer than known, and its records are laid out differently",
+             "CUPTI version %u is newer than known, and its records have a different layout",
              api_->version);
-  files_->StandDown(reason);
+  files_->Disable(reason);
   return false;
 }
 
@@ -189,7 +189,7 @@ void RecordDecoder::CheckClock() noexcept {
 void RecordDecoder::SayClockReplaced() noexcept {
   // Relaxed: it only prevents a second report by another thread.
   if (said_clock_replaced_.exchange(true, std::memory_order_relaxed)) return;
-  files_->Remark("CUPTI's clock does not count nanoseconds any more: another profiler replaced it");
+  files_->Remark("CUPTI's clock no longer counts nanoseconds: another profiler replaced it");
 }
 
 }  // namespace stemtap::inject

@@ -20,16 +20,16 @@ namespace {
 
 constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kStackBytes = 64 * 1024;
-constexpr std::size_t kMostArguments = 64;
-constexpr int kMostOfOnePid = 1000;  // session directories; more indicate another problem
-constexpr std::size_t kMostVariables = 4096;
+constexpr std::size_t kMaxArguments = 64;
+constexpr int kMaxOfOnePid = 1000;  // session directories; more indicate another problem
+constexpr std::size_t kMaxVariables = 4096;
 
 // Arguments for the child processes, which share our memory until they exec (CLONE_VM |
 // CLONE_VFORK).
 struct Launch {
   const char* program;
-  char* arguments[kMostArguments];
-  char* environment[kMostVariables];
+  char* arguments[kMaxArguments];
+  char* environment[kMaxVariables];
   unsigned char* stack;  // stack of the second child
   int failure;           // errno of execve
 };
@@ -169,11 +169,11 @@ bool CollectorPath(const Options& options, char* path, std::size_t size) noexcep
 bool MakeSessionFolder(const Options& options, char* folder, std::size_t size, char* problem,
                        std::size_t problem_size) noexcept {
   char text[kPathBytes] = {};
-  char* words[kMostArguments];
+  char* words[kMaxArguments];
   std::size_t count = 0;
   if (options.collector_options != nullptr) {
     ::snprintf(text, sizeof(text), "%s", options.collector_options);
-    count = SplitWords(text, words, kMostArguments);
+    count = SplitWords(text, words, kMaxArguments);
   }
   const char* output = TakeOutput(words, count);
   char name[32] = "session";
@@ -207,7 +207,7 @@ bool MakeSessionFolder(const Options& options, char* folder, std::size_t size, c
   if (::mkdir(folder, 0700) == 0) return true;
   // The name may be taken by this process before exec, by process 1 of another container, or by
   // another process with the same options.
-  for (int again = 2; errno == EEXIST && again <= kMostOfOnePid; ++again) {
+  for (int again = 2; errno == EEXIST && again <= kMaxOfOnePid; ++again) {
     ::snprintf(folder, size, "%s-%d", base, again);
     if (::mkdir(folder, 0700) == 0) return true;
   }
@@ -247,7 +247,7 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   if (options.collector_options != nullptr) {
     ::snprintf(words, kPathBytes, "%s", options.collector_options);
     char** more = launch->arguments + count;
-    std::size_t added = SplitWords(words, more, kMostArguments - 3 - count);
+    std::size_t added = SplitWords(words, more, kMaxArguments - 3 - count);
     TakeOutput(more, added);  // `folder` replaces it
     count += added;
   }
@@ -256,7 +256,7 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
   launch->arguments[count++] = captures;
   launch->arguments[count] = nullptr;
   std::size_t kept = 0;
-  for (char** v = environ; *v != nullptr && kept + 1 < kMostVariables; ++v) {
+  for (char** v = environ; *v != nullptr && kept + 1 < kMaxVariables; ++v) {
     if (!IsOurVariable(*v)) launch->environment[kept++] = *v;
   }
   launch->environment[kept] = nullptr;

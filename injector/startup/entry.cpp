@@ -30,7 +30,7 @@ namespace {
 // gate table and the buffers as much again. If that exceeds an eighth of the limit, the program may
 // run out of addresses later. malloc's arenas can have the same effect: CUPTI allocates on threads
 // that otherwise would not.
-constexpr std::uint64_t kLeastAddresses = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMinAddresses = std::uint64_t{256} << 20;
 
 constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
 constexpr const char* kInitialize = "InitializeInjection";
@@ -209,21 +209,21 @@ void InForkedChild() {
 void Record(Library& library) noexcept {
   // Without a session, nothing asked to record the profiling tool itself.
   if (library.options.session == nullptr && ToolOfProcess() != nullptr) return;
-  const std::uint64_t least = kLeastAddresses + ArenaAddresses();
-  if (AddressLimit() < least) {
+  const std::uint64_t min_addresses = kMinAddresses + ArenaAddresses();
+  if (AddressLimit() < min_addresses) {
     char detail[160];
     ::snprintf(
         detail, sizeof(detail),
         "the limit of address space (ulimit -v) leaves no room for malloc's arenas, expected "
         "%u MiB or more",
-        static_cast<unsigned>(least >> 20));
+        static_cast<unsigned>(min_addresses >> 20));
     SayOnStderr("nothing will be recorded", detail);
     return;
   }
   if (!JoinSession(library)) return;
   char problem[kReasonBytes] = {};
   if (!StartRecording(library, problem)) {
-    library.files.StandDown(problem);
+    library.files.Disable(problem);
     return;
   }
   // Registered after libcupti is loaded: handlers run in reverse order, so ours runs before

@@ -31,7 +31,7 @@ std::uint32_t Number(const shm::EnvSpec& spec, std::uint32_t least, std::uint32_
 // Returns a decimal number with up to three decimals in thousandths. Returns 0 if it is not a
 // number from 0.001 to 100.
 std::uint32_t Thousandths(const char* text) noexcept {
-  constexpr std::uint32_t kMost = 100'000;
+  constexpr std::uint32_t kMax = 100'000;
   std::uint32_t value = 0;
   std::uint32_t decimals = 0;
   bool point = false;
@@ -41,13 +41,13 @@ std::uint32_t Thousandths(const char* text) noexcept {
       point = true;
       continue;
     }
-    if (*c < '0' || *c > '9' || value > kMost) return 0;
+    if (*c < '0' || *c > '9' || value > kMax) return 0;
     if (point && ++decimals > 3) return 0;
     value = value * 10 + static_cast<std::uint32_t>(*c - '0');
   }
-  if (value > kMost) return 0;
+  if (value > kMax) return 0;
   for (; decimals < 3; ++decimals) value *= 10;
-  return value <= kMost ? value : 0;
+  return value <= kMax ? value : 0;
 }
 
 Level LevelNamed(const char* name) noexcept {
@@ -69,9 +69,9 @@ void ReadActuator(Options& options) noexcept {
   }
   const char* text = Text(shm::kEnvMaxCaptures);
   if (text == nullptr ||
-      !ParseNumber(text, 0, shm::kMostCapturesPerSecond, options.captures_per_second)) {
+      !ParseNumber(text, 0, shm::kMaxCapturesPerSecond, options.captures_per_second)) {
     const bool acts = options.profiler || options.actuator_library != nullptr;
-    options.captures_per_second = acts ? shm::kMaxCapturesPerSecond : 0;
+    options.captures_per_second = acts ? shm::kDefaultCapturesPerSecond : 0;
   }
 }
 

@@ -173,9 +173,9 @@ void SessionFiles::Remark(const char* text) noexcept {
   remark_lock_.Unlock();
 }
 
-void SessionFiles::StandDown(const char* reason) noexcept {
+void SessionFiles::Disable(const char* reason) noexcept {
   Remark(reason);
-  SetState(shm::RingState::kStoodDown);
+  SetState(shm::RingState::kDisabled);
 }
 
 }  // namespace stemtap::inject

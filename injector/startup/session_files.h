@@ -59,7 +59,7 @@ class SessionFiles {
   // Safe while the collector reads: text that the collector has already read does not change.
   void Remark(const char* text) noexcept;
   // Disables recording in this process, with `reason` as the reason.
-  void StandDown(const char* reason) noexcept;
+  void Disable(const char* reason) noexcept;
   void SetState(shm::RingState state) noexcept {
     // Release: publishes reason and counters; pairs with the collector's acquire in RingReader.
     ring_->header.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);

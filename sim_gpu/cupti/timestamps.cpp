@@ -16,7 +16,7 @@ namespace {
 // Minimum elapsed time to determine the rate of the client's clock.
 constexpr std::uint64_t kShortestBase = 2'000'000;
 // Maximum distance of two readings of one moment: 1 % of the above.
-constexpr std::uint64_t kMostApart = 20'000;
+constexpr std::uint64_t kMaxApart = 20'000;
 
 std::uint64_t Read(clockid_t clock) {
   timespec now;
@@ -54,7 +54,7 @@ Reading ReadBoth(CUpti_TimestampCallbackFunc callback) {
   for (;;) {
     const std::uint64_t before = Read(CLOCK_MONOTONIC);
     const std::uint64_t client = callback();
-    if (Read(CLOCK_MONOTONIC) - before < kMostApart) return {client, before};
+    if (Read(CLOCK_MONOTONIC) - before < kMaxApart) return {client, before};
   }
 }
 

@@ -116,7 +116,7 @@ bool RingReader::Ended() const {
   const auto state =
       static_cast<shm::RingState>(ring().header.state.load(std::memory_order_acquire));
   if (mapping_.lost()) return true;  // the file was truncated before this read
-  if (state == shm::RingState::kClosed || state == shm::RingState::kStoodDown) return true;
+  if (state == shm::RingState::kClosed || state == shm::RingState::kDisabled) return true;
   if (elsewhere_) return false;
   if (pidfd_ < 0) {
     // Kernels before 5.3 and some containers have no pidfd.
@@ -214,7 +214,7 @@ ProcessReport RingReader::ReadHeader() const {
   report.pid = pid_;
   report.program = FixedText(h.program, sizeof(h.program));
   switch (static_cast<shm::RingState>(h.state.load(std::memory_order_acquire))) {
-    case shm::RingState::kStoodDown:
+    case shm::RingState::kDisabled:
       report.state = ProcessState::kDisabled;
       break;
     case shm::RingState::kClosed:

@@ -37,7 +37,7 @@ using RecordQueue = boost::lockfree::spsc_queue<Record, boost::lockfree::capacit
 
 enum class RingState : std::uint32_t {
   kRecording = 1,  // records may arrive
-  kStoodDown = 2,  // recording is disabled; `reason` contains the reason
+  kDisabled = 2,   // recording is disabled; `reason` contains the reason
   kClosed = 3,     // the process shut down cleanly; all of its records are in the ring
 };
 

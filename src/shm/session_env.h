@@ -59,8 +59,8 @@ inline constexpr char kLibraryActuator[] = "library:";
 // Default of STEMTAP_MAX_CAPTURES_PER_SECOND for all actuators except log. The cheapest real
 // capture, the counters of one pass, takes a few milliseconds, so 100 captures take a few tenths of
 // a second. Without the limit, a program with hundreds of kernels seems to hang at its start.
-inline constexpr unsigned kMaxCapturesPerSecond = 100;
-inline constexpr unsigned kMostCapturesPerSecond = 1000000;
+inline constexpr unsigned kDefaultCapturesPerSecond = 100;
+inline constexpr unsigned kMaxCapturesPerSecond = 1000000;
 
 // Maximum bytes of the absolute path of a session directory. Leaves room for a file name within
 // PATH_MAX (4,096 bytes).

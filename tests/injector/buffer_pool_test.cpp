@@ -84,8 +84,8 @@ TEST_CASE("what is not kept ready is made on the spot, up to the most there can 
     REQUIRE(IsZero(buffer));
     REQUIRE(lent.insert(buffer).second);
   }
-  CHECK(lent.size() == BufferPool::kMostBuffers);
-  CHECK(pool->lent_weak() == BufferPool::kMostBuffers);
+  CHECK(lent.size() == BufferPool::kMaxBuffers);
+  CHECK(pool->lent_weak() == BufferPool::kMaxBuffers);
   pool->Grow();  // no buffer left to make
   CHECK(pool->Lend() == nullptr);
   pool->Return(*lent.begin(), 0);

@@ -138,14 +138,14 @@ TEST_CASE("a captured kernel after which none ends is the last one") {
       injected, {"gemm:1", "pause/150", "long/endless:1800", "pause/1500", "gemm:20"},
       Acting(kLibrary, {{"STEMTAP_WATCHDOG_MS", "300"}, {"FAKE_GPU_CLOCK", "real"}}));
   const std::string said =
-      "no more captures: endless was captured, and no kernel record has come for 0.3 s";
+      "no more captures: endless was captured, and no kernel record has arrived for 0.3 s";
   CHECK(run.reason().starts_with(said));  // records may have arrived again just before the end
   CHECK(run.result.err == "stemtap: " + said + "\n");
   CHECK(run.ring.kept() == 22);
   CHECK(run.ring.captured() == 2);
 }
 
-TEST_CASE("captures go on when records come again") {
+TEST_CASE("captures resume when records arrive again") {
   Granted injected({"endless", "gemm"});
   const Launches run(
       injected, {"gemm:1", "pause/150", "long/endless:900", "pause/1800", "gemm:20", "pause/200"},
@@ -153,8 +153,8 @@ TEST_CASE("captures go on when records come again") {
                         {"STEMTAP_FLUSH_MS", "50"},
                         {"FAKE_GPU_CLOCK", "real"}}));
   CHECK(run.reason() ==
-        "no more captures: endless was captured, and no kernel record has come for 0.3 s; captures "
-        "go on: records come again");
+        "no more captures: endless was captured, and no kernel record has arrived for 0.3 s; "
+        "captures resume: records arrive again");
   CHECK(run.ring.kept() == 22);
   CHECK(run.ring.captured() == 22);
 }

@@ -24,7 +24,8 @@ TEST_CASE("timestamps that are no nanoseconds are not recorded, and the header t
   CHECK(ring.seen() == ring.kept() + ring.lost_records());
   // The clock check needs two intervals first.
   CHECK(ring.lost(shm::Loss::kBadTimestamps) > 20'000);
-  CHECK(std::string(ring.header().reason).find("does not count nanoseconds") != std::string::npos);
+  CHECK(std::string(ring.header().reason).find("no longer counts nanoseconds") !=
+        std::string::npos);
 }
 
 TEST_CASE("the usual clock is believed, and so is one that cannot be read") {

@@ -79,7 +79,7 @@ TEST_CASE("a STEMTAP_CUPTI that is not there is named, and nothing else is taken
   const Injected injected;
   REQUIRE(injected.Run("exit_return", {"10"}, {{"STEMTAP_CUPTI", "/no/such/lib"}}).exit_code == 0);
   const Ring ring(injected.RingFile());
-  CHECK(ring.state() == shm::RingState::kStoodDown);
+  CHECK(ring.state() == shm::RingState::kDisabled);
   CHECK(std::string(ring.header().reason) ==
         "CUPTI not found: STEMTAP_CUPTI names /no/such/lib, which cannot be loaded");
 }

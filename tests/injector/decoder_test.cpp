@@ -88,10 +88,10 @@ TEST_CASE("a record without usable times is told apart, by reason") {
     std::uint64_t start, end;
     Decoded expected;
   };
-  constexpr std::uint64_t kMost = ~std::uint64_t{0};
+  constexpr std::uint64_t kMax = ~std::uint64_t{0};
   for (const Case& c : {Case{0, 0, Decoded::kNoTimestamps}, Case{10, 0, Decoded::kIncomplete},
-                        Case{kMost, 0, Decoded::kIncomplete}, Case{10, 9, Decoded::kBadTimestamps},
-                        Case{kMost, 1, Decoded::kBadTimestamps}}) {
+                        Case{kMax, 0, Decoded::kIncomplete}, Case{10, 9, Decoded::kBadTimestamps},
+                        Case{kMax, 1, Decoded::kBadTimestamps}}) {
     Bytes bytes;
     bytes.Set(16, c.start);
     bytes.Set(24, c.end);

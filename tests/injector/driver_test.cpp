@@ -73,7 +73,7 @@ void CheckDisabled(const std::filesystem::path& driver, const Variables& variabl
   CHECK(result.out == bare.out);
   CHECK(result.err == bare.err);
   const Ring ring(injected.RingFile());
-  CHECK(ring.state() == shm::RingState::kStoodDown);
+  CHECK(ring.state() == shm::RingState::kDisabled);
   CHECK(ring.seen() == 0);
   const std::string reason = ring.header().reason;
   CAPTURE(reason);

@@ -216,7 +216,7 @@ TEST_CASE("killed while it records: nothing that counts as kept is missing") {
   CHECK(recorded > 0);
 }
 
-TEST_CASE("threads that launch on after the goodbye change no count") {
+TEST_CASE("launches after the ring is closed change no count") {
   int seen_closed = 0;
   for (int attempt = 0; attempt < 10; ++attempt) {
     const Injected injected;

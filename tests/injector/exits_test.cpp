@@ -67,7 +67,7 @@ TEST_CASE("exit during a launch storm") {
   }
 }
 
-TEST_CASE("launches of destructors come after the goodbye: they change no count") {
+TEST_CASE("launches of destructors after the ring is closed change no count") {
   for (const char* clock : {"virtual", "real"}) {
     const Ended ended = Run("destructor", 0, 0, clock);
     CHECK(ended.state == shm::RingState::kClosed);

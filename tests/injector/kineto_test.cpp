@@ -236,7 +236,7 @@ TEST_CASE("sessions by the clock, as in a program that finds CUDA by dlsym") {
        {"FAKE_KINETO_ROUNDS", "2"}},
       {"40000"});
   Ring ring(injected.RingFile());
-  if (ring.state() == shm::RingState::kStoodDown) {  // slow start: the session came first
+  if (ring.state() == shm::RingState::kDisabled) {  // slow start: the session came first
     CHECK(std::string(ring.header().reason).find("in use by another tool") != std::string::npos);
     return;
   }

@@ -33,12 +33,12 @@ TEST_CASE("ids go by content, whatever address the name has") {
 
 TEST_CASE("ids are dense, stay as they are, and end when the table is full") {
   const auto ids = std::make_unique<NameIds>();
-  for (std::uint32_t i = 0; i < NameIds::kMostNames; ++i) {
+  for (std::uint32_t i = 0; i < NameIds::kMaxNames; ++i) {
     REQUIRE_FALSE(ids->full());
     REQUIRE(ids->Add(HashOf("kernel_" + std::to_string(i))) == i);
   }
   CHECK(ids->full());
-  for (std::uint32_t i = 0; i < NameIds::kMostNames; ++i) {
+  for (std::uint32_t i = 0; i < NameIds::kMaxNames; ++i) {
     REQUIRE(ids->Find(HashOf("kernel_" + std::to_string(i))) == i);
   }
   CHECK(ids->Find(HashOf("one more")) == NameIds::kNone);

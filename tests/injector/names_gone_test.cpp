@@ -45,7 +45,7 @@ class Pages {
 std::string TextOf(NameReader& reader, const char* name) {
   reader.Forget();
   const std::uint32_t length = reader.Read(name);
-  REQUIRE(length <= NameReader::kMostBytes);
+  REQUIRE(length <= NameReader::kMaxBytes);
   return {reader.text(), length};
 }
 

@@ -114,7 +114,7 @@ TEST_CASE("a profiler that was there first keeps CUPTI") {
   CHECK(result.out == RunProcess(Command("profiler_client", arguments), BareOptions()).out);
   CHECK(result.err.empty());
   const Ring ring(injected.RingFile());
-  CHECK(ring.state() == shm::RingState::kStoodDown);
+  CHECK(ring.state() == shm::RingState::kDisabled);
   CHECK(std::string(ring.header().reason).starts_with("CUPTI is in use by another tool"));
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("a profiler that stops gives CUPTI back, and the gap is told") {
     CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
     CHECK(ring.lost(shm::Loss::kGaps) == 1);
-    CHECK(std::string(ring.header().reason).starts_with("another profiler had CUPTI"));
+    CHECK(std::string(ring.header().reason).starts_with("another profiler used CUPTI"));
     // The library records the whole last third. The other client may have received the part of the
     // first third that was not flushed yet.
     CHECK(ring.kept() >= 3000);

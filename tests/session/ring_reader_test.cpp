@@ -403,7 +403,7 @@ TEST_CASE("a ring ends when its process shuts down cleanly, is disabled, or is g
   CHECK(reader.value().Report().state == ProcessState::kClosed);
 
   std::strcpy(writer.ring->header.reason, "CUPTI not found");
-  writer.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kStoodDown);
+  writer.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kDisabled);
   CHECK(reader.value().Ended());
   CHECK(reader.value().Report().reason == "CUPTI not found");
 

@@ -59,10 +59,9 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
   command.Add("-q,--quiet", &quiet_, "no progress line and no summary");
   command
       .Add("--max-captures-per-second", &captures_per_second_,
-           "maximum captures per second and process, 0: unlimited; by default 100, or unlimited "
-           "with "
+           "maximum captures per second and process, 0: unlimited; by default 100, or unlimited with "
            "--actuator log")
-      .In(0, shm::kMostCapturesPerSecond)
+      .In(0, shm::kMaxCapturesPerSecond)
       .Env(shm::kEnvMaxCaptures.name)
       .Advanced()
       .take_last = true;  // the injected library's value for its own collector comes last
@@ -120,7 +119,7 @@ session::LiveOptions LiveFlags::Options() const {
     if (!ignored) actuator = shm::kLibraryActuator + absolute.string();
   }
   const std::uint32_t captures =
-      captures_per_second_.value_or(actuator == "log" ? 0 : shm::kMaxCapturesPerSecond);
+      captures_per_second_.value_or(actuator == "log" ? 0 : shm::kDefaultCapturesPerSecond);
   options.sampling = sampling_.Options();
   options.listed = sampling_.Listed();
   options.listed.emplace_back("level", level_);

@@ -40,7 +40,7 @@ std::unique_ptr<Ring> RunUndisturbed(const Injected& injected, const Variables& 
 std::string ReasonFor(const Variables& variables) {
   const Injected injected;
   const auto ring = RunUndisturbed(injected, variables);
-  if (ring->state() != shm::RingState::kStoodDown) return "recorded";
+  if (ring->state() != shm::RingState::kDisabled) return "recorded";
   CHECK(ring->seen() == 0);
   CHECK(ring->kernels().empty());
   return ring->header().reason;
@@ -121,7 +121,7 @@ TEST_CASE("a profiler that uses CUDA itself is not recorded, and starts no colle
   CHECK(in_session.exit_code == 0);
   CHECK(in_session.out == Bare().out);
   const Ring ring(injected.RingFile());
-  CHECK(ring.state() == shm::RingState::kStoodDown);
+  CHECK(ring.state() == shm::RingState::kDisabled);
   CHECK(std::string(ring.header().reason) == "this process is Nsight Systems (nsys) itself");
 
   std::filesystem::create_directory(dir / "empty");
@@ -170,7 +170,7 @@ TEST_CASE("a tool built on NVBit is in the process") {
     CHECK(result.exit_code == 0);
     CHECK(result.out == Bare().out);
     const Ring ring(injected.RingFile());
-    CHECK(ring.state() == shm::RingState::kStoodDown);
+    CHECK(ring.state() == shm::RingState::kDisabled);
     CHECK(std::string(ring.header().reason) == reason);
   }
 }
@@ -329,7 +329,7 @@ TEST_CASE("no memory for buffers: the reason is told") {
   CHECK(result.exit_code == 0);
   CHECK(result.out == Bare().out);
   const Ring ring(injected.RingFile());
-  CHECK(ring.state() == shm::RingState::kStoodDown);
+  CHECK(ring.state() == shm::RingState::kDisabled);
   CHECK(std::string(ring.header().reason) == "no memory for activity buffers");
 }
 
