@@ -15,7 +15,8 @@
  *   FAKE_KINETO_TSC         1: registers the cycle counter as CUPTI's clock, permanently
  *   FAKE_KINETO_TEARDOWN    1: ends a session with cuptiFinalize when the next launch returns
  *   FAKE_KINETO_WARMUP_MS   how long the program pauses before each session
- *   FAKE_KINETO_WAIT_MS     how long the program pauses after each session
+ *   FAKE_KINETO_WAIT_MS     how long the program pauses after each session, once another client has
+ *                           set PER_THREAD_ACTIVITY_BUFFER again (after 10 s, it pauses anyway)
  *   FAKE_KINETO_REPORT      a file to write at the end; %p becomes the process id:
  *                           sessions 1 subscribe 0 records 3000 unknown_buffers 1
  *                           unknown_records 7 lent 0
@@ -36,7 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kBufferBytes = 4 << 20, kMostBuffers = 4096, kWaitForCudaMs = 10 };
+enum { kBufferBytes = 4 << 20, kMostBuffers = 4096, kWaitForCudaMs = 10, kMaxAwaitMs = 10000 };
 
 static struct {
   CUptiResult (*Subscribe)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*);
@@ -47,6 +48,7 @@ static struct {
   CUptiResult (*Enable)(CUpti_ActivityKind);
   CUptiResult (*Disable)(CUpti_ActivityKind);
   CUptiResult (*SetAttribute)(CUpti_ActivityAttribute, size_t*, void*);
+  CUptiResult (*GetAttribute)(CUpti_ActivityAttribute, size_t*, void*);
   CUptiResult (*FlushAll)(uint32_t);
   CUptiResult (*GetNextRecord)(uint8_t*, size_t, CUpti_Activity**);
   CUptiResult (*RegisterTimestampCallback)(CUpti_TimestampCallbackFunc);
@@ -71,6 +73,17 @@ static long Setting(const char* name, long fallback) {
 
 static void Pause(const char* setting) {
   usleep((useconds_t)Setting(setting, 0) * 1000);
+}
+
+static void PauseAfterSession(void) {
+  if (Setting("FAKE_KINETO_WAIT_MS", 0) == 0) return;
+  uint8_t per_thread = 0;
+  for (int ms = 0; ms < kMaxAwaitMs && per_thread == 0; ++ms) {
+    usleep(1000);
+    size_t size = sizeof(per_thread);
+    g_cupti.GetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
+  }
+  Pause("FAKE_KINETO_WAIT_MS");
 }
 
 static void Request(uint8_t** buffer, size_t* size, size_t* max_records) {
@@ -114,7 +127,7 @@ static void OnCallback(void* data, CUpti_CallbackDomain domain, CUpti_CallbackId
   if (atomic_exchange(&g_finalize_wanted, 0) == 0) return;
   g_cupti.Finalize();
   g_subscribed = 0;
-  Pause("FAKE_KINETO_WAIT_MS");
+  PauseAfterSession();
 }
 
 static uint64_t CycleCounter(void) {
@@ -136,6 +149,7 @@ static int Load(void) {
   g_cupti.Enable = dlsym(library, "cuptiActivityEnable");
   g_cupti.Disable = dlsym(library, "cuptiActivityDisable");
   g_cupti.SetAttribute = dlsym(library, "cuptiActivitySetAttribute");
+  g_cupti.GetAttribute = dlsym(library, "cuptiActivityGetAttribute");
   g_cupti.FlushAll = dlsym(library, "cuptiActivityFlushAll");
   g_cupti.GetNextRecord = dlsym(library, "cuptiActivityGetNextRecord");
   g_cupti.RegisterTimestampCallback = dlsym(library, "cuptiActivityRegisterTimestampCallback");
@@ -207,8 +221,7 @@ static atomic_int g_running;
 static void StopAndPause(void) {
   if (atomic_exchange(&g_running, 0) == 0) return;
   Stop();
-  if (!Setting("FAKE_KINETO_TEARDOWN", 0))
-    Pause("FAKE_KINETO_WAIT_MS"); /* otherwise after cuptiFinalize */
+  if (!Setting("FAKE_KINETO_TEARDOWN", 0)) PauseAfterSession(); /* otherwise after cuptiFinalize */
 }
 
 static void BeforeLaunch(void) {
