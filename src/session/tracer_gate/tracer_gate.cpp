@@ -148,8 +148,8 @@ Result<model::Plan> TracerGate::Close() {
         "{} launches had no duration; the latest one of their launch context is used", imputed_));
   }
   if (dropped_ > 0) {
-    report.warnings.push_back(
-        fmt::format("{} launches were dropped because their durations never became known", dropped_));
+    report.warnings.push_back(fmt::format(
+        "{} launches were dropped because their durations never became known", dropped_));
   }
   if (over_limit_ > 0) {
     report.warnings.push_back(
@@ -157,8 +157,9 @@ Result<model::Plan> TracerGate::Close() {
                     over_limit_, model::RunTime::kMaxNs));
   }
   if (implausible_ > 0) {
-    report.warnings.push_back(fmt::format(
-        "{} durations were longer than {} ns and are treated as unknown", implausible_, kMaxDuration));
+    report.warnings.push_back(
+        fmt::format("{} durations were longer than {} ns and are treated as unknown", implausible_,
+                    kMaxDuration));
   }
   if (!mask.ok()) report.warnings.push_back(mask.error().message);
   const Status written = session_->Finish(report, plan);

@@ -59,7 +59,8 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
   command.Add("-q,--quiet", &quiet_, "no progress line and no summary");
   command
       .Add("--max-captures-per-second", &captures_per_second_,
-           "maximum captures per second and process, 0: unlimited; by default 100, or unlimited with "
+           "maximum captures per second and process, 0: unlimited; by default 100, or unlimited "
+           "with "
            "--actuator log")
       .In(0, shm::kMaxCapturesPerSecond)
       .Env(shm::kEnvMaxCaptures.name)
