@@ -677,7 +677,8 @@ TEST_CASE("a Ctrl-C reaches the program once") {
   const std::string script =
       "n=0; trap 'n=$((n + 1))' INT; trap 'kill $!; echo last $n; exit 5' TERM; "
       "kill -STOP $PPID; sleep 60 & echo ready; while [ $n = 0 ]; do wait $!; done; "
-      "kill -TERM $PPID; kill -CONT $PPID; while kill -0 $! 2>/dev/null; do wait $!; done";
+      "kill -TERM $PPID; kill -CONT $PPID; i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); "
+      "done";
   const std::string out = OnTerminal(RunCommand({"-q"}, {"/bin/sh", "-c", script}),
                                      OnFakeGpu(scratch), "ready", "\x03", status);
   CAPTURE(out);
