@@ -59,9 +59,9 @@ class SessionBuilder {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
-  // Opens the mask, and observes `engine` for the mask, the timeline and the overview. `details` adds to each
-  // overview what the engine does not know. Both must outlive the session's last overview. On
-  // failure, the session is discarded. Call once, before the first launch.
+  // Opens the mask, and observes `engine` for the mask, the timeline and the overview. `details`
+  // adds to each overview what the engine does not know. Both must outlive the session's last
+  // overview. On failure, the session is discarded. Call once, before the first launch.
   Status Begin(Engine& engine, std::function<void(model::Overview&)> details = nullptr);
 
   // Writes the overview if an update is due. REQUIRES: files are written and Begin was called.
