@@ -24,7 +24,7 @@ bool Actuator::Load(const Options& options, void* driver, char* problem,
 
 bool Actuator::LoadLibrary(const char* path, char* problem, std::size_t size) noexcept {
   if (*path == 0) {  // an empty path would open the program itself
-    ::snprintf(problem, size, "the actuator library: has no path");
+    ::snprintf(problem, size, "the actuator has no path; expected library:PATH");
     return false;
   }
   void* library = OpenLibrary(path, false);
@@ -48,7 +48,7 @@ bool Actuator::LoadLibrary(const char* path, char* problem, std::size_t size) no
   const int failure = init != nullptr ? init(STEMTAP_ACTUATOR_VERSION) : 0;
   if (failure == 0) return true;
   start_ = nullptr;
-  ::snprintf(problem, size, "%.150s: stemtap_actuator_init answered %d", path, failure);
+  ::snprintf(problem, size, "%.150s: stemtap_actuator_init returned %d", path, failure);
   return false;
 }
 

@@ -44,7 +44,7 @@ void CaptureWatch::EndCaptures(SessionFiles& files, ExclusiveActuator& actuator,
   }
   char detail[160];
   ::snprintf(detail, sizeof(detail),
-             !silent_ ? "%.64s has been in its capture for %u.%u s"
+             !silent_ ? "%.64s is still being captured after %u.%u s"
                       : "%.64s was captured, and no kernel record has arrived for "
                         "%u.%u s",
              name, limit_ms_ / 1000, limit_ms_ / 100 % 10);

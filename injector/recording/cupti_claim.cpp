@@ -64,7 +64,7 @@ void CuptiClaim::EnableGraphs() noexcept {
   if (result == CUPTI_SUCCESS) return;
   char remark[sizeof(shm::RingHeader::reason)];
   ::snprintf(remark, sizeof(remark),
-             "this CUPTI does not time graphs as one (error %d %s): their kernels are",
+             "this CUPTI cannot time a graph launch as one (error %d %s); its kernels are timed",
              static_cast<int>(result), api_->Describe(result));
   files_->Remark(remark);
 }
@@ -91,7 +91,7 @@ void CuptiClaim::TakeBack() noexcept {
   const bool claimed = Claim(problem, sizeof(problem));
   files_->Count(shm::Loss::kGaps);
   if (!took_back_) {
-    files_->Remark("another profiler used CUPTI: launches of that time are unknown");
+    files_->Remark("another profiler used CUPTI; launches during that time are not recorded");
     took_back_ = true;
   }
   if (!claimed) {

@@ -169,7 +169,7 @@ bool RecordDecoder::Refuse() noexcept {
   refused_.store(true, std::memory_order_relaxed);
   char reason[sizeof(shm::RingHeader::reason)];
   ::snprintf(reason, sizeof(reason),
-             "CUPTI version %u is newer than known, and its records have a different layout",
+             "CUPTI version %u is not supported, because its records have a different layout",
              api_->version);
   files_->Disable(reason);
   return false;

@@ -219,7 +219,8 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
                     std::size_t problem_size) noexcept {
   char path[kPathBytes];
   if (!CollectorPath(options, path, sizeof(path)) || ::access(path, X_OK) != 0) {
-    ::snprintf(problem, problem_size, "%s: collector not found (set STEMTAP_COLLECTOR)", path);
+    ::snprintf(problem, problem_size, "%s: collector not found; set STEMTAP_COLLECTOR to its path",
+               path);
     return false;
   }
   // Everything that the children access is prepared here, because between clone and execve they may

@@ -102,8 +102,8 @@ bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* probl
     ::snprintf(problem, kReasonBytes, "CUPTI is in use by another tool%s%s",
                incumbent[0] != 0 ? ": " : "", incumbent);
   } else {
-    ::snprintf(problem, kReasonBytes, "CUPTI cannot be used here: error %d %s",
-               static_cast<int>(result), library.api.Describe(result));
+    ::snprintf(problem, kReasonBytes, "CUPTI cannot be used: error %d %s", static_cast<int>(result),
+               library.api.Describe(result));
   }
   return false;
 }
@@ -147,7 +147,7 @@ bool StartRecording(Library& library, char* problem) noexcept {
   constexpr const char* kNvbit = "nvbit_at_init";
   if (FindGlobalSymbol(kNvbit) != nullptr ||
       (library.chained != nullptr && FindSymbol(library.chained, kNvbit) != nullptr)) {
-    ::snprintf(problem, kReasonBytes, "a tool built on NVBit is in this process");
+    ::snprintf(problem, kReasonBytes, "an NVBit tool is loaded in this process");
     return false;
   }
   void* cupti = LocateCupti(library.options.cupti, header.driver_version, problem, kReasonBytes);
@@ -160,7 +160,7 @@ bool StartRecording(Library& library, char* problem) noexcept {
   header.cupti_version = library.api.version;
   if (result != CUPTI_SUCCESS || library.api.version < kOldestCupti) {
     ::snprintf(problem, kReasonBytes,
-               "CUPTI version %u is not known, expected %u (CUDA 10.1) or later",
+               "CUPTI version %u is not supported; expected %u (CUDA 10.1) or later",
                library.api.version, kOldestCupti);
     return false;
   }
@@ -169,7 +169,8 @@ bool StartRecording(Library& library, char* problem) noexcept {
   if (library.api.newer_than_known()) {
     char remark[kReasonBytes];
     ::snprintf(remark, sizeof(remark),
-               "CUPTI version %u is newer than known (CUDA %d): recorded as far as it looks right",
+               "CUPTI version %u is newer than CUDA %d and may not be fully supported; check the "
+               "number of kernels",
                library.api.version, CUPTI_API_VERSION / 10000);
     library.files.Remark(remark);
   }
@@ -190,7 +191,8 @@ bool StartRecording(Library& library, char* problem) noexcept {
     library.gate.Close();
     library.api.Unsubscribe(subscriber);
     char remark[kReasonBytes];
-    ::snprintf(remark, sizeof(remark), "launch callback %u refused: no gate", refused);
+    ::snprintf(remark, sizeof(remark), "CUPTI refused launch callback %u; nothing is captured",
+               refused);
     library.files.Remark(remark);
   }
   return true;
@@ -212,11 +214,10 @@ void Record(Library& library) noexcept {
   const std::uint64_t min_addresses = kMinAddresses + ArenaAddresses();
   if (AddressLimit() < min_addresses) {
     char detail[160];
-    ::snprintf(
-        detail, sizeof(detail),
-        "the limit of address space (ulimit -v) leaves no room for malloc's arenas, expected "
-        "%u MiB or more",
-        static_cast<unsigned>(min_addresses >> 20));
+    ::snprintf(detail, sizeof(detail),
+               "the address space limit (ulimit -v) is too low for malloc's arenas; expected "
+               "%u MiB or more",
+               static_cast<unsigned>(min_addresses >> 20));
     SayOnStderr("nothing will be recorded", detail);
     return;
   }

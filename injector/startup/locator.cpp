@@ -142,7 +142,7 @@ void* LocateCupti(const char* wanted_path, std::uint32_t driver_version, char* p
     void* library = OpenLibrary(wanted_path, false);
     if (library == nullptr) {
       ::snprintf(problem, problem_size,
-                 "CUPTI not found: STEMTAP_CUPTI names %s, which cannot be loaded", wanted_path);
+                 "CUPTI not found: STEMTAP_CUPTI is %s, which cannot be loaded", wanted_path);
     }
     return library;
   }
@@ -156,10 +156,11 @@ void* LocateCupti(const char* wanted_path, std::uint32_t driver_version, char* p
   for (unsigned major = newest; major >= kOldVersions[std::size(kOldVersions) - 1].major; --major) {
     if (void* library = OpenMajor(major)) return library;
   }
-  ::snprintf(problem, problem_size,
-             "CUPTI not found: no libcupti.so.%u or older is loaded, on the library path, beside "
-             "PyTorch or libcudart, in CUDA_HOME or /usr/local/cuda (STEMTAP_CUPTI names one)",
-             newest);
+  ::snprintf(
+      problem, problem_size,
+      "CUPTI not found: no libcupti.so.%u or older is loaded, on the library path, next to PyTorch "
+      "or libcudart, in CUDA_HOME or in /usr/local/cuda; set STEMTAP_CUPTI to its path",
+      newest);
   return nullptr;
 }
 

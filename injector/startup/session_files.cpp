@@ -67,7 +67,7 @@ std::uint64_t HostHash() noexcept {
 bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem_size) noexcept {
   if (::strlen(folder) > shm::kMaxSessionPathBytes) {
     ::snprintf(problem, problem_size,
-               "%.60s...: the path of the session folder is longer than %u bytes", folder,
+               "%.60s...: the path of the session directory is longer than %u bytes", folder,
                shm::kMaxSessionPathBytes);
     return false;
   }
@@ -136,7 +136,7 @@ void SessionFiles::MapGate() noexcept {
   if (version != 0 && version != shm::kGateVersion) {
     char remark[96];
     ::snprintf(remark, sizeof(remark),
-               "no launch is captured: gate table of version %u, expected version %u", version,
+               "no launch is captured: the gate table has version %u; expected version %u", version,
                shm::kGateVersion);
     Remark(remark);
     gate_refused_ = true;

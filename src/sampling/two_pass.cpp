@@ -145,7 +145,7 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
   if (!surveyed.ok()) return surveyed.error();
   const Survey& survey = surveyed.value();
   if (survey.kernels.empty()) {
-    return Error{fmt::format("{}: contains no kernel invocation{}; expected at least one",
+    return Error{fmt::format("{}: contains no kernel launch{}; expected at least one",
                              EscapeForTerminal(source),
                              survey.records == 0 ? "" : " that is not excluded")};
   }

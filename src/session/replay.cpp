@@ -51,8 +51,8 @@ Status Play(model::ProfileReader& reader, const ReplayOptions& options,
   }
   if (!read.ok()) return read.error();
   if (engine.launches() != engine.excluded().invocations) return Success{};
-  return Error{fmt::format("{}: contains no kernel invocation{}; expected at least one",
-                           options.source, engine.launches() == 0 ? "" : " that is not excluded")};
+  return Error{fmt::format("{}: contains no kernel launch{}; expected at least one", options.source,
+                           engine.launches() == 0 ? "" : " that is not excluded")};
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ Result<RingReader> RingReader::OpenAt(int directory, const std::string& name,
   const shm::RingHeader& header = static_cast<shm::RingFile*>(mapping->memory())->header;
   if (header.magic != shm::kRingMagic || header.version != shm::kRingVersion ||
       header.record_bytes != shm::kRecordBytes || header.file_bytes != sizeof(shm::RingFile)) {
-    return Error{fmt::format("{}: ring of version {}, expected version {} of this build", path,
+    return Error{fmt::format("{}: ring has version {}; this build expects version {}", path,
                              header.version, shm::kRingVersion)};
   }
   const std::uint32_t here = shm::PidNamespace();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Environment variables that configure the injected library: all variables that
-// libstemtap_inject.so reads, with their defaults. The table in docs/guide/options.md is generated
-// from this table. Also defines the names of the files in a session directory.
+// libstemtap_inject.so reads, with their defaults and their descriptions for the manual page. Also
+// defines the names of the files in a session directory.
 //
 // Used by the injected library: needs libc only.
 #pragma once
@@ -16,38 +16,38 @@ struct EnvSpec {
 };
 
 inline constexpr EnvSpec kEnvSession = {
-    "STEMTAP_SESSION", "", "session folder to record into; unset: start a collector of one's own"};
+    "STEMTAP_SESSION", "", "session directory to record into; unset: starts a separate collector"};
 inline constexpr EnvSpec kEnvLevel = {"STEMTAP_LEVEL", "kernels",
-                                      "graph: a graph launch is timed as one; kernels: every "
-                                      "kernel is; gate: also decide at each launch"};
-inline constexpr EnvSpec kEnvActuator = {"STEMTAP_ACTUATOR", "log",
-                                         "log: only note captures; profiler: cuProfilerStart/Stop "
-                                         "around captured launches; library:PATH: "
-                                         "call a library of one's own"};
+                                      "graph: time each graph launch as one; kernels: time every "
+                                      "kernel; gate: also decide at each launch"};
+inline constexpr EnvSpec kEnvActuator = {
+    "STEMTAP_ACTUATOR", "log",
+    "log: list captures only; profiler: cuProfilerStart/Stop around captured launches; "
+    "library:PATH: call your own library"};
 inline constexpr EnvSpec kEnvMaxCaptures = {
     "STEMTAP_MAX_CAPTURES_PER_SECOND", "",
-    "most captures per second and process, 0: any number; unset: 100, log any number"};
+    "maximum captures per second and process (0 = unlimited); unset: 100, or unlimited with log"};
 inline constexpr EnvSpec kEnvWatchdogMs = {
     "STEMTAP_WATCHDOG_MS", "30000",
-    "a capture that takes longer than this is the last one, 0: never, up to 3600000 ms"};
+    "captures stop after one that takes longer than this (0 = never), up to 3600000 ms"};
 inline constexpr EnvSpec kEnvFlushMs = {
-    "STEMTAP_FLUSH_MS", "200", "how often finished records are fetched from CUPTI, 10 to 10000 ms"};
+    "STEMTAP_FLUSH_MS", "200", "interval at which records are fetched from CUPTI, 10 to 10000 ms"};
 inline constexpr EnvSpec kEnvMaxOverhead = {
     "STEMTAP_MAX_OVERHEAD", "",
-    "percent of the program's time, 0.001 to 100, beyond which recording stops"};
+    "maximum cost in percent of the program's time, 0.001 to 100; above it, recording stops"};
 inline constexpr EnvSpec kEnvBufferKb = {"STEMTAP_BUFFER_KB", "512",
                                          "size of one activity buffer, 16 to 16384 KiB"};
 inline constexpr EnvSpec kEnvCupti = {
-    "STEMTAP_CUPTI", "", "path of the libcupti to load when the program has none loaded"};
+    "STEMTAP_CUPTI", "", "path of the libcupti to load if the program has not loaded one"};
 inline constexpr EnvSpec kEnvCollector = {
     "STEMTAP_COLLECTOR", "",
-    "path of the stemtap program; unset: ../bin/stemtap beside the library"};
+    "path of the stemtap program; unset: ../bin/stemtap relative to the library"};
 inline constexpr EnvSpec kEnvOptions = {"STEMTAP_OPTIONS", "",
-                                        "options for a collector that the library starts, as for "
-                                        "stemtap run; -o names the session directory"};
+                                        "options of the collector that the library starts, as for "
+                                        "stemtap run; -o sets the session directory"};
 inline constexpr EnvSpec kEnvChain = {
-    "STEMTAP_CHAIN", "", "path of another CUDA injection library, to be loaded after this one"};
-inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: do nothing at all"};
+    "STEMTAP_CHAIN", "", "path of another CUDA injection library to load after this one"};
+inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: disables the library"};
 
 inline constexpr EnvSpec kEnvTable[] = {
     kEnvSession, kEnvLevel,       kEnvActuator, kEnvMaxCaptures, kEnvWatchdogMs,

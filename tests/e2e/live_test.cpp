@@ -844,7 +844,7 @@ TEST_CASE("a session's path that no file in it would fit behind is refused") {
   const auto alone = RunProcess({TestProgram("exit_return").string(), "1000"}, options);
   CHECK(alone.exit_code == 0);
   CHECK(alone.err.find("stemtap: nothing will be recorded: ") == 0);
-  CHECK(alone.err.find("the path of the session folder is longer than 4000 bytes") !=
+  CHECK(alone.err.find("the path of the session directory is longer than 4000 bytes") !=
         std::string::npos);
 }
 

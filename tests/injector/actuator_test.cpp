@@ -203,9 +203,9 @@ TEST_CASE("without its library nothing is captured, and the program runs on") {
                          {STEMTAP_TEST_SOURCE_DIR "/README.md", "README.md: ", {}},
                          {STEMTAP_TEST_EMPTY_LIBRARY, " lacks stemtap_capture_start", {}},
                          {STEMTAP_TEST_ACTUATOR_NO_STOP, " lacks stemtap_capture_stop", {}},
-                         {"", "the actuator library: has no path", {}},
+                         {"", "the actuator has no path; expected library:PATH", {}},
                          {STEMTAP_TEST_ACTUATOR,
-                          ": stemtap_actuator_init answered 5",
+                          ": stemtap_actuator_init returned 5",
                           {{"ACTUATOR_INIT", "5"}}}}) {
     CAPTURE(c.library);
     Injected injected;

@@ -119,7 +119,7 @@ TEST_CASE("a launch that does not come back from its capture is the last one") {
     REQUIRE(WaitUntil([&] { return !injected.RingFiles().empty(); }));
     return Ring(injected.RingFile());
   }();
-  const std::string said = "no more captures: stuck_kernel has been in its capture for 0.2 s";
+  const std::string said = "no more captures: stuck_kernel is still being captured after 0.2 s";
   CHECK(WaitUntil([&] { return std::string(ring.header().reason) == said; }));
   std::ofstream(go) << "go";
   const ProcessResult result = child.Wait();

@@ -295,7 +295,7 @@ TEST_CASE("no collector: one line on stderr, and nothing is left that nobody wou
     CHECK(result.exit_code == 0);
     CHECK(result.out == kUnnoticed);
     CHECK(result.err == "stemtap: nothing will be recorded: " + collector +
-                            ": collector not found (set STEMTAP_COLLECTOR)\n");
+                            ": collector not found; set STEMTAP_COLLECTOR to its path\n");
     CHECK_FALSE(Exists(SessionOf(folder, child.pid())));
   }
 }

@@ -81,7 +81,7 @@ TEST_CASE("a STEMTAP_CUPTI that is not there is named, and nothing else is taken
   const Ring ring(injected.RingFile());
   CHECK(ring.state() == shm::RingState::kDisabled);
   CHECK(std::string(ring.header().reason) ==
-        "CUPTI not found: STEMTAP_CUPTI names /no/such/lib, which cannot be loaded");
+        "CUPTI not found: STEMTAP_CUPTI is /no/such/lib, which cannot be loaded");
 }
 
 TEST_CASE("a CUPTI of a later CUDA records what looks right, with a note") {
@@ -95,7 +95,7 @@ TEST_CASE("a CUPTI of a later CUDA records what looks right, with a note") {
     CHECK(ring.kept() == 5000);
     CHECK(SumByName(ring) == injected.ReadTruth().by_name);
     CHECK(std::string(ring.header().reason)
-              .starts_with("CUPTI version " + std::string(version) + " is newer than known"));
+              .starts_with("CUPTI version " + std::string(version) + " is newer than CUDA"));
   }
 }
 

@@ -69,7 +69,8 @@ TEST_CASE("level graph: a CUPTI that cannot, times the kernels, and says so") {
   Ring ring(injected.RingFile());
   ring.Drain();
   CHECK(ring.kernels().size() == kKernels);
-  CHECK(std::string(ring.header().reason).find("does not time graphs as one") != std::string::npos);
+  CHECK(std::string(ring.header().reason).find("cannot time a graph launch as one") !=
+        std::string::npos);
 }
 
 TEST_CASE("level kernels has no graph records, and names no kernel a graph") {

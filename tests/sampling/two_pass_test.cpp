@@ -151,7 +151,7 @@ TEST_CASE("two-pass: --exclude leaves kernels out of sample and total, and count
   CHECK(plan.totals.invocations == 10000);
   options.exclude = ".*";
   CHECK(PlanOf(profile, options).error().message ==
-        "test: contains no kernel invocation that is not excluded; expected at least one");
+        "test: contains no kernel launch that is not excluded; expected at least one");
   options.exclude = "(nccl";
   CHECK(PlanOf(profile, options).error().exit_code == 2);
 }
@@ -187,7 +187,7 @@ TEST_CASE("two-pass: degenerate profiles") {
   CHECK(many.kernels == 100'000);
   CHECK(many.uncovered_fraction == 0.0);
   CHECK(PlanOf(model::Profile(), Optimal()).error().message ==
-        "test: contains no kernel invocation; expected at least one");
+        "test: contains no kernel launch; expected at least one");
 }
 
 TEST_CASE("two-pass: a profile that changes between the passes is refused") {

@@ -40,7 +40,7 @@ Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntr
     groups.push_back(kernels.Of(record, profile.names));
   }
   if (kernels.size() == 0) {
-    return Error{"contains no kernel invocation that is not excluded; expected at least one"};
+    return Error{"contains no kernel launch that is not excluded; expected at least one"};
   }
   std::unique_ptr<PreparedMethod> prepared =
       STEMTAP_TRY(method.prepare({profile, groups, options, vectors}));

@@ -24,7 +24,7 @@ Check WholeIn(std::uint64_t min, std::uint64_t max) {
   return [min, max](std::string& text) {
     const auto value = WholeNumber(text);
     if (!value || *value < min || *value > max) {
-      return fmt::format("expected a whole number of {} to {}, found '{}'", min, max,
+      return fmt::format("expected a whole number from {} to {}, found '{}'", min, max,
                          ShownCell(text));
     }
     text = std::to_string(*value);  // CLI11 would read a leading zero as octal
@@ -40,7 +40,7 @@ Check RealIn(double min, double max) {
     const auto [rest, code] = std::from_chars(text.data(), end, value);
     const bool in_range = code == std::errc{} && rest == end && value >= min && value <= max;
     return in_range ? std::string()
-                    : fmt::format("expected a number of {} to {}, found '{}'", min, max,
+                    : fmt::format("expected a number from {} to {}, found '{}'", min, max,
                                   ShownCell(text));
   };
 }

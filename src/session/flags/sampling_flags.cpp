@@ -30,7 +30,7 @@ void SamplingFlags::AddTo(CommandSpec& command,
       .OneOf({"name", "launch"});
   command
       .Add("--exclude", &exclude_,
-           "leave out kernels whose name matches this regular expression (RE2), for example nccl, "
+           "exclude kernels whose name matches this regular expression (RE2), for example nccl, "
            "whose time is mostly waiting")
       .Type("REGEX");
   std::string help = "how durations are cut into clusters:";
@@ -61,7 +61,8 @@ void SamplingFlags::AddTo(CommandSpec& command,
       .Advanced();
   command.Add("--seed", &seed_, "seed of all random choices").Advanced();
   command
-      .Add("--threads", &threads_, "worker threads, 0: one per core; results do not depend on it")
+      .Add("--threads", &threads_,
+           "worker threads (0 = one per core); results do not depend on this")
       .In(0, 1024)
       .Advanced();
   for (std::size_t i = first; i < command.options.size(); ++i) command.options[i].shared = true;

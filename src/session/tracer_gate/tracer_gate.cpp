@@ -152,9 +152,9 @@ Result<model::Plan> TracerGate::Close() {
         "{} launches were dropped because their durations never became known", dropped_));
   }
   if (over_limit_ > 0) {
-    report.warnings.push_back(
-        fmt::format("{} launches are dropped: the durations of the run exceed {} ns (292 years)",
-                    over_limit_, model::RunTime::kMaxNs));
+    report.warnings.push_back(fmt::format(
+        "{} launches were dropped because the durations of the run exceed {} ns (292 years)",
+        over_limit_, model::RunTime::kMaxNs));
   }
   if (implausible_ > 0) {
     report.warnings.push_back(

@@ -52,7 +52,7 @@ Result<model::Profile> Load(const std::string& path, const std::string& metrics)
   Result<model::Profile> profile = model::LoadProfile(*reader.value());
   if (!profile.ok()) return profile.error();
   if (profile.value().records.empty()) {
-    return Error{fmt::format("{}: contains no kernel invocation; expected at least one",
+    return Error{fmt::format("{}: contains no kernel launch; expected at least one",
                              EscapeForTerminal(path))};
   }
   for (std::string& warning : profile.value().warnings) {

@@ -94,7 +94,7 @@ int RunPlan(const PlanArguments& arguments) {
       vectors = std::move(read).value();
     }
     if (held.records.empty()) {
-      return Fail({fmt::format("{}: contains no kernel invocation; expected at least one",
+      return Fail({fmt::format("{}: contains no kernel launch; expected at least one",
                                EscapeForTerminal(run))});
     }
     Result<model::Plan> planned =

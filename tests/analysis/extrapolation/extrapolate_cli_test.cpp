@@ -168,7 +168,7 @@ TEST_CASE("extrapolate fails with one line") {
                     "1", "--id-column", "nr"}),
                1, {"no column 'nr'"});
   CheckFailure(run({"--results", results, "--confidence", "1.5"}), 2,
-               {"a number of 0.01 to 0.999999"});
+               {"a number from 0.01 to 0.999999"});
 }
 
 }  // namespace

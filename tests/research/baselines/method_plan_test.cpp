@@ -95,7 +95,7 @@ TEST_CASE("method plan: nothing left by the exclusion") {
   const Result<model::Plan> plan = PlanByMethod(TwoKernels(), kEvenOdd, options, nullptr);
   REQUIRE(!plan.ok());
   CHECK(plan.error().message ==
-        "contains no kernel invocation that is not excluded; expected at least one");
+        "contains no kernel launch that is not excluded; expected at least one");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST_CASE("numbers are decimal, whole words and within 64 bits") {
   for (const std::string word : {"", "5%", "0,05", "0x1p-4", "1e400", "nan", "0.05 "}) {
     CAPTURE(word);
     CheckUsageError({"plan", "x.csv", "--error-bound", word},
-                    {"--error-bound", "expected a number of 1e-06 to 1", "found '" + word + "'"});
+                    {"--error-bound", "expected a number from 1e-06 to 1", "found '" + word + "'"});
   }
   CheckUsageError({"extrapolate", "--plan", "x", "--results", "y", "--device", "65535"},
                   {"--device", "0 to 65534"});
