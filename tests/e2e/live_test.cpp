@@ -293,7 +293,7 @@ TEST_CASE("where nothing can be recorded, the program runs undisturbed and one l
   };
   const Trouble troubles[] = {
       {{{"FAKE_CUPTI_OCCUPIED", "Nsight Systems"}}, "CUPTI is in use by another tool"},
-      {{{"FAKE_CUPTI_VERSION", "11"}}, "CUPTI version 11 is not known"},
+      {{{"FAKE_CUPTI_VERSION", "11"}}, "CUPTI version 11 is not supported"},
       {{{"FAKE_CUPTI_FAIL", "cuptiActivityEnable=999"}}, "cuptiActivityEnable failed: error 999"},
   };
   for (const Trouble& trouble : troubles) {

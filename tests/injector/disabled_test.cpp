@@ -176,7 +176,7 @@ TEST_CASE("a tool built on NVBit is in the process") {
 }
 
 TEST_CASE("a version whose records are not known") {
-  CHECK(Holds(ReasonFor({{"FAKE_CUPTI_VERSION", "11"}}), "CUPTI version 11 is not known"));
+  CHECK(Holds(ReasonFor({{"FAKE_CUPTI_VERSION", "11"}}), "CUPTI version 11 is not supported"));
 }
 
 TEST_CASE("calls without which nothing can be recorded fail: the call or the meaning is named") {
@@ -352,7 +352,7 @@ TEST_CASE("where addresses are limited, the program keeps most of them") {
   const Injected injected;
   const ProcessResult result = injected.Run("/bin/sh", {"-c", command, program, "200000"});
   CHECK(result.exit_code == 0);
-  CHECK(Holds(result.err, "nothing will be recorded: the limit of address space"));
+  CHECK(Holds(result.err, "nothing will be recorded: the address space limit"));
   CHECK(injected.RingFiles().empty());
   // 1 MiB less than eight arenas of 64 MiB per core require.
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -360,7 +360,7 @@ TEST_CASE("where addresses are limited, the program keeps most of them") {
   const ProcessResult arenas = injected.Run("/bin/sh", {"-c", command, program, little});
   CHECK(arenas.exit_code == 0);
   CHECK(
-      Holds(arenas.err, "arenas, expected " + std::to_string(256 + 512 * cores) + " MiB or more"));
+      Holds(arenas.err, "arenas; expected " + std::to_string(256 + 512 * cores) + " MiB or more"));
   CHECK(injected.RingFiles().empty());
 }
 

@@ -409,7 +409,7 @@ TEST_CASE("a table of another version is left alone, with one remark") {
   CHECK(run.ring.kept() == 10);
   CHECK(run.ring.captured() == 0);
   CHECK(std::string(run.ring.header().reason) ==
-        "no launch is captured: gate table of version 3, expected version 4");
+        "no launch is captured: the gate table has version 3; expected version 4");
 }
 
 TEST_CASE("a table that comes late is found, credits that come later are spent") {

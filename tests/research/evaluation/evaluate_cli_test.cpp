@@ -56,7 +56,7 @@ TEST_CASE("evaluate: what cannot be read or compared is one line and exit code 1
   const std::string zeros = scratch.Write("zeros.csv", SmallProfile(100, 0)).string();
   const std::string header = scratch.Write("header.csv", "index,duration_ns,name\n").string();
   CheckFailure(Evaluate({(scratch / "missing.csv").string()}), 1, {"missing.csv", "No such file"});
-  CheckFailure(Evaluate({header}), 1, {"header.csv", "no kernel invocation"});
+  CheckFailure(Evaluate({header}), 1, {"header.csv", "no kernel launch"});
   CheckFailure(Evaluate({profile, "--against", shorter}), 1,
                {"launch 99 is in one of them alone", "100 against 99"});
   CheckFailure(Evaluate({profile, "--against", renamed}), 1, {"launch 1 is 'b'", "'c'"});

@@ -25,7 +25,7 @@ TEST_CASE("a profile that cannot be read") {
     CheckFailure(RunStemtap(scratch, {command, scratch.Write("empty.csv", "").string()}), 1,
                  {"empty.csv"});
     CheckFailure(RunStemtap(scratch, {command, scratch.Write("none.csv", kProfileHeader).string()}),
-                 1, {"none.csv", "no kernel invocation"});
+                 1, {"none.csv", "no kernel launch"});
     CheckFailure(
         RunStemtap(scratch,
                    {command, scratch.Write("noise.csv", "\x01\x02\x03 what is this").string()}),
