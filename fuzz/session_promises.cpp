@@ -22,7 +22,7 @@
 #include "model/plan_cells.h"
 #include "model/plan_reader.h"
 #include "model/profile.h"
-#include "model/session_reader.h"
+#include "model/session.h"
 #include "session/merge/merge_sessions.h"
 #include "session/replay.h"
 #include "ui/report/session_report.h"
@@ -262,7 +262,7 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
     outcome.plan = plan.ok();
     if (!plan.ok()) HoldOneLine(plan.error(), "plan");
     if (plan.ok()) HoldPlan(plan.value(), run_);
-    const Result<model::SessionJson> counters = model::ParseSession(texts[1], "session");
+    const Result<model::RecordedSession> counters = model::ParseSession(texts[1], "session");
     if (!counters.ok()) HoldOneLine(counters.error(), "session");
     const Result<model::Overview> overview = model::ParseOverview(texts[2], "overview");
     if (!overview.ok()) HoldOneLine(overview.error(), "overview");

@@ -52,7 +52,8 @@ struct ListLayout {
   bool after_empty = false;  // whether an empty list contains `after`
 };
 
-// The texts of an enumeration by value, and their description in error messages.
+// The texts of an enumeration by value, and their description in error messages; or the names of an
+// array of counters, which is an object.
 struct EnumTexts {
   std::span<const char* const> texts;
   const char* expected = "";
@@ -151,12 +152,15 @@ struct Group {
   Table table;
 };
 
-// JsonRow stores a struct as an array; its fields have no names. Elements that later versions
-// append are ignored.
+// JsonRow stores a struct as an array; its fields have no names. Unless the row is exact, elements
+// that later versions append are ignored.
 template <typename... Fields>
 struct JsonRow {
   const char* expected;
   std::tuple<Fields...> fields;
+  bool is_exact = false;
+
+  constexpr JsonRow Exact() const { return {expected, fields, true}; }
 };
 template <typename... Fields>
 constexpr JsonRow<Fields...> MakeRow(const char* expected, Fields... fields) {

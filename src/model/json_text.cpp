@@ -33,7 +33,7 @@ constexpr std::size_t kLookedAt = std::size_t{64} * 1024;
 // 5: syntax error while parsing value - unexpected end of input; last read: '...'". Removes the
 // prefix, which users do not need, and the end, which may contain all of the text. Limits the
 // length, because the message may also contain a number of any length.
-std::string Told(std::string_view what, std::size_t byte) {
+std::string Shortened(std::string_view what, std::size_t byte) {
   constexpr std::size_t kMaxLength = 160;
   const std::size_t begin = what.find("] ");
   if (begin != std::string_view::npos) what.remove_prefix(begin + 2);
@@ -62,7 +62,7 @@ class Look : public nlohmann::json_sax<json> {
       level.key = std::move(name);
       return true;
     }
-    error_ = fmt::format("{}{}{}: is there twice", Path(depth_ - 1), depth_ == 1 ? "" : ".",
+    error_ = fmt::format("{}{}{}: occurs twice", Path(depth_ - 1), depth_ == 1 ? "" : ".",
                          ShownCell(name));
     return false;
   }
@@ -71,7 +71,7 @@ class Look : public nlohmann::json_sax<json> {
   bool end_object() override { return Leave(); }
   bool end_array() override { return Leave(); }
   bool parse_error(std::size_t byte, const std::string&, const json::exception& error) override {
-    error_ = Told(error.what(), byte);
+    error_ = Shortened(error.what(), byte);
     return false;
   }
 
@@ -102,7 +102,7 @@ class Look : public nlohmann::json_sax<json> {
     if (depth_ != 0) ++levels_[depth_ - 1].items;
   }
   bool Value() {
-    if (depth_ == 0) error_ = "is no object";
+    if (depth_ == 0) error_ = "is not an object";
     BeginItem();
     return depth_ != 0;
   }
@@ -142,7 +142,7 @@ Result<std::string> ReadJsonFile(const std::string& path, std::size_t max_bytes,
   const std::string plain = source->PlainPath();
   const std::uintmax_t size = plain.empty() ? 0 : std::filesystem::file_size(plain, error);
   if (!error && size > max_bytes) {
-    return Error{fmt::format("{}: is longer than {} bytes, expected {}", source->name(), max_bytes,
+    return Error{fmt::format("{}: has more than {} bytes; expected {}", source->name(), max_bytes,
                              expected)};
   }
   const std::string_view begin = STEMTAP_TRY(source->Peek(kLookedAt));
@@ -151,11 +151,11 @@ Result<std::string> ReadJsonFile(const std::string& path, std::size_t max_bytes,
   if (marked) look.remove_prefix(kByteOrderMark.size());
   const std::size_t first = look.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && look[first] != '{') {
-    return Error{fmt::format("{}: is no object, expected {}", source->name(), expected)};
+    return Error{fmt::format("{}: is not an object; expected {}", source->name(), expected)};
   }
   if (const std::size_t nul = begin.find('\0'); nul != std::string_view::npos) {
-    return Error{
-        fmt::format("{}: holds a NUL at byte {}, expected {}", source->name(), nul + 1, expected)};
+    return Error{fmt::format("{}: contains a NUL at byte {}; expected {}", source->name(), nul + 1,
+                             expected)};
   }
   Result<std::string> text = ReadWhole(*source, max_bytes, expected);
   if (text.ok() && marked) text.value().erase(0, kByteOrderMark.size());
@@ -193,15 +193,16 @@ Status CheckJsonText(std::string_view text, std::string_view name, std::string_v
   // The parser would interpret a NUL as the end of the text.
   const std::size_t nul = text.find('\0');
   if (nul != std::string_view::npos) {
-    return Error{fmt::format("{}: holds a NUL at byte {}, expected {}", name, nul + 1, expected)};
+    return Error{
+        fmt::format("{}: contains a NUL at byte {}; expected {}", name, nul + 1, expected)};
   }
   Look look;
   json::sax_parse(text, &look);
   if (!look.error().empty()) {
-    return Error{fmt::format("{}: {}, expected {}", name, look.error(), expected)};
+    return Error{fmt::format("{}: {}; expected {}", name, look.error(), expected)};
   }
   if (look.schema() != schema) {
-    return Error{fmt::format("{}: schema: is '{}', expected \"{}\", {}", name,
+    return Error{fmt::format("{}: schema: is '{}'; expected '{}', the schema of {}", name,
                              ShownCell(look.schema()), schema, expected)};
   }
   return Success{};

@@ -27,6 +27,7 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "model/json_fields.h"
+#include "model/json_text.h"
 
 namespace stemtap::model {
 
@@ -51,36 +52,52 @@ class JsonWalk {
   Status Read(simdjson::ondemand::parser& parser, const std::string& text, std::string_view source,
               std::string_view expected, T& object) {
     simdjson::ondemand::document document;
+    description_ = expected;
     code_ = parser.iterate(text.data(), text.size(), text.capacity()).get(document);
     std::string position;
-    if (code_ == simdjson::SUCCESS) {
+    if (code_ == kSuccess) {
       if (Object(document, kTable<T>, object) && AtEnd(document)) return Success{};
       if (!expected_.empty()) {
-        return Error{fmt::format("{}: {}{}expected {}", source, where_, where_.empty() ? "" : ": ",
-                                 expected_)};
+        return Error{fmt::format("{}: {}{}{}; expected {}", source, where_,
+                                 where_.empty() ? "" : ": ", wrong_, expected_)};
       }
       const char* at = nullptr;
-      if (document.current_location().get(at) == simdjson::SUCCESS && at >= text.data() &&
+      if (document.current_location().get(at) == kSuccess && at >= text.data() &&
           at <= text.data() + text.size()) {
         position = fmt::format("byte {}: ", at - text.data());
       }
     }
-    return Error{fmt::format("{}: {}{}, expected {}", source, position,
+    return Error{fmt::format("{}: {}{}; expected {}", source, position,
                              EscapeForTerminal(simdjson::error_message(code_)), expected)};
   }
 
  private:
   using Input = simdjson::ondemand::value;
+  using Code = simdjson::error_code;
   static constexpr auto kSuccess = simdjson::SUCCESS;
 
-  // Every function below returns whether it succeeded. The first failure sets expected_ and code_,
-  // and each enclosing level adds its name to the front of where_.
-  bool Fail(simdjson::error_code error, std::string_view expected) {
+  // Every function below returns whether it succeeded. The first failure sets code_, wrong_ and
+  // expected_, and each enclosing level adds its name to the front of where_.
+  bool Fail(std::string_view wrong, std::string_view expected) {
+    wrong_ = wrong;
+    expected_ = expected;
+    return false;
+  }
+  // `error` is the result of reading `value` as `expected`; kSuccess if only the value is wrong.
+  bool FailAt(Input& value, Code error, std::string_view expected) {
     code_ = error;
     // Other codes are JSON syntax errors, which any access can report.
-    const bool other = error == simdjson::INCORRECT_TYPE || error == kSuccess ||
-                       error == simdjson::NUMBER_OUT_OF_RANGE || error == simdjson::NUMBER_ERROR;
-    expected_ = other ? expected : "";
+    const bool is_value = error == simdjson::INCORRECT_TYPE || error == kSuccess ||
+                          error == simdjson::NUMBER_OUT_OF_RANGE || error == simdjson::NUMBER_ERROR;
+    if (!is_value) return false;
+    const std::string_view token = value.raw_json_token();
+    if (token.starts_with('{')) return Fail("is an object", expected);
+    if (token.starts_with('[')) return Fail("is an array", expected);
+    const std::size_t end = token.find_last_not_of(" \t\r\n");
+    return Fail("is " + ShownCell(token.substr(0, end + 1)), expected);
+  }
+  bool Syntax(Code error) {
+    code_ = error;
     return false;
   }
   bool Inside(std::string_view name) {
@@ -90,8 +107,7 @@ class JsonWalk {
   bool AtEnd(simdjson::ondemand::document& document) {
     // A current location exists only if tokens follow the document.
     const char* at = nullptr;
-    return document.current_location().get(at) != kSuccess ||
-           Fail(simdjson::TRAILING_CONTENT, "the end");
+    return document.current_location().get(at) != kSuccess || Syntax(simdjson::TRAILING_CONTENT);
   }
   static bool IsNull(Input& value) {
     bool null = false;
@@ -102,21 +118,28 @@ class JsonWalk {
   template <typename AnyInput, typename Each>
   bool ForEachField(AnyInput& value, Each each) {
     simdjson::ondemand::object object;
-    simdjson::error_code error = value.get_object().get(object);
-    if (error != kSuccess) return Fail(error, "an object");
+    Code error = value.get_object().get(object);
+    if constexpr (std::is_same_v<AnyInput, Input>) {
+      if (error != kSuccess) return FailAt(value, error, "an object");
+    } else if (error == simdjson::INCORRECT_TYPE) {
+      return Fail("is not an object", description_);
+    }
+    if (error != kSuccess) return Syntax(error);
     const std::size_t first = names_.size();
     for (auto field : object) {
       std::string_view name;
       Input inner;
       error = field.unescaped_key().get(name);
       if (error == kSuccess) error = field.value().get(inner);
-      if (error != kSuccess) return Fail(error, "a field");
+      if (error != kSuccess) return Syntax(error);
       if (std::find(names_.begin() + static_cast<std::ptrdiff_t>(first), names_.end(), name) !=
           names_.end()) {
-        Fail(kSuccess, "the field once");
+        Fail("occurs twice", "it once");
         return Inside(ShownCell(name));
       }
-      if (names_.size() - first == kMaxFields) return Fail(kSuccess, "at most 256 fields");
+      if (names_.size() - first == kMaxFields) {
+        return Fail("has too many fields", fmt::format("at most {}", kMaxFields));
+      }
       names_.push_back(name);
       if (!each(name, inner)) return Inside(ShownCell(name));
     }
@@ -127,13 +150,13 @@ class JsonWalk {
   template <typename Each>
   bool ForEachItem(Input& value, Each each) {
     simdjson::ondemand::array array;
-    simdjson::error_code error = value.get_array().get(array);
-    if (error != kSuccess) return Fail(error, "an array");
+    Code error = value.get_array().get(array);
+    if (error != kSuccess) return FailAt(value, error, "an array");
     std::size_t index = 0;
     for (auto item : array) {
       Input inner;
       error = item.get(inner);
-      if (error != kSuccess) return Fail(error, "a value");
+      if (error != kSuccess) return Syntax(error);
       if (!each(index, inner)) return Inside(fmt::format("[{}]", index));
       ++index;
     }
@@ -162,7 +185,7 @@ class JsonWalk {
     };
     if (!ForEachField(value, read)) return false;
     if (kIsFile && !has_schema_) {
-      Fail(kSuccess, fmt::format("\"{}\"", schema_));
+      Fail("is missing", fmt::format("'{}'", schema_));
       return Inside("schema");
     }
     std::uint64_t bit = 1;
@@ -176,8 +199,9 @@ class JsonWalk {
 
   bool Schema(Input& value) {
     std::string_view text;
-    const simdjson::error_code error = value.get_string().get(text);
-    return (error == kSuccess && text == schema_) || Fail(error, fmt::format("\"{}\"", schema_));
+    const Code error = value.get_string().get(text);
+    return (error == kSuccess && text == schema_) ||
+           FailAt(value, error, fmt::format("'{}'", schema_));
   }
   template <typename Table, typename T>
   bool FieldOf(Input& value, const Group<Table>& group, T& object) {
@@ -195,9 +219,18 @@ class JsonWalk {
       return field.texts.texts.empty() ? Value(value, member) : Enum(value, field.texts, member);
     } else if constexpr (std::is_same_v<Member, double>) {
       return Value(value, member) &&
-             (!field.is_time || !std::isnan(member) || Fail(kSuccess, "a number"));
+             (!field.is_time || !std::isnan(member) || FailAt(value, kSuccess, Expected(member)));
+    } else if constexpr (requires { Counters(value, field.texts, member); }) {
+      return Counters(value, field.texts, member);
     } else {
-      return Value(value, member);
+      if (!Value(value, member)) return false;
+      if constexpr (std::is_integral_v<Member>) {
+        // A number that means null in memory is not a value.
+        if (field.presence == Presence::kNullable && field.absent != 0 && member == field.absent) {
+          return FailAt(value, kSuccess, fmt::format("a whole number below {}", member));
+        }
+      }
+      return true;
     }
   }
 
@@ -211,7 +244,7 @@ class JsonWalk {
   bool Missing(const Field<kPath...>& field, T& object) {
     auto& member = field.In(object);
     if (field.presence != Presence::kRequired) return SetAbsent(field, member);
-    Fail(kSuccess, *field.texts.expected != '\0' ? field.texts.expected : Expected(member));
+    Fail("is missing", *field.texts.expected != '\0' ? field.texts.expected : Expected(member));
     return Inside(field.name);
   }
   template <auto... kPath, typename T>
@@ -249,39 +282,38 @@ class JsonWalk {
   requires std::integral<Number>
   bool Value(Input& value, Number& to) {
     std::uint64_t number = 0;
-    const simdjson::error_code error = value.get_uint64().get(number);
+    const Code error = value.get_uint64().get(number);
     if (error != kSuccess || number > std::uint64_t{std::numeric_limits<Number>::max()}) {
-      return Fail(error, Expected(to));
+      return FailAt(value, error, Expected(to));
     }
     to = static_cast<Number>(number);
     return true;
   }
   bool Value(Input& value, bool& to) {
-    const simdjson::error_code error = value.get_bool().get(to);
-    return error == kSuccess || Fail(error, Expected(to));
+    const Code error = value.get_bool().get(to);
+    return error == kSuccess || FailAt(value, error, Expected(to));
   }
   bool Value(Input& value, double& to) {
-    if (IsNull(value)) {
-      to = std::numeric_limits<double>::quiet_NaN();
-      return true;
-    }
-    const simdjson::error_code error = value.get_double().get(to);
-    return error == kSuccess || Fail(error, Expected(to));
+    to = std::numeric_limits<double>::quiet_NaN();
+    if (IsNull(value)) return true;
+    const Code error = value.get_double().get(to);
+    return error == kSuccess || FailAt(value, error, Expected(to));
   }
   bool Value(Input& value, std::string& to) {
     std::string_view text;
-    const simdjson::error_code error = value.get_string().get(text);
-    if (error != kSuccess) return Fail(error, Expected(to));
+    const Code error = value.get_string().get(text);
+    if (error != kSuccess) return FailAt(value, error, Expected(to));
     to.assign(text);
     return true;
   }
   template <typename T>
   bool Enum(Input& value, const EnumTexts& texts, T& to) {
     std::string_view text;
-    const simdjson::error_code error = value.get_string().get(text);
+    const Code error = value.get_string().get(text);
     const auto found = std::find(texts.texts.begin(), texts.texts.end(), text);
-    if (error != kSuccess) return Fail(error, "a text");
-    if (found == texts.texts.end()) return Fail(error, texts.expected);
+    if (error != kSuccess || found == texts.texts.end()) {
+      return FailAt(value, error, texts.expected);
+    }
     to = static_cast<T>(found - texts.texts.begin());
     return true;
   }
@@ -296,34 +328,32 @@ class JsonWalk {
   }
   template <HasRow T>
   bool Value(Input& value, T& object) {
-    return Row(value, kRow<T>.expected, kRow<T>.fields,
-               [&](Input& inner, const auto& field) { return FieldOf(inner, field, object); });
+    return Row(
+        value, kRow<T>.expected, kRow<T>.fields,
+        [&](Input& inner, const auto& field) { return FieldOf(inner, field, object); },
+        kRow<T>.is_exact);
   }
-  // Calls read(value, element) for each of `elements`. Ignores further items of the array.
+  // Calls read(value, element) for each of `elements`. Unless `is_exact`, ignores further items.
   template <typename Elements, typename Read>
-  bool Row(Input& value, const char* expected, const Elements& elements, const Read& read) {
-    simdjson::ondemand::array array;
-    simdjson::error_code error = value.get_array().get(array);
-    if (error != kSuccess) return Fail(error, "an array");
-    simdjson::ondemand::array_iterator at;
-    simdjson::ondemand::array_iterator end;
-    error = array.begin().get(at);
-    if (error == kSuccess) error = array.end().get(end);
-    if (error != kSuccess) return Fail(error, "a value");
-    std::size_t index = 0;
-    const auto next = [&](auto& element) {
-      if (!(at != end)) return Fail(kSuccess, expected);
-      Input inner;
-      error = (*at).get(inner);
-      if (error != kSuccess) return Fail(error, "a value");
-      if (!read(inner, element)) return Inside(fmt::format("[{}]", index));
-      ++at;
-      ++index;
-      return true;
+  bool Row(Input& value, const char* expected, const Elements& elements, const Read& read,
+           bool is_exact = false) {
+    constexpr std::size_t kSize = std::tuple_size_v<Elements>;
+    std::size_t count = 0;
+    const auto each = [&](std::size_t index, Input& inner) {
+      count = index + 1;
+      bool success = true;
+      std::size_t i = 0;
+      const auto is_element = [&](auto& element) {
+        if (i++ != index) return false;
+        success = read(inner, element);
+        return true;
+      };
+      std::apply([&](auto&... all) { (void)(is_element(all) || ...); }, elements);
+      return success;
     };
-    if (!std::apply([&](auto&... all) { return (next(all) && ...); }, elements)) return false;
-    while (at != end) ++at;
-    return true;
+    if (!ForEachItem(value, each)) return false;
+    return count == kSize || (count > kSize && !is_exact) ||
+           Fail(fmt::format("has {} items", count), expected);
   }
   // Reuses the memory of the items.
   template <typename Item>
@@ -338,12 +368,12 @@ class JsonWalk {
     items.resize(count);
     return true;
   }
-  // Texts and numbers by name, in the order of the names. Ignores other values.
+  // Texts and numbers by name. Ignores other values.
   bool Value(Input& value,
              std::vector<std::pair<std::string, std::variant<std::string, double, std::uint64_t>>>&
                  options) {
     options.clear();
-    const auto read = [&](std::string_view name, Input& inner) {
+    return ForEachField(value, [&](std::string_view name, Input& inner) {
       std::string_view text;
       double real = 0.0;
       std::uint64_t whole = 0;
@@ -355,10 +385,7 @@ class JsonWalk {
         options.emplace_back(name, real);
       }
       return true;
-    };
-    if (!ForEachField(value, read)) return false;
-    std::sort(options.begin(), options.end());
-    return true;
+    });
   }
   // Counters by name, without zeros.
   bool Value(Input& value, std::vector<std::pair<std::string, std::uint64_t>>& counters) {
@@ -370,6 +397,19 @@ class JsonWalk {
       return true;
     });
   }
+  // Counters with fixed names. Missing counters are 0; counters with other names are ignored.
+  template <std::size_t kCount>
+  requires(kCount != 3) bool Counters(Input& value, const EnumTexts& names,
+                                      std::uint64_t (&counters)[kCount]) {
+    std::fill(std::begin(counters), std::end(counters), 0);
+    return ForEachField(value, [&](std::string_view name, Input& inner) {
+      std::uint64_t count = 0;
+      if (!Value(inner, count)) return false;
+      const auto found = std::find(names.texts.begin(), names.texts.end(), name);
+      if (found != names.texts.end()) counters[found - names.texts.begin()] = count;
+      return true;
+    });
+  }
 
   // Maximum fields per object. Our objects have up to 40. The check for fields that occur twice
   // compares each name with all previous ones, so its time is quadratic.
@@ -377,11 +417,32 @@ class JsonWalk {
 
   const std::string_view schema_;
   const bool details_;
+  std::string_view description_;
   bool has_schema_ = false;
   std::vector<std::string_view> names_;  // field names of all open objects, in the parser's memory
   std::string where_;
+  std::string wrong_;
   std::string expected_;  // empty if the text is not valid JSON
-  simdjson::error_code code_ = kSuccess;
+  Code code_ = kSuccess;
 };
+
+// Reads the whole of `text` into `object`. Unlike ReadJson, does not validate fields that the table
+// does not have.
+template <typename T>
+Status ReadLargeJson(std::string_view text, std::string_view source, std::string_view schema,
+                     std::string_view expected, T& object) {
+  std::string padded(text);
+  PadForJson(padded);
+  simdjson::ondemand::parser parser;
+  return JsonWalk(schema).Read(parser, padded, source, expected, object);
+}
+
+// Reads the whole of `text` into `object` after CheckJsonText, which takes most of the time.
+template <typename T>
+Status ReadJson(std::string_view text, std::string_view source, std::string_view schema,
+                std::string_view expected, T& object) {
+  STEMTAP_TRY(CheckJsonText(text, source, schema, expected));
+  return ReadLargeJson(text, source, schema, expected, object);
+}
 
 }  // namespace stemtap::model

@@ -28,7 +28,10 @@ namespace stemtap::model {
 // JsonStyle is what differs between file formats.
 struct JsonStyle {
   void (*append_real)(double value, std::string& text) = AppendJsonReal;
-  std::string_view extent_separator = ",";  // between the extents of a grid or block
+  std::string_view separator = ",";  // between the items of a row, a grid or a nested list
+  // If not 0, each field and item is on its own line, indented by this many spaces per level, and
+  // the layouts in field tables are not used.
+  std::size_t indent = 0;
 };
 
 class JsonWriter {
@@ -44,8 +47,31 @@ class JsonWriter {
   }
 
  private:
+  void NewLine() {
+    text_ += '\n';
+    text_.append(depth_ * style_.indent, ' ');
+  }
+  void Open(char bracket) {
+    text_ += bracket;
+    ++depth_;
+  }
+  void Close(char bracket, bool is_empty) {
+    --depth_;
+    if (style_.indent != 0 && !is_empty) NewLine();
+    text_ += bracket;
+  }
+  // Separates an item from the one before.
+  void Next(bool& first, std::string_view separator) {
+    const bool is_first = std::exchange(first, false);
+    if (style_.indent == 0) {
+      if (!is_first) text_ += separator;
+    } else {
+      if (!is_first) text_ += ',';
+      NewLine();
+    }
+  }
   void Name(std::string_view name, std::string_view lead, bool& first) {
-    if (!std::exchange(first, false)) text_ += lead;
+    Next(first, lead);
     text_ += '"';
     text_ += name;
     text_ += "\": ";
@@ -54,9 +80,9 @@ class JsonWriter {
   template <typename Object, typename Table>
   void Write(const Object& object, const Group<Table>& group, bool& first) {
     Name(group.name, group.lead, first);
-    text_ += '{';
+    Open('{');
     Fields(object, group.table);
-    text_ += '}';
+    Close('}', false);
   }
   template <typename Object, auto... kPath>
   void Write(const Object& object, const Field<kPath...>& field, bool& first) {
@@ -89,10 +115,12 @@ class JsonWriter {
       } else {
         Value(value);
       }
-    } else if constexpr (requires { Value(value); }) {
-      Value(value);
-    } else {
+    } else if constexpr (requires { List(value, field.list); }) {
       List(value, field.list);
+    } else if constexpr (requires { Counters(value, field.texts); }) {
+      Counters(value, field.texts);
+    } else {
+      Value(value);
     }
   }
 
@@ -107,7 +135,7 @@ class JsonWriter {
   void Value(const Extent (&extents)[3]) {
     text_ += '[';
     for (const Extent& extent : extents) {
-      if (&extent != extents) text_ += style_.extent_separator;
+      if (&extent != extents) text_ += style_.separator;
       Value(extent);
     }
     text_ += ']';
@@ -119,21 +147,22 @@ class JsonWriter {
   // A list of pairs is an object with any names.
   template <typename Any>
   void Value(const std::vector<std::pair<std::string, Any>>& pairs) {
-    text_ += '{';
+    Open('{');
+    bool first = true;
     for (const auto& [name, value] : pairs) {
-      if (&name != &pairs.front().first) text_ += ", ";
+      Next(first, ", ");
       Value(name);
       text_ += ": ";
       Value(value);
     }
-    text_ += '}';
+    Close('}', pairs.empty());
   }
   template <typename T>
   requires HasTable<T>
   void Value(const T& object) {
-    text_ += '{';
+    Open('{');
     Fields(object, kTable<T>);
-    text_ += '}';
+    Close('}', false);
   }
   template <typename T>
   requires HasRow<T>
@@ -141,26 +170,47 @@ class JsonWriter {
     text_ += '[';
     bool first = true;
     const auto element = [&](const auto& field) {
-      if (!std::exchange(first, false)) text_ += ", ";
+      if (!std::exchange(first, false)) text_ += style_.separator;
       FieldValue(field.In(object), field);
     };
     std::apply([&](const auto&... fields) { (element(fields), ...); }, kRow<T>.fields);
     text_ += ']';
   }
-
   template <typename Item>
-  void List(const std::vector<Item>& items, const ListLayout& layout) {
-    text_ += '[';
+  void Value(const std::vector<Item>& items) {
+    List(items, {.between = style_.separator});
+  }
+
+  // Pairs and items are different overloads: a list of pairs is an object.
+  template <typename Item>
+  requires(!requires(const Item& item) { item.second; }) void List(const std::vector<Item>& items,
+                                                                   const ListLayout& layout) {
+    Open('[');
+    bool first = true;
     for (const Item& item : items) {
-      text_ += &item == items.data() ? layout.before : layout.between;
+      if (first && style_.indent == 0) text_ += layout.before;
+      Next(first, layout.between);
       Value(item);
     }
-    if (!items.empty() || layout.after_empty) text_ += layout.after;
-    text_ += ']';
+    if (style_.indent == 0 && (!items.empty() || layout.after_empty)) text_ += layout.after;
+    Close(']', items.empty());
+  }
+  // Counters with fixed names.
+  template <std::size_t kCount>
+  requires(kCount != 3) void Counters(const std::uint64_t (&counters)[kCount],
+                                      const EnumTexts& names) {
+    Open('{');
+    bool first = true;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      Name(names.texts[i], ", ", first);
+      Value(counters[i]);
+    }
+    Close('}', false);
   }
 
   const JsonStyle& style_;
   std::string& text_;
+  std::size_t depth_ = 1;  // of open objects and lists
 };
 
 }  // namespace stemtap::model

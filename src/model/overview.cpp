@@ -123,10 +123,7 @@ void AppendNineDigits(double value, std::string& text) {
   }
 }
 
-// REQUIRES: `text` is padded.
-Status Parse(simdjson::ondemand::parser& parser, const std::string& text, std::string_view source,
-             bool slices, Overview& overview) {
-  STEMTAP_TRY(JsonWalk(kSchema, slices).Read(parser, text, source, kExpected, overview));
+Status Checked(const Overview& overview, std::string_view source) {
   const std::string wrong = CheckOverview(overview);
   if (!wrong.empty()) return Error{fmt::format("{}: {}", source, wrong)};
   return Success{};
@@ -143,11 +140,11 @@ Status ReadFile(const std::string& path, std::string& text) {
   struct stat about = {};
   if (::fstat(file.get(), &about) != 0) return SystemError(path, "cannot be read");
   if (!S_ISREG(about.st_mode)) {
-    return Error{fmt::format("{}: is no regular file, expected {}", path, kExpected)};
+    return Error{fmt::format("{}: is not a regular file; expected {}", path, kExpected)};
   }
   if (static_cast<std::uint64_t>(about.st_size) > kMaxOverviewBytes) {
     return Error{
-        fmt::format("{}: more than {} bytes, expected {}", path, kMaxOverviewBytes, kExpected)};
+        fmt::format("{}: has more than {} bytes; expected {}", path, kMaxOverviewBytes, kExpected)};
   }
   text.resize(static_cast<std::size_t>(about.st_size));
   std::size_t size = 0;
@@ -194,15 +191,15 @@ std::string_view OverviewReader::text() const {
 Status OverviewReader::Read(const std::string& path, Overview& overview) {
   STEMTAP_TRY(ReadFile(path, memory_->text));
   PadForJson(memory_->text);
-  return Parse(memory_->parser, memory_->text, path, slices_, overview);
+  STEMTAP_TRY(
+      JsonWalk(kSchema, slices_).Read(memory_->parser, memory_->text, path, kExpected, overview));
+  return Checked(overview, path);
 }
 
 Result<Overview> ParseOverview(std::string_view json, std::string_view source) {
-  std::string text(json);
-  PadForJson(text);
-  simdjson::ondemand::parser parser;
   Overview overview;
-  STEMTAP_TRY(Parse(parser, text, source, true, overview));
+  STEMTAP_TRY(ReadLargeJson(json, source, kSchema, kExpected, overview));
+  STEMTAP_TRY(Checked(overview, source));
   return overview;
 }
 

@@ -2,157 +2,150 @@
 #include "model/plan_cells.h"
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <set>
 #include <string_view>
-#include <utility>
+#include <tuple>
+#include <vector>
 
-#include "base/text.h"
+#include "model/json_fields.h"
 #include "model/json_text.h"
+#include "model/json_walk.h"
+#include "model/json_writer.h"
 #include "stemtap/version.h"
 
 namespace stemtap::model {
 namespace {
 
-constexpr const char* kExpected = "expected a cells.json";
+struct Cell {
+  std::uint64_t count = 0;
+  double mean = 0.0;
+  double m2 = 0.0;
+};
+
+struct CellsFile {
+  std::vector<std::vector<Cell>> clusters;  // of all kernels
+};
+
+}  // namespace
+
+template <>
+inline constexpr auto kRow<Cell> = MakeRow("[count, mean, m2]", Optional<&Cell::count>(),
+                                           Optional<&Cell::mean>(), Optional<&Cell::m2>())
+                                       .Exact();
+
+template <>
+inline constexpr auto kTable<CellsFile> =
+    std::tuple(Required<&CellsFile::clusters>("clusters").Items({"\n", ",\n", "\n", true}));
+
+namespace {
+
+constexpr std::string_view kSchema = "stemtap.cells/1";
+constexpr const char* kExpected = "a cells.json";
 // Relative tolerances for sums of cells in doubles, compared with the mean and the standard
 // deviation of the cluster.
 constexpr double kRounding = 1e-9;
 constexpr double kSpreadRounding = 1e-6;
 
-// Parses a cell [count, mean, m2]. Returns false if `value` is not a cell.
-bool CellOf(simdjson::dom::element value, stats::Moments& cell) {
-  simdjson::dom::array parts;
-  std::uint64_t count = 0;
-  double mean = 0.0;
-  double m2 = 0.0;
-  if (value.get(parts) != simdjson::SUCCESS || parts.size() != 3) return false;
-  if (parts.at(0).get(count) != simdjson::SUCCESS || count == 0) return false;
-  if (parts.at(1).get(mean) != simdjson::SUCCESS || !(mean >= 0.0)) return false;
-  if (parts.at(2).get(m2) != simdjson::SUCCESS || !(m2 >= 0.0)) return false;
-  cell = stats::Moments(count, mean, m2);
-  return true;
+// Appends the shortest digits that parse to the same double.
+void AppendShortest(double value, std::string& text) {
+  fmt::format_to(std::back_inserter(text), "{}", value);
 }
 
 // Returns what is wrong with the moments `all` of a cluster's cells, or an empty string.
 std::string CheckCells(const stats::Moments& all, const PlanCluster& cluster) {
   const std::uint64_t drawn = cluster.count - cluster.joined;
   if (all.count() != drawn) {
-    return fmt::format("holds {} launches, plan.json says {}", all.count(), drawn);
+    return fmt::format(": has {} launches; expected {}, as plan.json has", all.count(), drawn);
   }
   // plan.json contains the mean without joined launches only indirectly, as a difference of sums
   // over the cluster, so the tolerance is relative to the larger mean.
   const double mean = DrawnMean(cluster);
   if (!(std::fabs(all.mean() - mean) <= kRounding * std::max(mean, cluster.mean_ns))) {
-    return "has another mean than plan.json says";
+    return fmt::format(": has a mean of {} ns; expected {}, as plan.json has", all.mean(), mean);
   }
   // Rounding of the cell means matters if they are much larger than their differences.
   const double rounding =
       kSpreadRounding * (cluster.stddev_ns + kRounding * cluster.mean_ns) + kRounding;
   if (cluster.joined == 0) {
     if (std::fabs(all.stddev() - cluster.stddev_ns) <= rounding) return {};
-    return "has another standard deviation than plan.json says";
+    return fmt::format(": has a standard deviation of {} ns; expected {}, as plan.json has",
+                       all.stddev(), cluster.stddev_ns);
   }
   // The squared deviations of a subset are at most the squared deviations of the cluster.
   const double share = static_cast<double>(drawn) / static_cast<double>(cluster.count);
   if (all.stddev() * std::sqrt(share) <= cluster.stddev_ns + rounding) return {};
-  return "has a larger standard deviation than plan.json allows";
+  return fmt::format(": has a standard deviation of {} ns; expected at most {}", all.stddev(),
+                     (cluster.stddev_ns + rounding) / std::sqrt(share));
 }
 
-// Reads the cells of a cluster, which may be empty. Returns what is wrong with them, or an empty
+// Sets the cells of a cluster, which may have none. Returns what is wrong with them, or an empty
 // string.
-std::string ReadCluster(simdjson::dom::array cells, PlanCluster& cluster) {
+std::string SetCells(const std::vector<Cell>& cells, PlanCluster& cluster) {
   cluster.cells.clear();
   const std::uint64_t drawn = cluster.count - cluster.joined;
   stats::Moments all;
-  for (const simdjson::dom::element value : cells) {
-    stats::Moments cell;
-    if (!CellOf(value, cell)) return "expected [count, mean, m2]";
-    if (cell.count() > drawn - all.count()) return "holds more launches than plan.json says";
-    all.Merge(cell);
-    cluster.cells.push_back(cell);
+  for (const Cell& cell : cells) {
+    if (cell.count == 0 || !(cell.mean >= 0.0) || !(cell.m2 >= 0.0)) {
+      return fmt::format(
+          "[{}]: is [{}, {}, {}]; expected a count of at least 1 and numbers of at "
+          "least 0",
+          &cell - cells.data(), cell.count, JsonValue(cell.mean), JsonValue(cell.m2));
+    }
+    if (cell.count > drawn - all.count()) {
+      return fmt::format(": has more launches than plan.json; expected {}", drawn);
+    }
+    cluster.cells.emplace_back(cell.count, cell.mean, cell.m2);
+    all.Merge(cluster.cells.back());
   }
-  if (!cluster.cells.empty()) return CheckCells(all, cluster);
+  if (!cells.empty()) return CheckCells(all, cluster);
   if (cluster.joined == 0 || cluster.captured >= drawn) return {};
-  return fmt::format("is empty; expected cells of {} launches", drawn);
+  return fmt::format(": is empty; expected cells of {} launches", drawn);
 }
 
 }  // namespace
 
 std::string CellsToJson(const Plan& plan) {
-  std::string json = fmt::format(
-      "{{\"schema\": \"stemtap.cells/1\", \"tool\": \"stemtap {}\", \"clusters\": [", kVersion);
-  const char* between = "\n";
+  CellsFile file;
   for (const PlanKernel& kernel : plan.kernels) {
     for (const PlanCluster& cluster : kernel.clusters) {
-      json += std::exchange(between, ",\n");
-      json += '[';
+      std::vector<Cell>& cells = file.clusters.emplace_back();
       for (const stats::Moments& cell : cluster.cells) {
-        // {} prints the shortest digits that parse to the same double.
-        fmt::format_to(std::back_inserter(json), "{}[{},{},{}]",
-                       &cell == cluster.cells.data() ? "" : ",", cell.count(), cell.mean(),
-                       cell.m2());
+        cells.push_back({cell.count(), cell.mean(), cell.m2()});
       }
-      json += ']';
     }
   }
-  return json + "\n]}\n";
+  constexpr JsonStyle kStyle = {.append_real = AppendShortest};
+  std::string text =
+      fmt::format("{{\"schema\": \"{}\", \"tool\": \"stemtap {}\", ", kSchema, kVersion);
+  JsonWriter(kStyle, text).Fields(file, kTable<CellsFile>);
+  return text += "}\n";
 }
 
 Status LoadCells(const std::string& path, Plan& plan) {
-  const std::string text = STEMTAP_TRY(ReadJsonFile(path, kMaxCellsBytes, "a cells.json"));
+  const std::string text = STEMTAP_TRY(ReadJsonFile(path, kMaxCellsBytes, kExpected));
   return ParseCells(text, NameOfSource(path), plan);
 }
 
 Status ParseCells(const std::string& text, const std::string& name, Plan& plan) {
-  simdjson::dom::parser parser;
-  simdjson::dom::element document;
-  const simdjson::error_code error = parser.parse(text).get(document);
-  if (error != simdjson::SUCCESS) {
-    return Error{fmt::format("{}: {}, {}", name, EscapeForTerminal(simdjson::error_message(error)),
-                             kExpected)};
+  CellsFile file;
+  STEMTAP_TRY(ReadLargeJson(text, name, kSchema, kExpected, file));
+  std::size_t clusters = 0;
+  for (const PlanKernel& kernel : plan.kernels) clusters += kernel.clusters.size();
+  if (file.clusters.size() != clusters) {
+    return Error{fmt::format("{}: clusters: has {} items; expected {}, as plan.json has", name,
+                             file.clusters.size(), clusters)};
   }
-  simdjson::dom::object fields;
-  if (document.get(fields) != simdjson::SUCCESS) {
-    return Error{fmt::format("{}: is no object, {}", name, kExpected)};
-  }
-  std::set<std::string_view> keys;
-  for (const simdjson::dom::key_value_pair field : fields) {
-    if (keys.insert(field.key).second) continue;
-    return Error{fmt::format("{}: {}: is there twice, {}", name, ShownCell(field.key), kExpected)};
-  }
-  std::string_view schema;
-  if (document["schema"].get(schema) != simdjson::SUCCESS || schema != "stemtap.cells/1") {
-    return Error{fmt::format("{}: schema: expected \"stemtap.cells/1\"", name)};
-  }
-  simdjson::dom::array clusters;
-  if (document["clusters"].get(clusters) != simdjson::SUCCESS) {
-    return Error{fmt::format("{}: clusters: expected an array", name)};
-  }
-  auto next = clusters.begin();
-  std::size_t at = 0;
+  std::size_t next = 0;
   for (PlanKernel& kernel : plan.kernels) {
     for (PlanCluster& cluster : kernel.clusters) {
-      if (!(next != clusters.end())) {
-        return Error{fmt::format("{}: has {} clusters, plan.json has more", name, at)};
-      }
-      simdjson::dom::array cells;
-      if ((*next).get(cells) != simdjson::SUCCESS) {
-        return Error{fmt::format("{}: clusters[{}]: expected an array", name, at)};
-      }
-      const std::string wrong = ReadCluster(cells, cluster);
-      if (!wrong.empty()) return Error{fmt::format("{}: clusters[{}]: {}", name, at, wrong)};
+      const std::string wrong = SetCells(file.clusters[next], cluster);
+      if (!wrong.empty()) return Error{fmt::format("{}: clusters[{}]{}", name, next, wrong)};
       ++next;
-      ++at;
     }
-  }
-  if (next != clusters.end()) {
-    return Error{fmt::format("{}: has more clusters than the {} of plan.json", name, at)};
   }
   return Success{};
 }

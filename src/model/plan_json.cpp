@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -116,6 +117,7 @@ constexpr const char* kExpected = "a plan.json";
 
 // Sets what the file does not contain.
 void Complete(Plan& plan) {
+  std::sort(plan.options.begin(), plan.options.end());
   for (PlanSession& session : plan.sessions) {
     if (session.certified_bound == kLacking) session.certified_bound = session.bound;
   }
@@ -146,12 +148,8 @@ std::string PlanToJson(const Plan& plan) {
 }
 
 Result<Plan> ParsePlan(std::string_view json, std::string_view source) {
-  STEMTAP_TRY(CheckJsonText(json, source, kSchema, kExpected));
-  std::string text(json);
-  PadForJson(text);
-  simdjson::ondemand::parser parser;
   Plan plan;
-  STEMTAP_TRY(JsonWalk(kSchema).Read(parser, text, source, kExpected, plan));
+  STEMTAP_TRY(ReadJson(json, source, kSchema, kExpected, plan));
   Complete(plan);
   const std::string wrong = CheckPlan(plan);
   if (!wrong.empty()) return Error{fmt::format("{}: {}", source, wrong)};

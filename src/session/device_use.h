@@ -16,6 +16,7 @@
 #include <map>
 #include <vector>
 
+#include "session/process_report.h"
 #include "shm/record.h"
 
 namespace stemtap::session {
@@ -44,25 +45,6 @@ class BusyTime {
   std::uint64_t closed_ns_ = 0;  // total of the intervals before them
   std::uint64_t closed_end_ = 0;
   std::uint64_t cut_ns_ = 0;
-};
-
-struct StreamTotals {
-  std::uint32_t stream = 0;  // shm::kUnknown32 if unknown
-  std::uint64_t launches = 0;
-  std::uint64_t duration_ns = 0;
-};
-
-struct DeviceTotals {
-  std::uint16_t process = 0;
-  std::uint16_t device = 0;  // ordinal inside the process, or shm::kUnknown16 if unknown
-  std::uint64_t launches = 0;
-  std::uint64_t graph_kernels = 0;  // launches made by CUDA graphs
-  std::uint64_t duration_ns = 0;
-  std::uint64_t busy_ns = 0;
-  std::uint64_t cut_ns = 0;
-  std::uint64_t span_ns = 0;  // from the first start to the last end
-  // Ordered by number; streams beyond kMaxStreams share one unknown entry.
-  std::vector<StreamTotals> streams;
 };
 
 class DeviceUse {

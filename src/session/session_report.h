@@ -13,7 +13,6 @@
 #include "model/overview.h"
 #include "model/plan.h"
 #include "online/online_sampler.h"
-#include "session/device_use.h"
 #include "session/process_report.h"
 
 namespace stemtap::session {
@@ -38,14 +37,7 @@ struct SessionReport {
   std::vector<std::string> warnings;
 };
 
-// SessionCounts are the totals over all processes of a session.
-struct SessionCounts {
-  std::uint64_t seen = 0;
-  std::uint64_t kept = 0;
-  std::uint64_t dropped = 0;
-  std::uint64_t gaps = 0;
-  std::uint64_t losses[shm::kLossCount] = {};
-};
+// Returns the totals over all processes of a session.
 SessionCounts CountProcesses(std::span<const ProcessReport> processes);
 
 // Adds what the processes lost to the totals of the plan. Call once, before the functions below.

@@ -26,8 +26,8 @@ TEST_CASE("what is no such document is refused with its place") {
     std::vector<std::string> words;
   } cases[] = {
       {"", {"line 1", "unexpected end of input"}},
-      {"[]", {"is no object"}},
-      {"7", {"is no object"}},
+      {"[]", {"is not an object"}},
+      {"7", {"is not an object"}},
       {"{}", {"schema: is ''", "stemtap.session/1"}},
       {R"({"schema":7})", {"schema: is ''"}},
       {R"({"a":{"schema":"stemtap.session/1"}})", {"schema: is ''"}},

@@ -184,27 +184,30 @@ TEST_CASE("what a later version may add is passed over") {
 
 TEST_CASE("what is not as expected is named by its place") {
   CHECK(ErrorOf(With("\"captured\": 10", "\"captured\": -1")) ==
-        "f.json: kernels[0].captured: expected a whole number");
+        "f.json: kernels[0].captured: is -1; expected a whole number");
   CHECK(ErrorOf(With("5824, 120]", "5824]")) ==
-        "f.json: kernels[0].histogram[0]: expected [lower, upper, launches]");
+        "f.json: kernels[0].histogram[0]: has 2 items; expected [lower, upper, launches]");
   CHECK(ErrorOf(With("\"closed\"", "\"ajar\"")) ==
-        "f.json: kernels[0].clusters[0].state: expected open, closed or unreachable");
+        "f.json: kernels[0].clusters[0].state: is \"ajar\"; expected open, closed or unreachable");
   CHECK(ErrorOf(With("20, null, 3", "20, \"x\", 3")) ==
-        "f.json: timeline[1][6]: expected a number");
-  CHECK(ErrorOf(With("12.31", "null")) == "f.json: elapsed_s: expected a number");
-  CHECK(ErrorOf(With("\"name\": \"b\", ", "")) == "f.json: kernels[1].name: expected a text");
-  CHECK(ErrorOf(With("\"running\"", "\"walking\"")) == "f.json: state: expected running or ended");
+        "f.json: timeline[1][6]: is \"x\"; expected a number");
+  CHECK(ErrorOf(With("12.31", "null")) == "f.json: elapsed_s: is null; expected a number");
+  CHECK(ErrorOf(With("\"name\": \"b\", ", "")) ==
+        "f.json: kernels[1].name: is missing; expected a text");
+  CHECK(ErrorOf(With("\"running\"", "\"walking\"")) ==
+        "f.json: state: is \"walking\"; expected running or ended");
   CHECK(ErrorOf(With("overview/1", "overview/2")) ==
-        "f.json: schema: expected \"stemtap.overview/1\"");
+        "f.json: schema: is \"stemtap.overview/2\"; expected 'stemtap.overview/1'");
   CHECK(ErrorOf(With("\"pid\": 4240", "\"pid\": 4294967296")) ==
-        "f.json: pid: expected a whole number");
+        "f.json: pid: is 4294967296; expected a whole number");
   CHECK(ErrorOf(With("[64, 1, 1]", "[65536, 1, 1]")) ==
-        "f.json: kernels[1].block[0]: expected a whole number");
-  CHECK(ErrorOf(With("\"state\": \"running\",", "")) == "f.json: state: expected running or ended");
+        "f.json: kernels[1].block[0]: is 65536; expected a whole number");
+  CHECK(ErrorOf(With("\"state\": \"running\",", "")) ==
+        "f.json: state: is missing; expected running or ended");
   CHECK(ErrorOf(R"({"state":"ended","kernels":[]})") ==
-        "f.json: schema: expected \"stemtap.overview/1\"");
+        "f.json: schema: is missing; expected 'stemtap.overview/1'");
   CHECK(ErrorOf(With("\"ring_full\": 90", "\"ring\\u001b[31m\": [90]"))
-            .starts_with("f.json: losses.ring\\x1B[31m: expected"));
+            .starts_with("f.json: losses.ring\\x1B[31m: is an array; expected"));
 }
 
 TEST_CASE("an overview that contradicts itself is refused with the place") {
@@ -238,13 +241,13 @@ TEST_CASE("an overview that contradicts itself is refused with the place") {
   CHECK(error("[1, 8192,", "[1, 4095,").find("timeline[1][1]: is 4095") != std::string::npos);
 }
 
-TEST_CASE("a field that is there twice is refused wherever it is read") {
+TEST_CASE("a field that occurs twice is refused wherever it is read") {
   CHECK(ErrorOf(With("\"seen\": 816100, \"kept\"", "\"seen\": 1, \"seen\": 816100, \"kept\"")) ==
-        "f.json: seen: expected the field once");
+        "f.json: seen: occurs twice; expected it once");
   CHECK(ErrorOf(With("\"ring_full\": 90", "\"ring_full\": 90, \"ring_full\": 90")) ==
-        "f.json: losses.ring_full: expected the field once");
+        "f.json: losses.ring_full: occurs twice; expected it once");
   CHECK(ErrorOf(With("\"imputed\": 4", "\"imputed\": 4, \"n\\u0061me\": \"x\"")) ==
-        "f.json: kernels[0].name: expected the field once");
+        "f.json: kernels[0].name: occurs twice; expected it once");
 }
 
 TEST_CASE("what is written is read back") {

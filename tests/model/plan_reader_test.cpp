@@ -124,10 +124,10 @@ TEST_CASE("the sessions of a merged plan read back, and are refused by their pla
   CHECK(error("[0, 3]", "[0, \"3\"]").find("sessions[0].devices") != std::string::npos);
   CHECK(error("\"first_device\": 2", "\"first_device\": 65536").find("sessions[1].first_device") !=
         std::string::npos);
-  CHECK(error("\"id\": ", "\"ids\": ").find("sessions[0].id: expected a text") !=
+  CHECK(error("\"id\": ", "\"ids\": ").find("sessions[0].id: is missing; expected a text") !=
         std::string::npos);
   CHECK(error("\"sessions\": [", "\"sessions\": 1, \"x\": [") ==
-        "plan.json: sessions: expected an array");
+        "plan.json: sessions: is 1; expected an array");
 }
 
 TEST_CASE("a plan that is cut anywhere is refused") {
@@ -139,7 +139,7 @@ TEST_CASE("a plan that is cut anywhere is refused") {
   const Result<Plan> read = ParsePlan(text + std::string("\0 and more", 10), "plan.json");
   REQUIRE_FALSE(read.ok());
   CHECK(read.error().message ==
-        fmt::format("plan.json: holds a NUL at byte {}, expected a plan.json", text.size() + 1));
+        fmt::format("plan.json: contains a NUL at byte {}; expected a plan.json", text.size() + 1));
 }
 
 TEST_CASE("what is no plan is refused with the place") {
@@ -147,10 +147,11 @@ TEST_CASE("what is no plan is refused with the place") {
     const Result<Plan> read = ParsePlan(text, "plan.json");
     return read.ok() ? std::string("read") : read.error().message;
   };
-  CHECK(error("[1, 2]") == "plan.json: is no object, expected a plan.json");
+  CHECK(error("[1, 2]") == "plan.json: is not an object; expected a plan.json");
   CHECK(error("{").find("plan.json: ") == 0);
-  CHECK(error("{\"schema\": \"other/2\"}")
-            .find("schema: is 'other/2', expected \"stemtap.plan/1\"") != std::string::npos);
+  CHECK(
+      error("{\"schema\": \"other/2\"}").find("schema: is 'other/2'; expected 'stemtap.plan/1'") !=
+      std::string::npos);
   const std::string good = PlanToJson(Example());
   const auto without = [&](const std::string& what, const std::string& by) {
     std::string text = good;
@@ -159,16 +160,17 @@ TEST_CASE("what is no plan is refused with the place") {
     return text.replace(at, what.size(), by);
   };
   CHECK(error(without("\"index\": 4711", "\"index\": -1")) ==
-        "plan.json: kernels[0].clusters[0].samples[1].index: expected a whole number");
+        "plan.json: kernels[0].clusters[0].samples[1].index: is -1; expected a whole number");
   CHECK(error(without("\"imputed\": true", "\"imputed\": 1")) ==
-        "plan.json: kernels[0].clusters[0].samples[1].imputed: expected true or false");
+        "plan.json: kernels[0].clusters[0].samples[1].imputed: is 1; expected true or false");
   CHECK(error(without("\"process\": 4242", "\"process\": 4294967296"))
-            .find("process: expected a whole number") != std::string::npos);
-  CHECK(error(without("[8,1,1]", "[8,1]")).find("grid: expected three whole numbers") !=
-        std::string::npos);
+            .find("process: is 4294967296; expected a whole number") != std::string::npos);
+  CHECK(
+      error(without("[8,1,1]", "[8,1]")).find("grid: has 2 items; expected three whole numbers") !=
+      std::string::npos);
   CHECK(error(without("\"device\": 1", "\"device\": 65536")).find("device") != std::string::npos);
-  CHECK(error(without("\"kernels\": [\n", "\"kernals\": [\n")).find("kernels: expected an array") !=
-        std::string::npos);
+  CHECK(error(without("\"kernels\": [\n", "\"kernals\": [\n"))
+            .find("kernels: is missing; expected an array") != std::string::npos);
 }
 
 // Returns a plan with calibrated weights and two kernels of two clusters each; one cluster has no
@@ -384,9 +386,9 @@ TEST_CASE("joined launches read back, and must fit the cluster") {
   const std::string at = "p: kernels[0].clusters[0].";
   CHECK(error("joined", 10) == at + "joined: is 10; expected less than count, 10");
   CHECK(error("joined", 0) == at + "joined_bias_ns: is 10; expected 0, as no launch is joined");
-  CHECK(error("joined", -1) == at + "joined: expected a whole number");
+  CHECK(error("joined", -1) == at + "joined: is -1; expected a whole number");
   CHECK(error("joined_bias_ns", nullptr).starts_with(at + "joined_bias_ns: is null"));
-  CHECK(error("joined_bias_ns", "x") == at + "joined_bias_ns: expected a number");
+  CHECK(error("joined_bias_ns", "x") == at + "joined_bias_ns: is \"x\"; expected a number");
   // Otherwise the joined launches, or the others, would have a negative duration.
   CHECK(error("joined_bias_ns", 251).starts_with(at + "joined_bias_ns: is 251"));
   CHECK(error("joined_bias_ns", -1001).starts_with(at + "joined_bias_ns: is -1001"));
@@ -428,7 +430,7 @@ TEST_CASE("kernels that only differ in what JSON does not hold may be listed twi
   CHECK(ParsePlan(PlanToJson(plan), "p").ok());
 }
 
-TEST_CASE("a key that is there twice is refused wherever it is") {
+TEST_CASE("a key that occurs twice is refused wherever it is") {
   const std::string good = PlanToJson(Consistent());
   const auto error = [&](const std::string& before, const std::string& what) {
     std::string text = good;
@@ -438,17 +440,16 @@ TEST_CASE("a key that is there twice is refused wherever it is") {
     const Result<Plan> read = ParsePlan(text, "p");
     return read.ok() ? std::string("read") : read.error().message;
   };
-  CHECK(error("\"schema\"", "\"totals\": {}, ") ==
-        "p: totals: is there twice, expected a plan.json");
+  CHECK(error("\"schema\"", "\"totals\": {}, ") == "p: totals: occurs twice; expected a plan.json");
   CHECK(error("\"dropped\"", "\"bound\": 0, ") ==
-        "p: totals.bound: is there twice, expected a plan.json");
+        "p: totals.bound: occurs twice; expected a plan.json");
   CHECK(error("\"device\"", "\"index\": 5, ") ==
-        "p: kernels[0].clusters[0].samples[0].index: is there twice, expected a plan.json");
+        "p: kernels[0].clusters[0].samples[0].index: occurs twice; expected a plan.json");
   // The same key in an escaped form.
   CHECK(error("\"device\"", "\"\\u0069ndex\": 5, ") ==
-        "p: kernels[0].clusters[0].samples[0].index: is there twice, expected a plan.json");
+        "p: kernels[0].clusters[0].samples[0].index: occurs twice; expected a plan.json");
   CHECK(error("\"dropped\"", "\"later\": {\"a\": [1, {\"b\": 1, \"b\": 2}]}, ") ==
-        "p: totals.later.a[1].b: is there twice, expected a plan.json");
+        "p: totals.later.a[1].b: occurs twice; expected a plan.json");
 }
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "session/merge/session_part.h"
 #include "session/overview_file.h"
 #include "session/session_directory.h"
+#include "session/session_report.h"
 #include "shm/session_env.h"
 
 namespace stemtap::session {
@@ -101,12 +102,12 @@ Status CheckDistinct(std::span<const SessionPart> parts) {
 
 // Returns the names of all profiles, separated by commas. Each command of live sessions appears
 // once.
-std::string SourceOf(const model::Plan& plan, const Json& session) {
+std::string SourceOf(const model::Plan& plan, const model::RecordedSession& session) {
   std::string source;
   std::vector<std::string> told;
   for (std::size_t i = 0; i < plan.sessions.size(); ++i) {
     const std::string& own = plan.sessions[i].source;
-    const bool live = session["sessions"][i]["mode"] != "replay";
+    const bool live = session.sessions[i].mode != NameOf(SessionMode::kReplay);
     if (live && std::find(told.begin(), told.end(), own) != told.end()) continue;
     told.push_back(own);
     source += (source.empty() ? "" : ", ") + own;
@@ -123,8 +124,8 @@ Status WriteMask(std::span<const SessionPart> parts, const Directory& output) {
   return written.ok() ? sink->Finish() : written;
 }
 
-Status WriteFolder(std::span<const SessionPart> parts, const Directory& output, const Json& session,
-                   MergeOutcome& outcome) {
+Status WriteFolder(std::span<const SessionPart> parts, const Directory& output,
+                   const model::RecordedSession& session, MergeOutcome& outcome) {
   for (const SessionPart& part : parts) {
     if (part.mask.empty()) {
       outcome.warnings.push_back(part.path +
@@ -143,31 +144,19 @@ Status WriteFolder(std::span<const SessionPart> parts, const Directory& output, 
     outcome.warnings.push_back(without->path +
                                ": has no overview.json; the merged session has none either");
   }
-  return WriteResults(output, outcome.plan,
-                      session.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
-                      outcome.summary);
+  return WriteResults(output, outcome.plan, model::SessionToJson(session), outcome.summary);
 }
 
 }  // namespace
 
 Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
                                    const std::string& output) {
-  for (const std::string& folder : folders) {
-    const Status ended = CheckEnded(folder);
-    if (!ended.ok()) return ended.error();
-  }
+  for (const std::string& folder : folders) STEMTAP_TRY(CheckEnded(folder));
   std::vector<SessionPart> parts;
-  for (const std::string& folder : folders) {
-    Result<SessionPart> part = LoadSessionPart(folder);
-    if (!part.ok()) return part.error();
-    parts.push_back(std::move(part).value());
-  }
-  const Status distinct = CheckDistinct(parts);
-  if (!distinct.ok()) return distinct.error();
-  Result<model::OptionList> options = CommonOptions(parts);
-  if (!options.ok()) return options.error();
-  const Result<double> confidence = ConfidenceOf(parts.front());
-  if (!confidence.ok()) return confidence.error();
+  for (const std::string& folder : folders) parts.push_back(STEMTAP_TRY(LoadSessionPart(folder)));
+  STEMTAP_TRY(CheckDistinct(parts));
+  model::OptionList options = STEMTAP_TRY(CommonOptions(parts));
+  const double confidence = STEMTAP_TRY(ConfidenceOf(parts.front()));
 
   std::vector<model::Plan> plans;
   for (SessionPart& part : parts) {
@@ -175,23 +164,19 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
     // From here on, only the launches of each kernel are needed.
     for (model::PlanKernel& kernel : part.plan.kernels) kernel.clusters = {};
   }
-  Result<model::Plan> merged = sampling::MergePlans(std::move(plans), confidence.value());
-  if (!merged.ok()) return merged.error();
   MergeOutcome outcome;
-  outcome.plan = std::move(merged).value();
-  outcome.plan.options = std::move(options).value();
-  const Result<Json> session = MergedSession(parts, outcome.plan);
-  if (!session.ok()) return session.error();
-  outcome.plan.source = SourceOf(outcome.plan, session.value());
-  outcome.summary = MergedSummary(outcome.plan, session.value());
+  outcome.plan = STEMTAP_TRY(sampling::MergePlans(std::move(plans), confidence));
+  outcome.plan.options = std::move(options);
+  const model::RecordedSession session = STEMTAP_TRY(MergedSession(parts, outcome.plan));
+  outcome.plan.source = SourceOf(outcome.plan, session);
+  outcome.summary = MergedSummary(outcome.plan, session);
 
   const bool existed = ::access(output.c_str(), F_OK) == 0;
-  const Result<Directory> directory = Directory::Claim(output, shm::kMaskFileName);
-  if (!directory.ok()) return directory.error();
-  const Status written = WriteFolder(parts, directory.value(), session.value(), outcome);
+  const Directory directory = STEMTAP_TRY(Directory::Claim(output, shm::kMaskFileName));
+  const Status written = WriteFolder(parts, directory, session, outcome);
   if (!written.ok()) {
-    for (const char* name : model::kSessionFiles) directory.value().Remove(name);
-    if (!existed) directory.value().RemoveSelf();
+    for (const char* name : model::kSessionFiles) directory.Remove(name);
+    if (!existed) directory.RemoveSelf();
     return written.error();
   }
   return outcome;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,8 @@
 
 namespace stemtap::session {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxDepth = 8;
 constexpr const char* kExpected = "; expected an event of a mask.ndjson";

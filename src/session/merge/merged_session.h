@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "model/session.h"
 #include "session/merge/session_part.h"
 
 namespace stemtap::session {
@@ -14,9 +15,10 @@ namespace stemtap::session {
 // Returns the summed counters, the processes, devices and warnings of all sessions, and what
 // applies to only one session under `sessions`. `plan` is the merged plan. Fails if a sum
 // overflows.
-Result<Json> MergedSession(std::span<const SessionPart> parts, const model::Plan& plan);
+Result<model::RecordedSession> MergedSession(std::span<const SessionPart> parts,
+                                             const model::Plan& plan);
 
 // `session` is the result of MergedSession.
-std::string MergedSummary(const model::Plan& plan, const Json& session);
+std::string MergedSummary(const model::Plan& plan, const model::RecordedSession& session);
 
 }  // namespace stemtap::session

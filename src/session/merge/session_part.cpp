@@ -19,7 +19,6 @@
 #include "model/overview_reader.h"
 #include "model/plan_cells.h"
 #include "model/plan_reader.h"
-#include "model/session_reader.h"
 #include "shm/context_key.h"
 
 namespace stemtap::session {
@@ -52,10 +51,8 @@ Status CheckIndices(const model::Plan& plan, const std::string& shown) {
 // numbers.
 void NumberDevices(SessionPart& part, model::PlanSession& session) {
   std::set<std::uint16_t> own;
-  for (const Json& device : part.session["devices"]) {
-    if (device.contains("device") && !device["device"].is_null()) {
-      own.insert(device["device"].get<std::uint16_t>());
-    }
+  for (const model::DeviceTotals& device : part.session.devices) {
+    if (device.device != shm::kUnknown16) own.insert(device.device);
   }
   std::vector<model::PlanSample*> samples;
   for (model::PlanKernel& kernel : part.plan.kernels) {
@@ -72,24 +69,9 @@ void NumberDevices(SessionPart& part, model::PlanSession& session) {
     return static_cast<std::uint16_t>(std::distance(own.begin(), own.find(device)));
   };
   for (model::PlanSample* sample : samples) sample->record.device = number(sample->record.device);
-  for (Json& device : part.session["devices"]) {
-    if (device.contains("device") && !device["device"].is_null()) {
-      device["device"] = number(device["device"].get<std::uint16_t>());
-    }
+  for (model::DeviceTotals& device : part.session.devices) {
+    if (device.device != shm::kUnknown16) device.device = number(device.device);
   }
-}
-
-// Checks that session.json of a merged session has a valid entry for each session in the plan.
-Status CheckMerged(const SessionPart& part) {
-  const Json parts = part.session.value("sessions", Json::array());
-  bool alike = parts.is_array() && parts.size() == part.plan.sessions.size();
-  for (const Json& own : parts) {
-    alike = alike && own.is_object() && own.value("host", Json()).is_object() &&
-            own.value("counters", Json()).is_object();
-  }
-  if (alike) return Success{};
-  return Error{
-      fmt::format("{}: plan.json and session.json are from different sessions", part.path)};
 }
 
 // Checks device numbers of a merged session: a number beyond its devices would become a device of
@@ -101,10 +83,7 @@ Status CheckMergedDevices(const SessionPart& part) {
   const auto meet = [&](std::uint16_t device) {
     if (device != shm::kUnknown16) beyond = std::max(beyond, std::size_t{device} + 1);
   };
-  for (const Json& device : part.session["devices"]) {
-    const Json number = device.value("device", Json());
-    if (!number.is_null()) meet(number.get<std::uint16_t>());
-  }
+  for (const model::DeviceTotals& device : part.session.devices) meet(device.device);
   for (const model::PlanKernel& kernel : part.plan.kernels) {
     for (const model::PlanCluster& cluster : kernel.clusters) {
       for (const model::PlanSample& sample : cluster.samples) meet(sample.record.device);
@@ -121,6 +100,30 @@ std::string NameOf(const std::string& path) {
   std::error_code error;
   const fs::path whole = fs::canonical(path, error);
   return error || whole.filename().empty() ? path : whole.filename().string();
+}
+
+// Describes the only session of `part`, and numbers its devices as a merged plan does.
+model::PlanSession SelfOf(SessionPart& part, const std::string& path, const std::string& plan_text,
+                          const std::string& session_text) {
+  const auto hash = [](const std::string& text) { return shm::NameHash(text.data(), text.size()); };
+  const model::PlanTotals& totals = part.plan.totals;
+  model::PlanSession self;
+  self.id = fmt::format("{:016x}", shm::MixKeys(hash(plan_text), hash(session_text)));
+  self.folder = NameOf(path);
+  self.host = part.session.host.name;
+  self.source = part.plan.source;
+  self.launches = totals.invocations + totals.excluded_invocations;
+  self.duration_ns = totals.duration_ns;
+  self.bound = totals.bound;
+  self.certified_bound = totals.certified_bound;
+  NumberDevices(part, self);
+  return self;
+}
+
+// Fails if a comparison of two files found a difference.
+Status CheckAlike(const std::string& difference, const std::string& shown) {
+  if (difference.empty()) return Success{};
+  return Error{fmt::format("{}: {}; expected files of one session", shown, difference)};
 }
 
 }  // namespace
@@ -157,61 +160,29 @@ Result<SessionPart> LoadSessionPart(const std::string& path) {
   const fs::path folder(path);
   // The small file first, so that an invalid session is refused early.
   const std::string session_path = (folder / "session.json").string();
-  const Result<std::string> session_text =
-      model::ReadJsonFile(session_path, model::kMaxSessionBytes, "a session.json");
-  if (!session_text.ok()) return session_text.error();
-  Result<Json> session = model::ParseSession(session_text.value(), EscapeForTerminal(session_path));
-  if (!session.ok()) return session.error();
-  part.session = std::move(session).value();
-
+  const std::string session_text =
+      STEMTAP_TRY(model::ReadJsonFile(session_path, model::kMaxSessionBytes, "a session.json"));
+  part.session = STEMTAP_TRY(model::ParseSession(session_text, EscapeForTerminal(session_path)));
   const std::string plan_path = (folder / "plan.json").string();
-  const Result<std::string> plan_text =
-      model::ReadJsonFile(plan_path, model::kMaxPlanBytes, "a plan.json");
-  if (!plan_text.ok()) return plan_text.error();
-  Result<model::Plan> plan = model::ParsePlan(plan_text.value(), EscapeForTerminal(plan_path));
-  if (!plan.ok()) return plan.error();
-  part.plan = std::move(plan).value();
-  const Status numbered = CheckIndices(part.plan, part.path);
-  if (!numbered.ok()) return numbered.error();
-  const std::string differs = model::CompareWithPlan(part.session, part.plan.totals);
-  if (!differs.empty()) {
-    return Error{fmt::format("{}: {}; expected files of one session", part.path, differs)};
+  const std::string plan_text =
+      STEMTAP_TRY(model::ReadJsonFile(plan_path, model::kMaxPlanBytes, "a plan.json"));
+  part.plan = STEMTAP_TRY(model::ParsePlan(plan_text, EscapeForTerminal(plan_path)));
+  STEMTAP_TRY(CheckIndices(part.plan, part.path));
+  STEMTAP_TRY(CheckAlike(model::CompareWithPlan(part.session, part.plan.totals), part.path));
+  STEMTAP_TRY(model::LoadCells((folder / model::kCellsFileName).string(), part.plan));
+  if (part.session.sessions.size() != part.plan.sessions.size()) {
+    return Error{
+        fmt::format("{}: plan.json and session.json are from different sessions", part.path)};
   }
-  const Status cells = model::LoadCells((folder / model::kCellsFileName).string(), part.plan);
-  if (!cells.ok()) return cells.error();
-
-  const Status merged = CheckMerged(part);
-  if (!merged.ok()) return merged.error();
   if (part.plan.sessions.empty()) {
-    model::PlanSession self;
-    const auto hash = [](const std::string& text) {
-      return shm::NameHash(text.data(), text.size());
-    };
-    self.id =
-        fmt::format("{:016x}", shm::MixKeys(hash(plan_text.value()), hash(session_text.value())));
-    self.folder = NameOf(path);
-    const Json host = part.session["host"].value("name", Json());
-    self.host = host.is_string() ? host.get<std::string>() : "";
-    self.source = part.plan.source;
-    self.launches = part.plan.totals.invocations + part.plan.totals.excluded_invocations;
-    self.duration_ns = part.plan.totals.duration_ns;
-    self.bound = part.plan.totals.bound;
-    self.certified_bound = part.plan.totals.certified_bound;
-    NumberDevices(part, self);
+    model::PlanSession self = SelfOf(part, path, plan_text, session_text);
     part.plan.sessions.push_back(std::move(self));
   } else {
-    const Status devices = CheckMergedDevices(part);
-    if (!devices.ok()) return devices.error();
+    STEMTAP_TRY(CheckMergedDevices(part));
   }
-
   if (Exists(folder / "overview.json")) {
-    Result<model::Overview> overview = model::LoadOverview((folder / "overview.json").string());
-    if (!overview.ok()) return overview.error();
-    part.overview = std::move(overview).value();
-    const std::string contradiction = model::CompareWithPlan(*part.overview, part.plan);
-    if (!contradiction.empty()) {
-      return Error{fmt::format("{}: {}; expected files of one session", part.path, contradiction)};
-    }
+    part.overview = STEMTAP_TRY(model::LoadOverview((folder / "overview.json").string()));
+    STEMTAP_TRY(CheckAlike(model::CompareWithPlan(*part.overview, part.plan), part.path));
   }
   if (Exists(folder / "mask.ndjson")) part.mask = (folder / "mask.ndjson").string();
   return part;

@@ -12,18 +12,16 @@
 #include "base/result.h"
 #include "model/overview.h"
 #include "model/plan.h"
-#include "model/session_reader.h"
+#include "model/session.h"
 
 namespace stemtap::session {
-
-using Json = model::SessionJson;
 
 struct SessionPart {
   std::string path;  // as given, escaped for display
   // Includes its cells and its sessions: itself, or the sessions that it was merged from. Devices
   // are numbered as in a merged plan.
   model::Plan plan;
-  Json session;                             // session.json
+  model::RecordedSession session;
   std::optional<model::Overview> overview;  // empty if overview.json could not be written
   std::string mask;                         // path of the mask; empty: none
 };

@@ -18,7 +18,7 @@
 #include "model/overview_check.h"
 #include "model/overview_reader.h"
 #include "model/plan_reader.h"
-#include "model/session_reader.h"
+#include "model/session.h"
 #include "stemtap/version.h"
 #include "ui/report/packed_text.h"
 #include "ui/report/page.h"
@@ -141,7 +141,7 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
     text = ReadPartOf(
         folder, "session.json", "a session.json",
         [&](const std::string& json, const std::string& name) -> Status {
-          const Result<model::SessionJson> read = model::ParseSession(json, name);
+          const Result<model::RecordedSession> read = model::ParseSession(json, name);
           if (!read.ok()) return read.error();
           // A damaged ring may contain any counts, so warn and still show the rest.
           const std::string differs = model::CompareWithPlan(read.value(), plan.totals);

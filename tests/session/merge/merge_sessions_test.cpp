@@ -330,20 +330,24 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
   damaged("plan.json", "\"bound\": ", "\"bound\": -", {"totals.bound: is -0.0"});
   damaged("plan.json", "\"confidence\": 0.95", "\"confidence\": 0.9", {"--confidence"});
   damaged("cells.json", "stemtap.cells/1", "stemtap.cells/2", {"cells.json: schema"});
-  damaged("cells.json", "[1,6000,0]", "[2,6000,0]", {"clusters[0]: holds "});
-  damaged("cells.json", "[1,6000,0],", "", {"clusters[0]: holds 59 launches, plan.json says 60"});
-  damaged("cells.json", "[1,6000,0]", "[1,9000,0]", {"clusters[0]: has another mean"});
-  damaged("cells.json", "[1,6000,0]", "[1,6000,-1]", {"expected [count, mean, m2]"});
-  damaged("cells.json", "[1,6000,0]", "[0,6000,0]", {"expected [count, mean, m2]"});
+  damaged("cells.json", "[1,6000,0]", "[2,6000,0]", {"clusters[0]: has "});
+  damaged("cells.json", "[1,6000,0],", "", {"clusters[0]: has 59 launches; expected 60"});
+  damaged("cells.json", "[1,6000,0]", "[1,9000,0]", {"clusters[0]: has a mean of "});
+  damaged("cells.json", "[1,6000,0]", "[1,6000,-1]",
+          {"clusters[0][0]: is [1, 6000, -1]; expected a count of"});
+  damaged("cells.json", "[1,6000,0]", "[0,6000,0]",
+          {"clusters[0][0]: is [0, 6000, 0]; expected a count of"});
   damaged("cells.json", "[1,6000,0]", "[18446744073709551615,6000,0]", {"more launches"});
-  damaged("cells.json", "[1,6000,0]", "7", {"expected [count, mean, m2]"});
-  damaged("cells.json", "\n]}", "\n,[]]}", {"more clusters than the 2"});
+  damaged("cells.json", "[1,6000,0]", "[1,6000,0,0]",
+          {"clusters[0][0]: has 4 items; expected [count, mean, m2]"});
+  damaged("cells.json", "[1,6000,0]", "7", {"clusters[0][0]: is 7; expected an array"});
+  damaged("cells.json", "\n]}", "\n,[]]}", {"clusters: has 3 items; expected 2"});
   damaged("cells.json", "[1,6000,0]", "[1,6000,9000]",
-          {"clusters[0]: has another standard deviation"});
+          {"clusters[0]: has a standard deviation of "});
   damaged("cells.json", "\"clusters\"", "\"clusters\": [], \"clusters\"",
-          {"cells.json: clusters: is there twice"});
+          {"cells.json: clusters: occurs twice"});
   damaged("session.json", "\"gaps\": 0", "\"gaps\": 0, \"gaps\": 1",
-          {"session.json: counters.gaps: is there twice"});
+          {"session.json: counters.gaps: occurs twice"});
   damaged("session.json", "\"elapsed_s\": 1.5", "\"elapsed_s\": -1", {"elapsed_s: is -1"});
   damaged("session.json", "\"ring_full\": 0", "\"ring_full\": -1",
           {"counters.losses.ring_full: is -1; expected a whole number"});
@@ -352,7 +356,8 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
           {"session.json has 119 launches kept, plan.json 120"});
   damaged("session.json", "\"gaps\": 0", "\"gaps\": -1",
           {"counters.gaps: is -1; expected a whole number"});
-  damaged("session.json", "\"device\": 0", "\"device\": 65535", {"the number of a device"});
+  damaged("session.json", "\"device\": 0", "\"device\": 65535",
+          {"devices[0].device: is 65535; expected a whole number below 65535"});
   damaged("session.json", "\"processes\": [{", "\"processes\": [7, {",
           {"processes[0]: is 7; expected an object"});
   damaged("session.json", "\"warnings\": [\"a warning\"]}", "",
@@ -368,7 +373,7 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
   damaged("overview.json", "\"kernels\": [", "\"kernels\": 7, \"x\": [",
           {"overview.json: kernels"});
   damaged("overview.json", "\"kernels\": [", "\"kernels\": [], \"kernels\": [",
-          {"overview.json: kernels: expected the field once"});
+          {"overview.json: kernels: occurs twice; expected it once"});
   damaged("overview.json", "\"captured\": 2, \"imputed\"", "\"captured\": 61, \"imputed\"",
           {"kernels[0].captured: is 61; expected at most the invocations"});
   damaged("mask.ndjson", "null}\n", "nu", {"mask.ndjson:2: is not JSON (truncated?)"});
@@ -484,7 +489,7 @@ TEST_CASE("a merged session whose files are of different ones is refused") {
     auto damaged = session;
     damaged["sessions"][1][field] = 1e19;
     scratch.Write("m/session.json", damaged.dump());
-    CheckRefused(scratch, both, {field, "is 1e+19; expected an integer"});
+    CheckRefused(scratch, both, {field, "is 1e+19; expected a whole number"});
   }
   const std::string plan = ReadFile(scratch / "m/plan.json");
   for (const char* file : {"plan.json", "session.json"}) {
