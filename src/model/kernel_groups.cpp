@@ -23,8 +23,8 @@ Result<KernelGroups> KernelGroups::Create(GroupBy by, const std::string& exclude
   re2::RE2::Options options(re2::RE2::Quiet);
   auto pattern = std::make_unique<re2::RE2>(exclude, options);
   if (!pattern->ok()) {
-    return Error{fmt::format("--exclude: {}, expected a regular expression, got '{}'",
-                             EscapeForTerminal(pattern->error()), EscapeForTerminal(exclude)),
+    return Error{fmt::format("--exclude '{}': {}; expected a regular expression",
+                             EscapeForTerminal(exclude), EscapeForTerminal(pattern->error())),
                  2};
   }
   return KernelGroups(by, std::move(pattern));

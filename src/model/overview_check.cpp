@@ -72,7 +72,7 @@ class Check {
       };
       const TimelinePoint& p = points[i];
       Expect(std::isfinite(p.elapsed_s) && p.elapsed_s >= (i == 0 ? 0.0 : points[i - 1].elapsed_s),
-             at("0"), p.elapsed_s, "times that ascend");
+             at("0"), p.elapsed_s, "ascending times");
       Expect(i == 0 || p.observed >= points[i - 1].observed, at("1"), p.observed,
              "launches that do not decrease");
       Expect(std::isnan(p.bound) || p.bound >= 0.0, at("6"), p.bound, "a number of at least 0");
@@ -85,7 +85,7 @@ class Check {
     };
     Expect(
         keys_.Add(k.name, k.config, k.process, overview_.mode == "merged"),
-        [&path] { return path; }, "listed before", "each kernel once");
+        [&path] { return path; }, "listed twice", "each kernel once");
     Expect(k.duration_ns <= RunTime::kMaxNs, at("duration_ns"), k.duration_ns, "at most 2^63 - 1");
     Expect(k.captured <= k.invocations, at("captured"), k.captured, "at most the invocations");
     Expect(k.imputed <= k.invocations, at("imputed"), k.imputed, "at most the invocations");
@@ -94,14 +94,14 @@ class Check {
       Cluster(k.clusters[c], path, c);
       AddSaturated(k.clusters[c].count, count);
     }
-    const auto in_all = [&] { return fmt::format("{} launches in all", count); };
+    const auto in_all = [&] { return fmt::format("{} launches in total", count); };
     Expect(count <= k.invocations, at("clusters"), in_all, "at most the invocations");
     Histogram(k, path);
     for (std::size_t s = 0; s < k.slices.size(); ++s) {
       const auto place = [&] { return fmt::format("{}.slices[{}]", path, s); };
       const std::uint32_t slice = k.slices[s].slice;
-      Expect(slice < overview_.slices, place, slice, one_of_);
-      Expect(s == 0 || slice > k.slices[s - 1].slice, place, slice, "slices that ascend");
+      Expect(slice < overview_.slices, place, slice, slice_range_);
+      Expect(s == 0 || slice > k.slices[s - 1].slice, place, slice, "ascending slices");
     }
   }
 
@@ -124,18 +124,18 @@ class Check {
       Expect(
           bin.lower_ns < bin.upper_ns && bin.count > 0, place,
           [&] { return fmt::format("[{}, {}, {}]", bin.lower_ns, bin.upper_ns, bin.count); },
-          "a bin with launches in it");
+          "a bin with launches and lower < upper");
       Expect(b == 0 || bin.lower_ns >= k.histogram[b - 1].upper_ns, place, bin.lower_ns,
-             "bins that ascend");
+             "ascending bins");
       AddSaturated(bin.count, count);
     }
     Expect(
         count <= k.invocations, [&] { return path + ".histogram"; },
-        [=] { return fmt::format("{} launches in all", count); }, "at most the invocations");
+        [=] { return fmt::format("{} launches in total", count); }, "at most the invocations");
   }
 
   const Overview& overview_;
-  const std::string one_of_ = fmt::format("one of the {} slices", overview_.slices);
+  const std::string slice_range_ = fmt::format("a slice below {}", overview_.slices);
   KernelKeys keys_;
   std::string wrong_;
 };
@@ -148,7 +148,7 @@ std::string CheckOverview(const Overview& overview) {
 
 std::string CompareWithPlan(const Overview& overview, const Plan& plan) {
   if (overview.observed > plan.totals.invocations) {
-    return fmt::format("overview.json has {} launches, plan.json {}", overview.observed,
+    return fmt::format("overview.json has {} launches and plan.json has {}", overview.observed,
                        plan.totals.invocations);
   }
   std::unordered_map<std::string, std::uint64_t> planned;  // several kernels may have equal keys
@@ -159,7 +159,7 @@ std::string CompareWithPlan(const Overview& overview, const Plan& plan) {
     const auto found = planned.find(KernelKeys::Of(k.name, k.config, k.process));
     const std::uint64_t launches = found == planned.end() ? 0 : found->second;
     if (k.invocations <= launches) continue;
-    return fmt::format("overview.json has {} launches of '{}', plan.json {}", k.invocations,
+    return fmt::format("overview.json has {} launches of '{}' and plan.json has {}", k.invocations,
                        EscapeForTerminal(k.name.substr(0, 80)), launches);
   }
   return {};

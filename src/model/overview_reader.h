@@ -5,8 +5,8 @@
 // Unknown fields, which later versions may add, are ignored. `schema`, `state`, `kernels` and the
 // name of each kernel are required. Other missing fields become 0 or empty; `bound` and
 // `certified_bound` become NaN. An inconsistent overview is an error (overview_check.h).
-// ERRORS: one line, "<source>: kernels[3].captured: expected a whole number", or the position of a
-// JSON syntax error in bytes.
+// ERRORS: one line, "<source>: kernels[3].captured: is -1; expected a whole number", or the byte
+// position of a JSON syntax error.
 #pragma once
 
 #include <memory>

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -47,7 +48,7 @@ class Check {
       launches.Add(part);
     }
     Expect(launches.fits, "totals.invocations", t.invocations,
-           "with those excluded and dropped, a 64-bit number");
+           "a sum with excluded and dropped launches that fits 64 bits");
     launches_ = launches.sum;
     for (std::size_t k = 0; k < plan_.kernels.size() && wrong_.empty(); ++k) {
       Kernel(plan_.kernels[k], fmt::format("kernels[{}]", k));
@@ -69,7 +70,7 @@ class Check {
   void ExpectCount(const Counter& counted, std::uint64_t value, std::string_view path,
                    std::string_view of) {
     if (!counted.fits) {
-      Expect(false, path, value, fmt::format("{} that fit 64 bits", of));
+      Expect(false, path, value, fmt::format("a sum of {} that fits 64 bits", of));
     } else {
       Expect(counted.sum == value, path, value, fmt::format("{}, the sum of {}", counted.sum, of));
     }
@@ -85,10 +86,10 @@ class Check {
     };
     // Build paths only on failure: a plan can contain millions of samples.
     if (sample.index >= launches_) {
-      Expect(false, at("index"), sample.index, fmt::format("one of {} launches", launches_));
+      Expect(false, at("index"), sample.index, fmt::format("an index below {}", launches_));
     }
     if (!indices_.insert(sample.index).second) {
-      Expect(false, at("index"), sample.index, "a launch that is no other sample");
+      Expect(false, at("index"), sample.index, "a different launch for each sample");
     }
     if (before != nullptr && sample.index < before->index) {
       Expect(false, at("index"), sample.index, "samples in launch order");
@@ -107,12 +108,13 @@ class Check {
   void Joined(const PlanCluster& c, const std::string& path) {
     if (c.joined == 0) {
       Expect(c.joined_bias_ns == 0.0, path + ".joined_bias_ns", c.joined_bias_ns,
-             "0, as no launch is joined");
+             "0, because no launch is joined");
       return;
     }
     Expect(c.joined < c.count, path + ".joined", c.joined,
            fmt::format("less than count, {}", c.count));
-    Expect(c.captured > 0, path + ".captured", c.captured, "at least 1, as launches are joined");
+    Expect(c.captured > 0, path + ".captured", c.captured,
+           "at least 1, because launches are joined");
     const double slack = kRounding * c.mean_ns;
     Expect(DrawnMean(c) >= -slack && JoinedTime(c) >= -slack * static_cast<double>(c.count),
            path + ".joined_bias_ns", c.joined_bias_ns,
@@ -145,7 +147,7 @@ class Check {
 
   void Kernel(const PlanKernel& kernel, const std::string& path) {
     const bool merged = plan_.sessions.size() > 1;
-    Expect(keys_.Add(kernel.name, kernel.config, kernel.process, merged), path, "listed before",
+    Expect(keys_.Add(kernel.name, kernel.config, kernel.process, merged), path, "listed twice",
            "each kernel once");
     Counter count;
     double time_ns = 0.0;
@@ -157,7 +159,7 @@ class Check {
       time_ns += static_cast<double>(cluster.count) * cluster.mean_ns;
     }
     clusters_ += kernel.clusters.size();
-    ExpectCount(count, kernel.invocations, path + ".invocations", "its clusters' counts");
+    ExpectCount(count, kernel.invocations, path + ".invocations", "the counts of its clusters");
     Expect(kernel.duration_ns <= RunTime::kMaxNs, path + ".duration_ns", kernel.duration_ns,
            "at most 2^63 - 1");
     // A plan that was transferred to another run may contain cluster times of the original run;
@@ -176,12 +178,18 @@ class Check {
 
   void Totals() {
     const PlanTotals& t = plan_.totals;
-    ExpectCount(invocations_, t.invocations, "totals.invocations", "the kernels'");
-    ExpectCount(duration_ns_, t.duration_ns, "totals.duration_ns", "the kernels'");
-    ExpectCount(sampled_ns_, t.sampled_duration_ns, "totals.sampled_duration_ns", "the samples'");
-    ExpectCount({plan_.kernels.size()}, t.kernels, "totals.kernels", "the list");
-    ExpectCount({clusters_}, t.clusters, "totals.clusters", "the kernels'");
-    ExpectCount({samples_}, t.samples, "totals.samples", "the clusters'");
+    ExpectCount(invocations_, t.invocations, "totals.invocations", "the kernels' values");
+    ExpectCount(duration_ns_, t.duration_ns, "totals.duration_ns", "the kernels' values");
+    ExpectCount(sampled_ns_, t.sampled_duration_ns, "totals.sampled_duration_ns",
+                "the samples' durations");
+    const std::tuple<const char*, std::uint64_t, std::uint64_t> sizes[] = {
+        {"kernels", t.kernels, plan_.kernels.size()},
+        {"clusters", t.clusters, clusters_},
+        {"samples", t.samples, samples_}};
+    for (const auto& [name, value, listed] : sizes) {
+      Expect(value == listed, fmt::format("totals.{}", name), value,
+             fmt::format("{}, the number of {} in the plan", listed, name));
+    }
     for (const auto& [path, value] : {std::pair("totals.zero_duration", t.zero_duration),
                                       std::pair("totals.imputed", t.imputed)}) {
       Expect(value <= t.invocations, path, value,
@@ -211,8 +219,8 @@ class Check {
            fmt::format("{}, duration_ns / sampled_duration_ns", speedup));
     Expect(Near(estimate_ns_, t.calibrated_estimate_ns) || Near(estimate_ns_, t.plain_estimate_ns),
            "totals.plain_estimate_ns", t.plain_estimate_ns,
-           fmt::format("this or the calibrated estimate ({}) to be {}, the sum of weight x "
-                       "duration_ns",
+           fmt::format("this or the calibrated estimate ({}) to equal the sum of weight x "
+                       "duration_ns, {}",
                        t.calibrated_estimate_ns, estimate_ns_));
     ObservedError();
     Bounds();
@@ -226,14 +234,14 @@ class Check {
     const double error = total > 0.0 ? std::fabs(t.plain_estimate_ns - total) / total : 0.0;
     Expect(std::fabs(t.observed_error - error) <= kRounding * (1.0 + error),
            "totals.observed_error", t.observed_error,
-           fmt::format("{}, that of the plain estimate", error));
+           fmt::format("{}, the error of the plain estimate", error));
   }
 
   void Bounds() {
     const PlanTotals& t = plan_.totals;
     if (std::isnan(t.bound)) {
       Expect(std::isnan(t.certified_bound), "totals.certified_bound", t.certified_bound,
-             "null, as bound");
+             "null, because bound is null");
       return;
     }
     ExpectReal(t.bound, "totals.bound");
@@ -271,17 +279,17 @@ class Check {
     for (std::size_t i = 0; i < plan_.sessions.size() && wrong_.empty(); ++i) {
       const PlanSession& session = plan_.sessions[i];
       const std::string path = fmt::format("sessions[{}]", i);
-      Expect(ids.insert(session.id).second, path + ".id", "listed before", "each session once");
+      Expect(ids.insert(session.id).second, path + ".id", "listed twice", "each session once");
       Expect(session.first_index == launches.sum, path + ".first_index", session.first_index,
-             fmt::format("{}, the launches before", launches.sum));
+             fmt::format("{}, the number of launches in the sessions before", launches.sum));
       Expect(session.first_device == devices, path + ".first_device", session.first_device,
-             fmt::format("{}, the devices before", devices));
+             fmt::format("{}, the number of devices in the sessions before", devices));
       const std::vector<std::uint16_t>& numbers = session.devices;
       Expect(std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
                      numbers.end() &&
                  (numbers.empty() || numbers.back() < shm::kUnknown16),
              path + ".devices", fmt::format("[{}]", fmt::join(numbers, ", ")),
-             "ascending numbers of devices");
+             "ascending device numbers");
       if (!std::isnan(session.bound)) {
         ExpectReal(session.bound, path + ".bound");
         Expect(session.certified_bound >= 0.0 &&
@@ -295,11 +303,11 @@ class Check {
     }
     const PlanTotals& t = plan_.totals;
     Expect(launches.fits && launches.sum == t.invocations + t.excluded_invocations, "sessions",
-           fmt::format("{} launches in all", launches.sum),
-           fmt::format("those of totals, {}", t.invocations + t.excluded_invocations));
+           fmt::format("{} launches in total", launches.sum),
+           fmt::format("{}, as in totals", t.invocations + t.excluded_invocations));
     Expect(duration_ns.fits && duration_ns.sum == t.duration_ns, "sessions",
-           fmt::format("{} ns in all", duration_ns.sum),
-           fmt::format("those of totals, {}", t.duration_ns));
+           fmt::format("{} ns in total", duration_ns.sum),
+           fmt::format("{}, as in totals", t.duration_ns));
   }
 
   const Plan& plan_;

@@ -24,7 +24,7 @@ static_assert(std::endian::native == std::endian::little, "binary profiles are l
 // Both formats support names of 1 to kMaxNameBytes bytes.
 Status CheckName(const std::string& path, const std::string& name) {
   if (!name.empty() && name.size() <= shm::kMaxNameBytes) return Success{};
-  return Error{fmt::format("{}: a kernel name of {} bytes cannot be stored, expected 1 to {}", path,
+  return Error{fmt::format("{}: a kernel name of {} bytes cannot be stored; expected 1 to {}", path,
                            name.size(), shm::kMaxNameBytes)};
 }
 
@@ -120,7 +120,7 @@ class BinaryWriter : public ProfileWriter {
                const std::vector<std::string>& metric_names) override {
     if (!metric_names.empty()) {
       return Error{
-          fmt::format("{}: a binary profile cannot hold metric columns (first of {}: '{}'), "
+          fmt::format("{}: a binary profile cannot contain metric columns (first of {}: '{}'); "
                       "expected a .csv file",
                       path_, metric_names.size(), EscapeForTerminal(metric_names.front()))};
     }
@@ -207,11 +207,10 @@ Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& pa
   const bool csv = path == "-" || stem.ends_with(".csv");
   const std::string name = EscapeForTerminal(path);
   if (!csv && !stem.ends_with(".stemtap")) {
-    return Error{
-        fmt::format("{}: unknown kind of profile, expected a name that ends in .csv, .csv.gz, "
-                    ".csv.zst, .stemtap, .stemtap.gz or .stemtap.zst",
-                    name),
-        2};
+    return Error{fmt::format("{}: is of unknown kind; expected a name that ends in .csv, .csv.gz, "
+                             ".csv.zst, .stemtap, .stemtap.gz or .stemtap.zst",
+                             name),
+                 2};
   }
   std::unique_ptr<ByteSink> sink = STEMTAP_TRY(CreateByteSink(path));
   if (csv) {

@@ -123,12 +123,12 @@ Result<RecordedSession> ParseSession(std::string_view text, std::string_view sou
 
 std::string CompareWithPlan(const RecordedSession& session, const PlanTotals& totals) {
   const std::tuple<const char*, std::uint64_t, std::uint64_t> shared[] = {
-      {"kept", session.counters.kept, totals.invocations + totals.excluded_invocations},
-      {"dropped", session.counters.dropped, totals.dropped},
+      {"kept launches", session.counters.kept, totals.invocations + totals.excluded_invocations},
+      {"dropped records", session.counters.dropped, totals.dropped},
       {"gaps", session.counters.gaps, totals.gaps}};
   for (const auto& [name, counted, planned] : shared) {
     if (counted == planned) continue;
-    return fmt::format("session.json has {} launches {}, plan.json {}", counted, name, planned);
+    return fmt::format("session.json has {} {} and plan.json has {}", counted, name, planned);
   }
   return {};
 }

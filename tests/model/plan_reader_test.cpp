@@ -120,7 +120,7 @@ TEST_CASE("the sessions of a merged plan read back, and are refused by their pla
     return refused.ok() ? std::string("read") : refused.error().message;
   };
   CHECK(error("[0, 3]", "[0, 65535]") ==
-        "plan.json: sessions[0].devices: is [0, 65535]; expected ascending numbers of devices");
+        "plan.json: sessions[0].devices: is [0, 65535]; expected ascending device numbers");
   CHECK(error("[0, 3]", "[0, \"3\"]").find("sessions[0].devices") != std::string::npos);
   CHECK(error("\"first_device\": 2", "\"first_device\": 65536").find("sessions[1].first_device") !=
         std::string::npos);
@@ -245,12 +245,12 @@ TEST_CASE("a plan that contradicts itself is refused with the place and what was
   CHECK(error(weight, 1e308).starts_with(at + "weight: is 1e+308"));
   CHECK(error(weight, 7.5).find("the sum of weight x duration_ns") != std::string::npos);
   CHECK(error("/kernels/0/clusters/0/samples/1/index", 5) ==
-        at + "index: is 5; expected a launch that is no other sample");
+        at + "index: is 5; expected a different launch for each sample");
   CHECK(error("/kernels/1/clusters/0/samples/0/index", 15) ==
-        "p: kernels[1].clusters[0].samples[0].index: is 15; expected a launch that is no other "
-        "sample");
+        "p: kernels[1].clusters[0].samples[0].index: is 15; expected a different launch for "
+        "each sample");
   CHECK(error("/kernels/0/clusters/0/samples/1/index", 40) ==
-        at + "index: is 40; expected one of 40 launches");
+        at + "index: is 40; expected an index below 40");
   CHECK(error("/kernels/0/clusters/0/samples/1/index", 4).find("launch order") !=
         std::string::npos);
   CHECK(error("/kernels/0/clusters/0/samples/1/occurrence", 16)
@@ -265,13 +265,14 @@ TEST_CASE("a plan that contradicts itself is refused with the place and what was
   CHECK(error("/kernels/0/clusters/0/upper_ns", 89).find("at least lower_ns, 90") !=
         std::string::npos);
   CHECK(error("/kernels/0/clusters/0/count", ~std::uint64_t{0}) ==
-        "p: kernels[0].invocations: is 11; expected its clusters' counts that fit 64 bits");
+        "p: kernels[0].invocations: is 11; expected a sum of the counts of its clusters that fits "
+        "64 bits");
   CHECK(error("/kernels/0/clusters/0/count", 1).find("expected at most count, 1") !=
         std::string::npos);
   CHECK(error("/kernels/0/clusters/0/captured", 1).find("expected 2, the number of samples") !=
         std::string::npos);
   CHECK(error("/kernels/1/name", "gemm") ==
-        "p: kernels[1]: is listed before; expected each kernel once");
+        "p: kernels[1]: is listed twice; expected each kernel once");
   CHECK(error("/kernels/1/duration_ns", 1201).find("kernels[1].duration_ns: is 1201") !=
         std::string::npos);
   // Every total is checked against the kernels, except those that only the run knows.
@@ -295,7 +296,7 @@ TEST_CASE("a plan that contradicts itself is refused with the place and what was
   CHECK(
       error("/totals/certified_bound", nullptr).starts_with("p: totals.certified_bound: is null"));
   CHECK(error("/totals/bound", nullptr) ==
-        "p: totals.certified_bound: is 0.2; expected null, as bound");
+        "p: totals.certified_bound: is 0.2; expected null, because bound is null");
   CHECK(error("/totals/joined_fraction", 0.1) ==
         "p: totals.joined_fraction: is 0.1; expected 0, the share of the joined launches");
   CHECK(error("/totals/joined_fraction", -0.1).find("a number from 0 to 1") != std::string::npos);
@@ -306,7 +307,7 @@ TEST_CASE("a plan that contradicts itself is refused with the place and what was
   CHECK(error("/totals/calibrated_estimate_ns", 2001.0).find("weight x duration_ns") !=
         std::string::npos);
   CHECK(error("/totals/zero_duration", 23).find("at most invocations, 22") != std::string::npos);
-  CHECK(error("/totals/dropped", ~std::uint64_t{0}).find("a 64-bit number") != std::string::npos);
+  CHECK(error("/totals/dropped", ~std::uint64_t{0}).find("that fits 64 bits") != std::string::npos);
 }
 
 TEST_CASE("the sessions of a merged plan must be those of its totals") {
@@ -334,14 +335,14 @@ TEST_CASE("the sessions of a merged plan must be those of its totals") {
     return read.ok() ? std::string("read") : read.error().message;
   };
   CHECK(error("/sessions/1/id", "a") ==
-        "p: sessions[1].id: is listed before; expected each session once");
+        "p: sessions[1].id: is listed twice; expected each session once");
   CHECK(error("/sessions/1/first_index", 19).find("is 19; expected 20") != std::string::npos);
   CHECK(error("/sessions/1/first_device", 1).find("is 1; expected 2") != std::string::npos);
   CHECK(error("/sessions/1/devices", {3, 3}).find("is [3, 3]; expected ascending") !=
         std::string::npos);
-  CHECK(error("/sessions/1/launches", 13).find("sessions: is 33 launches in all") !=
+  CHECK(error("/sessions/1/launches", 13).find("sessions: is 33 launches in total") !=
         std::string::npos);
-  CHECK(error("/sessions/1/duration_ns", 1).find("sessions: is 1001 ns in all") !=
+  CHECK(error("/sessions/1/duration_ns", 1).find("sessions: is 1001 ns in total") !=
         std::string::npos);
   CHECK(error("/sessions/0/bound", -0.1).find("sessions[0].bound: is -0.1") != std::string::npos);
   CHECK(error("/sessions/0/certified_bound", 0.11) ==
@@ -385,7 +386,8 @@ TEST_CASE("joined launches read back, and must fit the cluster") {
   };
   const std::string at = "p: kernels[0].clusters[0].";
   CHECK(error("joined", 10) == at + "joined: is 10; expected less than count, 10");
-  CHECK(error("joined", 0) == at + "joined_bias_ns: is 10; expected 0, as no launch is joined");
+  CHECK(error("joined", 0) ==
+        at + "joined_bias_ns: is 10; expected 0, because no launch is joined");
   CHECK(error("joined", -1) == at + "joined: is -1; expected a whole number");
   CHECK(error("joined_bias_ns", nullptr).starts_with(at + "joined_bias_ns: is null"));
   CHECK(error("joined_bias_ns", "x") == at + "joined_bias_ns: is \"x\"; expected a number");
@@ -398,8 +400,9 @@ TEST_CASE("joined launches read back, and must fit the cluster") {
   bare["kernels"][0]["clusters"][1]["count"] = 2;
   const Result<Plan> refused = ParsePlan(bare.dump(), "p");
   REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().message ==
-        "p: kernels[0].clusters[1].captured: is 0; expected at least 1, as launches are joined");
+  CHECK(
+      refused.error().message ==
+      "p: kernels[0].clusters[1].captured: is 0; expected at least 1, because launches are joined");
 }
 
 TEST_CASE("an older plan certifies what it states, and then states its observed error") {

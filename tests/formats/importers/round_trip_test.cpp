@@ -138,7 +138,7 @@ TEST_CASE("metrics survive in a CSV and are refused in a binary profile") {
   const Status written =
       writer.value()->Write(batch, reader.value()->names(), reader.value()->metric_names());
   REQUIRE_FALSE(written.ok());
-  CHECK(written.error().message.find("cannot hold metric columns (first of 2: 'ipc')") !=
+  CHECK(written.error().message.find("cannot contain metric columns (first of 2: 'ipc')") !=
         std::string::npos);
 }
 

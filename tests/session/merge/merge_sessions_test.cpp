@@ -320,7 +320,7 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
   };
   damaged("plan.json", "stemtap.plan/1", "stemtap.plan/2", {"plan.json: schema"});
   damaged("plan.json", "\"invocations\": 120", "\"invocations\": 121",
-          {"plan.json: totals.invocations: is 121; expected 120, the sum of the kernels'"});
+          {"plan.json: totals.invocations: is 121; expected 120, the sum of the kernels' values"});
   damaged("plan.json", "\"invocations\": 60", "\"invocations\": 61",
           {"plan.json: kernels[0].invocations: is 61"});
   damaged("plan.json", "\"captured\": 2", "\"captured\": 1", {"clusters[0].captured: is 1"});
@@ -353,7 +353,7 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
           {"counters.losses.ring_full: is -1; expected a whole number"});
   damaged("session.json", "stemtap.session/1", "stemtap.session/9", {"session.json: schema"});
   damaged("session.json", "\"kept\": 120, \"dropped\"", "\"kept\": 119, \"dropped\"",
-          {"session.json has 119 launches kept, plan.json 120"});
+          {"session.json has 119 kept launches and plan.json has 120"});
   damaged("session.json", "\"gaps\": 0", "\"gaps\": -1",
           {"counters.gaps: is -1; expected a whole number"});
   damaged("session.json", "\"device\": 0", "\"device\": 65535",
@@ -366,10 +366,10 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
           {"nests deeper than 64"});
   damaged("session.json", "\"seen\": 120", "\"seen\": 18446744073709551615", {"exceed 64 bits"});
   damaged("overview.json", "\"observed\": 120", "\"observed\": 121",
-          {"overview.json has 121 launches, plan.json 120; expected files of one session"});
+          {"overview.json has 121 launches and plan.json has 120; expected files of one session"});
   // The plan uses another name for the kernel.
   damaged("plan.json", "\"name\": \"gemm\"", "\"name\": \"gemv\"",
-          {"overview.json has 60 launches of 'gemm', plan.json 0"});
+          {"overview.json has 60 launches of 'gemm' and plan.json has 0"});
   damaged("overview.json", "\"kernels\": [", "\"kernels\": 7, \"x\": [",
           {"overview.json: kernels"});
   damaged("overview.json", "\"kernels\": [", "\"kernels\": [], \"kernels\": [",

@@ -194,8 +194,8 @@ TEST_CASE("counters that are not the plan's are a warning: a damaged ring may ho
   const auto report = LoadReport(session.run(), session.evaluation());
   REQUIRE(report.ok());
   REQUIRE(report.value().warnings.size() == 1);
-  CHECK(
-      report.value().warnings[0].ends_with("run: session.json has 31 launches kept, plan.json 30"));
+  CHECK(report.value().warnings[0].ends_with(
+      "run: session.json has 31 kept launches and plan.json has 30"));
 }
 
 TEST_CASE("a damaged file of a session is named, with the place") {
