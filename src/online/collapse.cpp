@@ -83,10 +83,10 @@ std::vector<JointStratum> JoinStrata(std::span<const SampledRange> strata, doubl
       joint.home = homes[i];
       joint.samples = home.samples;
       joint.sampled = home.launches;
-      if (home.samples == 0 && MayStandFor(home.launches, home.first_sight)) {
-        joint.by_first_sight = true;
-        joint.samples = home.first_sight.count();
-        joint.sampled = home.first_sight;
+      if (home.samples == 0 && MayStandFor(home.launches, home.explored)) {
+        joint.by_explored = true;
+        joint.samples = home.explored.count();
+        joint.sampled = home.explored;
       }
     }
     JointStratum& joint = joined.back();

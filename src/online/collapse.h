@@ -29,9 +29,9 @@ namespace stemtap::online {
 
 // SampledRange is a stratum and the captures in it.
 struct SampledRange {
-  stats::Moments launches;     // all launches that the captures are drawn from
-  std::uint64_t samples = 0;   // random captures
-  stats::Moments first_sight;  // exploratory captures; not part of `launches`
+  stats::Moments launches;    // all launches that the captures are drawn from
+  std::uint64_t samples = 0;  // random captures
+  stats::Moments explored;    // exploratory captures; not part of `launches`
 };
 
 // JointStratum is a sequence of neighboring strata of one kernel that the same captures represent.
@@ -40,10 +40,10 @@ struct JointStratum {
   std::size_t end = 0;
   std::size_t home = 0;       // the stratum with the captures; the only one if uncovered
   std::uint64_t samples = 0;  // 0: uncovered
-  stats::Moments all;         // of all launches except `first_sight`
+  stats::Moments all;         // of all launches except `explored`
   stats::Moments sampled;     // of the launches that the samples are drawn from
   double bias_ns = 0.0;       // expected error of the estimate of the sum of `all`
-  bool by_first_sight = false;
+  bool by_explored = false;
 
   bool covered() const { return samples > 0; }
 };

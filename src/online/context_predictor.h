@@ -122,10 +122,10 @@ class ContextPredictor {
   template <typename ClusterOf>
   bool Vote(Context& context, std::uint32_t bin, const ClusterOf& cluster_of) {
     if (context.votes == 0) {
-      const bool first_sight = context.candidate_bin == 0;
+      const bool is_first = context.candidate_bin == 0;
       context.candidate_bin = bin;
       context.votes = 1;
-      return first_sight;
+      return is_first;
     }
     if (context.candidate_bin == bin || cluster_of(context.candidate_bin) == cluster_of(bin)) {
       context.candidate_bin = bin;

@@ -39,12 +39,12 @@ std::vector<sampling::SampledCluster> FinalClusters(KernelState& kernel,
     cluster.upper_ns = stats::LogSketch::LowerEdge(cut[joint.end - 1].end_bin) - 1;
     cluster.moments = joint.all;
     cluster.joined_launches = joint.all.count();
-    if (!joint.by_first_sight) cluster.joined_launches -= joint.sampled.count();
+    if (!joint.by_explored) cluster.joined_launches -= joint.sampled.count();
     for (std::size_t i = joint.first; i < joint.end; ++i) {
       cluster.target += cut[i].target;
       place[i] = clusters.size() - 1;
     }
-    if (joint.by_first_sight) continue;  // the cells contain only the captures
+    if (joint.by_explored) continue;  // the cells contain only the captures
     const std::size_t first = first_cells[joint.home];
     const std::size_t end =
         joint.home + 1 < cut.size() ? first_cells[joint.home + 1] : kernel.cells().size();
@@ -55,19 +55,19 @@ std::vector<sampling::SampledCluster> FinalClusters(KernelState& kernel,
   const auto home = [&](const CapturedLaunch& launch) {
     return place[kernel.ClusterOf(launch.bin)];
   };
-  std::vector<std::vector<model::PlanSample>> outlived(clusters.size());
+  std::vector<std::vector<model::PlanSample>> expired(clusters.size());
   for (const Capture& capture : kernel.captures()) {
     const model::PlanSample& sample = capture.launch.sample;
     const std::size_t at = home(capture.launch);
-    (capture.outlived ? outlived[at] : clusters[at].samples).push_back(sample);
+    (capture.expired ? expired[at] : clusters[at].samples).push_back(sample);
   }
   for (std::size_t i = 0; i < clusters.size(); ++i) {
-    if (clusters[i].samples.empty()) clusters[i].samples = std::move(outlived[i]);
+    if (clusters[i].samples.empty()) clusters[i].samples = std::move(expired[i]);
   }
   sampling::SampledCluster set_aside;
   for (const CapturedLaunch& launch : kernel.explored()) {
     const model::PlanSample& sample = launch.sample;
-    const bool stands = !joined.empty() && joined[home(launch)].by_first_sight;
+    const bool stands = !joined.empty() && joined[home(launch)].by_explored;
     AddLaunch(sample, stands ? clusters[home(launch)] : set_aside);
   }
   if (!set_aside.samples.empty()) {

@@ -85,7 +85,7 @@ void KernelState::SetLines() {
     const double wrong = predicted[c] - right[c];
     const bool tells = others > 0.0 && wrong * all <= kMaxWrong * others * predicted[c];
     const std::size_t line = tells ? 1 + c : kCommonLine;
-    if (line != clusters_[c].line) recut_ = true;
+    if (line != clusters_[c].line) publish_all_ = true;
     clusters_[c].line = line;
   }
 }
@@ -159,7 +159,7 @@ void KernelState::AddCaptured(const CapturedLaunch& captured) {
   captures_.push_back({launch, sketch_.count(), false});
 }
 
-void KernelState::MarkOutlived() {
+void KernelState::ExpireCaptures() {
   if (earlier_.empty() || sketch_.count() >= 2 * earlier_.back().count()) {
     earlier_.push_back(sketch_);
   }
@@ -190,7 +190,7 @@ void KernelState::MarkOutlived() {
   }
   for (Capture& capture : captures_) {
     if (capture.launches > latest_early->count()) break;
-    if (drifted[ClusterOf(capture.launch.bin)]) capture.outlived = true;
+    if (drifted[ClusterOf(capture.launch.bin)]) capture.expired = true;
   }
   earlier_.erase(earlier_.begin(), latest_early + 1);
 }
@@ -209,7 +209,7 @@ void KernelState::UpdateCells() {
       explored_ns_ += launch.sample.record.duration_ns;
     }
   }
-  MarkOutlived();
+  ExpireCaptures();
 }
 
 std::size_t KernelState::CellOf(std::uint32_t bin) const {
@@ -227,16 +227,6 @@ std::vector<std::size_t> KernelState::CurrentFirstCells() const {
     }
   }
   return first_cells;
-}
-
-std::vector<stats::Moments> KernelState::StrataFrom(
-    std::span<const std::size_t> first_cells) const {
-  std::vector<stats::Moments> strata(first_cells.size());
-  for (std::size_t c = 0; c < first_cells.size(); ++c) {
-    const std::size_t end = c + 1 < first_cells.size() ? first_cells[c + 1] : cells_.size();
-    for (std::size_t i = first_cells[c]; i < end; ++i) strata[c].Merge(cells_[i]);
-  }
-  return strata;
 }
 
 void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
@@ -262,7 +252,7 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
       cluster.target = before[c].target;
       cluster.release = before[c].release;
       cluster.line = before[c].line;
-      cluster.given_up = before[c].given_up;
+      cluster.unreachable = before[c].unreachable;
       cluster.closed = before[c].closed;
       cluster.supplemented_at = before[c].supplemented_at;
     }
@@ -279,19 +269,19 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
     return clusters_[ClusterOf(launch.bin)];
   };
   for (const CapturedLaunch& launch : explored_) {
-    home(launch).first_sight.Add(static_cast<double>(launch.sample.record.duration_ns));
+    home(launch).explored.Add(static_cast<double>(launch.sample.record.duration_ns));
   }
   for (const Capture& capture : captures_) {
     OnlineCluster& cluster = home(capture.launch);
-    if (capture.outlived) {
-      ++cluster.outlived;
+    if (capture.expired) {
+      ++cluster.expired;
     } else {
       ++cluster.captured;
       cluster.captured_ns += static_cast<double>(capture.launch.sample.record.duration_ns);
     }
   }
   if (offered_.size() < 1 + clusters_.size()) offered_.resize(1 + clusters_.size());
-  if (anew) recut_ = true;
+  if (anew) publish_all_ = true;
   SetSources();
 }
 

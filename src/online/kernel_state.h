@@ -20,11 +20,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/plan.h"
 #include "online/context_predictor.h"
 #include "online/native_times.h"
+#include "online/online_cluster.h"
 #include "online/prediction_record.h"
 #include "sampling/stratum.h"
 #include "sampling/workload_strata.h"
@@ -45,42 +47,6 @@ struct Observation {
   std::uint64_t node_key = 0;  // NodeKey if the gate looks it up, else 0
 };
 
-// Source is the credit line from which captures of a cluster are cheapest.
-struct Source {
-  // A cluster is predicted if at least this share of the line's launches falls into it.
-  static constexpr double kPredicted = 0.5;
-
-  std::size_t line = 0;
-  double yield = 1.0;     // share of the line's launches that fall into the cluster, > 0
-  double price_ns = 0.0;  // captured time per capture that falls into the cluster
-
-  bool predicted() const { return yield >= kPredicted; }
-};
-
-// OnlineCluster is an interval of a kernel's sketch bins with the state of its sampling.
-struct OnlineCluster {
-  std::uint32_t first_bin = 0;  // bins from here to the next cluster's first_bin
-  std::uint32_t end_bin = 0;    // one past the last bin that contains a launch
-  stats::Moments moments;       // as of the last allocation
-  std::uint64_t captured = 0;   // by credit and not outlived
-  stats::Moments first_sight;   // exploratory captures, as of the last allocation
-  std::uint64_t outlived = 0;   // by credit, as of the last allocation
-  double captured_ns = 0.0;     // of the captures by credit
-  std::uint64_t target = 0;     // as of the last allocation
-  std::uint64_t release = 0;    // maximum captures until the next allocation, <= target
-  std::size_t line = 0;         // line that launches predicted for this cluster are offered to
-  Source source;                // as of the last cut or allocation
-  bool given_up = false;        // no capture, and one would cost more than it is worth
-  bool closed = false;
-  // The value of `captured` when a capture beyond the target was last charged. Such a capture is
-  // charged once, for however long it is in flight.
-  std::uint64_t supplemented_at = ~std::uint64_t{0};
-
-  // Returns the number of random captures that represent the cluster. Outlived captures count only
-  // if there are no others.
-  std::uint64_t standing() const { return captured > 0 ? captured : outlived; }
-};
-
 // CapturedLaunch is one capture. `recorded_ns` and `captured` are used only if captures perturb
 // launches.
 struct CapturedLaunch {
@@ -98,7 +64,7 @@ struct Capture {
   std::uint64_t launches = 0;
   // The capture was early and its cluster has drifted since. It represents its cluster only if
   // there is no other capture.
-  bool outlived = false;
+  bool expired = false;
 };
 
 class KernelState {
@@ -125,9 +91,6 @@ class KernelState {
   void UpdateCells();
   const sampling::KernelCells& cells() const { return cells_; }
 
-  // Returns the moments of the cells from each of `first_cells` up to the next. `first_cells` are
-  // indices into cells(), ascending, starting with 0.
-  std::vector<stats::Moments> StrataFrom(std::span<const std::size_t> first_cells) const;
   // Returns the first cell of each cluster. Clusters that no longer contain a cell are left out.
   std::vector<std::size_t> CurrentFirstCells() const;
 
@@ -186,10 +149,10 @@ class KernelState {
 
   // Captures that Observe has seen and that are not settled with the gate yet.
   std::vector<CapturedLaunch>& unsettled() { return unsettled_; }
-  // Whether every context must be published again because clusters were cut or a line got a slot.
-  bool recut() const { return recut_; }
-  void MarkRecut() { recut_ = true; }
-  void ClearRecut() { recut_ = false; }
+  // Requests that every context is published again, because clusters were cut or a line got a slot.
+  void RequestPublication() { publish_all_ = true; }
+  // Returns whether that was requested, and clears the request.
+  bool TakePublicationRequest() { return std::exchange(publish_all_, false); }
   // Whether the gate table contains the name, if the name is not the root key.
   bool announced() const { return announced_; }
   void SetAnnounced() { announced_ = true; }
@@ -204,7 +167,7 @@ class KernelState {
   // the capture was made. Replacing early captures thus costs at most one capture per eightfold
   // growth.
   static constexpr std::uint64_t kEarly = 8;
-  // An early capture is outlived if the mean duration of its cluster before and after that time
+  // An early capture expires if the mean duration of its cluster before and after that time
   // differs by more than this share ...
   static constexpr double kDrift = 0.02;
   // ... and by more than this many standard errors. Smaller differences are chance: without this
@@ -222,8 +185,8 @@ class KernelState {
   static constexpr double kMaxWrong = 0.5;
 
   std::size_t CellOf(std::uint32_t bin) const;
-  // Marks early captures of clusters that have drifted as outlived.
-  void MarkOutlived();
+  // Marks early captures of clusters that have drifted as expired.
+  void ExpireCaptures();
   // All launches except exploratory captures.
   std::uint64_t counted() const {
     return sketch_.count() + (times_ == nullptr ? 0 : times_->perturbed());
@@ -249,7 +212,7 @@ class KernelState {
   sampling::KernelCells cells_;
   std::vector<std::uint32_t> cell_bins_;
   std::uint64_t cells_at_ = 0;  // launches at the last UpdateCells
-  bool recut_ = false;
+  bool publish_all_ = false;
   bool announced_ = false;
   bool allocated_ = false;
   std::vector<OnlineCluster> clusters_;

@@ -15,7 +15,7 @@ namespace {
 
 model::ClusterState StateOf(const OnlineCluster& cluster) {
   if (cluster.closed) return model::ClusterState::kClosed;
-  return cluster.given_up ? model::ClusterState::kUnreachable : model::ClusterState::kOpen;
+  return cluster.unreachable ? model::ClusterState::kUnreachable : model::ClusterState::kOpen;
 }
 
 std::vector<model::OverviewCluster> ClustersOf(const KernelState& kernel) {
@@ -37,7 +37,7 @@ void OnlineSampler::Describe(model::Overview& overview) const {
   overview.captured = status_.captured;
   overview.captured_duration_ns = status_.captured_duration_ns;
   overview.bound = status_.observed == 0 ? NAN : status_.bound;
-  overview.slowed = status_.slowed;
+  overview.slowed = status_.perturbed;
   overview.zero_duration = status_.zero_duration;
 
   struct Ranked {

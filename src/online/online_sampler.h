@@ -14,9 +14,6 @@
 // GUARANTEE  The same observations in the same epochs give the same gate, events, and plan, bit for
 // bit, independent of the threads that run UpdateKernel.
 //
-// INVARIANT  For each line, returned captures + open credits + captures in flight never exceed what
-// its clusters needed when the credits were granted, plus the captures written off as lost.
-//
 // THREADS: only UpdateKernel may run concurrently with itself, for different i.  UNITS: ns.
 // SOURCE: docs/math/online.md, docs/math/online-bound.md.
 #pragma once
@@ -32,10 +29,12 @@
 #include "model/name_table.h"
 #include "model/overview.h"
 #include "model/plan.h"
-#include "online/collapse.h"
-#include "online/credit_ledger.h"
+#include "online/allocation_schedule.h"
+#include "online/gate_publisher.h"
+#include "online/kernel_batches.h"
 #include "online/kernel_state.h"
-#include "sampling/plan_builder.h"
+#include "online/online_allocation.h"
+#include "online/release_policy.h"
 #include "sampling/sampling_options.h"
 #include "shm/gate_table.h"
 
@@ -67,8 +66,19 @@ struct SamplerStatus {
   double bound = 0.0;                  // of the captures so far; uncovered time counts in full
   std::uint64_t contexts_refused = 0;  // failed attempts to publish a context (gate table full)
   std::uint64_t slots_refused = 0;     // failed attempts to get a gate slot for a credit line
-  std::uint64_t slowed = 0;            // perturbed launches
-  std::uint64_t slowed_beside = 0;     // perturbed launches that were not captured themselves
+  std::uint64_t perturbed = 0;
+  std::uint64_t perturbed_uncaptured = 0;  // concurrent with a captured launch
+
+  // Adds the duration of a launch.
+  void Count(const shm::KernelRecord& record) {
+    if ((record.flags & shm::kFlagPerturbed) == 0) {
+      duration_ns += record.duration_ns;
+    } else {
+      ++perturbed;
+      perturbed_uncaptured += (record.flags & shm::kFlagCaptured) == 0;
+    }
+    zero_duration += record.duration_ns == 0;
+  }
 };
 
 class OnlineSampler {
@@ -93,7 +103,7 @@ class OnlineSampler {
   std::size_t kernels() const { return kernels_.size(); }
 
   void Begin(std::span<const Observation> batch);
-  std::size_t touched() const { return touched_.size(); }
+  std::size_t touched() const { return batches_.size(); }
   void UpdateKernel(std::size_t i);
   void Commit(const ParallelFor& parallel = Serially);
 
@@ -102,7 +112,7 @@ class OnlineSampler {
   const SamplerStatus& status() const { return status_; }
 
   // Whether the last Commit allocated samples.
-  bool allocated() const { return allocate_now_; }
+  bool allocated() const { return schedule_.due(); }
 
   // Sets the fields of `overview` for launches and kernels as of the last Commit or Finish. After
   // Finish, the plan has the final clusters (TakeClusters). REQUIRES: not between Begin and Commit.
@@ -114,66 +124,36 @@ class OnlineSampler {
   model::Plan Finish(const ParallelFor& parallel = Serially);
 
  private:
-  struct Touched {
-    std::uint32_t kernel;
-    std::uint32_t first;  // into order_
-    std::uint32_t count;
-  };
-
-  bool AllocationDue() const;
   void SettleCaptures();
+  // Allocates samples: decides about cuts and sets the targets and releases of the clusters.
+  // `last`: the run has ended, so nothing can be captured any more.
   void Allocate(const ParallelFor& parallel, bool last);
-  // The captures that count: by credit and not outlived, or all (at the end).
-  enum class Standing { kCurrent, kAll };
-  // Joins the clusters of a kernel without captures to others. `bias_ns`: see JoinStrata.
-  std::vector<JointStratum> JoinedOf(const KernelState& kernel, Standing standing,
-                                     double& bias_ns) const;
-  // Returns the captured time per capture of a cluster.
-  double PriceOf(const KernelState& kernel, std::size_t cluster) const;
-  // Returns the minimum number of captures of a cluster.
-  std::uint64_t Least(const KernelState& kernel, std::size_t cluster) const;
-  // Returns whether the captures so far meet the error bound.
-  bool Enough() const;
+  // Updates the clusters with the launches since the last allocation.
+  void UpdateClusters();
+  // Sums the imputed durations again, which change with every native launch.
+  void UpdateDurations();
   // Cuts the kernels into clusters. Returns the best cut; a kernel may keep its current cut.
-  sampling::WorkloadStrata CutAll(const ParallelFor& parallel);
-  void CutKernel(KernelState& kernel, std::span<const sampling::StratumRange> strata) const;
-  void Hold();
-  // Sets the targets of the clusters. `planned_ns` is the captured time of the best cut.
-  void SetTargets(double planned_ns);
-  void Release();
-  std::uint64_t FirstRelease() const;
-  bool Waiting() const;
-  void Supplement(bool enough);
-  void SetStatus();
-  void UpdateStanding(std::uint32_t id);
+  sampling::WorkloadStrata CutKernels(const ParallelFor& parallel);
+  void SetTargets(const sampling::WorkloadStrata& best);
+  // Sets the targets to the captures made so far, at least 1.
+  void KeepCaptures();
+  void Supplement(bool bound_met);
+  std::vector<ClustersView> Views() const;
+  // Closes and reopens the clusters of a kernel and publishes their credits.
   void PublishKernel(std::uint32_t id);
-  void SetCredits(std::uint32_t id);
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
 
   sampling::SamplingOptions options_;
-  sampling::ErrorTarget target_;
-  shm::GateTable& gate_;
-  CreditLedger ledger_;
-  std::uint64_t observe_first_;
   bool perturbed_;
   model::NameTable names_;
   std::deque<KernelState> kernels_;
-
-  // The current epoch.
-  std::span<const Observation> batch_;
-  std::vector<std::uint32_t> order_;  // batch positions, grouped by kernel
-  std::vector<Touched> touched_;
-  std::vector<std::uint32_t> batch_counts_;  // by kernel; zero between epochs
-  bool allocate_now_ = false;
-
-  // An allocation is due at this number of observations or at this total of their time.
-  std::uint64_t next_allocation_ = 0;
-  std::uint64_t next_allocation_ns_ = 0;
-  double supplemented_ns_ = 0.0;
-  double multiplier_ = 0.0;          // price at the end of the last search for strata
-  std::uint64_t cuts_observed_ = 0;  // launches observed at the last comparison of cuts
-  std::uint64_t last_index_ = 0;
-  std::uint64_t last_time_ns_ = 0;
+  GatePublisher publisher_;
+  KernelBatches batches_;  // of the current epoch
+  AllocationSchedule schedule_;
+  ReleaseSchedule releases_;
+  Supplements supplements_;
+  double multiplier_ = 0.0;  // price at the end of the last search for strata
+  Observation latest_;       // last launch of the last epoch
   std::vector<MaskEvent> events_;
   SamplerStatus status_;
 };

@@ -36,8 +36,8 @@ model::SessionCounters Counters(const SessionReport& report, const model::Plan& 
   counters.captured = s.captured;
   counters.captured_duration_ns = s.captured_duration_ns;
   counters.zero_duration = s.zero_duration;
-  counters.slowed = s.slowed;
-  counters.slowed_beside = s.slowed_beside;
+  counters.slowed = s.perturbed;
+  counters.slowed_beside = s.perturbed_uncaptured;
   counters.native_unknown = plan.totals.native_unknown;
   counters.contexts_refused = s.contexts_refused;
   counters.slots_refused = s.slots_refused;

@@ -29,8 +29,8 @@ SampledRange Sampled(std::uint64_t count, double mean, std::uint64_t samples = 1
   return {Equal(count, mean), samples, {}};
 }
 
-SampledRange Empty(std::uint64_t count, double mean, const stats::Moments& first_sight = {}) {
-  return {Equal(count, mean), 0, first_sight};
+SampledRange Empty(std::uint64_t count, double mean, const stats::Moments& explored = {}) {
+  return {Equal(count, mean), 0, explored};
 }
 
 constexpr std::size_t kUncovered = ~std::size_t{0};
@@ -145,7 +145,7 @@ TEST_CASE("captures at first sight stand for a stratum that no neighbor may stan
   const std::vector<JointStratum> joined =
       JoinStrata(std::vector{Sampled(9, 10.0), Empty(100, 1000.0, Of({1100.0, 1200.0}))}, bias);
   REQUIRE(joined.size() == 2);
-  CHECK(joined[1].by_first_sight);
+  CHECK(joined[1].by_explored);
   CHECK(joined[1].covered());
   CHECK(joined[1].samples == 2);
   CHECK(joined[1].all.count() == 100);
@@ -161,12 +161,12 @@ TEST_CASE("captures at first sight stand for nothing where random captures do, o
   const std::vector<JointStratum> by_neighbor =
       JoinStrata(std::vector{Sampled(9, 90.0), Empty(5, 100.0, near)}, bias);
   REQUIRE(by_neighbor.size() == 1);
-  CHECK_FALSE(by_neighbor[0].by_first_sight);
+  CHECK_FALSE(by_neighbor[0].by_explored);
   CHECK(bias == doctest::Approx(-50.0));
   SampledRange own = Sampled(9, 100.0);
-  own.first_sight = near;
+  own.explored = near;
   bias = 0.0;
-  CHECK_FALSE(JoinStrata(std::vector{own}, bias)[0].by_first_sight);
+  CHECK_FALSE(JoinStrata(std::vector{own}, bias)[0].by_explored);
   CHECK(bias == 0.0);
   CHECK(HomesOf({Empty(5, 100.0, Of({149.0}))}) == std::vector<std::size_t>{0});
   CHECK(HomesOf({Empty(5, 100.0, Of({151.0}))}) == std::vector<std::size_t>{kUncovered});
@@ -246,7 +246,7 @@ TEST_CASE("joint strata hold every stratum once, and their biases add up") {
     double mean = 100.0;
     for (std::uint64_t left = 1 + random() % 9; left > 0; --left) {
       strata.push_back(Sampled(1 + random() % 50, mean, random() % 3 == 0 ? 1 + random() % 4 : 0));
-      if (random() % 4 == 0) strata.back().first_sight = Equal(1, mean * 1.1);
+      if (random() % 4 == 0) strata.back().explored = Equal(1, mean * 1.1);
       mean *= 1.0 + static_cast<double>(1 + random() % 40) / 50.0;
     }
     const double before = static_cast<double>(random() % 2000) - 1000.0;

@@ -163,15 +163,15 @@ TEST_CASE("contexts are published anew when a cluster gets or loses a line of it
   for (const bool told : {false, true, false, true}) {
     CAPTURE(told);
     const bool had_line = kernel.state.LineOf(1) != KernelState::kCommonLine;
-    kernel.state.ClearRecut();
+    kernel.state.TakePublicationRequest();
     launch(told);
     kernel.Update();
     const bool has_line = kernel.state.LineOf(1) != KernelState::kCommonLine;
     CHECK(has_line == told);
-    if (has_line != had_line) CHECK(kernel.state.recut());
-    kernel.state.ClearRecut();
+    const bool publishes = kernel.state.TakePublicationRequest();
+    if (has_line != had_line) CHECK(publishes);
     kernel.Update();
-    CHECK_FALSE(kernel.state.recut());
+    CHECK_FALSE(kernel.state.TakePublicationRequest());
   }
 }
 
@@ -229,9 +229,9 @@ TEST_CASE("captures at first sight are set aside from the launches that captures
   CHECK(cluster.moments.count() == 50);
   CHECK(cluster.moments.mean() == doctest::Approx(kShort));
   CHECK(cluster.captured == 0);
-  CHECK(cluster.standing() == 0);
-  CHECK(cluster.first_sight.count() == 1);
-  CHECK(cluster.first_sight.mean() == 1300.0);
+  CHECK(cluster.representing() == 0);
+  CHECK(cluster.explored.count() == 1);
+  CHECK(cluster.explored.mean() == 1300.0);
   CHECK(kernel.state.launches() == 51);
 }
 
@@ -245,42 +245,42 @@ TEST_CASE("a capture from before the kernel drifted stands only until there is a
     for (int i = 0; i < 1000; ++i) kernel.Launch(10, later);
     kernel.Update();
     CHECK(kernel.state.clusters().at(0).captured == (later == kShort ? 1 : 0));
-    CHECK(kernel.state.clusters()[0].standing() == 1);
+    CHECK(kernel.state.clusters()[0].representing() == 1);
     if (later == kShort) continue;
     kernel.Launch(10, later, shm::kFlagCaptured);
     kernel.Update();
     kernel.Settle();
     CHECK(kernel.state.clusters()[0].captured == 1);
-    CHECK(kernel.state.clusters()[0].standing() == 1);
+    CHECK(kernel.state.clusters()[0].representing() == 1);
     CHECK(kernel.state.captures().size() == 2);
   }
 }
 
-// Returns whether a capture among the first 64 launches is outlived when 640 more launches follow.
+// Returns whether a capture among the first 64 launches expires when 640 more launches follow.
 // Launch i takes duration(i).
 template <typename Duration>
-bool IsOutlived(const Duration& duration, const std::vector<std::uint64_t>& cut = {}) {
+bool HasExpired(const Duration& duration, const std::vector<std::uint64_t>& cut = {}) {
   Kernel kernel;
   for (int i = 0; i < 64; ++i) kernel.Launch(10, duration(i), i == 0 ? shm::kFlagCaptured : 0);
   kernel.Cut(cut);
   kernel.Settle();
   for (int i = 64; i < 704; ++i) kernel.Launch(10, duration(i));
   kernel.Update();
-  return kernel.state.captures().at(0).outlived;
+  return kernel.state.captures().at(0).expired;
 }
 
-TEST_CASE("a capture is outlived only if its cluster has drifted by more than chance") {
+TEST_CASE("a capture expires only if its cluster has drifted by more than chance") {
   const auto narrow = [](int i) { return 10000 + static_cast<std::uint64_t>(i % 10) * 20; };
-  CHECK(!IsOutlived([&](int i) { return narrow(i) * (i < 64 ? 101 : 100) / 100; }));
-  CHECK(IsOutlived([&](int i) { return narrow(i) * (i < 64 ? 103 : 100) / 100; }));
+  CHECK(!HasExpired([&](int i) { return narrow(i) * (i < 64 ? 101 : 100) / 100; }));
+  CHECK(HasExpired([&](int i) { return narrow(i) * (i < 64 ? 103 : 100) / 100; }));
   // The first 64 launches are 5 % longer on average, 0.7 standard errors.
   const auto wide = [](int i) { return 1000 + static_cast<std::uint64_t>(i % 32) * 1000; };
-  CHECK(!IsOutlived([&](int i) { return wide(i < 64 ? i * 9 / 10 + 6 : i); }));
+  CHECK(!HasExpired([&](int i) { return wide(i < 64 ? i * 9 / 10 + 6 : i); }));
 }
 
-TEST_CASE("launches that move from one cluster to another do not outlive captures") {
+TEST_CASE("launches that move from one cluster to another do not expire captures") {
   // At first, seven launches in eight are short; later, one in eight.
-  CHECK(!IsOutlived([](int i) { return (i % 8 == 0) == (i < 64) ? kLong : kShort; }, {kLong}));
+  CHECK(!HasExpired([](int i) { return (i % 8 == 0) == (i < 64) ? kLong : kShort; }, {kLong}));
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ TEST_CASE("a capture made before the kernel drifted gives way to later ones") {
   Bench bench(options);
   std::mt19937_64 random(12);
   constexpr std::uint64_t kWarmUp = 3000;
-  // Short enough that the later captures are not outlived as well.
+  // Short enough that the later captures are not expired as well.
   for (std::uint64_t i = 0; i < 30000; ++i) {
     bench.Launch("gemm", (10000 + random() % 4000) * (i < kWarmUp ? 5 : 4) / 4);
   }
@@ -665,8 +665,8 @@ TEST_CASE("a launch beside a captured one counts as its like, and is no sample")
   CHECK(plan.totals.duration_ns == 620'000);
   CHECK(plan.totals.imputed == bench.captured + 10);
   CHECK(plan.totals.samples == bench.captured);
-  CHECK(bench.sampler.status().slowed == bench.captured + 10);
-  CHECK(bench.sampler.status().slowed_beside == 10);
+  CHECK(bench.sampler.status().perturbed == bench.captured + 10);
+  CHECK(bench.sampler.status().perturbed_uncaptured == 10);
 }
 
 TEST_CASE("captures for real are marked in the mask") {

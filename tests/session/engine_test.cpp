@@ -286,8 +286,8 @@ TEST_CASE("launches that run beside one that is captured for real count as their
   run.Launch(1900, 100);               // before the capture
   run.Launch(shm::kUnknownTime, 100);  // unknown start
   const model::Plan plan = run.engine.Finish();
-  CHECK(run.engine.status().slowed == 4);
-  CHECK(run.engine.status().slowed_beside == 3);
+  CHECK(run.engine.status().perturbed == 4);
+  CHECK(run.engine.status().perturbed_uncaptured == 3);
   CHECK(plan.totals.invocations == 11);
   CHECK(plan.totals.duration_ns == 1100);
   CHECK(plan.totals.imputed == 4);
@@ -324,7 +324,7 @@ TEST_CASE("captures that are only noted change nothing, whatever a record claims
   const model::Plan plan = run.engine.Finish();
   CHECK(plan.totals.duration_ns == 700);
   CHECK(plan.totals.imputed == 0);
-  CHECK(run.engine.status().slowed == 0);
+  CHECK(run.engine.status().perturbed == 0);
   CHECK_FALSE(std::isnan(plan.totals.observed_error));
 }
 

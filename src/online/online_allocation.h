@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AllocateTargets decides how many captures each cluster needs. It depends on the clusters, the
+// error target, and the numbers of captures so far, never on the durations of captures.
+//
+// All functions here are pure: same arguments, same result. An allocation has two parts, because
+// the price of a capture depends on the cut: IsWorthCutting decides about the cut of each kernel,
+// and AllocateTargets about the clusters of the new cuts.
+//
+// THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, "What is still missing";
+// docs/math/online-bound.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "online/collapse.h"
+#include "online/online_cluster.h"
+#include "sampling/sampling_options.h"
+#include "sampling/workload_strata.h"
+
+namespace stemtap::online {
+
+// ClustersView is a view of the clusters of one kernel.
+struct ClustersView {
+  std::span<const OnlineCluster> clusters;
+  double explored_ns = 0.0;  // time of the exploratory captures
+};
+
+// CountedCaptures defines which captures represent a cluster.
+enum class CountedCaptures {
+  kCurrent,  // by credit and not expired: while the run lasts
+  kAll,      // also expired and exploratory ones, if there are no others: in the plan
+};
+
+// ClusterTarget is the result for one cluster. An unreachable cluster has no capture, and one would
+// cost more than it is worth.
+struct ClusterTarget {
+  std::uint64_t target = 0;
+  bool unreachable = false;
+};
+
+// Joins the clusters of a kernel without captures to others. `bias_ns`: see JoinStrata.
+std::vector<JointStratum> JoinClusters(std::span<const OnlineCluster> clusters,
+                                       CountedCaptures counted, double& bias_ns);
+
+// Returns the moments of the cells from each of `first_cells` up to the next. `first_cells` are
+// ascending and start with 0.
+std::vector<stats::Moments> StrataFrom(sampling::CellsView cells,
+                                       std::span<const std::size_t> first_cells);
+
+// Returns whether a kernel whose clusters begin at the cells `current` must be cut into `best`. It
+// depends only on durations, not on captures: otherwise, long launches without captures would share
+// a cluster with short captured launches, and the estimate would be low.
+bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> current,
+                    std::span<const sampling::StratumRange> best, std::uint64_t min_samples);
+
+// Returns whether the captures so far meet the error bound.
+bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options);
+
+// Returns the bound of all captures so far, as a time.
+double BoundOf(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options);
+
+// Returns the targets of the clusters of all kernels, in order. `best` is the best cut, and
+// `duration_ns` the time of all launches.
+std::vector<ClusterTarget> AllocateTargets(std::span<const ClustersView> kernels,
+                                           const sampling::WorkloadStrata& best, double duration_ns,
+                                           const sampling::SamplingOptions& options);
+
+}  // namespace stemtap::online

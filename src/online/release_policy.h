@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The release policies of the online sampler: how many of the captures that a cluster needs may be
+// made now, and which launches may spend the credits.
+//
+//   ReleaseSchedule   spreads the captures of a cluster over the run
+//   Supplements       adds captures to clusters whose captures differ from their mean
+//   CreditsOfLines    converts what the clusters of a kernel need into credits
+//
+// THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, findings 2 to 4;
+// docs/math/online-bound.md, "What is random" and "Credit lines".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "online/online_cluster.h"
+
+namespace stemtap::online {
+
+// ReleaseSchedule releases a third of a cluster's target with each doubling of the observations,
+// starting at the first release.
+class ReleaseSchedule {
+ public:
+  // Captures by credit are made only after `observe_first` launches have been observed.
+  explicit ReleaseSchedule(std::uint64_t observe_first);
+
+  std::uint64_t first_release() const { return first_release_; }
+  bool HasStarted(std::uint64_t observed) const { return observed >= first_release_; }
+  // Whether to cut the kernels although nothing is released yet. Contexts predict clusters, and
+  // captures are cheap only if contexts have learned.
+  bool IsTimeToCut(std::uint64_t observed) const { return 2 * observed >= first_release_; }
+
+  // Returns the share of each target that is released.
+  double ShareAt(std::uint64_t observed) const;
+  // Returns the released captures of a cluster, at least 1.
+  static std::uint64_t Released(std::uint64_t target, double share);
+
+ private:
+  std::uint64_t first_release_;
+};
+
+class Supplements {
+ public:
+  // Raises the target of clusters that have their captures by one and releases it: of clusters that
+  // differ by more than a share of the error bound or, if the plain estimate as a whole is far off,
+  // of all clusters that differ in the same direction. `clusters` are the clusters of all kernels.
+  // `bound_ns` is the error bound and `captured_ns` all captured time. `bound_met`: the captures so
+  // far meet the error bound; otherwise clusters get supplements only if the estimate is far off.
+  void Add(std::span<OnlineCluster* const> clusters, double bound_ns, double captured_ns,
+           bool bound_met);
+
+ private:
+  double spent_ns_ = 0.0;
+};
+
+// LineCredits is the number of open credits of a line and the draws that may spend them
+// (shm::AcceptOf).
+struct LineCredits {
+  std::uint32_t credits = 0;
+  std::uint32_t accept = 0;
+};
+
+// Returns the credits of each line of a kernel: as many as its neediest cluster needs. `offered`:
+// launches offered to each line so far.
+std::vector<LineCredits> CreditsOfLines(std::span<const OnlineCluster> clusters,
+                                        std::span<const double> offered);
+
+}  // namespace stemtap::online

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "online/online_allocation.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace stemtap::online {
+namespace {
+
+// A cluster that its contexts predict.
+OnlineCluster Predicted(std::uint64_t count, double mean, double stddev, std::uint64_t captured) {
+  OnlineCluster cluster;
+  cluster.moments = {count, mean, stddev * stddev * static_cast<double>(count)};
+  cluster.captured = captured;
+  cluster.source.price_ns = mean;
+  return cluster;
+}
+
+// Returns a best cut whose captures take `captured_ns`.
+sampling::WorkloadStrata BestCut(double captured_ns) {
+  sampling::StratumRange stratum;
+  stratum.moments = {1000, captured_ns, 0.0};
+  stratum.sample_size = 1;
+  return {{{stratum}}, 0.0};
+}
+
+TEST_CASE(
+    "the captures so far meet the bound if every cluster has its minimum and few time is "
+    "uncovered") {
+  const sampling::SamplingOptions options;  // 5 %, two samples
+  const auto meets = [&](const std::vector<OnlineCluster>& clusters) {
+    return MeetsBound(std::vector{ClustersView{clusters}}, options);
+  };
+  CHECK(meets({Predicted(1000, 100.0, 1.0, 2)}));
+  CHECK_FALSE(meets({Predicted(1000, 100.0, 1.0, 1)}));
+  CHECK_FALSE(meets({Predicted(1000, 100.0, 30.0, 2)}));
+  CHECK(meets({Predicted(1000, 100.0, 1.0, 2), Predicted(1, 1000.0, 0.0, 0)}));
+  CHECK_FALSE(meets({Predicted(1000, 100.0, 1.0, 2), Predicted(1, 10'000.0, 0.0, 0)}));
+  // The second capture of an expensive cluster is not needed.
+  OnlineCluster expensive = Predicted(1000, 100.0, 1.0, 1);
+  expensive.source.price_ns = 201.0;
+  CHECK(meets({expensive}));
+}
+
+TEST_CASE("exploratory captures cover a cluster in the stated bound, but do not meet the target") {
+  std::vector<OnlineCluster> clusters = {Predicted(100, 100.0, 0.0, 0)};
+  clusters[0].explored.Add(101.0);
+  const std::vector<ClustersView> views = {{clusters, 101.0}};
+  CHECK_FALSE(MeetsBound(views, {}));
+  CHECK(BoundOf(views, {}) == doctest::Approx(100.0));  // the bias
+}
+
+TEST_CASE("targets include the captures so far, and clusters that cost too much are unreachable") {
+  std::vector<OnlineCluster> clusters = {Predicted(10'000, 100.0, 20.0, 7),
+                                         Predicted(40, 1000.0, 0.0, 0)};
+  clusters[1].source = {0, 0.01, 20'000.0};
+  const std::vector<ClustersView> views = {{clusters}};
+  // 40,000 ns of bias, and a bound of 52,000 ns.
+  const auto rare = [&](double captured_ns) {
+    return AllocateTargets(views, BestCut(captured_ns), 1'040'000.0, {}).at(1);
+  };
+  CHECK(rare(25'000.0).unreachable);
+  CHECK(rare(25'000.0).target == 1);
+  CHECK_FALSE(rare(27'000.0).unreachable);
+  CHECK(rare(27'000.0).target == 2);
+  CHECK(AllocateTargets(views, BestCut(27'000.0), 1'040'000.0, {}).at(0).target >= 7);
+}
+
+TEST_CASE("a kernel is cut again only if its captures become much cheaper") {
+  const std::vector<stats::Moments> cells = {{1000, 100.0, 0.0}, {1000, 900.0, 0.0}};
+  const std::vector<std::size_t> one = {0};
+  std::vector<sampling::StratumRange> best(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    best[i].first = i;
+    best[i].moments = cells[i];
+    best[i].sample_size = 2;
+  }
+  CHECK(IsWorthCutting(cells, one, best, 2));
+  for (sampling::StratumRange& s : best) s.sample_size = 900;
+  CHECK_FALSE(IsWorthCutting(cells, one, best, 2));
+  CHECK(StrataFrom(cells, one).at(0).count() == 2000);
+}
+
+}  // namespace
+}  // namespace stemtap::online

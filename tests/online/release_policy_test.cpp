@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "online/release_policy.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "online/allocation_schedule.h"
+#include "shm/gate_table.h"
+
+namespace stemtap::online {
+namespace {
+
+TEST_CASE("a third of a target is released at first, and all of it after two doublings") {
+  const ReleaseSchedule schedule(1000);
+  CHECK_FALSE(schedule.IsTimeToCut(499));
+  CHECK(schedule.IsTimeToCut(500));
+  CHECK_FALSE(schedule.HasStarted(999));
+  CHECK(schedule.HasStarted(1000));
+  const auto released = [&](std::uint64_t target, std::uint64_t observed) {
+    return ReleaseSchedule::Released(target, schedule.ShareAt(observed));
+  };
+  CHECK(released(10, 1000) == 3);
+  CHECK(released(10, 2000) == 6);
+  CHECK(released(10, 4000) == 10);
+  CHECK(released(10, 1'000'000) == 10);
+  CHECK(released(1, 1000) == 1);
+  CHECK(ReleaseSchedule(0).first_release() == 64);
+}
+
+TEST_CASE("allocations are due when launches or time have grown by an eighth") {
+  AllocationSchedule schedule;
+  const auto due = [&](std::uint64_t observed, std::uint64_t duration_ns) {
+    schedule.Advance(observed, duration_ns);
+    return schedule.due();
+  };
+  CHECK(due(1, 1));
+  schedule.SetNext(800, 80'000, 64);
+  CHECK_FALSE(due(900, 90'000));
+  CHECK(due(901, 80'000));
+  CHECK(due(800, 90'001));
+  schedule.SetNext(800, 80'000, 850);
+  CHECK_FALSE(due(849, 80'000));
+  CHECK(due(850, 80'000));
+  schedule.SetCutsCompared(100);
+  CHECK_FALSE(schedule.AreCutsOld(199));
+  CHECK(schedule.AreCutsOld(200));
+}
+
+// A cluster of 100 launches of 1000 ns that has its two captures, of `mean` ns each.
+OnlineCluster Captured(double mean) {
+  OnlineCluster cluster;
+  cluster.moments = {100, 1000.0, 0.0};
+  cluster.captured = cluster.target = cluster.release = 2;
+  cluster.captured_ns = 2.0 * mean;
+  return cluster;
+}
+
+// Returns the targets after one round of supplements.
+std::vector<std::uint64_t> Supplemented(Supplements& supplements,
+                                        std::vector<OnlineCluster>& clusters, double bound_ns,
+                                        double captured_ns, bool bound_met = true) {
+  std::vector<OnlineCluster*> pointers;
+  for (OnlineCluster& cluster : clusters) pointers.push_back(&cluster);
+  supplements.Add(pointers, bound_ns, captured_ns, bound_met);
+  std::vector<std::uint64_t> targets;
+  for (const OnlineCluster& cluster : clusters) targets.push_back(cluster.target);
+  return targets;
+}
+
+TEST_CASE("clusters whose captures differ from their mean get one more, once the bound is met") {
+  // The estimates differ by 100, -1000, and 0 ns; 5 % of the bound are 500 ns.
+  std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(990.0), Captured(1000.0)};
+  using Targets = std::vector<std::uint64_t>;
+  Supplements supplements;
+  CHECK(Supplemented(supplements, clusters, 10'000.0, 1e9, false) == Targets{2, 2, 2});
+  CHECK(Supplemented(supplements, clusters, 10'000.0, 1e9) == Targets{2, 3, 2});
+  CHECK(clusters[1].release == 3);
+  // The cluster is below its target until the capture returns.
+  CHECK(Supplemented(supplements, clusters, 10'000.0, 1e9) == Targets{2, 3, 2});
+}
+
+TEST_CASE("an estimate that is far off is supplemented on its side, bound met or not") {
+  std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(990.0), Captured(999.0)};
+  Supplements supplements;
+  CHECK(Supplemented(supplements, clusters, 1000.0, 1e9, false) ==
+        std::vector<std::uint64_t>{2, 3, 3});
+}
+
+TEST_CASE("supplements cost at most their share of the captured time, and are charged once") {
+  std::vector<OnlineCluster> clusters = {Captured(980.0), Captured(1021.0)};
+  Supplements supplements;
+  // A fifth of 6000 ns pays for one capture of 1000 ns, and the larger difference comes first.
+  using Targets = std::vector<std::uint64_t>;
+  CHECK(Supplemented(supplements, clusters, 10'000.0, 6000.0) == Targets{2, 3});
+  clusters[1].target = 2;  // allocated again while the capture is in flight
+  CHECK(Supplemented(supplements, clusters, 10'000.0, 6000.0) == Targets{2, 3});
+}
+
+TEST_CASE("a line gets the credits of its neediest cluster, half of the need at a time") {
+  OnlineCluster predicted;
+  predicted.target = predicted.release = 9;
+  predicted.captured = 1;
+  predicted.source = {1, 1.0, 0.0};
+  OnlineCluster rare;
+  rare.target = rare.release = 1;
+  rare.source = {0, 0.01, 0.0};
+  OnlineCluster unreachable = rare;
+  unreachable.unreachable = true;
+  unreachable.source.yield = 0.001;
+  const std::vector<double> offered = {10'000.0, 80.0, 5.0};
+  const std::vector<LineCredits> lines =
+      CreditsOfLines(std::vector{predicted, rare, unreachable}, offered);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].credits == 300);  // three expected captures
+  CHECK(lines[0].accept == shm::AcceptOf(300 / 5000.0));
+  CHECK(lines[1].credits == 4);
+  CHECK(lines[1].accept == shm::AcceptOf(4 / 40.0));
+  CHECK(lines[2].credits == 0);
+
+  predicted.captured = 0;
+  predicted.expired = 1;
+  CHECK(CreditsOfLines(std::vector{predicted}, offered)[1].accept == shm::AcceptOf(4 / 10.0));
+}
+
+}  // namespace
+}  // namespace stemtap::online
