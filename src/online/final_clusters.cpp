@@ -56,7 +56,7 @@ std::vector<sampling::SampledCluster> FinalClusters(KernelState& kernel,
     return place[kernel.ClusterOf(launch.bin)];
   };
   std::vector<std::vector<model::PlanSample>> expired(clusters.size());
-  for (const Capture& capture : kernel.captures()) {
+  for (const Capture& capture : kernel.captures().by_credit()) {
     const model::PlanSample& sample = capture.launch.sample;
     const std::size_t at = home(capture.launch);
     (capture.expired ? expired[at] : clusters[at].samples).push_back(sample);
@@ -65,7 +65,7 @@ std::vector<sampling::SampledCluster> FinalClusters(KernelState& kernel,
     if (clusters[i].samples.empty()) clusters[i].samples = std::move(expired[i]);
   }
   sampling::SampledCluster set_aside;
-  for (const CapturedLaunch& launch : kernel.explored()) {
+  for (const CapturedLaunch& launch : kernel.captures().explored()) {
     const model::PlanSample& sample = launch.sample;
     const bool stands = !joined.empty() && joined[home(launch)].by_explored;
     AddLaunch(sample, stands ? clusters[home(launch)] : set_aside);

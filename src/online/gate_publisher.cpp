@@ -30,17 +30,17 @@ void GatePublisher::PublishContexts(std::uint32_t id, KernelState& kernel) {
     if (context.trusted() || context.key == kernel.root_key()) {
       const std::size_t line = context.trusted()
                                    ? kernel.LineOf(kernel.ClusterOf(context.candidate_bin))
-                                   : KernelState::kCommonLine;
+                                   : KernelClusters::kCommonLine;
       slot = ledger_.SlotOf(id, line);
     }
     if (slot == context.published_slot) return;
     context.published_slot = slot;
     if (!gate_.Publish(context.key, slot)) ++contexts_refused_;
   });
-  if (kernel.root_key() != kernel.name_key() && !kernel.announced()) {
+  if (kernel.root_key() != kernel.name_key() && !is_name_known_[id]) {
     // The name covers kernels of many configurations: publish it as known, without a prediction.
     gate_.Publish(kernel.name_key(), shm::kClosedSlot);
-    kernel.SetAnnounced();
+    is_name_known_[id] = true;
   }
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "online/credit_ledger.h"
 #include "online/kernel_state.h"
@@ -23,7 +24,10 @@ class GatePublisher {
   explicit GatePublisher(shm::GateTable& gate) : gate_(gate), ledger_(gate) {}
 
   // Adds a kernel. Ids are assigned in order.
-  void AddKernel() { ledger_.AddKernel(); }
+  void AddKernel() {
+    ledger_.AddKernel();
+    is_name_known_.push_back(false);
+  }
 
   // Records that a capture of kernel `id` has returned, which spent a credit of `slot`.
   void Return(std::uint32_t id, std::uint32_t slot) { ledger_.Return(id, slot); }
@@ -42,6 +46,8 @@ class GatePublisher {
 
   shm::GateTable& gate_;
   CreditLedger ledger_;
+  // By kernel: whether the name was published, if the name is not the kernel's root key.
+  std::vector<bool> is_name_known_;
   std::uint64_t contexts_refused_ = 0;
 };
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "online/kernel_state.h"
+#include "online/observation.h"
 
 namespace stemtap::online {
 

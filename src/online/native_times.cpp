@@ -77,8 +77,8 @@ void NativeTimes::Decide(std::uint32_t context) {
     captured_[captured].local_ns = local;
     if (captured_[captured].counted) regime.slowed.Add(local);
   }
-  regime.slowed.Add(local, undecided.beside);
-  undecided.beside = 0;
+  regime.slowed.Add(local, undecided.concurrent);
+  undecided.concurrent = 0;
   undecided.native.clear();
   undecided.captured.clear();
 }
@@ -102,9 +102,9 @@ void NativeTimes::AddNative(std::uint32_t context, std::uint64_t duration_ns) {
   Decide(context);
 }
 
-void NativeTimes::AddBeside(std::uint32_t context, std::uint64_t recorded_ns) {
+void NativeTimes::AddConcurrent(std::uint32_t context, std::uint64_t recorded_ns) {
   perturbed_.Add(static_cast<double>(recorded_ns));
-  ++groups_[context].undecided.beside;
+  ++groups_[context].undecided.concurrent;
 }
 
 std::uint32_t NativeTimes::AddCaptured(std::uint32_t context, std::uint64_t recorded_ns,
@@ -155,7 +155,7 @@ sampling::KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
       for (const std::uint32_t captured : context->undecided.captured) {
         if (captured_[captured].counted) slowed.Add(local);
       }
-      slowed.Add(local, context->undecided.beside);
+      slowed.Add(local, context->undecided.concurrent);
     }
     if (slowed.launches != 0) {
       const double others =

@@ -72,7 +72,7 @@ class NativeTimes {
   // Add a launch with a perturbed duration: one that ran concurrently with a captured launch, or a
   // captured launch. AddCaptured returns an id for the functions below. `counted`: Cells contains
   // the launch.
-  void AddBeside(std::uint32_t context, std::uint64_t recorded_ns);
+  void AddConcurrent(std::uint32_t context, std::uint64_t recorded_ns);
   std::uint32_t AddCaptured(std::uint32_t context, std::uint64_t recorded_ns, bool counted);
 
   // Returns the current mean of the context: the mean of its regime or, if that has no native
@@ -125,7 +125,7 @@ class NativeTimes {
   struct Undecided {
     std::vector<double> native;           // at most kMaxVotes
     std::vector<std::uint32_t> captured;  // ids, counted or not
-    std::uint64_t beside = 0;
+    std::uint64_t concurrent = 0;
   };
   // Group is the kernel, a configuration, a context, or a regime. The kernel is the first group,
   // and a parent precedes its children.

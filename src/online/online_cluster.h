@@ -43,6 +43,10 @@ struct OnlineCluster {
   // charged once, for however long it is in flight.
   std::uint64_t supplemented_at = ~std::uint64_t{0};
 
+  void AddCapture(std::uint64_t duration_ns) {
+    ++captured;
+    captured_ns += static_cast<double>(duration_ns);
+  }
   // Returns the number of random captures that represent the cluster. Expired captures count only
   // if there are no others.
   std::uint64_t representing() const { return captured > 0 ? captured : expired; }

@@ -69,11 +69,12 @@ void OnlineSampler::Describe(model::Overview& overview) const {
     shown.config = kernel->config();
     shown.invocations = kernel->launches();
     shown.duration_ns = duration_ns;
-    shown.captured = kernel->captures().size() + kernel->explored().size();
+    shown.captured = kernel->captures().by_credit().size() + kernel->captures().explored().size();
     shown.imputed = kernel->imputed();
     shown.clusters = ClustersOf(*kernel);
-    shown.histogram = JoinedBins(kernel->sketch());
-    if (slices.size() < model::Overview::kMaxSlicedKernels) slices.push_back(&kernel->slices());
+    shown.histogram = JoinedBins(kernel->sketch().durations());
+    if (slices.size() < model::Overview::kMaxSlicedKernels)
+      slices.push_back(&kernel->sketch().slices());
   }
   SetSlices(slices, overview);
 }

@@ -43,7 +43,7 @@ void OnlineSampler::Begin(std::span<const Observation> batch) {
   if (!batch.empty()) latest_ = batch.back();
   schedule_.Advance(status_.observed, status_.duration_ns);
   if (schedule_.due()) {
-    batches_.AddIdle([this](std::uint32_t id) { return kernels_[id].stale(); });
+    batches_.AddIdle([this](std::uint32_t id) { return kernels_[id].sketch().stale(); });
   }
 }
 
@@ -84,8 +84,7 @@ void OnlineSampler::SettleCaptures() {
   std::vector<std::pair<std::uint32_t, CapturedLaunch>> captures;
   for (std::size_t i = 0; i < batches_.size(); ++i) {
     const std::uint32_t id = batches_.kernel(i);
-    for (const CapturedLaunch& launch : kernels_[id].unsettled()) captures.emplace_back(id, launch);
-    kernels_[id].unsettled().clear();
+    for (CapturedLaunch& launch : kernels_[id].TakeUnsettled()) captures.emplace_back(id, launch);
   }
   std::sort(captures.begin(), captures.end(), [](const auto& a, const auto& b) {
     return a.second.sample.index < b.second.sample.index;
@@ -93,8 +92,7 @@ void OnlineSampler::SettleCaptures() {
   for (const auto& [id, launch] : captures) {
     KernelState& kernel = kernels_[id];
     const model::PlanSample& sample = launch.sample;
-    const bool explored = (sample.record.flags & shm::kFlagExploratory) != 0;
-    if (!explored) kernel.AddCaptured(launch);
+    if (!launch.explored()) kernel.AddCaptured(launch);
     const std::size_t cluster = kernel.ClusterOf(launch.bin);
     publisher_.Return(id, sample.record.credit_slot);
     ++status_.captured;
@@ -147,8 +145,8 @@ void OnlineSampler::UpdateDurations() {
   status_.captured_duration_ns = 0;
   for (const KernelState& kernel : kernels_) {
     status_.duration_ns += kernel.duration_ns();
-    status_.captured_duration_ns += kernel.explored_ns();
-    for (const Capture& capture : kernel.captures()) {
+    status_.captured_duration_ns += kernel.captures().explored_ns();
+    for (const Capture& capture : kernel.captures().by_credit()) {
       status_.captured_duration_ns += capture.launch.sample.record.duration_ns;
     }
   }
@@ -216,7 +214,7 @@ void OnlineSampler::Supplement(bool bound_met) {
 std::vector<ClustersView> OnlineSampler::Views() const {
   std::vector<ClustersView> views;
   for (const KernelState& kernel : kernels_) {
-    views.push_back({kernel.clusters(), static_cast<double>(kernel.explored_ns())});
+    views.push_back({kernel.clusters(), static_cast<double>(kernel.captures().explored_ns())});
   }
   return views;
 }
@@ -243,7 +241,7 @@ model::Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   events_.clear();
   batches_.Begin({});
   for (KernelState& kernel : kernels_) {
-    if (kernel.stale()) kernel.UpdateCells();
+    if (kernel.sketch().stale()) kernel.UpdateCells();
   }
   Allocate(parallel, true);
   sampling::PlanBuilder builder(options_);
@@ -261,7 +259,7 @@ model::Plan OnlineSampler::Finish(const ParallelFor& parallel) {
       if (clusters[i].samples.empty()) Emit(MaskEventKind::kTopUp, id, i);
     }
     builder.AddKernel(std::string(names_.name(kernel.name_id())), kernel.launches(),
-                      kernel.duration_ns(), kernel.zero_duration(), std::move(clusters),
+                      kernel.duration_ns(), kernel.sketch().zero_duration(), std::move(clusters),
                       kernel.config(), names_.process(kernel.name_id()));
     imputed.imputed += kernel.imputed();
     imputed.imputed_duration_ns += kernel.imputed_ns();

@@ -51,8 +51,7 @@ struct Kernel {
     state.SetCut(state.CurrentFirstCells(), false);
   }
   void Settle() {
-    for (const CapturedLaunch& launch : state.unsettled()) state.AddCaptured(launch);
-    state.unsettled().clear();
+    for (const CapturedLaunch& launch : state.TakeUnsettled()) state.AddCaptured(launch);
   }
   std::size_t ClusterOf(std::uint64_t duration) const {
     return state.ClusterOf(stats::LogSketch::BinOf(duration));
@@ -79,8 +78,8 @@ TEST_CASE(
   const Kernel kernel = TwoModes(
       1000, [](Kernel& k, int i) { i % 4 == 0 ? k.Launch(11, kLong) : k.Launch(10, kShort); });
   REQUIRE(kernel.state.clusters().size() == 2);
-  CHECK(kernel.state.LineOf(0) != KernelState::kCommonLine);
-  CHECK(kernel.state.LineOf(1) != KernelState::kCommonLine);
+  CHECK(kernel.state.LineOf(0) != KernelClusters::kCommonLine);
+  CHECK(kernel.state.LineOf(1) != KernelClusters::kCommonLine);
   CHECK(kernel.state.LineOf(0) != kernel.state.LineOf(1));
   for (std::size_t c = 0; c < 2; ++c) {
     const OnlineCluster& cluster = kernel.state.clusters()[c];
@@ -107,8 +106,8 @@ TEST_CASE("clusters that nothing predicts share the common line, and misses are 
     CAPTURE(c);
     const OnlineCluster& cluster = kernel.state.clusters()[c];
     const auto count = static_cast<double>(cluster.moments.count());
-    CHECK(kernel.state.LineOf(c) == KernelState::kCommonLine);
-    CHECK(cluster.source.line == KernelState::kCommonLine);
+    CHECK(kernel.state.LineOf(c) == KernelClusters::kCommonLine);
+    CHECK(cluster.source.line == KernelClusters::kCommonLine);
     CHECK(cluster.source.yield == doctest::Approx(count / all));
     CHECK(cluster.source.price_ns == doctest::Approx((below.sum() + above.sum()) / count));
   }
@@ -144,9 +143,9 @@ TEST_CASE("a kernel of one cluster has the common line alone") {
   Kernel kernel;
   for (int i = 0; i < 100; ++i) kernel.Launch(10, kShort);
   kernel.Cut();
-  CHECK(kernel.state.LineOf(0) == KernelState::kCommonLine);
+  CHECK(kernel.state.LineOf(0) == KernelClusters::kCommonLine);
   CHECK(kernel.state.clusters()[0].source.yield == 1.0);
-  CHECK(kernel.state.offered()[KernelState::kCommonLine] == 100.0);
+  CHECK(kernel.state.offered()[KernelClusters::kCommonLine] == 100.0);
 }
 
 TEST_CASE("contexts are published anew when a cluster gets or loses a line of its own") {
@@ -162,11 +161,11 @@ TEST_CASE("contexts are published anew when a cluster gets or loses a line of it
   kernel.Cut({kLong});
   for (const bool told : {false, true, false, true}) {
     CAPTURE(told);
-    const bool had_line = kernel.state.LineOf(1) != KernelState::kCommonLine;
+    const bool had_line = kernel.state.LineOf(1) != KernelClusters::kCommonLine;
     kernel.state.TakePublicationRequest();
     launch(told);
     kernel.Update();
-    const bool has_line = kernel.state.LineOf(1) != KernelState::kCommonLine;
+    const bool has_line = kernel.state.LineOf(1) != KernelClusters::kCommonLine;
     CHECK(has_line == told);
     const bool publishes = kernel.state.TakePublicationRequest();
     if (has_line != had_line) CHECK(publishes);
@@ -220,21 +219,6 @@ TEST_CASE("captures count for the cluster that their duration is in, after every
   CHECK(kernel.state.clusters()[1].captured == 1);
 }
 
-TEST_CASE("captures at first sight are set aside from the launches that captures are drawn from") {
-  Kernel kernel;
-  kernel.Launch(10, 1300, shm::kFlagCaptured | shm::kFlagExploratory);
-  for (int i = 0; i < 50; ++i) kernel.Launch(10, kShort);
-  kernel.Cut();
-  const OnlineCluster& cluster = kernel.state.clusters().at(0);
-  CHECK(cluster.moments.count() == 50);
-  CHECK(cluster.moments.mean() == doctest::Approx(kShort));
-  CHECK(cluster.captured == 0);
-  CHECK(cluster.representing() == 0);
-  CHECK(cluster.explored.count() == 1);
-  CHECK(cluster.explored.mean() == 1300.0);
-  CHECK(kernel.state.launches() == 51);
-}
-
 TEST_CASE("a capture from before the kernel drifted stands only until there is another") {
   for (const std::uint64_t later : {kShort, kShort + 300}) {
     CAPTURE(later);
@@ -252,35 +236,8 @@ TEST_CASE("a capture from before the kernel drifted stands only until there is a
     kernel.Settle();
     CHECK(kernel.state.clusters()[0].captured == 1);
     CHECK(kernel.state.clusters()[0].representing() == 1);
-    CHECK(kernel.state.captures().size() == 2);
+    CHECK(kernel.state.captures().by_credit().size() == 2);
   }
-}
-
-// Returns whether a capture among the first 64 launches expires when 640 more launches follow.
-// Launch i takes duration(i).
-template <typename Duration>
-bool HasExpired(const Duration& duration, const std::vector<std::uint64_t>& cut = {}) {
-  Kernel kernel;
-  for (int i = 0; i < 64; ++i) kernel.Launch(10, duration(i), i == 0 ? shm::kFlagCaptured : 0);
-  kernel.Cut(cut);
-  kernel.Settle();
-  for (int i = 64; i < 704; ++i) kernel.Launch(10, duration(i));
-  kernel.Update();
-  return kernel.state.captures().at(0).expired;
-}
-
-TEST_CASE("a capture expires only if its cluster has drifted by more than chance") {
-  const auto narrow = [](int i) { return 10000 + static_cast<std::uint64_t>(i % 10) * 20; };
-  CHECK(!HasExpired([&](int i) { return narrow(i) * (i < 64 ? 101 : 100) / 100; }));
-  CHECK(HasExpired([&](int i) { return narrow(i) * (i < 64 ? 103 : 100) / 100; }));
-  // The first 64 launches are 5 % longer on average, 0.7 standard errors.
-  const auto wide = [](int i) { return 1000 + static_cast<std::uint64_t>(i % 32) * 1000; };
-  CHECK(!HasExpired([&](int i) { return wide(i < 64 ? i * 9 / 10 + 6 : i); }));
-}
-
-TEST_CASE("launches that move from one cluster to another do not expire captures") {
-  // At first, seven launches in eight are short; later, one in eight.
-  CHECK(!HasExpired([](int i) { return (i % 8 == 0) == (i < 64) ? kLong : kShort; }, {kLong}));
 }
 
 }  // namespace

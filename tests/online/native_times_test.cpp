@@ -152,7 +152,7 @@ TEST_CASE("captures at the turn from one regime to the next are of the one that 
   for (int i = 0; i < 100; ++i) times.AddNative(context, 1000 + i % 20);
   std::vector<std::uint32_t> captured;
   for (int i = 0; i < 50; ++i) captured.push_back(times.AddCaptured(context, 5'000'000, true));
-  times.AddBeside(context, 5'000'000);
+  times.AddConcurrent(context, 5'000'000);
   // Nothing yet distinguishes them from the previous launches.
   std::vector<std::uint32_t> bins;
   sampling::KernelCells cells = times.Cells(bins);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelSketch contains the durations of one kernel's launches except exploratory captures. Memory
+// is O(bins + contexts), independent of the number of launches.
+//
+// If captures perturb launches, the recorded durations of perturbed launches are not part of the
+// sketch. Such launches are imputed with their context's mean, and NativeTimes provides the cells.
+//
+// THREADS: none.  UNITS: ns.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "online/native_times.h"
+#include "online/observation.h"
+#include "sampling/workload_strata.h"
+#include "stats/log_sketch.h"
+#include "stats/time_slices.h"
+
+namespace stemtap::online {
+
+// BinnedCells is the cells of a kernel and the sketch bin of each, strictly ascending.
+struct BinnedCells {
+  sampling::KernelCells moments;
+  std::vector<std::uint32_t> bins;
+};
+
+class KernelSketch {
+ public:
+  // `perturbed`: captures perturb launches, and perturbed launches have shm::kFlagPerturbed.
+  explicit KernelSketch(bool perturbed)
+      : native_(perturbed ? std::make_unique<NativeTimes>() : nullptr) {}
+
+  // Adds a launch, captured or not, to the time slices and to the launches without a duration.
+  void Count(const shm::KernelRecord& record) {
+    slices_.Add(record.start_ns, record.duration_ns);  // ignored if the start is unknown
+    zero_duration_ += record.duration_ns == 0;
+  }
+  bool IsPerturbed(const shm::KernelRecord& record) const {
+    return native_ != nullptr && (record.flags & shm::kFlagPerturbed) != 0;
+  }
+  // Adds the duration of a launch that is not perturbed. Returns the bin that determines its
+  // cluster.
+  std::uint32_t AddNative(const Observation& seen) {
+    const std::uint32_t bin = durations_.Add(seen.record.duration_ns);
+    if (native_ == nullptr) return bin;
+    // The cluster is determined by the context as a whole.
+    const std::uint32_t context = native_->ContextOf(seen.history_key, seen.config_key);
+    native_->AddNative(context, seen.record.duration_ns);
+    return stats::LogSketch::BinOf(native_->MeanOf(context));
+  }
+  // Add a perturbed launch: one that was not captured, or a capture.
+  void AddConcurrent(const Observation& seen);
+  CapturedLaunch AddCaptured(const Observation& seen);
+  // Sets the imputed duration and the bin of a perturbed capture. The bin is from the mean of its
+  // group as of the last UpdateCells or, if `by_regime`, of its regime.
+  void Impute(CapturedLaunch& launch, bool by_regime) const;
+
+  // Recomputes the cells. They stay valid until the next call.
+  void UpdateCells();
+  const BinnedCells& cells() const { return cells_; }
+  // Whether there are launches that are not in the cells yet.
+  bool stale() const { return cells_at_ != launches(); }
+
+  // All launches with a native duration except exploratory captures.
+  const stats::LogSketch& durations() const { return durations_; }
+  // All launches except exploratory captures, and their time. Imputed durations are as of the last
+  // UpdateCells.
+  std::uint64_t launches() const { return durations_.count() + imputed(); }
+  std::uint64_t duration_ns() const {
+    return static_cast<std::uint64_t>(durations_.total_duration()) + imputed_ns();
+  }
+  bool imputes() const { return native_ != nullptr; }
+  std::uint64_t imputed() const { return imputes() ? native_->perturbed() : 0; }
+  std::uint64_t imputed_ns() const { return imputes() ? native_->imputed_ns() : 0; }
+  // All launches with a known start time, with their recorded durations.
+  const stats::TimeSlices& slices() const { return slices_; }
+  std::uint64_t zero_duration() const { return zero_duration_; }
+
+ private:
+  stats::LogSketch durations_;
+  stats::TimeSlices slices_;
+  std::unique_ptr<NativeTimes> native_;  // null if all durations are native
+  std::uint64_t zero_duration_ = 0;
+  BinnedCells cells_;
+  std::uint64_t cells_at_ = 0;  // launches at the last UpdateCells
+};
+
+}  // namespace stemtap::online
