@@ -27,7 +27,7 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   decoder_.Init(api_, files);
   claim_.Init(api_, files, options, OnRequest, OnComplete);
   if (!claim_.Claim(problem, problem_size)) return false;
-  heard_ns_ = MonotonicNs();
+  calls_.Restart();
   decoder_.CheckClock();  // before any buffer can be returned
   if (!StartThread(FlusherMain, this)) {
     // Disabling recording must be the last event: no record may follow it.
@@ -40,7 +40,7 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
 
 // Called at the end: reports a long time without records.
 void DurationEngine::NoteSilence() noexcept {
-  const std::uint64_t silent_ns = MonotonicNs() - heard_ns_;
+  const std::uint64_t silent_ns = calls_.SilentNs();
   if (silent_ns < kSilenceNs) return;
   char remark[sizeof(shm::RingHeader::reason)];
   ::snprintf(remark, sizeof(remark),
@@ -53,7 +53,7 @@ void CUPTIAPI DurationEngine::OnRequest(std::uint8_t** buffer, std::size_t* size
                                         std::size_t* max_records) {
   DurationEngine& engine = *g_engine;
   const std::uint64_t start = MonotonicNs();
-  AddTo(engine.calls_, 1);
+  engine.calls_.Count();
   void* lent = engine.pool_.Lend();
   if (lent == nullptr) {
     lent = engine.pool_.Discard();
@@ -69,7 +69,7 @@ void CUPTIAPI DurationEngine::OnComplete(CUcontext, std::uint32_t, std::uint8_t*
                                          std::size_t, std::size_t valid_size) {
   DurationEngine& engine = *g_engine;
   if (engine.abandoned()) return;
-  AddTo(engine.calls_, 1);
+  engine.calls_.Count();
   if (engine.pool_.IsDiscard(buffer)) return;
   if (!engine.pool_.Owns(buffer)) {
     engine.files_->Count(shm::Loss::kForeignBuffers);
@@ -142,25 +142,19 @@ void* DurationEngine::FlusherMain(void* self) {
 }
 
 void DurationEngine::RunFlusher() noexcept {
-  // Acquire: pairs with the release in Stop. No other data is read because of it.
-  while (stop_.load(std::memory_order_acquire) == 0) {
-    FutexWait(stop_, 0, flush_ms_);
+  while (!stop_.requested()) {
+    stop_.Sleep(flush_ms_);
     if (abandoned()) return;
     files_->MapGate();
     if (watch_ != nullptr) watch_(watched_);
     pool_.Grow();
-    const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
-    const bool heard = calls != calls_seen_;
-    if (heard) {
-      calls_seen_ = calls;
-      heard_ns_ = MonotonicNs();
-    }
+    const bool heard = calls_.Update();
     if (recording() && claim_.Lost()) {
       claim_.TakeBack();
-      heard_ns_ = MonotonicNs();
+      calls_.Restart();
     }
     // If nothing is lent, there is nothing to fetch: an idle program is not disturbed.
-    if (pool_.lent_weak() != 0 && stop_.load(std::memory_order_acquire) == 0) Flush(false);
+    if (pool_.lent_weak() != 0 && !stop_.requested()) Flush(false);
     if (!stopped_) CountCost(heard);
   }
   Flush(false);
@@ -176,26 +170,17 @@ void DurationEngine::RunFlusher() noexcept {
     if (!stopped_) NoteSilence();
     files_->SetState(shm::RingState::kClosed);
   }
-  // Release: pairs with the acquire in Stop.
-  stop_.store(2, std::memory_order_release);
-  FutexWakeAll(stop_);
+  stop_.Confirm();
 }
 
 void DurationEngine::AwaitLateBuffers() noexcept {
+  std::atomic<std::uint32_t> never{0};  // never changes, so that waiting on it is a sleep
   const std::uint64_t deadline = MonotonicNs() + std::uint64_t{kLateMs} * 1000000u;
-  while (pool_.lent_weak() != 0 && MonotonicNs() < deadline) FutexWait(never_, 0, 1);
+  while (pool_.lent_weak() != 0 && MonotonicNs() < deadline) FutexWait(never, 0, 1);
 }
 
 void DurationEngine::Stop() noexcept {
-  std::uint32_t running = 0;
-  if (!stop_.compare_exchange_strong(running, 1, std::memory_order_release)) return;
-  FutexWakeAll(stop_);
-  const std::uint64_t deadline = MonotonicNs() + std::uint64_t{kExitMs} * 1000000u;
-  while (stop_.load(std::memory_order_acquire) != 2) {
-    const std::uint64_t now = MonotonicNs();
-    if (now >= deadline) return;
-    FutexWait(stop_, 1, static_cast<std::uint32_t>((deadline - now) / 1000000u) + 1);
-  }
+  if (stop_.Request()) stop_.Await(kExitMs);
 }
 
 }  // namespace stemtap::inject

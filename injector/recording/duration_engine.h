@@ -17,6 +17,7 @@
 
 #include "recording/buffer_pool.h"
 #include "recording/cupti_claim.h"
+#include "recording/flusher_signals.h"
 #include "recording/overhead_budget.h"
 #include "recording/record_decoder.h"
 #include "startup/cupti_api.h"
@@ -85,23 +86,14 @@ class DurationEngine {
   SpinLock producer_lock_;
   RecordDecoder decoder_;  // decodes and closes under producer_lock_
 
-  // Number of calls from CUPTI, by which the flusher detects that it still receives data. Written
-  // by the callbacks, read by the flusher; relaxed.
-  std::atomic<std::uint64_t> calls_{0};
+  CallCounter calls_;  // by which the flusher detects that it still receives data
   // Accessed only by the flusher once it runs.
-  std::uint64_t calls_seen_ = 0;
-  std::uint64_t heard_ns_ = 0;  // when the flusher last saw a new call
-  bool stopped_ = false;        // recording stopped because it cost too much
+  bool stopped_ = false;  // recording stopped because it cost too much
   CuptiClaim claim_;
   OverheadBudget budget_;
   std::uint64_t flusher_ns_ = 0;           // flusher CPU time counted so far
   std::atomic<std::uint64_t> flusher_{0};  // the flusher's ThreadNumber, read by callbacks; relaxed
-
-  // 0 run, 1 stop requested, 2 stopped. Stop writes 1 and the flusher writes 2 (release); each
-  // waits for the other's value (acquire).
-  std::atomic<std::uint32_t> stop_{0};
-  // Never changes, so that waiting on it is a sleep.
-  std::atomic<std::uint32_t> never_{0};
+  StopRequest stop_;
 };
 
 }  // namespace stemtap::inject
