@@ -80,7 +80,7 @@ bool TracerGate::Observe(std::uint64_t id, std::uint64_t duration_ns) {
   if (found == nullptr) return false;
   Pending& launch = *found;
   if (duration_ns > kMaxDuration) {
-    implausible_ += duration_ns != kUnknownDuration;
+    counts_.implausible += duration_ns != kUnknownDuration;
     launch.state = State::kDurationUnknown;
   } else {
     launch.state = State::kKnown;
@@ -110,8 +110,8 @@ void TracerGate::Drain() {
     Pending& oldest = pending_.front();
     const bool is_known = oldest.state == State::kKnown;
     if (Settle(oldest)) {
-      imputed_ += !is_known;
-      if (!engine_.Push(oldest.record)) ++over_limit_;
+      counts_.imputed += !is_known;
+      if (!engine_.Push(oldest.record)) ++counts_.over_limit;
       pending_.pop_front();
       ++first_;
     } else if (oldest.state == State::kAbandoned ||
@@ -128,7 +128,7 @@ void TracerGate::DropOldest() {
   engine_.Skip(pending_.front().record);
   pending_.pop_front();
   ++first_;
-  ++dropped_;
+  ++counts_.dropped;
 }
 
 Result<model::Plan> TracerGate::Close() {
@@ -139,27 +139,28 @@ Result<model::Plan> TracerGate::Close() {
   }
   model::Plan plan = engine_.Finish();
   plan.source = "tracer gate";
-  plan.totals.dropped = dropped_ + over_limit_;
+  plan.totals.dropped = counts_.dropped + counts_.over_limit;
   // A mask that could not be written completely is reported after the plan is written.
   const Status mask = session_->CloseMask();
   SessionReport report = session_->Report();
-  if (imputed_ > 0) {
-    report.warnings.push_back(fmt::format(
-        "{} launches had no duration; the latest one of their launch context is used", imputed_));
+  if (counts_.imputed > 0) {
+    report.warnings.push_back(
+        fmt::format("{} launches had no duration; the latest one of their launch context is used",
+                    counts_.imputed));
   }
-  if (dropped_ > 0) {
+  if (counts_.dropped > 0) {
     report.warnings.push_back(fmt::format(
-        "{} launches were dropped because their durations never became known", dropped_));
+        "{} launches were dropped because their durations never became known", counts_.dropped));
   }
-  if (over_limit_ > 0) {
+  if (counts_.over_limit > 0) {
     report.warnings.push_back(fmt::format(
         "{} launches were dropped because the durations of the run exceed {} ns (292 years)",
-        over_limit_, model::RunTime::kMaxNs));
+        counts_.over_limit, model::RunTime::kMaxNs));
   }
-  if (implausible_ > 0) {
+  if (counts_.implausible > 0) {
     report.warnings.push_back(
-        fmt::format("{} durations were longer than {} ns and are treated as unknown", implausible_,
-                    kMaxDuration));
+        fmt::format("{} durations were longer than {} ns and are treated as unknown",
+                    counts_.implausible, kMaxDuration));
   }
   if (!mask.ok()) report.warnings.push_back(mask.error().message);
   const Status written = session_->Finish(report, plan);

@@ -125,10 +125,13 @@ class TracerGate {
   StreamHistories histories_;
   // Last reported duration in ns, by history, configuration, and name id + 1.
   std::unordered_map<std::uint64_t, std::uint64_t> last_ns_;
-  std::uint64_t dropped_ = 0;      // launches whose duration never became known
-  std::uint64_t imputed_ = 0;      // launches with an imputed duration
-  std::uint64_t implausible_ = 0;  // durations treated as unknown
-  std::uint64_t over_limit_ = 0;   // launches that the engine refused
+  struct Counts {
+    std::uint64_t dropped = 0;      // launches whose duration never became known
+    std::uint64_t imputed = 0;      // launches with an imputed duration
+    std::uint64_t implausible = 0;  // durations treated as unknown
+    std::uint64_t over_limit = 0;   // launches that the engine refused
+  };
+  Counts counts_;
 };
 
 }  // namespace stemtap::session
