@@ -12,9 +12,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "base/text.h"
 
 namespace stemtap {
@@ -26,16 +28,22 @@ Error WriteError(const std::string& name) {
   return Error{fmt::format("{}: cannot be written: {}", name, std::strerror(errno))};
 }
 
+// Rename is what completes a file that was written under a temporary name. Paths are relative to
+// the open directory `directory`.
+struct Rename {
+  int directory = AT_FDCWD;
+  std::string temporary;
+  std::string path;
+};
+
 class FileSink : public ByteSink {
  public:
-  // Finish() renames `temporary` to `path`; both are empty if `fd` is the final file.
-  FileSink(std::string name, int fd, std::string temporary, std::string path)
-      : name_(std::move(name)), fd_(fd), temporary_(std::move(temporary)), path_(std::move(path)) {
+  FileSink(std::string name, FileDescriptor file, std::optional<Rename> rename = {})
+      : name_(std::move(name)), file_(std::move(file)), rename_(std::move(rename)) {
     buffer_.reserve(kWriteBytes);
   }
   ~FileSink() override {
-    if (fd_ >= 0 && fd_ != STDOUT_FILENO) ::close(fd_);
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+    if (rename_) ::unlinkat(rename_->directory, rename_->temporary.c_str(), 0);
   }
 
   Status Write(std::string_view bytes) override {
@@ -49,12 +57,13 @@ class FileSink : public ByteSink {
 
   Status Finish() override {
     STEMTAP_TRY(Flush());
-    const int fd = std::exchange(fd_, -1);
-    if (fd == STDOUT_FILENO) return Success{};
-    if (::close(fd) != 0) return WriteError(name_);
-    if (temporary_.empty()) return Success{};
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) return WriteError(name_);
-    temporary_.clear();
+    if (!file_.Close()) return WriteError(name_);
+    if (!rename_) return Success{};
+    if (::renameat(rename_->directory, rename_->temporary.c_str(), rename_->directory,
+                   rename_->path.c_str()) != 0) {
+      return WriteError(name_);
+    }
+    rename_.reset();
     return Success{};
   }
 
@@ -67,7 +76,7 @@ class FileSink : public ByteSink {
 
   Status WriteAll(std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
+      const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return WriteError(name_);
       bytes.remove_prefix(static_cast<std::size_t>(count));
@@ -76,9 +85,8 @@ class FileSink : public ByteSink {
   }
 
   std::string name_;
-  int fd_;
-  std::string temporary_;
-  std::string path_;
+  FileDescriptor file_;
+  std::optional<Rename> rename_;
   std::string buffer_;
 };
 
@@ -163,24 +171,24 @@ class ZstdSink : public ByteSink {
   ZSTD_CCtx* stream_;
 };
 
-// Creates a file in the directory of `goal`, with default permissions, and stores its path in
-// `temporary`. Returns a negative number and sets errno on failure.
-int OpenTemporary(const std::string& goal, std::string& temporary) {
+// Creates a temporary file next to `rename.path` and stores its path in `rename`. Sets errno on
+// failure.
+FileDescriptor OpenTemporary(mode_t mode, Rename& rename) {
   // Names may be in use by other sinks of this process or left over from killed processes.
   constexpr int kAttempts = 100;
-  int fd = -1;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    temporary = fmt::format("{}.tmp.{}.{}", goal, ::getpid(), attempt);
-    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0 || errno != EEXIST) break;
+    rename.temporary = fmt::format("{}.tmp.{}.{}", rename.path, ::getpid(), attempt);
+    FileDescriptor file(::openat(rename.directory, rename.temporary.c_str(),
+                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (file.is_open() || errno != EEXIST) return file;
   }
-  return fd;
+  return {};
 }
 
 Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
   if (path == "-") {
     return std::unique_ptr<ByteSink>(
-        std::make_unique<FileSink>("standard output", STDOUT_FILENO, "", ""));
+        std::make_unique<FileSink>("standard output", FileDescriptor(STDOUT_FILENO)));
   }
   const std::string name = EscapeForTerminal(path);
   struct stat status = {};
@@ -189,27 +197,36 @@ Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
     return Error{fmt::format("{}: is a folder, expected a file", name)};
   }
   if (exists && !S_ISREG(status.st_mode)) {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return WriteError(name);
-    return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(name, fd, "", ""));
+    FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file.is_open()) return WriteError(name);
+    return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(name, std::move(file)));
   }
   // Replace the target of a symbolic link, not the link.
   std::error_code ignored;
   const std::filesystem::path target = std::filesystem::canonical(path, ignored);
-  const std::string goal = target.empty() ? path : target.string();
-  std::string temporary;
-  const int fd = OpenTemporary(goal, temporary);
-  if (fd < 0) return WriteError(name);
+  Rename rename{.path = target.empty() ? path : target.string()};
+  FileDescriptor file = OpenTemporary(0666, rename);
+  if (!file.is_open()) return WriteError(name);
   // Keep the permissions of the file that is replaced. Ignore errors: some file systems have no
   // permissions.
-  if (exists) static_cast<void>(::fchmod(fd, status.st_mode & 0777));
-  return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(name, fd, temporary, goal));
+  if (exists) static_cast<void>(::fchmod(file.get(), status.st_mode & 0777));
+  return std::unique_ptr<ByteSink>(
+      std::make_unique<FileSink>(name, std::move(file), std::move(rename)));
 }
 
 }  // namespace
 
 std::unique_ptr<ByteSink> SinkTo(int fd, const std::string& name) {
-  return std::make_unique<FileSink>(EscapeForTerminal(name), fd, "", "");
+  return std::make_unique<FileSink>(EscapeForTerminal(name), FileDescriptor(fd));
+}
+
+Result<std::unique_ptr<ByteSink>> CreateSinkIn(int directory, const std::string& name,
+                                               const std::string& path) {
+  Rename rename{.directory = directory, .path = name};
+  FileDescriptor file = OpenTemporary(0600, rename);
+  if (!file.is_open()) return WriteError(EscapeForTerminal(path));
+  return std::unique_ptr<ByteSink>(
+      std::make_unique<FileSink>(EscapeForTerminal(path), std::move(file), std::move(rename)));
 }
 
 Result<std::unique_ptr<ByteSink>> CreateByteSink(const std::string& path) {

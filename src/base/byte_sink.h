@@ -30,6 +30,11 @@ class ByteSink {
 // Creates a sink for the file at `path`; "-" is standard output.
 Result<std::unique_ptr<ByteSink>> CreateByteSink(const std::string& path);
 
+// Creates a sink for the file `name` in the open directory `directory`, with mode 0600 and without
+// compression. Error messages call the file `path`.
+Result<std::unique_ptr<ByteSink>> CreateSinkIn(int directory, const std::string& name,
+                                               const std::string& path);
+
 // Creates a sink that writes to the open file `fd` without compression and closes it. Error
 // messages call the file `name`.
 std::unique_ptr<ByteSink> SinkTo(int fd, const std::string& name);

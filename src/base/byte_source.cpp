@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "base/text.h"
 
 namespace stemtap {
@@ -37,23 +38,21 @@ bool BeginsLikeZstd(std::string_view leading) {
 
 class FileSource : public ByteSource {
  public:
-  // `path` is empty if `fd` is not a regular file.
-  FileSource(std::string name, std::string path, int fd, std::uint64_t size, ReadWatch watch)
+  // `path` is empty if `file` is not a regular file.
+  FileSource(std::string name, std::string path, FileDescriptor file, std::uint64_t size,
+             ReadWatch watch)
       : ByteSource(std::move(name)),
         path_(std::move(path)),
-        fd_(fd),
+        file_(std::move(file)),
         size_(size),
         watch_(std::move(watch)) {}
-  ~FileSource() override {
-    if (fd_ != STDIN_FILENO) ::close(fd_);
-  }
 
   std::string PlainPath() const override { return path_; }
 
  private:
   Result<std::size_t> ReadSome(char* data, std::size_t size) override {
     for (;;) {
-      const ssize_t count = ::read(fd_, data, size);
+      const ssize_t count = ::read(file_.get(), data, size);
       if (count >= 0) {
         read_ += static_cast<std::uint64_t>(count);
         if (watch_) watch_(read_, size_);
@@ -66,7 +65,7 @@ class FileSource : public ByteSource {
   }
 
   std::string path_;
-  int fd_;
+  FileDescriptor file_;
   std::uint64_t size_;
   std::uint64_t read_ = 0;
   ReadWatch watch_;
@@ -275,8 +274,8 @@ bool IsUnnamedPipe(int fd, const struct stat& status) {
 
 Result<std::unique_ptr<ByteSource>> Open(const std::string& path, ReadWatch watch, bool may_wait) {
   if (path == "-") {
-    return Decompress(
-        std::make_unique<FileSource>("standard input", "", STDIN_FILENO, 0, std::move(watch)));
+    return Decompress(std::make_unique<FileSource>(
+        "standard input", "", FileDescriptor(STDIN_FILENO), 0, std::move(watch)));
   }
   const std::string name = EscapeForTerminal(path);
   // Without O_NONBLOCK, open() waits for the writer of a named pipe.
@@ -287,8 +286,8 @@ Result<std::unique_ptr<ByteSource>> Open(const std::string& path, ReadWatch watc
   const bool known = ::fstat(fd, &status) == 0;
   const bool regular = known && S_ISREG(status.st_mode);
   auto source = std::make_unique<FileSource>(
-      name, regular ? path : "", fd, regular ? static_cast<std::uint64_t>(status.st_size) : 0,
-      std::move(watch));
+      name, regular ? path : "", FileDescriptor(fd),
+      regular ? static_cast<std::uint64_t>(status.st_size) : 0, std::move(watch));
   if (known && S_ISDIR(status.st_mode)) {
     return Error{fmt::format("{}: is a folder, expected a file", name)};
   }

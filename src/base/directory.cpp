@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/byte_sink.h"
+#include "base/file_descriptor.h"
 #include "base/text.h"
 
 namespace stemtap {
@@ -31,17 +33,14 @@ Error InUse(const std::string& path) {
 }  // namespace
 
 Result<Directory> Directory::Open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0 && (errno == ENOTDIR || errno == ELOOP)) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.is_open() && (errno == ENOTDIR || errno == ELOOP)) {
     return Error{fmt::format("{}: exists and is no folder (a link to one neither)",
                              EscapeForTerminal(path))};
   }
-  DIR* stream = fd < 0 ? nullptr : ::fdopendir(fd);
-  if (stream == nullptr) {
-    const Error error = SystemError(path, "cannot be opened");
-    if (fd >= 0) ::close(fd);
-    return error;
-  }
+  DIR* stream = file.is_open() ? ::fdopendir(file.get()) : nullptr;
+  if (stream == nullptr) return SystemError(path, "cannot be opened");
+  file.Release();
   return Directory(path, stream);
 }
 
@@ -85,11 +84,10 @@ Result<Directory> Directory::ClaimExisting(const std::string& path, const std::s
 }
 
 Status Directory::MakeClaim(const std::string& name) const {
-  const int claim = Create(name);
-  if (claim < 0 && errno == EEXIST) return InUse(path_);
-  if (claim < 0) return SystemError(path_, "cannot be written");
-  const Status own = CheckOwn(claim);
-  ::close(claim);  // the limit of open files may be low
+  const FileDescriptor claim(Create(name));
+  if (!claim.is_open() && errno == EEXIST) return InUse(path_);
+  if (!claim.is_open()) return SystemError(path_, "cannot be written");
+  const Status own = CheckOwn(claim.get());
   if (!own.ok()) Remove(name);
   return own;
 }
@@ -127,29 +125,10 @@ int Directory::OpenForWriting(const std::string& name) const {
 }
 
 Status Directory::Replace(const std::string& name, std::string_view content) const {
-  const std::string temporary = fmt::format("{}.tmp.{}", name, ::getpid());
-  int fd = Create(temporary);
-  if (fd < 0 && errno == EEXIST && Remove(temporary)) {
-    fd = Create(temporary);  // the old file is from a killed process with the same pid
-  }
-  if (fd < 0) return SystemError(PathOf(name), "cannot be written");
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      const Error error = SystemError(PathOf(name), "cannot be written");
-      ::close(fd);
-      Remove(temporary);
-      return error;
-    }
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::close(fd) != 0 || !Rename(temporary, name)) {
-    const Error error = SystemError(PathOf(name), "cannot be written");
-    Remove(temporary);
-    return error;
-  }
-  return Success{};
+  const std::unique_ptr<ByteSink> sink =
+      STEMTAP_TRY(CreateSinkIn(descriptor(), name, PathOf(name)));
+  STEMTAP_TRY(sink->Write(content));
+  return sink->Finish();
 }
 
 bool Directory::Remove(const std::string& name) const {

@@ -76,15 +76,11 @@ SignalRelay::SignalRelay() : held_(Held()) {
   ::sigprocmask(SIG_BLOCK, &held_, &before_);
 }
 
-SignalRelay::~SignalRelay() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 void SignalRelay::Wait(int ms) {
-  if (!fd_asked_) fd_ = ::signalfd(-1, &held_, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (!fd_asked_) wake_ = FileDescriptor(::signalfd(-1, &held_, SFD_NONBLOCK | SFD_CLOEXEC));
   fd_asked_ = true;
-  pollfd wake{fd_, POLLIN, 0};
-  ::poll(&wake, fd_ < 0 ? 0 : 1, ms);
+  pollfd wake{wake_.get(), POLLIN, 0};
+  ::poll(&wake, wake_.is_open() ? 1 : 0, ms);
 }
 
 bool SignalRelay::Forward(pid_t program) {

@@ -24,6 +24,8 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "base/file_descriptor.h"
+
 namespace stemtap::session {
 
 class SignalRelay {
@@ -31,7 +33,6 @@ class SignalRelay {
   // Blocks the signals. They stay blocked for the rest of the process, because a signal that is
   // pending at the end of the session must not end the process.
   SignalRelay();
-  ~SignalRelay();
   SignalRelay(const SignalRelay&) = delete;
   SignalRelay& operator=(const SignalRelay&) = delete;
 
@@ -49,7 +50,7 @@ class SignalRelay {
  private:
   sigset_t held_;
   sigset_t before_;
-  int fd_ = -1;            // used only to wait
+  FileDescriptor wake_;    // a signalfd, used only to wait
   bool fd_asked_ = false;  // signalfd was called
   // The terminal's stop signal came, but the program has not stopped yet.
   bool stop_pending_ = false;

@@ -126,7 +126,7 @@ TEST_CASE("symbolic links are not followed") {
 
   const auto directory = Directory::Claim((scratch / "s").string(), "claim");
   REQUIRE(directory.ok());
-  const std::string temporary = "plan.json.tmp." + std::to_string(::getpid());
+  const std::string temporary = "plan.json.tmp." + std::to_string(::getpid()) + ".0";
   fs::create_symlink(target, scratch / "s" / temporary);
   fs::create_symlink(target, scratch / "s/plan.json");
   fs::create_symlink(target, scratch / "s/gate.table");
@@ -135,7 +135,7 @@ TEST_CASE("symbolic links are not followed") {
   CHECK(ReadFile(target) == "precious");
   CHECK_FALSE(fs::is_symlink(scratch / "s/plan.json"));
   CHECK(ReadFile(scratch / "s/plan.json") == "plan");
-  CHECK_FALSE(fs::exists(fs::symlink_status(scratch / "s" / temporary)));
+  CHECK(fs::is_symlink(scratch / "s" / temporary));
 }
 
 TEST_CASE("files are written into the directory that was opened, not into the one of its name") {
