@@ -49,13 +49,13 @@ double SolveScale(std::span<const Term> terms, double budget) {
 std::vector<std::uint64_t> CompleteSizes(std::span<const sampling::Stratum> strata,
                                          std::span<const double> costs,
                                          std::span<const std::uint64_t> had,
-                                         std::span<const std::uint64_t> least, double budget) {
+                                         std::span<const std::uint64_t> min_sizes, double budget) {
   std::vector<std::uint64_t> sizes(strata.size());
   std::vector<Term> terms(strata.size());
   double whole = 0.0;  // sum b / N, the constant of the finite population
   for (std::size_t i = 0; i < strata.size(); ++i) {
     const std::uint64_t n = strata[i].count;
-    sizes[i] = std::min(std::max(had[i], least[i]), n);
+    sizes[i] = std::min(std::max(had[i], min_sizes[i]), n);
     Term& t = terms[i];
     t.low = static_cast<double>(sizes[i]);
     t.high = static_cast<double>(n);

@@ -16,16 +16,16 @@ stats::Moments Imputed(double mean, const stats::Moments& spread, std::uint64_t 
 
 }  // namespace
 
-std::uint32_t NativeTimes::Child(std::uint32_t parent, std::uint64_t key) {
+std::uint32_t NativeTimes::FindOrAddChild(std::uint32_t parent, std::uint64_t key) {
   const auto known = by_key_.find(key);
   if (known != by_key_.end()) return known->second;
   if (groups_.size() > kMaxGroups) return parent;
-  const std::uint32_t made = Add(parent);
+  const std::uint32_t made = AddGroup(parent);
   by_key_.emplace(key, made);
   return made;
 }
 
-std::uint32_t NativeTimes::Add(std::uint32_t parent) {
+std::uint32_t NativeTimes::AddGroup(std::uint32_t parent) {
   const auto made = static_cast<std::uint32_t>(groups_.size());
   groups_.emplace_back();
   groups_.back().parent = parent;
@@ -34,14 +34,14 @@ std::uint32_t NativeTimes::Add(std::uint32_t parent) {
 }
 
 std::uint32_t NativeTimes::ContextOf(std::uint64_t history_key, std::uint64_t config_key) {
-  return Child(Child(0, config_key), history_key);
+  return FindOrAddChild(FindOrAddChild(0, config_key), history_key);
 }
 
 bool NativeTimes::Fits(const stats::Moments& regime, double value) {
   if (regime.count() == 0) return true;
   const double mean = regime.mean();
-  const double allowed = regime.count() < kTold
-                             ? kFitUntold * mean
+  const double allowed = regime.count() < kMinNative
+                             ? kFitFew * mean
                              : std::max(kFitDeviations * regime.stddev(), kMinFit * mean);
   return std::fabs(value - mean) <= allowed;
 }
@@ -56,12 +56,12 @@ std::uint32_t NativeTimes::OtherRegime(std::uint32_t context, double value) {
   }
   if (found != 0) return found;
   if (groups_.size() > kMaxGroups) return current;
-  found = Add(context);
+  found = AddGroup(context);
   groups_[last].next_regime = found;
   return found;
 }
 
-void NativeTimes::Decide(std::uint32_t context) {
+void NativeTimes::AssignUndecided(std::uint32_t context) {
   const std::uint32_t at = groups_[context].regime;
   Group& regime = groups_[at];
   Undecided& undecided = groups_[context].undecided;
@@ -71,13 +71,13 @@ void NativeTimes::Decide(std::uint32_t context) {
     regime.own.Add(value);
     if (at != context) regime.all.Add(value);
   }
-  const double local = LocalOf(regime);
+  const double local = RecentMeanOf(regime);
   for (const std::uint32_t captured : undecided.captured) {
     captured_[captured].regime = at;
     captured_[captured].local_ns = local;
-    if (captured_[captured].counted) regime.slowed.Add(local);
+    if (captured_[captured].counted) regime.perturbed.Add(local);
   }
-  regime.slowed.Add(local, undecided.concurrent);
+  regime.perturbed.Add(local, undecided.concurrent);
   undecided.concurrent = 0;
   undecided.native.clear();
   undecided.captured.clear();
@@ -93,13 +93,13 @@ void NativeTimes::AddNative(std::uint32_t context, std::uint64_t duration_ns) {
   group.undecided.native.push_back(value);
   if (Fits(groups_[group.regime].own, value)) {
     group.votes = std::min(group.votes + 1, kMaxVotes);
-    return Decide(context);
+    return AssignUndecided(context);
   }
   if (--group.votes > 0) return;
   const std::uint32_t found = OtherRegime(context, value);  // may invalidate `group`
   groups_[context].regime = found;
   groups_[context].votes = kFirstVotes;
-  Decide(context);
+  AssignUndecided(context);
 }
 
 void NativeTimes::AddConcurrent(std::uint32_t context, std::uint64_t recorded_ns) {
@@ -112,74 +112,78 @@ std::uint32_t NativeTimes::AddCaptured(std::uint32_t context, std::uint64_t reco
   if (counted) perturbed_.Add(static_cast<double>(recorded_ns));
   const auto captured = static_cast<std::uint32_t>(captured_.size());
   const std::uint32_t regime = groups_[context].regime;
-  captured_.push_back({regime, LocalOf(groups_[regime]), counted});
+  captured_.push_back({regime, RecentMeanOf(groups_[regime]), counted});
   groups_[context].undecided.captured.push_back(captured);
   return captured;
 }
 
-const stats::Moments& NativeTimes::LikeOf(std::uint32_t group) const {
+const stats::Moments& NativeTimes::MomentsForMean(std::uint32_t group) const {
   // The regime's own launches; other regimes differ.
   if (groups_[group].own.count() != 0) return groups_[group].own;
   while (group != 0 && groups_[group].all.count() == 0) group = groups_[group].parent;
   return groups_[group].all.count() == 0 ? perturbed_ : groups_[group].all;
 }
 
-const stats::Moments& NativeTimes::SpreadOf(std::uint32_t group) const {
-  if (groups_[group].own.count() >= kTold) return groups_[group].own;
-  while (group != 0 && groups_[group].all.count() < kTold) group = groups_[group].parent;
+const stats::Moments& NativeTimes::MomentsForVariance(std::uint32_t group) const {
+  if (groups_[group].own.count() >= kMinNative) return groups_[group].own;
+  while (group != 0 && groups_[group].all.count() < kMinNative) group = groups_[group].parent;
   return groups_[group].all.count() == 0 ? perturbed_ : groups_[group].all;
 }
 
-sampling::KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
-  // Pool small groups into their parents, which precede them.
-  struct Pool {
-    stats::Moments native;
-    stats::Moments imputed;
-  };
-  std::vector<Pool> pools(groups_.size());
-  std::vector<std::uint32_t> home(groups_.size());
+void NativeTimes::AddOwn(std::uint32_t at, std::span<const Group* const> undecided, Pool& pool) {
+  const Group& group = groups_[at];
+  pool.native.Merge(group.own);
+  PerturbedSum perturbed = group.perturbed;
+  for (const Group* context : undecided) {
+    for (const double value : context->undecided.native) pool.native.Add(value);
+    const double local = RecentMeanOf(group);
+    for (const std::uint32_t captured : context->undecided.captured) {
+      if (captured_[captured].counted) perturbed.Add(local);
+    }
+    perturbed.Add(local, context->undecided.concurrent);
+  }
+  if (perturbed.launches == 0) return;
+  const double others =
+      MomentsForMean(at).mean() * static_cast<double>(perturbed.launches - perturbed.located);
+  const stats::Moments imputed =
+      Imputed((perturbed.local_ns + others) / static_cast<double>(perturbed.launches),
+              MomentsForVariance(at), perturbed.launches);
+  imputed_ns_ += Whole(imputed.sum());
+  pool.imputed.Merge(imputed);
+}
+
+std::vector<std::uint32_t> NativeTimes::PoolGroups(std::vector<Pool>& pools,
+                                                   std::vector<std::uint32_t>& homes) {
   std::vector<std::uint32_t> formed;
+  // Undecided launches belong to the current regime of their context for now.
   std::vector<std::vector<const Group*>> undecided(groups_.size());
   for (const Group& group : groups_) undecided[group.regime].push_back(&group);
   imputed_ns_ = 0;
   for (std::size_t i = groups_.size(); i-- > 0;) {
     const Group& group = groups_[i];
     Pool& pool = pools[i];
-    home[i] = static_cast<std::uint32_t>(i);
-    pool.native.Merge(group.own);
-    // Undecided launches belong to the current regime of their context for now.
-    Slowed slowed = group.slowed;
-    for (const Group* context : undecided[i]) {
-      for (const double value : context->undecided.native) pool.native.Add(value);
-      const double local = LocalOf(group);
-      for (const std::uint32_t captured : context->undecided.captured) {
-        if (captured_[captured].counted) slowed.Add(local);
-      }
-      slowed.Add(local, context->undecided.concurrent);
-    }
-    if (slowed.launches != 0) {
-      const double others =
-          LikeOf(home[i]).mean() * static_cast<double>(slowed.launches - slowed.located);
-      const stats::Moments imputed =
-          Imputed((slowed.local_ns + others) / static_cast<double>(slowed.launches),
-                  SpreadOf(home[i]), slowed.launches);
-      imputed_ns_ += Whole(imputed.sum());
-      pool.imputed.Merge(imputed);
-    }
-    // A configuration with captured launches also forms a cell if it has kTold native launches in
-    // all, even if most of them are in separate groups. In a cell of the whole kernel, its captures
-    // would be imputed with the mean of other configurations.
-    const bool told =
-        pool.native.count() >= kTold || (pool.imputed.count() != 0 && group.all.count() >= kTold);
-    if (i == 0 || told) {
-      if (pool.native.count() + pool.imputed.count() != 0) formed.push_back(home[i]);
+    homes[i] = static_cast<std::uint32_t>(i);
+    AddOwn(homes[i], undecided[i], pool);
+    // A configuration with captured launches also forms a cell if it has kMinNative native launches
+    // in all, even if most of them are in separate groups. In a cell of the whole kernel, its
+    // captures would be imputed with the mean of other configurations.
+    const bool separate = pool.native.count() >= kMinNative ||
+                          (pool.imputed.count() != 0 && group.all.count() >= kMinNative);
+    if (i == 0 || separate) {
+      if (pool.native.count() + pool.imputed.count() != 0) formed.push_back(homes[i]);
       continue;
     }
-    home[i] = group.parent;
+    homes[i] = group.parent;
     pools[group.parent].native.Merge(pool.native);
     pools[group.parent].imputed.Merge(pool.imputed);
   }
+  return formed;
+}
 
+sampling::KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
+  std::vector<Pool> pools(groups_.size());
+  std::vector<std::uint32_t> homes(groups_.size());
+  std::vector<std::uint32_t> formed = PoolGroups(pools, homes);
   std::vector<stats::Moments> cell_of(groups_.size());
   for (const std::uint32_t i : formed) {
     cell_of[i] = pools[i].native;
@@ -187,8 +191,8 @@ sampling::KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
   }
   group_mean_.resize(groups_.size());
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    home[i] = home[home[i]];  // the parent's home is final because parents come first
-    group_mean_[i] = Whole(cell_of[home[i]].mean());
+    homes[i] = homes[homes[i]];  // the parent's home is final because parents come first
+    group_mean_[i] = Whole(cell_of[homes[i]].mean());
   }
   std::stable_sort(formed.begin(), formed.end(), [&](std::uint32_t a, std::uint32_t b) {
     return cell_of[a].mean() < cell_of[b].mean();

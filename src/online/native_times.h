@@ -29,6 +29,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -43,7 +44,7 @@ class NativeTimes {
   static constexpr std::size_t kMaxGroups = 512;
   // Native launches from which a context is a separate group. The standard deviation of 8 launches
   // has an error of a quarter, and cuts between smaller groups would follow chance.
-  static constexpr std::uint64_t kTold = 8;
+  static constexpr std::uint64_t kMinNative = 8;
 
   // Maximum and initial votes for the current regime of a context. A launch that fits adds a vote
   // and one that does not removes a vote; at 0 the context moves to another regime. With fewer
@@ -51,10 +52,10 @@ class NativeTimes {
   static constexpr std::int32_t kMaxVotes = 7;
   static constexpr std::int32_t kFirstVotes = 3;
   // A launch fits a regime if it is within three standard deviations of the regime's mean, and at
-  // least within 5 %. If the regime has fewer than kTold launches, within half of the mean.
+  // least within 5 %. If the regime has fewer than kMinNative launches, within half of the mean.
   static constexpr double kFitDeviations = 3.0;
   static constexpr double kMinFit = 0.05;
-  static constexpr double kFitUntold = 0.5;
+  static constexpr double kFitFew = 0.5;
 
   // A captured launch is assigned the moving average of the preceding native launches of its
   // regime, in case durations drift. The last launch has a weight of 1/8. A smaller divisor is
@@ -79,12 +80,12 @@ class NativeTimes {
   // launch, of the next more general level that has one. If the kernel has none, returns the mean
   // of the recorded durations, or 0 if there are none.
   std::uint64_t MeanOf(std::uint32_t context) const {
-    return Whole(LikeOf(groups_[context].regime).mean());
+    return Whole(MomentsForMean(groups_[context].regime).mean());
   }
 
   // Returns the mean for the regime of a captured launch, as MeanOf does.
   std::uint64_t CapturedMeanOf(std::uint32_t captured) const {
-    return Whole(LikeOf(captured_[captured].regime).mean());
+    return Whole(MomentsForMean(captured_[captured].regime).mean());
   }
   // Returns the moving average of the captured launch's regime when it ran; 0 if there was none.
   std::uint64_t LocalMeanOf(std::uint32_t captured) const {
@@ -106,9 +107,9 @@ class NativeTimes {
   sampling::KernelCells Cells(std::vector<std::uint32_t>& bins);
 
  private:
-  // Slowed counts perturbed launches. Those with a moving average are also counted in `located`,
-  // and the averages are summed in `local_ns`.
-  struct Slowed {
+  // PerturbedSum counts perturbed launches. Those with a moving average are also counted in
+  // `located`, and the averages are summed in `local_ns`.
+  struct PerturbedSum {
     std::uint64_t launches = 0;
     std::uint64_t located = 0;
     double local_ns = 0.0;
@@ -131,10 +132,10 @@ class NativeTimes {
   // and a parent precedes its children.
   struct Group {
     std::uint32_t parent = 0;
-    stats::Moments own;   // native launches, without children
-    stats::Moments all;   // native launches, including children
-    double recent = 0.0;  // moving average of `own`
-    Slowed slowed;        // without children
+    stats::Moments own;      // native launches, without children
+    stats::Moments all;      // native launches, including children
+    double recent = 0.0;     // moving average of `own`
+    PerturbedSum perturbed;  // without children
     // For a context: the current regime (initially the context itself) and the votes for it.
     // Regimes are children of the context and form a linked list.
     std::uint32_t regime = 0;
@@ -147,6 +148,11 @@ class NativeTimes {
     double local_ns = 0.0;
     bool counted = false;
   };
+  // Pool contains the launches of a group and of children that are too small for a cell.
+  struct Pool {
+    stats::Moments native;
+    stats::Moments imputed;
+  };
 
   // Rounds a mean or a sum. RunTime limits both to 2^63; a value that rounds to 2^63 must still be
   // convertible.
@@ -155,21 +161,29 @@ class NativeTimes {
   }
   // Returns the moments whose mean imputes the group's perturbed launches: the most specific level
   // with a native launch.
-  const stats::Moments& LikeOf(std::uint32_t group) const;
-  // Returns the moments whose variance is used: the most specific level with kTold launches, else
-  // the kernel.
-  const stats::Moments& SpreadOf(std::uint32_t group) const;
+  const stats::Moments& MomentsForMean(std::uint32_t group) const;
+  // Returns the moments whose variance is used: the most specific level with kMinNative launches,
+  // else the kernel.
+  const stats::Moments& MomentsForVariance(std::uint32_t group) const;
   static bool Fits(const stats::Moments& regime, double value);
   // Assigns the undecided launches to the current regime of the context.
-  void Decide(std::uint32_t context);
+  void AssignUndecided(std::uint32_t context);
   // Returns another regime of the context that fits `value`, or a new regime. Returns the current
   // regime if there is no room.
   std::uint32_t OtherRegime(std::uint32_t context, double value);
-  double LocalOf(const Group& regime) const {
+  double RecentMeanOf(const Group& regime) const {
     return regime.own.count() == 0 ? 0.0 : regime.recent;
   }
-  std::uint32_t Add(std::uint32_t parent);
-  std::uint32_t Child(std::uint32_t parent, std::uint64_t key);
+  std::uint32_t AddGroup(std::uint32_t parent);
+  std::uint32_t FindOrAddChild(std::uint32_t parent, std::uint64_t key);
+
+  // Adds the launches of group `at` without children to `pool`, including the undecided launches of
+  // the contexts `undecided`.
+  void AddOwn(std::uint32_t at, std::span<const Group* const> undecided, Pool& pool);
+  // Pools small groups into their parents. Returns the groups that form a cell, and sets the group
+  // that each group was pooled into.
+  std::vector<std::uint32_t> PoolGroups(std::vector<Pool>& pools,
+                                        std::vector<std::uint32_t>& homes);
 
   std::vector<Group> groups_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_key_;

@@ -49,7 +49,7 @@ struct TargetProblem {
   std::vector<sampling::Stratum> strata;
   std::vector<double> costs;
   std::vector<std::uint64_t> had;
-  std::vector<std::uint64_t> least;
+  std::vector<std::uint64_t> min_sizes;
   std::vector<std::size_t> places;  // in the result
   double total_ns = 0.0;
   double bias_ns = 0.0;
@@ -59,14 +59,14 @@ struct TargetProblem {
     strata.emplace_back(cluster.moments);
     costs.push_back(cluster.price_ns());
     had.push_back(cluster.captured);
-    least.push_back(MinCaptures(cluster, min_samples));
+    min_sizes.push_back(MinCaptures(cluster, min_samples));
     places.push_back(place);
   }
   void Solve(const sampling::ErrorTarget& target, std::vector<ClusterTarget>& targets) const {
     const double allowed = target.error_bound * total_ns;
     const double margin = std::max(allowed - std::fabs(unreachable_ns), allowed / 2) / target.z;
     const std::vector<std::uint64_t> sizes =
-        CompleteSizes(strata, costs, had, least, margin * margin);
+        CompleteSizes(strata, costs, had, min_sizes, margin * margin);
     for (std::size_t i = 0; i < sizes.size(); ++i) targets[places[i]].target = sizes[i];
   }
 };
@@ -127,8 +127,8 @@ bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> curr
     costs.push_back(all.mean());
   }
   const std::vector<std::uint64_t> none(strata.size(), 0);
-  const std::vector<std::uint64_t> least(strata.size(), min_samples);
-  const std::vector<std::uint64_t> sizes = CompleteSizes(strata, costs, none, least, budget);
+  const std::vector<std::uint64_t> min_sizes(strata.size(), min_samples);
+  const std::vector<std::uint64_t> sizes = CompleteSizes(strata, costs, none, min_sizes, budget);
   double current_ns = 0.0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     current_ns += static_cast<double>(sizes[i]) * costs[i];
@@ -146,9 +146,9 @@ bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingO
     terms.total += kernel.explored_ns;
     for (const JointStratum& joint :
          JoinClusters(kernel.clusters, CountedCaptures::kCurrent, terms.bias)) {
-      const std::uint64_t least = std::min(
+      const std::uint64_t needed = std::min(
           MinCaptures(kernel.clusters[joint.home], options.min_samples), joint.sampled.count());
-      if (joint.covered() && joint.samples < least) return false;
+      if (joint.covered() && joint.samples < needed) return false;
       terms.Add(joint);
     }
     if (by_kernel && !met()) return false;

@@ -46,7 +46,7 @@ model::ClusterState StateOf(const model::PlanCluster& cluster,
 
 }  // namespace
 
-std::vector<model::HistogramBin> JoinedBins(const stats::LogSketch& sketch, std::size_t most) {
+std::vector<model::HistogramBin> JoinedBins(const stats::LogSketch& sketch, std::size_t max_bins) {
   const std::span<const stats::LogSketch::Bin> bins = sketch.bins();
   std::vector<model::HistogramBin> joined;
   // Merge 2^by bins into one. Merging 64 gives the octaves, which always fit.
@@ -61,7 +61,7 @@ std::vector<model::HistogramBin> JoinedBins(const stats::LogSketch& sketch, std:
       if (joined.empty() || bin != last) {
         joined.push_back(
             {stats::LogSketch::LowerEdge(bin << by), UpperEdge(((bin + 1) << by) - 1), 0});
-        fit = joined.size() <= most;
+        fit = joined.size() <= max_bins;
         last = bin;
       }
       joined.back().count += bins[i].count;
@@ -71,13 +71,13 @@ std::vector<model::HistogramBin> JoinedBins(const stats::LogSketch& sketch, std:
 }
 
 void SetSlices(std::span<const stats::TimeSlices* const> slices, model::Overview& overview) {
-  const stats::TimeSlices* most = nullptr;
+  const stats::TimeSlices* busiest = nullptr;
   for (const stats::TimeSlices* of : slices) {
     if (of == nullptr || of->slices().empty()) continue;
-    if (most == nullptr || of->launches() > most->launches()) most = of;
+    if (busiest == nullptr || of->launches() > busiest->launches()) busiest = of;
   }
   overview.slices_start_ns = overview.slices_width_ns = overview.slices = 0;
-  if (most == nullptr) return;
+  if (busiest == nullptr) return;
 
   // Find the smallest width that is not below the width of any kernel's slices and at which all
   // kernels fit into kMaxSlices.
@@ -85,9 +85,9 @@ void SetSlices(std::span<const stats::TimeSlices* const> slices, model::Overview
   const auto high_of = [](const stats::TimeSlices& of) {  // start of the last slice
     return (of.first() + of.slices().size() - 1) << of.shift();
   };
-  std::uint64_t low = low_of(*most);
-  std::uint64_t high = high_of(*most);
-  std::uint32_t shift = most->shift();
+  std::uint64_t low = low_of(*busiest);
+  std::uint64_t high = high_of(*busiest);
+  std::uint32_t shift = busiest->shift();
   std::vector<bool> shown(slices.size(), false);
   for (std::size_t i = 0; i < slices.size(); ++i) {
     if (slices[i] == nullptr || slices[i]->slices().empty()) continue;

@@ -17,11 +17,11 @@
 
 namespace stemtap::online {
 
-// Returns the non-empty bins of `sketch`. Pairs of bins are merged repeatedly until at most `most`
-// are left, so the edges of merged bins are edges of the sketch. REQUIRES: most >= 59, the number
-// of octaves of all durations.
+// Returns the non-empty bins of `sketch`. Pairs of bins are merged repeatedly until at most
+// `max_bins` are left, so the edges of merged bins are edges of the sketch. REQUIRES: max_bins >=
+// 59, the number of octaves of all durations.
 std::vector<model::HistogramBin> JoinedBins(const stats::LogSketch& sketch,
-                                            std::size_t most = model::Overview::kMaxBins);
+                                            std::size_t max_bins = model::Overview::kMaxBins);
 
 // Sets the slices of overview.kernels. `slices[i]` belongs to overview.kernels[i]; null means no
 // slices. A kernel gets no slices if its start times are years away from the start times of the

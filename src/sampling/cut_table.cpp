@@ -15,17 +15,17 @@ double JoinLoss(const stats::Moments& a, const stats::Moments& b) {
   return apart * apart * (n * k / (n + k));
 }
 
-// Merges neighbors, those with the smallest loss first, until at most `most` cells are left. Each
-// round merges the better half of the pairs, except pairs that overlap.
+// Merges neighbors, those with the smallest loss first, until at most `max_cells` cells are left.
+// Each round merges the better half of the pairs, except pairs that overlap.
 void Shorten(std::vector<stats::Moments>& cells, std::vector<std::uint32_t>& starts,
-             std::size_t most) {
+             std::size_t max_cells) {
   std::vector<double> losses;
-  while (cells.size() > most) {
+  while (cells.size() > max_cells) {
     losses.clear();
     for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
       losses.push_back(JoinLoss(cells[i], cells[i + 1]));
     }
-    std::size_t left = cells.size() - most;  // merges still needed
+    std::size_t left = cells.size() - max_cells;  // merges still needed
     std::vector<double> sorted = losses;
     const auto middle =
         sorted.begin() + static_cast<std::ptrdiff_t>(std::min(sorted.size() / 2, left - 1));

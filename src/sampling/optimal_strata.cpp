@@ -381,11 +381,8 @@ void Complete(const Problem& problem, double lambda, const ParallelFor& parallel
   }
 }
 
-}  // namespace
-
-OptimalStrata SolveOptimalStrata(std::span<const CellsView> kernels, const ErrorTarget& target,
-                                 std::uint64_t min_samples, double multiplier, Effort effort,
-                                 const ParallelFor& parallel) {
+Problem ProblemOf(std::span<const CellsView> kernels, const ErrorTarget& target,
+                  std::uint64_t min_samples, const ParallelFor& parallel) {
   Problem problem;
   problem.floor = static_cast<double>(std::max<std::uint64_t>(min_samples, 1));
   problem.tables.resize(kernels.size());
@@ -402,70 +399,89 @@ OptimalStrata SolveOptimalStrata(std::span<const CellsView> kernels, const Error
            [&](std::size_t i) { problem.tables[i] = CutTable(kernels[i], overhead); });
   const double tolerance = target.error_bound * total / target.z;
   problem.budget = tolerance * tolerance;
+  return problem;
+}
 
+// Fixes the part where the two ends of the bracket of `branch` differ most in both ways and solves
+// the rest for each. Updates `best` and continues with the better branch. Returns false if there is
+// nothing to decide.
+bool DecideNext(const Problem& problem, const ParallelFor& parallel, Branch& branch,
+                Solution& best) {
+  const Bracket& bracket = branch.bracket;
+  if (bracket.beyond.cuts.empty()) return false;
+  const Difference part = GreatestDifference(branch.rows, bracket.within, bracket.beyond);
+  if (part.end == 0) return false;
+  Branch ways[2];
+  for (int way = 0; way < 2; ++way) {
+    const Priced& side = way == 0 ? bracket.beyond : bracket.within;
+    ways[way].rows = branch.rows;
+    ways[way].decided = branch.decided;
+    ways[way].budget =
+        branch.budget - Decide(part, side.cuts[part.row], ways[way].rows, ways[way].decided);
+    if (ways[way].budget < 0.0) continue;
+    Complete(problem, bracket.within.lambda, parallel, ways[way]);
+    if (ways[way].solution.cost < best.cost) best = ways[way].solution;
+  }
+  Branch& better = ways[0].solution.cost <= ways[1].solution.cost ? ways[0] : ways[1];
+  if (!std::isfinite(better.solution.cost)) return false;
+  branch = Branch(std::move(better));
+  return true;
+}
+
+// Returns the strata of a kernel with the sizes from `sizes` on.
+std::vector<StratumRange> StrataOf(CellsView cells, const CutTable& table,
+                                   std::span<const std::uint32_t> ends, const double* sizes) {
+  std::vector<StratumRange> strata;
+  std::size_t first = 0;
+  for (const std::uint32_t cut : ends) {
+    StratumRange range{first, table.Start(cut), {}, 0};
+    for (std::size_t i = first; i < range.end; ++i) range.moments.Merge(cells[i]);
+    range.sample_size = std::min(static_cast<std::uint64_t>(*sizes++), range.moments.count());
+    strata.push_back(range);
+    first = range.end;
+  }
+  return strata;
+}
+
+}  // namespace
+
+OptimalStrata SolveOptimalStrata(std::span<const CellsView> kernels, const ErrorTarget& target,
+                                 std::uint64_t min_samples, double multiplier, Effort effort,
+                                 const ParallelFor& parallel) {
+  const Problem problem = ProblemOf(kernels, target, min_samples, parallel);
   Branch branch;
   branch.budget = problem.budget;
+  std::size_t cells = 0;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     if (!kernels[k].empty()) branch.rows.push_back({k, 0, problem.tables[k]});
+    cells += problem.tables[k].size();
   }
   Complete(problem, multiplier, parallel, branch);
-  const double lower_bound = branch.bracket.lower_bound;
-  const double price = branch.bracket.within.lambda;
+  OptimalStrata result;
+  result.lower_bound = branch.bracket.lower_bound;
+  result.multiplier = branch.bracket.within.lambda;
   Solution best = branch.solution;
   const auto good = [&] {
-    return std::isfinite(best.cost) && best.cost - lower_bound <= kGoodGap * best.cost;
+    return std::isfinite(best.cost) && best.cost - result.lower_bound <= kGoodGap * best.cost;
   };
 
-  // Fix the part where the two ends of the bracket differ most in both ways, solve the rest for
-  // each, and follow the better branch.
-  std::size_t cells = 0;
-  for (const CutTable& table : problem.tables) cells += table.size();
   const int decisions = cells > kMaxCellsDecided   ? 0
                         : effort == Effort::kQuick ? kMaxQuickDecisions
                                                    : kMaxDecisions;
   for (int depth = 0; depth < decisions && !good(); ++depth) {
-    const Bracket& bracket = branch.bracket;
-    if (bracket.beyond.cuts.empty()) break;
-    const Difference part = GreatestDifference(branch.rows, bracket.within, bracket.beyond);
-    if (part.end == 0) break;
-    Branch ways[2];
-    for (int way = 0; way < 2; ++way) {
-      const Priced& side = way == 0 ? bracket.beyond : bracket.within;
-      ways[way].rows = branch.rows;
-      ways[way].decided = branch.decided;
-      ways[way].budget =
-          branch.budget - Decide(part, side.cuts[part.row], ways[way].rows, ways[way].decided);
-      if (ways[way].budget < 0.0) continue;
-      Complete(problem, bracket.within.lambda, parallel, ways[way]);
-      if (ways[way].solution.cost < best.cost) best = ways[way].solution;
-    }
-    Branch& better = ways[0].solution.cost <= ways[1].solution.cost ? ways[0] : ways[1];
-    if (!std::isfinite(better.solution.cost)) break;
-    branch = Branch(std::move(better));
+    if (!DecideNext(problem, parallel, branch, best)) break;
   }
   std::size_t strata = 0;
   for (const auto& ends : best.ends) strata += ends.size();
   if (effort == Effort::kThorough && !good() && strata <= kMaxStrataSearched) {
-    SearchLocally(problem, price, lower_bound, best);
+    SearchLocally(problem, result.multiplier, result.lower_bound, best);
   }
 
-  OptimalStrata result;
-  result.multiplier = price;
   result.cost = best.cost;
-  result.lower_bound = lower_bound;
-  result.kernels.resize(kernels.size());
-  std::size_t next = 0;
+  const double* sizes = best.sizes.data();
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    std::size_t first = 0;
-    for (const std::uint32_t cut : best.ends[k]) {
-      const std::size_t end = problem.tables[k].Start(cut);
-      StratumRange range{first, end, {}, 0};
-      for (std::size_t i = first; i < end; ++i) range.moments.Merge(kernels[k][i]);
-      range.sample_size =
-          std::min(static_cast<std::uint64_t>(best.sizes[next++]), range.moments.count());
-      result.kernels[k].push_back(range);
-      first = end;
-    }
+    result.kernels.push_back(StrataOf(kernels[k], problem.tables[k], best.ends[k], sizes));
+    sizes += best.ends[k].size();
   }
   return result;
 }

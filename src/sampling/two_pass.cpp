@@ -56,18 +56,16 @@ template <typename Visit>
 Result<std::uint64_t> ForEachRecord(model::ProfileReader& reader, const Visit& visit) {
   std::uint64_t count = 0;
   for (model::ProfileBatch batch;;) {
-    const Result<std::size_t> read = reader.Read(batch, kBatch);
-    if (!read.ok()) return read.error();
-    if (read.value() == 0) return count;
+    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
+    if (read == 0) return count;
     for (const shm::KernelRecord& record : batch.records) visit(record, reader.names());
-    count += read.value();
+    count += read;
   }
 }
 
 Result<Survey> SurveyProfile(model::ProfileReader& reader, const SamplingOptions& options) {
-  Result<model::KernelGroups> made = model::KernelGroups::Create(options.group_by, options.exclude);
-  if (!made.ok()) return made.error();
-  model::KernelGroups& groups = made.value();
+  model::KernelGroups groups =
+      STEMTAP_TRY(model::KernelGroups::Create(options.group_by, options.exclude));
   Survey survey;
   const auto count =
       ForEachRecord(reader, [&](const shm::KernelRecord& record, const model::NameTable& names) {
@@ -82,8 +80,7 @@ Result<Survey> SurveyProfile(model::ProfileReader& reader, const SamplingOptions
         kernel.sketch.Add(record.duration_ns);
         kernel.zeros += record.duration_ns == 0;
       });
-  if (!count.ok()) return count.error();
-  survey.records = count.value();
+  survey.records = STEMTAP_TRY(count);
   survey.excluded = groups.excluded();
   survey.warnings = reader.warnings();
   return survey;
@@ -135,15 +132,49 @@ KernelPicks DrawPicks(const std::vector<StratumRange>& strata, const KernelCells
   return kernel;
 }
 
+// Adds the picked launches to the clusters of `kernels`. Returns whether the profile is the one of
+// pass 1, which had `records` launches.
+Result<bool> CollectSamples(model::ProfileReader& reader, const SamplingOptions& options,
+                            std::uint64_t records, std::vector<KernelPicks>& kernels) {
+  model::KernelGroups groups =
+      STEMTAP_TRY(model::KernelGroups::Create(options.group_by, options.exclude));
+  std::vector<std::uint64_t> occurrences;  // by name
+  std::uint64_t index = 0;
+  bool same = true;
+  const auto read = ForEachRecord(reader, [&](const shm::KernelRecord& record,
+                                              const model::NameTable& names) {
+    const std::uint64_t at = index++;
+    const std::uint32_t group = groups.Of(record, names);
+    if (group == model::kExcludedKernel) return;
+    if (record.name_id >= occurrences.size()) occurrences.resize(names.size(), 0);
+    const std::uint64_t occurrence = occurrences[record.name_id]++;
+    const std::uint32_t bin = stats::LogSketch::BinOf(record.duration_ns);
+    if (group >= kernels.size() ||
+        bin - kernels[group].first_bin >= kernels[group].cluster_of_bin.size()) {
+      same = false;
+      return;
+    }
+    KernelPicks& kernel = kernels[group];
+    const std::uint32_t cluster = kernel.cluster_of_bin[bin - kernel.first_bin];
+    Counter& counter =
+        kernel.counters[options.selection == Selection::kFirst ? cluster : bin - kernel.first_bin];
+    if (counter.next == counter.end || counter.seen++ != kernel.picks[counter.next]) return;
+    ++counter.next;
+    kernel.clusters[cluster].samples.push_back({at, occurrence, record, 0.0});
+  });
+  const bool complete = STEMTAP_TRY(read) == records;
+  for (const KernelPicks& kernel : kernels) {
+    for (const Counter& counter : kernel.counters) same = same && counter.next == counter.end;
+  }
+  return same && complete;
+}
+
 }  // namespace
 
 Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& source,
                                 const SamplingOptions& options, const ParallelFor& parallel) {
-  Result<std::unique_ptr<model::ProfileReader>> reader = open();
-  if (!reader.ok()) return reader.error();
-  Result<Survey> surveyed = SurveyProfile(*reader.value(), options);
-  if (!surveyed.ok()) return surveyed.error();
-  const Survey& survey = surveyed.value();
+  std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(open());
+  const Survey survey = STEMTAP_TRY(SurveyProfile(*reader, options));
   if (survey.kernels.empty()) {
     return Error{fmt::format("{}: contains no kernel launch{}; expected at least one",
                              EscapeForTerminal(source),
@@ -162,47 +193,14 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
     kernels.push_back(DrawPicks(design.kernels[k], cells[k], bins[k], options.selection, rng));
   }
 
-  const Error changed{
-      fmt::format("{}: is not the same when read again, expected a file that is "
-                  "complete",
-                  EscapeForTerminal(source))};
-  if (!reader.value()->Rewind()) reader = open();
-  if (!reader.ok()) return reader.error();
-  Result<model::KernelGroups> groups =
-      model::KernelGroups::Create(options.group_by, options.exclude);
-  if (!groups.ok()) return groups.error();
-  std::vector<std::uint64_t> occurrences;  // by name
-  std::uint64_t index = 0;
-  bool same = true;
-  const auto read = ForEachRecord(*reader.value(), [&](const shm::KernelRecord& record,
-                                                       const model::NameTable& names) {
-    const std::uint64_t at = index++;
-    const std::uint32_t group = groups.value().Of(record, names);
-    if (group == model::kExcludedKernel) return;
-    if (record.name_id >= occurrences.size()) occurrences.resize(names.size(), 0);
-    const std::uint64_t occurrence = occurrences[record.name_id]++;
-    const std::uint32_t bin = stats::LogSketch::BinOf(record.duration_ns);
-    if (group >= kernels.size() ||
-        bin - kernels[group].first_bin >= kernels[group].cluster_of_bin.size()) {
-      same = false;
-      return;
-    }
-    KernelPicks& kernel = kernels[group];
-    const std::uint32_t cluster = kernel.cluster_of_bin[bin - kernel.first_bin];
-    Counter& counter =
-        kernel.counters[options.selection == Selection::kFirst ? cluster : bin - kernel.first_bin];
-    if (counter.next == counter.end || counter.seen++ != kernel.picks[counter.next]) return;
-    ++counter.next;
-    kernel.clusters[cluster].samples.push_back({at, occurrence, record, 0.0});
-  });
-  if (!read.ok()) return read.error();
-  if (!same || read.value() != survey.records) return changed;
-
+  if (!reader->Rewind()) reader = STEMTAP_TRY(open());
+  if (!STEMTAP_TRY(CollectSamples(*reader, options, survey.records, kernels))) {
+    return Error{
+        fmt::format("{}: is not the same when read again, expected a file that is complete",
+                    EscapeForTerminal(source))};
+  }
   PlanBuilder builder(options);
   for (std::size_t k = 0; k < count; ++k) {
-    for (const Counter& counter : kernels[k].counters) {
-      if (counter.next != counter.end) return changed;
-    }
     const stats::LogSketch& sketch = survey.kernels[k].sketch;
     builder.AddKernel(survey.names[k], sketch.count(),
                       static_cast<std::uint64_t>(sketch.total_duration()), survey.kernels[k].zeros,

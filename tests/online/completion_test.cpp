@@ -37,37 +37,37 @@ std::vector<double> Means(const std::vector<sampling::Stratum>& strata) {
   return means;
 }
 
-std::vector<std::uint64_t> Least(const std::vector<sampling::Stratum>& strata,
-                                 std::uint64_t of_each) {
+std::vector<std::uint64_t> MinSizes(const std::vector<sampling::Stratum>& strata,
+                                    std::uint64_t of_each) {
   return std::vector<std::uint64_t>(strata.size(), of_each);
 }
 
 TEST_CASE("nothing is missing where what was captured is enough") {
   const std::vector<sampling::Stratum> strata = {{100, 10.0, 4.0}, {50, 20.0, 1.0}};
   const std::vector<std::uint64_t> had = {7, 3};
-  CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 2), 1e9) == had);
+  CHECK(CompleteSizes(strata, Means(strata), had, MinSizes(strata, 2), 1e9) == had);
 }
 
 TEST_CASE("a stratum that has none is given its floor, a small one no more than it holds") {
   const std::vector<sampling::Stratum> strata = {{100, 10.0, 4.0}, {1, 20.0, 0.0}, {0, 0.0, 0.0}};
   const std::vector<std::uint64_t> had = {0, 0, 0};
-  CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 2), 1e9) ==
+  CHECK(CompleteSizes(strata, Means(strata), had, MinSizes(strata, 2), 1e9) ==
         std::vector<std::uint64_t>{2, 1, 0});
 }
 
 TEST_CASE("each stratum has a floor of its own") {
   const std::vector<sampling::Stratum> strata = {{100, 10.0, 4.0}, {100, 20.0, 4.0}};
   const std::vector<std::uint64_t> had = {0, 0};
-  const std::vector<std::uint64_t> least = {3, 1};
-  CHECK(CompleteSizes(strata, Means(strata), had, least, 1e9) == least);
+  const std::vector<std::uint64_t> min_sizes = {3, 1};
+  CHECK(CompleteSizes(strata, Means(strata), had, min_sizes, 1e9) == min_sizes);
 }
 
 TEST_CASE("a budget of nothing takes everything that has spread") {
   const std::vector<sampling::Stratum> strata = {{40, 10.0, 4.0}, {50, 20.0, 0.0}};
   const std::vector<std::uint64_t> had = {3, 1};
-  CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 1), 0.0) ==
+  CHECK(CompleteSizes(strata, Means(strata), had, MinSizes(strata, 1), 0.0) ==
         std::vector<std::uint64_t>{40, 1});
-  CHECK(CompleteSizes(strata, Means(strata), had, Least(strata, 1), -5.0) ==
+  CHECK(CompleteSizes(strata, Means(strata), had, MinSizes(strata, 1), -5.0) ==
         std::vector<std::uint64_t>{40, 1});
 }
 
@@ -75,9 +75,10 @@ TEST_CASE("of two equal strata the one with the cheaper captures is given more o
   const std::vector<sampling::Stratum> strata = {{1000, 10.0, 25.0}, {1000, 10.0, 25.0}};
   const std::vector<std::uint64_t> none = {0, 0};
   const double budget = Variance(strata, {20, 20});
-  const auto even = CompleteSizes(strata, std::vector{10.0, 10.0}, none, Least(strata, 1), budget);
+  const auto even =
+      CompleteSizes(strata, std::vector{10.0, 10.0}, none, MinSizes(strata, 1), budget);
   const auto uneven =
-      CompleteSizes(strata, std::vector{40.0, 10.0}, none, Least(strata, 1), budget);
+      CompleteSizes(strata, std::vector{40.0, 10.0}, none, MinSizes(strata, 1), budget);
   CHECK(even == std::vector<std::uint64_t>{20, 20});
   // Optimal sizes are proportional to 1 / sqrt(cost): 1 to 2.
   CHECK(uneven[0] < 20);
@@ -86,7 +87,7 @@ TEST_CASE("of two equal strata the one with the cheaper captures is given more o
   CHECK(Variance(strata, uneven) <= budget);
 }
 
-TEST_CASE("completion meets the budget at the least further cost, by brute force") {
+TEST_CASE("completion meets the budget at the min_sizes further cost, by brute force") {
   std::mt19937_64 random(11);
   for (int round = 0; round < 200; ++round) {
     std::vector<sampling::Stratum> strata;
@@ -100,21 +101,21 @@ TEST_CASE("completion meets the budget at the least further cost, by brute force
     }
     const double budget =
         Variance(strata, {1, 1, 1}) * (static_cast<double>(random() % 90) / 100.0);
-    const auto sizes = CompleteSizes(strata, costs, had, Least(strata, 1), budget);
+    const auto sizes = CompleteSizes(strata, costs, had, MinSizes(strata, 1), budget);
     CHECK(Variance(strata, sizes) <= budget * (1.0 + 1e-9) + 1e-9);
-    double least = std::numeric_limits<double>::infinity();
+    double min_sizes = std::numeric_limits<double>::infinity();
     double dearest = 0.0;
     for (const double cost : costs) dearest += cost;
     for (std::uint64_t a = std::max<std::uint64_t>(had[0], 1); a <= strata[0].count; ++a) {
       for (std::uint64_t b = std::max<std::uint64_t>(had[1], 1); b <= strata[1].count; ++b) {
         for (std::uint64_t c = std::max<std::uint64_t>(had[2], 1); c <= strata[2].count; ++c) {
           if (Variance(strata, {a, b, c}) > budget + 1e-9) continue;
-          least = std::min(least, FurtherCost(costs, had, {a, b, c}));
+          min_sizes = std::min(min_sizes, FurtherCost(costs, had, {a, b, c}));
         }
       }
     }
     // Stepwise integer sizes are not always optimal; each differs by at most one sample.
-    CHECK(FurtherCost(costs, had, sizes) <= least + dearest + 1e-9);
+    CHECK(FurtherCost(costs, had, sizes) <= min_sizes + dearest + 1e-9);
   }
 }
 

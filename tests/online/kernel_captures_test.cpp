@@ -81,8 +81,7 @@ TEST_CASE("exploratory captures are counted apart from captures by credit") {
   CHECK(cluster.explored.mean() == 1300.0);
 }
 
-TEST_CASE(
-    "a perturbed exploratory capture is imputed as soon as a native launch is known") {
+TEST_CASE("a perturbed exploratory capture is imputed as soon as a native launch is known") {
   KernelSketch sketch(true);
   KernelCaptures captures;
   captures.Observe(sketch.AddCaptured(
