@@ -81,7 +81,7 @@ TEST_CASE("an empty stratum joins the neighbor that is close enough") {
   CHECK(HomesOf({Empty(5, 90.0), Sampled(100, 100.0)}) == std::vector<std::size_t>{1, 1});
 }
 
-TEST_CASE("a neighbor that differs by more than half the stratum's mean does not stand for it") {
+TEST_CASE("a neighbor that differs by more than half the stratum's mean does not represent it") {
   CHECK(HomesOf({Sampled(9, 50.0), Empty(5, 100.0)}) == std::vector<std::size_t>{0, 0});
   CHECK(HomesOf({Sampled(9, 49.0), Empty(5, 100.0)}) == std::vector<std::size_t>{0, kUncovered});
   CHECK(HomesOf({Empty(5, 100.0), Sampled(9, 150.0)}) == std::vector<std::size_t>{1, 1});
@@ -91,13 +91,13 @@ TEST_CASE("a neighbor that differs by more than half the stratum's mean does not
   CHECK(HomesOf({Empty(5, 0.0), Sampled(9, 10.0)}) == std::vector<std::size_t>{kUncovered, 1});
 }
 
-TEST_CASE("the captures of one stratum stand for all neighbors that are close enough") {
+TEST_CASE("the captures of one stratum represent all neighbors that are close enough") {
   CHECK(HomesOf({Empty(2, 80.0), Empty(2, 90.0), Sampled(9, 100.0), Empty(2, 110.0),
                  Empty(2, 150.0), Empty(2, 250.0)}) ==
         std::vector<std::size_t>{2, 2, 2, 2, 2, kUncovered});
 }
 
-TEST_CASE("an uncovered stratum counts in full, whatever stands for its neighbors") {
+TEST_CASE("an uncovered stratum counts in full, whatever represents its neighbors") {
   double bias = 0.0;
   const std::vector<JointStratum> joined =
       JoinStrata(std::vector{Sampled(100, 10.0), Empty(5, 1000.0), Empty(4, 3000.0)}, bias);
@@ -132,7 +132,7 @@ TEST_CASE("a stratum that may join either neighbor joins the one that balances t
   }
 }
 
-TEST_CASE("uncovered time is balanced by joins upwards") {
+TEST_CASE("joins with the neighbor above balance uncovered time") {
   // On its own, the second stratum joins the neighbor below: -50 is closer to 0 than +100.
   CHECK(HomesOf({Sampled(50, 95.0), Empty(10, 100.0), Sampled(50, 110.0)}) ==
         std::vector<std::size_t>{0, 0, 2});
@@ -140,7 +140,7 @@ TEST_CASE("uncovered time is balanced by joins upwards") {
         std::vector<std::size_t>{kUncovered, 1, 3, 3});
 }
 
-TEST_CASE("captures at first sight stand for a stratum that no neighbor may stand for") {
+TEST_CASE("exploratory captures represent a stratum that no neighbor may represent") {
   double bias = 0.0;
   const std::vector<JointStratum> joined =
       JoinStrata(std::vector{Sampled(9, 10.0), Empty(100, 1000.0, Of({1100.0, 1200.0}))}, bias);
@@ -155,7 +155,7 @@ TEST_CASE("captures at first sight stand for a stratum that no neighbor may stan
   CHECK(JointVariance(joined[1]) == 0.0);
 }
 
-TEST_CASE("captures at first sight stand for nothing where random captures do, or if they differ") {
+TEST_CASE("exploratory captures are not used next to random captures or if they differ") {
   const stats::Moments near = Of({105.0});
   double bias = 0.0;
   const std::vector<JointStratum> by_neighbor =
@@ -172,7 +172,7 @@ TEST_CASE("captures at first sight stand for nothing where random captures do, o
   CHECK(HomesOf({Empty(5, 100.0, Of({151.0}))}) == std::vector<std::size_t>{kUncovered});
 }
 
-TEST_CASE("over all samples, bias and variance are those of the estimate") {
+TEST_CASE("bias and variance match the estimate over all samples") {
   const std::vector<double> home = {80.0, 95.0, 100.0, 145.0};
   const std::vector<double> joined_values = {150.0, 160.0};
   double bias = 0.0;
@@ -239,7 +239,7 @@ TEST_CASE("a gap is divided where the sum of biases is least, by brute force") {
   CHECK(divided > 1000);
 }
 
-TEST_CASE("joint strata hold every stratum once, and their biases add up") {
+TEST_CASE("joint strata contain every stratum once, and their biases add up") {
   std::mt19937_64 random(8);
   for (int round = 0; round < 1000; ++round) {
     std::vector<SampledRange> strata;

@@ -42,27 +42,27 @@ std::vector<std::uint64_t> MinSizes(const std::vector<sampling::Stratum>& strata
   return std::vector<std::uint64_t>(strata.size(), of_each);
 }
 
-TEST_CASE("nothing is missing where what was captured is enough") {
+TEST_CASE("sizes are the captures so far if these meet the budget") {
   const std::vector<sampling::Stratum> strata = {{100, 10.0, 4.0}, {50, 20.0, 1.0}};
   const std::vector<std::uint64_t> had = {7, 3};
   CHECK(CompleteSizes(strata, Means(strata), had, MinSizes(strata, 2), 1e9) == had);
 }
 
-TEST_CASE("a stratum that has none is given its floor, a small one no more than it holds") {
+TEST_CASE("a stratum without captures gets its minimum, limited to its launches") {
   const std::vector<sampling::Stratum> strata = {{100, 10.0, 4.0}, {1, 20.0, 0.0}, {0, 0.0, 0.0}};
   const std::vector<std::uint64_t> had = {0, 0, 0};
   CHECK(CompleteSizes(strata, Means(strata), had, MinSizes(strata, 2), 1e9) ==
         std::vector<std::uint64_t>{2, 1, 0});
 }
 
-TEST_CASE("each stratum has a floor of its own") {
+TEST_CASE("each stratum has its own minimum") {
   const std::vector<sampling::Stratum> strata = {{100, 10.0, 4.0}, {100, 20.0, 4.0}};
   const std::vector<std::uint64_t> had = {0, 0};
   const std::vector<std::uint64_t> min_sizes = {3, 1};
   CHECK(CompleteSizes(strata, Means(strata), had, min_sizes, 1e9) == min_sizes);
 }
 
-TEST_CASE("a budget of nothing takes everything that has spread") {
+TEST_CASE("a budget of 0 samples every launch of strata with spread") {
   const std::vector<sampling::Stratum> strata = {{40, 10.0, 4.0}, {50, 20.0, 0.0}};
   const std::vector<std::uint64_t> had = {3, 1};
   CHECK(CompleteSizes(strata, Means(strata), had, MinSizes(strata, 1), 0.0) ==
@@ -71,7 +71,7 @@ TEST_CASE("a budget of nothing takes everything that has spread") {
         std::vector<std::uint64_t>{40, 1});
 }
 
-TEST_CASE("of two equal strata the one with the cheaper captures is given more of them") {
+TEST_CASE("of two equal strata, the one with cheaper captures gets more of them") {
   const std::vector<sampling::Stratum> strata = {{1000, 10.0, 25.0}, {1000, 10.0, 25.0}};
   const std::vector<std::uint64_t> none = {0, 0};
   const double budget = Variance(strata, {20, 20});
@@ -87,7 +87,7 @@ TEST_CASE("of two equal strata the one with the cheaper captures is given more o
   CHECK(Variance(strata, uneven) <= budget);
 }
 
-TEST_CASE("completion meets the budget at the min_sizes further cost, by brute force") {
+TEST_CASE("sizes meet the budget at the minimum further cost, by brute force") {
   std::mt19937_64 random(11);
   for (int round = 0; round < 200; ++round) {
     std::vector<sampling::Stratum> strata;

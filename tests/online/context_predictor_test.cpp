@@ -20,7 +20,7 @@ std::vector<ContextPredictor::Context> Changed(ContextPredictor& contexts,
   return changed;
 }
 
-TEST_CASE("one sight is no prediction, two are") {
+TEST_CASE("two agreeing launches make a prediction, one does not") {
   ContextPredictor contexts(1);
   contexts.Observe(7, 8, 50, ClusterOf);
   CHECK(Changed(contexts).empty());
@@ -34,7 +34,7 @@ TEST_CASE("one sight is no prediction, two are") {
   CHECK(Changed(contexts).empty());
 }
 
-TEST_CASE("a context whose durations move is predicted anew within twice the vote cap") {
+TEST_CASE("a context whose durations change is relearned within twice the maximum votes") {
   ContextPredictor contexts(1);
   for (int i = 0; i < 10000; ++i) contexts.Observe(7, 8, 50, ClusterOf);
   Changed(contexts);
@@ -50,7 +50,7 @@ TEST_CASE("a context whose durations move is predicted anew within twice the vot
   CHECK(launches <= 2 * ContextPredictor::kMaxVotes);
 }
 
-TEST_CASE("outliers do not unseat a prediction") {
+TEST_CASE("outliers do not change a prediction") {
   ContextPredictor contexts(1);
   for (int i = 0; i < 1000; ++i) contexts.Observe(7, 8, i % 10 == 9 ? 150 : 50, ClusterOf);
   const auto all = Changed(contexts, true);
@@ -61,7 +61,7 @@ TEST_CASE("outliers do not unseat a prediction") {
   }
 }
 
-TEST_CASE("a node of a graph is a context where its history does not tell") {
+TEST_CASE("a graph node becomes a context if its history mispredicts") {
   ContextPredictor contexts(1);
   // Nodes 20, 21 and 22 share one history; node 22 is in the other cluster.
   for (int i = 0; i < 100; ++i) {
@@ -81,7 +81,7 @@ TEST_CASE("a node of a graph is a context where its history does not tell") {
   CHECK(nodes >= 1);
 }
 
-TEST_CASE("nodes leave room for histories") {
+TEST_CASE("graph nodes leave room for histories") {
   ContextPredictor contexts(1);
   for (std::uint64_t i = 1; i <= 100000; ++i) {
     contexts.Observe(7, 8, i % 2 == 0 ? 50 : 150, ClusterOf, i * 0x9E3779B97F4A7C15u);
@@ -90,7 +90,7 @@ TEST_CASE("nodes leave room for histories") {
   CHECK(contexts.refused() == 0);
 }
 
-TEST_CASE("contexts are bounded, what is beyond is counted") {
+TEST_CASE("the number of contexts is limited, and refused ones are counted") {
   ContextPredictor contexts(1);
   for (std::uint64_t key = 1; key <= 100000; ++key) {
     contexts.Observe(key * 0x9E3779B97F4A7C15u, 8, 50, ClusterOf);

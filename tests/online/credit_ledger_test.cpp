@@ -47,8 +47,7 @@ TEST_CASE("a capture in flight is a spent credit until its record arrives") {
   CHECK(l.Spend(0));
 }
 
-TEST_CASE(
-    "a capture is written off when its record does not arrive, and counted if it still does") {
+TEST_CASE("a capture without a record is written off, and counted if the record arrives") {
   Ledger l;
   l.Grant(0, 1);
   CHECK(l.Spend(0));

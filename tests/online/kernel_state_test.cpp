@@ -73,8 +73,7 @@ Kernel TwoModes(int launches, const Launch& launch) {
   return kernel;
 }
 
-TEST_CASE(
-    "clusters that contexts predict have lines of their own, and captures at their own price") {
+TEST_CASE("predicted clusters have their own lines, and captures cost their own mean") {
   const Kernel kernel = TwoModes(
       1000, [](Kernel& k, int i) { i % 4 == 0 ? k.Launch(11, kLong) : k.Launch(10, kShort); });
   REQUIRE(kernel.state.clusters().size() == 2);
@@ -90,7 +89,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("clusters that nothing predicts share the common line, and misses are in the price") {
+TEST_CASE("unpredicted clusters share the common line, and their price includes misses") {
   // Contexts predict both clusters, but no better than a guess. The modes are wide, so only a few
   // predictions are known for each duration bin.
   std::mt19937_64 random(1);
@@ -123,7 +122,7 @@ TEST_CASE("a rare cluster inside a predicted one is captured through the launche
   CHECK(rare.source.price_ns == doctest::Approx(15.0 * kShort + kLong).epsilon(0.01));
 }
 
-TEST_CASE("a context that rarely comes back is no source, however well it predicts") {
+TEST_CASE("a context that rarely recurs is not a source, however well it predicts") {
   // History 11 precedes only long launches, but few of them.
   const auto launch = [](int share) {
     return [share](Kernel& k, int i) {
@@ -139,7 +138,7 @@ TEST_CASE("a context that rarely comes back is no source, however well it predic
   CHECK(rarely.state.clusters()[1].source.yield == doctest::Approx(0.25).epsilon(0.05));
 }
 
-TEST_CASE("a kernel of one cluster has the common line alone") {
+TEST_CASE("a kernel with one cluster has only the common line") {
   Kernel kernel;
   for (int i = 0; i < 100; ++i) kernel.Launch(10, kShort);
   kernel.Cut();
@@ -148,25 +147,25 @@ TEST_CASE("a kernel of one cluster has the common line alone") {
   CHECK(kernel.state.offered()[KernelClusters::kCommonLine] == 100.0);
 }
 
-TEST_CASE("contexts are published anew when a cluster gets or loses a line of its own") {
+TEST_CASE("contexts are published again when a cluster gets or loses its own line") {
   std::mt19937_64 random(1);
   Kernel kernel;
-  const auto launch = [&](bool told) {
+  const auto launch = [&](bool predicted) {
     for (int i = 0; i < 2000; ++i) {
       const std::uint64_t mode = random() % 2 == 0 ? kLong : kShort;
-      kernel.Launch(told && mode == kLong ? 11 : 10, mode + random() % (mode / 2));
+      kernel.Launch(predicted && mode == kLong ? 11 : 10, mode + random() % (mode / 2));
     }
   };
   launch(false);
   kernel.Cut({kLong});
-  for (const bool told : {false, true, false, true}) {
-    CAPTURE(told);
+  for (const bool predicted : {false, true, false, true}) {
+    CAPTURE(predicted);
     const bool had_line = kernel.state.LineOf(1) != KernelClusters::kCommonLine;
     kernel.state.TakePublicationRequest();
-    launch(told);
+    launch(predicted);
     kernel.Update();
     const bool has_line = kernel.state.LineOf(1) != KernelClusters::kCommonLine;
-    CHECK(has_line == told);
+    CHECK(has_line == predicted);
     const bool publishes = kernel.state.TakePublicationRequest();
     if (has_line != had_line) CHECK(publishes);
     kernel.Update();
@@ -195,7 +194,7 @@ TEST_CASE("a cut is in the middle of the gap between two clusters, and stays the
   CHECK(kernel.state.clusters()[1].moments.count() == 52);
 }
 
-TEST_CASE("neighboring bins can be cut apart") {
+TEST_CASE("neighboring bins can be in different clusters") {
   const std::uint32_t bin = stats::LogSketch::BinOf(5000);
   Kernel kernel;
   for (std::uint32_t i = 0; i < 4; ++i) kernel.Launch(10, stats::LogSketch::LowerEdge(bin + i));
@@ -203,7 +202,7 @@ TEST_CASE("neighboring bins can be cut apart") {
   for (std::uint32_t i = 0; i < 4; ++i) CHECK(kernel.state.ClusterOf(bin + i) == i / 2);
 }
 
-TEST_CASE("captures count for the cluster that their duration is in, after every cut") {
+TEST_CASE("captures count for the cluster that contains their duration, after every cut") {
   Kernel kernel;
   for (int i = 0; i < 100; ++i) {
     kernel.Launch(10, i % 2 == 0 ? kShort : kLong, i < 3 ? shm::kFlagCaptured : 0);
@@ -219,7 +218,7 @@ TEST_CASE("captures count for the cluster that their duration is in, after every
   CHECK(kernel.state.clusters()[1].captured == 1);
 }
 
-TEST_CASE("a capture from before the kernel drifted stands only until there is another") {
+TEST_CASE("a capture from before a drift represents its cluster only until the next capture") {
   for (const std::uint64_t later : {kShort, kShort + 300}) {
     CAPTURE(later);
     Kernel kernel;

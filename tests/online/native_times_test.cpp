@@ -17,7 +17,7 @@ std::uint64_t Launches(const sampling::KernelCells& cells) {
   return sum;
 }
 
-TEST_CASE("a captured launch counts in its context, and hardly moves its mean and its variance") {
+TEST_CASE("a captured launch counts in its context and hardly changes its mean and variance") {
   NativeTimes times;
   const std::uint32_t fast = times.ContextOf(1, 100);
   const std::uint32_t slow = times.ContextOf(2, 100);
@@ -43,14 +43,14 @@ TEST_CASE("a captured launch counts in its context, and hardly moves its mean an
   CHECK(times.GroupMeanOf(slow_one) == 5000);
 }
 
-TEST_CASE("contexts that are hardly known are one group with others of their configuration") {
+TEST_CASE("contexts with few launches are pooled with others of their configuration") {
   NativeTimes times;
   for (std::uint64_t history = 1; history <= 4; ++history) {
     const std::uint32_t context = times.ContextOf(history, 100);
     for (int i = 0; i < 3; ++i) times.AddNative(context, 1000 * history);
   }
-  const std::uint32_t told = times.ContextOf(5, 100);
-  for (int i = 0; i < 8; ++i) times.AddNative(told, 9000);
+  const std::uint32_t known = times.ContextOf(5, 100);
+  for (int i = 0; i < 8; ++i) times.AddNative(known, 9000);
   // 12 launches of four contexts, 2500 on average. A configuration with too few launches of its own
   // uses the kernel's mean.
   const std::uint32_t alone = times.ContextOf(6, 200);
@@ -66,16 +66,16 @@ TEST_CASE("contexts that are hardly known are one group with others of their con
   CHECK(cells[2].count() == 8);
   CHECK(times.imputed_ns() == 77);
   const std::uint32_t hardly = times.AddCaptured(times.ContextOf(3, 100), 1, true);
-  const std::uint32_t well = times.AddCaptured(told, 1, true);
+  const std::uint32_t well = times.AddCaptured(known, 1, true);
   times.Cells(bins);
   CHECK(times.GroupMeanOf(hardly) == doctest::Approx(2500).epsilon(0.05));
   CHECK(times.GroupMeanOf(well) == 9000);
 }
 
-TEST_CASE("captures of a context that is hardly known spread as its configuration does") {
+TEST_CASE("captures of a context with few launches have the variance of its configuration") {
   NativeTimes times;
-  const std::uint32_t told = times.ContextOf(1, 100);
-  for (int i = 0; i < 10; ++i) times.AddNative(told, i % 2 == 0 ? 900 : 1100);
+  const std::uint32_t known = times.ContextOf(1, 100);
+  for (int i = 0; i < 10; ++i) times.AddNative(known, i % 2 == 0 ? 900 : 1100);
   const std::uint32_t once = times.ContextOf(2, 100);
   times.AddNative(once, 1000);
   for (int i = 0; i < 20; ++i) times.AddCaptured(once, 1'000'000, true);
@@ -101,7 +101,7 @@ TEST_CASE("captures of a context that is hardly known spread as its configuratio
   CHECK(cells[1].stddev() == 0.0);
 }
 
-TEST_CASE("a context that was only captured counts as its configuration does") {
+TEST_CASE("a context without native launches has the mean of its configuration") {
   NativeTimes times;
   for (std::uint64_t config = 1; config <= 2; ++config) {
     const std::uint32_t context = times.ContextOf(10 * config, config);
@@ -120,7 +120,7 @@ TEST_CASE("a context that was only captured counts as its configuration does") {
   CHECK(times.imputed_ns() == 2000);
 }
 
-TEST_CASE("a context whose durations move counts captures as those of their time did") {
+TEST_CASE("captures of a context whose durations change have the mean of their regime") {
   NativeTimes times;
   const auto native = [&](std::uint64_t ns, int launches) {
     for (int i = 0; i < launches; ++i) times.AddNative(times.ContextOf(1, 100), ns + i % 20);
@@ -146,7 +146,7 @@ TEST_CASE("a context whose durations move counts captures as those of their time
         doctest::Approx(20 * 1009.5 + 10 * 3009.5).epsilon(0.01));
 }
 
-TEST_CASE("captures at the turn from one regime to the next are of the one that follows") {
+TEST_CASE("captures between two regimes belong to the second one") {
   NativeTimes times;
   const std::uint32_t context = times.ContextOf(1, 100);
   for (int i = 0; i < 100; ++i) times.AddNative(context, 1000 + i % 20);
@@ -176,7 +176,7 @@ TEST_CASE("captures at the turn from one regime to the next are of the one that 
   CHECK(times.GroupMeanOf(after) == times.GroupMeanOf(captured[0]));
 }
 
-TEST_CASE("where durations drift a captured launch counts as those about it") {
+TEST_CASE("a captured launch is assigned the mean of its neighbors if durations drift") {
   NativeTimes times;
   const std::uint32_t context = times.ContextOf(1, 100);
   std::vector<std::uint32_t> captured;
@@ -194,7 +194,7 @@ TEST_CASE("where durations drift a captured launch counts as those about it") {
   }
 }
 
-TEST_CASE("where no launch is native the recorded durations are all there is") {
+TEST_CASE("without native launches, the recorded durations are used") {
   NativeTimes times;
   CHECK(times.MeanOf(times.ContextOf(1, 100)) == 0);
   times.AddCaptured(times.ContextOf(1, 100), 4000, true);
@@ -214,7 +214,7 @@ TEST_CASE("where no launch is native the recorded durations are all there is") {
   CHECK(times.imputed_ns() == 10);
 }
 
-TEST_CASE("launches of contexts beyond the limit stay in the kernel") {
+TEST_CASE("launches of contexts beyond the limit belong to the kernel") {
   NativeTimes times;
   constexpr std::uint64_t kMany = 3 * NativeTimes::kMaxGroups;
   for (std::uint64_t i = 0; i < kMany; ++i) {
@@ -230,7 +230,7 @@ TEST_CASE("launches of contexts beyond the limit stay in the kernel") {
   CHECK(times.GroupMeanOf(one) == 1000);
 }
 
-TEST_CASE("means of cells ascend, and groups that share a bin are one cell") {
+TEST_CASE("cells have ascending means, and groups that share a bin are one cell") {
   NativeTimes times;
   for (std::uint64_t history = 1; history <= 300; ++history) {
     const std::uint32_t context = times.ContextOf(history, history % 7);

@@ -26,9 +26,7 @@ sampling::WorkloadStrata BestCut(double captured_ns) {
   return {{{stratum}}, 0.0};
 }
 
-TEST_CASE(
-    "the captures so far meet the bound if every cluster has its minimum and few time is "
-    "uncovered") {
+TEST_CASE("captures meet the bound with minimum sizes and little uncovered time") {
   const sampling::SamplingOptions options;  // 5 %, two samples
   const auto meets = [&](const std::vector<OnlineCluster>& clusters) {
     return MeetsBound(std::vector{ClustersView{clusters}}, options);

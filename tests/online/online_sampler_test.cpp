@@ -10,81 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "shm/launch_draw.h"
+#include "online/sampler_bench.h"
 
 namespace stemtap::online {
 namespace {
 
-// A gate, a sampler and a stream of launches. Each launch is observed `lag` launches after it asks
-// the gate. Captured launches take `slow_down` times as long; with 1, captures are only recorded.
-struct Bench {
-  explicit Bench(sampling::SamplingOptions options = {}, std::size_t feedback_lag = 500,
-                 std::uint64_t slow_down = 1)
-      : sampler(options, *gate, 0, slow_down != 1), lag(feedback_lag), slow(slow_down) {}
-
-  void Launch(const std::string& name, std::uint64_t duration, std::uint32_t grid = 1) {
-    Observation o;
-    o.record.name_id = sampler.AddKernel(name);
-    o.record.duration_ns = duration;
-    o.record.grid[0] = grid;
-    o.index = launched++;
-    const std::uint64_t hash = sampler.names().hash(o.record.name_id);
-    o.config_key = shm::ConfigKey(hash, {{grid, 1, 1}, {1, 1, 1}});
-    o.history_key = shm::HistoryKey(o.config_key, history);
-    history = shm::Advance(history, hash);
-    std::uint32_t slot = gate->Find(o.history_key);
-    if (slot == shm::kNoSlot) slot = gate->Find(o.config_key);
-    if (slot == shm::kNoSlot) slot = gate->Find(shm::NameKey(hash));
-    if (slot != shm::kNoSlot && slot != shm::kClosedSlot &&
-        gate->TrySpend(slot, shm::LaunchDraws(1)(o.index))) {
-      o.record.flags = shm::kFlagCaptured;
-      o.record.credit_slot = static_cast<std::uint16_t>(slot);
-    }
-    if (std::find(seen.begin(), seen.end(), name) == seen.end()) {
-      seen.push_back(name);
-      o.record.flags = shm::kFlagCaptured | shm::kFlagExploratory;
-      o.record.credit_slot = 0;
-    }
-    captured += o.record.flags != 0;
-    native.push_back(duration);
-    if (slow != 1 && o.record.flags != 0) {
-      o.record.flags |= shm::kFlagPerturbed;
-      o.record.duration_ns *= slow;
-    }
-    pending.push_back(o);
-    if (pending.size() >= lag + kEpoch) Epoch(kEpoch);
-  }
-  void Epoch(std::size_t count) {
-    sampler.Begin(std::span<const Observation>(pending).first(count));
-    for (std::size_t i = sampler.touched(); i-- > 0;) sampler.UpdateKernel(i);
-    sampler.Commit();
-    events.insert(events.end(), sampler.events().begin(), sampler.events().end());
-    pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(count));
-  }
-  model::Plan Finish() {
-    while (!pending.empty()) Epoch(std::min(kEpoch, pending.size()));
-    model::Plan plan = sampler.Finish();
-    events.insert(events.end(), sampler.events().begin(), sampler.events().end());
-    return plan;
-  }
-  std::size_t CountEvents(MaskEventKind kind) const {
-    return static_cast<std::size_t>(std::count_if(
-        events.begin(), events.end(), [kind](const MaskEvent& e) { return e.kind == kind; }));
-  }
-
-  static constexpr std::size_t kEpoch = 128;
-  std::unique_ptr<shm::GateTable> gate = std::make_unique<shm::GateTable>();
-  OnlineSampler sampler;
-  std::size_t lag;
-  std::uint64_t slow;
-  std::vector<std::uint64_t> native;  // durations, by launch
-  std::uint64_t launched = 0;
-  std::uint64_t captured = 0;
-  shm::LaunchHistory history = 0;
-  std::vector<std::string> seen;
-  std::vector<Observation> pending;
-  std::vector<MaskEvent> events;
-};
+using Bench = SamplerBench;
 
 double CalibratedTotal(const model::Plan& plan) {
   double total = 0.0;
@@ -126,7 +57,7 @@ double PlainShare(const Bench& bench, const model::Plan& plan) {
   });
 }
 
-TEST_CASE("every launch is accounted for, exactly") {
+TEST_CASE("every launch is accounted for exactly") {
   Bench bench;
   std::mt19937_64 random(1);
   std::uint64_t total = 0;
@@ -147,7 +78,7 @@ TEST_CASE("every launch is accounted for, exactly") {
   CHECK(clustered == 20000);
 }
 
-TEST_CASE("capturing stops: a steady kernel costs a handful of captures, however long it runs") {
+TEST_CASE("a steady kernel costs few captures, however long the run is") {
   for (const int launches : {5000, 50000}) {
     Bench bench;
     std::mt19937_64 random(2);
@@ -159,7 +90,7 @@ TEST_CASE("capturing stops: a steady kernel costs a handful of captures, however
   }
 }
 
-TEST_CASE("a launch captured at first sight stands for itself alone, unless there is no other") {
+TEST_CASE("an exploratory capture represents only itself unless there is no other capture") {
   for (const int launches : {100, 5000}) {
     CAPTURE(launches);
     Bench bench;
@@ -182,7 +113,7 @@ TEST_CASE("a launch captured at first sight stands for itself alone, unless ther
   }
 }
 
-TEST_CASE("captures of a cluster are spread: few at a time, the next when one has come back") {
+TEST_CASE("captures of a cluster are spread: the next one is made when one has returned") {
   sampling::SamplingOptions options;
   options.min_samples = 3;
   Bench bench(options, 500);
@@ -196,7 +127,7 @@ TEST_CASE("captures of a cluster are spread: few at a time, the next when one ha
   for (std::size_t i = 1; i < captured.size(); ++i) CHECK(captured[i] - captured[i - 1] >= 500);
 }
 
-TEST_CASE("a capture made before the kernel drifted gives way to later ones") {
+TEST_CASE("later captures replace a capture made before the kernel drifted") {
   sampling::SamplingOptions options;
   options.error_bound = 0.3;
   options.min_samples = 1;
@@ -220,7 +151,7 @@ TEST_CASE("a capture made before the kernel drifted gives way to later ones") {
   }
 }
 
-TEST_CASE("a cluster that no context predicts is captured through another's launches") {
+TEST_CASE("a cluster that no context predicts is captured through the launches of another") {
   for (const unsigned common : {60u, 70u, 80u}) {
     CAPTURE(common);
     std::uint64_t captured = 0;
@@ -241,7 +172,7 @@ TEST_CASE("a cluster that no context predicts is captured through another's laun
   }
 }
 
-TEST_CASE("a capture whose record is lost is given up, and others are made") {
+TEST_CASE("a capture whose record is lost is written off, and another one is made") {
   Bench bench({}, 1000);
   std::vector<std::uint64_t> by_credit;
   for (std::uint64_t i = 0; i < 1'300'000; ++i) {
@@ -260,7 +191,7 @@ TEST_CASE("a capture whose record is lost is given up, and others are made") {
   for (std::size_t i = 0; i < target; ++i) CHECK(cluster.samples[i].index == by_credit[1 + i]);
 }
 
-TEST_CASE("the calibrated estimate is the known total without the uncovered time") {
+TEST_CASE("the calibrated estimate is the known total minus the uncovered time") {
   Bench bench;
   std::mt19937_64 random(3);
   std::lognormal_distribution<double> durations(9.0, 0.6);
@@ -275,7 +206,7 @@ TEST_CASE("the calibrated estimate is the known total without the uncovered time
         doctest::Approx(covered * static_cast<double>(plan.totals.duration_ns)).epsilon(1e-12));
 }
 
-TEST_CASE("a run shorter than the feedback ends with one capture of every name") {
+TEST_CASE("a run shorter than the feedback delay has one capture of every name") {
   Bench bench({}, 20000);
   for (int i = 0; i < 300; ++i) bench.Launch("k" + std::to_string(i % 10), 5000);
   const model::Plan plan = bench.Finish();
@@ -283,8 +214,7 @@ TEST_CASE("a run shorter than the feedback ends with one capture of every name")
   CHECK(plan.totals.uncovered_fraction == 0.0);
 }
 
-TEST_CASE(
-    "two clusters that the launch configuration tells apart are both captured, neither over") {
+TEST_CASE("clusters that differ in launch configuration are all captured, none too often") {
   Bench bench;
   std::mt19937_64 random(4);
   for (int i = 0; i < 40000; ++i) {
@@ -301,7 +231,7 @@ TEST_CASE(
   CHECK(plan.totals.bound <= 0.05);
 }
 
-TEST_CASE("with any lag, captures never run away from their credits") {
+TEST_CASE("captures stay near their targets with any lag") {
   for (const std::size_t lag : {0u, 100u, 1000u, 10000u}) {
     CAPTURE(lag);
     sampling::SamplingOptions options;
@@ -321,7 +251,7 @@ TEST_CASE("with any lag, captures never run away from their credits") {
   }
 }
 
-TEST_CASE("names that are never captured are uncovered time, listed for a second pass that can") {
+TEST_CASE("names without captures are uncovered and listed for a second pass") {
   auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(sampling::SamplingOptions{}, *gate);
   const std::uint32_t ghost = sampler.AddKernel("ghost");
@@ -374,8 +304,7 @@ TEST_CASE("the order in which kernels are updated does not matter") {
   CHECK(run(false) == run(true));
 }
 
-TEST_CASE(
-    "degenerate streams: one launch, zero durations, one giant, a kernel seen once at the end") {
+TEST_CASE("degenerate streams: one launch, zero durations, a kernel launched once at the end") {
   {
     Bench bench;
     bench.Launch("once", 42);
@@ -403,8 +332,7 @@ TEST_CASE(
 
 // Drift: how a kernel's durations change over 60,000 launches. Each case must end within its bound
 // of 5 % with few captures, and its clusters must fit the latest launches.
-TEST_CASE(
-    "drift: growth, steps, phases, a new mode late and a warm-up do not leave stale clusters") {
+TEST_CASE("clusters follow drift: growth, steps, phases, a late mode and a warm-up") {
   struct Drift {
     const char* name;
     double (*mean)(double at);  // at: position in the run, 0 to 1
@@ -436,7 +364,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("all equal, and two values: a capture of each is a bound of zero") {
+TEST_CASE("one capture of each of one or two durations gives a bound of 0") {
   for (const std::uint64_t other : {1000u, 3000u}) {
     CAPTURE(other);
     Bench bench;
@@ -449,7 +377,7 @@ TEST_CASE("all equal, and two values: a capture of each is a bound of zero") {
   }
 }
 
-TEST_CASE("one giant among many is uncovered time, not an absurd bound") {
+TEST_CASE("a single very long launch is uncovered time and costs no captures") {
   Bench bench;
   for (int i = 0; i < 100000; ++i) {
     bench.Launch("gemm", i == 50000 ? 1'000'000'000'000 : 1000 + static_cast<std::uint64_t>(i % 7));
@@ -461,7 +389,7 @@ TEST_CASE("one giant among many is uncovered time, not an absurd bound") {
   CHECK(bench.CountEvents(MaskEventKind::kTopUp) == 1);
 }
 
-TEST_CASE("100,000 names, each launched once, are captured once each") {
+TEST_CASE("100,000 names that are launched once are captured once each") {
   auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(sampling::SamplingOptions{}, *gate);
   std::vector<Observation> batch(100'000);
@@ -485,7 +413,7 @@ TEST_CASE("100,000 names, each launched once, are captured once each") {
   CHECK(plan.totals.uncovered_fraction == 0.0);
 }
 
-TEST_CASE("nothing but first sights is captured before enough was observed") {
+TEST_CASE("no credits open before enough launches have been observed") {
   auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(sampling::SamplingOptions{}, *gate, 4000);
   const std::uint32_t id = sampler.AddKernel("gemm");
@@ -524,7 +452,7 @@ void PlayModes(Bench& bench, int launches, double noise, std::uint64_t seed) {
   }
 }
 
-TEST_CASE("what captures cost is no part of the total, the clusters or the bound") {
+TEST_CASE("the overhead of captures is not part of the total, the clusters or the bound") {
   Bench noted;
   PlayModes(noted, 30000, 0.03, 1);
   const model::Plan native = noted.Finish();
@@ -562,7 +490,7 @@ TEST_CASE("what captures cost is no part of the total, the clusters or the bound
   CHECK(clustered == plan.totals.invocations);
 }
 
-TEST_CASE("the bound holds for what the samples took, though that is never recorded") {
+TEST_CASE("the bound holds for the native durations of samples, which are never recorded") {
   // Half of gemm's launches take three times as long, and no context predicts which: captures would
   // fall on either side of a cut at random. The confidence is 95 %; fewer than 90 of 100 has a
   // probability of 2 %.
@@ -585,7 +513,7 @@ TEST_CASE("the bound holds for what the samples took, though that is never recor
   CHECK(widest <= 0.1);
 }
 
-TEST_CASE("captured for real, the weights in force keep the bound where durations drift and turn") {
+TEST_CASE("with perturbed captures, calibrated weights keep the bound if durations drift") {
   // One kernel repeatedly grows by half along a sequence; another has two phases.
   int within = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -609,7 +537,7 @@ TEST_CASE("captured for real, the weights in force keep the bound where duration
   CHECK(within >= 17);
 }
 
-TEST_CASE("a first sight that was captured for real waits for a native launch of its kernel") {
+TEST_CASE("a perturbed exploratory capture is imputed when its kernel has a native launch") {
   Bench once({}, 500, 1000);
   once.Launch("gemm", 3000);
   const model::Plan unknown = once.Finish();
@@ -630,7 +558,7 @@ TEST_CASE("a first sight that was captured for real waits for a native launch of
   CHECK(known.kernels[0].duration_ns == 4000);
 }
 
-TEST_CASE("the time that is captured is the native one, first sights too") {
+TEST_CASE("the captured time contains imputed durations, also of exploratory captures") {
   Bench bench({}, 500, 1000);
   for (int i = 0; i < 1000; ++i) {
     bench.Launch("gemm", 3000);
@@ -643,15 +571,15 @@ TEST_CASE("the time that is captured is the native one, first sights too") {
   CHECK(status.captured_duration_ns <= 3000 * status.captured);
 }
 
-TEST_CASE("a launch beside a captured one counts as its like, and is no sample") {
+TEST_CASE("a launch concurrent with a capture is imputed and is not a sample") {
   Bench bench({}, 50, 1000);
   for (int i = 0; i < 300; ++i) bench.Launch("gemm", 2000);
-  Observation beside = bench.pending.back();
+  Observation concurrent = bench.pending.back();
   for (int i = 0; i < 10; ++i) {
-    beside.index = bench.launched++;
-    beside.record.flags = shm::kFlagPerturbed;
-    beside.record.duration_ns = 900'000;
-    bench.pending.push_back(beside);
+    concurrent.index = bench.launched++;
+    concurrent.record.flags = shm::kFlagPerturbed;
+    concurrent.record.duration_ns = 900'000;
+    bench.pending.push_back(concurrent);
   }
   const model::Plan plan = bench.Finish();
   CHECK(plan.totals.invocations == 310);
@@ -662,7 +590,7 @@ TEST_CASE("a launch beside a captured one counts as its like, and is no sample")
   CHECK(bench.sampler.status().perturbed_uncaptured == 10);
 }
 
-TEST_CASE("captures for real are marked in the mask") {
+TEST_CASE("perturbed captures are marked in the mask") {
   Bench bench({}, 500, 1000);
   PlayModes(bench, 3000, 0.03, 1);
   bench.Finish();

@@ -5,17 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <random>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "online/online_sampler.h"
 #include "online/overview_parts.h"
-#include "shm/launch_draw.h"
-#include "shm/launch_keys.h"
+#include "online/sampler_bench.h"
 
 namespace stemtap::online {
 namespace {
@@ -28,7 +25,7 @@ std::set<std::uint64_t> EdgesOf(const stats::LogSketch& sketch) {
   return edges;
 }
 
-TEST_CASE("joined bins hold every launch, at edges of the sketch, and are as many as fit") {
+TEST_CASE("joined bins contain every launch, have edges of the sketch, and fit the limit") {
   std::mt19937_64 random(5);
   for (const int widest : {1, 8, 14, 20, 40, 63}) {
     for (const std::size_t most : {std::size_t{64}, std::size_t{59}}) {
@@ -62,7 +59,7 @@ TEST_CASE("joined bins hold every launch, at edges of the sketch, and are as man
   }
 }
 
-TEST_CASE("bins are joined no further than it takes") {
+TEST_CASE("bins are joined only as far as necessary") {
   stats::LogSketch sketch;
   for (std::uint64_t d = 0; d < 64; ++d) sketch.Add(d);
   CHECK(JoinedBins(sketch).size() == 64);
@@ -74,7 +71,7 @@ TEST_CASE("bins are joined no further than it takes") {
   CHECK(JoinedBins(stats::LogSketch()).empty());
 }
 
-TEST_CASE("the longest duration there can be is in a bin") {
+TEST_CASE("the longest possible duration is in a bin") {
   stats::LogSketch sketch;
   sketch.Add(~std::uint64_t{0});
   const std::vector<model::HistogramBin> bins = JoinedBins(sketch);
@@ -82,7 +79,7 @@ TEST_CASE("the longest duration there can be is in a bin") {
   CHECK(bins[0].lower_ns < bins[0].upper_ns);
 }
 
-TEST_CASE("kernels of different widths go into slices of one, exactly") {
+TEST_CASE("kernels with slices of different widths get slices of one width") {
   std::mt19937_64 random(9);
   for (int round = 0; round < 20; ++round) {
     std::vector<stats::TimeSlices> slices(5);
@@ -120,7 +117,7 @@ TEST_CASE("kernels of different widths go into slices of one, exactly") {
   }
 }
 
-TEST_CASE("a kernel whose clock is years off has no slices, and costs the others none") {
+TEST_CASE("a kernel whose clock differs by years has no slices, and the others keep theirs") {
   stats::TimeSlices busy;
   for (std::uint64_t i = 0; i < 100; ++i) busy.Add((std::uint64_t{1} << 60) + i * 1000, 1);
   stats::TimeSlices wild;
@@ -133,42 +130,14 @@ TEST_CASE("a kernel whose clock is years off has no slices, and costs the others
   CHECK(overview.kernels[1].slices.size() > 32);
 }
 
-// Sends launches of three kernels through a sampler that captures what its gate selects.
-struct Course {
-  explicit Course(std::uint64_t slow_down = 1)
-      : sampler(sampling::SamplingOptions{}, *gate, 0, slow_down != 1), slow(slow_down) {}
+// Sends launches of three kernels through a sampler without lag.
+struct Course : SamplerBench {
+  explicit Course(std::uint64_t slow_down = 1) : SamplerBench({}, 0, slow_down) {}
 
   void Launch(const std::string& name, std::uint64_t start, std::uint64_t duration) {
-    Observation o;
-    o.record.name_id = sampler.AddKernel(name);
-    o.record.start_ns = start;
-    o.record.duration_ns = duration;
-    o.index = launched++;
-    const std::uint64_t hash = sampler.names().hash(o.record.name_id);
-    const shm::LaunchKeys keys(hash, shm::ConfigKey(hash, {{1, 1, 1}, {1, 1, 1}}), history);
-    o.config_key = keys.config;
-    o.history_key = keys.history;
-    history = shm::Advance(history, hash);
-    const std::uint32_t slot = shm::FindLaunch(*gate, keys);
-    if (slot == shm::kNoSlot) {
-      if (seen.insert(name).second) o.record.flags = shm::kFlagCaptured | shm::kFlagExploratory;
-    } else if (slot != shm::kClosedSlot && gate->TrySpend(slot, shm::LaunchDraws(1)(o.index))) {
-      o.record.flags = shm::kFlagCaptured;
-      o.record.credit_slot = static_cast<std::uint16_t>(slot);
-    }
-    if (slow != 1 && o.record.flags != 0) {
-      o.record.flags |= shm::kFlagPerturbed;
-      o.record.duration_ns *= slow;
-    }
-    pending.push_back(o);
-    if (pending.size() == 128) Epoch();
+    SamplerBench::Launch(name, duration, 1, start);
   }
-  void Epoch() {
-    sampler.Begin(pending);
-    for (std::size_t i = 0; i < sampler.touched(); ++i) sampler.UpdateKernel(i);
-    sampler.Commit();
-    pending.clear();
-  }
+  void EndEpoch() { Epoch(pending.size()); }
   model::Overview Describe() const {
     model::Overview overview;
     sampler.Describe(overview);
@@ -176,23 +145,15 @@ struct Course {
   }
   void Run(int launches) {
     for (int i = 0; i < launches; ++i) {
-      const std::uint64_t start = shm::kUnknownTime;
       clock += 10'000;
       Launch("long", clock, 50'000 + random() % 500);
       Launch("modes", clock + 1000, (i % 3 == 0 ? 9'000 : 4'000) + random() % 100);
-      Launch("untimed", start, 10 + random() % 3);
+      Launch("untimed", shm::kUnknownTime, 10 + random() % 3);
     }
-    Epoch();
+    EndEpoch();
   }
 
-  std::unique_ptr<shm::GateTable> gate = std::make_unique<shm::GateTable>();
-  OnlineSampler sampler;
-  std::uint64_t slow;
-  std::uint64_t launched = 0;
   std::uint64_t clock = 5'000'000;
-  shm::LaunchHistory history = 0;
-  std::set<std::string> seen;
-  std::vector<Observation> pending;
   std::mt19937_64 random{1};
 };
 
@@ -225,7 +186,7 @@ void CheckSums(const model::Overview& o, int launches) {
   }
 }
 
-TEST_CASE("a running sampler's overview adds up, whenever it is asked") {
+TEST_CASE("the overview of a running sampler adds up at any time") {
   Course course;
   const model::Overview nothing = course.Describe();
   CHECK(nothing.kernels.empty());
@@ -252,7 +213,7 @@ TEST_CASE("a running sampler's overview adds up, whenever it is asked") {
   }
 }
 
-TEST_CASE("a cluster that costs more to reach than it is worth is unreachable in the overview") {
+TEST_CASE("a cluster whose capture costs more than it is worth is unreachable in the overview") {
   Course course;
   course.Run(500);
   course.Launch("modes", course.clock, 1'000'000'000'000);
@@ -270,19 +231,19 @@ TEST_CASE("a cluster that costs more to reach than it is worth is unreachable in
   CHECK(o.bound > 0.9);
 }
 
-TEST_CASE("a kernel that samples have not been allocated to has no clusters") {
+TEST_CASE("a kernel has no clusters before its first allocation") {
   Course course;
   course.Run(2000);
   while (true) {  // until an epoch without an allocation begins with a new kernel
     course.Launch("late", course.clock, 77);
-    course.Epoch();
+    course.EndEpoch();
     if (!course.sampler.allocated()) break;
     course.Run(1);
-    course.Epoch();
+    course.EndEpoch();
   }
   course.Launch("later", course.clock, 99);
   course.Launch("later", course.clock, 99);
-  course.Epoch();
+  course.EndEpoch();
   REQUIRE_FALSE(course.sampler.allocated());
   const model::Overview o = course.Describe();
   const auto later = std::find_if(o.kernels.begin(), o.kernels.end(),
@@ -292,7 +253,7 @@ TEST_CASE("a kernel that samples have not been allocated to has no clusters") {
   CHECK(later->clusters.empty());
 }
 
-TEST_CASE("of very many kernels those with the most time are listed, and all are counted") {
+TEST_CASE("the overview lists the kernels with the most time and counts all") {
   Course course;
   constexpr std::uint64_t kKernels = model::Overview::kMaxKernels + 100;
   for (std::uint64_t k = 0; k < kKernels; ++k) {
@@ -300,8 +261,7 @@ TEST_CASE("of very many kernels those with the most time are listed, and all are
     course.Launch("k" + std::to_string(rank), 1000 + k, 1'000'000 - rank);
     course.Launch("k" + std::to_string(rank), 1000 + k, 1'000'000 - rank);
   }
-  if (!course.pending.empty()) course.Epoch();
-  const model::Plan plan = course.sampler.Finish();
+  const model::Plan plan = course.Finish();
   model::Overview o = course.Describe();
   for (const bool ended : {false, true}) {
     if (ended) TakeClusters(plan, o);
@@ -315,7 +275,7 @@ TEST_CASE("of very many kernels those with the most time are listed, and all are
   CHECK(o.clusters_open + o.clusters_closed == plan.totals.clusters);
 }
 
-TEST_CASE("at the end the clusters are those of the plan") {
+TEST_CASE("at the end, the overview has the clusters of the plan") {
   for (const std::uint64_t slow_down : {1u, 100u}) {
     CAPTURE(slow_down);
     Course course(slow_down);
@@ -354,7 +314,7 @@ TEST_CASE("at the end the clusters are those of the plan") {
   }
 }
 
-TEST_CASE("where nothing was recorded there is no bound, at the end either") {
+TEST_CASE("without launches there is no bound, also at the end") {
   Course course;
   model::Overview o = course.Describe();
   CHECK(std::isnan(o.bound));
@@ -362,7 +322,7 @@ TEST_CASE("where nothing was recorded there is no bound, at the end either") {
   CHECK(std::isnan(o.bound));
 }
 
-TEST_CASE("kernels told apart by process and configuration keep their own clusters") {
+TEST_CASE("kernels that differ in process or configuration keep their own clusters") {
   model::Plan plan;
   model::Overview o;
   for (const std::int32_t process : {0, 7, 8}) {
@@ -387,7 +347,7 @@ TEST_CASE("kernels told apart by process and configuration keep their own cluste
   }
 }
 
-TEST_CASE("a cluster that nothing was captured of is unreachable where the sampler found it so") {
+TEST_CASE("a cluster without captures is unreachable if the sampler found it unreachable") {
   model::Plan plan;
   model::PlanKernel kernel;
   kernel.name = "k";
