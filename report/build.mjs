@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes dist/report.html: one file that asks for nothing else. STEMTAP_REPORT_OUT names another folder to
-// write to. `node build.mjs --notice` writes NOTICE anew from the packages installed; a build fails when the
-// two differ, so that no package comes in without its licence.
+// Builds dist/report.html, one file that loads nothing else. STEMTAP_REPORT_OUT selects another output directory.
+// `node build.mjs --notice` rewrites NOTICE from the installed packages. The build fails if NOTICE differs, so that no
+// package is included without its license.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { mend } from "./mend.mjs";
+import { patchZrender } from "./patch_zrender.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = process.env.STEMTAP_REPORT_OUT || join(here, "dist");
 const placeholder = ["@", "STEMTAP_DATA", "@"].join("");
 
-// What of each package's text has to come along with code of it.
-const licences = [
+// License files that must accompany the code of each package.
+const licenses = [
   ["echarts", ["NOTICE", "LICENSE", "licenses/LICENSE-d3"]],
   ["zrender", ["LICENSE"]],
   ["tslib", ["LICENSE.txt"]],
@@ -27,7 +27,7 @@ const read = (...path) => readFileSync(join(here, ...path), "utf8");
 function notice() {
   const parts = ["report.html holds code of these packages besides stemtap's own. Of zrender, lib/core/LRU.js is changed: its\n" +
     "maps have no prototype."];
-  for (const [name, files] of licences) {
+  for (const [name, files] of licenses) {
     const { version } = JSON.parse(read("node_modules", name, "package.json"));
     parts.push(`${"=".repeat(72)}\n${name} ${version}`);
     for (const file of files) {
@@ -44,7 +44,7 @@ function fill(template, parts) {
 
 async function bundle() {
   const common = { absWorkingDir: here, bundle: true, minify: true, write: false, target: "es2022",
-    legalComments: "none", plugins: [mend], logLevel: "warning", charset: "utf8" };
+    legalComments: "none", plugins: [patchZrender], logLevel: "warning", charset: "utf8" };
   const script = await build({ ...common, entryPoints: ["src/main.ts"], format: "iife", metafile: true });
   const style = await build({ ...common, entryPoints: ["src/style.css"] });
   return { script: script.outputFiles[0].text.trim(), style: style.outputFiles[0].text.trim(),
@@ -55,26 +55,26 @@ const collected = notice();
 if (process.argv.includes("--notice")) {
   writeFileSync(join(here, "NOTICE"), collected);
 } else if (read("NOTICE") !== collected) {
-  throw new Error("NOTICE is not that of the packages installed: run node build.mjs --notice and look at it");
+  throw new Error("NOTICE differs from the installed packages; run node build.mjs --notice and check the result");
 }
 
 const { script, style, inputs } = await bundle();
-const known = new Set(licences.map(([name]) => name));
+const known = new Set(licenses.map(([name]) => name));
 for (const input of inputs) {
   const name = input.match(/node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1];
-  if (name !== undefined && !known.has(name)) throw new Error(`${name} is in the page, its licence is not`);
+  if (name !== undefined && !known.has(name)) throw new Error(`${name} is in the page without its license`);
 }
 for (const [what, text] of [["script", script], ["style", style], ["NOTICE", collected]]) {
-  if (/<\/script|<\/style|<!--/i.test(text)) throw new Error(`${what} would end the element it stands in`);
+  if (/<\/script|<\/style|<!--/i.test(text)) throw new Error(`${what} would end its element in the page`);
 }
 
-// The one script that may run is this one, by its hash: were data ever taken for markup, it would still not run.
+// The policy allows only this script, by its hash, so injected markup could not run.
 const hash = createHash("sha256").update(script).digest("base64");
 const page = fill(read("src", "page.html"), {
   CSP: `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data: blob:; ` +
     "base-uri 'none'; form-action 'none'",
   STYLE: style, DATA: placeholder, NOTICE: collected, SCRIPT: script });
-if (page.split(placeholder).length !== 2) throw new Error("the page must hold its placeholder exactly once");
+if (page.split(placeholder).length !== 2) throw new Error("the page must contain its placeholder exactly once");
 
 mkdirSync(out, { recursive: true });
 const target = join(out, "report.html");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the sections of the page share: the model, and which kernel is looked at.
+// State that the sections of the page share: the model and the selected kernel.
 
 import type { Kernel, Model } from "./model";
 

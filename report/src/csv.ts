@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables as RFC 4180 has them. Names are as the session has them, not as the page shows them, but for a ' before what a
-// spreadsheet would take for a formula and run.
+// Tables as CSV (RFC 4180). Names are unchanged, not escaped as on the page, except that a name which a spreadsheet
+// would evaluate as a formula gets a leading '.
 
 import type { Kernel, SampleRow } from "./model";
 

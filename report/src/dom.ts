@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements without markup: whatever comes from data becomes a text node or an attribute's value, never HTML.
+// Creates elements without markup: data becomes text nodes or attribute values, never HTML.
 
 export type Child = Node | string | number | null | undefined | false;
 type Props = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
@@ -12,7 +12,7 @@ export function fill(element: Element, children: Child[]): void {
   }
 }
 
-// Props that are functions are listeners; true and false set and leave out an attribute.
+// Props that are functions become listeners; true sets an attribute without a value, false omits it.
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props | null = null,
     ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
@@ -39,7 +39,7 @@ export function download(name: string, type: string, parts: BlobPart[]): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-// A file opened from disk may not have the clipboard's interface; the old way works there too.
+// The clipboard API may be unavailable to a file opened from disk; the deprecated execCommand works there.
 export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -59,8 +59,8 @@ export async function copy(text: string): Promise<boolean> {
 
 let status: HTMLElement | null = null;
 
-// Said to those who do not see the page, and shown on the button that was pressed.
-export function say(message: string): void {
+// Announces a message to screen readers.
+export function announce(message: string): void {
   if (!status) document.body.append((status = h("div", { role: "status", class: "unseen" })));
   status.textContent = message;
 }
@@ -69,7 +69,7 @@ export function copyButton(label: string, text: () => string): HTMLButtonElement
   const button = h("button", { type: "button", class: "small", click: async () => {
     const done = await copy(text());
     button.textContent = done ? "Copied" : "Could not copy";
-    say(button.textContent);
+    announce(button.textContent);
     setTimeout(() => (button.textContent = label), 1500);
   } }, label);
   return button;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A figure: its title, how to read it, the chart, and the same numbers as a table. Charts are drawn when they come
-// near to what is seen; `charts` offers what each shows whether drawn or not, so that a test can look.
+// A figure: its title, an explanation, the chart, and the same numbers as a table. Charts are drawn when they come
+// near the visible part of the page. `charts` gives tests the option of each chart, drawn or not.
 
 import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "echarts/charts";
 import { GridComponent, MarkLineComponent, TitleComponent, TooltipComponent } from "echarts/components";
@@ -22,7 +22,7 @@ export interface Chart {
 
 export const charts: Record<string, Chart> = {};
 
-const paperWidth = 700; // px, of A4 and Letter within their margins
+const paperWidth = 700; // px; fits A4 and Letter within their margins
 
 let theme: Theme = light;
 let printing = false;
@@ -34,7 +34,8 @@ export function setTheme(isDark: boolean): void {
   for (const redraw of drawn) redraw();
 }
 
-// Paper is white and narrow, and shows what nobody has scrolled to. Its layout comes after the charts are drawn.
+// Prints in the light theme, at paper width, including charts that were not drawn yet. The browser computes the
+// layout of the printed page after the charts are drawn.
 export function drawForPrint(on: boolean): void {
   printing = on;
   for (const name of Object.keys(charts)) charts[name]!.draw();
@@ -51,20 +52,20 @@ export interface FigureSpec {
   name: string;
   title: string;
   how: string;
-  height: string; // of the chart, as CSS has it
-  label: () => string; // what the chart says, for those who cannot see it
+  height: string; // of the chart, CSS
+  label: () => string; // description for screen readers
   option: (theme: Theme, width: number, view: View) => EChartsCoreOption;
-  missing: () => string | null; // what the session lacks for this chart
+  missing: () => string | null; // why the chart cannot be drawn
   table: () => TableView;
   click?: (data: { kernel?: number | null }, seriesIndex: number) => void;
   tools?: Child[];
-  zoom?: (view: View) => string; // where there is one: what part of the axis is shown, in words
+  zoom?: (view: View) => string; // describes the visible part of the axis; absent: no zoom
 }
 
 export interface Figure {
   element: HTMLElement;
   update(): void;
-  showAll(): void; // of an axis that is another one now
+  showAll(): void; // resets the zoom, for a new axis
 }
 
 const observer = new IntersectionObserver((entries) => {
@@ -82,7 +83,7 @@ const resized = new ResizeObserver((entries) => {
 });
 const sizes = new Map<Element, () => void>();
 
-// Numbers stand at the right, so that their digits do; words at the left, and may break.
+// Numbers are aligned to the right; words are aligned to the left and may wrap.
 const isWords = (cell: Child): boolean => typeof cell === "string" && !/^([\d<>−–]|$)/.test(cell);
 
 export function plainTable(view: TableView): HTMLElement {
@@ -105,8 +106,8 @@ export function makeFigure(spec: FigureSpec): Figure {
   const fillTable = () => {
     if (asTable.open && spec.missing() === null) replace(table, plainTable(spec.table()));
   };
-  const asTable = h("details", { class: "as-table", toggle: fillTable }, h("summary", null, "The same as a table"), table);
-  // Whether the chart was not as large as it is to be.
+  const asTable = h("details", { class: "as-table", toggle: fillTable }, h("summary", null, "Show as a table"), table);
+  // Resizes the chart to its box. Returns whether the size changed.
   const fit = (): boolean => {
     const width = printing ? Math.min(box.clientWidth, paperWidth) : box.clientWidth;
     const height = box.clientHeight;
@@ -158,7 +159,7 @@ export function makeFigure(spec: FigureSpec): Figure {
   const zoom = spec.zoom ? zoomControls(box, plotLeft, plotRight, () => view, show, spec.zoom) : null;
   const tools = h("div", { class: "figure-tools" }, ...(spec.tools ?? []), zoom?.element);
   const how = h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, spec.how,
-    spec.zoom && " Its buttons zoom in and move; so do the wheel with Ctrl, and dragging."));
+    spec.zoom && " The buttons, Ctrl and the wheel, or dragging zoom and move the view."));
   const element = h("figure", { id: `figure-${spec.name}`, "aria-labelledby": `title-${spec.name}` },
     h("div", { class: "figure-head" }, h("h3", { id: `title-${spec.name}` }, spec.title), tools),
     how, lacks, box, asTable);

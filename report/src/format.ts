@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers as people read them. Durations come in ns, fractions and bounds as ratios; what is not there is
-// an en dash.
+// Formats values for readers. Durations are in ns, fractions and bounds are ratios; a missing value is an en dash.
 
 export const none = "–";
 
@@ -15,7 +14,7 @@ function known(value: Maybe): value is number {
   return typeof value === "number" && Number.isFinite(value);
 }
 
-// Four significant digits at most, and no more than six behind the point.
+// At most four significant digits, and at most six after the decimal point.
 function significant(value: number, wanted = 4): string {
   const size = Math.abs(value);
   if (size === 0) return "0";
@@ -48,11 +47,11 @@ export function percent(ratio: Maybe): string {
   const value = ratio * 100;
   const size = Math.abs(value);
   if (size === 0) return "0 %";
-  if (Math.abs(ratio) < 1e-6) return value < 0 ? "> −0.0001 %" : "< 0.0001 %"; // less cannot be asked for
+  if (Math.abs(ratio) < 1e-6) return value < 0 ? "> −0.0001 %" : "< 0.0001 %"; // below the minimum error bound
   return `${significant(value, size < 0.995 ? 2 : 3)} %`;
 }
 
-// Without zeros at the end: for what was chosen rather than measured, and for the marks of an axis.
+// Removes trailing zeros, for options and axis labels, which are not measured.
 export function tidy(text: string): string {
   return text.replace(/(\.\d*?)0+(?!\d)/, (_, kept: string) => (kept === "." ? "" : kept));
 }
@@ -68,19 +67,19 @@ export function moment(unixMs: Maybe): string {
   return Number.isNaN(date.getTime()) ? none : date.toISOString().replace("T", " ").slice(0, 19) + " UTC";
 }
 
-// Controls, bidirectional marks, invisible characters and lone surrogates: none of them may act on the page or hide
-// in a name, so each shows as its code point. The same characters as in src/base/text.cpp.
+// Control characters, bidirectional marks, invisible characters and lone surrogates are shown as code points, so
+// that they can neither affect the page nor hide in a name. The same characters as in src/base/text.cpp.
 const unseen = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff0-\ufffb]/gu;
 
 export function visible(text: string): string {
   const code = (c: string) => `⟨U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  // The joiner between two emoji, and the selector behind one, are part of how they are written.
+  // The joiner between two emoji, and the variation selector after an emoji, are legitimate.
   return text.replace(unseen, (c, at: number, all: string) =>
     (c === "\u200d" || c === "\ufe0f") && /\p{Extended_Pictographic}\ufe0f?$/u.test(all.slice(Math.max(0, at - 4), at))
       ? c : code(c));
 }
 
-// As much of a kernel's name as tells it from others at a glance: no return type, no template arguments, no parameters.
+// A kernel's name without return type, template arguments and parameters.
 export function shortName(name: string): string {
   let out = "";
   let depth = 0;

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of any length: only the rows near to what is seen are elements. Rows are all of one height, so that
-// where to look is a division. Sorting and searching order an array of the rows.
+// A table of any length. Only rows near the visible part have elements; all rows have the same height, so the
+// visible part is computed by division. Sorting and searching reorder an array of rows.
 
 import { h, replace } from "./dom";
 
 export interface Column<Row> {
   name: string;
-  width: string; // of the column, CSS
+  width: string; // CSS
   text: (row: Row) => string;
   value: (row: Row) => number | string; // to sort by
   title?: (row: Row) => string;
-  isName?: boolean; // the cell that the keyboard goes to; left-aligned
+  isName?: boolean; // the cell that takes the keyboard focus; left-aligned
   left?: boolean;
-  bar?: (row: Row) => number; // 0..1, behind the number
+  bar?: (row: Row) => number; // 0..1, drawn below the number
 }
 
 export interface Grid<Row> {
   element: HTMLElement;
   show(rows: Row[]): void;
-  rows(): Row[]; // as shown: searched and sorted
+  rows(): Row[]; // filtered and sorted
   choose(row: Row | null, scroll: boolean): void;
 }
 
-const rowHeight = 26; // as style.css has it
-const mostAtOnce = 3000; // rows that are sorted while the page is being put together
-const around = 12; // rows beyond the edge, so that a quick scroll finds some
+const rowHeight = 26; // px, as in style.css
+const maxSortedAtStart = 3000; // larger tables are sorted when they come near the visible part
+const around = 12; // rows beyond the visible part, for fast scrolling
 
 export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: number, rising: boolean,
     pick: ((row: Row) => void) | null): Grid<Row> {
@@ -48,7 +48,7 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
   const head = h("thead", null, h("tr", { "aria-rowindex": 1 }, ...heads));
   const table = h("table", { "aria-label": label },
     h("colgroup", null, ...columns.map((c) => h("col", { style: `width:${c.width}` }))), head, body);
-  const box = h("div", { class: "grid", tabindex: 0, role: "region", "aria-label": `${label}: arrows go through the rows` }, table);
+  const box = h("div", { class: "grid", tabindex: 0, role: "region", "aria-label": `${label}: arrow keys move through the rows` }, table);
 
   const makeRow = (at: number) => {
     const row = shown[at]!;
@@ -106,12 +106,12 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
     render(false);
   };
 
-  // What is far from being seen is not sorted yet.
+  // Tables far from the visible part are sorted later.
   let waits = false;
   let near = false;
   const arrange = () => {
     box.style.setProperty("--rows", String(given.length));
-    waits = !near && given.length > mostAtOnce;
+    waits = !near && given.length > maxSortedAtStart;
     if (!waits) order();
   };
   new IntersectionObserver((entries, observer) => {
@@ -149,7 +149,7 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
 
   box.addEventListener("scroll", () => render(false), { passive: true });
   new ResizeObserver(() => render(false)).observe(box);
-  // Tab comes to the table once, however many rows there are; arrows go on from there.
+  // Tab focuses the table once; arrow keys move between its rows.
   box.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity }[event.key];
     const active = (event.target as HTMLElement).dataset["at"];

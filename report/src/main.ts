@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts the page together. Tests look at window.stemtapReport: `ready` is fulfilled when the page can be used, `data`
-// is what was unpacked, `charts` has the option of each chart, drawn or not; its draw() does not wait for scrolling.
+// Assembles the page. For tests there is window.stemtapReport: `ready` resolves when the page can be used, `data`
+// is the unpacked data, `charts` has the option of each chart, and its draw() does not wait for scrolling.
 
 import { makeContext } from "./context";
 import { h, replace } from "./dom";
@@ -24,7 +24,7 @@ const report: { ready: Promise<void>; data: Payload | null; charts: typeof chart
 const links: [string, string][] = [["answer", "Answer"], ["where", "Time"], ["kernel", "Kernel"], ["timeline", "Timeline"],
   ["drift", "Drift"], ["tables", "Tables"], ["methods", "Methods"], ["session", "Session"]];
 
-// As the system has it until the button is pressed; a page that is loaded anew asks the system again.
+// Follows the system setting until the button is pressed; the choice is not kept across reloads.
 function themeButton(): HTMLElement {
   const system = matchMedia("(prefers-color-scheme: dark)");
   let isDark = system.matches;
@@ -62,13 +62,13 @@ function header(model: Model): HTMLElement {
 function footer(model: Model): HTMLElement {
   const notice = h("pre", { tabindex: 0 });
   const details = h("details", { toggle: () => {
-    notice.textContent = document.getElementById("licences")?.textContent ?? "";
-  } }, h("summary", null, "Licences of what this page is made with"), notice);
-  return h("footer", null, h("p", null, `Made by ${visible(model.data.tool ?? "stemtap")}, ` +
-    `${moment(model.data.made_unix_ms)}. This page asks nobody for anything: it holds all that it shows.`), details);
+    notice.textContent = document.getElementById("licenses")?.textContent ?? "";
+  } }, h("summary", null, "Licenses of the software in this page"), notice);
+  return h("footer", null, h("p", null, `Created by ${visible(model.data.tool ?? "stemtap")}, ` +
+    `${moment(model.data.made_unix_ms)}. This page loads nothing: it contains all of its data.`), details);
 }
 
-// Marks the link of the section that is being read.
+// Highlights the link of the visible section.
 function followSections(): void {
   const seen = new Set<string>();
   const observer = new IntersectionObserver((entries) => {

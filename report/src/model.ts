@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One view of a session's files. Kernels are those of the plan in its order, or those of the overview where there
-// is no plan; what else the overview knows of them is joined by what makes a kernel: name, process, grid and block.
-// No figure is invented: what no file has is null or empty.
+// Joins the files of a session into one view. Kernels are from the plan, in its order, or from the overview if there
+// is no plan. Fields of the overview are joined by name, process, grid and block. A value that no file contains is null
+// or empty.
 
 import { shortName, visible } from "./format";
 import type { MaskEvent, OverviewKernel, Payload, Plan, PlanSample, Triple } from "./types";
@@ -23,11 +23,11 @@ export interface Kernel {
   id: number; // position in the plan
   rank: number; // 0: most time
   name: string;
-  label: string; // to be shown, with what else makes the kernel
+  label: string; // display name with grid, block and process
   short: string;
   invocations: number;
   duration: number;
-  share: number; // of all time
+  share: number; // of the total time
   mean: number | null;
   cv: number | null; // standard deviation / mean, of all launches
   captured: number;
@@ -67,24 +67,24 @@ export interface Model {
   samples: SampleRow[];
   duration: number;
   invocations: number;
-  launches: number; // excluded ones too: what the numbers of launches go up to
+  launches: number; // including excluded launches; upper limit of launch numbers
   asked: number | null;
   confidence: number | null;
-  bound: number | null; // the stated one
-  certified: number | null; // what the sampling design certifies
+  bound: number | null; // the stated bound
+  certified: number | null; // the certified bound
   timeline: TimelinePoint[];
   slices: { width: number; count: number } | null;
   events: MaskEvent[];
   eventsLeftOut: number;
 }
 
-const tellingLength = 32;
+const maxDifferenceLength = 32; // of the part of a name that distinguishes it
 const list = <T>(value: T[] | null | undefined): T[] => (Array.isArray(value) ? value : []);
 const finite = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;
 const size = (value: unknown): number => Math.max(0, finite(value) ?? 0);
 
-// The least and the largest; [Infinity, -Infinity] of none. Arguments of a function may not be as many as samples are.
+// Returns minimum and maximum; [Infinity, -Infinity] without values. Math.min(...values) fails for many values.
 export function rangeOf(values: number[]): [number, number] {
   let low = Infinity;
   let high = -Infinity;
@@ -103,7 +103,7 @@ interface Named {
   invocations: number;
 }
 
-// The overview has the name alone where the plan has no more either.
+// Fields that the plan lacks are also absent in the overview.
 function keyOf(kernel: Named): string {
   return JSON.stringify([kernel.name, kernel.process || null, kernel.grid ?? null, kernel.block ?? null]);
 }
@@ -116,7 +116,7 @@ export function labelOf(kernel: Named): string {
   return parts.join(" · ");
 }
 
-// The same with less: a launch as CUDA writes it, `name <<<8×4, 128>>>`.
+// A short form in CUDA notation: `name <<<8×4, 128>>>`.
 function shortOf(kernel: Named, brief: unknown): string {
   const extents = (t: Triple) => t.join("×").replace(/(×1)+$/, "");
   const launch = [kernel.grid, kernel.block].filter((t) => t != null).map(extents).join(", ");
@@ -125,7 +125,7 @@ function shortOf(kernel: Named, brief: unknown): string {
     (kernel.process ? ` · process ${kernel.process}` : "");
 }
 
-// Moments of a kernel from those of its clusters.
+// Coefficient of variation of a kernel, from the moments of its clusters.
 export function spread(clusters: { count: number; mean: number; stddev: number }[]): number | null {
   const n = clusters.reduce((a, c) => a + c.count, 0);
   if (n === 0) return null;
@@ -146,10 +146,10 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
   const clusters = list(source.clusters).map((c): Cluster => ({ lower: size(c.lower_ns), upper: size(c.upper_ns),
     count: size(c.count), mean: size(c.mean_ns), stddev: size(c.stddev_ns), captured: size(c.captured),
     target: size(c.target), state: c.state ?? "", samples: list(c.samples) }));
-  // The plan does not say what became of a cluster, the overview does where it has the same ones.
-  const told = list(overview?.clusters);
-  if (told.length === clusters.length) {
-    clusters.forEach((c, i) => (c.state ||= told[i]!.state ?? ""));
+  // Only the overview contains cluster states; they apply if it has the same clusters.
+  const reported = list(overview?.clusters);
+  if (reported.length === clusters.length) {
+    clusters.forEach((c, i) => (c.state ||= reported[i]!.state ?? ""));
   }
   const sum = (of: (c: Cluster) => number) => clusters.reduce((a, c) => a + of(c), 0);
   const invocations = size(source.invocations);
@@ -174,14 +174,14 @@ function joinOverview(sources: Named[], overview: OverviewKernel[]): (OverviewKe
   return sources.map((source) => {
     const of = waiting.get(keyOf(source));
     if (!of || of.length === 0) return undefined;
-    // Names that were no UTF-8 may have become alike.
+    // Several names that were not UTF-8 may have become equal.
     const same = of.findIndex((k) => k.invocations === source.invocations);
     return of.splice(Math.max(0, same), 1)[0];
   });
 }
 
-// Kernels that differ in template arguments alone are told apart by where those begin to differ.
-export function tellApart(kernels: Kernel[]): void {
+// Adds the first difference to the short names of kernels that differ only in template arguments.
+export function distinguish(kernels: Kernel[]): void {
   const groups = new Map<string, Kernel[]>();
   for (const kernel of kernels) {
     const of = groups.get(kernel.short);
@@ -202,15 +202,15 @@ export function tellApart(kernels: Kernel[]): void {
       let from = Math.max(common[i]!, i > 0 ? common[i - 1]! : 0);
       while (from > 0 && !" ,<(:".includes(label[from - 1]!)) --from;
       const rest = label.slice(from);
-      const telling = (rest.match(/^[^\s<>,():]+/)?.[0] ?? rest).slice(0, tellingLength);
-      if (telling === "") return;
-      kernel.short = kernel.short.includes("<…>") ? kernel.short.replace("<…>", () => `<…${telling}…>`)
-        : `${kernel.short} […${telling}…]`;
+      const difference = (rest.match(/^[^\s<>,():]+/)?.[0] ?? rest).slice(0, maxDifferenceLength);
+      if (difference === "") return;
+      kernel.short = kernel.short.includes("<…>") ? kernel.short.replace("<…>", () => `<…${difference}…>`)
+        : `${kernel.short} […${difference}…]`;
     });
   }
 }
 
-// What the design certifies. An older plan states just that, whatever its observed error.
+// Older plans state only the certified bound, as `bound`.
 function certifiedBound(plan: Plan): number | null {
   return finite(plan.totals?.certified_bound === undefined ? plan.totals?.bound : plan.totals.certified_bound);
 }
@@ -221,8 +221,8 @@ function statedBound(plan: Plan): number | null {
   return bound === null ? null : Math.max(bound, finite(plan.totals?.observed_error) ?? 0);
 }
 
-// A session that has ended has the plan's bound: at its last point the clusters are not yet those of the plan. Where the
-// plan states none (--selection first), none was worth anything on the way.
+// After the end of a session, its last point gets the plan's bound, because the clusters are final only in the plan. If
+// the plan states no bound (--selection first), the timeline has none either.
 function timelineOf({ overview, plan }: Payload): TimelinePoint[] {
   const points = list(overview?.timeline).map((p) => ({ elapsed: size(p[0]), observed: size(p[1]), duration: size(p[2]),
     captured: size(p[3]), capturedDuration: size(p[4]), open: size(p[5]), bound: finite(p[6]), dropped: size(p[7]) }));
@@ -235,12 +235,12 @@ function timelineOf({ overview, plan }: Payload): TimelinePoint[] {
 
 export function makeModel(data: Payload): Model {
   const overview = data.overview ?? null;
-  const told = list(overview?.kernels);
+  const observed = list(overview?.kernels);
   const planned = data.plan ? list(data.plan.kernels) : null;
-  const sources: Source[] = planned ?? told;
-  const joined = planned ? joinOverview(planned, told) : told;
+  const sources: Source[] = planned ?? observed;
+  const joined = planned ? joinOverview(planned, observed) : observed;
   const kernels = sources.map((source, id) => makeKernel(source, id, joined[id], data.brief_names));
-  tellApart(kernels);
+  distinguish(kernels);
   const totals = data.plan?.totals ?? {};
   const duration = finite(totals.duration_ns) ?? finite(overview?.duration_ns) ??
     kernels.reduce((a, k) => a + k.duration, 0);
@@ -271,7 +271,7 @@ export function makeModel(data: Payload): Model {
     events: list(data.mask?.events), eventsLeftOut: size(data.mask?.left_out) };
 }
 
-// Kernels whose name, as it is or as it is shown, holds what was typed, every word of it.
+// Returns the kernels whose original or displayed name contains every typed word.
 export function search(kernels: Kernel[], typed: string): Kernel[] {
   const words = typed.toLowerCase().split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return kernels;

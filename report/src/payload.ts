@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data in the page: base64 of gzip of JSON, in a script element that no browser runs. The text is
-// unpacked anew when someone wants the plan as it was written, so that nobody pays for keeping it.
+// The data in the page: base64 of gzip of JSON, in a script element that browsers do not run. To save memory, the text
+// is not kept; it is unpacked again when the original plan is downloaded.
 
 import type { Payload } from "./types";
 
@@ -17,22 +17,22 @@ export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
 export async function unpack(base64: string): Promise<string> {
   const packed = base64.trim();
   if (packed === "" || packed.startsWith("@")) {
-    throw new PayloadError("This is the empty page: stemtap report has put no session into it.");
+    throw new PayloadError("This page is empty: stemtap report did not add a session.");
   }
   if (typeof DecompressionStream === "undefined") {
-    throw new PayloadError("This browser cannot unpack the data: it is older than May 2024.");
+    throw new PayloadError("This browser cannot unpack the data; it is older than May 2024.");
   }
   let bytes: Uint8Array<ArrayBuffer>;
   try {
     bytes = bytesOfBase64(packed);
   } catch {
-    throw new PayloadError("The data in this page is damaged: it is no base64.");
+    throw new PayloadError("The data in this page is damaged: it is not base64.");
   }
   try {
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return await new Response(stream).text();
   } catch {
-    throw new PayloadError("The data in this page is damaged or cut short: it cannot be unpacked.");
+    throw new PayloadError("The data in this page is damaged or truncated: it cannot be unpacked.");
   }
 }
 
@@ -41,18 +41,18 @@ export function parse(text: string): Payload {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new PayloadError(`The data in this page is no JSON: ${(error as Error).message}`);
+    throw new PayloadError(`The data in this page is not JSON: ${(error as Error).message}`);
   }
   const schema = (value as Payload | null)?.schema;
   if (schema !== "stemtap.report/1") {
     throw new PayloadError(`The data in this page has the schema ${JSON.stringify(schema) ?? "none"}, ` +
-      "this page shows stemtap.report/1.");
+      "but this page needs stemtap.report/1.");
   }
   return value as Payload;
 }
 
-// The text of one member of a JSON object, or null: all between the colon and the next comma, which is the file that was
-// put there, with the line feed at its end. JSON.parse would round what does not fit a double.
+// Returns the text of one member of a JSON object, or null: everything between the colon and the next comma, which is
+// the original file with its final line feed. JSON.parse would round integers that do not fit a double.
 export function memberText(text: string, member: string): string | null {
   let i = 0;
   const space = () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Colours of the charts, for either theme; those of the page around them stand in style.css. Text and marks keep
-// a contrast of 4.5 to 1 to what is behind them, which test/charts.test.ts measures.
+// Colors of the charts in both themes; style.css has the colors of the rest of the page. Text and marks have a
+// contrast of at least 4.5 to 1 to their background, which test/charts.test.ts checks.
 
 export interface Theme {
   dark: boolean;
@@ -11,10 +11,10 @@ export interface Theme {
   line: string;
   axis: string;
   accent: string;
-  second: string; // next to accent: neighbours that alternate
+  second: string; // alternates with accent
   bad: string;
   care: string;
-  on: string; // text on any of `series` and on `rest`
+  on: string; // text on `series` and `rest`
   series: string[];
   rest: string;
   band: string;
@@ -31,9 +31,9 @@ export const dark: Theme = { dark: true, surface: "#171b20", ink: "#e7eaee", qui
   series: ["#6ea8fe", "#ffa15c", "#5ecf8b", "#c99bf5", "#ff8fb8", "#4fc9d9", "#e0c04c", "#a3b1ff"],
   rest: "#8f99a6", band: "#1c2127", focus: "#ffffff" };
 
-export function luminance(colour: string): number {
+export function luminance(color: string): number {
   const channel = (at: number) => {
-    const c = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+    const c = Number.parseInt(color.slice(at, at + 2), 16) / 255;
     return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   };
   return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
@@ -44,7 +44,7 @@ export function contrast(one: string, other: string): number {
   return (high + 0.05) / (low + 0.05);
 }
 
-// The kernels with the most time have a colour of their own, the same in every chart.
-export function colourOf(theme: Theme, rank: number | null): string {
+// Each of the kernels with the most time has its own color, the same in every chart.
+export function colorOf(theme: Theme, rank: number | null): string {
   return rank === null ? theme.rest : (theme.series[rank] ?? theme.rest);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the page is given: the session's own files, as docs/formats tells of them (plan.md, session.md,
-// overview.md, mask.md, evaluation.md). Only what the page reads is named here. Everything may be absent:
-// sessions are cut short, and older ones have fewer fields.
+// The data of the page: the session's files, described in docs/formats (plan.md, session.md, overview.md, mask.md,
+// evaluation.md). Only fields that the page reads are declared. Every field may be absent, because a session may be
+// incomplete or older.
 
 export interface Payload {
   schema: "stemtap.report/1";
@@ -38,7 +38,7 @@ export interface PlanTotals {
   sampled_duration_ns: number;
   speedup: number;
   bound: number | null;
-  certified_bound: number | null; // absent from older plans, whose bound it is
+  certified_bound: number | null; // absent in older plans: same as bound
   observed_error: number | null;
   plain_estimate_ns: number;
   calibrated_estimate_ns: number;
@@ -144,7 +144,7 @@ export interface OverviewKernel {
 }
 
 export type MaskKind = "capture" | "close" | "reopen" | "top_up";
-// kind, launch index, kernel's position in the plan, occurrence, cluster, ns of the recorder's clock
+// kind, launch index, position of the kernel in the plan, occurrence, cluster, ns of the recorder's clock
 export type MaskEvent = [MaskKind, number, number | null, number, number, number | null];
 export interface Mask {
   events?: MaskEvent[];
@@ -165,7 +165,7 @@ export interface Session {
   processes?: SessionProcess[];
   devices?: SessionDevice[];
   warnings?: string[];
-  sessions?: { mode?: string }[]; // of a merged one
+  sessions?: { mode?: string }[]; // only in a merged session
 }
 
 export interface SessionProcess {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the bound can be trusted, in plain words, and what to do next. Each line is one fact of the session's
-// files; the verdict is the worst of them.
+// Describes in words whether the bound can be trusted, and the next step. Each line is one fact from the session's
+// files; the verdict is the worst level of the lines.
 
 import { count, duration, none, percent, plural, shellWord, tidy, times, visible } from "./format";
 import type { Model } from "./model";
@@ -20,12 +20,12 @@ export interface Verdict {
   lines: Line[];
 }
 
-const offBy = (ratio: number) => percent(ratio).replace("<", "less than");
+const shownError = (ratio: number) => percent(ratio).replace("<", "less than");
 const asChosen = (ratio: number | null) => tidy(percent(ratio));
 const worst: Level[] = ["bad", "care", "note", "good"];
 const some = (value: unknown): value is number => typeof value === "number" && value > 0;
 
-// A bound that is not met holds all the same. Beyond twice what was asked for it answers another question.
+// A bound above the requested bound is still valid. Above twice the request, it is not useful.
 function aboveAsked(bound: number, asked: number): Level {
   return bound > 2 * asked ? "bad" : "care";
 }
@@ -39,13 +39,13 @@ function isObservedError(model: Model): boolean {
   return model.bound !== null && exceedsCertified(model, model.data.plan?.totals?.observed_error);
 }
 
-// What the bound covers.
+// Describes what the bound covers.
 function coverage(model: Model): string {
   const { bound, certified, confidence } = model;
   if (isObservedError(model)) {
     return `The observed error exceeds the certified bound, ${percent(certified)}, so the bound is the observed error.`;
   }
-  // A merged plan whose own observed error is not known.
+  // The plan is merged, and its own observed error is unknown.
   if (exceedsCertified(model, bound)) {
     return "The observed errors of some sessions exceed their certified bounds, so the bound is larger than the certified " +
       `bound, ${percent(certified)}.`;
@@ -56,19 +56,19 @@ function coverage(model: Model): string {
 
 function boundLines(model: Model): Line[] {
   const { bound, asked, confidence } = model;
-  // An observed error is a fact about this run: it has no confidence.
+  // An observed error is a fact and has no confidence.
   const sure = confidence === null || isObservedError(model) ? "" : ` at ${asChosen(confidence)} confidence`;
   if (bound === null) {
     return [{ level: "care", text: "No bound is stated.", why: model.data.plan?.options?.["selection"] === "first"
-      ? "The first launches of each cluster are not a random sample: nothing can be said of their error."
-      : "Nothing was allocated before the session ended, so there is no number to trust." }];
+      ? "The first launches of each cluster are not a random sample, so their error is unknown."
+      : "The session ended before samples were allocated." }];
   }
   if (asked !== null && bound > asked * (1 + 1e-9)) {
-    return [{ level: aboveAsked(bound, asked), text: `The bound is ${percent(bound)}, above the ${asChosen(asked)} asked for.`,
+    return [{ level: aboveAsked(bound, asked), text: `The bound is ${percent(bound)}, above the requested ${asChosen(asked)}.`,
       why: `${coverage(model)} A longer run or a second pass can lower it.` }];
   }
-  const against = asked === null ? "" : `, within the ${asChosen(asked)} asked for`;
-  return [{ level: "good", text: `The total is off by ${`at most ${percent(bound)}`.replace("at most <", "less than")}${sure}${against}.`,
+  const against = asked === null ? "" : `, within the requested ${asChosen(asked)}`;
+  return [{ level: "good", text: `The error of the total is ${`at most ${percent(bound)}`.replace("at most <", "less than")}${sure}${against}.`,
     why: coverage(model) }];
 }
 
@@ -77,30 +77,30 @@ function errorLines(model: Model): Line[] {
   const error = totals?.observed_error;
   if (!totals) return [];
   if (typeof error !== "number") {
-    return [{ level: "note", text: "The error of this very run is not known.", why: some(totals.imputed)
-      ? "Launches that a tracer slowed count with the mean of their like, so there is no exact total to compare with."
-      : "The session does not hold an exact total to compare with." }];
+    return [{ level: "note", text: "The observed error of this run is unknown.", why: some(totals.imputed)
+      ? "Perturbed launches are imputed, so there is no exact total to compare with."
+      : "The session does not contain an exact total to compare with." }];
   }
-  const text = `The estimate of this run's time is off by ${offBy(error)}`;
-  const known = "Known, since every launch on record was timed." + calibrated(model);
+  const text = `The observed error of the total is ${shownError(error)}`;
+  const known = "It is known because every recorded launch was timed." + calibrated(model);
   const { asked, certified } = model;
   if (isObservedError(model)) {
     return [{ level: "care", text: `${text}, above the certified bound of ${percent(certified)}.`,
-      why: `The stated bound is the observed error. ${known} Errors of other metrics are not known.` }];
+      why: `The stated bound is the observed error. ${known} Errors of other metrics are unknown.` }];
   }
   if (asked !== null && error > asked) {
-    return [{ level: "care", text: `${text}, more than was asked for.`,
-      why: "The bound says that it may be. " + known + " Other metrics may be off alike." }];
+    return [{ level: "care", text: `${text}, more than requested.`,
+      why: "The bound allows this. " + known + " Other metrics may have similar errors." }];
   }
   return [{ level: "good", text: `${text}.`, why: known }];
 }
 
-// What the weights in force make of it.
+// Describes the error with the plan's calibrated weights.
 function calibrated(model: Model): string {
   const plan = model.data.plan;
   const estimate = plan?.totals?.calibrated_estimate_ns;
   if (typeof estimate !== "number" || !(model.duration > 0) || plan?.options?.["weights"] === "plain") return "";
-  return ` The plan's weights are calibrated: with them it is off by ${offBy(Math.abs(estimate / model.duration - 1))}.`;
+  return ` With the plan's calibrated weights it is ${shownError(Math.abs(estimate / model.duration - 1))}.`;
 }
 
 function lossLines(model: Model): Line[] {
@@ -112,42 +112,42 @@ function lossLines(model: Model): Line[] {
   if (some(dropped)) {
     const share = dropped / (dropped + model.launches);
     lines.push({ level: share > 0.01 ? "bad" : "care", text: `${plural(dropped, "launch record")} were dropped, ` +
-      `${percent(share)} of all.`, why: "They are part of no figure here, the bound included. Losses, at the end of this page, has the reasons." });
+      `${percent(share)} of all.`, why: "No figure on this page includes them, not even the bound. The reasons are under Losses, at the end of this page." });
   }
   if (some(gaps)) {
     lines.push({ level: "care", text: `${plural(gaps, "gap")} of unknown size.`,
-      why: "Whole buffers were lost, or another profiler had CUPTI: nobody knows how many launches are missing." });
+      why: "Whole buffers were dropped, or another profiler used CUPTI. The number of missing launches is unknown." });
   }
   if (some(totals.uncovered_fraction)) {
     lines.push({ level: "care", text: `${percent(totals.uncovered_fraction)} of the time is in clusters without a sample.`,
-      why: "The bound counts that time in full. A second pass can capture them: mask.ndjson lists them as top_up." });
+      why: "The bound includes this time in full. A second pass can capture these clusters: mask.ndjson lists them as top_up." });
   }
   if (some(totals.joined_fraction)) {
     lines.push({ level: "note", text: `${percent(totals.joined_fraction)} of the time is in joined launches.`,
-      why: "No sample was drawn from these launches; the samples of the other launches of their cluster stand for them. " +
+      why: "No sample was drawn from these launches; the samples of the other launches of their cluster represent them. " +
         "The bound includes the bias in full. Intervals of other metrics do not cover it." });
   }
   if (some(totals.imputed)) {
-    lines.push({ level: "note", text: `${plural(totals.imputed, "launch", "launches")} count with the mean of their like ` +
-      `(${duration(totals.imputed_duration_ns ?? null)}).`, why: "A tracer slowed them, so their own time says nothing." });
+    lines.push({ level: "note", text: `${plural(totals.imputed, "launch", "launches")} are imputed ` +
+      `(${duration(totals.imputed_duration_ns ?? null)}).`, why: "They were perturbed by captures, so they count with the mean of their context." });
   }
   if (some(totals.native_unknown)) {
-    lines.push({ level: "care", text: `${plural(totals.native_unknown, "launch", "launches")} never ran without a tracer.`,
-      why: "They are of kernels with no native launch and count as recorded, which is slower than they are." });
+    lines.push({ level: "care", text: `${plural(totals.native_unknown, "launch", "launches")} have no unperturbed counterpart.`,
+      why: "All launches of their kernels were perturbed. They count as recorded, which is too slow." });
   }
   if (some(totals.zero_duration)) {
     const share = totals.zero_duration / Math.max(1, model.invocations);
     lines.push({ level: share > 0.01 ? "care" : "note",
       text: `${plural(totals.zero_duration, "launch", "launches")} were recorded with 0 ns.`,
-      why: "The profiler rounded: kernels that short weigh less than they should." });
+      why: "The profiler rounded their durations, so these kernels have too little weight." });
   }
   if (some(totals.graph_launches)) {
     lines.push({ level: "note", text: `${plural(totals.graph_launches, "graph launch", "graph launches")} were timed as one each.`,
-      why: "The kernels inside a graph are not told apart at this level." });
+      why: "This level does not distinguish the kernels of a graph." });
   }
   if (some(totals.excluded_invocations)) {
-    lines.push({ level: "note", text: `${plural(totals.excluded_invocations, "launch", "launches")} are left out by --exclude ` +
-      `(${duration(totals.excluded_duration_ns ?? null)}).`, why: "They are part of no total and no bound." });
+    lines.push({ level: "note", text: `${plural(totals.excluded_invocations, "launch", "launches")} are excluded by --exclude ` +
+      `(${duration(totals.excluded_duration_ns ?? null)}).`, why: "Totals and bounds do not include them." });
   }
   return lines;
 }
@@ -159,27 +159,27 @@ function processLines(model: Model): Line[] {
   for (const process of processes) {
     const who = `${visible(process.program ?? "") || "a process"} (${process.pid})`;
     if (process.state === "stood_down") {
-      lines.push({ level: "bad", text: `Nothing was recorded of ${who}.`,
-        why: visible(process.reason ?? "") || "It gave no reason." });
+      lines.push({ level: "bad", text: `${who} was not recorded.`,
+        why: visible(process.reason ?? "") || "The reason is unknown." });
     } else if (process.state === "recording" && overview?.state !== "running") {
-      lines.push({ level: "care", text: `${who} ended without saying goodbye.`,
-        why: "It was killed, or called _exit or exec: what it launched last may be missing." });
+      lines.push({ level: "care", text: `${who} did not shut down cleanly.`,
+        why: "It was killed, or called _exit or exec. Its last launches may be missing." });
     } else if (process.reason) {
-      lines.push({ level: "note", text: `${who}: ${visible(process.reason)}`, why: "A remark of the process itself." });
+      lines.push({ level: "note", text: `${who}: ${visible(process.reason)}`, why: "Reported by the process." });
     }
   }
   if (session && some(session.signal)) {
-    lines.push({ level: "care", text: `The program was ended by signal ${session.signal}.`, why: "The run may not be whole." });
+    lines.push({ level: "care", text: `The program was ended by signal ${session.signal}.`, why: "The run may be incomplete." });
   } else if (session && some(session.exit_code)) {
     lines.push({ level: "care", text: `The program failed with exit code ${session.exit_code}.`,
-      why: "The run may not be whole." });
+      why: "The run may be incomplete." });
   }
   if (overview?.state === "running" && plan) {
-    lines.push({ level: "care", text: "The last overview is of a session that was still running.",
+    lines.push({ level: "care", text: "The overview was written while the session was running.",
       why: "Charts drawn from it may end before the plan does." });
   }
   for (const warning of session?.warnings ?? []) {
-    lines.push({ level: "care", text: visible(String(warning)), why: "A warning of the session." });
+    lines.push({ level: "care", text: visible(String(warning)), why: "Warning of the session." });
   }
   return lines;
 }
@@ -188,12 +188,12 @@ export function judge(model: Model): Verdict {
   const totals = model.data.plan?.totals;
   const lines: Line[] = [];
   if (!model.data.plan) {
-    lines.push({ level: "bad", text: "There is no plan.", why: "The session still runs, or was killed before it " +
-      "wrote one: nothing here can be exported or extrapolated." });
+    lines.push({ level: "bad", text: "There is no plan.", why: "The session is still running, or was killed before it " +
+      "wrote a plan. Nothing can be exported or extrapolated." });
   } else if (model.invocations === 0) {
-    lines.push({ level: "bad", text: "No launch was recorded.", why: "There is nothing to sample, and nothing to say." });
+    lines.push({ level: "bad", text: "No launch was recorded.", why: "There is nothing to sample." });
   } else if (!some(totals?.samples)) {
-    lines.push({ level: "bad", text: "The plan holds no sample.", why: "Nothing was captured, so nothing can be said." });
+    lines.push({ level: "bad", text: "The plan has no samples.", why: "Nothing was captured." });
   } else {
     lines.push(...boundLines(model), ...errorLines(model));
   }
@@ -201,66 +201,66 @@ export function judge(model: Model): Verdict {
   lines.sort((a, b) => worst.indexOf(a.level) - worst.indexOf(b.level));
   const careful = lines.filter((line) => line.level === "care" || line.level === "bad").length;
   const level = lines[0]?.level === "note" ? "good" : (lines[0]?.level ?? "care");
-  const headline = level === "bad" ? "Do not rely on it yet"
-    : level === "care" ? `Be careful: ${plural(careful, "thing")} to know` : "You can trust the bound";
+  const headline = level === "bad" ? "Do not rely on the plan yet"
+    : level === "care" ? `Be careful: ${plural(careful, "issue")}` : "You can trust the bound";
   return { level, headline, lines };
 }
 
 const isMerged = (model: Model) => model.mode === "merged";
 
-// Whether the run's profile tells which launch is which. What is merged is as its sessions are.
+// Returns whether the run has a profile, which identifies launches. A merged session depends on its sessions.
 function isRecorded(model: Model): boolean {
   const sessions = model.data.session?.sessions;
   if (isMerged(model)) return Array.isArray(sessions) && sessions.every((session) => session?.mode === "replay");
   return model.mode !== "live" && model.mode !== "gate";
 }
 
-// What keeps tools that count launches from the samples of a live run, as stemtap export sees it; "" where nothing does.
+// Returns why tools that count launches cannot use the samples of a live run, like stemtap export; "" if they can.
 function whyNotPlain(model: Model, consumer: string): string {
   const { session, plan } = model.data;
   const devices = session?.devices ?? [];
-  const ofGraphs = devices.reduce((a, device) => a + (device.graph_kernels ?? 0), 0);
+  const graphKernels = devices.reduce((a, device) => a + (device.graph_kernels ?? 0), 0);
   if (some(plan?.totals?.graph_launches)) return "graphs were timed as one launch each";
-  if (isMerged(model)) return "it was several sessions";
+  if (isMerged(model)) return "it consists of several sessions";
   const processes = new Set(devices.map(({ pid }) => pid)).size;
-  if (processes > 1) return `it was ${plural(processes, "process", "processes")}`;
+  if (processes > 1) return `it had ${plural(processes, "process", "processes")}`;
   if (devices.length > 1) return `it launched on ${plural(devices.length, "device")}`;
   if (session?.processes?.some((process) => process.state === "stood_down")) return "a process was not recorded";
-  return ofGraphs > 0 && consumer !== "ncu" ? `${plural(ofGraphs, "launch was", "launches were")} made by CUDA graphs` : "";
+  return graphKernels > 0 && consumer !== "ncu" ? `${plural(graphKernels, "launch was", "launches were")} made by CUDA graphs` : "";
 }
 
-// To whom the samples can be handed. Which launch is which of a process is looked up in a recorded run; of a live one there
-// is no record.
+// Returns the tools that can use the samples. The launches of a process are identified in the profile of a recorded run; a
+// live run has no profile.
 export function consumersOf(model: Model): string[] {
   const counting = ["accelsim", "macsim", "nvbit", "ncu", "sieve"];
   if (isRecorded(model)) return [...counting, "csv", "roaring", "perfetto"];
   return [...counting.filter((consumer) => whyNotPlain(model, consumer) === ""), "csv", "roaring"];
 }
 
-// That a run was plain is the user's to say where session.json does not.
-function plainToBeSaid(model: Model, consumer: string): boolean {
+// Returns whether the user has to assert with --plain-launches what session.json does not contain.
+function needsPlainLaunches(model: Model, consumer: string): boolean {
   if (isRecorded(model) || ["csv", "roaring"].includes(consumer)) return false;
   const { session } = model.data;
   return session?.mode !== "live" || !session.devices?.length ||
     session.devices.some((device) => typeof device.graph_kernels !== "number");
 }
 
-// What to know of the command before it is run.
+// Returns advice about the export command.
 export function exportNote(model: Model): string {
   const devices = new Set(model.data.session?.devices?.map(({ device }) => device)).size;
   if (isRecorded(model)) {
-    return devices > 1 ? `The run had ${plural(devices, "device")}: tracers want to be told with --processes whether one ` +
-      "process drove them all, or each its own, and with --device which of them." : "";
+    return devices > 1 ? `The run had ${plural(devices, "device")}: add --processes to state whether one ` +
+      "process used all of them or each had its own process, and --device to select one." : "";
   }
-  if (isMerged(model)) return "Tools that count launches take one session at a time: --device N names a device, and with it its session.";
+  if (isMerged(model)) return "Tools that count launches can use one session at a time: --device N selects a device and its session.";
   const why = whyNotPlain(model, "accelsim");
-  if (why !== "") return `For tracers that count launches it takes a --profile recorded of the same program: ${why}.`;
-  return plainToBeSaid(model, "accelsim")
-    ? "--plain-launches says that it was one process on one device without CUDA graphs." : "";
+  if (why !== "") return `Tracers that count launches need --profile with a profile of the same program: ${why}.`;
+  return needsPlainLaunches(model, "accelsim")
+    ? "--plain-launches asserts that the run was one process on one device without CUDA graphs." : "";
 }
 
 export function exportCommand(model: Model, consumer: string): string {
-  const plain = plainToBeSaid(model, consumer) ? " --plain-launches" : "";
+  const plain = needsPlainLaunches(model, consumer) ? " --plain-launches" : "";
   return `stemtap export --plan ${shellWord(model.planFile)}${plain} --to ${consumer}`;
 }
 
@@ -280,7 +280,7 @@ export function tiles(model: Model): Tile[] {
   const { bound, asked, confidence } = model;
   const dropped = t.dropped ?? model.data.overview?.dropped;
   const gaps = t.gaps ?? model.data.overview?.gaps;
-  const empty = model.invocations === 0; // a plan of no launches has figures, of nothing
+  const empty = model.invocations === 0; // figures of a plan without launches mean nothing
   return [
     { name: "Speedup", value: some(t.speedup) ? times(t.speedup) : none, level: some(t.speedup) ? "good" : "care",
       detail: (some(t.samples) ? `${duration(t.sampled_duration_ns)} to trace in ${plural(t.samples, "sample")}` : "no sample") +
@@ -288,16 +288,16 @@ export function tiles(model: Model): Tile[] {
     { name: "Error bound", value: empty ? none : percent(bound),
       level: empty ? "note" : bound === null ? "care" : asked !== null && bound > asked * (1 + 1e-9) ? aboveAsked(bound, asked) : "good",
       detail: isObservedError(model) ? `the observed error; certified bound: ${percent(model.certified)}`
-        : asked === null ? "what was asked for is not known" : `asked: ${asChosen(asked)}${confidence === null ? "" : ` at ${asChosen(confidence)} confidence`}` },
+        : asked === null ? "the requested bound is unknown" : `requested: ${asChosen(asked)}${confidence === null ? "" : ` at ${asChosen(confidence)} confidence`}` },
     { name: "Observed error", value: empty ? none : percent(t.observed_error),
       level: empty || typeof t.observed_error !== "number" ? "note"
         : isObservedError(model) || t.observed_error > Math.min(bound ?? Infinity, asked ?? Infinity) ? "care" : "good",
       detail: empty ? "no launch was recorded" : typeof t.observed_error === "number" ? "of this run's total, plain weights"
-        : some(t.imputed) ? "not known: a tracer slowed launches" : "not known" },
+        : some(t.imputed) ? "unknown: launches were perturbed" : "unknown" },
     { name: "Uncovered time", value: empty ? none : percent(t.uncovered_fraction),
       level: some(t.uncovered_fraction) ? "care" : t.uncovered_fraction === 0 && !empty ? "good" : "note",
       detail: "in clusters without a sample" },
-    { name: "Lost records", value: count(dropped), level: some(dropped) || some(gaps) ? "care" : dropped === 0 ? "good" : "note",
-      detail: typeof gaps === "number" ? `and ${plural(gaps, "gap")} of unknown size` : "gaps are not known" },
+    { name: "Dropped records", value: count(dropped), level: some(dropped) || some(gaps) ? "care" : dropped === 0 ? "good" : "note",
+      detail: typeof gaps === "number" ? `and ${plural(gaps, "gap")} of unknown size` : "gaps are unknown" },
   ];
 }

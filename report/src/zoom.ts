@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of an axis that a chart shows. Buttons change it; so does, with a mouse, the wheel with Ctrl (as the pinch of
-// a touchpad), dragging, and a double click for all. A wheel without Ctrl scrolls the page, as everywhere in it.
+// The visible part of a chart's axis. It is changed by buttons and by the mouse: Ctrl and the wheel (also a pinch on a
+// touchpad), dragging, and a double click, which shows everything. The wheel without Ctrl scrolls the page.
 
 import { h } from "./dom";
 
@@ -12,27 +12,27 @@ export interface View {
 
 export const whole: View = { from: 0, to: 1 };
 
-const least = 1 / 200; // a part that is smaller shows a point or two
+const minWidth = 1 / 200; // a smaller part contains only one or two points
 
-// What is between, moved so that it lies within the axis.
+// Returns a part of that width, moved to be within the axis.
 function within(from: number, width: number): View {
-  const size = Math.min(1, Math.max(least, width));
+  const size = Math.min(1, Math.max(minWidth, width));
   const begin = Math.min(1 - size, Math.max(0, from));
   return { from: begin, to: begin + size };
 }
 
-// `factor` times as wide; what stands at `at`, a share of the part, stays where it is.
+// Makes the part `factor` times as wide. The point at `at`, a fraction of the part, keeps its position.
 export function scaled({ from, to }: View, factor: number, at: number): View {
-  const width = Math.min(1, Math.max(least, (to - from) * factor));
+  const width = Math.min(1, Math.max(minWidth, (to - from) * factor));
   return within(from + (to - from - width) * at, width);
 }
 
-// Later by `by` of the part.
+// Moves the part later by the fraction `by` of its width.
 export function moved({ from, to }: View, by: number): View {
   return within(from + (to - from) * by, to - from);
 }
 
-// What of `points` a line between `from` and `to` takes: those within, and the next on either side.
+// Returns the points that a line from `from` to `to` needs: those within, and the next point on each side.
 export function drawnPoints<Point>(points: Point[], x: (point: Point) => number, from: number, to: number): Point[] {
   const first = points.findIndex((point) => x(point) >= from);
   const after = points.findIndex((point) => x(point) > to);
@@ -44,7 +44,7 @@ export interface ZoomControls {
   showAll(): void;
 }
 
-// The buttons, and what `box` does with a mouse. The chart's plot lies `left` and `right` px within it.
+// Adds buttons and mouse handlers to `box`. The plot area is inset by `left` and `right` px.
 export function zoomControls(box: HTMLElement, left: number, right: number, now: () => View,
     show: (view: View) => void, words: (view: View) => string): ZoomControls {
   const part = h("output", { class: "quiet" });

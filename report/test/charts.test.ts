@@ -39,17 +39,17 @@ test("charts show the numbers of the files", () => {
   assert.equal(drift.series[6].kernel, model.byTime[9]!.id);
 });
 
-test("dashed lines stand where the plan's clusters meet", () => {
+test("dashed lines are at the boundaries of the plan's clusters", () => {
   const cluster = (lower_ns: number, upper_ns: number) => ({ lower_ns, upper_ns, count: 2, mean_ns: lower_ns, stddev_ns: 1,
     target: 1, captured: 1 });
-  // The last is of what was captured at first sight.
+  // The last cluster contains exploratory captures.
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [{ name: "k", invocations: 6, duration_ns: 99,
     clusters: [cluster(10, 19), cluster(20, 49), cluster(90, 99), cluster(15, 30)] }] } });
   const option = histogramOption(model.kernels[0]!, light, { logCount: false }) as Any;
   assert.deepEqual(option.series[0].markLine.data.map((line: Any) => line.xAxis), [10, 20, 50, 90, 100]);
 });
 
-test("a hundred thousand samples of one kernel are drawn as what can be told apart", () => {
+test("a hundred thousand samples of one kernel are combined into visible marks", () => {
   const sample = (i: number) => ({ index: i, occurrence: i, device: null, stream: null, grid: null, block: null,
     duration_ns: 1000 + (i * 7919) % 100_000, weight: 2 });
   const samples = Array.from({ length: 200_000 }, (_, i) => sample(i));
@@ -64,7 +64,7 @@ test("a hundred thousand samples of one kernel are drawn as what can be told apa
   assert.equal(Math.max(...marks.map((m: Any) => m.to)), 100_999);
 });
 
-test("every chart can be made of every fixture, in both themes", () => {
+test("every chart works with every fixture, in both themes", () => {
   for (const kind of ["small", "hostile", "bare", "empty"] as const) {
     const model = makeModel(payload(kind));
     for (const theme of [light, dark]) {
@@ -80,11 +80,11 @@ test("every chart can be made of every fixture, in both themes", () => {
   }
 });
 
-test("no text of a chart's tips is handed over as markup", () => {
+test("no text of a chart's tips is markup", () => {
   const model = makeModel(payload("hostile"));
   for (const option of [treemapOption(model, light), barsOption(model, light, 600), driftOption(model, null, light),
     timelineOption(model, light, "time"), histogramOption(model.byTime[0]!, light, { logCount: false })] as Any[]) {
-    // Names of series and data reach ECharts' own default tips: they must be ours.
+    // ECharts' default tips would show names of series and data, so the names must not be from data.
     assert.equal(typeof option.tooltip.formatter, "function");
     for (const series of option.series) {
       assert.match(series.name ?? "", /^[a-zA-Z0-9 ]*$/);
@@ -103,7 +103,7 @@ test("no name can reach a prototype through the cache of text widths", () => {
   assert.equal(Object.hasOwn(Object.prototype, "next"), false);
 });
 
-test("methods are points of one workload or of all", () => {
+test("methods are points of one workload or of all workloads", () => {
   const evaluation = payload("small").evaluation!;
   const one = methodPoints(evaluation, "decode.csv.zst");
   assert.equal(one.length, 9);
@@ -113,7 +113,7 @@ test("methods are points of one workload or of all", () => {
   assert.deepEqual(option.series[1].data.map((d: Any) => d.value), [[one[1]!.speedup, one[1]!.mean]]);
 });
 
-test("errors of every size have their place on the log axis, 0 too, and every bound asked its line", () => {
+test("errors of every size, including 0, are on the log axis, and every requested bound has a line", () => {
   const point = (mean: number, asked: number) => ({ method: `m${mean}`, workload: "", asked, speedup: 10, mean, high: null,
     bound: null, coverage: null, samples: null, overBound: null });
   const option = methodsOption([point(0, 0.05), point(0.0004, 0.05), point(0.9, 0.01)], light, true, 600) as Any;
@@ -126,7 +126,7 @@ test("errors of every size have their place on the log axis, 0 too, and every bo
   assert.ok((methodsOption([point(0, 0)], light, true, 600) as Any).yAxis.min > 0);
 });
 
-test("labels that would cover one another move apart", () => {
+test("overlapping labels move apart", () => {
   const boxes = [{ x: 0, y: 0, width: 50 }, { x: 20, y: 3, width: 50 }, { x: 200, y: 0, width: 50 }];
   const [one, two, three] = placeLabels(boxes);
   assert.equal(three, 0);
@@ -134,7 +134,7 @@ test("labels that would cover one another move apart", () => {
   assert.ok(Math.abs(3 - one!) >= 14, "the first label and the second point");
 });
 
-test("decisions stand where they fell, though excluded launches are numbered too", () => {
+test("decisions are at their position although excluded launches are numbered", () => {
   const data = payload("small");
   const { invocations } = data.plan!.totals!;
   data.plan!.totals!.excluded_invocations = invocations; // every other launch
@@ -152,25 +152,25 @@ test("decisions stand where they fell, though excluded launches are numbered too
   assert.equal(at("launches").last, 2 * invocations!);
 });
 
-test("a bound of 0 stands at the foot of the log axis, and is told as what it is", () => {
+test("a bound of 0 is at the lower end of the log axis, and its tip shows 0", () => {
   const data = payload("small");
   data.overview!.timeline!.at(-1)![6] = 0;
   data.overview!.timeline!.at(-2)![6] = 1e-12;
-  data.plan!.options!["error_bound"] = 1e-6; // the least that can be asked for: its line is on the axis too
+  data.plan!.options!["error_bound"] = 1e-6; // the minimum: its line is on the axis
   data.overview!.state = "running";
   const model = makeModel(data);
   const option = timelineOption(model, light, "time") as Any;
   const bound = option.series.find((s: Any) => s.name === "bound");
   const { min } = option.yAxis[2];
   assert.deepEqual(bound.data.slice(-2).map((p: number[]) => p[1]), [min, min]);
-  assert.ok(min > 1e-7 && min < 1e-6, `${min}`); // so that its marks can be told apart
+  assert.ok(min > 1e-7 && min < 1e-6, `${min}`); // so that its marks are distinct
   const last = bound.data.length - 1;
   assert.deepEqual(rowsAt(model.timeline, [{ seriesName: "bound", dataIndex: last, value: bound.data[last] },
     { seriesName: "captures", dataIndex: 0, value: [0, 1234] }, { seriesName: "decisions", dataIndex: 0, value: [0, 2, 7] }]),
   [["bound", "0 %"], ["captures", "1,234"], ["reopen", "7"]]);
 });
 
-test("a slice that stands alone is seen", () => {
+test("an isolated slice is visible", () => {
   const data = payload("small");
   const [kernel] = data.overview!.kernels!;
   kernel!.slices = [[3, 1, 10], [7, 1, 10], [8, 1, 10]];
@@ -179,19 +179,19 @@ test("a slice that stands alone is seen", () => {
   assert.deepEqual(seen.flatMap((s: boolean, i: number) => (s ? [i] : [])), [3]);
 });
 
-test("0 ns has its mark on the log axis", () => {
+test("0 ns has a mark on the log axis", () => {
   const kernel = makeModel(payload("hostile")).kernels.find((k) => k.duration === 0)!;
   const { axisLabel } = (histogramOption(kernel, light, { logCount: false }) as Any).xAxis[1];
   assert.deepEqual(axisLabel.customValues.map(axisLabel.formatter), ["0 ns", "1 ns"]);
 });
 
-test("colours can be read in both themes", () => {
+test("colors are readable in both themes", () => {
   for (const theme of [light, dark]) {
-    for (const colour of [theme.ink, theme.quiet, theme.bad, theme.care]) assert.ok(contrast(colour, theme.surface) >= 4.5, colour);
-    for (const colour of [...theme.series, theme.rest]) {
-      assert.ok(contrast(theme.on, colour) >= 4.5, `text on ${colour}: ${contrast(theme.on, colour)}`);
-      assert.ok(contrast(colour, theme.surface) >= 4.5, colour); // labels of methods
+    for (const color of [theme.ink, theme.quiet, theme.bad, theme.care]) assert.ok(contrast(color, theme.surface) >= 4.5, color);
+    for (const color of [...theme.series, theme.rest]) {
+      assert.ok(contrast(theme.on, color) >= 4.5, `text on ${color}: ${contrast(theme.on, color)}`);
+      assert.ok(contrast(color, theme.surface) >= 4.5, color); // labels of methods
     }
-    for (const colour of [theme.accent, theme.second, theme.axis]) assert.ok(contrast(colour, theme.surface) >= 3, colour);
+    for (const color of [theme.accent, theme.second, theme.axis]) assert.ok(contrast(color, theme.surface) >= 3, color);
   }
 });

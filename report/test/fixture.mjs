@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Made-up sessions in the form that the page is given (src/types.ts): sums agree with their parts as those of
-// a real session do, and the same kind and seed give the same session. `fromSession` takes a real one.
+// Synthetic sessions in the format of the page's data (src/types.ts). Sums agree with their parts, as in a real session,
+// and the same kind and seed give the same session. `fromSession` reads a real session.
 
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -52,7 +52,7 @@ export const hostileNames = [
   "%s %d ${x} $& $1 {{x}}",
 ];
 
-// Cuts `count` into parts in proportion to `shares`; they sum up to it.
+// Divides `count` in proportion to `shares`; the parts add up to it.
 function cut(count, shares) {
   const all = shares.reduce((a, b) => a + b, 0);
   let done = 0;
@@ -249,7 +249,7 @@ function small() {
     samples: (r) => 2 + Math.floor(r() * 3) }, 7);
 }
 
-// Everything that may go wrong has gone wrong, and the names do what they can.
+// A session with every kind of problem and with hostile names.
 function hostile() {
   const page = assemble({ kernels: hostileNames.length, folder: "a 'quoted' <b>folder</b> \u202E$(x)", elapsed: 3.5,
     bins: 24, evaluation: true, name: (n) => hostileNames[n], launches: (n) => 9000 / (1 + n % 7),
@@ -299,7 +299,7 @@ function huge() {
     samples: () => 4 }, 3);
 }
 
-// What a session has that was killed before it could write its end: nothing but its plan, or not even that.
+// A session that was killed: only its plan, or not even that.
 function bare() {
   const page = small();
   return { ...page, session: null, overview: null, evaluation: null, mask: null };
@@ -321,7 +321,7 @@ function binOf(duration) {
   return 64 * shift + Math.floor(duration / 2 ** shift);
 }
 
-// overview.json as docs/formats/overview.md has it, from a plan and the launches [kernel name, start, duration].
+// overview.json (docs/formats/overview.md), from a plan and the launches [kernel name, start, duration].
 function overviewFromLaunches(plan, launches) {
   const kernels = new Map();
   const first = launches[0]?.[1] ?? 0;
@@ -372,7 +372,7 @@ function overviewFromLaunches(plan, launches) {
       histogram: histogram(k.bins), slices: [...k.slices.values()] })) };
 }
 
-// One line of the canonical CSV, quotes as RFC 4180 has them.
+// One line of the canonical CSV; quotes as in RFC 4180.
 function cells(line) {
   return [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map((m) =>
     m[1].startsWith('"') ? m[1].slice(1, -1).replaceAll('""', '"') : m[1]);
@@ -385,8 +385,8 @@ function launchesOfCsv(file) {
   return lines.slice(1).map(cells).map((c) => [c[name], Number(c[start]), Number(c[duration])]);
 }
 
-// A real session folder; with the profile it was replayed from (CSV), an overview that it does not have is made up
-// of that. `text` keeps plan.json as it is written.
+// Reads a real session directory. If it has no overview, one is made from the profile (CSV) that was replayed. `text`
+// keeps the text of plan.json.
 export function fromSession(folder, profile) {
   const file = (name) => (existsSync(join(folder, name)) ? readFileSync(join(folder, name), "utf8").trim() : null);
   const json = (name) => JSON.parse(file(name) ?? "null");

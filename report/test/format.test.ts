@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { cutMiddle, chartName, compact, ticksBetween } from "../src/charts/common";
 import { count, duration, percent, shellWord, shortName, tidy, times, visible } from "../src/format";
 
-test("durations have the unit that fits, and do not round into the next", () => {
+test("durations have a suitable unit and do not round up to the next", () => {
   assert.equal(duration(0), "0 ns");
   assert.equal(duration(812), "812 ns");
   assert.equal(duration(6112), "6.112 us");
@@ -16,7 +16,7 @@ test("durations have the unit that fits, and do not round into the next", () => 
   assert.equal(duration(Number.NaN), "–");
 });
 
-test("counts, shares and factors are read with separators and without false digits", () => {
+test("counts, shares and factors have separators and no false digits", () => {
   assert.equal(count(816000), "816,000");
   assert.equal(percent(0.0498), "4.98 %");
   assert.equal(percent(0), "0 %");
@@ -36,7 +36,7 @@ test("counts, shares and factors are read with separators and without false digi
   assert.equal(compact(816000), "816 k");
 });
 
-test("what cannot be seen in a name is shown as its code point", () => {
+test("invisible characters in a name are shown as code points", () => {
   assert.equal(visible("a\u202Eb"), "a⟨U+202E⟩b");
   assert.equal(visible("a\nb\u0000"), "a⟨U+000A⟩b⟨U+0000⟩");
   assert.equal(visible("\uD800x"), "⟨U+D800⟩x");
@@ -49,7 +49,7 @@ test("what cannot be seen in a name is shown as its code point", () => {
   assert.equal(visible("\u00A0\u4E2D\u05D0"), "\u00A0\u4E2D\u05D0");
 });
 
-test("a short name is what stands before arguments", () => {
+test("a short name ends before the arguments", () => {
   assert.equal(shortName("void a::b<c<1>, d>(e const*)"), "a::b<…>");
   assert.equal(shortName("gemm_kernel"), "gemm_kernel");
   assert.equal(shortName("void (anonymous namespace)::k<1>(int)"), "(anonymous namespace)::k<…>");
@@ -66,7 +66,7 @@ test("chart names keep their ends", () => {
   assert.equal(cutMiddle("abcdefghijk", 7), "abcd…jk");
 });
 
-test("a word for the shell is one word, whatever is in it", () => {
+test("a shell word is one word, whatever it contains", () => {
   assert.equal(shellWord("stemtap-decode/plan.json"), "stemtap-decode/plan.json");
   assert.equal(shellWord("a b"), "'a b'");
   assert.equal(shellWord("it's $(x)"), "'it'\\''s $(x)'");
@@ -74,7 +74,7 @@ test("a word for the shell is one word, whatever is in it", () => {
   assert.equal(shellWord(""), "''");
 });
 
-test("ticks of a log axis lie within it and are few", () => {
+test("ticks of a log axis are within it and few", () => {
   for (const [low, high] of [[1, 1.05], [90, 140], [3, 900], [0.5, 5e9]] as const) {
     const ticks = ticksBetween(low, high);
     assert.ok(ticks.length >= 2 && ticks.length <= 14, `${low} to ${high}: ${ticks}`);

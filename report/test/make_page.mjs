@@ -2,8 +2,8 @@
 //
 // Puts a session into the built page, as `stemtap report` does:
 //   node test/make_page.mjs --kind small|hostile|huge|bare|empty --out FILE
-//   node test/make_page.mjs --session FOLDER [--profile CSV] --out FILE
-// --page names another built page than dist/report.html, --json writes the data alone.
+//   node test/make_page.mjs --session DIRECTORY [--profile CSV] --out FILE
+// --page selects a built page other than dist/report.html; --json writes only the data.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -13,7 +13,7 @@ import { kinds } from "./fixture.mjs";
 const small = () => kinds.small() as unknown as Payload;
 const hostile = () => kinds.hostile() as unknown as Payload;
 
-test("shares add up to all time, kernels are ranked by it", () => {
+test("shares add up to 1, and kernels are ranked by time", () => {
   const model = makeModel(small());
   assert.equal(model.kernels.length, 14);
   const total = model.kernels.reduce((a, k) => a + k.share, 0);
@@ -22,7 +22,7 @@ test("shares add up to all time, kernels are ranked by it", () => {
   for (let i = 1; i < model.byTime.length; ++i) assert.ok(model.byTime[i - 1]!.duration >= model.byTime[i]!.duration);
 });
 
-test("the overview's histogram reaches the kernel that it is of", () => {
+test("histograms of the overview are joined to their kernels", () => {
   const model = makeModel(small());
   for (const kernel of model.kernels) {
     assert.equal(kernel.histogram.reduce((a, b) => a + b[2], 0), kernel.invocations);
@@ -30,7 +30,7 @@ test("the overview's histogram reaches the kernel that it is of", () => {
   }
 });
 
-test("kernels of one name are joined by what else makes them", () => {
+test("kernels with one name are joined by grid, block and process", () => {
   const kernel = (process: number, n: number): PlanKernel => ({ name: "k", process, invocations: n, duration_ns: n });
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [kernel(1, 5), kernel(2, 9)] },
     overview: { kernels: [{ name: "k", process: 2, grid: null, block: null, invocations: 9, duration_ns: 9,
@@ -40,14 +40,14 @@ test("kernels of one name are joined by what else makes them", () => {
   assert.notEqual(model.kernels[0]!.label, model.kernels[1]!.label);
 });
 
-test("names that became alike are joined by their launches", () => {
+test("names that became equal are joined by their launches", () => {
   const k = (n: number) => ({ name: "\uFFFD", invocations: n, duration_ns: n });
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [k(5), k(9)] },
     overview: { kernels: [{ ...k(9), histogram: [[1, 2, 9]] }, { ...k(5), histogram: [[1, 2, 5]] }] } });
   assert.deepEqual(model.kernels.map((x) => x.histogram[0]![2]), [5, 9]);
 });
 
-test("launches that are kernels of their own are told apart by grid and block", () => {
+test("kernels by launch configuration are distinguished by grid and block", () => {
   const kernel = (grid: [number, number, number]): PlanKernel => ({ name: "void a::k<float>(int)", grid, block: [128, 1, 1],
     invocations: 1, duration_ns: 1 });
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [kernel([8, 4, 1]), kernel([1, 1, 1])] } });
@@ -67,7 +67,7 @@ test("a mangled name is shown by its brief one", () => {
   assert.equal(makeModel(data).kernels[0]!.short, name);
 });
 
-test("kernels that differ in template arguments alone have short names that differ", () => {
+test("kernels that differ only in template arguments have different short names", () => {
   const names = ["void v<8, AddInto<float>>(int)", "void v<8, Gelu<float>>(int)", "void v<8, AddOut<float>>(int)"];
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: names.map((name) =>
     ({ name, invocations: 1, duration_ns: 1 })) } });
@@ -101,14 +101,14 @@ test("the names of a prototype are names", () => {
   assert.ok(kernel.histogram.length > 0);
 });
 
-test("uncovered time is that of clusters without a sample", () => {
+test("uncovered time is the time of clusters without a sample", () => {
   const cluster = { lower_ns: 1, upper_ns: 9, count: 10, mean_ns: 5, stddev_ns: 1, target: 2 };
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [{ name: "k", invocations: 20,
     duration_ns: 100, clusters: [{ ...cluster, captured: 0 }, { ...cluster, captured: 1 }] }] } });
   assert.equal(model.kernels[0]!.uncovered, 50);
 });
 
-test("the spread of clusters is that of all their launches", () => {
+test("the spread of clusters is the spread of all their launches", () => {
   // 2, 4 and 10, 12: mean 7, squares 25 + 9 + 9 + 25
   const all = spread([{ count: 2, mean: 3, stddev: 1 }, { count: 2, mean: 11, stddev: 1 }]);
   assert.ok(Math.abs(all! - Math.sqrt(17) / 7) < 1e-12);
@@ -116,7 +116,7 @@ test("the spread of clusters is that of all their launches", () => {
   assert.equal(spread([{ count: 3, mean: 0, stddev: 0 }]), null);
 });
 
-test("the rest of the kernels is one part, and nothing is lost in it", () => {
+test("the remaining kernels are one part, without loss", () => {
   const model = makeModel(small());
   const parts = topParts(model, 5);
   assert.equal(parts.length, 6);
@@ -136,23 +136,23 @@ test("a bin that two clusters share belongs to one of them", () => {
   assert.equal(clusterOf(kernel, 30, 31), -1);
 });
 
-test("events are counted, none twice and none lost", () => {
+test("every event is counted once", () => {
   const model = makeModel(small());
   const bins = binEvents(model.events, (i) => Math.min(i, model.invocations), 0, model.invocations, 40);
   assert.equal(bins.reduce((a, b) => a + b[2], 0), model.events.length);
   const captures = bins.filter((b) => b[1] === 0).reduce((a, b) => a + b[2], 0);
   assert.equal(captures, model.samples.length);
-  // A kind that nobody knows and an index that is none are left out.
+  // Unknown kinds and invalid indexes are skipped.
   assert.equal(binEvents([["other" as "close", 1, 0, 0, 0, 0], ["close", -1, 0, 0, 0, 0]], (i) => i, 0, 10, 4).length, 0);
 });
 
-test("events of a part of the axis are those within it, each where it is", () => {
+test("events in a part of the axis keep their positions", () => {
   const events = [5, 10, 11, 19, 20, 21].map((index): MaskEvent => ["close", index, 0, 0, 0, null]);
   assert.deepEqual(binEvents(events, (i) => i, 10, 20, 10), [[10.5, 1, 1], [11.5, 1, 1], [19.5, 1, 2]]);
   assert.deepEqual(binEvents(events, () => 0, 0, 0, 10), [[0, 1, 6]]);
 });
 
-test("a part of an axis stays within it, and around what is pointed at", () => {
+test("a part of an axis stays within it, and around the pointer", () => {
   const close = (view: View, from: number, to: number) =>
     assert.ok(Math.abs(view.from - from) < 1e-12 && Math.abs(view.to - to) < 1e-12, JSON.stringify(view));
   close(scaled(whole, 0.5, 0.5), 0.25, 0.75);
@@ -167,7 +167,7 @@ test("a part of an axis stays within it, and around what is pointed at", () => {
   assert.ok(deepest.to - deepest.from > 0.001);
 });
 
-test("a line of a part of the axis takes what is in it and the next on either side", () => {
+test("a line in a part of the axis includes one point on each side", () => {
   const points = [0, 10, 20, 30, 40];
   const drawn = (from: number, to: number) => drawnPoints(points, (x) => x, from, to);
   assert.deepEqual(drawn(0, 40), points);
@@ -183,7 +183,7 @@ test("the bound ends as the plan states it", () => {
   const bounds = () => makeModel(data).timeline.map((p) => p.bound);
   assert.equal(bounds().at(-1), data.plan!.totals!.bound);
   assert.equal(bounds().at(-2), data.overview!.timeline!.at(-2)![6]);
-  data.overview!.state = "running"; // the plan is younger
+  data.overview!.state = "running"; // the plan is newer
   assert.equal(bounds().at(-1), 0.0507);
   data.overview!.state = "ended";
   data.plan!.totals!.bound = null;
@@ -206,7 +206,7 @@ test("drift is relative to the kernel's mean, and null where it did not run", ()
   assert.deepEqual(drift, [0.5, null, 1.5]);
 });
 
-test("a search wants every word, in any order and case", () => {
+test("a search needs every word, in any order and case", () => {
   const model = makeModel(small());
   const found = search(model.kernels, "TILE gemm");
   assert.ok(found.length > 0 && found.every((k) => k.name.includes("gemm")));

@@ -11,22 +11,22 @@ import { kinds } from "./fixture.mjs";
 const payload = (kind: keyof typeof kinds) => kinds[kind]() as unknown as Payload;
 const pack = (text: string) => gzipSync(text).toString("base64");
 
-test("the data is unpacked as it was packed", async () => {
+test("data is unpacked as it was packed", async () => {
   const text = JSON.stringify({ schema: "stemtap.report/1", folder: "é \u{1F680}" });
   assert.equal(await unpack(`\n${pack(text)}\n`), text);
   assert.equal(parse(text).folder, "é \u{1F680}");
 });
 
-test("data that is not there, damaged or of another kind is said to be", async () => {
-  await assert.rejects(unpack("@STEMTAP" + "_DATA@"), /empty page/);
-  await assert.rejects(unpack("*** no base64 ***"), /no base64/);
-  await assert.rejects(unpack(pack("x".repeat(9999)).slice(0, 20)), /cut short/);
-  assert.throws(() => parse("{"), /no JSON/);
+test("missing, damaged and foreign data are reported", async () => {
+  await assert.rejects(unpack("@STEMTAP" + "_DATA@"), /page is empty/);
+  await assert.rejects(unpack("*** no base64 ***"), /not base64/);
+  await assert.rejects(unpack(pack("x".repeat(9999)).slice(0, 20)), /truncated/);
+  assert.throws(() => parse("{"), /not JSON/);
   assert.throws(() => parse("null"), /schema/);
   assert.throws(() => parse('{"schema":"stemtap.report/2"}'), /stemtap\.report\/2/);
 });
 
-test("a browser that cannot unpack is told apart from damage", async () => {
+test("a browser that cannot unpack is distinguished from damage", async () => {
   const { DecompressionStream } = globalThis;
   try {
     Reflect.deleteProperty(globalThis, "DecompressionStream");
@@ -46,7 +46,7 @@ test("a member's text is the file's own, byte for byte", () => {
   assert.equal(memberText("[]", "plan"), null);
 });
 
-test("CSV keeps names as they are and one row a row", () => {
+test("CSV keeps names, and rows in one line each", () => {
   const model = makeModel(payload("hostile"));
   const text = kernelsCsv(model.kernels);
   assert.ok(text.includes('"quotes "" \' ` \\ and, commas; and\ttabs\nand lines"'));

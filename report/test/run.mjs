@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs test/*.test.ts: bundled, as node does not read TypeScript, into a folder of their own that goes away.
+// Bundles test/*.test.ts into a temporary directory, because node does not read TypeScript, and runs them.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -8,14 +8,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { mend } from "../mend.mjs";
+import { patchZrender } from "../patch_zrender.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const tests = readdirSync(here).filter((name) => name.endsWith(".test.ts"));
 const out = mkdtempSync(join(tmpdir(), "stemtap-report-"));
 try {
   await build({ entryPoints: tests.map((name) => join(here, name)), outdir: out, bundle: true, platform: "node",
-    format: "esm", outExtension: { ".js": ".mjs" }, logLevel: "warning", plugins: [mend] });
+    format: "esm", outExtension: { ".js": ".mjs" }, logLevel: "warning", plugins: [patchZrender] });
   const files = tests.map((name) => join(out, name.replace(/\.ts$/, ".mjs")));
   process.exitCode = spawnSync(process.execPath, ["--test", ...files], { stdio: "inherit" }).status ?? 1;
 } finally {

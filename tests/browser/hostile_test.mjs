@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that try to be markup, scripts, terminal codes or another reading direction stay text.
+// Names that contain markup, scripts, terminal codes or direction marks stay text.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -24,11 +24,11 @@ test("no name runs, and none becomes an element", async () => {
 });
 
 test("every name is there, as text", async () => {
-  // Cut to what tells kernels apart, and in full where one points at it.
+  // Names are short in cells and complete in tooltips.
   const text = await (await kernelTable(page)).evaluate((table) =>
     [table, ...table.querySelectorAll("[title]")].map((e) => `${e.textContent} ${e.title ?? ""}`).join("\n"));
   for (const name of hostileNames) {
-    // What is no letter may be shown by a sign of its own.
+    // Characters other than letters may be shown as code points.
     for (const word of name.slice(0, 60).match(/[a-z=<>&;{}|]{4,}/gi) ?? []) {
       assert.ok(text.includes(word), `${JSON.stringify(word)} of ${JSON.stringify(name.slice(0, 60))}`);
     }
@@ -48,7 +48,7 @@ test("they stay what they are in what the page holds", async () => {
   assert.deepEqual(names, data.plan.kernels.map((kernel) => wellFormed(kernel.name)));
 });
 
-// The cache of text widths that ECharts comes with writes to Object.prototype when a text is `__proto__`.
+// Without the patch of zrender, its cache of text widths writes to Object.prototype if a text is `__proto__`.
 test("they change nothing that all objects have", async () => {
   await page.evaluate(() => Object.values(window.stemtapReport.charts).forEach((chart) => chart.draw()));
   assert.deepEqual(await page.evaluate(() => Object.keys(Object.prototype)), []);
@@ -67,4 +67,4 @@ test("they break neither layout nor accessibility", async () => {
   }
 });
 
-test("nothing is asked for and nothing complained of", () => assert.deepEqual(offences(page), []));
+test("the page makes no requests and logs no errors", () => assert.deepEqual(offences(page), []));

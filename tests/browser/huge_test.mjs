@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ten thousand kernels with a hundred thousand samples: a file that can be mailed, and a page that opens.
+// Ten thousand kernels with a hundred thousand samples: the file can be mailed, and the page opens.
 
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
@@ -9,7 +9,7 @@ import { kinds } from "../../report/test/fixture.mjs";
 import { kernelTable, makeReport, offences, openBrowser, openReport, scratch, writeSession } from "./support.mjs";
 
 const mostBytes = 10e6;
-// It takes 1 to 2 s on an idle machine; this is for one with much else to do.
+// It takes 1 to 2 s on an idle machine; the limit allows for a busy one.
 const mostMs = 10_000;
 
 let context;
@@ -19,7 +19,7 @@ test("it opens soon and is small", async (t) => {
   const data = kinds.huge();
   const { samples, kernels } = data.plan.totals;
   assert.ok(kernels >= 10_000 && samples >= 90_000, `${kernels} kernels, ${samples} samples`);
-  // A mask has a line for each of them, at least.
+  // A mask has at least one line for each sample.
   data.mask.events = data.plan.kernels.flatMap((kernel, at) => kernel.clusters.flatMap((cluster, number) =>
     cluster.samples.map((s) => ["capture", s.index, at, s.occurrence, number, 1795310000000000000 + s.index * 15000])));
   data.mask.events.sort((one, other) => one[1] - other[1]);
@@ -38,7 +38,7 @@ test("it opens soon and is small", async (t) => {
   assert.ok(page.openedMs < mostMs, `${page.openedMs} ms`);
   assert.deepEqual(offences(page), []);
 
-  // Nobody draws ten thousand rows at once, and the search goes through all of them.
+  // Only visible rows are drawn, but the search covers all rows.
   const table = await kernelTable(page);
   assert.equal(await table.getAttribute("aria-rowcount"), String(kernels + 1));
   const drawn = await page.locator("tr").count();
@@ -50,7 +50,7 @@ test("it opens soon and is small", async (t) => {
   assert.equal(await table.locator("tbody td[title]").first().getAttribute("title"), name);
   t.diagnostic(`found in ${Date.now() - begin} ms`);
 
-  // Arrows go through the rows, Enter takes one, and Tab does not have to pass ten thousand of them.
+  // Arrow keys move between rows, Enter selects one, and Tab skips the table in one step.
   await page.getByRole("searchbox", { name: "Search kernels" }).fill("");
   const grid = page.locator(".grid", { has: page.locator('table[aria-label="Kernels"]') });
   const focused = () => grid.evaluate((box) => document.activeElement === box ? "table"

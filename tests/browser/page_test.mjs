@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of a session as its reader meets it: every figure, every control, no word to the outside.
+// The report in a browser: every figure, every control, and no requests.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -123,8 +123,8 @@ describe("a session with all its files", () => {
       assert.deepEqual(await shares(), [0, 1]);
       await press("Zoom in");
       assert.deepEqual(await shares(), [0.25, 0.75]);
-      const told = () => figure.getByRole("group", { name: "Zoom" }).locator("output").innerText();
-      assert.match(await told(), / s to .* s$/);
+      const shownPart = () => figure.getByRole("group", { name: "Zoom" }).locator("output").innerText();
+      assert.match(await shownPart(), / s to .* s$/);
       await press("Later");
       assert.deepEqual(await shares(), [0.5, 1]);
       await press("Earlier");
@@ -150,16 +150,16 @@ describe("a session with all its files", () => {
       await page.keyboard.up("Control");
       const wheeled = await shares();
       assert.ok(wheeled[0] > 0.05 && wheeled[1] < 0.95, `${wheeled}`);
-      // What is drawn is what was asked for: no line leaves the plot.
+      // Only the selected part is drawn: no line leaves the plot.
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
       assert.ok(await chart.locator("svg path").count() > 4);
       await page.mouse.dblclick(at.x + at.width / 2, at.y + at.height / 2);
       assert.deepEqual(await shares(), [0, 1]);
       if (name === "drift") return;
-      // A part of one axis is none of the other.
+      // A new axis resets the zoom.
       await press("Zoom in");
       await figure.getByLabel("by launch").click();
-      assert.equal(await told(), "");
+      assert.equal(await shownPart(), "");
       assert.equal((await range())[0], 0);
       await figure.getByLabel("by time").click();
     });
@@ -238,7 +238,7 @@ describe("a session with all its files", () => {
   test("has no breach of WCAG 2.2 AA", async () =>
     assert.deepEqual(await accessibilityBreaches(page, ["wcag22aa"]), []));
 
-  test("has two themes, whichever the system asks for", async () => {
+  test("has two themes and follows the system", async () => {
     await page.emulateMedia({ colorScheme: "light" });
     const light = await paper(page);
     for (let click = 0; click < 3 && (await paper(page)) === light; ++click) await themeButton(page).click();
@@ -280,7 +280,7 @@ describe("a session with all its files", () => {
     assert.ok(shown.some(([svg]) => svg > 700));
   });
 
-  test("reaches nobody, even when it is told to", async (t) => {
+  test("makes no requests, even from injected elements", async (t) => {
     const server = await listen(t);
     const own = await context.newPage();
     await own.goto(page.address);
@@ -341,7 +341,7 @@ describe("a session of stemtap's own", () => {
       has(numbers, given.evaluation.rows[0].speedup));
   });
 
-  // How long a replay took says nothing of the run.
+  // The duration of a replay is unrelated to the run.
   test("is shown by launch", async () => assert.ok(await page.getByLabel("by launch").isChecked()));
 
   test("has no breach and no complaint", async () => {
@@ -357,7 +357,7 @@ test("a file that was cut short says so", async () => {
     writeFileSync(file, whole.slice(0, at));
     const page = await context.newPage();
     await page.goto(`file://${file}`);
-    assert.match(await page.locator("body").innerText(), /cut short/, `${at} of ${whole.length}`);
+    assert.match(await page.locator("body").innerText(), /truncated/, `${at} of ${whole.length}`);
     await page.close();
   }
 });
@@ -366,7 +366,7 @@ test("without scripts the page says that it needs its own", async () => {
   const silent = await openBrowser({ javaScriptEnabled: false });
   const page = await silent.newPage();
   await page.goto(`file://${join(scratch, "replayed", "report.html")}`);
-  assert.match(await page.locator("body").innerText(), /drawn by the script/);
+  assert.match(await page.locator("body").innerText(), /needs JavaScript/);
 });
 
 test("a session in which nothing was launched says so in every figure", async () => {
@@ -382,7 +382,7 @@ test("a session in which nothing was launched says so in every figure", async ()
   assert.deepEqual(await accessibilityBreaches(page), []);
   const said = await page.locator("figure > .lacks:visible").allInnerTexts();
   assert.equal(said.length, 5, said.join("; "));
-  // Neither a control nor a heading of what is not there.
+  // Missing data has neither controls nor headings.
   for (const part of [".chart", ".figure-tools", ".picker", "summary:text-is('Full name')"]) {
     assert.equal(await page.locator(`${part}:visible`).filter({ hasText: /./ }).count(), 0, part);
   }

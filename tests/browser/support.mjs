@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the browser tests share: sessions, their reports as `stemtap report` makes them, and Chromium, which
-// is watched for every request and every word on its console.
+// Shared by the browser tests: sessions, their reports from `stemtap report`, and Chromium, with a record of all requests
+// and console messages.
 //
-// Environment, set by CMakeLists.txt: STEMTAP, the program; STEMTAP_BROWSER_PACKAGES, the folder with
-// node_modules; STEMTAP_CHROMIUM, the browser. What is missing skips a test, visibly (exit code 77).
+// Environment, set by CMakeLists.txt: STEMTAP, the program; STEMTAP_BROWSER_PACKAGES, the directory with
+// node_modules; STEMTAP_CHROMIUM, the browser. If one is missing, the tests are skipped (exit code 77).
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ import { pathToFileURL } from "node:url";
 
 export const stemtap = process.env.STEMTAP ?? "stemtap";
 const chromium = process.env.STEMTAP_CHROMIUM ?? "/usr/bin/chromium";
-// The machine may have much else to do: bounds on what takes time are there to end, not to judge.
+// The machine may be busy: time limits only end a test that hangs.
 const patience = 120_000;
 
 function skip(why) {
@@ -41,16 +41,16 @@ export const scratch = mkdtempSync(join(tmpdir(), "stemtap-browser-"));
 const browsers = [];
 after(async () => {
   for (const browser of browsers) await browser.close();
-  // The last of Chromium's processes may still write.
+  // Chromium's last processes may still write files.
   rmSync(scratch, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-// Runs stemtap and gives its stdout.
+// Runs stemtap and returns its stdout.
 export function run(...args) {
   return execFileSync(stemtap, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28 });
 }
 
-// The report of a session folder.
+// Returns the report of a session directory.
 export function makeReport(session, ...args) {
   const file = join(session, "report.html");
   const made = spawnSync(stemtap, ["report", session, ...args], { encoding: "utf8" });
@@ -59,8 +59,8 @@ export function makeReport(session, ...args) {
   return file;
 }
 
-// A session folder with what `data`, in the form of a report's, holds. A collector writes no text that is
-// no Unicode, and no event but its own.
+// Writes a session directory with the contents of `data`, which has the format of a report's data. Like a collector, it
+// writes only valid Unicode and known events.
 export function writeSession(name, data) {
   const folder = join(scratch, name);
   mkdirSync(folder, { recursive: true });
@@ -82,7 +82,7 @@ export function writeSession(name, data) {
   return folder;
 }
 
-// Chromium with a user of its own, who is gone afterwards.
+// Starts Chromium with a temporary profile.
 export async function openBrowser(options = {}) {
   const context = await playwright.chromium.launchPersistentContext(mkdtempSync(join(scratch, "user-")), {
     executablePath: chromium, headless: true, timeout: patience, acceptDownloads: true,
@@ -94,7 +94,7 @@ export async function openBrowser(options = {}) {
   return context;
 }
 
-// Opens `file` and waits until it is drawn. What the page asks for and says is collected in page.heard.
+// Opens `file` and waits until it is drawn. Collects requests and console messages in page.heard.
 export async function openReport(context, file) {
   const page = await context.newPage();
   page.heard = { requests: [], words: [], errors: [] };
@@ -111,20 +111,20 @@ export async function openReport(context, file) {
   const begin = Date.now();
   await page.goto(page.address, { timeout: patience });
   await page.evaluate(() => window.stemtapReport.ready);
-  // Two frames on, what was drawn is seen.
+  // The drawing is visible after two frames.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   page.openedMs = Date.now() - begin;
   return page;
 }
 
-// What a page did that it must not: requests for anything but itself, and any complaint.
+// Returns forbidden actions of a page: requests for other files, and error messages.
 export function offences(page) {
   const foreign = page.heard.requests.filter((url) =>
     url.split("#")[0] !== page.address && !/^(data|blob):/.test(url));
   return [...foreign.map((url) => `request: ${url}`), ...page.heard.words, ...page.heard.errors];
 }
 
-// The breaches of WCAG 2.1 A and AA that axe finds, one line each; or of other rules, by axe's tags.
+// Returns the violations of WCAG 2.1 A and AA that axe finds, one line each; `tags` selects other rules.
 export async function accessibilityBreaches(page, tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]) {
   const devtools = await page.context().newCDPSession(page);
   const loaded = await devtools.send("Runtime.evaluate", { expression: axe.source + ";0" });
@@ -138,11 +138,10 @@ export async function accessibilityBreaches(page, tags = ["wcag2a", "wcag2aa", "
 
 export const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
 
-// What takes part in the work with a keyboard: everything that a mouse may click or type into.
+// Selects everything that can be used with a mouse, and therefore must be usable with a keyboard.
 const controls = "a[href], button, input, select, textarea, summary, [tabindex], [role=button], [role=tab]";
 
-// Goes through the page by Tab from its beginning. Each stop carries an attribute then; `lost` is how many presses
-// came to nothing on the way.
+// Moves through the page with Tab and marks each stop with an attribute. `lost` counts presses without an effect.
 export async function tabStops(page, most = 2000) {
   await page.evaluate(() => {
     for (const stop of document.querySelectorAll("[data-stop]")) stop.removeAttribute("data-stop");
@@ -174,13 +173,13 @@ export async function tabStops(page, most = 2000) {
   return { stops, lost };
 }
 
-// Controls in sight that no Tab came to, but those of a group that one Tab enters and arrows go through.
+// Returns visible controls that Tab did not reach, except in groups that arrow keys move through.
 export async function unreached(page) {
   return page.evaluate((wanted) => [...document.querySelectorAll(wanted)].filter((element) => {
     if (element.hasAttribute("data-stop") || element.closest("[inert]")) return false;
     if (element.disabled || !element.checkVisibility({ visibilityProperty: true })) return false;
     if (element.matches("main, [role=dialog], h1, h2, h3, section") || element.ariaHidden === "true") return false;
-    // Arrows go through the rows of a table that Tab came to.
+    // Arrow keys move through the rows of a table.
     if (element.closest(".grid[data-stop] tbody")) return false;
     const group = element.closest("[role=radiogroup], [role=tablist], [role=toolbar], [role=grid], fieldset");
     if (group?.querySelector("[data-stop]") && (element.tabIndex < 0 || element.type === "radio")) return false;
@@ -189,21 +188,21 @@ export async function unreached(page) {
   controls);
 }
 
-// What each chart shows: its series with their data, as plain values.
+// Returns the data of each chart's series as plain values.
 export async function chartSeries(page) {
   return page.evaluate(() => Object.fromEntries(Object.entries(window.stemtapReport.charts).map(([name, chart]) =>
     [name, JSON.parse(JSON.stringify((chart.option?.series ?? []).map(({ type, name, data, kernel }) =>
       ({ type, name, data, kernel }))))])));
 }
 
-// Every number in there.
+// Returns every number in `value`.
 export function numbersIn(value, into = []) {
   if (typeof value === "number") into.push(value);
   else if (value && typeof value === "object") Object.values(value).forEach((part) => numbersIn(part, into));
   return into;
 }
 
-// A server that counts what it is asked for, until the test ends.
+// Starts a server that counts requests until the test ends.
 export async function listen(t) {
   const server = createServer((_, answer) => {
     ++server.asked;
@@ -218,8 +217,8 @@ export async function listen(t) {
   return server;
 }
 
-// The table of all kernels, which is filled when it is scrolled to. Only the rows near to what is seen are there;
-// aria-rowcount says how many there are, and the head.
+// Returns the table of all kernels, which is filled when it is scrolled into view. Only rows near the visible part exist;
+// aria-rowcount is the number of all rows, including the head.
 export async function kernelTable(page) {
   const table = page.getByRole("table", { name: "Kernels" });
   await table.scrollIntoViewIfNeeded();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page that does everything wrong is caught: what the other tests do not hear of does not happen.
+// Proves that the checks of the other tests detect a page that violates them.
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the charts share. A chart is an option of ECharts, made without side effects from the model and a theme.
-// Whatever text comes from data goes through plain functions into canvas text, or into elements as text nodes (tips);
-// ECharts never gets HTML of it.
+// Functions shared by the charts. A chart is an ECharts option, computed without side effects from the model and a
+// theme. Text from data becomes chart text or text nodes (tips), never HTML.
 
 import { h } from "../dom";
 import { count } from "../format";
@@ -10,7 +9,7 @@ import type { Theme } from "../theme";
 
 export const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
 
-// ECharts' own types ask for more than they give where options are put together from parts.
+// The types of ECharts do not allow options that are assembled from parts.
 export type Any = any;
 
 export function tip(title: string, rows: [string, string][]): HTMLElement {
@@ -34,34 +33,34 @@ export function axis(theme: Theme, more: Any): Any {
     ...rest };
 }
 
-export function cutText(text: string, most: number): string {
+export function cutText(text: string, max: number): string {
   const parts = [...text];
-  return parts.length > most ? parts.slice(0, most - 1).join("") + "…" : text;
+  return parts.length > max ? parts.slice(0, max - 1).join("") + "…" : text;
 }
 
-// What stands at the end may be all that tells a kernel from the next.
-export function cutMiddle(text: string, most: number): string {
+// Keeps the end, because kernel names may differ only there.
+export function cutMiddle(text: string, max: number): string {
   const parts = [...text];
-  if (parts.length <= most) return text;
-  const head = Math.ceil((most - 1) * 0.55);
-  return parts.slice(0, head).join("") + "…" + parts.slice(parts.length - (most - 1 - head)).join("");
+  if (parts.length <= max) return text;
+  const head = Math.ceil((max - 1) * 0.55);
+  return parts.slice(0, head).join("") + "…" + parts.slice(parts.length - (max - 1 - head)).join("");
 }
 
-// The last two of the names that a name is made of: namespaces before them take room and say little, as do arguments that
-// are left out.
+// Returns the last two components of a qualified name; outer namespaces need space and add little information. Omits the
+// mark for omitted arguments.
 export function chartName(label: string): string {
   const end = label.search(/[<( ]/);
   const head = (end < 0 ? label : label.slice(0, end)).split("::");
   return head.slice(-2).join("::") + (end < 0 ? "" : label.slice(end).replace("<…>", ""));
 }
 
-// Where the plot of a chart over time lies in it, px from either side.
+// Horizontal insets of the plot area in charts over time, in px.
 export const plotLeft = 64;
 export const plotRight = 18;
 
-export const glyph = 6.6; // px of a letter, about
+export const glyph = 6.6; // approximate width of a letter, px
 
-// Round values for a log axis that may span a factor of 1.1 or of a million.
+// Returns round values for a log axis, whether it spans a factor of 1.1 or of a million.
 export function ticksBetween(low: number, high: number): number[] {
   if (!(low > 0) || !(high > low)) return [];
   const decades = Math.log10(high / low);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether kernels got slower or faster on the way: the mean of each slice of time over the mean of all.
+// Shows whether kernels became slower or faster: the mean duration per time slice, divided by the overall mean.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { duration, tidy, times } from "../format";
 import type { Kernel, Model } from "../model";
-import { colourOf, type Theme } from "../theme";
+import { colorOf, type Theme } from "../theme";
 import { drawnPoints, whole, type View } from "../zoom";
 import { axis, base, cutText, plotLeft, plotRight, tip, type Any } from "./common";
 
-// Mean duration in each slice over the kernel's mean; null where it did not run.
+// Returns the mean duration in each slice divided by the kernel's mean; null if it did not run in the slice.
 export function driftOf(kernel: Kernel, slices: number): (number | null)[] {
   const out = new Array<number | null>(slices).fill(null);
   const launches = kernel.slices.reduce((a, s) => a + s[1], 0);
@@ -56,16 +56,16 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme,
       nameTextStyle: { color: theme.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -56] },
       axisLabel: { formatter: (v: number) => tidy(times(v)) } }),
     series: kernels.map((kernel) => {
-      const colour = colourOf(theme, kernel.rank);
+      const color = colorOf(theme, kernel.rank);
       const isChosen = kernel === chosen;
       const data = drawnPoints(driftOf(kernel, slices.count).map((ratio, slice): [number, number | null] => [at(slice), ratio]),
         ([x]) => x, view.from * end, view.to * end);
-      // What no line leads to would not be seen.
+      // A point without neighbors has no line, so it needs a symbol.
       const isAlone = (i: number) => data[i - 1]?.[1] == null && data[i + 1]?.[1] == null;
       return { name: `kernel ${kernel.id}`, kernel: kernel.id, type: "line", showSymbol: true, symbol: "circle", z: isChosen ? 5 : 2,
         symbolSize: (_: Any, p: Any) => (isAlone(p.dataIndex) ? 6 : 0), data,
-        lineStyle: { width: isChosen ? 3 : 1.25, color: isChosen && kernel.rank >= theme.series.length ? theme.ink : colour,
-          opacity: isChosen ? 1 : 0.75 }, itemStyle: { color: colour },
+        lineStyle: { width: isChosen ? 3 : 1.25, color: isChosen && kernel.rank >= theme.series.length ? theme.ink : color,
+          opacity: isChosen ? 1 : 0.75 }, itemStyle: { color },
         markLine: kernel === kernels[0] ? { silent: true, symbol: "none", animation: false, label: { show: false },
           lineStyle: { color: theme.axis, type: "solid" }, data: [{ yAxis: 1 }] } : undefined };
     }) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the durations of one kernel lie, where its clusters part them and which launches were sampled.
+// The distribution of one kernel's durations, its cluster boundaries and its samples.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, none, number, percent, tidy } from "../format";
@@ -13,8 +13,8 @@ export interface HistogramView {
   logCount: boolean;
 }
 
-// Which cluster a bin's launches are in, by its middle; -1: in none. The last cluster may lie within another's
-// range, as it holds the launches captured at first sight: it is asked last.
+// Returns the cluster of a bin, by the middle of the bin, or -1. The last cluster may contain exploratory captures and be
+// within the range of another cluster, so it is checked last.
 export function clusterOf(kernel: Kernel, lower: number, upper: number): number {
   const middle = Math.floor((lower + Math.max(lower, upper - 1)) / 2);
   return kernel.clusters.findIndex((c) => middle >= c.lower && middle <= c.upper);
@@ -26,8 +26,8 @@ export function binsOf(kernel: Kernel): number[][] {
   return kernel.histogram.map(([from, to, n]) => [from, to, n, clusterOf(kernel, from, to)]);
 }
 
-const leastNs = 0.5; // where a log axis puts 0 ns
-const mostMarks = 400; // of samples; more could not be told apart
+const minNs = 0.5; // position of 0 ns on a log axis
+const maxMarks = 400; // of samples; more would overlap
 
 export interface SampleMark {
   first: PlanSample;
@@ -37,17 +37,17 @@ export interface SampleMark {
   to: number;
 }
 
-// Samples of a cluster whose durations are too alike to be told apart on a log axis are one mark.
+// Combines samples of a cluster whose marks would overlap on a log axis.
 export function sampleMarks(kernel: Kernel): SampleMark[] {
   const samples = kernel.clusters.reduce((a, c) => a + c.samples.length, 0);
-  const at = (s: PlanSample) => Math.max(leastNs, s.duration_ns);
+  const at = (s: PlanSample) => Math.max(minNs, s.duration_ns);
   const [low, high] = rangeOf(kernel.clusters.flatMap((c) => c.samples.map(at)));
-  const scale = high > low ? (mostMarks - 1) / Math.log(high / low) : 0;
+  const scale = high > low ? (maxMarks - 1) / Math.log(high / low) : 0;
   return kernel.clusters.flatMap((c, cluster) => {
     const marks = new Map<number, SampleMark>();
     c.samples.forEach((first, i) => {
       const ns = at(first);
-      const key = samples > mostMarks ? Math.round(scale * Math.log(ns / low)) : i;
+      const key = samples > maxMarks ? Math.round(scale * Math.log(ns / low)) : i;
       const mark = marks.get(key);
       if (!mark) {
         marks.set(key, { first, cluster, count: 1, from: ns, to: ns });
@@ -67,29 +67,29 @@ function markTip({ first, cluster, count: n, from, to }: SampleMark): HTMLElemen
   }
   return tip(`Sample in cluster ${cluster + 1}`, [["duration", duration(first.duration_ns)],
     ["weight", number(first.weight)], ["launch", count(first.index)], ["occurrence", count(first.occurrence)],
-    ...(first.imputed ? [["imputed", "mean of its like"] as [string, string]] : [])]);
+    ...(first.imputed ? [["imputed", "mean of its context"] as [string, string]] : [])]);
 }
 
-// Where clusters meet. The last may be that of the launches captured at first sight, which parts nothing: it is told by
-// lying among the others.
+// Returns the boundaries between clusters. A last cluster within the range of others contains exploratory captures and
+// has no boundary.
 function edgesOf({ clusters }: Kernel): number[] {
   const last = clusters.at(-1);
-  const parting = clusters.filter((c) => c !== last || clusters.every((other) => other === c || other.upper < c.lower));
-  return [...new Set(parting.flatMap((c) => [c.lower, c.upper + 1]))].sort((a, b) => a - b);
+  const separate = clusters.filter((c) => c !== last || clusters.every((other) => other === c || other.upper < c.lower));
+  return [...new Set(separate.flatMap((c) => [c.lower, c.upper + 1]))].sort((a, b) => a - b);
 }
 
 export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramView): EChartsCoreOption {
-  // Without a histogram the clusters still say where launches are, though not how they lie in there.
+  // Without a histogram, each cluster is shown as one bar.
   const made = kernel.histogram.length > 0;
   const bins = binsOf(kernel);
   const samples = sampleMarks(kernel).map((mark) => ({ value: [Math.sqrt(mark.from * mark.to), 0], mark }));
   const edges = edgesOf(kernel);
   const [low, high] = rangeOf([...bins.flatMap((b) => [b[0]!, b[1]!]), ...edges,
-    ...samples.flatMap(({ mark }) => [mark.from, mark.to])].map((ns) => Math.max(leastNs, ns)));
+    ...samples.flatMap(({ mark }) => [mark.from, mark.to])].map((ns) => Math.max(minNs, ns)));
   const most = Math.max(1, rangeOf(bins.map((b) => b[2]!))[1]);
   const floor = view.logCount ? 0.5 : 0;
   const x = { type: "log", logBase: 10, min: low < Infinity ? low / 1.03 : 1, max: high > 0 ? high * 1.03 : 10 };
-  const ticks = [...(low === leastNs ? [leastNs] : []), ...ticksBetween(x.min, x.max).filter((ns) => ns >= 1)];
+  const ticks = [...(low === minNs ? [minNs] : []), ...ticksBetween(x.min, x.max).filter((ns) => ns >= 1)];
   return { ...base(theme),
     tooltip: { ...base(theme).tooltip, trigger: "item", formatter: (p: Any) => {
       if (p.seriesName === "samples") return markTip(p.data.mark);
@@ -113,8 +113,8 @@ export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramVie
       encode: { x: [0, 1], y: 2 }, data: bins,
       itemStyle: { color: theme.accent },
       renderItem: (_: Any, api: Any) => {
-        const [left, top] = api.coord([Math.max(leastNs, api.value(0)), Math.max(floor, api.value(2))]);
-        const [right, bottom] = api.coord([Math.max(leastNs, api.value(1)), floor]);
+        const [left, top] = api.coord([Math.max(minNs, api.value(0)), Math.max(floor, api.value(2))]);
+        const [right, bottom] = api.coord([Math.max(minNs, api.value(1)), floor]);
         const cluster = api.value(3);
         const captured = (kernel.clusters[cluster]?.captured ?? 0) > 0;
         return { type: "rect", shape: { x: left, y: top, width: Math.max(1, right - left - 0.5),
@@ -123,7 +123,7 @@ export function histogramOption(kernel: Kernel, theme: Theme, view: HistogramVie
       },
       markLine: { silent: true, symbol: "none", animation: false, label: { show: false },
         lineStyle: { color: theme.quiet, type: [3, 3], width: 1 },
-        data: edges.map((ns) => ({ xAxis: Math.max(leastNs, ns) })) } },
+        data: edges.map((ns) => ({ xAxis: Math.max(minNs, ns) })) } },
     { name: "samples", type: "scatter", xAxisIndex: 1, yAxisIndex: 1, symbol: "triangle", symbolSize: 11,
       itemStyle: { opacity: 1, color: theme.ink, borderColor: theme.surface, borderWidth: 1 }, data: samples }] };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Methods of an evaluation: error against speedup.
+// The methods of an evaluation: error against speedup.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { percent, tidy, times, visible } from "../format";
@@ -14,14 +14,14 @@ export interface MethodPoint {
   asked: number | null;
   speedup: number | null;
   mean: number | null;
-  high: number | null; // p95 of a workload, largest of all
+  high: number | null; // p95 of one workload, or the maximum of all
   bound: number | null;
   coverage: number | null;
   samples: number | null;
-  overBound: number | null; // p95 of the error over the bound, of all workloads the median
+  overBound: number | null; // p95 error / bound of one workload, or the median of all
 }
 
-// Points of one workload, or of all together (null).
+// Returns the points of one workload, or of all workloads together (null).
 export function methodPoints(evaluation: Evaluation, workload: string | null): MethodPoint[] {
   if (workload === null) {
     return (evaluation.summary ?? []).map((s) => ({ method: s.method, workload: "", asked: s.error_bound,
@@ -34,8 +34,8 @@ export function methodPoints(evaluation: Evaluation, workload: string | null): M
     overBound: r.p95_over_bound ?? null }));
 }
 
-// How far (px, up is negative) each label moves so that none covers another: boxes are placed from the left, each at the
-// nearest free place beside its point, none below 0. The points themselves stay uncovered too.
+// Returns the vertical shift of each label (px, negative is up) that prevents overlaps with other labels and points.
+// Labels are placed from left to right, each at the nearest free position, none below 0.
 export function placeLabels(boxes: { x: number; y: number; width: number }[]): number[] {
   const height = 14;
   const placed = boxes.map(({ x, y }) => ({ x: x - 14, y, width: 12 }));
@@ -52,19 +52,19 @@ export function placeLabels(boxes: { x: number; y: number; width: number }[]): n
   return out;
 }
 
-const plotHeight = 300; // px, about: the height of the window has a part in it
+const plotHeight = 300; // px, approximate: it depends on the height of the window
 
 export function methodsOption(points: MethodPoint[], theme: Theme, all: boolean, width: number): EChartsCoreOption {
   const drawn = points.filter((p) => p.speedup !== null && p.speedup > 0 && p.mean !== null);
   const names = [...new Set(points.map((p) => p.method))];
   const asked = [...new Set(points.map((p) => p.asked))].filter((a): a is number => a !== null && a > 0);
-  const colour = (p: MethodPoint) => theme.series[names.indexOf(p.method)] ?? theme.rest;
+  const color = (p: MethodPoint) => theme.series[names.indexOf(p.method)] ?? theme.rest;
   const label = (p: MethodPoint) => cutText(visible(p.method), 24) + (asked.length > 1 ? ` ${tidy(percent(p.asked))}` : "");
   const speeds = drawn.map((p) => p.speedup!);
   const low = Math.min(...speeds, Infinity) / 1.6;
   const high = Math.max(...speeds, 1) * (width < 500 ? 8 : 4); // room for the last label
   const ticks = ticksBetween(low, high);
-  // An error of 0 stands at the foot of the axis.
+  // An error of 0 is drawn at the lower end of the axis.
   const errors = [...drawn.flatMap((p) => [p.mean!, p.high ?? 0]), ...asked].filter((e) => e > 0);
   const foot = Math.max(1e-7, Math.min(...errors, 0.01)) / 1.6;
   const top = Math.max(...errors, 0.1) * 1.3;
@@ -93,13 +93,13 @@ export function methodsOption(points: MethodPoint[], theme: Theme, all: boolean,
         const [x, y] = api.coord([api.value(0), api.value(1)]);
         const top = api.coord([api.value(0), api.value(2)])[1];
         return { type: "path", shape: { pathData: `M${x},${y}V${top}M${x - 5},${top}H${x + 5}` },
-          style: { fill: "none", stroke: colour(drawn[params.dataIndex]!), lineWidth: 1.5 } };
+          style: { fill: "none", stroke: color(drawn[params.dataIndex]!), lineWidth: 1.5 } };
       },
       markLine: { silent: true, symbol: "none", animation: false, lineStyle: { color: theme.bad, type: [5, 4] },
         label: { position: "insideEndTop", color: theme.bad, fontSize: 12, formatter: (p: Any) => `asked ${tidy(percent(p.value))}` },
         data: asked.map((yAxis) => ({ yAxis })) } },
     { name: "methods", type: "scatter", symbolSize: 10, data: drawn.map((p, i) => ({ value: [p.speedup, shown(p.mean)],
-      itemStyle: { color: colour(p), opacity: 1 }, label: { offset: [0, moves[i]], color: colour(p) } })),
+      itemStyle: { color: color(p), opacity: 1 }, label: { offset: [0, moves[i]], color: color(p) } })),
       label: { show: true, position: "right", fontSize: 12,
         formatter: (p: Any) => (drawn[p.dataIndex] ? label(drawn[p.dataIndex]!) : "") } }] };
 }

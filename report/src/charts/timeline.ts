@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the session went: launches, captures, the bound and the decisions, one above the other.
+// The session over time: launches, captures, the bound and the decisions in separate panels.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, percent, tidy } from "../format";
@@ -10,7 +10,7 @@ import type { MaskEvent, Triple } from "../types";
 import { drawnPoints, whole, type View } from "../zoom";
 import { axis, base, compact, font, plotLeft, plotRight, ticksBetween, tip, type Any } from "./common";
 
-// When the collector had worked off so many launches, by its timeline.
+// Returns the time at which the collector had processed that many launches.
 export function elapsedAt(timeline: TimelinePoint[], launches: number): number | null {
   if (timeline.length === 0) return null;
   let low = 0;
@@ -30,7 +30,7 @@ export function elapsedAt(timeline: TimelinePoint[], launches: number): number |
 
 export const eventKinds = ["capture", "close", "reopen", "top_up"] as const;
 
-// Events between two places of an axis, counted in equal parts of it: [middle of the part, kind's number, how many].
+// Counts events in equal parts of an axis range: [middle of the part, index of the kind, count].
 export function binEvents(events: MaskEvent[], xOf: (index: number) => number, from: number, to: number,
     parts: number): Triple[] {
   const bins = new Map<number, number>();
@@ -50,7 +50,7 @@ export type TimelineAxis = "time" | "launches";
 const eventParts = 160;
 export const eventNames = ["capture", "close", "reopen", "top up"];
 
-// Excluded launches have numbers too, but are not among those observed: they are taken to be spread evenly.
+// Excluded launches have numbers but are not observed; they are assumed to be spread evenly.
 function numbersPerLaunch(model: Model): number {
   return model.invocations > 0 ? model.launches / model.invocations : 1;
 }
@@ -89,9 +89,9 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis,
   const highBound = Math.max(1, ...bounds);
   const lowBound = footOf(bounds, model.asked);
   const boundTicks = ticksBetween(lowBound, highBound * 1.0001);
-  const line = (panel: number, name: string, of: (p: (typeof points)[number]) => number | null, colour: string,
+  const line = (panel: number, name: string, of: (p: (typeof points)[number]) => number | null, color: string,
     more: Any = {}) => ({ name, type: "line", xAxisIndex: panel, yAxisIndex: panel, showSymbol: points.length < 2,
-    symbolSize: 5, lineStyle: { width: 1.75, color: colour }, itemStyle: { color: colour },
+    symbolSize: 5, lineStyle: { width: 1.75, color }, itemStyle: { color },
     data: points.map((p) => [x(p), of(p)]), ...more });
   return { ...base(theme),
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: theme.axis } },
@@ -132,18 +132,18 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis,
         data: eventsShown ? events : [] }] };
 }
 
-// What the tip says of the places under the pointer.
+// Returns the rows of the tip for the points under the pointer.
 export function rowsAt(points: TimelinePoint[], places: Any[]): [string, string][] {
   return places.map((p): [string, string] => {
     if (p.seriesName === "decisions") return [eventNames[p.value[1]] ?? "", count(p.value[2])];
-    // At the foot of the axis a smaller one may stand.
+    // The drawn bound is limited by the axis; show the actual bound.
     if (p.seriesName === "bound") return ["bound", percent(points[p.dataIndex]?.bound)];
     return [p.seriesName, p.seriesName === "GPU time observed" ? duration(p.value[1]) : count(p.value[1])];
   });
 }
 
-const leastBound = 1e-6; // that can be asked; smaller ones, and 0, stand at the foot of the axis
+const minBound = 1e-6; // minimum error bound of the options; smaller bounds, and 0, are drawn at the lower end
 
 function footOf(bounds: number[], asked: number | null): number {
-  return Math.max(leastBound, Math.min(...bounds, asked !== null && asked > 0 ? asked : 1, 1)) / 1.6;
+  return Math.max(minBound, Math.min(...bounds, asked !== null && asked > 0 ? asked : 1, 1)) / 1.6;
 }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the time goes: a treemap and bars of the kernels that take most of it.
+// A treemap and a bar chart of the kernels with the most time.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, percent, plural, tidy } from "../format";
 import type { Kernel, Model } from "../model";
-import { colourOf, type Theme } from "../theme";
+import { colorOf, type Theme } from "../theme";
 import { axis, base, chartName, cutMiddle, cutText, glyph, tip, type Any } from "./common";
 
 export interface Part {
-  kernel: Kernel | null; // null: all others together
+  kernel: Kernel | null; // null: all other kernels together
   label: string;
   duration: number;
   invocations: number;
 }
 
-// The kernels with the most time, and one part for what is left.
-export function topParts(model: Model, most: number): Part[] {
-  const top = model.byTime.slice(0, most);
+// Returns the kernels with the most time, and one part for all others.
+export function topParts(model: Model, max: number): Part[] {
+  const top = model.byTime.slice(0, max);
   const parts: Part[] = top.map((kernel) => ({ kernel, label: kernel.short, duration: kernel.duration,
     invocations: kernel.invocations }));
-  const rest = model.byTime.slice(most);
+  const rest = model.byTime.slice(max);
   if (rest.length > 0) {
     parts.push({ kernel: null, label: `${rest.length.toLocaleString("en-US")} other kernels`,
       duration: rest.reduce((a, k) => a + k.duration, 0), invocations: rest.reduce((a, k) => a + k.invocations, 0) });
@@ -59,7 +59,7 @@ export function treemapOption(model: Model, theme: Theme): EChartsCoreOption {
         } },
       emphasis: { itemStyle: { borderColor: theme.focus, borderWidth: 2 }, label: { color: theme.on } },
       data: parts.map((part, i) => ({ name: `part ${i}`, value: part.duration, part: i, kernel: part.kernel?.id ?? null,
-        itemStyle: { color: colourOf(theme, part.kernel?.rank ?? null) } })) }] };
+        itemStyle: { color: colorOf(theme, part.kernel?.rank ?? null) } })) }] };
 }
 
 export function barsOption(model: Model, theme: Theme, width: number): EChartsCoreOption {
@@ -80,7 +80,7 @@ export function barsOption(model: Model, theme: Theme, width: number): EChartsCo
       axisTick: { show: false }, triggerEvent: true, axisLabel: { interval: 0, width: names, overflow: "truncate",
         ellipsis: "…", color: theme.ink, fontSize: 12, formatter: (i: string) => cutMiddle(chartName(parts[Number(i)]?.label ?? ""), Math.floor(names / glyph)) } },
     series: [{ name: "time", type: "bar", barCategoryGap: 5, data: parts.map((part, i) => ({ value: part.duration, part: i,
-      kernel: part.kernel?.id ?? null, itemStyle: { color: colourOf(theme, part.kernel?.rank ?? null) } })),
+      kernel: part.kernel?.id ?? null, itemStyle: { color: colorOf(theme, part.kernel?.rank ?? null) } })),
       label: { show: true, position: "right", color: theme.quiet, backgroundColor: theme.surface, fontSize: 12,
         formatter: (p: Any) => label(parts[p.dataIndex]) } }] };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The answer first: how much less there is to trace, how wrong it may be, whether to believe that, what to do next.
+// The result: speedup, error, whether the bound can be trusted, and the next step.
 
 import { copyButton, h } from "../dom";
 import type { Context } from "../context";
@@ -44,17 +44,17 @@ export function answerSection({ model }: Context): HTMLElement {
       exported.update();
     } }, ...consumers.map((name) => h("option", { value: name }, name)));
     if (verdict.level === "bad") {
-      next.append(h("p", null, "Better first: settle what stands under Stop, or know why it does not matter. Then:"));
+      next.append(h("p", null, "First resolve the problems marked Stop, or make sure that they do not matter. Then:"));
     }
-    next.append(h("p", null, "Hand the samples to what measures them: ", h("label", { for: "consumer", class: "unseen" },
+    next.append(h("p", null, "Export the samples to the tool that measures them: ", h("label", { for: "consumer", class: "unseen" },
       "Consumer"), select), exported.element,
-      h("p", { class: "quiet" }, "Then turn its results into totals of the whole run:"),
+      h("p", { class: "quiet" }, "Then extrapolate its results to totals of the whole run:"),
       command("Extrapolate command", () => extrapolateCommand(model)).element,
-      h("p", { class: "quiet" }, `Run both in the folder that holds the ${model.planFile === model.folder ? "plan" : "session"}. ` +
+      h("p", { class: "quiet" }, `Run both commands in the directory that contains the ${model.planFile === model.folder ? "plan" : "session"}. ` +
         exportNote(model)));
   } else {
-    next.append(h("p", null, "There is nothing to export. Run the program again and let it end by itself; ",
-      "summary.txt of the session says what was seen."));
+    next.append(h("p", null, "There is nothing to export. Run the program again until it ends; ",
+      "summary.txt in the session directory reports what was recorded."));
   }
   return h("section", { id: "answer", "aria-labelledby": "h-answer" }, h("h2", { id: "h-answer" }, "The answer"),
     strip, h("div", { class: "two" }, block, next));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One kernel: how long its launches take, where the clusters part them, which launches were sampled.
+// One kernel: the durations of its launches, its clusters and its samples.
 
 import { binsOf, histogramOption } from "../charts/histogram";
 import type { Context } from "../context";
@@ -9,12 +9,12 @@ import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, number, percent, tidy, visible } from "../format";
 import { rangeOf, search, type Cluster, type Kernel } from "../model";
 
-const mostFound = 50;
+const maxFound = 50;
 const samplesListed = 6;
 
 const cvOf = (c: Cluster) => (c.mean > 0 ? c.stddev / c.mean : null);
 
-// A field that finds kernels as one types; arrows go through what was found, Enter takes it.
+// A search field for kernels. Arrow keys move through the results; Enter selects one.
 function picker(context: Context): HTMLElement {
   const { model } = context;
   let found: Kernel[] = [];
@@ -39,20 +39,20 @@ function picker(context: Context): HTMLElement {
     const active = options.children[at];
     if (!active) return;
     input.setAttribute("aria-activedescendant", active.id);
-    // Within the list: the page itself must not move.
+    // Scroll only the list, not the page.
     const { offsetTop: top, offsetHeight: height } = active as HTMLElement;
     if (top < options.scrollTop) options.scrollTop = top;
     else if (top + height > options.scrollTop + options.clientHeight) options.scrollTop = top + height - options.clientHeight;
   };
   const open = () => {
-    found = search(model.byTime, input.value).slice(0, mostFound);
+    found = search(model.byTime, input.value).slice(0, maxFound);
     at = 0;
     replace(options, ...found.map((kernel, i) => h("li", { id: `kernel-option-${i}`, role: "option", title: kernel.label,
       mousedown: (event: MouseEvent) => {
         event.preventDefault();
         take(kernel);
       } }, h("bdi", null, kernel.label), h("span", { class: "quiet" }, percent(kernel.share)))));
-    if (found.length === 0) options.append(h("li", { class: "quiet", role: "option", "aria-disabled": "true" }, "No such kernel"));
+    if (found.length === 0) options.append(h("li", { class: "quiet", role: "option", "aria-disabled": "true" }, "No kernel found"));
     options.hidden = false;
     input.setAttribute("aria-expanded", "true");
     mark();
@@ -69,7 +69,7 @@ function picker(context: Context): HTMLElement {
     } else if (event.key === "Enter") {
       if (!options.hidden) take(found[at]);
     } else if (event.key === "Escape") {
-      // By itself it would empty the field, which opens the list anew.
+      // The default action would clear the field, which reopens the list.
       event.preventDefault();
       input.value = "";
       close();
@@ -110,12 +110,12 @@ export function kernelSection(context: Context): HTMLElement {
     figure.update();
   } }, "Log counts");
   const note = h("p", { class: "quiet", hidden: true });
-  const figure = makeFigure({ name: "histogram", title: "Durations of its launches", height: "clamp(280px, 40vh, 420px)",
-    how: "Each bar counts launches whose duration lies in its range; durations grow by factors to the right. Dashed lines " +
-      "part the clusters, neighbours differ in colour, amber ones have no sample. The triangles below are the launches " +
-      "that were sampled, alike ones as one triangle where there are many. Bars may differ in width, as neighbouring bins " +
-      "are joined until 64 are left: compare their counts, not their areas. Launches captured at first sight are in no bar, " +
-      "and their cluster, the last, may lie among the others.",
+  const figure = makeFigure({ name: "histogram", title: "Launch durations", height: "clamp(280px, 40vh, 420px)",
+    how: "Each bar counts the launches with a duration in its range, on a log axis. Dashed lines " +
+      "separate the clusters, neighbors have different colors, and clusters without a sample are amber. The triangles below are " +
+      "the samples; if there are many, similar samples share a triangle. Bars may have different widths, because adjacent bins " +
+      "are joined until 64 are left: compare counts, not areas. Exploratory captures are in no bar, and their cluster, the " +
+      "last, may overlap with others.",
     label: () => {
       const k = kernel();
       return k ? `Histogram of the durations of ${k.short}: ${count(k.invocations)} launches in ${k.clusters.length} ` +
@@ -125,7 +125,7 @@ export function kernelSection(context: Context): HTMLElement {
       const k = kernel();
       if (!k) return "The session has no kernels.";
       return k.histogram.length === 0 && k.clusters.length === 0
-        ? "The session says nothing of this kernel's durations: it has neither clusters nor a histogram." : null;
+        ? "The session contains neither clusters nor a histogram of this kernel." : null;
     },
     option: (theme) => (kernel() ? histogramOption(kernel()!, theme, view) : {}),
     table: () => ({ head: ["From", "To", "Launches", "Cluster"], rows: binsOf(kernel()!).map(([from, to, n, cluster]) =>
@@ -146,9 +146,9 @@ export function kernelSection(context: Context): HTMLElement {
       fact("mean", duration(k.mean)), fact("cv", percent(k.cv)), fact("sampled", count(k.captured)),
       k.uncovered > 0 && fact("uncovered", duration(k.uncovered)), k.imputed > 0 && fact("imputed", count(k.imputed)));
     replace(full, h("summary", null, "Full name"), h("p", { class: "full", tabindex: 0 }, h("bdi", null, visible(k.name) || "(no name)")));
-    replace(clusters, k.clusters.length > 0 ? plainTable({ head: ["#", "Range", "Launches", "Mean", "cv", "Captured / wanted",
+    replace(clusters, k.clusters.length > 0 ? plainTable({ head: ["#", "Range", "Launches", "Mean", "cv", "Captured / target",
       "Weight", "Samples (launch)", "State"], rows: clusterRows(k) })
-      : h("p", { class: "lacks" }, "This kernel has no clusters: samples were not allocated to it."));
+      : h("p", { class: "lacks" }, "This kernel has no clusters: no samples were allocated to it."));
     const bare = k.histogram.length === 0 && k.clusters.length > 0;
     note.hidden = !bare;
     note.textContent = model.data.overview ? "This kernel has no histogram: its clusters are shown instead."
@@ -164,9 +164,9 @@ export function kernelSection(context: Context): HTMLElement {
   else section.append(
     picker(context), h("div", { class: "kernel-head" }, title, full, facts),
     h("div", { class: "two wide-right" }, figure.element,
-      h("div", { class: "panel" }, h("h3", null, "Its clusters"), h("details", { class: "how" },
-        h("summary", null, "How to read this"), h("p", null, "A cluster holds launches of alike duration. cv is the standard " +
-          "deviation over the mean: the larger, the more samples it takes. Each sample stands for as many launches " +
-          "as its weight says.")), clusters)));
+      h("div", { class: "panel" }, h("h3", null, "Clusters"), h("details", { class: "how" },
+        h("summary", null, "How to read this"), h("p", null, "A cluster contains launches of similar duration. cv is the standard " +
+          "deviation divided by the mean; a larger cv needs more samples. The weight of a sample is the number of launches " +
+          "that it represents.")), clusters)));
   return section;
 }

@@ -11,17 +11,17 @@ export function methodsSection({ model }: Context): HTMLElement {
   const section = h("section", { id: "methods", "aria-labelledby": "h-methods" },
     h("h2", { id: "h-methods" }, "Methods compared"));
   if (!evaluation) {
-    section.append(h("p", { class: "lacks" }, "No evaluation was given: stemtap evaluate --json compares methods on a " +
-      "profile, and stemtap report shows its output here."));
+    section.append(h("p", { class: "lacks" }, "There is no evaluation. stemtap evaluate --json compares methods on a " +
+      "profile; stemtap report --evaluation shows its output here."));
     return section;
   }
   if (evaluation.equal_error) {
     const equal = evaluation.equal_error;
-    section.append(h("p", null, `Speedup of ${visible(equal.one)} over that of ${visible(equal.other)} where their p95 ` +
-      `errors are equal, at a bound of ${percent(equal.error_bound)}.`),
+    section.append(h("p", null, `Ratio of the speedups of ${visible(equal.one)} and ${visible(equal.other)} at equal p95 ` +
+      `errors, for a bound of ${percent(equal.error_bound)}.`),
     h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, `Above 1×, ${visible(equal.one)} ` +
-      "takes less for the same error. At least and at most are what the noise of the errors, and samples that come in whole " +
-      "numbers, leave open.")),
+      "needs less time for the same error. At least and at most are the limits that follow from the noise of the errors and " +
+      "from whole numbers of samples.")),
     plainTable({ head: ["Workload", "Ratio", "At least", "At most"], rows: equal.rows.map((r) =>
       [h("bdi", null, visible(r.name)), times(r.ratio), times(r.ratio_low), times(r.ratio_high)]) }));
     return section;
@@ -35,12 +35,12 @@ export function methodsSection({ model }: Context): HTMLElement {
   } }, workloads.length > 1 && h("option", { value: "all" }, "all workloads"),
   ...workloads.map((name, i) => h("option", { value: i }, visible(name))));
   const figure = makeFigure({ name: "methods", title: "Error against speedup", height: "clamp(300px, 44vh, 520px)",
-    how: "Right is cheaper, low is more exact: the best methods are at the bottom right. The dot is the mean error over " +
-      "many seeds, the stroke above it goes to the error that 95 % of the runs do not exceed (of all workloads together: " +
-      "to the largest). Both axes are logarithmic, an error of 0 stands at the foot. The dashed line is the error that was asked " +
-      "for.",
+    how: "Methods at the right are cheaper, methods at the bottom are more accurate. The dot is the mean error over " +
+      "many seeds. The line above it ends at the error that 95 % of the runs do not exceed (for all workloads together: " +
+      "at the maximum). Both axes are logarithmic; an error of 0 is drawn at the bottom. The dashed line is the requested error " +
+      "bound.",
     label: () => "Methods: " + points().map((p) => `${visible(p.method)} ${times(p.speedup)} at ${percent(p.mean)} error`).join(", "),
-    missing: () => (points().some((p) => p.speedup !== null && p.mean !== null) ? null : "The evaluation has no rows for this."),
+    missing: () => (points().some((p) => p.speedup !== null && p.mean !== null) ? null : "The evaluation has no rows for this workload."),
     option: (theme, width) => methodsOption(points(), theme, workload === null, width),
     table: () => ({ head: ["Method", "Speedup", "Mean error"], rows: points().map((p) =>
       [visible(p.method), times(p.speedup), percent(p.mean)]) }),
@@ -48,8 +48,8 @@ export function methodsSection({ model }: Context): HTMLElement {
   const table = h("div");
   const update = () => {
     const all = workload === null;
-    const own = all ? [] : ["Bound stated", "Samples"];
-    replace(table, plainTable({ head: ["Method", "Asked", "Speedup", "Mean error", all ? "Largest error" : "p95 error",
+    const own = all ? [] : ["Stated bound", "Samples"];
+    replace(table, plainTable({ head: ["Method", "Asked", "Speedup", "Mean error", all ? "Maximum error" : "p95 error",
       "Coverage", "p95 / bound", ...own], rows: points().map((p) => [h("bdi", null, visible(p.method)), percent(p.asked),
       times(p.speedup), percent(p.mean), percent(p.high), percent(p.coverage), number(p.overBound, 3),
       ...(all ? [] : [percent(p.bound), tidy(number(p.samples))])]) }));
@@ -59,9 +59,9 @@ export function methodsSection({ model }: Context): HTMLElement {
   const leftOut = evaluation.left_out ?? [];
   section.append(h("div", { class: "two" }, figure.element, h("div", { class: "panel" }, h("h3", null, "Figures"),
     h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "Coverage is the share of runs whose " +
-      "error lies within the bound that the method states: a method keeps its word when it is not below the confidence. " +
-      "p95 / bound says how much of the bound is used (of all workloads: the median); above 1 it is too small. Methods " +
-      "without either state no bound.")), table,
+      "error is within the stated bound; it should not be below the confidence. " +
+      "p95 / bound is the used part of the bound (for all workloads: the median); above 1 the bound is too small. Methods " +
+      "without these figures state no bound.")), table,
     leftOut.length > 0 && h("details", { class: "how" }, h("summary", null, `${count(leftOut.length)} not evaluated`),
       h("ul", null, ...leftOut.map((l) => h("li", null, h("bdi", null,
         `${visible(l.method)} on ${visible(l.workload)}: ${visible(l.reason)}`))))))));

@@ -6,25 +6,25 @@ import { plainTable } from "../figure";
 import { count, duration, moment, none, percent, shellWord, visible } from "../format";
 import type { Options } from "../types";
 
-// As src/shm/loss.h has them, told in docs/formats/session.md.
+// The names are from src/shm/loss.h; docs/formats/session.md describes them.
 const losses = new Map<string, [string, string]>([
   ["ring_full", ["records", "the collector did not keep up"]],
   ["no_timestamps", ["records", "CUPTI's device buffers were exhausted: start and end are 0"]],
-  ["bad_timestamps", ["records", "end before start: the clock was stepped"]],
+  ["bad_timestamps", ["records", "end before start: the clock was set back"]],
   ["incomplete", ["records", "still running when the process ended"]],
   ["too_many_names", ["records", "more than 65,536 kernel names"]],
-  ["name_gone", ["records", "its module was unloaded before the record came"]],
-  ["cupti_dropped", ["records", "CUPTI says that it dropped them"]],
+  ["name_gone", ["records", "the module was unloaded before the record arrived"]],
+  ["cupti_dropped", ["records", "CUPTI reports that it dropped them"]],
   ["pool_exhausted", ["buffers", "no activity buffer was free"]],
-  ["foreign_buffers", ["buffers", "went astray between CUPTI clients"]],
-  ["unread_buffers", ["buffers", "CUPTI gave an error instead of its records"]],
-  ["gaps", ["times", "another profiler had CUPTI, or --max-overhead ended the recording"]],
-  ["names_cut", ["names", "longer than 16,384 bytes, kept cut: nothing is lost but letters"]],
-  ["captures_denied", ["captures", "not made, their credit was kept"]],
-  ["captures_throttled", ["captures", "put off by --max-captures-per-second"]],
-  ["graph_launches", ["launches", "CUDA graphs in gate level: their kernels are timed, not gated"]],
-  ["contexts_refused", ["contexts", "the gate's table had no room for them: their launches could not be captured"]],
-  ["slots_refused", ["clusters", "the gate's table had no slot for them: their launches could not be captured"]],
+  ["foreign_buffers", ["buffers", "delivered to another CUPTI client"]],
+  ["unread_buffers", ["buffers", "CUPTI returned an error instead of records"]],
+  ["gaps", ["times", "another profiler used CUPTI, or --max-overhead stopped the recording"]],
+  ["names_cut", ["names", "longer than 16,384 bytes; truncated"]],
+  ["captures_denied", ["captures", "not made; the credit was kept"]],
+  ["captures_throttled", ["captures", "delayed by --max-captures-per-second"]],
+  ["graph_launches", ["launches", "CUDA graphs at gate level: their kernels are timed, but cannot be captured"]],
+  ["contexts_refused", ["contexts", "the gate table was full; their launches could not be captured"]],
+  ["slots_refused", ["clusters", "the gate table had no free slot; their launches could not be captured"]],
 ]);
 
 function facts(rows: [string, Child][]): HTMLElement {
@@ -48,29 +48,29 @@ export function sessionSection({ model }: Context): HTMLElement {
   const elapsed = session?.elapsed_s ?? overview?.elapsed_s;
   const blocks: (HTMLElement | null)[] = [];
   blocks.push(block("Run", facts([
-    ["folder", h("bdi", null, visible(model.folder) || none)],
+    ["directory", h("bdi", null, visible(model.folder) || none)],
     ["mode", visible(model.mode) || none],
     ["command", model.command.length > 0 ? h("code", null, visible(model.command.map(shellWord).join(" "))) : none],
     ["source", h("bdi", null, visible(plan?.source ?? "") || none)],
-    ["began", moment(overview?.started_unix_ms)],
-    ["took", typeof elapsed === "number" ? duration(elapsed * 1e9) : none],
+    ["started", moment(overview?.started_unix_ms)],
+    ["duration", typeof elapsed === "number" ? duration(elapsed * 1e9) : none],
     ["exit", session ? (session.signal ? `signal ${session.signal}` : `code ${session.exit_code ?? none}`) : none],
     ["level", visible(overview?.level ?? "") || none],
     ["actuator", visible(overview?.actuator ?? "") || none],
     ["host", host ? h("bdi", null, visible([host.name, host.system, host.machine,
       host.cores ? `${host.cores} cores` : ""].filter(Boolean).join(", "))) : none],
-    ["made by", visible(plan?.tool ?? session?.tool ?? model.data.tool ?? "") || none],
-    ["page made", moment(model.data.made_unix_ms)],
+    ["created by", visible(plan?.tool ?? session?.tool ?? model.data.tool ?? "") || none],
+    ["page created", moment(model.data.made_unix_ms)],
   ])));
   const options = optionRows(plan?.options ?? session?.options);
-  blocks.push(block("Options", options.length > 0 ? facts(options) : h("p", { class: "lacks" }, "No options are on record.")));
+  blocks.push(block("Options", options.length > 0 ? facts(options) : h("p", { class: "lacks" }, "No options were recorded.")));
   const lost = Object.entries(session?.counters?.losses ?? overview?.losses ?? {});
   for (const name of ["contexts_refused", "slots_refused"]) lost.push([name, Number(session?.counters?.[name] ?? 0)]);
   const happened = lost.filter(([, n]) => n > 0);
-  blocks.push(block("Losses", happened.length > 0 ? plainTable({ head: ["Loss", "How many", "Of what", "Why"],
+  blocks.push(block("Losses", happened.length > 0 ? plainTable({ head: ["Loss", "Count", "Unit", "Reason"],
     rows: happened.map(([name, n]) => [visible(name), count(n), losses.get(name)?.[0] ?? none,
-      losses.get(name)?.[1] ?? "a reason that this page does not know"]) })
-    : h("p", null, overview || session ? "Nothing was lost." : "The session does not say what was lost.")));
+      losses.get(name)?.[1] ?? "unknown reason"]) })
+    : h("p", null, overview || session ? "Nothing was dropped." : "The session contains no losses.")));
   const warnings = session?.warnings ?? [];
   if (warnings.length > 0) {
     blocks.push(block("Warnings", h("ul", { class: "warnings", tabindex: 0, "aria-label": "Warnings" }, ...warnings.map((w) =>
@@ -79,7 +79,7 @@ export function sessionSection({ model }: Context): HTMLElement {
   const processes = session?.processes ?? [];
   if (processes.length > 0) {
     blocks.push(block("Processes", plainTable({ head: ["Process", "Program", "State", "Seen", "Kept", "Captured", "CUPTI",
-      "Driver", "Cost in it", "Cost beside it", "Remark"], rows: processes.map((p) => [String(p.pid),
+      "Driver", "Cost in threads", "Cost in background", "Remark"], rows: processes.map((p) => [String(p.pid),
       h("bdi", null, visible(p.program ?? "")), visible(p.state ?? "") || none, count(p.seen), count(p.kept), count(p.launches_captured),
       shown(p.cupti_version), shown(p.driver_version), duration(p.cost?.program_ns), duration(p.cost?.background_ns),
       h("bdi", null, visible(p.reason ?? "") || none)]) })));
@@ -90,11 +90,11 @@ export function sessionSection({ model }: Context): HTMLElement {
       "Streams"], rows: devices.map((d) => [shown(d.device), shown(d.pid), count(d.launches), duration(d.duration_ns),
       duration(d.busy_ns) + (d.busy_cut_ns ? ` to ${duration(d.busy_ns + d.busy_cut_ns)}` : ""), duration(d.span_ns), percent(d.span_ns > 0 ? d.busy_ns / d.span_ns : null),
       count((d.streams ?? []).length)]) }), h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null,
-      "Busy is the time in which at least one kernel ran (a range where some came too late to be added exactly); kernel time counts kernels that run side by side each. Excluded " +
-      "kernels are part of both."))));
+      "Busy is the time in which at least one kernel ran (a range if some records arrived too late to be added exactly). Kernel time adds concurrent kernels individually. Excluded " +
+      "kernels are included in both."))));
   }
   if (!session) {
-    blocks.push(h("p", { class: "lacks" }, "There is no session.json: the session did not end, or this is a plan alone."));
+    blocks.push(h("p", { class: "lacks" }, "There is no session.json: the session did not end, or the report was made from a plan only."));
   }
   return h("section", { id: "session", "aria-labelledby": "h-session" }, h("h2", { id: "h-session" }, "The session"),
     h("div", { class: "blocks" }, ...blocks));

@@ -11,7 +11,7 @@ import type { Triple } from "../types";
 
 const csvType = "text/csv;charset=utf-8";
 
-// plan.json as it was written: its text is taken out of the page's data, not made anew.
+// Returns plan.json byte for byte, from the data of the page.
 async function planText(): Promise<string> {
   const text = await unpack(document.getElementById("stemtap-data")!.textContent ?? "");
   return memberText(text, "plan") ?? "null";
@@ -19,22 +19,22 @@ async function planText(): Promise<string> {
 
 export function kernelTable(context: Context): HTMLElement {
   const { model } = context;
-  const most = model.byTime[0]?.share || 1;
+  const maxShare = model.byTime[0]?.share || 1;
   const grid = makeGrid<Kernel>("Kernels", [
     { name: "Kernel", width: "auto", isName: true, text: (k) => k.short, title: (k) => k.label, value: (k) => k.label },
-    { name: "Share", width: "92px", text: (k) => percent(k.share), value: (k) => k.duration, bar: (k) => k.share / most },
+    { name: "Share", width: "92px", text: (k) => percent(k.share), value: (k) => k.duration, bar: (k) => k.share / maxShare },
     { name: "Time", width: "92px", text: (k) => duration(k.duration), value: (k) => k.duration },
     { name: "Launches", width: "96px", text: (k) => count(k.invocations), value: (k) => k.invocations },
     { name: "Mean", width: "88px", text: (k) => duration(k.mean), value: (k) => k.mean ?? -1 },
     { name: "cv", width: "74px", text: (k) => percent(k.cv), value: (k) => k.cv ?? -1 },
     { name: "Clusters", width: "84px", text: (k) => count(k.clusters.length), value: (k) => k.clusters.length },
     { name: "Samples", width: "84px", text: (k) => count(k.captured), value: (k) => k.captured },
-    { name: "Wanted", width: "80px", text: (k) => count(k.target), value: (k) => k.target },
+    { name: "Target", width: "80px", text: (k) => count(k.target), value: (k) => k.target },
     { name: "Uncovered", width: "94px", text: (k) => (k.uncovered > 0 ? duration(k.uncovered) : none),
       value: (k) => k.uncovered },
   ], 2, false, (kernel) => context.choose(kernel));
   const found = h("output", { for: "kernels-search", class: "quiet" });
-  const input = h("input", { id: "kernels-search", type: "search", placeholder: "Words of the name", spellcheck: "false",
+  const input = h("input", { id: "kernels-search", type: "search", placeholder: "Words in the name", spellcheck: "false",
     autocomplete: "off", input: () => show() });
   const show = () => {
     const rows = search(model.kernels, input.value);
@@ -60,7 +60,7 @@ function sampleTable(context: Context): HTMLElement {
     { name: "Cluster", width: "80px", text: (s) => count(s.cluster + 1), value: (s) => s.cluster },
     { name: "Occurrence", width: "104px", text: (s) => count(s.sample.occurrence), value: (s) => s.sample.occurrence },
     { name: "Duration", width: "100px", text: (s) => duration(s.sample.duration_ns) + (s.sample.imputed ? " *" : ""),
-      title: (s) => (s.sample.imputed ? "Mean of its like: a tracer slowed the launch itself" : ""), value: (s) => s.sample.duration_ns },
+      title: (s) => (s.sample.imputed ? "Imputed with the mean of its context, because the launch was perturbed" : ""), value: (s) => s.sample.duration_ns },
     { name: "Weight", width: "92px", text: (s) => tidy(number(s.sample.weight, 5)), value: (s) => s.sample.weight },
     { name: "Grid", width: "104px", text: (s) => shownTriple(s.sample.grid), value: (s) => product(s.sample.grid) },
     { name: "Block", width: "104px", text: (s) => shownTriple(s.sample.block), value: (s) => product(s.sample.block) },
@@ -69,7 +69,7 @@ function sampleTable(context: Context): HTMLElement {
   ], 0, true, (sample) => context.choose(sample.kernel));
   const found = h("output", { for: "samples-search", class: "quiet" });
   const only = h("input", { id: "samples-only", type: "checkbox", change: () => show() });
-  const input = h("input", { id: "samples-search", type: "search", placeholder: "Words of the kernel's name",
+  const input = h("input", { id: "samples-search", type: "search", placeholder: "Words in the kernel name",
     spellcheck: "false", autocomplete: "off", input: () => show() });
   const show = () => {
     const kernels = new Set(search(only.checked && context.chosen ? [context.chosen] : model.kernels, input.value));
@@ -82,7 +82,7 @@ function sampleTable(context: Context): HTMLElement {
   const text = () => samplesCsv(grid.rows());
   return h("div", { class: "panel" }, h("h3", null, "All samples"), h("div", { class: "tools" },
     h("label", { for: "samples-search", class: "unseen" }, "Search samples"), input,
-    h("label", { class: "check" }, only, "chosen kernel only"), found, copyButton("Copy CSV", text),
+    h("label", { class: "check" }, only, "selected kernel only"), found, copyButton("Copy CSV", text),
     h("button", { type: "button", class: "small", id: "download-samples",
       click: () => download("samples.csv", csvType, [text()]) }, "samples.csv")), grid.element);
 }
@@ -95,10 +95,10 @@ export function tablesSection(context: Context): HTMLElement {
   const { model } = context;
   return h("section", { id: "tables", "aria-labelledby": "h-tables" },
     h("div", { class: "section-head" }, h("h2", { id: "h-tables" }, "Tables"), planButton(model)),
-    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "Columns sort by a click on their " +
-      "name. A kernel's row looks into that kernel; with the keyboard, arrows move between rows and Enter takes one. CSV " +
-      "holds the rows that are shown, in their order, durations in ns, with a ' before names that a spreadsheet would take for " +
-      "formulas. * marks a sample that counts with the mean of its like.")),
+    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "Click a column name to sort. " +
+      "Click a row to select its kernel; on the keyboard, arrow keys move between rows and Enter selects. CSV " +
+      "contains the rows that are shown, in their order, with durations in ns and a ' before names that a spreadsheet would " +
+      "evaluate as formulas. * marks an imputed sample.")),
     kernelTable(context), sampleTable(context));
 }
 

@@ -24,13 +24,13 @@ export function whereSection(context: Context): HTMLElement {
     document.getElementById("kernel")?.scrollIntoView({ block: "start" });
   };
   const treemap = makeFigure({ name: "treemap", title: "Share of the time", height: "clamp(260px, 46vh, 560px)", label,
-    how: "Each area is a kernel, as large as its part of all kernel time; grey areas are kernels beyond the eight that " +
-      "take most. The same colour means the same kernel in every chart. A click looks into the kernel below.",
+    how: "The area of a kernel is its share of the kernel time. The eight kernels with the most time have their own color, " +
+      "the same in every chart; the others are gray. Click a kernel to select it.",
     option: (theme) => treemapOption(model, theme), missing, table, click });
   const bars = makeFigure({ name: "bars", title: `The ${Math.min(topCount, model.kernels.length)} longest`,
     height: `${24 + 22 * Math.max(1, parts.length)}px`, label,
-    how: "Time of each kernel, all its launches added up, longest first, and how many of them were sampled; behind 30 " +
-      "kernels comes what is left as one bar. Names are cut to what tells kernels apart, point at a bar for the whole name.",
+    how: "The total time of each kernel, longest first, and its number of samples. The last bar combines all kernels after the " +
+      "first 30. Names are shortened; point at a bar to see the full name.",
     option: (theme, width) => barsOption(model, theme, width), missing, table, click });
   return h("section", { id: "where", "aria-labelledby": "h-where" }, h("h2", { id: "h-where" }, "Where the time goes"),
     h("div", { class: "two" }, treemap.element, bars.element));
