@@ -1,7 +1,7 @@
 # Finds the directory that contains cupti.h and cuda.h: -DCUPTI_ROOT, the CUDA toolkit, or an
 # nvidia-cuda-cupti wheel (cuda.h is in the nvidia-cuda-runtime wheel next to it).
 # Sets STEMTAP_HAVE_CUPTI and the interface target stemtap_cupti_headers.
-set(CUPTI_ROOT "" CACHE PATH "Folder whose include/ holds cupti.h")
+set(CUPTI_ROOT "" CACHE PATH "Directory whose include/ contains cupti.h")
 file(GLOB _cuda_roots /usr/local/cuda /usr/local/cuda-* $ENV{CUDA_HOME})
 file(GLOB _wheel_roots
      $ENV{VIRTUAL_ENV}/lib/python3*/site-packages/nvidia/cu1*
@@ -26,5 +26,5 @@ elseif(CUPTI_INCLUDE_DIR AND CUDA_INCLUDE_DIR)
                                                                     ${CUDA_INCLUDE_DIR})
   message(STATUS "stemtap: CUPTI headers in ${CUPTI_INCLUDE_DIR}")
 else()
-  message(WARNING "stemtap: no CUPTI headers (cupti.h) found, building without the injector; give -DCUPTI_ROOT=<folder>")
+  message(WARNING "stemtap: no CUPTI headers (cupti.h) found, building without the injector; set -DCUPTI_ROOT=<directory>")
 endif()

@@ -9,8 +9,8 @@ include(CMakeDependentOption)
 cmake_dependent_option(STEMTAP_BUILD_REPORT "Build the page of stemtap report (needs Node.js and npm)" ON
                        "NOT STEMTAP_SANITIZE" OFF)
 
-# The minimum of esbuild.
-set(STEMTAP_NODE_LEAST 18)
+# The minimum version for esbuild.
+set(STEMTAP_NODE_MIN 18)
 find_program(STEMTAP_NODE node NAMES node nodejs)
 find_program(STEMTAP_NPM npm)
 
@@ -18,15 +18,15 @@ set(STEMTAP_REPORT_MISSING "")
 if(NOT STEMTAP_BUILD_REPORT)
   set(STEMTAP_REPORT_MISSING "STEMTAP_BUILD_REPORT is off")
 elseif(NOT EXISTS ${PROJECT_SOURCE_DIR}/report/package.json)
-  set(STEMTAP_REPORT_MISSING "the folder report/ is missing")
+  set(STEMTAP_REPORT_MISSING "the directory report/ is missing")
 elseif(NOT STEMTAP_NODE OR NOT STEMTAP_NPM)
   set(STEMTAP_REPORT_MISSING "no Node.js or npm (Debian: apt-get install nodejs npm)")
 else()
   execute_process(COMMAND ${STEMTAP_NODE} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE
                   ERROR_QUIET)
   string(REGEX REPLACE "^v" "" version "${version}")
-  if(NOT version VERSION_GREATER_EQUAL STEMTAP_NODE_LEAST)
-    set(STEMTAP_REPORT_MISSING "Node.js is ${version}, expected ${STEMTAP_NODE_LEAST} or later")
+  if(NOT version VERSION_GREATER_EQUAL STEMTAP_NODE_MIN)
+    set(STEMTAP_REPORT_MISSING "Node.js is ${version}; expected ${STEMTAP_NODE_MIN} or later")
   endif()
 endif()
 if(STEMTAP_REPORT_MISSING)

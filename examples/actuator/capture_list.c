@@ -35,7 +35,7 @@ static void WriteQuoted(const char* text) {
 int stemtap_actuator_init(uint32_t version) {
   char name[64];
   const char* path = getenv("CAPTURE_LIST");
-  if (version < STEMTAP_ACTUATOR_VERSION) return 1; /* it would tell less than is read here */
+  if (version < STEMTAP_ACTUATOR_VERSION) return 1; /* older versions lack fields that are read here */
   if (path == NULL) {
     snprintf(name, sizeof name, "capture-list-%ld.csv", (long)getpid());
     path = name;

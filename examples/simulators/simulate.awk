@@ -1,9 +1,9 @@
 #!/usr/bin/awk -f
 # SPDX-License-Identifier: Apache-2.0
 #
-# Plays a simulator that never errs: reads the samples that `stemtap export --weights-csv` wrote, gives each launch
-# 1.4 cycles per nanosecond of its profile and an instruction per four, and prints the log that Accel-Sim or
-# MacSim would print of it. It proves nothing about either; it makes the way back visible.
+# Imitates a simulator without errors: reads the samples that `stemtap export --weights-csv` wrote, assigns 1.4 cycles
+# per nanosecond of the profile and one instruction per four cycles, and prints a log in the format of Accel-Sim or
+# MacSim. It shows how results are read; it proves nothing about the simulators.
 #
 #   awk -f simulate.awk -v form=accelsim samples.csv
 #   awk -f simulate.awk -v form=macsim samples.csv
@@ -14,7 +14,7 @@ seen[$1]++ { next }  # drawn twice, simulated once
 
 {
   ids[++count] = $1
-  # A kernel's name may hold commas: 13 columns stand behind it.
+  # A kernel name may contain commas; 13 columns follow it.
   name = $5
   for (i = 6; i <= NF - 13; ++i) name = name "," $i
   gsub(/^"|"$/, "", name)

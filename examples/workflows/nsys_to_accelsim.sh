@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Nsight Systems -> plan -> Accel-Sim: profiles a program once, chooses the launches that stand for it,
-# and traces those alone.
+# Nsight Systems -> plan -> Accel-Sim: profiles a program once, chooses the launches that represent it,
+# and traces only these.
 #
 #   TRACER=/path/tracer_tool.so sh nsys_to_accelsim.sh PROGRAM [ARGUMENT...]
 #
-# Then simulate the traces (behind the tracer's post-traces-processing); of the simulator's log it makes the program's cycles:
+# Then simulate the traces (after the tracer's post-traces-processing). To compute the program's cycles from the log:
 #
 #   SIMULATOR_LOG=accelsim.log sh nsys_to_accelsim.sh
 #
-# Environment: OUT (folder for all files, accelsim-run), STEMTAP_PLAN_OPTIONS (as for `stemtap plan`,
+# Environment: OUT (directory for all files, accelsim-run), STEMTAP_PLAN_OPTIONS (as for `stemtap plan`,
 # e.g. '--error-bound 0.03'), STEMTAP and NSYS (the programs).
 set -eu
 : "${OUT:=accelsim-run}" "${STEMTAP:=stemtap}" "${NSYS:=nsys}" "${STEMTAP_PLAN_OPTIONS:=}"
@@ -24,7 +24,7 @@ if [ $# -eq 0 ] || [ -z "${TRACER-}" ]; then
 fi
 mkdir -p "$OUT"
 
-# Kernels of CUDA graphs show only with --cuda-graph-trace=node.
+# Kernels of CUDA graphs are recorded only with --cuda-graph-trace=node.
 "$NSYS" profile --trace=cuda --cuda-graph-trace=node --force-overwrite=true -o "$OUT/run" "$@"
 "$NSYS" export --type=sqlite --force-overwrite=true -o "$OUT/run.sqlite" "$OUT/run.nsys-rep"
 
@@ -33,8 +33,8 @@ mkdir -p "$OUT"
 rm -f "$OUT"/accelsim.env "$OUT"/accelsim.env.*
 "$STEMTAP" export --plan "$OUT/plan.json" --profile "$OUT/run.sqlite" --to accelsim -o "$OUT/accelsim.env"
 
-# One setting, or several where the list of launches is too long for one: a run of the program each, into a folder of
-# its own, for the tracer begins its list of traces anew.
+# There are several settings if the list of launches is too long for one. Each needs a run of the program and its own
+# directory, because the tracer starts a new list of traces.
 run=0
 for setting in "$OUT"/accelsim.env "$OUT"/accelsim.env.*; do
   [ -e "$setting" ] || continue

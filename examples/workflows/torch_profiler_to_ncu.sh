@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # torch.profiler -> plan -> Nsight Compute: reads the trace of a PyTorch program, chooses the launches
-# that stand for it, collects hardware counters of those alone, and prints the counters of the whole.
+# that represent it, collects hardware counters of only these, and prints the counters of the whole run.
 #
 #   sh torch_profiler_to_ncu.sh TRACE.json.gz PROGRAM [ARGUMENT...]
 #
-# TRACE.json.gz is what torch.profiler.profile(...).export_chrome_trace() wrote of the same program.
-# Environment: OUT (folder for all files, ncu-run), METRICS (of ncu, comma-separated),
+# TRACE.json.gz is a trace of the same program from torch.profiler.profile(...).export_chrome_trace().
+# Environment: OUT (directory for all files, ncu-run), METRICS (of ncu, comma-separated),
 # STEMTAP_PLAN_OPTIONS (as for `stemtap plan`), STEMTAP and NCU (the programs).
 set -eu
 : "${OUT:=ncu-run}" "${STEMTAP:=stemtap}" "${NCU:=ncu}" "${STEMTAP_PLAN_OPTIONS:=}"
@@ -27,9 +27,9 @@ rm -f "$OUT"/ncu.sh* "$OUT"/report.*
 "$STEMTAP" export --plan "$OUT/plan.json" --profile "$trace" --to ncu -o "$OUT/ncu.sh"
 NCU="$NCU" NCU_OPTIONS="--metrics $METRICS" REPORT="$OUT/report" sh "$OUT/ncu.sh" "$@"
 
-# One report per run of ncu.sh: of one kernel, or of a window of launches. Launch order holds within a
-# kernel alone, and only where the reports are given by number. A run that met none of its launches
-# leaves no report; `stemtap extrapolate` says which samples are without a result.
+# Each run of ncu.sh writes one report, of one kernel or of a window of launches. The rows of a kernel are in launch order
+# only if the reports are in the order of their numbers. A run without any of its launches leaves no report;
+# `stemtap extrapolate` lists the samples without a result.
 set --
 runs=$(grep -c '^"\$NCU"' "$OUT/ncu.sh" || true)
 run=1
@@ -41,7 +41,7 @@ while [ "$run" -le "$runs" ]; do
   run=$((run + 1))
 done
 if [ $# -eq 0 ]; then
-  echo "no report of $runs runs in $OUT, expected $OUT/report.<run>.ncu-rep" >&2
+  echo "no report of $runs runs in $OUT; expected $OUT/report.<run>.ncu-rep" >&2
   exit 1
 fi
 "$STEMTAP" extrapolate --plan "$OUT/plan.json" --results "$@" --from ncu
